@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"parley/internal/config"
+	"parley/internal/config/document"
 	"parley/internal/store/sqlite"
 )
 
@@ -49,7 +49,7 @@ const unchanged = "what was played cannot change: "
 
 // explain makes err an error of this package that names the fields of r, not the flags and verbs of the command line.
 func (r Run) explain(err error) error {
-	plan, ok := errors.AsType[config.Errors](err)
+	plan, ok := errors.AsType[document.Errors](err)
 	if !ok {
 		err = wrap(err)
 		if err == nil {
@@ -64,7 +64,7 @@ func (r Run) explain(err error) error {
 		}
 		return err
 	}
-	said := make(config.Errors, len(plan))
+	said := make(document.Errors, len(plan))
 	for i, e := range plan {
 		c := *e
 		c.File, c.Key = r.place(e)
@@ -74,7 +74,7 @@ func (r Run) explain(err error) error {
 }
 
 // place says where something is wrong: in a provider, in an override, in a plan built in Go, or in a plan file.
-func (r Run) place(e *config.Error) (file, key string) {
+func (r Run) place(e *document.Error) (file, key string) {
 	set, override := strings.CutPrefix(e.File, "--set ")
 	for name := range r.Providers {
 		if override && strings.HasPrefix(set, `providers."`+name+`".`) {

@@ -13,8 +13,8 @@ import (
 	"parley/world"
 )
 
-// outside carries out acts, each in a second. It has room for some episodes, and lets the others
-// wait for it until they are told that the run is stopping.
+// outside carries out acts, each in a second. It has room for some episodes; the others wait until
+// the run stops.
 type outside struct {
 	room    int // 0: any number
 	fail    error
@@ -76,8 +76,8 @@ func abroad(m Models, o *outside, j journal.Journal, episodes int) Config {
 	return c
 }
 
-// TestFewAreOpenOutside: episodes that begin with an act are begun no faster than those that
-// begin with an ask.
+// TestFewAreOpenOutside: episodes that begin with an act begin no faster than those that begin with
+// an ask.
 func TestFewAreOpenOutside(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ calls, width, most int }{{4, 4, 40}, {100, 100, 250}, {0, 4, 300}} {
@@ -92,8 +92,8 @@ func TestFewAreOpenOutside(t *testing.T) {
 	}
 }
 
-// TestDrainLeavesWhatWaits: on a drain, what has begun outside is played to its end, and what
-// still waits to begin is left at once, for the next sitting.
+// TestDrainLeavesWhatWaits: on a drain, episodes that have begun outside are played to their end.
+// Those that still wait are left at once, for the next process.
 func TestDrainLeavesWhatWaits(t *testing.T) {
 	t.Parallel()
 	for _, room := range []int{1, 3} {
@@ -108,17 +108,17 @@ func TestDrainLeavesWhatWaits(t *testing.T) {
 			c.Watch = func(e Event) { closing += e.Closing }
 			res, err := Run(t.Context(), c)
 			if err != nil || res.State != journal.Stopped || res.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough"}) || res.Ended != room || closing != room || res.Asked != 5*room {
-				t.Fatalf("room for %d, %d said to be played on: %+v, %v", room, closing, res, err)
+				t.Fatalf("room for %d, %d reported as playing to their end: %+v, %v", room, closing, res, err)
 			}
 			res, err = Run(t.Context(), abroad(&models{width: 8}, newOutside(), j, 10))
 			if err != nil || res.State != journal.Complete || res.Ended != 10 || res.Asked != 5*(10-room) {
-				t.Errorf("played on: %+v, %v", res, err)
+				t.Errorf("resumed: %+v, %v", res, err)
 			}
 		})
 	}
 }
 
-// TestFailedActsCount: what is recorded as a failure is counted, whatever it is of.
+// TestFailedActsCount: every recorded failure is counted, of asks and of acts.
 func TestFailedActsCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,8 +145,8 @@ func (w *waiting) Act(context.Context, journal.Turn, int, string, world.Act) (*l
 	return nil, &llm.Error{Kind: llm.KindCanceled, Message: "no room"}
 }
 
-// TestGivenUpBesideAStrand: an act is called off while another strand of its episode is played. The race detector
-// has something to say about it where both look at the episode.
+// TestGivenUpBesideAStrand: an act is canceled while another strand of its episode is played. The
+// race detector checks that both may look at the episode.
 func TestGivenUpBesideAStrand(t *testing.T) {
 	t.Parallel()
 	c := config(&models{width: 4}, &journal.Memory{}, 8)

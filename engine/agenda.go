@@ -12,9 +12,9 @@ import (
 	"parley/world"
 )
 
-// agenda is what the plan asks for, stage by stage, and what became of it. Episodes are numbered by
-// position, each is taken once, in order, and the plan is asked for a stage only when all episodes
-// of the one before have ended. The scheduler's lock guards it.
+// agenda is what the plan asks for, stage by stage, and the outcomes. Episodes are numbered by
+// position. Each is taken once, in order, and the plan is asked for a stage only when all episodes
+// of the previous one have ended. The scheduler's lock guards it.
 type agenda struct {
 	kind world.Kind
 	plan world.Plan
@@ -29,21 +29,21 @@ type agenda struct {
 	played []world.Played // of the stage
 
 	outcomes []journal.Ended        // of the run
-	plays    map[journal.Digest]int // numbers the plays that would be copies if they came again
+	plays    map[journal.Digest]int // numbers the plays whose repetitions are copies
 }
 
 func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head) *agenda {
 	return &agenda{kind: kind, plan: plan, head: head, draws: newDraws(kind), plays: map[journal.Digest]int{}}
 }
 
-// more says whether the stage has episodes that were not taken.
+// more reports whether the stage has episodes that were not taken.
 func (a *agenda) more() bool { return a.next < a.stage.Len() }
 
-// done says whether all episodes of the stage have ended.
+// done reports whether all episodes of the stage have ended.
 func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 
-// take takes the next episode. It returns false for one that ended before this process began, and
-// counts it.
+// take returns the next episode. For one that ended before this process began, it counts the
+// outcome and returns false.
 func (a *agenda) take() (step, bool) {
 	n, spec := a.first+a.next, a.stage.At(a.next)
 	a.next++
@@ -55,7 +55,7 @@ func (a *agenda) take() (step, bool) {
 	return step{begins: true, number: n, spec: spec, draw: d}, true
 }
 
-// count takes in an episode that ended.
+// count adds the outcome of an episode.
 func (a *agenda) count(e journal.Ended) {
 	a.ended++
 	a.outcomes = append(a.outcomes, e)
@@ -69,8 +69,8 @@ func (a *agenda) count(e journal.Ended) {
 	a.played = append(a.played, world.Played{Episode: e.Episode, Spec: a.stage.At(e.Episode - a.first), Outcome: e.Outcome, Unit: unit})
 }
 
-// advance asks the plan for the next stage: nil, where it asks for no more. recorded is whether the
-// journal has the stage already; err is why the run cannot go on.
+// advance asks the plan for the next stage; nil means that the plan is complete. recorded reports
+// whether the journal already has the stage.
 func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 	slices.SortFunc(a.played, func(x, y world.Played) int { return x.Episode - y.Episode })
 	a.first += a.stage.Len()
@@ -94,7 +94,7 @@ func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 	return st, false, nil
 }
 
-// tally fills in what the episodes came to.
+// tally fills in the results of the episodes.
 func (a *agenda) tally(res *Result) {
 	slices.SortFunc(a.outcomes, func(x, y journal.Ended) int { return x.Episode - y.Episode })
 	res.Episodes, res.Ended = a.first+a.stage.Len(), len(a.outcomes)
@@ -112,8 +112,8 @@ func (a *agenda) tally(res *Result) {
 	res.Digest = hex.EncodeToString(h.Sum(nil))
 }
 
-// sameStage makes sure that the plan still asks for what the journal says it did. Params
-// that are outside of play may have changed.
+// sameStage checks that the plan still asks for what the journal has recorded. Params that do not
+// affect play may have changed.
 func sameStage(kind world.Kind, was, is journal.Staged) error {
 	if was.Specs.Len() != is.Specs.Len() {
 		return fmt.Errorf("engine: %w: the plan now asks for %d episodes from %d on, and asked for %d", ErrDiverged, is.Specs.Len(), is.First, was.Specs.Len())

@@ -12,13 +12,13 @@ import (
 type providerQueue struct {
 	provider string
 	asks     queue.Queue[*call] // may be sent
-	next     queue.Queue[*call] // of the next wave
-	sent     map[int]*call      // with Models, by position
+	next     queue.Queue[*call] // for the next wave
+	sent     map[int]*call      // by position in the requests of Models
 	pulled   int
 }
 
-// submit queues the asks among calls, which st waits for, and returns the acts, which the caller
-// carries out: none, where the run stops.
+// submit queues the asks among calls, which st waits for, and returns the acts, for the caller to
+// carry out. If the run has stopped, it returns none.
 func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
 	return acts
 }
 
-// pull waits for an ask of l that may be sent, and takes it. It returns nil when the run stops.
+// pull waits for an ask of l that may be sent, and returns it. It returns nil when the run stops.
 func (s *scheduler) pull(l *providerQueue) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,12 +63,12 @@ func (s *scheduler) pull(l *providerQueue) *call {
 	s.flying++
 	s.asked++
 	if l.asks.Len() == 0 {
-		s.wake.Broadcast() // time to begin another episode
+		s.wake.Broadcast() // maybe another episode can begin
 	}
 	return c
 }
 
-// untaken takes note that the last request that was pulled was not taken: its context ended first.
+// untaken notes that the last ask that was pulled was not taken, because its context ended first.
 func (s *scheduler) untaken() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,8 @@ func (s *scheduler) untaken() {
 	s.wake.Broadcast()
 }
 
-// pullWave waits until there is a wave and takes all of it, oldest first. It returns none when the
-// run stops.
+// pullWave waits for a wave and returns all of its calls, oldest first. It returns nil when the run
+// stops.
 func (s *scheduler) pullWave() (calls []*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,13 +102,13 @@ func (s *scheduler) pullWave() (calls []*call) {
 	return calls
 }
 
-// maySend says whether an ask of l may go out.
+// maySend reports whether an ask of l may be sent.
 func (s *scheduler) maySend(l *providerQueue) bool {
 	return l.asks.Len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
 }
 
-// stuck counts the calls of providers that cannot be reached, as seen by an ask of l: they keep
-// nobody waiting who asks somebody else.
+// stuck counts the calls to other providers that cannot be reached: they do not hold back an ask of
+// l.
 func (s *scheduler) stuck(l *providerQueue) (n int) {
 	if s.away == nil || s.away(l.provider) {
 		return 0
@@ -121,7 +121,7 @@ func (s *scheduler) stuck(l *providerQueue) (n int) {
 	return n
 }
 
-// answered returns the call that was the i-th of l to be pulled.
+// answered returns the call that was pulled from l as number i.
 func (s *scheduler) answered(l *providerQueue, i int) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *scheduler) answered(l *providerQueue, i int) *call {
 	return c
 }
 
-// landed takes note that a call is in flight no more.
+// landed notes that a call is not in flight any more.
 func (s *scheduler) landed(c *call) {
 	if c.act != nil {
 		s.acting--
@@ -139,7 +139,7 @@ func (s *scheduler) landed(c *call) {
 	}
 }
 
-// withdraw takes back a call that was not made after all.
+// withdraw takes back a call that was not made.
 func (s *scheduler) withdraw(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +148,8 @@ func (s *scheduler) withdraw(c *call) {
 	s.wake.Broadcast()
 }
 
-// giveUp takes back an act that was called off since the run is closed, and has its episode given
-// up. It returns false where the run is not closed, or has stopped.
+// giveUp takes back an act that was canceled because the run is closing, and gives up its episode.
+// It returns false if the run is not closing, or has stopped.
 func (s *scheduler) giveUp(c *call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,11 +159,11 @@ func (s *scheduler) giveUp(c *call) bool {
 	s.landed(c)
 	s.asked--
 	c.strand.episode.givenUp.Store(true)
-	s.resume(c.strand) // whoever plays it ends it: another strand may be at it
+	s.resume(c.strand) // the next player ends it; another strand may be playing
 	return true
 }
 
-// deliver gives a strand the reply to a call, which is durable. Nil: it could not be kept.
+// deliver gives a strand the durable reply to a call. Nil means that it could not be recorded.
 func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

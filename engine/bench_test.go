@@ -11,8 +11,7 @@ import (
 	"parley/world"
 )
 
-// crowded holds every request until as many are there as it waits for, and tells what
-// memory is then in use.
+// crowded holds every request until enough are there, and measures the memory in use.
 type crowded struct {
 	wait int
 	mb   float64
@@ -43,8 +42,8 @@ func (c *crowded) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func
 	return n
 }
 
-// BenchmarkLive plays 20,000 episodes at once, each a conversation with a call in flight,
-// and tells the memory of all of them in the middle of it. The target is 700 MB.
+// BenchmarkLive plays 20,000 episodes at once, each a conversation with a call in flight, and
+// measures the memory of all of them. The target is 700 MB.
 func BenchmarkLive(b *testing.B) {
 	const episodes, turns = 20_000, 4
 	kind := playing(func(t *world.Table) world.Outcome {

@@ -10,29 +10,27 @@ import (
 	"parley/world"
 )
 
-// The budget of an episode. What a strand does may depend on replies and on nothing else, so
-// whether it may go on must not depend on how far others have come by chance: each strand
-// has a budget of its own. A fork divides what is left of it among its strands, in equal parts,
-// and joins what they leave. A strand that cannot afford its next call waits until all strands
-// beside it are done or wait too; then the first of these gets whatever is left. Where even that
-// is not enough, the episode ends.
+// The budget of an episode. What a strand does may depend on replies only, so whether it continues
+// must not depend on how fast other strands are: each strand has its own budget. A fork divides
+// what is left among its strands in equal parts, and a join adds up what they leave. A strand that
+// cannot afford its next call waits until all strands beside it are done or wait too. Then the
+// first of these gets all that is left. If even that is not enough, the episode ends.
 //
-// A call is made when the most that it can cost is there; then what its tokens cost by the
-// list is taken out. Discounts depend on who else asked what before, so they do not count.
-// So an episode ends at the same call at any concurrency and pace, with and without a cache,
-// and when it is played again. What was paid is no more than that, unless something was paid
-// for in vain: then that counts.
+// A call is made when the strand has the most that the call can cost. Then the list price of its
+// tokens is charged. Discounts do not count, since they depend on earlier calls of others. So an
+// episode ends at the same call at any concurrency and pace, with and without a cache, and when it
+// is replayed. The real cost is not higher, unless failed attempts were paid for: then that counts.
 
-// budget is what a strand may spend. Money is moved between the strands of an episode and never
-// made: what is left to all of them and what was charged add up to what the episode began with.
+// budget is what a strand may spend. Money moves between the strands of an episode and is never
+// created: what all of them have left and what was charged add up to the episode's budget.
 type budget struct {
 	left      llm.Money
 	short     string    // why that is not enough
-	blocked   []*strand // of its forks, those that cannot afford their next call
+	blocked   []*strand // forks that cannot afford their next call
 	exhausted bool      // more would not help
 }
 
-// divide gives the strands of a fork their parts.
+// divide divides the budget among the strands of a fork.
 func (b *budget) divide(forks []*strand) {
 	for i, f := range forks {
 		f.left = b.left / llm.Money(len(forks)-i)
@@ -40,9 +38,8 @@ func (b *budget) divide(forks []*strand) {
 	}
 }
 
-// block takes note that s cannot go on with what it has, and returns the strand that goes on
-// instead: s itself, to its end, where there is nobody to get more from; nil, where others are to
-// be waited for.
+// block notes that s cannot afford its next call, and returns the strand that continues: s itself,
+// to end the episode, if it has no parent to get more from; nil if other strands must finish first.
 func (s *strand) block() *strand {
 	if s.parent == nil {
 		s.exhausted = true
@@ -52,9 +49,9 @@ func (s *strand) block() *strand {
 	return s.parent.arrive()
 }
 
-// arrive takes note that one more of the forks of s is done or blocked, and returns the strand that
-// goes on. When all are done, that is s; when some are blocked, they get what is left, one after the
-// other, as far as it is more than they had.
+// arrive notes that one more fork of s is done or blocked, and returns the strand that continues.
+// When all are done, that is s. If some are blocked, they get what is left, one after the other, as
+// long as it is more than they had.
 func (s *strand) arrive() *strand {
 	if s.missing--; s.missing > 0 {
 		return nil
@@ -79,7 +76,8 @@ func (s *strand) arrive() *strand {
 	return s.block()
 }
 
-// refill gives all that s has to the first of its blocked forks, and returns the strand that goes on.
+// refill gives all that s has to the first of its blocked forks, and returns the strand that
+// continues.
 func (s *strand) refill() *strand {
 	f := s.blocked[0]
 	s.blocked, s.missing = s.blocked[1:], 1
@@ -90,16 +88,16 @@ func (s *strand) refill() *strand {
 	return f
 }
 
-// budgets is what each episode may cost, and by which prices; 0 is no limit. A call is allowed no
-// more than its strand has left, so no episode is charged more than each, whatever it is answered.
+// budgets is the limit for each episode, and the prices it is counted in; 0 is no limit. A call may
+// cost no more than its strand has left, so no episode is charged more than the limit.
 type budgets struct {
 	each   llm.Money
 	prices Prices
 }
 
-// afford says how many of the calls that a strand has still to make can be paid for at once,
-// and sets how much each of them may cost: its first try, and an equal part of what is then left
-// for others. It is 0 where not even the first can be.
+// afford returns how many of the pending calls of a strand can be paid for at once, and sets the
+// limit of each: the cost of its first attempt, and an equal share of the rest for further
+// attempts. It returns 0 if not even the first call can be paid for.
 func (b budgets) afford(s *strand) (n int, err error) {
 	if b.each <= 0 {
 		return len(s.pending), nil
@@ -137,30 +135,30 @@ func (b budgets) tooExpensive(c *call, left llm.Money) string {
 	return fmt.Sprintf("budget: an episode may cost %v: %v is left, and %s of %s in turn %s%d may cost up to %v%s", b.each, left, c.label, c.seat, c.at.Strand, c.at.Turn, c.maxCost, hint)
 }
 
-// refused says whether a call of the turn had to be given up for its cost, since what it was
-// allowed was not enough for another try.
+// refused reports whether a call of the turn was given up because its limit was too low for another
+// attempt.
 func (b budgets) refused(s *strand) bool {
 	if b.each <= 0 || !slices.ContainsFunc(s.replies, func(reply world.Reply) bool { return reply.Failed == llm.KindBudget }) {
 		return false
 	}
-	s.short, s.exhausted = fmt.Sprintf("budget: an episode may cost %v: what was left for a call did not do when it had to be made again", b.each), true
+	s.short, s.exhausted = fmt.Sprintf("budget: an episode may cost %v: not enough was left for another attempt at a call", b.each), true
 	return true
 }
 
-// charge takes a bill out of the budget of the strand that made the call.
+// charge charges a bill to the strand that made the call.
 func (b budgets) charge(s *strand, c *call, x bill) {
 	if b.each > 0 && c.req != nil {
 		s.left = s.left.Minus(max(x.cost, b.prices.List(c.req, llm.Usage{Input: x.input, Output: x.output})))
 	}
 }
 
-// bill is what a reply took.
+// bill is the cost of a reply.
 type bill struct {
 	input, output int
 	cost          llm.Money
 }
 
-// billOf is the bill of a reply. What a fork copied was paid for elsewhere.
+// billOf returns the bill of a reply. A reply that a fork copied was paid for elsewhere.
 func billOf(e *journal.Replied) (b bill) {
 	switch {
 	case e.Copied:
@@ -172,7 +170,7 @@ func billOf(e *journal.Replied) (b bill) {
 	return b
 }
 
-// sent is the request as it is handed over: what it may cost is of no interest to readers.
+// sent returns the request with its cost limit, which is not recorded.
 func (c *call) sent() *llm.Request {
 	if c.maxCost == 0 {
 		return c.req

@@ -14,19 +14,19 @@ import (
 	"parley/world"
 )
 
-// A try costs up to mostOfTry, and a call takes up to three of them.
+// An attempt costs up to maxTryCost, and a call makes up to three.
 const (
-	unit      = llm.Dollar / 1000
-	mostOfTry = 30 * unit
+	unit       = llm.Dollar / 1000
+	maxTryCost = 30 * unit
 )
 
 // middle is a budget that is enough for some episodes.
 const middle = 1000
 
-// tries charges for tries until one is good or the next might cost more than the call may.
+// tries charges for attempts until one succeeds or the next might cost more than the call may.
 func tries(req *llm.Request, n uint64) (cost llm.Money, err error) {
 	for range 1 + n%3 {
-		if req.MaxCost > 0 && cost+mostOfTry > req.MaxCost {
+		if req.MaxCost > 0 && cost+maxTryCost > req.MaxCost {
 			return cost, llm.ErrMaxCost
 		}
 		cost += unit * llm.Money(5+n%25)
@@ -43,13 +43,13 @@ func frugal(m *models, j journal.Journal, budget llm.Money, sizes ...int) Config
 	return c
 }
 
-// list knows the price of a try, and what an answer costs by its tokens; err is why not.
+// list returns the cost of an attempt, and of an answer by its tokens, or err.
 type list struct{ err error }
 
-func (l list) Worst(*llm.Request) (llm.Money, error)      { return mostOfTry, l.err }
+func (l list) Worst(*llm.Request) (llm.Money, error)      { return maxTryCost, l.err }
 func (l list) List(_ *llm.Request, u llm.Usage) llm.Money { return llm.Money(u.Output) }
 
-// bills are what each episode cost, and the calls it made and tokens these took.
+// bills are the cost, the calls and the tokens of each episode.
 func bills(t *testing.T, j journal.Journal) (cost map[int]llm.Money, calls map[int][2]int) {
 	t.Helper()
 	cost, calls = map[int]llm.Money{}, map[int][2]int{}
@@ -66,8 +66,8 @@ func bills(t *testing.T, j journal.Journal) (cost map[int]llm.Money, calls map[i
 	return cost, calls
 }
 
-// TestEpisodeBudget: no episode costs more than it may, those that would stop, and they stop at the
-// same call at any concurrency and pace.
+// TestEpisodeBudget: no episode costs more than it may. Those that would stop, at the same call at
+// any concurrency and pace.
 func TestEpisodeBudget(t *testing.T) {
 	t.Parallel()
 	for _, budget := range []llm.Money{1, 40, 150, 400, 700, middle, 5000} {
@@ -106,8 +106,8 @@ func TestEpisodeBudget(t *testing.T) {
 	}
 }
 
-// TestEpisodeBudgetCutAnywhere kills a run at every entry: played on, its episodes stop where they
-// would have.
+// TestEpisodeBudgetCutAnywhere kills a run at every entry. Resumed, its episodes stop at the same
+// calls.
 func TestEpisodeBudgetCutAnywhere(t *testing.T) {
 	t.Parallel()
 	whole := &journal.Memory{}
@@ -133,7 +133,7 @@ func TestEpisodeBudgetCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestEpisodeBudgetSays: an episode that was stopped says why, and keeps what it noted before.
+// TestEpisodeBudgetSays: an episode that was stopped says why, and keeps its notes.
 func TestEpisodeBudgetSays(t *testing.T) {
 	t.Parallel()
 	for budget, says := range map[llm.Money]string{
@@ -197,7 +197,7 @@ func (keeper) Act(context.Context, journal.Turn, int, string, world.Act) (*llm.R
 
 func (k keeper) Leave(_ context.Context, episode int) { k.left <- episode }
 
-// TestLeave: who acts on the outside is told of episodes that a budget or a panic ends, and of no others.
+// TestLeave: the actor is notified of episodes that a budget or a panic ends, and of no others.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]int{"budget": 3, "panic": 3, "well": 0} {

@@ -11,8 +11,8 @@ import (
 	"parley/llm"
 )
 
-// requests is what Models pulls from for a lane: it waits until there is something to
-// ask, and ends when the run does.
+// requests yields the asks of a provider to Models: it waits for the next ask, and ends when the
+// run does.
 func (r *run) requests(l *providerQueue, yield func(*llm.Request) bool) {
 	for c := r.sched.pull(l); c != nil; c = r.sched.pull(l) {
 		if !yield(c.sent()) {
@@ -22,7 +22,7 @@ func (r *run) requests(l *providerQueue, yield func(*llm.Request) bool) {
 	}
 }
 
-// waves asks one wave after the other, each as a whole.
+// waves asks one wave after the other.
 func (r *run) waves(ctx context.Context) {
 	for calls := r.sched.pullWave(); len(calls) > 0; calls = r.sched.pullWave() {
 		reqs := make([]*llm.Request, len(calls))
@@ -31,23 +31,22 @@ func (r *run) waves(ctx context.Context) {
 		}
 		r.Batches.Wave(ctx, reqs, func(i int, res llm.Result) {
 			c := calls[i]
-			calls[i], reqs[i] = nil, nil // a wave may be long, and most of it answered
+			calls[i], reqs[i] = nil, nil // release it: a wave may be large
 			r.onReply(ctx, c, res.Response, res.Err)
 		})
 	}
 }
 
-// actPool is the goroutines that carry out acts. No act waits for another: where no goroutine is
-// idle, there is one more. It is kept for later acts, since one that has grown its stack once is
-// worth keeping.
+// actPool is the goroutines that carry out acts. No act waits for another: if no goroutine is idle,
+// a new one is started. Goroutines are reused, which saves growing their stacks again.
 type actPool struct {
 	act  func(*call)
-	todo chan *call // for goroutines that have nothing to do
+	todo chan *call // for idle goroutines
 	wg   sync.WaitGroup
 }
 
-// hand has c carried out.
-func (p *actPool) hand(c *call) {
+// start carries out c.
+func (p *actPool) start(c *call) {
 	select {
 	case p.todo <- c:
 	default:
@@ -68,7 +67,7 @@ func (p *actPool) close() {
 
 func (r *run) act(ctx context.Context, c *call) {
 	if r.Actor == nil {
-		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "there is nobody to carry out acts"})
+		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "no actor is configured to carry out acts"})
 		return
 	}
 	var resp *llm.Response
@@ -90,9 +89,9 @@ func (r *run) act(ctx context.Context, c *call) {
 	returned = true
 }
 
-// onReply records what came of a call and, once that is durable, gives it to the strand. What
-// is no answer, since nothing was asked, stops the run instead: it is asked when the run
-// is resumed.
+// onReply records the result of a call and, once that is durable, gives it to the strand. An error
+// that means that nothing was asked stops the run instead: the call is made again when the run is
+// resumed.
 func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err error) {
 	if calledOff(ctx, c, err) && r.sched.giveUp(c) {
 		return
@@ -101,7 +100,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		if fault := llm.AsError(err); ctx.Err() == nil && fault.Kind != llm.KindCanceled {
 			e.cause = r.replied(c, nil, fault)
 		}
-		r.stop.stop(e) // first: a strand that waits for the call must not be taken to be stuck
+		r.stop.stop(e) // first: a strand that waits for the call must not count as stuck
 		r.sched.withdraw(c)
 		return
 	}
@@ -121,13 +120,14 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 	}, rep)
 }
 
-// calledOff says whether an act was called off before anything was done for it. If that is because
-// the run is closed, its episode is given up: the next process begins it again.
+// calledOff reports whether an act was canceled before anything was done. If the run is closing,
+// its episode is given up, and the next process begins it again.
 func calledOff(ctx context.Context, c *call, err error) bool {
 	return c.act != nil && ctx.Err() == nil && llm.KindOf(err) == llm.KindCanceled
 }
 
-// stops says whether an error is about the run and not about the call, and how the run then ends.
+// stops reports whether an error is about the run and not only about the call, and how the run then
+// ends.
 func stops(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 	e := llm.AsError(err)
 	if e == nil {
@@ -146,12 +146,12 @@ func stops(ctx context.Context, c *call, err error) (_ ending, ok bool) {
 	case e.Kind == llm.KindCanceled:
 		return stopped(journal.ByCall, e.Message)
 	case e.Kind == llm.KindQuota, e.Kind == llm.KindAuth, e.Kind == llm.KindTransport && !e.Uncertain:
-		// Out of credit, refused, or not to be reached: nothing was asked, and the next call
-		// would fare no better.
+		// Out of credit, refused, or unreachable: nothing was asked, and the next call would fail
+		// too.
 		return stopped(journal.ByCall, e.Error())
 	case c.act == nil && e.Status == http.StatusNotFound:
-		// There is no such model, or no such address: everything that is asked there would fail,
-		// and the others at the table would be paid for nothing.
+		// There is no such model or address: every call to it would fail, and the calls of other
+		// agents would be wasted.
 		return stopped(journal.ByCall, e.Error())
 	case e.Kind == llm.KindBadRequest && e.Status == 0:
 		end := failedWith(e)

@@ -9,20 +9,21 @@ import (
 )
 
 // draw identifies an episode by what it plays. What a model draws depends on it and not on the
-// episode's number: an experiment that grows plays the same as one that was played at once.
+// episode's number, so an experiment that grows plays the same as one that was that large from the
+// start.
 type draw struct {
 	cell planner.CellID
 	deal int
 	nth  int // of the run's episodes with the same cell and deal, from 0
 }
 
-// draws identifies the episodes of a run. It is told of all, in order.
+// draws identifies the episodes of a run. It must be given all of them, in order.
 type draws struct {
 	ids  *planner.CellIDs
 	seen map[planner.CellID][]dealRange
 }
 
-// dealRange are the deals from first to last, each of which came so many times.
+// dealRange is a range of deals that were each played the same number of times.
 type dealRange struct{ first, last, times int }
 
 func newDraws(k world.Kind) *draws {
@@ -37,8 +38,8 @@ func (d *draws) of(spec world.Spec) draw {
 	return draw{id, spec.Deal, nth}
 }
 
-// count adds a deal to list, which is in order, and returns how often it was there before. Deals
-// mostly come in order and equally often: the list stays short.
+// count adds a deal to the ordered list, and returns how often it was there before. Deals mostly
+// come in order and equally often, so the list stays short.
 func count(list []dealRange, deal int) (_ []dealRange, before int) {
 	i, _ := slices.BinarySearchFunc(list, deal, func(d dealRange, deal int) int { return cmp.Compare(d.last, deal) })
 	switch {
@@ -63,7 +64,7 @@ func count(list []dealRange, deal int) (_ []dealRange, before int) {
 	return joined(joined(list, i), i-1), before
 }
 
-// joined makes entry i of list and the next one entry, where that says the same.
+// joined merges entry i of list with the next one, if they can be one range.
 func joined(list []dealRange, i int) []dealRange {
 	if i < 0 || i+1 >= len(list) || list[i].last != list[i+1].first-1 || list[i].times != list[i+1].times {
 		return list

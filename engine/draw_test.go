@@ -52,7 +52,7 @@ func repeats(n int, turns ...int) (l world.Specs) {
 	return l
 }
 
-// growInto plays a plan on from what j has.
+// growInto resumes the run in j with a plan.
 func growInto(t *testing.T, m Models, j journal.Journal, plan world.Specs) (Result, error) {
 	t.Helper()
 	c := config(m, j)
@@ -70,7 +70,7 @@ func growInto(t *testing.T, m Models, j journal.Journal, plan world.Specs) (Resu
 	return Run(t.Context(), c)
 }
 
-// outcomes are what episodes came to, by what they played.
+// outcomes are the outcomes of episodes, by what they played.
 func outcomes(t *testing.T, j journal.Journal) map[string]string {
 	t.Helper()
 	head, err := j.Head(t.Context())
@@ -86,8 +86,8 @@ func outcomes(t *testing.T, j journal.Journal) map[string]string {
 	return out
 }
 
-// TestGrowthCutAnywhere kills a growing run at every entry. Resumed, its episodes come to what
-// they come to in a run of the larger plan, though they have other numbers there.
+// TestGrowthCutAnywhere kills a growing run at every entry. Resumed, its episodes have the same
+// outcomes as in a run of the larger plan, though they have other numbers there.
 func TestGrowthCutAnywhere(t *testing.T) {
 	t.Parallel()
 	small, large := repeats(2, 2), repeats(3, 1, 2)

@@ -18,7 +18,7 @@ import (
 	"parley/world"
 )
 
-// undisturbed is what a run comes to with one call at a time and nothing in the way.
+// undisturbed is the result of a run with one call at a time and no failures.
 func undisturbed(t *testing.T, faults int, sizes ...int) Result {
 	t.Helper()
 	r, err := Run(t.Context(), config(&models{width: 1, faults: faults}, &journal.Memory{}, sizes...))
@@ -28,8 +28,8 @@ func undisturbed(t *testing.T, faults int, sizes ...int) Result {
 	return r
 }
 
-// TestSameAtAnyConcurrency is the first promise: how many calls are in flight, and in which
-// order they come back, changes nothing.
+// TestSameAtAnyConcurrency is the first promise: the outcomes do not depend on how many calls are
+// in flight, or on the order of their replies.
 func TestSameAtAnyConcurrency(t *testing.T) {
 	t.Parallel()
 	for _, faults := range []int{0, 3, 20} {
@@ -56,7 +56,7 @@ func TestSameAtAnyConcurrency(t *testing.T) {
 	}
 }
 
-// TestArrivalOrderIsCaught makes the mistake that the test above is there for.
+// TestArrivalOrderIsCaught makes the mistake that the test above must catch.
 func TestArrivalOrderIsCaught(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t, 0, 20)
@@ -69,9 +69,9 @@ func TestArrivalOrderIsCaught(t *testing.T) {
 	})
 }
 
-// TestCutAtAnyMoment cuts a run off after every possible number of entries, plays it on,
-// and wants the outcomes of an undisturbed run with no recorded reply asked for again: in
-// free pace and in waves, one call in flight or many, and changed in between.
+// TestCutAtAnyMoment kills a run after every possible number of entries and resumes it. The
+// outcomes must be those of an undisturbed run, and no recorded reply may be asked for again: at
+// free pace and in waves, with one call in flight or many, and when that changes in between.
 func TestCutAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	for _, first := range []pace{{width: 1}, {width: 4}, {width: 64}, {width: 4, wave: true}} {
@@ -143,7 +143,7 @@ func TestDrainKeepsWhatIsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal.Memory{}
 		asked := 0
-		for sitting := 0; ; sitting++ {
+		for process := 0; ; process++ {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 1500*time.Millisecond, errors.New("enough for today"))
 			m := &models{width: 3, pause: time.Second}
 			c := config(m, j, 10)
@@ -155,8 +155,8 @@ func TestDrainKeepsWhatIsInFlight(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got.State == journal.Complete {
-				if got.Digest != want.Digest || asked != want.Asked || sitting == 0 {
-					t.Errorf("after %d sittings: asked %d, want %d; digest %s, want %s", sitting, asked, want.Asked, got.Digest, want.Digest)
+				if got.Digest != want.Digest || asked != want.Asked || process == 0 {
+					t.Errorf("after %d processes: asked %d, want %d; digest %s, want %s", process, asked, want.Asked, got.Digest, want.Digest)
 				}
 				return
 			}
@@ -185,8 +185,8 @@ func TestAbortLosesOnlyWhatIsInFlight(t *testing.T) {
 	})
 }
 
-// TestStops tells failures of a call, which its world hears of, from those of the run,
-// which must not become replies.
+// TestStops distinguishes failures of a call, which its world sees, from those of the run, which
+// must not become replies.
 func TestStops(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -231,7 +231,7 @@ func TestStops(t *testing.T) {
 			}
 			got, err = Run(t.Context(), config(&models{width: 2}, j, 3))
 			if err != nil || got.Digest != undisturbed(t, 0, 3).Digest {
-				t.Errorf("played on: %+v, %v", got, err)
+				t.Errorf("resumed: %+v, %v", got, err)
 			}
 		})
 	}
@@ -300,12 +300,12 @@ func TestDivergence(t *testing.T) {
 		t.Errorf("another plan: %v", err)
 	}
 	err = change(func(c *Config) { c.Kind.Version = 2 })
-	if !errors.Is(err, ErrDiverged) || !strings.Contains(fmt.Sprint(err), "recorded with crowd version 1, and this is crowd version 2: play it with") {
+	if !errors.Is(err, ErrDiverged) || !strings.Contains(fmt.Sprint(err), "recorded with crowd version 1, and this is crowd version 2: resume it with") {
 		t.Errorf("another version: %v", err)
 	}
 }
 
-// TestFewEpisodesAreLive wants no more begun than keep a narrow provider busy.
+// TestFewEpisodesAreLive: no more episodes begin than keep a slow provider busy.
 func TestFewEpisodesAreLive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestFewEpisodesAreLive(t *testing.T) {
 	})
 }
 
-// TestWaves wants nothing sent while any strand can still go on, and few waves.
+// TestWaves: nothing is sent while any strand can still continue, and there are few waves.
 func TestWaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -355,8 +355,8 @@ func TestWaves(t *testing.T) {
 	})
 }
 
-// TestWaveWaitsForAll: no call of the next wave is made before all of this one are answered,
-// even where few can be in flight and older episodes would go first.
+// TestWaveWaitsForAll: no call of the next wave is made before all of this one are answered, even
+// if few can be in flight and older episodes would be first.
 func TestWaveWaitsForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,43 +16,42 @@ import (
 	"parley/world"
 )
 
-// episode is one being played.
+// episode is an episode that is being played.
 type episode struct {
 	number  int
 	attempt int
 	spec    world.Spec
 	draw    draw
 	lineup  world.Lineup
-	// recorded is what the journal has of this attempt; a turn is taken out as it is played
-	// again.
+	// recorded is what the journal has of this attempt. A turn is removed when it is replayed.
 	recorded recorded
-	strands  map[*strand]struct{} // that have begun and not ended
-	// busy is whether a strand is being played: no two are at once. Those that are ready
+	strands  map[*strand]struct{} // strands that have begun and not ended
+	// busy is whether a strand is being played: no two are at once. Strands that are ready
 	// meanwhile wait in parked.
 	busy     bool
 	parked   []*strand
-	hasReply bool // of a call of this sitting: it has begun outside, if it is played there
-	// givenUp is whether an act of it was called off: whoever plays it next ends it.
+	hasReply bool // a call of this process was answered: if the episode is played outside, it has begun there
+	// givenUp is whether an act of it was canceled: the next player ends it.
 	givenUp atomic.Bool
 }
 
-// strand is a line of play and what it waits for.
+// strand is a strand of an episode and what it waits for.
 type strand struct {
 	*world.Strand
 	episode *episode
 	parent  *strand
-	replies []world.Reply // as they come in
-	missing int           // replies or forks it waits for
+	replies []world.Reply // filled as they arrive
+	missing int           // replies or forks that it waits for
 	number  int           // among the strands of its fork
-	// pending are the calls of its turn that were not made yet, and rec is what is recorded
-	// of them.
+	// pending are the calls of its turn that were not made yet. rec is what is recorded of the
+	// turn.
 	pending []*call
 	rec     *recordedTurn
 	budget
 	fingerprint
 }
 
-// begin makes episode n of the run ready to be played, with what is recorded of it.
+// begin prepares episode n of the run, with what is recorded of it.
 func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*strand, error) {
 	ep := &episode{number: n, spec: spec, draw: d, lineup: world.Lineup{}, strands: map[*strand]struct{}{}}
 	for seat, name := range spec.Lineup {
@@ -84,8 +83,9 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*stran
 	return s, nil
 }
 
-// world makes the world of an episode. Where the kind panics, it is a world that does, so that the episode fails alone. It
-// is made on a goroutine of its own, which the kind may end; a strand would keep the stack that it takes.
+// world makes the world of an episode. If the kind panics, the world panics too, so that only the
+// episode fails. It runs on a separate goroutine, which the kind may end, and whose stack is not
+// kept.
 func (r *run) world(ep *episode) (w world.World, err error) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -123,7 +123,7 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		case r.budgets.refused(s):
 			r.sched.block(s)
 			return nil
-		case len(s.pending) > 0: // of the turn that is played
+		case len(s.pending) > 0: // of the current turn
 			if waits, err := r.proceed(s); waits || err != nil {
 				return err
 			}
@@ -158,7 +158,7 @@ func (r *run) play(ctx context.Context, s *strand) error {
 	}
 }
 
-// leave says that an episode ends though its world has not.
+// leave notifies the actor that an episode ends although its world has not.
 func (r *run) leave(ctx context.Context, ep *episode) {
 	if a, ok := r.Actor.(world.Leaver); ok {
 		a.Leave(ctx, ep.number)
@@ -169,7 +169,7 @@ func (r *run) turn(s *strand, t world.Turn) journal.Turn {
 	return journal.Turn{Episode: s.episode.number, Attempt: s.episode.attempt, Strand: s.Path, Turn: t.Number}
 }
 
-// note records what a turn without calls had to say, unless that is recorded already.
+// note records the notes of a turn without calls, unless they are already recorded.
 func (r *run) note(s *strand, t world.Turn) {
 	at := r.turn(s, t)
 	if rec := s.episode.recorded[at]; len(t.Notes) > 0 && !rec.turned() {
@@ -177,7 +177,7 @@ func (r *run) note(s *strand, t world.Turn) {
 	}
 }
 
-// ask takes up the calls of a turn. It says whether there are any to wait for; if not,
+// ask prepares the calls of a turn. It reports whether there are calls to wait for; if not,
 // s.replies is complete.
 func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err error) {
 	at := r.turn(s, t)
@@ -205,8 +205,7 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	return r.proceed(s)
 }
 
-// proceed makes the pending calls of a turn that have no reply yet: all of them, or first as
-// many as can be paid for.
+// proceed makes the pending calls of a turn that have no reply yet, as many as can be paid for.
 func (r *run) proceed(s *strand) (waits bool, err error) {
 	for len(s.pending) > 0 && !r.budgets.refused(s) {
 		n, err := r.budgets.afford(s)
@@ -221,7 +220,7 @@ func (r *run) proceed(s *strand) (waits bool, err error) {
 		s.pending = s.pending[n:]
 		if open := r.recall(s, now); len(open) > 0 {
 			for _, c := range r.sched.submit(s, open) {
-				r.acts.hand(c)
+				r.acts.start(c)
 			}
 			return true, nil
 		}
@@ -229,8 +228,8 @@ func (r *run) proceed(s *strand) (waits bool, err error) {
 	return false, nil
 }
 
-// recall gives a strand the replies to calls that are recorded, and those of bots, and returns
-// the calls that have none.
+// recall gives a strand the replies that are recorded and those of bots. It returns the calls that
+// have none.
 func (r *run) recall(s *strand, calls []*call) (open []*call) {
 	for _, c := range calls {
 		switch {
@@ -250,7 +249,7 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 	return open
 }
 
-// call is one call of a turn, complete with what its agent brings.
+// call is one call of a turn, complete with the parameters of its agent.
 type call struct {
 	strand  *strand
 	at      journal.Turn
@@ -262,16 +261,16 @@ type call struct {
 	act     *world.Act
 	bot     world.Bot
 	ask     world.Call
-	maxCost llm.Money // that it may cost; 0: no limit
+	maxCost llm.Money // 0: no limit
 }
 
-// complete gives each call of a turn to the agent in its seat.
+// complete assigns each call of a turn to the agent in its seat.
 func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*call, error) {
 	out := make([]*call, len(calls))
 	for i, c := range calls {
 		a, ok := ep.lineup[c.Seat]
 		if !ok {
-			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which nobody sits in", ep.number, c.Seat)
+			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
 		}
 		out[i] = &call{at: at, index: i, seat: c.Seat, label: c.Label, agent: a.Name, ask: c}
 		switch {
@@ -296,8 +295,8 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 	return out, nil
 }
 
-// sample tells equal questions at different places apart, and is the same for the same
-// place whenever it is asked, whatever the episode's number.
+// sample returns a number that differs for equal requests at different points of a run. It is the
+// same whenever the same point is reached, whatever the episode's number.
 func (r *run) sample(d draw, at journal.Turn, index int) int {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 96), r.Begun.Seed)
 	b = append(b, d.cell[:]...)
@@ -306,13 +305,13 @@ func (r *run) sample(d draw, at journal.Turn, index int) int {
 	}
 	b = append(b, at.Strand...)
 	if f := r.Begun.Fork; f != nil {
-		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork is a new draw
+		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws anew
 	}
 	h := sha256.Sum256(b)
 	return int(binary.BigEndian.Uint32(h[:4]) >> 1)
 }
 
-// bot lets a bot answer, and records it for readers.
+// bot asks a bot, and records its answer for readers.
 func (r *run) bot(c *call) (reply world.Reply) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -327,15 +326,15 @@ func (r *run) bot(c *call) (reply world.Reply) {
 	return reply
 }
 
-// broken is the failure of a part of the kind that panicked.
+// broken returns the error of a part of the kind that panicked.
 func broken(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.KindServer, Final: true, Message: fmt.Sprintf(format, args...)}
 }
 
-// digestOf tells turns apart by what they ask. It fails where a call has a value that JSON cannot hold, and so no journal.
+// digestOf returns a digest of what a turn asks. It fails if a call has a value that JSON, and so
+// the journal, cannot hold.
 func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
-	// All replies of a run that is played on go through it: a cryptographic hash costs as much
-	// as the rest.
+	// Every turn of a resumed run is digested: a cryptographic hash would cost as much as the rest.
 	b, _ := r.scratch.Get().(*[]byte)
 	if b == nil {
 		b = new([]byte)
@@ -343,7 +342,7 @@ func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
 	*b = (*b)[:0]
 	for _, c := range calls {
 		if *b, err = c.digested(*b); err != nil {
-			return sum, fmt.Errorf("the world asks seat %s what cannot be asked: %w", c.seat, err)
+			return sum, fmt.Errorf("the world asks seat %s something that cannot be written as JSON: %w", c.seat, err)
 		}
 	}
 	sum = xxh3.Hash128(*b).Bytes()
@@ -351,8 +350,8 @@ func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
 	return sum, nil
 }
 
-// digested appends what a turn's digest has of a call. It leaves out the sample number, which
-// is different in every episode.
+// digested appends what the digest of a turn covers of a call. It leaves out the sample number,
+// which differs in every episode.
 func (c *call) digested(b []byte) (_ []byte, err error) {
 	b = append(strconv.AppendQuote(b, c.seat), ' ')
 	b = append(strconv.AppendQuote(b, c.label), ' ')

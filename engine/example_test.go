@@ -43,8 +43,8 @@ func (m oneByOne) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done fu
 
 func (oneByOne) Drain() {}
 
-// A run stops when the model's credit is used up, and goes on where it stopped when there is more:
-// what the journal has is not asked for again.
+// A run stops when the model's credit is used up, and continues where it stopped when there is
+// more: recorded replies are not asked for again.
 func Example() {
 	credit := 3
 	poet := llm.Func(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
@@ -71,7 +71,7 @@ func Example() {
 		},
 	}
 	for range 2 {
-		// A plan is made anew each time: it is asked for all of its stages again.
+		// Each process needs a new plan: it is asked for all of its stages again.
 		run.Plan = world.Repeat(world.Spec{Kind: about.Name, Params: []byte("{}"), Lineup: map[string]string{"poet": "me"}}, 2)
 		res, err := engine.Run(context.Background(), run)
 		if err != nil {

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// models answers by what is asked, after a random while, width calls at a time. Some
-// answers are failures, chosen by what is asked too.
+// models answers depending on the request, after a random time, width calls at a time. Some answers
+// are failures, which depend on the request too.
 type models struct {
 	width  int
 	pause  time.Duration
@@ -124,8 +124,8 @@ type turns struct {
 	Turns int `json:"turns"`
 }
 
-// crowd is a kind whose worlds do all that worlds can: ask one by one and together, fork
-// within forks, draw, note, and hear of failures.
+// crowd is a kind whose worlds do all that worlds can: ask one by one and together, fork within
+// forks, draw, note, and see failures.
 func crowd() worldtest.Simple[turns] {
 	ask := func(seat, text string) world.Call {
 		return world.Call{Seat: seat, Label: "word", Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}}
@@ -170,7 +170,7 @@ func playing(play world.Func) world.Kind {
 	return world.Define(k)
 }
 
-// making is the crowd with a say in the worlds that are made: nil is the usual one.
+// making is the crowd with other worlds; nil is the usual one.
 type making struct {
 	worldtest.Simple[turns]
 	instead func(world.Lineup) world.World
@@ -191,8 +191,7 @@ func (external) Actor(*turns, string) (world.Actor, error) {
 }
 func (external) Outside() []string { return nil }
 
-// stages plays as many episodes in each stage as it says, the later ones by what the
-// earlier came to.
+// stages plays as many episodes in each stage as it says. Later stages depend on earlier outcomes.
 type stages []int
 
 func (s *stages) Next(last []world.Played) world.Specs {
@@ -228,8 +227,8 @@ func config(m Models, j journal.Journal, sizes ...int) Config {
 
 var errCut = errors.New("the plug was pulled")
 
-// cutJournal keeps the first entries it is given, and then nothing: a process that was
-// killed at that moment. A commit that it cuts in two did not happen at all.
+// cutJournal keeps the first entries, and then nothing, like a process that is killed at that
+// moment. A commit that would be cut in two does not happen at all.
 type cutJournal struct {
 	journal.Memory
 	left int

@@ -29,10 +29,10 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 		r.watch(Event{Ended: e})
 		r.sched.ended(ep, e)
 	}, e)
-	stopAll(all) // after a panic some may still wait for something
+	stopAll(all) // after a panic, some may still wait
 }
 
-// marshal writes what a world made. It may panic where its own code is called.
+// marshal encodes a world's value. The world's own code may panic.
 func marshal(v any) (b []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -42,7 +42,7 @@ func marshal(v any) (b []byte, err error) {
 	return json.Marshal(v)
 }
 
-// giveUp takes an episode off the table, as if it had not begun.
+// giveUp removes an episode, as if it had not begun.
 func (r *run) giveUp(ep *episode) {
 	all := r.sched.retire(ep, false)
 	r.release(ep.number, ep.attempt, false)
@@ -55,7 +55,7 @@ func stopAll(strands []*strand) {
 	}
 }
 
-// result is how the run stands when Run ends.
+// result returns the result of the run when Run ends.
 func (r *run) result(end ending) Result {
 	res := Result{
 		State: end.state, Reason: end.reason, Cause: end.cause,

@@ -17,8 +17,7 @@ import (
 	"parley/world"
 )
 
-// TestStopper: the first ending counts, only the end of a complete run drains nobody, and wait waits
-// for drains.
+// TestStopper: the first ending counts, a complete run calls no drains, and wait waits for drains.
 func TestStopper(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +41,7 @@ func TestStopper(t *testing.T) {
 	})
 }
 
-// TestWhenDone: whoever ends it waits for what has begun, and nothing begins after.
+// TestWhenDone: end waits for a function that has begun, and none begins after it.
 func TestWhenDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +71,7 @@ func (s *slowDrain) Drain() {
 	s.drained = true
 }
 
-// TestRunWaitsForDrain: nobody whom Run told to drain is still at it when Run returns.
+// TestRunWaitsForDrain: every drain is over when Run returns.
 func TestRunWaitsForDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -90,8 +89,9 @@ func listed(n, live int) *scheduler {
 	return s
 }
 
-// TestScheduler: episodes begin in order, no more than may be live; of what is ready the oldest goes
-// first, and no two strands of an episode at once; once the run stops nothing does.
+// TestScheduler: episodes begin in order, no more than may be live. The oldest ready strand is
+// first, no two strands of an episode are played at once, and nothing is given out once the run
+// stops.
 func TestScheduler(t *testing.T) {
 	t.Parallel()
 	s := listed(9, 3)
@@ -144,7 +144,8 @@ func TestScheduler(t *testing.T) {
 	}
 }
 
-// TestAgenda: every episode is taken once, in order, and a stage begins when the one before has ended.
+// TestAgenda: every episode is taken once, in order, and a stage begins when the previous one has
+// ended.
 func TestAgenda(t *testing.T) {
 	t.Parallel()
 	plan, o := stages{3, 2}, world.Outcome{Data: json.RawMessage("{}")}
@@ -214,8 +215,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestBudgetMovesMoney plays random forks: what is left to the strands and what was charged always
-// add up, and some strand can go on until the first has ended.
+// TestBudgetMovesMoney plays random forks: what the strands have left and what was charged always
+// add up, and some strand can continue until the first has ended.
 func TestBudgetMovesMoney(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {

@@ -12,26 +12,25 @@ import (
 	"parley/world"
 )
 
-// enoughText is how many bytes of sampled text two plays must share before the engine takes
-// one for a copy of the other. Two independent samples often agree on one word, and never on
-// several sentences.
+// enoughText is how many bytes of sampled text two plays must share before one counts as a copy of
+// the other. Two independent samples often agree on one word, and never on several sentences.
 const enoughText = 200
 
-// fingerprint identifies what a strand asked and was answered, without the numbers that tell
-// places in a run apart. Episodes with the same fingerprint are the same play.
+// fingerprint identifies what a strand asked and was answered, independent of its place in the run.
+// Episodes with the same fingerprint are the same play.
 type fingerprint struct {
 	sum     journal.Digest
 	forks   []journal.Digest // of the strands it waits for, by number
-	asks    int              // of models
+	asks    int              // asked of models
 	acts    int
-	sampled int // bytes of answers that another try could have worded differently
+	sampled int // bytes of answers that were sampled
 
-	// Of the turn that is being played:
+	// Of the current turn:
 	digest journal.Digest
-	chance []bool // by call: the model samples its answer
+	chance []bool // by call: whether the model samples its answer
 }
 
-// asked takes in the calls of a turn.
+// asked adds the calls of a turn.
 func (f *fingerprint) asked(digest journal.Digest, calls []*call) {
 	f.digest = digest
 	f.chance = f.chance[:0]
@@ -46,12 +45,12 @@ func (f *fingerprint) asked(digest journal.Digest, calls []*call) {
 	}
 }
 
-// Samples says whether a model may answer a request differently when it is asked again.
+// Samples reports whether a model may answer a request differently when asked again.
 func Samples(r *llm.Request) bool {
 	return (r.Temperature == nil || *r.Temperature > 0) && r.Seed == nil
 }
 
-// answered takes in the replies of the turn, or, after a fork, what its strands did.
+// answered adds the replies of the turn or, after a fork, the plays of its strands.
 func (f *fingerprint) answered(replies []world.Reply) {
 	if len(replies) == 0 && len(f.forks) == 0 {
 		return
@@ -72,8 +71,8 @@ func (f *fingerprint) answered(replies []world.Reply) {
 	f.digest, f.forks = journal.Digest{}, nil
 }
 
-// appendReply appends hashes of everything of a reply that a world can see, and returns how
-// many bytes that is.
+// appendReply appends hashes of everything in a reply that a world can see, and returns how many
+// bytes that is.
 func appendReply(b []byte, r world.Reply) (_ []byte, size int) {
 	part := func(s string) {
 		sum := xxh3.HashString128(s).Bytes()
@@ -93,7 +92,7 @@ func appendReply(b []byte, r world.Reply) (_ []byte, size int) {
 	return b, size
 }
 
-// add takes in what a forked strand did.
+// add adds the play of a forked strand.
 func (f *fingerprint) add(child *fingerprint, number int) {
 	f.forks[number] = child.sum
 	f.asks += child.asks
@@ -101,8 +100,8 @@ func (f *fingerprint) add(child *fingerprint, number int) {
 	f.sampled += child.sampled
 }
 
-// play identifies an episode that ended with an outcome, and says whether another episode may
-// come to the same play by chance.
+// play returns a digest of an episode with its outcome, and whether independent episodes may have
+// the same digest by chance.
 func (f *fingerprint) play(o world.Outcome) (play journal.Digest, chance bool) {
 	b := append(make([]byte, 0, 256), f.sum[:]...)
 	for _, s := range o.Scores {

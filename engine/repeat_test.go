@@ -37,7 +37,7 @@ func chat(dealRange bool) world.Kind {
 	})
 }
 
-// TestCopies: word for word the same play is a copy, unless it may be chance.
+// TestCopies: an identical play is a copy, unless it may be chance.
 func TestCopies(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("I am well, thank you. ", 20)
@@ -73,8 +73,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestPlaysAreStable: what identifies a play does not depend on the order in which replies come,
-// nor on being played again after a kill.
+// TestPlaysAreStable: the digest of a play does not depend on the order of replies, nor on being
+// killed and resumed.
 func TestPlaysAreStable(t *testing.T) {
 	t.Parallel()
 	first := &journal.Memory{}

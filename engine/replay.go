@@ -17,13 +17,13 @@ import (
 // recorded is what the journal has of an attempt at an episode, by turn.
 type recorded map[journal.Turn]*recordedTurn
 
-// recordedTurn is a turn as the journal has it. It may have replies before it is known to
-// have been turned, and nil is one of which there is nothing.
+// recordedTurn is a turn in the journal. Replies may be read before the turn itself. Nil is a turn
+// that is not recorded.
 type recordedTurn struct {
 	digest  journal.Digest
 	calls   int // -1: not turned
 	replies []*world.Reply
-	bills   []bill // of replies, where there is a budget
+	bills   []bill // of replies, if there is a budget
 }
 
 func (t *recordedTurn) turned() bool { return t != nil && t.calls >= 0 }
@@ -32,9 +32,9 @@ func (t *recordedTurn) has(reply int) bool {
 	return t != nil && reply < len(t.replies) && t.replies[reply] != nil
 }
 
-// diverged says whether a recorded turn is another than the one played now. What a fork
-// copied has no digest, since other agents may ask in other words: only the number of
-// calls must be the same.
+// diverged reports whether a recorded turn differs from the one played now. A turn that a fork
+// copied has no digest, since other agents may ask in other words: only the number of calls must be
+// the same.
 func (t *recordedTurn) diverged(digest journal.Digest, calls int) bool {
 	if t.digest == (journal.Digest{}) {
 		return t.calls != calls
@@ -42,14 +42,14 @@ func (t *recordedTurn) diverged(digest journal.Digest, calls int) bool {
 	return t.digest != digest
 }
 
-// replay gives episodes that have begun before what the journal has of them. Each gets all that was
-// recorded of its last attempt, once, and nothing of earlier attempts. They are begun in order, so
-// the journal is read in order, by one goroutine, a part at a time.
+// replay gives episodes that began earlier what the journal has of them: all that was recorded of
+// the last attempt, once. Episodes begin in order, so one goroutine reads the journal in order, a
+// chunk at a time.
 type replay struct {
 	journal journal.Journal
 	playing map[int]journal.Progress
-	billed  bool         // what replies took is wanted too
-	replies atomic.Int64 // that were given to worlds instead of asked for
+	billed  bool         // the bills of replies are needed
+	replies atomic.Int64 // that worlds were given from the journal
 
 	parts chan map[int]recorded // closed when all is read, or reading failed
 	err   error                 // valid when parts is closed
@@ -62,11 +62,11 @@ func newReplay(j journal.Journal, playing map[int]journal.Progress, billed bool)
 	return &replay{journal: j, playing: playing, billed: billed, parts: make(chan map[int]recorded), have: map[int]recorded{}}
 }
 
-// partSize is how many entries are read at once: enough to read those of many episodes in
-// one go, and few enough for two parts to be held in memory.
+// partSize is how many entries are read at once: enough for many episodes, and few enough to hold
+// two chunks in memory.
 const partSize = 100_000
 
-// take waits for what the journal has of an episode that was begun before, and returns it.
+// take waits for what the journal has of an episode that began earlier, and returns it.
 func (p *replay) take(ctx context.Context, episode int) (recorded, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +108,7 @@ func (p *replay) run(ctx context.Context) {
 		}
 		todo = todo[n:]
 	}
-	p.err = errors.New("engine: an episode was begun out of order") // nobody may ask for more
+	p.err = errors.New("engine: an episode was begun out of order") // all of them were given out
 }
 
 func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]recorded, error) {
@@ -133,7 +133,7 @@ func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]recorded
 	return part, err
 }
 
-// turnIn is where a turn is kept; nil for one of an attempt that was given up.
+// turnIn returns where a turn is kept; nil for one of an earlier attempt.
 func (p *replay) turnIn(part map[int]recorded, at journal.Turn) *recordedTurn {
 	rec, ok := part[at.Episode]
 	if !ok || at.Attempt != p.playing[at.Episode].Attempt {
@@ -161,14 +161,14 @@ func (t *recordedTurn) add(e *journal.Replied, billed bool) {
 	}
 }
 
-// difference says what of a turn is not as it was recorded.
+// difference describes how a turn differs from what is recorded.
 func (p *replay) difference(ctx context.Context, at journal.Turn, calls []*call, rec *recordedTurn) string {
 	if rec.calls != len(calls) {
 		return fmt.Sprintf("it now makes %d calls where it made %d", len(calls), rec.calls)
 	}
 	entries, err := journal.Episode(ctx, p.journal, at.Episode)
 	if err != nil {
-		return "its calls are not what they were, which cannot be read: " + err.Error()
+		return "its calls have changed, and the recorded ones cannot be read: " + err.Error()
 	}
 	for _, e := range entries {
 		was, ok := e.(*journal.Replied)
@@ -183,7 +183,7 @@ func (p *replay) difference(ctx context.Context, at journal.Turn, calls []*call,
 			return fmt.Sprintf("call %d, %s of %s, asks something else: %s", i, c.label, c.seat, requestDifference(was.Request, c.req))
 		}
 	}
-	return "its calls are not what they were"
+	return "its calls have changed"
 }
 
 func requestDifference(was, is *llm.Request) string {

@@ -14,7 +14,7 @@ import (
 	"parley/world"
 )
 
-// run is one call of Run. It joins the parts that have state: each guards its own.
+// run is one call of Run. It joins the parts that have state; each guards its own.
 type run struct {
 	Config
 	head    *journal.Head
@@ -78,7 +78,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	return r, nil
 }
 
-// sit opens a sitting, plays, and closes it.
+// process records that a process opens the run, plays, and records its end.
 func (r *run) process(ctx context.Context) (Result, error) {
 	if r.head.Begun == nil {
 		begun := r.Begun
@@ -92,9 +92,9 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	r.rec.Write(func(error) { close(known) }, opened)
 
 	var wg sync.WaitGroup
-	recCtx := context.WithoutCancel(ctx) // what was paid for is kept, even when the run is aborted
+	recCtx := context.WithoutCancel(ctx) // replies that were paid for are recorded, even when the run is aborted
 	wg.Go(func() { r.rec.Run(recCtx) })
-	<-known // what is opened outside bears the run's name: it must be found again
+	<-known // things that are opened outside carry the run's name: it must be durable first
 	if r.Ledger != nil {
 		r.Ledger(r.keep)
 	}
@@ -117,16 +117,16 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	}
 	recErr := r.rec.Close()
 	wg.Wait()
-	end = r.stop.wait() // it may have failed to close
+	end = r.stop.wait() // writing the end may have failed
 	return r.result(end), errors.Join(end.err, notTwice(recErr, end.err))
 }
 
 // playAll plays until the run stops and nothing is in flight.
 func (r *run) playAll(ctx context.Context) {
-	if r.Drain.Err() != nil { // already: nothing is begun at all
-		r.stop.stop(stoppedBy(r.Drain)) //nolint:contextcheck // a signal of its own
+	if r.Drain.Err() != nil { // nothing begins at all
+		r.stop.stop(stoppedBy(r.Drain)) //nolint:contextcheck // a separate signal
 	}
-	endDrain := whenDone(r.Drain, r.drain) //nolint:contextcheck // a signal of its own
+	endDrain := whenDone(r.Drain, r.drain) //nolint:contextcheck // a separate signal
 	endAbort := whenDone(ctx, func() {
 		r.stop.stop(stoppedBy(ctx))
 		r.sched.nudge()
@@ -143,28 +143,28 @@ func (r *run) playAll(ctx context.Context) {
 	endAbort()
 }
 
-// drain begins nothing more. Episodes whose memory is outside are played to their end: they
-// would have to begin again, and what they asked would be lost.
+// drain stops new episodes. Episodes with state outside are played to their end: otherwise they
+// would have to begin again, and their calls would be lost.
 func (r *run) drain() {
-	heard, goesOn := r.sched.drain(stoppedBy(r.Drain), r.Kind.External())
-	if !goesOn {
+	begun, continues := r.sched.drain(stoppedBy(r.Drain), r.Kind.External())
+	if !continues {
 		return
 	}
 	if d, ok := r.Actor.(world.Drainer); ok {
 		d.Drain()
 	}
-	if heard > 0 {
-		r.watch(Event{Closing: heard})
+	if begun > 0 {
+		r.watch(Event{Closing: begun})
 	}
 }
 
-// fail stops the run for an error.
+// fail stops the run with an error.
 func (r *run) fail(err error) {
 	r.stop.fail(err)
 	r.sched.nudge()
 }
 
-// keep makes an entry of somebody else's durable.
+// keep makes another package's entry durable.
 func (r *run) keep(e journal.Entry) error {
 	kept := make(chan error, 1)
 	r.rec.Write(func(err error) { kept <- err }, e)
@@ -174,7 +174,7 @@ func (r *run) keep(e journal.Entry) error {
 	return nil
 }
 
-// serve makes the asks: by itself for each provider, or wave by wave.
+// serve makes the asks: for each provider, or wave by wave.
 func (r *run) serve(ctx context.Context, wg *sync.WaitGroup) {
 	if r.Wave && r.Batches != nil {
 		wg.Go(func() { r.waves(ctx) })
@@ -201,7 +201,7 @@ func (r *run) watch(e Event) {
 	r.Watch(e)
 }
 
-// staged records a stage, unless it is recorded already.
+// staged records a stage, unless it is already recorded.
 func (r *run) staged(st *journal.Staged, recorded bool) {
 	if !recorded {
 		r.rec.Write(nil, st)

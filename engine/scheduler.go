@@ -9,40 +9,40 @@ import (
 	"parley/world"
 )
 
-// scheduler decides which strand goes on, which call is sent and which episode begins. Of what can
-// go on or be sent, that of the oldest episode comes first; no two strands of an episode are played
-// at once; no more than maxLive episodes have begun and not ended, and none is begun while those
-// keep every provider busy. Once the run has stopped, nothing is handed out.
+// scheduler decides which strand continues, which call is sent and which episode begins. The oldest
+// episode comes first. No two strands of an episode are played at once. No more than maxLive
+// episodes have begun and not ended, and none begins while those keep every provider busy. Once the
+// run has stopped, nothing more is given out.
 type scheduler struct {
 	bounds
 	stop   *stopper
 	staged func(st *journal.Staged, recorded bool) // a stage begins; called with the lock held
 
 	mu        sync.Mutex
-	wake      *sync.Cond // something below changed, or the run stops
+	wake      *sync.Cond // something below has changed, or the run stops
 	agenda    *agenda
-	ready     queue.Queue[*strand]      // may go on
+	ready     queue.Queue[*strand]      // may continue
 	providers map[string]*providerQueue // by provider
 	live      map[*episode]struct{}     // have begun and not ended
 	starts    int                       // episodes that a worker is about to begin
 	busy      int                       // workers playing
 	queued    int                       // asks in all providers
-	flying    int                       // asks that were sent, and outcomes that are not durable yet
-	acting    int                       // acts with the actor
+	flying    int                       // asks in flight, and outcomes that are not durable yet
+	acting    int                       // acts in flight
 	asked     int                       // calls made
 	fails     int                       // of them, that ended as failures
 }
 
-// bounds are how much may go on at once: see Config.
+// bounds limit what happens at once: see Config.
 type bounds struct {
 	maxLive, maxCalls int
 	wave              bool
 	away              func(provider string) bool
 }
 
-// step is what a worker does next: it plays a strand on, or begins an episode.
+// step is what a worker does next: it continues a strand, or begins an episode.
 type step struct {
-	strand *strand // of an episode that begins: what was made of it; nil: nothing
+	strand *strand // for an episode that begins: its first strand, or nil if it could not be made
 
 	begins bool
 	number int
@@ -61,15 +61,15 @@ func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *sch
 	return s
 }
 
-// nudge has everybody who waits look again.
+// nudge wakes everything that waits.
 func (s *scheduler) nudge() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wake.Broadcast()
 }
 
-// next takes note of what a worker has done and waits for what it does next. It returns false when
-// the run is over.
+// next notes what a worker has done and waits for its next step. It returns false when the run is
+// over.
 func (s *scheduler) next(done step) (step, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,12 +106,12 @@ func (s *scheduler) next(done step) (step, bool) {
 	return step{}, false
 }
 
-// over says whether a worker may go home: the run stops and nothing is in flight.
+// over reports whether the run has stopped and nothing is in flight.
 func (s *scheduler) over() bool {
 	return s.stop.stopped.Load() && s.flying == 0 && s.acting == 0 && s.busy == 0
 }
 
-// occupy has a worker play st, unless its episode has ended or another worker plays it.
+// occupy reserves st for a worker, unless its episode has ended or another worker plays it.
 func (s *scheduler) occupy(st *strand) bool {
 	switch ep := st.episode; {
 	case ep.strands == nil: // the episode ended without it
@@ -126,7 +126,7 @@ func (s *scheduler) occupy(st *strand) bool {
 	}
 }
 
-// finish takes note of what a worker has done.
+// finish notes what a worker has done.
 func (s *scheduler) finish(done step) {
 	st := done.strand
 	switch {
@@ -152,8 +152,8 @@ func (s *scheduler) finish(done step) {
 	}
 }
 
-// advance begins the next stage, or ends the run. The plan runs under the lock: nothing else is
-// going on.
+// advance begins the next stage, or ends the run. The plan runs under the lock: nothing else
+// happens meanwhile.
 func (s *scheduler) advance() {
 	st, recorded, err := s.agenda.advance()
 	switch {
@@ -168,12 +168,12 @@ func (s *scheduler) advance() {
 	s.wake.Broadcast()
 }
 
-// maxQueued is how many asks may wait before no more episodes are begun for the sake of
-// a provider that has nothing to do.
+// maxQueued is how many asks may wait before no more episodes begin just to keep an idle provider
+// busy.
 const maxQueued = 4096
 
-// maxActs is how many acts may be in flight before no more episodes are begun: nothing
-// else holds those back that begin with an act, and all of a run would be live at once.
+// maxActs is how many acts may be in flight before no more episodes begin. Otherwise episodes that
+// begin with an act would all be live at once.
 func (b bounds) maxActs() int {
 	if b.maxCalls > 0 {
 		return max(16, b.maxCalls)
@@ -181,14 +181,14 @@ func (b bounds) maxActs() int {
 	return 256
 }
 
-// mayBegin says whether another episode should begin: only while what is live does not
-// keep the providers busy, nor those who carry out acts.
+// mayBegin reports whether another episode should begin: only while the live ones do not keep the
+// providers and the actor busy.
 func (s *scheduler) mayBegin() bool {
 	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() {
 		return false
 	}
 	if s.wave {
-		return s.flying == 0 // a wave takes along all that can be live
+		return s.flying == 0 // a wave takes all that can be live
 	}
 	if s.queued >= maxQueued || s.acting >= s.maxActs() {
 		return false
@@ -201,20 +201,20 @@ func (s *scheduler) mayBegin() bool {
 	return len(s.providers) == 0
 }
 
-// mayWave says whether every live strand waits for a call of the next wave.
+// mayWave reports whether every live strand waits for a call of the next wave.
 func (s *scheduler) mayWave() bool {
 	if !s.wave || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.busy > 0 {
 		return false
 	}
 	for _, l := range s.providers {
 		if l.asks.Len() > 0 {
-			return false // of the wave that is on
+			return false // of the current wave
 		}
 	}
 	return true
 }
 
-// resume makes a strand ready; nil is none.
+// resume makes a strand ready, unless it is nil.
 func (s *scheduler) resume(st *strand) {
 	if st != nil {
 		s.ready.Push(st, int64(st.episode.number))
@@ -238,7 +238,7 @@ func (s *scheduler) fork(st *strand, forks []*world.Strand) {
 	s.wake.Broadcast()
 }
 
-// join takes note that a forked strand is done.
+// join notes that a forked strand is done.
 func (s *scheduler) join(st *strand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,15 +248,15 @@ func (s *scheduler) join(st *strand) {
 	s.resume(st.parent.arrive())
 }
 
-// block takes note that a strand cannot afford its next call.
+// block notes that a strand cannot afford its next call.
 func (s *scheduler) block(st *strand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resume(st.block())
 }
 
-// retire ends all strands of an episode and returns them, for the caller to stop. Nothing of it is
-// handed out any more. An outcome counts as in flight until ended is called.
+// retire ends all strands of an episode and returns them, for the caller to stop. An outcome counts
+// as in flight until ended is called.
 func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 	return all
 }
 
-// ended takes in the outcome of an episode that is durable; nil: it could not be kept.
+// ended adds a durable outcome; nil means that it could not be recorded.
 func (s *scheduler) ended(ep *episode, e *journal.Ended) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,9 +285,9 @@ func (s *scheduler) ended(ep *episode, e *journal.Ended) {
 	s.wake.Broadcast()
 }
 
-// drain has no more episodes begun. Where live ones are to be played to their end, it returns how
-// many of them have got a reply; in any other case it stops the run.
-func (s *scheduler) drain(e ending, toTheEnd bool) (heard int, goesOn bool) {
+// drain stops new episodes. If the live ones are to be played to their end, it returns how many of
+// them have a reply; otherwise it stops the run.
+func (s *scheduler) drain(e ending, toTheEnd bool) (begun int, continues bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.wake.Broadcast()
@@ -298,8 +298,8 @@ func (s *scheduler) drain(e ending, toTheEnd bool) (heard int, goesOn bool) {
 	s.stop.close(e.reason)
 	for ep := range s.live {
 		if ep.hasReply {
-			heard++
+			begun++
 		}
 	}
-	return heard, true
+	return begun, true
 }

@@ -2,8 +2,8 @@ package engine
 
 import "fmt"
 
-// session is the name of an attempt at an episode among those of all runs: what its requests
-// have in common for servers that remember who asked. It is empty where nobody cares.
+// session returns the name of an attempt at an episode, unique among all runs. Its requests share
+// it, for servers that keep state between requests. It is empty if Released is not set.
 func (r *run) session(episode, attempt int) string {
 	if r.Released == nil {
 		return ""
@@ -11,15 +11,15 @@ func (r *run) session(episode, attempt int) string {
 	return fmt.Sprintf("%s-%d-%d", r.Begun.Run, episode, attempt)
 }
 
-// release says that no more is asked in an attempt at an episode.
+// release reports that an attempt at an episode makes no more requests.
 func (r *run) release(episode, attempt int, whole bool) {
 	if r.Released != nil {
 		r.Released(r.session(episode, attempt), whole)
 	}
 }
 
-// abandon releases what is live when a sitting ends and is begun anew in the next. All other
-// episodes go on then as the sessions they are.
+// abandon releases the live episodes that the next process must begin again. All others continue
+// with their sessions.
 func (r *run) abandon() {
 	if !r.Kind.External() {
 		return

@@ -16,7 +16,7 @@ import (
 	"parley/world"
 )
 
-// sessions notes in which sessions was asked, and which were released.
+// sessions notes the sessions of requests, and which were released.
 type sessions struct {
 	mu       sync.Mutex
 	asked    map[string]bool
@@ -43,8 +43,8 @@ func (s *sessions) release(session string, whole bool) {
 	s.released = append(s.released, session)
 }
 
-// TestSessions: the requests of an episode carry its name and its attempt's, and it is
-// released once, when it ended.
+// TestSessions: the requests of an episode carry its session, which is released once, when the
+// episode ended.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t, 3, 5)
@@ -54,7 +54,7 @@ func TestSessions(t *testing.T) {
 	c.Released = s.release
 	got, err := Run(t.Context(), c)
 	if err != nil || got.Digest != want.Digest {
-		t.Errorf("sessions changed what it came to: %+v, %v", got, err)
+		t.Errorf("sessions changed the outcome: %+v, %v", got, err)
 	}
 	slices.Sort(s.released)
 	if r := fmt.Sprint(s.released); r != "[run-0-0w run-1-0w run-2-0w run-3-0w run-4-0w]" || len(s.asked) != 5 || !s.asked["run-3-0"] || s.late != nil {
@@ -62,9 +62,9 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestSessionsOverSittings: an episode that is played on keeps its session. One that begins
-// anew, since its kind is external, gives up the old one, be the sitting aborted or killed.
-func TestSessionsOverSittings(t *testing.T) {
+// TestSessionsAcrossProcesses: an episode that is resumed keeps its session. One that begins again,
+// since its kind is external, releases the old one, whether the process was aborted or killed.
+func TestSessionsAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	for _, outside := range []bool{false, true} {
 		for _, killed := range []bool{false, true} {

@@ -12,7 +12,7 @@ import (
 	"parley/world"
 )
 
-// astray is a plan that finds out after its first stage that it makes no sense.
+// astray is a plan that fails after its first stage.
 type astray struct {
 	stages
 	err error
@@ -30,17 +30,17 @@ func (a *astray) Err() error { return a.err }
 
 var errAstray = errors.New("there is no such score")
 
-// TestPlanThatGoesAstray: the run has failed and says why, what was played is kept, and playing on
-// costs nothing and says it again.
+// TestPlanThatGoesAstray: the run fails with the plan's error, what was played is kept, and
+// resuming it costs nothing and returns the same error.
 func TestPlanThatGoesAstray(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
-	for sitting, asks := range []bool{true, false} {
+	for process, asks := range []bool{true, false} {
 		c := config(&models{width: 3}, j, 3)
 		c.Plan = &astray{stages: stages{3}}
 		res, err := Run(t.Context(), c)
 		if !errors.Is(err, errAstray) || res.State != journal.Failed || res.Reason != (journal.Reason{Kind: journal.ByError, Detail: errAstray.Error()}) || res.Ended != 3 || (res.Asked > 0) != asks {
-			t.Errorf("sitting %d: %+v, %v", sitting, res, err)
+			t.Errorf("process %d: %+v, %v", process, res, err)
 		}
 	}
 }
@@ -55,8 +55,8 @@ func TestTooManyEpisodes(t *testing.T) {
 	}
 }
 
-// TestNotFoundStops: where there is no such model, the run stops before the others at the
-// table are paid for nothing, and goes on once it is put right.
+// TestNotFoundStops: if a model does not exist, the run stops before the calls of other agents are
+// wasted, and continues once that is fixed.
 func TestNotFoundStops(t *testing.T) {
 	t.Parallel()
 	want := undisturbed(t, 0, 5)
@@ -76,8 +76,8 @@ func TestNotFoundStops(t *testing.T) {
 	})
 }
 
-// TestCallsOfAProviderThatIsAway holds that calls that wait for a provider leave room for those
-// of others, and take none for more of their own.
+// TestCallsOfAProviderThatIsAway: calls that wait for an unreachable provider leave room for those
+// of others, but not for more to the same provider.
 func TestCallsOfAProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	away := ""

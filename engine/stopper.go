@@ -9,13 +9,13 @@ import (
 )
 
 // stopper knows whether the run stops, and why. The first ending counts and never changes. Unless
-// it is that of a complete run, each of drains is then called once, and wait waits for all of them.
+// the run is complete, each of drains is then called once, and wait waits for all of them.
 type stopper struct {
 	drains   []func()
 	draining sync.WaitGroup
 
 	stopped atomic.Bool // nothing more is played, begun or sent
-	closed  atomic.Bool // nothing more is begun
+	closed  atomic.Bool // no more episodes begin
 	mu      sync.Mutex
 	closing journal.Reason // where closed
 	end     ending         // where stopped
@@ -29,12 +29,12 @@ type ending struct {
 	err    error
 }
 
-// stoppedBy is the ending of a run whose caller ended ctx.
+// stoppedBy returns the ending of a run whose caller ended ctx.
 func stoppedBy(ctx context.Context) ending {
 	return ending{state: journal.Stopped, reason: journal.Reason{Kind: journal.ByUser, Detail: context.Cause(ctx).Error()}}
 }
 
-// failedWith is the ending of a run that cannot go on.
+// failedWith returns the ending of a run that cannot continue.
 func failedWith(err error) ending {
 	return ending{state: journal.Failed, reason: journal.Reason{Kind: journal.ByError, Detail: err.Error()}, err: err}
 }
@@ -51,17 +51,17 @@ func (s *stopper) stop(e ending) {
 	if e.state != journal.Complete {
 		drains = s.drains
 	}
-	s.draining.Add(len(drains)) // before anybody sees that the run stops, and waits
+	s.draining.Add(len(drains)) // before the stop is visible to wait
 	s.stopped.Store(true)
 	for _, drain := range drains {
-		go func() { // it returns at once, but takes locks that a caller of ours may hold
+		go func() { // it returns at once, but takes locks that our caller may hold
 			defer s.draining.Done()
 			drain()
 		}()
 	}
 }
 
-// fail ends the run for an error. Where the run has ended without one, it has one now.
+// fail ends the run with an error. If the run has ended without one, the error is added.
 func (s *stopper) fail(err error) {
 	s.stop(failedWith(err))
 	s.mu.Lock()
@@ -71,8 +71,7 @@ func (s *stopper) fail(err error) {
 	}
 }
 
-// close has no more episodes begun, for a reason that ends the run when those that are live have
-// ended.
+// close stops new episodes, for a reason that ends the run when the live ones have ended.
 func (s *stopper) close(why journal.Reason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,8 +87,8 @@ func (s *stopper) stopClosed() {
 	s.stop(ending{state: journal.Stopped, reason: why})
 }
 
-// wait waits until what stop began is over, and returns how the run ended. Only fail may be called
-// after it, and only before the recorder has ended.
+// wait waits for the drains, and returns how the run ended. Afterwards only fail may be called, and
+// only until the last entry is written.
 func (s *stopper) wait() ending {
 	s.draining.Wait()
 	s.mu.Lock()
@@ -97,8 +96,8 @@ func (s *stopper) wait() ending {
 	return s.end
 }
 
-// whenDone calls f once ctx is done. The caller must call end, after which f is not begun; it
-// waits for an f that has.
+// whenDone calls f once ctx is done. The caller must call end: afterwards f does not begin, and end
+// waits for an f that has begun.
 func whenDone(ctx context.Context, f func()) (end func()) {
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -9,7 +9,7 @@ import (
 	"parley/world"
 )
 
-// small is a journal in memory of a run that was cut off: of two episodes one has ended, and the
+// small is a journal in memory of a run that was killed: one of two episodes has ended, and the
 // other waits for a reply.
 func small() *journal.Memory {
 	j := &journal.Memory{}
@@ -31,8 +31,8 @@ func small() *journal.Memory {
 	return j
 }
 
-// A head is a run up to now, without its calls: how far it has come, what it has cost, and what has
-// to be done again.
+// A head is the state of a run without its calls: how far it has come, what it has cost, and what
+// must be done again.
 func ExampleHead() {
 	head, err := small().Head(context.Background())
 	if err != nil {
@@ -52,7 +52,7 @@ func ExampleHead() {
 	// episode 0 of duet [{ rhymes 1}]
 }
 
-// The turns and replies of one episode are read by themselves.
+// The turns and replies of one episode can be read separately.
 func ExampleEpisode() {
 	entries, err := journal.Episode(context.Background(), small(), 0)
 	if err != nil {

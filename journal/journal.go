@@ -1,12 +1,12 @@
-// Package journal is the ordered, durable facts of a run: the only truth about it.
+// Package journal has the ordered, durable facts of a run: the only truth about it.
 //
-// A run is a pure fold over what is written here; resume, replay, reports and forks are
-// readers of the same list. The package knows no database: stores implement Journal, and
-// journaltest holds them to it.
+// A run is a pure fold over its entries. Resume, replay, reports and forks are readers of the same
+// list. The package knows no database: stores implement Journal, and package journaltest tests
+// them.
 //
-// What a Journal promises: Append is all or nothing and durable when it returns, power
-// loss included; entries are read back in the order they were appended; two writers
-// never both succeed: the one that lost gets ErrFenced and has written nothing.
+// A Journal promises that Append is all or nothing and durable when it returns, even if the power
+// fails; that entries are read back in the order they were appended; and that two writers never
+// both succeed: the one that lost gets ErrFenced and has written nothing.
 package journal
 
 import (
@@ -25,42 +25,42 @@ import (
 //	1  2026-11-16  the first
 const Version = 1
 
-// ErrFenced is returned to a writer whose place was taken by another.
+// ErrFenced is returned to a writer that another process has replaced.
 var ErrFenced = errors.New("journal: another process has taken over this run")
 
 // Journal holds the entries of one run. It may be used from several goroutines.
 type Journal interface {
 	// Append makes entries durable, all or none of them, in order.
 	Append(ctx context.Context, entries ...Entry) error
-	// Head reads all that a run needs to know to be played on but the calls.
+	// Head reads everything that is needed to resume a run, except its calls.
 	Head(ctx context.Context) (*Head, error)
-	// Read reads the entries of a span. Those of a run come in order; those of episodes come
-	// in order within each episode.
+	// Read reads the entries of a span. Those of a run come in order; those of episodes come in
+	// order within each episode.
 	Read(ctx context.Context, in Span, each func(Entry) error) error
 }
 
-// Briefer is a Journal that can leave out what was said.
+// Briefer is a Journal that can leave out texts.
 type Briefer interface {
-	// Brief reads, in order, what accounts for a run: its sittings, its batches, and its replies
-	// without texts. An entry is good until each returns.
+	// Brief reads, in order, what is needed to account for a run: its processes, its batches, and
+	// its replies without texts. An entry is valid until each returns.
 	Brief(ctx context.Context, each func(Entry) error) error
 }
 
-// Span is a part of a journal: all of it, what was written lately, or the turns and replies
-// of some episodes.
+// Span is a part of a journal: all of it, its end, or the turns and replies of some episodes.
 type Span struct {
-	// Since is the number of the first entry, from 1; 0 is the same. It is not for spans of
-	// episodes.
+	// Since is the number of the first entry, counted from 1; 0 means 1. It does not apply to spans
+	// of episodes.
 	Since int
-	// From and To are the episodes from From up to and without To. To of 0: every entry.
+	// From and To select the episodes from From up to, but not including, To. To of 0 selects every
+	// entry.
 	From, To int
-	// Replay leaves out whatever is not needed to play on: episodes that ended, notes, and of
-	// replies everything but their place, what the world is given, and what it took (cost and tokens). It is for
-	// spans of episodes.
+	// Replay leaves out everything that is not needed to resume: episodes that ended, notes, and
+	// all of a reply except its position, what the world is given, and its cost and tokens. It
+	// applies to spans of episodes.
 	Replay bool
 }
 
-// Whole is all of a journal.
+// Whole returns the span of a whole journal.
 func Whole() Span { return Span{} }
 
 // Episode reads the turns and replies of one episode, in order.
@@ -75,33 +75,32 @@ func Episode(ctx context.Context, j Journal, episode int) (out []Entry, err erro
 	return out, err
 }
 
-// Head is a run up to now, without its calls.
+// Head is the state of a run, without its calls.
 type Head struct {
 	Begun  *Begun // nil: nothing was written yet
 	Stages []Staged
 	// Ended is by episode.
 	Ended map[int]Ended
-	// Playing is by episode that began and did not end: how far it has come.
+	// Playing is by episode: those that began and did not end.
 	Playing map[int]Progress
 
-	Calls int       // that were answered or failed
-	Spent llm.Money // on them
-	// Risked is the most that calls can have cost which were in flight when a sitting was cut
-	// off, of all sittings. Nobody knows what they did cost.
+	Calls int       // answered or failed
+	Spent llm.Money // spent on them
+	// Risked is the most that calls can have cost which were in flight when a process was killed,
+	// over all processes. Their real cost is unknown.
 	Risked llm.Money
-	// Cut means that the last sitting did not end in good order; Lost and Owed are then
-	// how many calls had begun and not ended, and the most they can have cost.
+	// Cut means that the last process was killed. Lost and Owed are then how many calls had begun
+	// and not ended, and the most that they can have cost.
 	Cut  bool
 	Lost int
 	Owed llm.Money
-	Last Closed // the last sitting's end, if it had one
-	// Batches is by key of batches that are not closed: the number of the entry, from 1, that
-	// says so first.
+	Last Closed // the end of the last process, if it has one
+	// Batches has the open batches by key: the number, from 1, of the entry that began each.
 	Batches map[string]int
 
 	entries int // so far
-	open    int // calls without a reply of all that are played
-	bound   int // on the calls in flight in this sitting; 0: none is known
+	open    int // calls without a reply in all live episodes
+	bound   int // on the calls in flight in this process; 0: unknown
 }
 
 // Add folds one entry into h.
@@ -140,8 +139,7 @@ func (h *Head) Add(e Entry) {
 	h.count()
 }
 
-// begin folds in how the run is played from now on. A run that was complete is not when its plan
-// has grown.
+// begin applies a new Begun. A complete run is not complete any more when its plan has grown.
 func (h *Head) begin(e *Begun) {
 	if h.Begun != nil && len(e.Grown) > len(h.Begun.Grown) && h.Last.State == Complete {
 		h.Last = Closed{At: e.Grown[len(e.Grown)-1].At, State: Stopped, Reason: Reason{Kind: ByGrowth}}
@@ -152,7 +150,7 @@ func (h *Head) begin(e *Begun) {
 	}
 }
 
-// rename gives the cells of a stage the names that they have in the plan.
+// rename gives the cells of a stage their names in the plan.
 func (h *Head) rename(stage int) {
 	if h.Begun == nil || len(h.Begun.Cells) == 0 {
 		return
@@ -163,7 +161,7 @@ func (h *Head) rename(stage int) {
 	})
 }
 
-// Cell is the name of a cell in the plan, given the name that is recorded with an episode.
+// Cell returns the name of a cell in the plan, given the recorded name.
 func (b *Begun) Cell(recorded string) string {
 	if b != nil {
 		if name, ok := b.Cells[recorded]; ok {
@@ -173,7 +171,7 @@ func (b *Begun) Cell(recorded string) string {
 	return recorded
 }
 
-// Progress is how far an episode has come.
+// Progress returns how far an episode has come.
 func (h *Head) Progress(episode int) Progress {
 	if e, ok := h.Ended[episode]; ok {
 		return Progress{Attempt: e.Attempt, Ended: true}
@@ -181,8 +179,8 @@ func (h *Head) Progress(episode int) Progress {
 	return h.Playing[episode]
 }
 
-// Played gives the episodes that ended, in order, with what they were before. It takes no longer
-// for a stage of which few have ended.
+// Played yields the episodes that ended, in order, with their specs. Its cost depends on the
+// episodes that ended, not on the size of the stages.
 func (h *Head) Played() iter.Seq2[world.Spec, Ended] {
 	return func(yield func(world.Spec, Ended) bool) {
 		ended := slices.Sorted(maps.Keys(h.Ended))
@@ -200,8 +198,8 @@ func (h *Head) Played() iter.Seq2[world.Spec, Ended] {
 	}
 }
 
-// Live sets how far an episode that began and did not end has come: what its turns and
-// replies would do to h but for Calls and Spent. It is for stores that keep count.
+// Live sets the progress of an episode that did not end. It has the effect of the episode's turns
+// and replies, except on Calls and Spent. It is for stores that keep count.
 func (h *Head) Live(episode int, p Progress) {
 	if p.Ended {
 		return
@@ -209,14 +207,14 @@ func (h *Head) Live(episode int, p Progress) {
 	if h.Playing == nil {
 		h.Playing = map[int]Progress{}
 	}
-	delete(h.Ended, episode) // if it had: this is another attempt
+	delete(h.Ended, episode) // this is another attempt
 	h.open += p.Open - h.Playing[episode].Open
 	h.Playing[episode] = p
 	h.count()
 }
 
-// Batch folds in a step of a batch, which is entry number n. It is for stores that do not
-// add every entry.
+// Batch applies a step of a batch, which is entry number n. It is for stores that do not add every
+// entry.
 func (h *Head) Batch(n int, e *Batched) {
 	switch e.Step {
 	case BatchIntended:
@@ -239,8 +237,8 @@ func (h *Head) end(e *Ended) {
 	h.Ended[e.Episode] = *e
 }
 
-// count works out what is lost. A call that waits for its turn has not begun, so it is no
-// more than the bound on what was in flight, where that is known.
+// count computes Lost. A call that waits to be sent has not begun, so Lost is at most the bound on
+// the calls in flight, where that is known.
 func (h *Head) count() {
 	switch {
 	case !h.Cut:
@@ -252,8 +250,8 @@ func (h *Head) count() {
 	}
 }
 
-// Cost is what the call cost this run: nothing, where it was copied from another. It is
-// never negative, whatever a file says.
+// Cost returns what the call cost this run: nothing, if it was copied from another. It is never
+// negative, whatever a file says.
 func (r *Replied) Cost() llm.Money {
 	switch {
 	case r.Copied:
@@ -267,17 +265,17 @@ func (r *Replied) Cost() llm.Money {
 	}
 }
 
-// Reply is what a world is given of r.
+// Reply returns what a world is given of r.
 func (r *Replied) Reply() world.Reply {
 	if r.Error != nil {
 		return world.Reply{Failed: r.Error.Kind}
 	}
 	resp := r.Response
 	if resp == nil {
-		return world.Reply{Failed: llm.KindMalformed} // a reply of nothing is none
+		return world.Reply{Failed: llm.KindMalformed} // an empty reply
 	}
 	if resp.Finish == llm.FinishRefused || resp.Refusal != "" && resp.Text == "" {
-		return world.Reply{Failed: llm.KindRefused} // as dispatch has it where an answer has a form
+		return world.Reply{Failed: llm.KindRefused} // as dispatch does for structured answers
 	}
 	return world.Reply{Text: resp.Text, JSON: resp.JSON, ToolCalls: resp.ToolCalls, Thoughts: resp.Thoughts, Finish: resp.Finish, Weights: resp.WeightVersion}
 }

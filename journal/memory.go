@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Memory is a Journal that lasts as long as the process. It is the twin of the real
-// ones for tests, and for plays that nobody wants to keep.
+// Memory is a Journal that lasts as long as the process, for tests and for runs that are not kept.
 type Memory struct {
 	mu      sync.Mutex
 	entries []Entry
@@ -52,7 +51,7 @@ func (m *Memory) Read(ctx context.Context, in Span, each func(Entry) error) erro
 	return nil
 }
 
-// episodeOf is the episode that e is a turn or a reply of.
+// episodeOf returns the episode that e is a turn or a reply of.
 func episodeOf(e Entry) (n int, ok bool) {
 	switch e := e.(type) {
 	case *Turned:

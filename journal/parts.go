@@ -6,18 +6,17 @@ import (
 	"parley/world"
 )
 
-// Parts is a run that can be read in parts, so that little of it must be held. InParts makes
-// one of any journal.
+// Parts is a run that can be read in parts, to save memory. InParts makes one of any journal.
 type Parts interface {
-	// Plan is how the run began, or nil, and its stages after the first so many. How it began need
-	// not be given to who has a stage already.
+	// Plan returns how the run began, or nil, and its stages from number after on. How the run
+	// began may be left out if after is not 0.
 	Plan(ctx context.Context, after int) (*Begun, []Staged, error)
-	// Planned lists up to limit episodes from one on, by number.
+	// Planned lists up to limit episodes, by number, beginning with from.
 	Planned(ctx context.Context, from, limit int) ([]Planned, error)
-	// Ends lists the ends of episodes, in the order in which they were committed, from entry
-	// number since on.
+	// Ends lists the ends of episodes in the order in which they were committed, from entry number
+	// since on.
 	Ends(ctx context.Context, since int) ([]End, error)
-	// Read is that of Journal.
+	// Read is Journal's.
 	Read(ctx context.Context, in Span, each func(Entry) error) error
 }
 
@@ -34,8 +33,8 @@ type End struct {
 	Episode int
 }
 
-// InParts makes Parts of a journal: itself, if it is one, as a run file is. Else all outcomes are
-// held in memory, and finding an end means reading every entry.
+// InParts returns j itself if it is a Parts, as a run file is. Otherwise all outcomes are held in
+// memory, and Ends reads every entry.
 func InParts(j Journal) Parts {
 	if p, ok := j.(Parts); ok {
 		return p
@@ -46,7 +45,7 @@ func InParts(j Journal) Parts {
 // whole is a journal that is read as a whole.
 type whole struct {
 	Journal
-	head *Head // as it was at the last look for ends
+	head *Head // at the last call of Ends
 }
 
 func (w *whole) read(ctx context.Context) (err error) {
@@ -88,6 +87,6 @@ func (w *whole) Ends(ctx context.Context, since int) (out []End, err error) {
 		n++
 		return nil
 	})
-	w.head = nil // what was planned and ended meanwhile is to be seen
+	w.head = nil // so that later stages and outcomes are seen
 	return out, err
 }

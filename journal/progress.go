@@ -1,11 +1,10 @@
 package journal
 
-// Progress is how far an episode has come. The zero value is an episode of which nothing
-// was written.
+// Progress is how far an episode has come. The zero value is an episode without entries.
 type Progress struct {
 	// Attempt is the last that began.
 	Attempt int
-	// Open is how many calls of it were asked for and have no reply.
+	// Open is how many of its calls have no reply.
 	Open int
 	// Entries is how many turns and replies it has.
 	Entries int
@@ -13,7 +12,7 @@ type Progress struct {
 	Ended bool
 }
 
-// Turned folds in a turn of the episode.
+// Turned applies a turn of the episode.
 func (p *Progress) Turned(t *Turned) {
 	if p.playing(t.Attempt) {
 		p.Entries++
@@ -21,8 +20,8 @@ func (p *Progress) Turned(t *Turned) {
 	}
 }
 
-// Replied folds in a reply. One that comes after the episode ended, or to an attempt that
-// was given up, changes nothing: nobody waits for it.
+// Replied applies a reply. A reply after the end of the episode, or to an earlier attempt, changes
+// nothing.
 func (p *Progress) Replied(r *Replied) {
 	if p.playing(r.Attempt) {
 		p.Entries++
@@ -30,13 +29,13 @@ func (p *Progress) Replied(r *Replied) {
 	}
 }
 
-// End folds in the episode's end: whatever has no reply is not asked for again.
+// End applies the episode's end: open calls are not made again.
 func (p *Progress) End(e *Ended) {
 	*p = Progress{Attempt: e.Attempt, Ended: true}
 }
 
-// playing says whether attempt is the one that is played. A later one than was known has
-// begun with this entry: the calls of the one before are given up.
+// playing reports whether attempt is the current one. A later attempt than the known one begins
+// with this entry, and the calls of the earlier one are given up.
 func (p *Progress) playing(attempt int) bool {
 	if attempt > p.Attempt {
 		*p = Progress{Attempt: attempt}

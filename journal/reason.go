@@ -2,11 +2,11 @@ package journal
 
 import "strings"
 
-// Reason is why a run stopped before everything was played: a kind to decide by, and a detail to
-// read. It is the zero value where the run is complete.
+// Reason is why a run stopped before everything was played: a kind for programs, and a detail for
+// readers. It is the zero value for a complete run.
 type Reason struct {
 	Kind ReasonKind
-	// Detail is in the words of whoever stopped the run, such as an error's.
+	// Detail is the text of what stopped the run, such as an error.
 	Detail string
 }
 
@@ -17,11 +17,11 @@ type ReasonKind string
 const (
 	// ByBudget: the next call might cost more than is left of the budget.
 	ByBudget ReasonKind = "budget"
-	// ByUser: whoever plays the run asked it to stop, with a signal for example.
+	// ByUser: the user asked the run to stop, for example with a signal.
 	ByUser ReasonKind = "user"
-	// ByCall: a call could not be made, and the calls after it would fare no better.
+	// ByCall: a call could not be made, and later calls would fail too.
 	ByCall ReasonKind = "call"
-	// ByError: the run cannot go on as it is.
+	// ByError: the run cannot continue unchanged.
 	ByError ReasonKind = "error"
 	// ByGrowth: the run was complete, and its plan has grown since.
 	ByGrowth ReasonKind = "growth"
@@ -29,7 +29,7 @@ const (
 
 const budgetIs = "budget: "
 
-// String words the reason in one line. It is empty for the zero value.
+// String returns the reason in one line. It is empty for the zero value.
 func (r Reason) String() string {
 	switch r.Kind {
 	case ByBudget:
@@ -41,11 +41,10 @@ func (r Reason) String() string {
 	}
 }
 
-// MarshalText writes the reason as String words it.
+// MarshalText returns the text of String.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads what MarshalText writes. It recognizes ByBudget and ByGrowth by their words,
-// and reads every other reason as ByCall.
+// UnmarshalText reads the text of a reason. If the text does not show the kind, it is ByCall.
 func (r *Reason) UnmarshalText(text []byte) error {
 	detail, budget := strings.CutPrefix(string(text), budgetIs)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config"
+	"parley/internal/config/document"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/world"
@@ -302,7 +302,7 @@ func TestForkRefusals(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.fork, err, c.want)
 		}
-		var plan config.Errors
+		var plan document.Errors
 		if !IsUsage(err) && !errors.As(err, &plan) {
 			t.Errorf("%+v: not the user's fault: %v", c.fork, err)
 		}

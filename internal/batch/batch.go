@@ -1,16 +1,14 @@
-// Package batch asks over the providers' batch APIs: many requests sent as one, answered
-// within a day, at about half the price.
+// Package batch has the types for batch APIs: many requests sent as one, answered within a day, at
+// about half the price.
 //
-// It has the types for it: the API of a provider, what is sent there (Draft, Line), what it returns
-// (Found, State, Result), and what must be durable so that a crash costs no batch (Event, Log,
-// Open).
+// These are the API of a provider, what is sent there (Draft, Request), what it returns (Found,
+// State, Result), and what must be durable so that a crash costs no batch (Event, Log, Open).
 //
-// What it promises: a line is named by the content of its request, so that an equal call finds its
-// answer when the run is resumed; its name on the wire begins with the batch's key. Values are
-// plain data.
+// It promises that a line is named by the content of its request, so that an equal call finds its
+// answer when the run is resumed, and that its name on the wire begins with the batch's key.
 //
-// What it is not for: it sends nothing. Package batcher creates, follows and collects batches, and
-// package batchapi speaks to the providers.
+// It sends nothing. Package batcher creates, follows and collects batches, and package batchapi
+// talks to the providers.
 package batch
 
 import (
@@ -21,46 +19,46 @@ import (
 	"parley/llm"
 )
 
-// API is a provider's batch API. It may be used from any number of goroutines at once.
+// API is a provider's batch API. It may be used from several goroutines.
 type API interface {
 	Writer
 	Reader
 }
 
-// Writer makes and unmakes batches. Its errors are *llm.Error; one that is Uncertain means
-// that what was asked for may have been done.
+// Writer creates and cancels batches. Its errors are *llm.Error; one that is Uncertain means that
+// the request may have been carried out.
 type Writer interface {
-	// Weigh says what req takes in a batch, or why it can never be asked.
+	// Weigh returns what req takes in a batch, or why it can never be sent in one.
 	Weigh(req *llm.Request) (Weight, error)
-	// Create sends a draft and returns the name of the batch. One that first uploads a file
-	// calls uploaded with its name, and goes on only if that returns nil. It never sends the
-	// same creation twice.
+	// Create sends a draft and returns the name of the batch. If it first uploads a file, it calls
+	// uploaded with the file's name, and continues only if that returns nil. It never creates the
+	// same batch twice.
 	Create(ctx context.Context, d *Draft, uploaded func(ctx context.Context, file string) error) (id string, err error)
-	// Find looks for the batch of an intent, which may have been created. Batches for which
-	// taken is true are another's.
+	// Find looks for the batch of an intent, which may have been created. Batches for which taken
+	// returns true belong to other intents.
 	Find(ctx context.Context, o *Open, taken func(id string) bool) (Found, error)
-	// Cancel asks for a batch to be ended early. What was answered by then stays.
+	// Cancel asks for a batch to be ended early. Answers that exist by then are kept.
 	Cancel(ctx context.Context, id string) error
 }
 
-// Reader looks at batches.
+// Reader reads batches.
 type Reader interface {
-	// State says how far a batch is. One that is not there is an error with status 404.
+	// State returns how far a batch is. A batch that does not exist is an error with status 404.
 	State(ctx context.Context, id string) (State, error)
-	// Results reads what came of the lines of a batch that has ended, in any order. An error
-	// ends it: what was read before it stands.
+	// Results reads the results of a batch that has ended, in any order. An error ends it; results
+	// before it are valid.
 	Results(ctx context.Context, id string) iter.Seq2[Result, error]
 }
 
 // Weight is what a request takes in a batch.
 type Weight struct {
 	Bytes   int      // of its body
-	Dropped []string // parameters that are not sent since the model refuses them
+	Dropped []string // parameters that are left out since the model refuses them
 }
 
 // Draft is a batch before it is sent: requests to one model.
 type Draft struct {
-	Key      string // ours, for finding the batch again
+	Key      string // our name, for finding the batch again
 	Requests []Request
 }
 
@@ -71,18 +69,17 @@ type Request struct {
 	Bytes   int // of its body
 }
 
-// Result is what came of a line: a response or an error. One whose CustomID is empty could
-// not be read.
+// Result is the result of a line: a response or an error. One without a CustomID could not be read.
 type Result struct {
 	CustomID string
 	Response *llm.Response
 	Err      *llm.Error
 }
 
-// Found is the result of a search for a batch. The zero value means that none is there now.
+// Found is the result of a search for a batch. The zero value means that none exists now.
 type Found struct {
-	ID    string // certainly the one
-	Maybe bool   // some may be it; that shows when they end
+	ID    string // certainly the batch
+	Maybe bool   // some batches may be it; that shows when they end
 	Never bool   // it cannot have been created
 }
 
@@ -92,48 +89,48 @@ type Phase string
 // The phases.
 const (
 	Running Phase = "running"
-	Ended   Phase = "ended"  // there are results, perhaps not of all lines
-	Failed  Phase = "failed" // it was never begun, and nothing is billed
+	Ended   Phase = "ended"  // there are results, maybe not of all lines
+	Failed  Phase = "failed" // it never began, and nothing is billed
 )
 
 // State is what a provider reports of a batch. Anthropic counts only at the end.
 type State struct {
 	Phase                   Phase
 	Total, Answered, Failed int
-	Expires                 time.Time // zero: not said
+	Expires                 time.Time // zero: unknown
 	Faults                  []Fault   // why it failed
 }
 
 // Fault is a reason for which a batch failed.
 type Fault struct {
 	Code, Message string
-	Line          int // from 1; 0 where it is about the whole batch
+	Line          int // from 1; 0 if it is about the whole batch
 }
 
-// Codes of errors that are about a batch and not about what was asked.
+// Codes of errors that are about a batch and not about the request.
 const (
-	CodeExpired   = "batch_expired"   // the line was not reached in time; not billed
-	CodeCancelled = "batch_cancelled" // the batch was cancelled before it; not billed
-	CodeMissing   = "batch_missing"   // the results do not have the line; perhaps billed
-	CodeLost      = "batch_lost"      // the batch is gone; perhaps billed
+	CodeExpired   = "batch_expired"   // the line was not processed in time; not billed
+	CodeCancelled = "batch_cancelled" // the batch was cancelled first; not billed
+	CodeMissing   = "batch_missing"   // the results do not have the line; maybe billed
+	CodeLost      = "batch_lost"      // the batch does not exist any more; maybe billed
 )
 
-// ExpiredError is that of a line that was not reached in time.
+// ExpiredError returns the error of a line that was not processed in time.
 func ExpiredError() *llm.Error {
 	return &llm.Error{Kind: llm.KindTimeout, Code: CodeExpired, Message: "the batch expired before this request was reached"}
 }
 
-// CancelledError is that of a line of a batch that was cancelled before it.
+// CancelledError returns the error of a line of a batch that was cancelled first.
 func CancelledError() *llm.Error {
 	return &llm.Error{Kind: llm.KindTimeout, Code: CodeCancelled, Message: "the batch was cancelled before this request was reached"}
 }
 
-// MissingError is that of a line without a result.
+// MissingError returns the error of a line without a result.
 func MissingError(id string) *llm.Error {
 	return &llm.Error{Kind: llm.KindServer, Code: CodeMissing, Uncertain: true, Message: "the results of batch " + id + " have no answer to this request"}
 }
 
-// LostError is that of a line of a batch that is gone.
+// LostError returns the error of a line of a batch that does not exist any more.
 func LostError(id, why string) *llm.Error {
 	return &llm.Error{Kind: llm.KindServer, Code: CodeLost, Uncertain: true, Message: "batch " + id + " is lost: " + why}
 }

@@ -18,8 +18,7 @@ func question(text string, sample int) *llm.Request {
 	return &llm.Request{Model: "lab/any", Sample: sample, Messages: []llm.Message{llm.User(text)}}
 }
 
-// TestIDs wants ids that every API takes, that differ where what is asked does, and that
-// come apart again.
+// TestIDs: ids are valid for every API, differ if the requests do, and can be split again.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
@@ -47,10 +46,10 @@ func TestIDs(t *testing.T) {
 		}
 	}
 	if CallPart(question("a", 0)) == CallPart(question("a", 1)) || CallPart(question("a", 0)) != CallPart(question("a", 0)) {
-		t.Error("a sample is not told from another, or from itself")
+		t.Error("samples are not distinguished, or one differs from itself")
 	}
 	for _, odd := range []ID{"", "-", "short", ID(strings.Repeat("y", 33)), ID(strings.Repeat("é", 40))} {
-		_, _, _ = odd.Stem(), odd.Ordinal(), odd.Call() // whatever stands in a file
+		_, _, _ = odd.Stem(), odd.Ordinal(), odd.Call() // whatever a file has
 	}
 }
 

@@ -7,21 +7,21 @@ import (
 	"parley/llm"
 )
 
-// Step is a moment in the life of a batch that must be durable before the next is taken.
+// Step is a moment in the life of a batch that must be durable before the next step is taken.
 type Step string
 
 // The steps, in order. A batch may be closed after any of them.
 const (
 	Intended Step = "intended" // about to be sent: from now on it may exist
-	Uploaded Step = "uploaded" // its file is there (OpenAI)
+	Uploaded Step = "uploaded" // its file is uploaded (OpenAI)
 	Created  Step = "created"  // it has a name at the provider
-	Closed   Step = "closed"   // nothing more is to be had from it
+	Closed   Step = "closed"   // no more results will be read from it
 )
 
-// Event is one step of one batch, to be kept.
+// Event is one step of one batch, to be recorded.
 //
-// What must be kept in order: a Closed event may become durable only after everything that
-// was handed out before it, since it says that the answers of the batch are safe elsewhere.
+// A Closed event may become durable only after every answer that was delivered before it, since it
+// says that the answers of the batch are recorded.
 type Event struct {
 	Step Step      `json:"step"`
 	Key  string    `json:"key"`
@@ -30,8 +30,8 @@ type Event struct {
 	// Of Intended.
 	Provider  string    `json:"provider,omitempty"`
 	Model     string    `json:"model,omitempty"` // written provider/model
-	Lines     []ID      `json:"lines,omitempty"` // their ids
-	Worst     llm.Money `json:"worst,omitempty"` // the most that all lines together can cost
+	Lines     []ID      `json:"lines,omitempty"` // ids
+	Worst     llm.Money `json:"worst,omitempty"` // the most that all lines can cost
 	WorstLine llm.Money `json:"dearest,omitempty"`
 
 	File  string `json:"file,omitempty"`  // of Uploaded
@@ -42,15 +42,15 @@ type Event struct {
 // Open is a batch that was intended and is not closed.
 type Open struct {
 	Key, Provider, Model string
-	Lines                []ID // the ids of all it was sent with
+	Lines                []ID // ids of all lines it was sent with
 	Worst, WorstLine     llm.Money
 	Began                time.Time
-	File, ID             string // as far as they are known
+	File, ID             string // if known
 
 	safe map[string]bool // calls whose answers are durable
 }
 
-// AtRisk is the most that the lines may come to cost whose answers are not durable yet.
+// AtRisk returns the most that lines can cost whose answers are not durable yet.
 func (o *Open) AtRisk() llm.Money {
 	n := 0
 	for _, id := range o.Lines {
@@ -61,16 +61,15 @@ func (o *Open) AtRisk() llm.Money {
 	return max(0, min(o.Worst, o.WorstLine.Times(n)))
 }
 
-// Safe says whether the answer of the call that a line is of is durable.
+// Safe reports whether the answer to the call of a line is durable.
 func (o *Open) Safe(id ID) bool { return o.safe[id.Call()] }
 
-// Log folds events and replies, in their order, into the batches that are open. Its zero
-// value is empty.
+// Log folds events and replies, in order, into the batches that are open. Its zero value is empty.
 type Log struct {
 	open []*Open
 }
 
-// Event takes the next event. One of an unknown batch says nothing.
+// Add adds the next event. An event of an unknown batch is ignored.
 func (l *Log) Add(m Event) {
 	if m.Step == Intended {
 		l.open = append(l.open, &Open{
@@ -93,8 +92,8 @@ func (l *Log) Add(m Event) {
 	}
 }
 
-// Replied notes that the answer to a call is durable, however it was obtained: its lines
-// are not at risk any more. It costs nothing while no batch is open.
+// Replied notes that the answer to a call is durable, however it was obtained: its lines are not at
+// risk any more. It costs nothing while no batch is open.
 func (l *Log) Replied(req *llm.Request) {
 	if len(l.open) == 0 {
 		return
@@ -105,7 +104,7 @@ func (l *Log) Replied(req *llm.Request) {
 	}
 }
 
-// Open returns what is open, oldest first.
+// Open returns the open batches, oldest first.
 func (l *Log) Open() []Open {
 	out := make([]Open, 0, len(l.open))
 	for _, o := range l.open {

@@ -177,8 +177,8 @@ func TestOpenError(t *testing.T) {
 	}
 }
 
-// TestDiskThatFails puts a file where a directory should be: no write can succeed, as
-// on a disk that is full or read-only.
+// TestDiskThatFails puts a file where a directory should be: no write can succeed, as on a full or
+// read-only disk.
 func TestDiskThatFails(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), Options{})
@@ -251,7 +251,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// exercise saves and loads values that say themselves whose they are.
+// exercise saves and loads values that contain their key.
 func exercise(t testing.TB, s *Store, seed int) {
 	for i := range 200 {
 		name := fmt.Sprint((i*7 + seed) % 100)
@@ -267,7 +267,7 @@ func exercise(t testing.TB, s *Store, seed int) {
 	}
 }
 
-// TestTwoProcesses uses one directory from here and from processes of their own.
+// TestTwoProcesses uses one directory from this process and from others.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

@@ -16,27 +16,28 @@ import (
 	"time"
 )
 
-// disk holds every value in a file of its own: root/ab/cd…, named by its key.
+// disk holds every value in its own file, root/ab/cd…, named by its key.
 type disk struct {
 	root  string
 	limit int64 // below zero: none
 	now   func() time.Time
 
-	known   atomic.Int64 // bytes found when the directory was last looked through
+	known   atomic.Int64 // bytes found when the directory was last scanned
 	written atomic.Int64 // bytes written since
 	evicted atomic.Int64
 
 	mu       sync.Mutex
-	looked   bool // the directory was looked through once
+	looked   bool // the directory was scanned once
 	trimming bool
 	closed   bool
 	wg       sync.WaitGroup
 }
 
-// touchEvery is how often a file that is in use is marked as used.
+// touchEvery is how often the file of an entry in use is marked as used.
 const touchEvery = time.Hour
 
-// A file is a header and the value. The header tells a whole file of ours from any other.
+// A file is a header and the value. The header distinguishes a complete file of ours from any
+// other.
 const (
 	magic      = "parleyc\x01"
 	headerSize = len(magic) + 32 + 8 + sha256.Size // magic, key, length, checksum
@@ -57,8 +58,8 @@ func (d *disk) path(key [32]byte) string {
 	return filepath.Join(d.root, name[:2], name[2:])
 }
 
-// read returns the value of key, or nil. A file that is not what it should be is
-// removed and reported, which is no more than a miss.
+// read returns the value of key, or nil. A damaged file is removed and reported; that is no more
+// than a miss.
 func (d *disk) read(key [32]byte, now time.Time) ([]byte, error) {
 	path := d.path(key)
 	f, err := os.Open(path)
@@ -71,7 +72,7 @@ func (d *disk) read(key [32]byte, now time.Time) ([]byte, error) {
 	value, used, err := readFile(f, key)
 	f.Close()
 	if err != nil {
-		_ = os.Remove(path) // whoever cannot remove it will miss again
+		_ = os.Remove(path) // if it cannot be removed, the next read misses again
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if now.Sub(used) > touchEvery {
@@ -80,7 +81,7 @@ func (d *disk) read(key [32]byte, now time.Time) ([]byte, error) {
 	return value, nil
 }
 
-// readFile reads and checks a file; used is when it was last marked as used.
+// readFile reads and checks a file. used is when it was last marked as used.
 func readFile(f *os.File, key [32]byte) (value []byte, used time.Time, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -96,16 +97,15 @@ func readFile(f *os.File, key [32]byte) (value []byte, used time.Time, err error
 	}
 	value = all[headerSize:]
 	if !bytes.Equal(all[:headerSize], header(key, value)) {
-		return nil, used, errors.New("damaged: the checksum is another")
+		return nil, used, errors.New("damaged: wrong checksum")
 	}
 	return value, info.ModTime(), nil
 }
 
-// touch marks a file as used. That it fails on a read-only directory does no harm.
+// touch marks a file as used. It may fail on a read-only directory, which does no harm.
 func (d *disk) touch(key [32]byte, now time.Time) { _ = os.Chtimes(d.path(key), now, now) }
 
-// write saves a value: beside its place first, then in one step into it, so that no
-// reader ever sees half of it.
+// write writes a value to a temporary file and renames it, so that no reader sees half of it.
 func (d *disk) write(key [32]byte, value []byte) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("%d bytes are too many", len(value))
@@ -138,8 +138,8 @@ func (d *disk) write(key [32]byte, value []byte) error {
 
 const tempPrefix = "tmp-"
 
-// replace moves a file into its place. Windows refuses while somebody reads what is
-// there; then what is there stays, which is as good.
+// replace renames a file. Windows refuses while a process reads the existing file; then that file
+// stays, which is as good.
 func replace(from, to string) error {
 	err := os.Rename(from, to)
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// memory holds the values used last. It is split in shards with a lock each, so that
-// many goroutines do not wait for one another.
+// memory holds the most recently used values. Each shard has its own lock, so that goroutines
+// seldom wait for one another.
 type memory struct {
 	shards [shardCount]shard
 }
@@ -21,16 +21,16 @@ type shard struct {
 	bytes   int64
 	evicted int64
 	entries map[[32]byte]*list.Element // of *entry
-	order   list.List                  // last used first
+	order   list.List                  // most recently used first
 }
 
 type entry struct {
 	key   [32]byte
 	value []byte
-	seen  time.Time // when its file was last known to be marked as used
+	seen  time.Time // when its file was last marked as used, as far as is known
 }
 
-// overhead is about what an entry costs beside its value.
+// overhead is roughly what an entry costs besides its value.
 const overhead = 160
 
 func newMemory(limit int64) *memory {
@@ -44,8 +44,8 @@ func newMemory(limit int64) *memory {
 
 func (m *memory) shard(key [32]byte) *shard { return &m.shards[key[31]%shardCount] }
 
-// get returns the value of key. Stale says, once in touchEvery, that its file should be
-// marked as used.
+// get returns the value of key. Stale reports, once in touchEvery, that its file should be marked
+// as used.
 func (m *memory) get(key [32]byte, now time.Time) (value []byte, stale, ok bool) {
 	s := m.shard(key)
 	s.mu.Lock()
@@ -62,7 +62,7 @@ func (m *memory) get(key [32]byte, now time.Time) (value []byte, stale, ok bool)
 	return e.value, stale, true
 }
 
-// put keeps value, which nobody writes to any more.
+// put stores value, which must not be modified any more.
 func (m *memory) put(key [32]byte, value []byte, now time.Time) {
 	s := m.shard(key)
 	s.mu.Lock()
@@ -73,7 +73,7 @@ func (m *memory) put(key [32]byte, value []byte, now time.Time) {
 	if int64(len(value))+overhead > s.limit {
 		return
 	}
-	// The capacity is cut so that no append of a caller's writes into what others read.
+	// The capacity is clipped so that no caller's append writes into it.
 	s.entries[key] = s.order.PushFront(&entry{key: key, value: slices.Clip(value), seen: now})
 	s.bytes += int64(len(value)) + overhead
 	for s.bytes > s.limit {
@@ -88,7 +88,7 @@ func (s *shard) drop(el *list.Element) {
 	s.bytes -= int64(len(e.value)) + overhead
 }
 
-// stats returns the bytes of the values held, and how many were dropped for room.
+// stats returns the bytes of all values, and how many values were removed to make room.
 func (m *memory) stats() (bytes, evicted int64) {
 	for i := range m.shards {
 		s := &m.shards[i]

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// The directory is looked through when a tenth of its limit was written since the last
-// time, so that looking costs a fixed share of writing. Above nine tenths of the limit
-// it is trimmed to eight: the entries used longest ago go.
+// The directory is scanned when a tenth of its limit was written since the last scan, so that
+// scanning costs a fixed share of writing. Above nine tenths of the limit, the least recently used
+// entries are removed until eight tenths are left.
 const (
 	lookAfter = 0.1
 	trimAbove = 0.9
@@ -53,8 +53,8 @@ func (d *disk) isClosed() bool {
 	return d.closed
 }
 
-// trim removes the entries used longest ago if there are too many. One process does so
-// at a time; the others leave it to that one.
+// trim removes the least recently used entries if there are too many. One process does so at a
+// time; others leave it to that one.
 func (d *disk) trim() {
 	written := d.written.Swap(0)
 	unlock, ok := d.lock()
@@ -84,13 +84,13 @@ func (d *disk) trim() {
 	})
 }
 
-// walk visits every entry, and clears away what writers that died left behind.
+// walk visits every entry, and removes temporary files of processes that were killed.
 func (d *disk) walk(visit func(path string, info fs.FileInfo)) {
 	for i := range 256 {
 		if d.isClosed() {
 			return
 		}
-		_ = os.Chtimes(d.lockPath(), time.Time{}, d.now()) // still at it
+		_ = os.Chtimes(d.lockPath(), time.Time{}, d.now()) // the lock is still in use
 		dir := filepath.Join(d.root, fmt.Sprintf("%02x", i))
 		entries, err := os.ReadDir(dir)
 		if err != nil {
@@ -112,8 +112,8 @@ func (d *disk) walk(visit func(path string, info fs.FileInfo)) {
 	}
 }
 
-// ages sums sizes by age in minutes. That takes the same little memory for any number
-// of entries, and use is noted by the hour anyway.
+// ages sums sizes by age in minutes. It takes the same memory for any number of entries. Use is
+// noted by the hour anyway.
 type ages struct {
 	total int64
 	bytes [90 * 24 * 60]int64
@@ -124,8 +124,8 @@ func (a *ages) add(age time.Duration, size int64) {
 	a.bytes[bucket(age)] += size
 }
 
-// cutoff returns where to cut to be rid of excess bytes: all that is older than edge,
-// and some bytes of what is as old.
+// cutoff returns what to remove to free excess bytes: all that is older than edge, and some bytes
+// of that age.
 func (a *ages) cutoff(excess int64) (edge int, some int64) {
 	edge, some = len(a.bytes)-1, excess
 	for ; edge > 0 && some > a.bytes[edge]; edge-- {
@@ -138,13 +138,13 @@ func bucket(age time.Duration) int {
 	return int(min(max(age/time.Minute, 0), 90*24*60-1))
 }
 
-// staleAfter is when a lock is taken for one of a process that died.
+// staleAfter is the age at which a lock is taken to be of a process that was killed.
 const staleAfter = 10 * time.Minute
 
 func (d *disk) lockPath() string { return filepath.Join(d.root, "trim.lock") }
 
-// lock takes the right to trim. Two processes that find the same stale lock may both
-// get it, which does no harm: a file is removed once, whoever does it.
+// lock takes the lock for trimming. Two processes that find the same stale lock may both get it,
+// which does no harm: each file is removed once.
 func (d *disk) lock() (unlock func(), ok bool) {
 	for range 2 {
 		f, err := os.OpenFile(d.lockPath(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

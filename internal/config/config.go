@@ -13,14 +13,15 @@
 package config
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
 	"time"
 
+	"parley/internal/config/document"
 	"parley/internal/planner"
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/llm"
 	"parley/world"
 )
@@ -90,7 +91,7 @@ const DefaultUnreachable = 10 * time.Minute
 // Batch says how waves use the providers' batch APIs. A zero field means the default of package
 // batch/batcher.
 type Batch struct {
-	Lane     string        `json:"lane,omitempty"` // auto, batch or live. Default: auto
+	Route    string        `json:"route,omitempty"` // auto, batch or live. Default: auto
 	Min      int           `json:"min,omitempty"`
 	Deadline time.Duration `json:"deadline,omitempty"`
 	Poll     time.Duration `json:"poll,omitempty"`
@@ -102,7 +103,7 @@ type Batch struct {
 // within reach. An error is of type Errors, the cause of the context if that has ended, or an
 // error about a folder of reach that does not exist.
 func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, reach Reach) (*Plan, error) {
-	b, err := read(context.WithoutCancel(ctx), path, "plan file", maxSize) // it is small
+	b, err := document.Read(context.WithoutCancel(ctx), path, "plan file", document.MaxSize) // it is small
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets
 	if err != nil {
 		return nil, err
 	}
-	made, err := fromJSON(&source{name: "plan"}, plan, kinds, sets, beside)
+	made, err := fromJSON(&document.Source{Name: "plan"}, plan, kinds, sets, beside)
 	return settled(ctx, made, err, beside)
 }
 
@@ -151,13 +152,13 @@ func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, e
 }
 
 func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
-	rep := newSource(name, src)
-	if err := rep.err(); err != nil {
+	rep := document.NewPlan(name, src)
+	if err := rep.Err(); err != nil {
 		return nil, err
 	}
-	root := parse(rep)
+	root := document.Parse(rep)
 	if root == nil {
-		return nil, rep.err()
+		return nil, rep.Err()
 	}
 	return resolve(rep, root, kinds, sets, beside)
 }
@@ -165,22 +166,20 @@ func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, besid
 // FromJSON makes a Plan from the result of Plan.JSON, such as the plan recorded with a run. sets are
 // overrides as for Load.
 func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Plan, error) {
-	return fromJSON(&source{name: "recorded plan", recorded: true}, recorded, kinds, sets, files{}) // the content of its files is in it
+	return fromJSON(&document.Source{Name: "recorded plan", Recorded: true}, recorded, kinds, sets, files{}) // the content of its files is in it
 }
 
-func fromJSON(src *source, plan json.RawMessage, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
-	rep := &report{src: src}
-	dec := json.NewDecoder(bytes.NewReader(plan))
-	dec.UseNumber()
-	root, err := jsonNode(dec, 0)
+func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
+	rep := &document.Report{Source: src}
+	root, err := yamltree.ParseJSON(plan)
 	if err != nil {
-		rep.add(place{}, nil, "is not JSON that a plan can be: %v", err)
-		return nil, rep.err()
+		rep.Add(yamltree.Position{}, nil, "is not JSON that a plan can be: %v", err)
+		return nil, rep.Err()
 	}
-	if !src.recorded {
-		root.move(place{set: src.name}) // the program that wrote it is responsible, as for an override
+	if !src.Recorded {
+		root.Move(yamltree.Position{Set: src.Name}) // the program that wrote it is responsible, as for an override
 	}
-	rep.src.conceal(secretsOf(root))
+	rep.Source.Conceal(document.SecretsOf(root))
 	return resolve(rep, root, kinds, sets, beside)
 }
 

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/view"
+	"parley/internal/yamltree"
 )
 
 // Variation is a group of settings of a matrix.
@@ -174,14 +177,14 @@ func square(n, places int, both bool) (rows [][]int) {
 var tagName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_-]{0,63}$`)
 
 // tags checks the tags of an agent or a variation.
-func (r *resolver) tags(tags map[string]string, here path) {
+func (r *resolver) tags(tags map[string]string, here yamltree.Path) {
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		at := here.to(name)
+		at := here.To(name)
 		switch {
 		case !tagName.MatchString(name):
 			r.complainOfKey(at, "the name of a tag is one word of letters, digits, _ and -, at most 64 long")
 		case slices.Contains(view.OwnFactors(), name):
-			r.complainOfKey(at, "scores can be grouped by %s without a tag: choose another name; taken: %s", name, anyOf(view.OwnFactors()))
+			r.complainOfKey(at, "scores can be grouped by %s without a tag: choose another name; taken: %s", name, document.Listed(view.OwnFactors()))
 		}
 		if len(tags[name]) > 64 || strings.ContainsFunc(tags[name], unicode.IsControl) {
 			r.complain(at, "the value of a tag is one line of at most 64 bytes")
@@ -190,9 +193,9 @@ func (r *resolver) tags(tags map[string]string, here path) {
 }
 
 // design checks explicit lineups, variations and rotation.
-func (r *resolver) design(m *Matrix, here path) {
-	r.matrixLineups(m, here.to("lineups"))
-	r.rotation(m, here.to("rotate"))
+func (r *resolver) design(m *Matrix, here yamltree.Path) {
+	r.matrixLineups(m, here.To("lineups"))
+	r.rotation(m, here.To("rotate"))
 	ofAgents := map[string]string{}
 	for _, a := range r.plan.Agents {
 		for tag := range a.Tags {
@@ -200,28 +203,28 @@ func (r *resolver) design(m *Matrix, here path) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Variations)) {
-		v, at := m.Variations[name], here.to("variations").to(name)
+		v, at := m.Variations[name], here.To("variations").To(name)
 		if !agentName.MatchString(name) {
 			r.complainOfKey(at, "the name of a variation is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
-		r.variationSeats(m, v, at.to("lineup"))
-		r.tags(v.Tags, at.to("tags"))
+		r.variationSeats(m, v, at.To("lineup"))
+		r.tags(v.Tags, at.To("tags"))
 		for _, tag := range slices.Sorted(maps.Keys(v.Tags)) {
 			if agent, both := ofAgents[tag]; both {
-				r.complainOfKey(at.to("tags").to(tag), "agent %s has a tag of that name: a tag is of agents or of variations", r.quote(agent))
+				r.complainOfKey(at.To("tags").To(tag), "agent %s has a tag of that name: a tag is of agents or of variations", r.Quote(agent))
 			}
 		}
 		for _, param := range slices.Sorted(maps.Keys(m.Params)) {
 			head, _, _ := strings.Cut(param, ".")
 			if _, both := v.Params[head]; both {
-				r.complainOfKey(at.to("params").to(head), "plan.matrix.params varies it too: leave it out there or here")
+				r.complainOfKey(at.To("params").To(head), "plan.matrix.params varies it too: leave it out there or here")
 			}
 		}
 	}
 }
 
 // matrixLineups checks the explicit lineups: all fill the same seats, and no two are the same.
-func (r *resolver) matrixLineups(m *Matrix, here path) {
+func (r *resolver) matrixLineups(m *Matrix, here yamltree.Path) {
 	if len(m.Lineups) == 0 {
 		return
 	}
@@ -230,15 +233,15 @@ func (r *resolver) matrixLineups(m *Matrix, here path) {
 	}
 	seen := map[string]bool{}
 	for i, l := range m.Lineups {
-		at := here.to(index(i))
+		at := here.To(yamltree.Index(i))
 		for _, seat := range slices.Sorted(maps.Keys(l)) {
-			if r.matrixSeat(seat, at.to(seat)) && m.Lineup[seat] != nil {
-				r.complainOfKey(at.to(seat), "is also in lineup: remove it there or here")
+			if r.matrixSeat(seat, at.To(seat)) && m.Lineup[seat] != nil {
+				r.complainOfKey(at.To(seat), "is also in lineup: remove it there or here")
 			}
-			r.agentKnown(l[seat], at.to(seat))
+			r.agentKnown(l[seat], at.To(seat))
 		}
 		if first := slices.Sorted(maps.Keys(m.Lineups[0])); !slices.Equal(slices.Sorted(maps.Keys(l)), first) {
-			r.complain(at, "fills %s: every lineup of the list fills the same seats, and the first one fills %s", anyOf(slices.Sorted(maps.Keys(l))), anyOf(first))
+			r.complain(at, "fills %s: every lineup of the list fills the same seats, and the first one fills %s", document.Listed(slices.Sorted(maps.Keys(l))), document.Listed(first))
 		}
 		if text := lineupText(l); seen[text] {
 			r.complain(at, "is listed twice")
@@ -248,25 +251,25 @@ func (r *resolver) matrixLineups(m *Matrix, here path) {
 	}
 }
 
-func (r *resolver) rotation(m *Matrix, here path) {
+func (r *resolver) rotation(m *Matrix, here yamltree.Path) {
 	switch {
 	case m.Rotate == "":
 	case len(m.Agents) == 0 && len(m.Lineups) == 0:
 		r.complain(here, "moves agents or lineups round the seats, and the matrix has none: name agents or lineups")
 	case !m.Swap:
-		r.complain(path{"plan", "matrix", "swap"}, "is false, and rotate moves agents to other seats: leave one of them out")
+		r.complain(yamltree.Path{"plan", "matrix", "swap"}, "is false, and rotate moves agents to other seats: leave one of them out")
 	case m.Rotate == "williams" && (len(m.Lineups) > 0 || len(m.Agents) < len(m.Seats)):
 		r.complain(here, "williams wants agents, at least one for each of the %d seats it fills: use latin", max(len(m.Seats), len(m.ownSeats())))
 	}
 }
 
 // variationSeats checks the lineup of a variation.
-func (r *resolver) variationSeats(m *Matrix, v Variation, here path) {
+func (r *resolver) variationSeats(m *Matrix, v Variation, here yamltree.Path) {
 	for _, seat := range slices.Sorted(maps.Keys(v.Lineup)) {
-		at := here.to(seat)
+		at := here.To(seat)
 		switch {
 		case !r.seatKnown(seat):
-			r.complainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, orSemicolon(meant(seat, r.plan.Seats)), anyOf(r.plan.Seats))
+			r.complainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, schema.Hint(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		case slices.Contains(m.Seats, seat) || m.Lineup[seat] != nil || len(m.Lineups) > 0 && m.Lineups[0][seat] != "":
 			r.complainOfKey(at, "the matrix fills that seat in every variation: leave it out there or here")
 		}

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/config/schema"
+	"parley/internal/yamltree"
 )
 
 const (
@@ -56,42 +59,42 @@ func TestReferenceExamples(t *testing.T) {
 func reference() string {
 	var b strings.Builder
 	b.WriteString("| key | what it holds | default | meaning |\n|---|---|---|---|\n")
-	rows(&b, keys(nil, dict("PARAM", whatever())), "")
+	rows(&b, keys(nil, schema.Map("PARAM", schema.Any())), "")
 	return b.String()
 }
 
-func rows(b *strings.Builder, s *shape, prefix string) {
+func rows(b *strings.Builder, s *schema.Shape, prefix string) {
 	cell := func(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
-	for _, k := range s.keys {
-		preset := k.preset
+	for _, k := range s.Keys {
+		preset := k.Default
 		switch {
-		case k.needed:
+		case k.Required:
 			preset = "needed"
 		case preset == "":
 			preset = "none"
 		}
-		name := prefix + k.name
-		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, cell(holds(k)), cell(preset), cell(k.doc))
-		rows(b, k.shape, name+".")
+		name := prefix + k.Name
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", name, cell(holds(k)), cell(preset), cell(k.Doc))
+		rows(b, k.Shape, name+".")
 	}
 	switch {
-	case s.free != "":
-		rows(b, s.elem, prefix+s.free+".")
-	case s.form == list:
-		rows(b, s.elem, strings.TrimSuffix(prefix, ".")+"[].")
+	case s.Free != "":
+		rows(b, s.Elem, prefix+s.Free+".")
+	case s.Form == yamltree.List:
+		rows(b, s.Elem, strings.TrimSuffix(prefix, ".")+"[].")
 	}
 }
 
-// holds says what stands under a key.
-func holds(k key) string {
-	switch s := k.shape; {
-	case k.name == "kind":
+// holds describes the value of a key.
+func holds(k schema.Key) string {
+	switch s := k.Shape; {
+	case k.Name == "kind":
 		return "the name of a kind"
-	case s.form == list && s.elem.form != mapping && s.elem.form != anything:
-		return "a list: each " + s.elem.want()
-	case s.form == mapping && s.free != "" && s.elem.form != mapping:
-		return "a mapping: each " + s.free + " to " + s.elem.want()
+	case s.Form == yamltree.List && s.Elem.Form != yamltree.Mapping && s.Elem.Form != yamltree.Anything:
+		return "a list: each " + s.Elem.Describe()
+	case s.Form == yamltree.Mapping && s.Free != "" && s.Elem.Form != yamltree.Mapping:
+		return "a mapping: each " + s.Free + " to " + s.Elem.Describe()
 	default:
-		return s.want()
+		return s.Describe()
 	}
 }

@@ -14,9 +14,12 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/dataset"
 	inputs "parley/internal/files"
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/journal"
 	"parley/world"
 )
@@ -79,11 +82,11 @@ func (f files) Match(pattern string) []string {
 
 // Text returns the text of a file. Only the kind knows its format.
 func (f files) Text(name string) (string, error) {
-	rep, err := f.open(name, maxText)
+	rep, err := f.open(name, document.MaxText)
 	if err != nil {
 		return "", err
 	}
-	return rep.src.text, nil
+	return rep.Source.Text, nil
 }
 
 // Rows reads a file of rows: JSON, JSON lines, YAML or Parquet.
@@ -115,97 +118,92 @@ func (f files) Folders(in string) []string {
 	return names
 }
 
-func (f files) open(name string, most int) (*report, error) {
+func (f files) open(name string, limit int) (*document.Report, error) {
 	path, err := f.may(name)
 	if err != nil {
 		return nil, err
 	}
-	b, err := read(f.ctx, path, "file", int64(most))
+	b, err := document.Read(f.ctx, path, "file", int64(limit))
 	if err != nil {
 		return nil, err
 	}
 	if *f.read += int64(len(b)); *f.read > maxBeside {
-		return nil, Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
+		return nil, document.Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
 	}
-	rep := newText(&source{name: path, beside: true}, b, most)
-	return rep, rep.err()
+	rep := document.New(&document.Source{Name: path, Beside: true}, b, limit)
+	return rep, rep.Err()
 }
 
 // YAML decodes a file into v, as strictly as a plan is decoded.
 func (f files) YAML(name string, v any) (world.Document, error) {
-	rep, err := f.open(name, maxSize)
+	rep, err := f.open(name, document.MaxSize)
 	if err != nil {
 		return nil, err
 	}
-	root := parse(rep)
+	root := document.Parse(rep)
 	if root == nil {
-		return nil, rep.err()
+		return nil, rep.Err()
 	}
-	if root.form != mapping {
-		rep.add(root.at, nil, "wants a mapping (key: value), found %s", rep.found(root))
-		return nil, rep.err()
+	if root.Form != yamltree.Mapping {
+		rep.Add(root.At, nil, "wants a mapping (key: value), found %s", rep.Found(root))
+		return nil, rep.Err()
 	}
-	shape := shapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
-	d := &document{checker: checker{report: rep, root: shape, meant: map[string]bool{}}, tree: root}
-	values, _ := d.value(root, shape, nil)
+	shape := schema.ShapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
+	d := &decodedFile{Checker: schema.Checker{Report: rep, Root: shape, Meant: map[string]bool{}}, tree: root}
+	values, _ := d.Value(root, shape, nil)
 	if err := remarshal(values, v); err != nil {
-		rep.add(place{}, nil, "cannot be decoded: %v", err)
+		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 	}
-	return d, rep.err()
+	return d, rep.Err()
 }
 
-// document is a decoded file.
-type document struct {
-	checker
-	tree *node
+// decodedFile is a file that params name.
+type decodedFile struct {
+	schema.Checker
+	tree *yamltree.Node
 }
 
 // Place says where a key is, or in which mapping it would be.
-func (d *document) Place(key string) string {
-	e := &Error{File: d.src.name, Key: keyPath(key).String()}
-	where := d.tree.find(keyPath(key)).key
-	if where.line > 0 {
-		e.File += fmt.Sprintf(":%d:%d", where.line, where.column)
+func (d *decodedFile) Place(key string) string {
+	e := &document.Error{File: d.Source.Name, Key: yamltree.KeyPath(key).String()}
+	where := d.tree.Find(yamltree.KeyPath(key)).Key
+	if where.Line > 0 {
+		e.File += fmt.Sprintf(":%d:%d", where.Line, where.Column)
 	}
 	return e.File + ": " + e.Key
 }
 
 // Fault reports a problem with a key. It returns nil if an error at that key or below it was
 // reported before, or if the key is missing because it was misspelled.
-func (d *document) Fault(key, format string, args ...any) error {
-	p := keyPath(key)
+func (d *decodedFile) Fault(key, format string, args ...any) error {
+	p := yamltree.KeyPath(key)
 	name := p.String()
-	if d.meant[name] && !d.tree.has(p) {
+	if d.Meant[name] && !d.tree.Has(p) {
 		return nil
 	}
-	for _, e := range d.errs {
+	for _, e := range d.Errs {
 		if e.Key == name || strings.HasPrefix(e.Key, name+".") || strings.HasPrefix(e.Key, name+"[") {
 			return nil
 		}
 	}
-	n := d.tree.find(p)
-	where := n.at
-	if n.form == mapping || n.form == list || n.form == nothing {
-		where = n.key
+	n := d.tree.Find(p)
+	where := n.At
+	if n.Form == yamltree.Mapping || n.Form == yamltree.List || n.Form == yamltree.Nothing {
+		where = n.Key
 	}
-	one := &report{src: d.src}
-	one.add(where, p, format, args...)
-	d.errs = append(d.errs, &Error{Key: name}) // so that it is not reported again
-	return one.err()
+	one := &document.Report{Source: d.Source}
+	one.Add(where, p, format, args...)
+	d.Errs = append(d.Errs, &document.Error{Key: name}) // so that it is not reported again
+	return one.Err()
 }
-
-var keyStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
-
-// keyPath parses a path of plain words, as path.String writes it.
-func keyPath(key string) path { return keyStep.FindAllString(key, -1) }
 
 // load fills params with the content of the files that they name, and reports errors in those files.
 func (r *resolver) load(beside files) bool {
-	if r.src.recorded {
+	if r.Source.Recorded {
 		return true
 	}
 	if !beside.foreign {
-		beside.typed(r.tree.field("params"), beside)
+		beside.typed(r.tree.Field("params"), beside)
 	}
 	advice, err := r.plan.Kind.Load(r.plan.Params, beside)
 	r.plan.Advice = append(r.plan.Advice, advice...)
@@ -219,15 +217,15 @@ func (r *resolver) load(beside files) bool {
 			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
 		}
 		if err != nil {
-			r.paramsProblem(err, path{"params"})
+			r.paramsProblem(err, yamltree.Path{"params"})
 		}
 		return err == nil
 	}
 	for _, one := range leaves(err) {
-		if e, ok := one.(*Error); ok {
+		if e, ok := one.(*document.Error); ok {
 			r.beside = append(r.beside, e)
 		} else {
-			r.paramsProblem(one, path{"params"})
+			r.paramsProblem(one, yamltree.Path{"params"})
 		}
 	}
 	return false
@@ -238,7 +236,7 @@ type joined interface{ Unwrap() []error }
 
 // leaves lists the errors that err joins.
 func leaves(err error) []error {
-	if _, ok := err.(*Error); ok {
+	if _, ok := err.(*document.Error); ok {
 		return []error{err}
 	}
 	if many, ok := err.(joined); ok {
@@ -253,7 +251,7 @@ func leaves(err error) []error {
 
 // err returns the errors in the plan and in the files that it names.
 func (r *resolver) err() error {
-	all, _ := r.report.err().(Errors)
+	all, _ := r.Report.Err().(document.Errors)
 	if all = append(slices.Clip(all), r.beside...); len(all) == 0 {
 		return nil
 	}
@@ -286,7 +284,7 @@ func (r *resolver) seatModels() {
 		name := cut(notInAgentName.ReplaceAllString(model, "_"), 64)
 		lineup[seat] = name
 		if _, there := r.plan.Agent(name); !there {
-			r.model(model, path{"params"})
+			r.model(model, yamltree.Path{"params"})
 			r.plan.Agents = append(r.plan.Agents, world.Agent{Name: name, Model: model})
 		}
 	}
@@ -298,9 +296,9 @@ func (r *resolver) seatModels() {
 // notInAgentName matches the characters that agentName refuses.
 var notInAgentName = regexp.MustCompile(`[^\pL\pN_.@+/-]`)
 
-func cut(s string, most int) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "")
+func cut(s string, limit int) string {
+	if len(s) > limit {
+		return strings.ToValidUTF8(s[:limit], "")
 	}
 	return s
 }
@@ -310,5 +308,5 @@ var (
 	_ world.RowReader    = files{}
 	_ world.FolderLister = files{}
 	_ journal.Opener     = files{}
-	_ world.Document     = (*document)(nil)
+	_ world.Document     = (*decodedFile)(nil)
 )

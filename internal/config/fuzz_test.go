@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"parley/internal/config/document"
 )
 
 // Whatever is in a file: an error that can be shown, or a plan that survives being
@@ -64,7 +66,7 @@ func FuzzFromJSON(f *testing.F) {
 // can be given.
 func showable(t *testing.T, err error) {
 	t.Helper()
-	var all Errors
+	var all document.Errors
 	if !errors.As(err, &all) || len(all) == 0 {
 		t.Fatalf("%T: %v", err, err)
 	}

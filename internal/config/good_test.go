@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/config/document"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
@@ -119,7 +120,7 @@ func TestLoadErrors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	huge := filepath.Join(dir, "huge.yaml")
-	if err := os.WriteFile(huge, make([]byte, maxSize+1), 0o600); err != nil {
+	if err := os.WriteFile(huge, make([]byte, document.MaxSize+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -167,7 +168,7 @@ func TestWorld(t *testing.T) {
 	}
 }
 
-// TestMatrixWithin: a path with dots changes what stands there, and leaves its neighbours.
+// TestMatrixWithin: a path with dots changes the value there, and not its neighbours.
 func TestMatrixWithin(t *testing.T) {
 	t.Parallel()
 	plan, err := load(t, "matrix-within").World()

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
+	"parley/internal/yamltree"
 	"parley/world"
 )
 
@@ -16,7 +19,7 @@ func Kind(kinds []world.Kind, name string) (world.Kind, error) {
 		}
 		names[i] = k.Name
 	}
-	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", quote(name), orSemicolon(meant(name, names)), anyOf(names))
+	return world.Kind{}, fmt.Errorf("no kind is called %s%s the kinds are %s", yamltree.Quote(name), schema.Hint(document.Suggestion(name, names)), document.Listed(names))
 }
 
 // Param is a param of a kind.
@@ -33,8 +36,8 @@ func Params(k world.Kind) []Param {
 	preset := map[string]json.RawMessage{}
 	_ = remarshal(k.Defaults().Pointer(), &preset) // a kind without defaults in JSON has none to show
 	all := []Param{}
-	for _, key := range paramsShape(k).keys {
-		all = append(all, Param{Name: key.name, Holds: key.shape.want(), Default: preset[key.name], Doc: key.doc})
+	for _, key := range paramsShape(k).Keys {
+		all = append(all, Param{Name: key.Name, Holds: key.Shape.Describe(), Default: preset[key.Name], Doc: key.Doc})
 	}
 	return all
 }

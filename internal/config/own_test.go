@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/config/document"
 	"parley/world"
 	"parley/world/worldtest"
 )
@@ -106,7 +107,7 @@ func TestOwnPlanErrors(t *testing.T) {
 func TestLargeText(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	large := strings.Repeat("{\"question\": \"1+1?\"}\n", maxSize/16)
+	large := strings.Repeat("{\"question\": \"1+1?\"}\n", document.MaxSize/16)
 	for name, text := range map[string]string{"set.jsonl": large, "set.yaml": "a: " + large, "odd.jsonl": "a\x00b"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

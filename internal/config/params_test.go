@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"parley/internal/config"
+	"parley/internal/config/document"
 	"parley/worlds"
 )
 
-// TestParamsAllAtOnce: everything that is wrong with the params of a kind is told at once, each
+// TestParamsAllAtOnce: everything that is wrong with the params of a kind is reported at once, each
 // at its key.
 func TestParamsAllAtOnce(t *testing.T) {
 	t.Parallel()
@@ -49,7 +50,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := config.Load(t.Context(), file, worlds.Standard(), nil, config.Reach{})
-		var all config.Errors
+		var all document.Errors
 		if !errors.As(err, &all) {
 			t.Fatalf("%s: %v", kind, err)
 		}
@@ -57,7 +58,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 		for _, e := range all {
 			keys = append(keys, e.Key)
 			if e.Line != 3 || e.Column < 10 {
-				t.Errorf("%s: %s stands at %d:%d", kind, e.Key, e.Line, e.Column)
+				t.Errorf("%s: %s is at %d:%d", kind, e.Key, e.Line, e.Column)
 			}
 		}
 		if !slices.Equal(keys, c.want) {
@@ -66,7 +67,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestVersionAdvice: an address without a version is told of at its key, and no other one is.
+// TestVersionAdvice: only an address without a version is reported, at its key.
 func TestVersionAdvice(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "plan.yaml")

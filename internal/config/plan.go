@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/world"
 )
@@ -190,8 +191,8 @@ func (p *Plan) beside(specs world.Specs) (_ world.Plan, err error) {
 	return planner.Beside(plans...), nil
 }
 
-func tooMany(most int, what string) error {
-	return fmt.Errorf("config: the plan makes more than %d %s: lower episodes, or what params make of each", most, what)
+func tooMany(limit int, what string) error {
+	return fmt.Errorf("config: the plan makes more than %d %s: lower episodes, or what params make of each", limit, what)
 }
 
 // worldMatrix converts the matrix to that of package world.
@@ -234,9 +235,9 @@ func (p *Plan) vary(own, change map[string]any) (world.Params, json.RawMessage, 
 }
 
 // vary sets a param, or a value at a path within one, in a copy of that param.
-func vary(values map[string]any, s *shape, name string, value any) {
+func vary(values map[string]any, s *schema.Shape, name string, value any) {
 	head, rest, dotted := strings.Cut(name, ".")
-	if !dotted || s == nil || s.free != "" || s.key(name) != nil {
+	if !dotted || s == nil || s.Free != "" || s.Key(name) != nil {
 		values[name] = value
 		return
 	}
@@ -244,7 +245,7 @@ func vary(values map[string]any, s *shape, name string, value any) {
 	if inner = maps.Clone(inner); inner == nil {
 		inner = map[string]any{}
 	}
-	vary(inner, s.under(head), rest, value)
+	vary(inner, s.Under(head), rest, value)
 	values[head] = inner
 }
 

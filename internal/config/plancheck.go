@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/planner"
+	"parley/internal/yamltree"
 )
 
 // matrix checks the matrix and fills in its defaults.
@@ -15,10 +18,10 @@ func (r *resolver) matrix() {
 	}
 	m := r.file.Plan.Matrix
 	r.plan.Matrix = m
-	here := path{"plan", "matrix"}
-	r.distinct(m.Agents, here.to("agents"), r.agentKnown)
-	r.distinct(m.Seats, here.to("seats"), r.matrixSeat)
-	r.matrixLineup(m, here.to("lineup"))
+	here := yamltree.Path{"plan", "matrix"}
+	r.distinct(m.Agents, here.To("agents"), r.agentKnown)
+	r.distinct(m.Seats, here.To("seats"), r.matrixSeat)
+	r.matrixLineup(m, here.To("lineup"))
 	if !r.seated {
 		return
 	}
@@ -26,20 +29,20 @@ func (r *resolver) matrix() {
 	r.design(m, here)
 	switch {
 	case r.file.Plan.Until != nil && m.Repeat > 0:
-		r.complain(here.to("repeat"), "cannot be combined with until, which decides how many to play: leave it out")
+		r.complain(here.To("repeat"), "cannot be combined with until, which decides how many to play: leave it out")
 	case r.file.Plan.Until == nil && m.Repeat == 0:
 		m.Repeat = 1
 	}
 	if len(m.Agents) > 0 && !m.Self && len(m.Agents) < len(m.Seats) {
-		r.complain(here.to("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), anyOf(m.Seats))
+		r.complain(here.To("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), document.Listed(m.Seats))
 	}
 	r.cells(m, here)
 }
 
 // matrixLineup checks the agents to try in single seats.
-func (r *resolver) matrixLineup(m *Matrix, here path) {
+func (r *resolver) matrixLineup(m *Matrix, here yamltree.Path) {
 	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
-		at := here.to(seat)
+		at := here.To(seat)
 		if r.matrixSeat(seat, at) && slices.Contains(m.Seats, seat) {
 			r.complainOfKey(at, "is also in seats: remove it there or here")
 		}
@@ -48,27 +51,27 @@ func (r *resolver) matrixLineup(m *Matrix, here path) {
 }
 
 // matrixSeats checks that every seat is filled and that something varies.
-func (r *resolver) matrixSeats(m *Matrix, here path) {
+func (r *resolver) matrixSeats(m *Matrix, here yamltree.Path) {
 	empty := r.unfilled(m)
 	switch {
 	case len(m.Agents) == 0 && len(m.Seats) > 0:
-		r.complain(here.to("agents"), "there is nobody to put into %s: name the agents", strings.Join(m.Seats, ", "))
+		r.complain(here.To("agents"), "there is nobody to put into %s: name the agents", strings.Join(m.Seats, ", "))
 		return
 	case len(m.Agents) == 0 && len(m.Lineup) == 0 && len(m.Lineups) == 0 && len(m.Params) == 0 && len(m.Variations) == 0:
 		r.complain(here, "varies nothing: give agents, lineup, lineups, params or variations")
 		return
 	case len(m.Agents) == 0 && len(empty) > 0:
-		r.complain(here.to("agents"), "nobody sits in %s: name agents to put there, or fill these seats in lineup", strings.Join(empty, ", "))
+		r.complain(here.To("agents"), "nobody sits in %s: name agents to put there, or fill these seats in lineup", strings.Join(empty, ", "))
 		return
 	case len(m.Agents) == 0:
 		return
 	case len(m.Seats) == 0 && len(empty) == 0:
-		r.complain(here, "has no seat to fill: remove the seats that it should fill from lineup; the seats are %s", anyOf(r.plan.Seats))
+		r.complain(here, "has no seat to fill: remove the seats that it should fill from lineup; the seats are %s", document.Listed(r.plan.Seats))
 	case len(m.Seats) == 0:
 		m.Seats = empty
 	}
 	if left := slices.DeleteFunc(slices.Clone(empty), func(s string) bool { return slices.Contains(m.Seats, s) }); len(left) > 0 {
-		r.complain(here.to("seats"), "nobody sits in %s: add to these or to lineup", strings.Join(left, ", "))
+		r.complain(here.To("seats"), "nobody sits in %s: add to these or to lineup", strings.Join(left, ", "))
 	}
 }
 
@@ -85,7 +88,7 @@ func (r *resolver) unfilled(m *Matrix) []string {
 }
 
 // cells counts the cells of a matrix and checks each setting of its params.
-func (r *resolver) cells(m *Matrix, here path) {
+func (r *resolver) cells(m *Matrix, here yamltree.Path) {
 	cells := min(len(m.seatings(r.plan.Seats))*max(1, len(m.Variations)), maxCells+1)
 	for _, values := range m.Params {
 		cells = min(cells*max(1, len(values)), maxCells+1)
@@ -98,9 +101,9 @@ func (r *resolver) cells(m *Matrix, here path) {
 	combinations := m.combinations()
 	for _, name := range m.variations() {
 		for _, change := range combinations {
-			at := here.to("params")
+			at := here.To("params")
 			if name != "" {
-				at = here.to("variations").to(name).to("params")
+				at = here.To("variations").To(name).To("params")
 			}
 			r.variant(m.Variations[name].Params, change, at)
 		}
@@ -108,14 +111,14 @@ func (r *resolver) cells(m *Matrix, here path) {
 	for _, change := range combinations {
 		name := label(change)
 		if names[name] {
-			r.complain(here.to("params"), "lists %s twice", r.quote(name))
+			r.complain(here.To("params"), "lists %s twice", r.Quote(name))
 		}
 		names[name] = true
 	}
 }
 
 // variant checks one setting of the params: the kind must accept it and have the same seats.
-func (r *resolver) variant(own, change map[string]any, here path) {
+func (r *resolver) variant(own, change map[string]any, here yamltree.Path) {
 	params, _, err := r.plan.vary(own, change)
 	if err != nil {
 		r.paramsProblem(err, here)
@@ -127,27 +130,27 @@ func (r *resolver) variant(own, change map[string]any, here path) {
 		return
 	}
 	if !slices.Equal(seats, r.plan.Seats) {
-		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.quote(label(merged(own, change).(map[string]any))), anyOf(seats), anyOf(r.plan.Seats))
+		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.Quote(label(merged(own, change).(map[string]any))), document.Listed(seats), document.Listed(r.plan.Seats))
 	}
 }
 
 // distinct checks that each name of a list is known and none is repeated.
-func (r *resolver) distinct(names []string, here path, known func(string, path) bool) {
+func (r *resolver) distinct(names []string, here yamltree.Path, known func(string, yamltree.Path) bool) {
 	for i, name := range names {
-		if at := here.to(index(i)); known(name, at) && slices.Contains(names[:i], name) {
-			r.complain(at, "%s is listed twice", r.quote(name))
+		if at := here.To(yamltree.Index(i)); known(name, at) && slices.Contains(names[:i], name) {
+			r.complain(at, "%s is listed twice", r.Quote(name))
 		}
 	}
 }
 
 // matrixSeat checks a seat that a matrix fills.
-func (r *resolver) matrixSeat(seat string, here path) bool {
+func (r *resolver) matrixSeat(seat string, here yamltree.Path) bool {
 	if !r.seatKnown(seat) {
-		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(seat), orSemicolon(meant(seat, r.plan.Seats)), anyOf(r.plan.Seats))
+		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), schema.Hint(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		return false
 	}
 	if agent, taken := r.plan.Lineup[seat]; taken {
-		r.complain(here, "%s sits in %s by lineup: leave it out there or here", r.quote(agent), seat)
+		r.complain(here, "%s sits in %s by lineup: leave it out there or here", r.Quote(agent), seat)
 	}
 	return true
 }
@@ -159,23 +162,23 @@ func (r *resolver) until() {
 	}
 	u := r.file.Plan.Until
 	r.plan.Until = u
-	here := path{"plan", "until"}
+	here := yamltree.Path{"plan", "until"}
 	if name := r.plan.Kind.Name; r.plan.Kind.Plans() {
 		r.complain(here, "%s decides itself how long to play: leave until out; matrix and episodes play several beside each other", name)
 		return
 	}
 	switch {
 	case u.Seat != "" && !r.seatKnown(u.Seat):
-		r.complain(here.to("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.quote(u.Seat), orSemicolon(meant(u.Seat, r.plan.Seats)), anyOf(r.plan.Seats))
+		r.complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), schema.Hint(document.Suggestion(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 	case u.Agent != "":
-		r.agentKnown(u.Agent, here.to("agent"))
+		r.agentKnown(u.Agent, here.To("agent"))
 	}
 	r.score(u, here)
 	*u = u.WithDefaults()
 	if u.Max < u.Min {
-		r.complain(here.to("max"), "is less than min, which is %d", u.Min)
+		r.complain(here.To("max"), "is less than min, which is %d", u.Min)
 	}
-	if len(r.errs) > 0 {
+	if len(r.Errs) > 0 {
 		return
 	}
 	// Package world checks the rest.
@@ -186,9 +189,9 @@ func (r *resolver) until() {
 
 // score checks that the kind declares the score, for the seat or agent that is wanted. If a kind
 // declares no scores, a wrong name is found during play.
-func (r *resolver) score(u *planner.Until, here path) {
+func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	all := r.plan.Kind.Measures(r.plan.Params)
-	if all == nil || len(r.errs) > 0 {
+	if all == nil || len(r.Errs) > 0 {
 		return
 	}
 	var names []string
@@ -197,17 +200,17 @@ func (r *resolver) score(u *planner.Until, here path) {
 	}
 	at := slices.Index(names, u.Score)
 	if at < 0 {
-		r.complain(here.to("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.quote(u.Score), orSemicolon(meant(u.Score, names)), anyOf(names))
+		r.complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(document.Suggestion(u.Score, names)), document.Listed(names))
 		return
 	}
 	switch seats := all[at].Seats; {
 	case len(seats) == 0 && u.Seat != "":
-		r.complain(here.to("seat"), "%s is a score of the whole episode: leave the seat out", u.Score)
+		r.complain(here.To("seat"), "%s is a score of the whole episode: leave the seat out", u.Score)
 	case len(seats) == 0 && u.Agent != "":
-		r.complain(here.to("agent"), "%s is a score of the whole episode: leave the agent out", u.Score)
+		r.complain(here.To("agent"), "%s is a score of the whole episode: leave the agent out", u.Score)
 	case len(seats) > 0 && u.Seat == "" && u.Agent == "":
-		r.complain(here.to("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, anyOf(seats))
+		r.complain(here.To("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, document.Listed(seats))
 	case len(seats) > 0 && u.Seat != "" && !slices.Contains(seats, u.Seat):
-		r.complain(here.to("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, anyOf(seats))
+		r.complain(here.To("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, document.Listed(seats))
 	}
 }

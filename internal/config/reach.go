@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
 	inputs "parley/internal/files"
+	"parley/internal/yamltree"
 )
 
 // Reach says which files a plan may name, other than those in its own folder.
@@ -46,20 +48,20 @@ func bounded(plan string, reach Reach) (*bounds, error) {
 
 // typed allows the files that the user named in overrides: the texts at and under n. A name in the
 // plan's folder is checked as usual: it may be a link that came with the plan.
-func (b *bounds) typed(n *node, beside files) {
+func (b *bounds) typed(n *yamltree.Node, beside files) {
 	if n == nil {
 		return
 	}
-	for _, f := range n.fields {
-		b.typed(f.value, beside)
+	for _, f := range n.Fields {
+		b.typed(f.Value, beside)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		b.typed(item, beside)
 	}
-	if n.form != text || n.at.set == "" || n.text == "" {
+	if n.Form != yamltree.Text || n.At.Set == "" || n.Text == "" {
 		return
 	}
-	name := beside.path(n.text)
+	name := beside.path(n.Text)
 	if isPattern(filepath.Base(name)) {
 		name = filepath.Dir(name)
 	}
@@ -106,12 +108,12 @@ func isPattern(last string) bool { return strings.ContainsAny(last, `*?[`) }
 // bound checks the files that are named outside params.
 func (r *resolver) bound(beside files) {
 	for _, key := range []string{"prices", "cache", "out"} {
-		n := r.tree.field(key)
-		if n == nil || n.form != text || n.text == "" || key == "cache" && n.text == "off" || n.at.set != "" && !beside.foreign {
+		n := r.tree.Field(key)
+		if n == nil || n.Form != yamltree.Text || n.Text == "" || key == "cache" && n.Text == "off" || n.At.Set != "" && !beside.foreign {
 			continue
 		}
-		if err := beside.bounds.check(beside.path(n.text)); err != nil {
-			r.complain(path{key}, "%v", err)
+		if err := beside.bounds.check(beside.path(n.Text)); err != nil {
+			r.complain(yamltree.Path{key}, "%v", err)
 		}
 	}
 	beside.bounds.refused = nil // they have been reported
@@ -123,15 +125,15 @@ func (r *resolver) refuse(beside files, errs []error) {
 	for _, one := range beside.refused {
 		said := false
 		for _, err := range errs {
-			e, ok := err.(*Error)
+			e, ok := err.(*document.Error)
 			if ok && e.Line > 0 && strings.Contains(e.Problem, one.problem) {
 				r.beside, said = append(r.beside, e), true
 			}
 		}
 		if !said {
-			p, _ := r.tree.field("params").naming(beside, one.path, path{"params"})
+			p, _ := naming(r.tree.Field("params"), beside, one.path, yamltree.Path{"params"})
 			if p == nil {
-				p = path{"params"}
+				p = yamltree.Path{"params"}
 			}
 			r.complain(p, "%s", one.problem)
 		}
@@ -140,12 +142,12 @@ func (r *resolver) refuse(beside files, errs []error) {
 
 // naming finds the key, at or under n, whose text names the file or the innermost folder around it.
 // It also returns the length of that name.
-func (n *node) naming(beside files, file string, at path) (found path, length int) {
+func naming(n *yamltree.Node, beside files, file string, at yamltree.Path) (found yamltree.Path, length int) {
 	if n == nil {
 		return nil, 0
 	}
-	if n.form == text && n.text != "" {
-		name := beside.path(n.text)
+	if n.Form == yamltree.Text && n.Text != "" {
+		name := beside.path(n.Text)
 		if isPattern(filepath.Base(name)) {
 			name = filepath.Dir(name)
 		}
@@ -154,16 +156,16 @@ func (n *node) naming(beside files, file string, at path) (found path, length in
 		}
 		return nil, 0
 	}
-	try := func(inner *node, at path) {
-		if p, most := inner.naming(beside, file, at); p != nil && most > length {
-			found, length = p, most
+	try := func(inner *yamltree.Node, at yamltree.Path) {
+		if p, long := naming(inner, beside, file, at); p != nil && long > length {
+			found, length = p, long
 		}
 	}
-	for _, f := range n.fields {
-		try(f.value, at.to(f.name))
+	for _, f := range n.Fields {
+		try(f.Value, at.To(f.Name))
 	}
-	for i, item := range n.items {
-		try(item, at.to(index(i)))
+	for i, item := range n.Items {
+		try(item, at.To(yamltree.Index(i)))
 	}
 	return found, length
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -122,59 +121,4 @@ func zeroOf(v any) any {
 		return []any{}
 	}
 	return 0
-}
-
-// jsonNode reads one JSON value into a tree without positions.
-func jsonNode(dec *json.Decoder, depth int) (*node, error) {
-	t, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	if depth > maxDepth {
-		return nil, errors.New("it is nested too deeply")
-	}
-	switch t := t.(type) {
-	case json.Delim:
-		return jsonNested(dec, t, depth)
-	case string:
-		return &node{form: text, text: t}, nil
-	case bool:
-		return &node{form: boolean, flag: t, text: fmt.Sprint(t)}, nil
-	case json.Number:
-		n := &node{}
-		n.decimal(t.String())
-		return n, nil
-	}
-	return &node{}, nil
-}
-
-func jsonNested(dec *json.Decoder, open json.Delim, depth int) (*node, error) {
-	n := &node{form: list}
-	if open == '{' {
-		n.form = mapping
-	}
-	for dec.More() {
-		var name string
-		if n.form == mapping {
-			t, err := dec.Token()
-			if err != nil {
-				return nil, err
-			}
-			name, _ = t.(string)
-			if n.field(name) != nil {
-				return nil, fmt.Errorf("it holds %s twice", quote(name))
-			}
-		}
-		value, err := jsonNode(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		if n.form == mapping {
-			n.fields = append(n.fields, field{name, value})
-		} else {
-			n.items = append(n.items, value)
-		}
-	}
-	_, err := dec.Token() // the closing one
-	return n, err
 }

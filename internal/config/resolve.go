@@ -7,13 +7,14 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"parley/internal/near"
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/llm"
 	"parley/world"
 )
@@ -55,54 +56,54 @@ type limits struct {
 
 // resolver makes a Plan of a file, and reports what does not fit together.
 type resolver struct {
-	*checker
-	tree *node
+	*schema.Checker
+	tree *yamltree.Node
 	file file
 	plan *Plan
 	// known: the kind is known. seated: its seats are known.
 	known, seated bool
 	// beside are the errors in files that params name.
-	beside Errors
+	beside document.Errors
 }
 
 // resolve makes a Plan of a tree.
-func resolve(rep *report, tree *node, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
-	generic := keys(nil, dict("PARAM", whatever()))
+func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
+	generic := keys(nil, schema.Map("PARAM", schema.Any()))
 	for _, s := range sets {
-		override(rep, tree, generic, s)
+		schema.Override(rep, tree, generic, s)
 	}
-	if tree.form != mapping {
-		rep.add(tree.at, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.found(tree))
-		return nil, rep.err()
+	if tree.Form != yamltree.Mapping {
+		rep.Add(tree.At, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.Found(tree))
+		return nil, rep.Err()
 	}
-	r := &resolver{checker: &checker{report: rep, meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
-	params := dict("PARAM", whatever())
+	r := &resolver{Checker: &schema.Checker{Report: rep, Meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
+	params := schema.Map("PARAM", schema.Any())
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.Name
-		if kind := tree.field("kind"); kind != nil && kind.form == text && kind.text == k.Name {
+		if kind := tree.Field("kind"); kind != nil && kind.Form == yamltree.Text && kind.Text == k.Name {
 			if r.known {
-				rep.add(kind.at, path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
+				rep.Add(kind.At, yamltree.Path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
 			}
 			r.plan.Kind, r.known, params = k, true, paramsShape(k)
 		}
 	}
-	if kind := tree.field("kind"); !r.known && rep.src.recorded && kind != nil && kind.form == text && kind.at.set == "" {
-		rep.add(kind.at, path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.text, cmp.Or(anyOf(names), "none"))
-		return nil, rep.err() // the rest cannot be checked
+	if kind := tree.Field("kind"); !r.known && rep.Source.Recorded && kind != nil && kind.Form == yamltree.Text && kind.At.Set == "" {
+		rep.Add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(document.Listed(names), "none"))
+		return nil, rep.Err() // the rest cannot be checked
 	}
-	r.root = keys(names, params)
+	r.Root = keys(names, params)
 	if r.plan.Kind.Casts() {
-		agents := r.root.key("agents")
-		agents.needed, agents.shape.least = false, 0 // the files may name all agents
+		agents := r.Root.Key("agents")
+		agents.Required, agents.Shape.MinLen = false, 0 // the files may name all agents
 	}
-	values, _ := r.value(tree, r.root, nil)
+	values, _ := r.Value(tree, r.Root, nil)
 	if !r.known {
-		r.complain(path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(anyOf(names), "none"))
+		r.complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(document.Listed(names), "none"))
 	}
 	if err := remarshal(values, &r.file); err != nil {
-		rep.add(place{}, nil, "cannot be decoded: %v", err)
-		return nil, rep.err()
+		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
+		return nil, rep.Err()
 	}
 	r.all(beside)
 	if err := r.err(); err != nil {
@@ -131,10 +132,10 @@ func (r *resolver) all(beside files) {
 	if f.Cache != "off" {
 		p.Cache = f.Cache
 	}
-	if r.tree.field("plan") == nil {
+	if r.tree.Field("plan") == nil {
 		p.Episodes = max(1, f.Episodes)
 	}
-	if !r.src.recorded {
+	if !r.Source.Recorded {
 		r.bound(beside)
 		defer func() { p.Outside = beside.outside }()
 	}
@@ -151,7 +152,7 @@ func (r *resolver) all(beside files) {
 // batches refuses a plan that wants batches if none of its models has a batch API: the calls would
 // be made live, at the full price, without notice.
 func (r *resolver) batches() {
-	if r.plan.Pace != "wave" || r.plan.Batch.Lane != "batch" {
+	if r.plan.Pace != "wave" || r.plan.Batch.Route != "batch" {
 		return
 	}
 	var without []string
@@ -170,150 +171,37 @@ func (r *resolver) batches() {
 		without = append(without, name)
 	}
 	if len(without) > 0 {
-		r.complain(path{"batch", "lane"}, "no provider of this plan has a batch API (%s): use lane: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
+		r.complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): use route: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
 	}
 }
 
 // complain reports a problem at a key, or at the nearest one that exists. It reports nothing if there
 // is an error at that key or below it: the first is more specific.
-func (r *resolver) complain(p path, format string, args ...any) {
-	n := r.tree.find(p)
-	where := n.at
-	if n.form == mapping || n.form == list || n.form == nothing {
-		where = n.key
+func (r *resolver) complain(p yamltree.Path, format string, args ...any) {
+	n := r.tree.Find(p)
+	where := n.At
+	if n.Form == yamltree.Mapping || n.Form == yamltree.List || n.Form == yamltree.Nothing {
+		where = n.Key
 	}
 	r.complainAt(where, p, format, args...)
 }
 
 // complainOfKey reports a problem with a key, not with its value.
-func (r *resolver) complainOfKey(p path, format string, args ...any) {
-	r.complainAt(r.tree.find(p).key, p, format, args...)
+func (r *resolver) complainOfKey(p yamltree.Path, format string, args ...any) {
+	r.complainAt(r.tree.Find(p).Key, p, format, args...)
 }
 
-func (r *resolver) complainAt(where place, p path, format string, args ...any) {
+func (r *resolver) complainAt(where yamltree.Position, p yamltree.Path, format string, args ...any) {
 	key := p.String()
-	if r.full() || r.meant[key] && !r.tree.has(p) {
+	if r.Full() || r.Meant[key] && !r.tree.Has(p) {
 		return
 	}
-	for _, e := range r.errs {
+	for _, e := range r.Errs {
 		if e.Key == key || len(p) > 2 && p[0] == "providers" && e.Key == p[:2].String() || strings.HasPrefix(e.Key, key+".") || strings.HasPrefix(e.Key, key+"[") {
 			return
 		}
 	}
-	r.add(where, p, format, args...)
-}
-
-func (r *resolver) providers() {
-	for _, name := range slices.Sorted(maps.Keys(r.file.Providers)) {
-		p, _ := provider.Lookup(name)
-		if err := json.Unmarshal(r.file.Providers[name], &p); err != nil {
-			r.complain(path{"providers", name}, "cannot be decoded: %v", err)
-			continue
-		}
-		p.Name = name
-		if here := (path{"providers", name}); len(p.BaseURLs) > 0 && !r.tree.has(here.to("base_url")) {
-			p.BaseURL = "" // the preset's server is not one of them
-			if !r.tree.has(here.to("batch")) {
-				p.Batch = nil
-			}
-		}
-		r.provider(p)
-		r.adviseVersion(p)
-		r.plan.Providers = append(r.plan.Providers, p)
-		if r.plan.Places == nil {
-			r.plan.Places = map[string]string{}
-		}
-		r.plan.Places[name] = r.keyPlace(name)
-	}
-}
-
-// keyPlace returns where a provider names its key, or its address.
-func (r *resolver) keyPlace(name string) string {
-	at := path{"providers", name}
-	for _, key := range []string{"key_env", "base_url", "base_urls"} {
-		if r.tree.has(at.to(key)) {
-			at = at.to(key)
-			break
-		}
-	}
-	return r.placeOf(at)
-}
-
-// placeOf describes the position of a key.
-func (r *resolver) placeOf(at path) string {
-	one := &report{src: r.src}
-	one.add(r.tree.find(at).at, at, "")
-	e := one.errs[0]
-	e.Problem, e.Excerpt = "", ""
-	return oneLine(r.src.hide(strings.TrimSuffix(e.Error(), ": ")), 200)
-}
-
-func (r *resolver) provider(p provider.Provider) {
-	here := path{"providers", p.Name}
-	near := near.Name(p.Name, strings.Split(presetNames(), ", "))
-	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
-		r.complainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
-	}
-	if p.Dialect == "" {
-		r.complain(here.to("dialect"), "is missing: one of %s", anyOf(provider.Dialects()))
-	}
-	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
-		r.complain(here.to("base_url"), "is missing: an http or https address, as https://host/v1")
-	}
-	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && isEnv(bare) {
-		r.complain(here.to("key_env"), "is the name of an environment variable alone: write %s", bare)
-	} else if p.KeyEnv != "" && !isEnv(p.KeyEnv) {
-		r.complain(here.to("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not be in a plan file: put it into a variable")
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
-		if secretName(name) {
-			r.complain(here.to("headers").to(name), "a secret does not belong here: name its environment variable in key_env")
-		}
-	}
-	if p.Dialect == "" {
-		p.Dialect = "openai" // whose checks cover everything else
-	}
-	err := p.Validate()
-	if err == nil {
-		return
-	}
-	for line := range strings.Lines(err.Error()) {
-		field, problem, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "provider "+p.Name+": ")), ": ")
-		switch {
-		case !ok:
-			r.complain(here, "%s", line)
-		case field == "name":
-			r.complainOfKey(here, "the name %s", problem)
-		case field == "headers":
-			name := headerIn(problem, p.Headers)
-			r.complainOfKey(append(here.to(field), name...), "%s", strings.TrimPrefix(problem, strings.Join(name, "")+": "))
-		default:
-			r.complain(append(here, fieldPath(field)...), "%s", problem)
-		}
-	}
-}
-
-// fieldPath returns the path of a field as provider.Validate names it: limits, base_urls[1],
-// model_limits.gpt-5.1*.
-func fieldPath(field string) path {
-	if name, rest, ok := strings.Cut(field, "["); ok && !strings.Contains(name, ".") {
-		item, inner, _ := strings.Cut("["+rest, ".")
-		if inner == "" {
-			return path{name, item}
-		}
-		return path{name, item, inner}
-	}
-	return strings.SplitN(field, ".", 2)
-}
-
-// headerIn returns the header that a problem names.
-func headerIn(problem string, headers map[string]string) path {
-	for name := range headers {
-		if strings.HasPrefix(problem, name+":") || strings.HasPrefix(problem, strconv.Quote(name)+" ") {
-			return path{name}
-		}
-	}
-	return nil
+	r.Add(where, p, format, args...)
 }
 
 // agentName matches names that work in labels, in keys of overrides and on command lines.
@@ -323,49 +211,49 @@ func (r *resolver) agents() {
 	for _, name := range slices.Sorted(maps.Keys(r.file.Agents)) {
 		a := r.file.Agents[name]
 		a.Name = name
-		here := path{"agents", name}
+		here := yamltree.Path{"agents", name}
 		if !agentName.MatchString(name) {
 			r.complainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
 		switch {
 		case a.Model != "":
-			r.model(a.Model, here.to("model"))
+			r.model(a.Model, here.To("model"))
 		case a.Bot != "":
 			r.bot(a, here)
 		}
 		for i, m := range a.Fallbacks {
-			r.model(m, here.to("fallbacks").to(index(i)))
+			r.model(m, here.To("fallbacks").To(yamltree.Index(i)))
 		}
-		r.tags(a.Tags, here.to("tags"))
+		r.tags(a.Tags, here.To("tags"))
 		r.plan.Agents = append(r.plan.Agents, a)
 	}
 	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // bot checks an agent without a model: the kind must have the bot, and settings of models are refused.
-func (r *resolver) bot(a world.Agent, here path) {
+func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 	if r.known {
 		bots := slices.Sorted(maps.Keys(r.plan.Kind.Bots()))
 		switch {
 		case slices.Contains(bots, a.Bot):
 		case len(bots) == 0:
-			r.complain(here.to("bot"), "%s has no bots", r.plan.Kind.Name)
+			r.complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
 		default:
-			r.complain(here.to("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.quote(a.Bot), orSemicolon(meant(a.Bot, bots)), anyOf(bots))
+			r.complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(document.Suggestion(a.Bot, bots)), document.Listed(bots))
 		}
 	}
-	for _, f := range r.tree.find(here).fields {
-		if f.name != "bot" && f.name != "trainable" && f.name != "tags" {
-			r.complainOfKey(here.to(f.name), "a bot has no model behind it: leave %s out", f.name)
+	for _, f := range r.tree.Find(here).Fields {
+		if f.Name != "bot" && f.Name != "trainable" && f.Name != "tags" {
+			r.complainOfKey(here.To(f.Name), "a bot has no model behind it: leave %s out", f.Name)
 		}
 	}
 }
 
 // model checks provider/model, and adds the preset that it names.
-func (r *resolver) model(name string, here path) {
+func (r *resolver) model(name string, here yamltree.Path) {
 	account, model := llm.SplitModel(name)
 	if account == "" || model == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == 0x7F }) {
-		r.complain(here, "wants provider/model, as sim/small, found %s", r.quote(name))
+		r.complain(here, "wants provider/model, as sim/small, found %s", r.Quote(name))
 		return
 	}
 	if _, listed := r.file.Providers[account]; listed || slices.ContainsFunc(r.plan.Providers, func(p provider.Provider) bool { return p.Name == account }) {
@@ -375,11 +263,11 @@ func (r *resolver) model(name string, here path) {
 		r.plan.Providers = append(r.plan.Providers, p)
 		return
 	}
-	if n := r.tree.field("providers"); n.field(account) != nil {
+	if n := r.tree.Field("providers"); n.Field(account) != nil {
 		return // it is listed, and its error was reported
 	}
 	all := append(slices.Sorted(maps.Keys(r.file.Providers)), strings.Split(presetNames(), ", ")...)
-	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.quote(account), orSemicolon(meant(account, all)), anyOf(all))
+	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(document.Suggestion(account, all)), document.Listed(all))
 }
 
 // remarshal converts the checker's values to a Go value.

@@ -3,12 +3,10 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"parley/internal/config/schema"
 	"parley/world"
 )
 
@@ -26,29 +24,29 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 		names[i] = k.Name
 		fmt.Fprintf(&docs, "\n- %s: %s", k.Name, k.Doc)
 		params := paramsShape(k)
-		then := object{"properties": object{
-			"params": params.schema(),
-			"plan": object{"properties": object{"matrix": object{"properties": object{
-				"params":     grid(params).schema(),
-				"variations": object{"additionalProperties": object{"properties": object{"params": variationKeys(params).key("params").shape.schema()}}},
+		then := schema.Object{"properties": schema.Object{
+			"params": params.JSONSchema(),
+			"plan": schema.Object{"properties": schema.Object{"matrix": schema.Object{"properties": schema.Object{
+				"params":     grid(params).JSONSchema(),
+				"variations": schema.Object{"additionalProperties": schema.Object{"properties": schema.Object{"params": variationKeys(params).Key("params").Shape.JSONSchema()}}},
 			}}}},
 		}}
 		if !k.Casts() {
 			then["required"] = []string{"agents"}
-			then["properties"].(object)["agents"] = object{"minProperties": 1}
+			then["properties"].(schema.Object)["agents"] = schema.Object{"minProperties": 1}
 		}
-		each = append(each, object{"if": object{"properties": object{"kind": object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
+		each = append(each, schema.Object{"if": schema.Object{"properties": schema.Object{"kind": schema.Object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
 	}
-	all := keys(names, dict("PARAM", whatever()))
-	if agents := all.key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
-		agents.needed, agents.shape.least = false, 0 // only some kinds need agents: see each
+	all := keys(names, schema.Map("PARAM", schema.Any()))
+	if agents := all.Key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
+		agents.Required, agents.Shape.MinLen = false, 0 // only some kinds need agents: see each
 	}
-	root := all.schema()
+	root := all.JSONSchema()
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "A Parley plan file"
 	if len(each) > 0 {
 		root["allOf"] = each
-		kind := root["properties"].(object)["kind"].(object)
+		kind := root["properties"].(schema.Object)["kind"].(schema.Object)
 		kind["description"] = fmt.Sprint(kind["description"], docs.String())
 	}
 	b, err := json.MarshalIndent(root, "", "  ")
@@ -61,123 +59,4 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 // Init returns a commented plan file of a kind to start from.
 func Init(k world.Kind) []byte {
 	return []byte("# yaml-language-server: $schema=" + SchemaName + "\n" + strings.TrimLeft(k.Example, "\n"))
-}
-
-type object map[string]any
-
-// schema returns s as a JSON Schema.
-func (s *shape) schema() object {
-	switch s.form {
-	case text:
-		o := object{"type": "string"}
-		if len(s.oneOf) > 0 {
-			o["enum"] = s.oneOf
-		}
-		if s.least > 0 {
-			o["minLength"] = s.least
-		}
-		return o
-	case boolean:
-		return object{"type": "boolean"}
-	case integer:
-		return object{"type": "integer", "minimum": json.Number(strconv.FormatInt(s.low, 10)), "maximum": json.Number(strconv.FormatUint(s.high, 10))}
-	case number:
-		return s.numberSchema()
-	case duration:
-		return object{"type": "string", "pattern": `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`}
-	case list:
-		o := object{"type": "array", "items": s.elem.schema()}
-		if s.least > 0 {
-			o["minItems"] = s.least
-		}
-		return o
-	case mapping:
-		return s.mappingSchema()
-	}
-	return object{}
-}
-
-func (s *shape) numberSchema() object {
-	o := object{"type": "number"}
-	low, high := "minimum", "maximum"
-	if s.above {
-		low = "exclusiveMinimum"
-	}
-	if s.below {
-		high = "exclusiveMaximum"
-	}
-	if !math.IsInf(s.min, -1) {
-		o[low] = s.min
-	}
-	if s.max < math.MaxFloat64 {
-		o[high] = s.max
-	}
-	return o
-}
-
-func (s *shape) mappingSchema() object {
-	o := object{"type": "object"}
-	if s.least > 0 {
-		o["minProperties"] = s.least
-	}
-	if s.free != "" {
-		o["additionalProperties"] = s.elem.schema()
-		return o
-	}
-	properties := object{}
-	var needed []string
-	for _, k := range s.keys {
-		one := k.shape.schema()
-		if d := k.describe(); d != "" {
-			one["description"] = d
-		}
-		properties[k.name] = one
-		if k.needed {
-			needed = append(needed, k.name)
-		}
-	}
-	o["properties"], o["additionalProperties"] = properties, false
-	if inner := s.within.innerSchemas(); len(inner) > 0 {
-		o["patternProperties"] = inner
-	}
-	if needed != nil {
-		o["required"] = needed
-	}
-	switch has := func(k string) object { return object{"required": []string{k}} }; {
-	case s.either:
-		o["oneOf"] = []any{has(s.apart[0]), has(s.apart[1])}
-	case s.apart[0] != "":
-		o["not"] = object{"required": s.apart}
-	}
-	if s.short != "" {
-		return object{"anyOf": []any{s.key(s.short).shape.schema(), o}}
-	}
-	return o
-}
-
-// innerSchemas returns the schemas of lists of values for paths within params, by pattern.
-func (s *shape) innerSchemas() object {
-	if s == nil {
-		return nil
-	}
-	inner := object{}
-	for _, k := range s.keys {
-		if k.shape.form != mapping {
-			continue
-		}
-		list := object{"type": "array", "minItems": 1}
-		if k.shape.free != "" {
-			list["items"] = k.shape.elem.schema()
-		}
-		inner["^"+regexp.QuoteMeta(k.name)+"[.]."] = list
-	}
-	return inner
-}
-
-// describe returns a key's description and its default.
-func (k key) describe() string {
-	if k.preset == "" {
-		return k.doc
-	}
-	return strings.TrimSpace(k.doc + " Default: " + k.preset + ".")
 }

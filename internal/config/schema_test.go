@@ -11,8 +11,11 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/provider"
+	"parley/internal/yamltree"
 	"parley/world"
 	"parley/world/worldtest"
 )
@@ -46,15 +49,15 @@ func compiledFor(t *testing.T, kinds []world.Kind) *jsonschema.Schema {
 // instance reads a plan as plain YAML, knowing no key, as an editor does.
 func instance(t *testing.T, src []byte) (any, bool) {
 	t.Helper()
-	rep := newSource("plan.yaml", src)
-	if len(rep.errs) > 0 {
+	rep := document.NewPlan("plan.yaml", src)
+	if len(rep.Errs) > 0 {
 		return nil, false
 	}
-	root := parse(rep)
+	root := document.Parse(rep)
 	if root == nil {
 		return nil, false
 	}
-	plain, _ := (&checker{report: rep}).anything(root, nil)
+	plain, _ := (&schema.Checker{Report: rep}).Anything(root, nil)
 	b, err := json.Marshal(plain)
 	if err != nil {
 		return nil, false
@@ -105,7 +108,7 @@ func goodRecords(t *testing.T) []string {
 func TestSchemaRefusesBrokenPlans(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
-	formal := []string{"unknown key", "is missing: ", "wants a ", "wants one of", "wants true", "is empty", "stands beside", "is an empty"}
+	formal := []string{"unknown key", "is missing: ", "wants a ", "wants one of", "wants true", "is empty", "cannot be combined with", "is an empty"}
 	tried := 0
 	for _, file := range planFiles(t, "broken") {
 		src, err := os.ReadFile(file)
@@ -169,64 +172,64 @@ func TestSchemaKeys(t *testing.T) {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)
 	}
-	table := keys([]string{"solo", "talk"}, dict("PARAM", whatever()))
+	table := keys([]string{"solo", "talk"}, schema.Map("PARAM", schema.Any()))
 	sameKeys(t, nil, table, doc)
 	for _, branch := range doc["allOf"].([]any) {
 		name := branch.(map[string]any)["if"].(map[string]any)["properties"].(map[string]any)["kind"].(map[string]any)["const"]
 		then := branch.(map[string]any)["then"].(map[string]any)["properties"].(map[string]any)
 		for _, k := range testKinds() {
 			if k.Name == name {
-				sameKeys(t, path{"params"}, paramsShape(k), then["params"].(map[string]any))
+				sameKeys(t, yamltree.Path{"params"}, paramsShape(k), then["params"].(map[string]any))
 			}
 		}
 	}
 }
 
-func sameKeys(t *testing.T, p path, s *shape, schema map[string]any) {
+func sameKeys(t *testing.T, p yamltree.Path, s *schema.Shape, schema map[string]any) {
 	t.Helper()
 	if forms, ok := schema["anyOf"].([]any); ok {
 		schema = forms[1].(map[string]any)
 	}
 	properties, _ := schema["properties"].(map[string]any)
-	if len(properties) != len(s.keys) {
-		t.Errorf("%s: the schema has %d keys, the table %d", p, len(properties), len(s.keys))
+	if len(properties) != len(s.Keys) {
+		t.Errorf("%s: the schema has %d keys, the table %d", p, len(properties), len(s.Keys))
 	}
-	for _, k := range s.keys {
-		one, ok := properties[k.name].(map[string]any)
+	for _, k := range s.Keys {
+		one, ok := properties[k.Name].(map[string]any)
 		if !ok {
-			t.Errorf("%s is not in the schema", p.to(k.name))
+			t.Errorf("%s is not in the schema", p.To(k.Name))
 			continue
 		}
-		if d, _ := one["description"].(string); k.doc != "" && !strings.HasPrefix(d, k.doc) {
-			t.Errorf("%s: described as %q", p.to(k.name), d)
+		if d, _ := one["description"].(string); k.Doc != "" && !strings.HasPrefix(d, k.Doc) {
+			t.Errorf("%s: described as %q", p.To(k.Name), d)
 		}
-		sameKeys(t, p.to(k.name), k.shape, one)
+		sameKeys(t, p.To(k.Name), k.Shape, one)
 	}
 	switch {
-	case s.free != "" && s.elem.form != anything:
-		sameKeys(t, p.to(s.free), s.elem, schema["additionalProperties"].(map[string]any))
-	case s.form == list:
-		sameKeys(t, p.to("[]"), s.elem, schema["items"].(map[string]any))
+	case s.Free != "" && s.Elem.Form != yamltree.Anything:
+		sameKeys(t, p.To(s.Free), s.Elem, schema["additionalProperties"].(map[string]any))
+	case s.Form == yamltree.List:
+		sameKeys(t, p.To("[]"), s.Elem, schema["items"].(map[string]any))
 	}
 }
 
 // The table has exactly the fields of the structs it is decoded into.
 func TestTableMatchesStructs(t *testing.T) {
 	t.Parallel()
-	root := keys(nil, dict("PARAM", whatever()))
+	root := keys(nil, schema.Map("PARAM", schema.Any()))
 	for _, c := range []struct {
 		name  string
-		shape *shape
+		shape *schema.Shape
 		of    any
 		not   []string
 	}{
 		{"root", root, file{}, nil},
-		{"plan", root.key("plan").shape, planFile{}, nil},
-		{"matrix", root.key("plan").shape.key("matrix").shape, Matrix{}, nil},
-		{"until", root.key("plan").shape.key("until").shape, planner.Until{}, []string{"-"}},
-		{"limits", root.key("limits").shape, limits{}, nil},
-		{"agent", root.key("agents").shape.elem, world.Agent{}, []string{"name"}},
-		{"provider", root.key("providers").shape.elem, provider.Provider{}, []string{"name"}},
+		{"plan", root.Key("plan").Shape, planFile{}, nil},
+		{"matrix", root.Key("plan").Shape.Key("matrix").Shape, Matrix{}, nil},
+		{"until", root.Key("plan").Shape.Key("until").Shape, planner.Until{}, []string{"-"}},
+		{"limits", root.Key("limits").Shape, limits{}, nil},
+		{"agent", root.Key("agents").Shape.Elem, world.Agent{}, []string{"name"}},
+		{"provider", root.Key("providers").Shape.Elem, provider.Provider{}, []string{"name"}},
 		{"provider limits", limitKeys(), provider.Limits{}, nil},
 		{"capability", capabilityKeys(), provider.Capability{}, nil},
 		{"recorded", root, recorded{}, nil},
@@ -239,15 +242,15 @@ func TestTableMatchesStructs(t *testing.T) {
 				fields = append(fields, name)
 			}
 		}
-		names := c.shape.names()
+		names := c.shape.Names()
 		slices.Sort(names)
 		slices.Sort(fields)
 		if !slices.Equal(names, fields) {
 			t.Errorf("%s: the table has %v, the struct %v", c.name, names, fields)
 		}
-		for _, k := range c.shape.keys {
-			if k.doc == "" || !strings.HasSuffix(k.doc, ".") {
-				t.Errorf("%s.%s: doc %q", c.name, k.name, k.doc)
+		for _, k := range c.shape.Keys {
+			if k.Doc == "" || !strings.HasSuffix(k.Doc, ".") {
+				t.Errorf("%s.%s: doc %q", c.name, k.Name, k.Doc)
 			}
 		}
 	}

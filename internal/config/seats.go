@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
+	"parley/internal/yamltree"
 	"parley/world"
 )
-
-func index(i int) string { return fmt.Sprintf("[%d]", i) }
 
 // params decodes the params and gets the seats from the kind.
 func (r *resolver) params(beside files) {
@@ -22,14 +23,14 @@ func (r *resolver) params(beside files) {
 	var err error
 	p.Params, p.ParamsJSON, err = decodeParams(p.Kind, r.file.Params)
 	if err != nil {
-		r.paramsProblem(err, path{"params"})
+		r.paramsProblem(err, yamltree.Path{"params"})
 		return
 	}
 	loaded := r.load(beside)
 	seats, err := seatsOf(p.Kind, p.Params)
 	for _, one := range leaves(err) {
 		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // unread files were reported
-			r.paramsProblem(one, path{"params"})
+			r.paramsProblem(one, yamltree.Path{"params"})
 		}
 	}
 	if loaded && err == nil {
@@ -46,7 +47,7 @@ func seatsOf(k world.Kind, params world.Params) ([]string, error) {
 		case seat == "":
 			err = fmt.Errorf("the kind makes %d seats of these params, and seat %d has no name: correct its method Seats", len(seats), i+1)
 		case slices.Contains(seats[:i], seat):
-			err = fmt.Errorf("the kind makes the seat %s twice of these params: correct its method Seats", quote(seat))
+			err = fmt.Errorf("the kind makes the seat %s twice of these params: correct its method Seats", yamltree.Quote(seat))
 		}
 	}
 	return seats, err
@@ -56,7 +57,7 @@ func seatsOf(k world.Kind, params world.Params) ([]string, error) {
 var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)$`)
 
 // paramsProblem reports a kind's error about params, each line at the param that it names.
-func (r *resolver) paramsProblem(err error, params path) {
+func (r *resolver) paramsProblem(err error, params yamltree.Path) {
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), r.plan.Kind.Name+": ")
 		here := params
@@ -64,31 +65,31 @@ func (r *resolver) paramsProblem(err error, params path) {
 			named, rest := m[2], m[3]
 			line = m[1] + rest
 			if inner := r.variedWithin(params, named, rest); inner != "" {
-				here = params.to(inner)
+				here = params.To(inner)
 			} else {
-				steps := r.tree.find(params).steps(named)
-				if r.tree.find(params).field(steps[0]) == nil {
-					here = path{"params"} // the matrix does not vary it
+				steps := r.tree.Find(params).Steps(named)
+				if r.tree.Find(params).Field(steps[0]) == nil {
+					here = yamltree.Path{"params"} // the matrix does not vary it
 				}
 				here = append(slices.Clone(here), steps...)
 			}
 		}
 		if line != "" {
-			r.complain(here, "%s", oneLine(line, 500))
+			r.complain(here, "%s", document.OneLine(line, 500))
 		}
 	}
 }
 
 // variedWithin finds the key of a matrix, such as set.turns, that a problem is about: the param it
 // names, or one whose problem begins with the rest of the key.
-func (r *resolver) variedWithin(params path, named, problem string) string {
+func (r *resolver) variedWithin(params yamltree.Path, named, problem string) string {
 	if len(params) < 2 {
 		return "" // no matrix
 	}
-	for _, f := range r.tree.find(params).fields {
-		head, rest, dotted := strings.Cut(f.name, ".")
-		if dotted && (f.name == named || head == named && strings.HasPrefix(problem, rest+": ")) {
-			return f.name
+	for _, f := range r.tree.Find(params).Fields {
+		head, rest, dotted := strings.Cut(f.Name, ".")
+		if dotted && (f.Name == named || head == named && strings.HasPrefix(problem, rest+": ")) {
+			return f.Name
 		}
 	}
 	return ""
@@ -99,21 +100,21 @@ func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
 	matrix := r.file.Plan != nil && r.file.Plan.Matrix.seats()
-	if r.tree.field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.Casts()) {
+	if r.tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.Casts()) {
 		r.seatAll()
 		return
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.Lineup)) {
-		here := path{"lineup", seat}
+		here := yamltree.Path{"lineup", seat}
 		if r.seatKnown(seat) {
 			r.agentKnown(p.Lineup[seat], here)
 		} else {
-			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, orSemicolon(meant(seat, p.Seats)), anyOf(p.Seats))
+			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, schema.Hint(document.Suggestion(seat, p.Seats)), document.Listed(p.Seats))
 		}
 	}
 	r.seatModels()
 	if empty := r.emptySeats(); len(empty) > 0 && !matrix {
-		r.complain(path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], anyOf(r.agentNames()))
+		r.complain(yamltree.Path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], document.Listed(r.agentNames()))
 	}
 }
 
@@ -125,7 +126,7 @@ func (r *resolver) seatAll() {
 	}
 	if len(names) != 1 {
 		if len(r.plan.Seats) > 0 && len(names) > 0 {
-			r.complain(path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", anyOf(r.plan.Seats))
+			r.complain(yamltree.Path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", document.Listed(r.plan.Seats))
 		}
 		return
 	}
@@ -139,7 +140,7 @@ func (r *resolver) seatAll() {
 func (r *resolver) emptySeats() []string {
 	var empty []string
 	for _, seat := range r.plan.Seats {
-		if r.tree.field("lineup").field(seat) == nil && r.plan.Lineup[seat] == "" {
+		if r.tree.Field("lineup").Field(seat) == nil && r.plan.Lineup[seat] == "" {
 			empty = append(empty, seat)
 		}
 	}
@@ -154,13 +155,13 @@ func (r *resolver) agentNames() []string {
 	return names
 }
 
-func (r *resolver) agentKnown(name string, here path) bool {
+func (r *resolver) agentKnown(name string, here yamltree.Path) bool {
 	// An agent with wrong keys is still known. If there are no agents, that was reported.
 	names := r.agentNames()
-	if len(names) == 0 || r.tree.field("agents").field(name) != nil {
+	if len(names) == 0 || r.tree.Field("agents").Field(name) != nil {
 		return true
 	}
-	r.complain(here, "no agent is named %s%s agents: %s", r.quote(name), orSemicolon(meant(name, names)), anyOf(names))
+	r.complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(document.Suggestion(name, names)), document.Listed(names))
 	return false
 }
 
@@ -174,7 +175,9 @@ func (r *resolver) seatKnown(seat string) bool {
 // template for others (&base) or lose its seat by an override, and a recorded plan may hold agents
 // of other episodes.
 func (r *resolver) unseated() {
-	if !r.seated || slices.ContainsFunc(r.errs, func(e *Error) bool { return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan") }) {
+	if !r.seated || slices.ContainsFunc(r.Errs, func(e *document.Error) bool {
+		return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan")
+	}) {
 		return // the lineup is not known
 	}
 	seated := map[string]bool{}
@@ -186,26 +189,26 @@ func (r *resolver) unseated() {
 			seated[name] = true
 		}
 	}
-	moved := r.tree.field("lineup").overridden() || r.tree.field("plan").overridden()
+	moved := r.tree.Field("lineup").Overridden() || r.tree.Field("plan").Overridden()
 	names := slices.Sorted(maps.Keys(seated))
 	all := r.plan.Agents
 	r.plan.Agents = slices.DeleteFunc(slices.Clone(all), func(a world.Agent) bool { return !seated[a.Name] })
 	for _, a := range all {
 		name := a.Name
-		if seated[name] || !r.bySet(name) && (moved || r.src.recorded || r.tree.field("agents").field(name).anchor) {
+		if seated[name] || !r.bySet(name) && (moved || r.Source.Recorded || r.tree.Field("agents").Field(name).Anchor) {
 			continue
 		}
-		here := path{"agents", name}
+		here := yamltree.Path{"agents", name}
 		// Other errors in an agent that nobody wanted do not matter.
-		r.errs = slices.DeleteFunc(r.errs, func(e *Error) bool {
+		r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
-		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", orSemicolon(meant(name, names)), anyOf(names))
+		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", schema.Hint(document.Suggestion(name, names)), document.Listed(names))
 	}
 }
 
 // bySet reports whether only an override names an agent.
 func (r *resolver) bySet(name string) bool {
-	n := r.tree.field("agents").field(name)
-	return n != nil && n.key.set != ""
+	n := r.tree.Field("agents").Field(name)
+	return n != nil && n.Key.Set != ""
 }

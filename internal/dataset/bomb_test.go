@@ -69,9 +69,9 @@ func TestBombs(t *testing.T) { //nolint:paralleltest // see above
 		name, text, want string
 		limits           limits
 	}{
-		{"laughs.yaml", laughs(9), "row 7: is too large when its aliases (*) are followed", small},
-		{"texts.yaml", "- &a " + long[:500_000] + "\n- [" + strings.TrimSuffix(strings.Repeat("*a, ", 5000), ", ") + "]\n", "is too large when its aliases (*) are followed", small},
-		{"merges.yaml", merges, "is too large when its aliases (*) are followed", small},
+		{"laughs.yaml", laughs(9), "when its aliases (*) are followed", small},
+		{"texts.yaml", "- &a " + long[:500_000] + "\n- [" + strings.TrimSuffix(strings.Repeat("*a, ", 5000), ", ") + "]\n", "when its aliases (*) are followed", small},
+		{"merges.yaml", merges, "when its aliases (*) are followed", small},
 		{"marks.yaml", strings.Repeat("[", 8<<20), "words and signs", small},
 		{"deep.yaml", "- " + strings.Repeat("[", 10000), "nested too deeply", small},
 		{"large.yaml", "- " + strings.Repeat(long, 9), "write a dataset of this size as JSON lines", small},

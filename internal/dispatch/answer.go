@@ -8,9 +8,10 @@ import (
 	"parley/llm"
 )
 
-// answers makes sure of structured answers: the provider's native structured output where it
-// has it, the schema in the prompt where that is not known to be followed; then one tolerant
-// parser; then a bounded number of repairs that show the model the schema and what was wrong.
+// answers makes structured answers valid. It uses the provider's native structured output where
+// there is one, puts the schema in the prompt where the model is not known to follow it, reads the
+// answer with one tolerant parser, and repairs it a limited number of times by showing the model
+// the schema and what is wrong.
 type answers struct {
 	next     layer
 	compiler *answer.Compiler
@@ -19,8 +20,8 @@ type answers struct {
 	stats    *Stats
 }
 
-// ask asks, and for a request with a Schema returns a response whose JSON is valid, or
-// an error of KindInvalid.
+// ask asks. For a request with a Schema it returns a response whose JSON is valid, or an error of
+// KindInvalid.
 func (a *answers) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	req := c.req
 	if req.Schema == nil {
@@ -44,7 +45,7 @@ func (a *answers) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		spent = spent.Plus(resp.Usage)
 		resp.Usage, resp.Metadata.Attempts = spent, tries
 		if len(resp.ToolCalls) > 0 && resp.Text == "" {
-			return resp, nil // it wants tools first; the answer comes in a later turn
+			return resp, nil // it calls tools first; the answer comes in a later turn
 		}
 		value, how, readErr := schema.Read(resp.Text)
 		if readErr == nil {
@@ -61,8 +62,8 @@ func (a *answers) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	}
 }
 
-// repaired asks again, with the answer and what is wrong with it in view. show puts the schema
-// there too, since nothing before has.
+// repaired returns the request that asks again and shows the answer and what is wrong with it. show
+// adds the schema, if the prompt does not have it yet.
 func repaired(req *llm.Request, text string, why error, show bool) *llm.Request {
 	words := answer.Repair(why)
 	if show {
@@ -74,7 +75,7 @@ func repaired(req *llm.Request, text string, why error, show bool) *llm.Request 
 	return &r
 }
 
-// hopeless returns the error of an answer that asking again will not mend, or nil.
+// hopeless returns the error of an answer that asking again will not fix, or nil.
 func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 	e := &llm.Error{
 		Kind: llm.KindInvalid, Model: resp.Model, Provider: resp.Provider, RequestID: resp.RequestID,
@@ -94,9 +95,9 @@ func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 }
 
 func brief(s string) string {
-	const most = 200
-	if r := []rune(s); len(r) > most {
-		return string(r[:most]) + "…"
+	const limit = 200
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
 	}
 	return s
 }

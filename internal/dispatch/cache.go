@@ -11,15 +11,15 @@ import (
 	"parley/llm"
 )
 
-// cache answers a question that was answered before. Its key is the digest of the
-// request: everything that can change the answer, and the sample number, so that two
-// samples of one question are never one. Who answers is part of the key: an answer that came
-// from one address is never given for another, whatever the provider is called.
+// cache answers requests that were answered before. Its key is the digest of the request:
+// everything that can change the answer, and the sample number, so that two samples of one request
+// are never the same. The provider's address is part of the key: an answer from one address is
+// never used for another, whatever the provider is called.
 type cache struct {
 	next    layer
 	store   *cachestore.Store
 	find    func(name string) (provider.Provider, error)
-	origins sync.Map // of [32]byte, by provider
+	origins sync.Map // of [32]byte, by provider name
 }
 
 func newCache(next layer, store *cachestore.Store, find func(string) (provider.Provider, error)) layer {
@@ -29,7 +29,7 @@ func newCache(next layer, store *cachestore.Store, find func(string) (provider.P
 	return &cache{next: next, store: store, find: find}
 }
 
-// origin identifies who answers for a model.
+// origin returns a hash that identifies the provider of a model.
 func (k *cache) origin(model string) (origin [32]byte, err error) {
 	name, _ := llm.SplitModel(model)
 	if known, ok := k.origins.Load(name); ok {
@@ -44,7 +44,7 @@ func (k *cache) origin(model string) (origin [32]byte, err error) {
 	return origin, nil
 }
 
-// key is what an answer to req is kept under. Fallbacks at other providers may answer too.
+// key returns the key for answers to req. Fallbacks at other providers may answer too.
 func (k *cache) key(req *llm.Request) (key [32]byte, err error) {
 	own, err := k.origin(req.Model)
 	if err != nil {
@@ -65,11 +65,11 @@ func (k *cache) key(req *llm.Request) (key [32]byte, err error) {
 	return sha256.Sum256(b), nil
 }
 
-// ask looks the answer up, or asks and keeps it.
+// ask looks the answer up, or asks and stores it.
 func (k *cache) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	key, err := k.key(c.req)
 	if err != nil {
-		return k.next.ask(ctx, c) // it says what is wrong with the provider
+		return k.next.ask(ctx, c) // the next layers report what is wrong with the provider
 	}
 	if b, ok := k.store.Load(key); ok {
 		var resp llm.Response
@@ -83,7 +83,7 @@ func (k *cache) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		return nil, err
 	}
 	if resp.Finish != llm.FinishAborted {
-		// A cache that cannot be written is slower, not wrong: the store counts it.
+		// A cache that cannot be written is slower, not wrong: the store counts the error.
 		if b, err := json.Marshal(resp); err == nil {
 			_ = k.store.Save(key, b)
 		}

@@ -37,7 +37,7 @@ func TestCacheAnswersEqualQuestionsOnly(t *testing.T) {
 }
 
 // TestCacheKnowsWhoAnswered asks the same of a provider at two addresses, and of one with a
-// fallback at two addresses: an answer of the one is not given for the other.
+// fallback at two addresses: an answer from one address is not used for the other.
 func TestCacheKnowsWhoAnswered(t *testing.T) {
 	t.Parallel()
 	store, err := cachestore.Open("", cachestore.Options{})
@@ -85,7 +85,7 @@ func TestCacheKnowsWhoAnswered(t *testing.T) {
 	}
 }
 
-// TestCacheNeedsNoKey: what the cache has is served though the provider cannot be opened.
+// TestCacheNeedsNoKey: cached answers are returned even if the provider cannot be opened.
 func TestCacheNeedsNoKey(t *testing.T) {
 	t.Parallel()
 	store, err := cachestore.Open("", cachestore.Options{})

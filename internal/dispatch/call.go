@@ -13,32 +13,33 @@ type layer interface {
 	ask(ctx context.Context, c *call) (*llm.Response, error)
 }
 
-// call is one call on its way down the layers, and all that they tell each other about it. A layer
-// does not change the call that it was given: where the layers below need something else, it
-// gives them a changed copy. So any number of tries can use one call at the same time.
+// call is one call on its way through the layers, and everything that they share about it. A layer
+// does not change the call that it is given: if the layers below need something else, it gives them
+// a changed copy. So any number of attempts can use one call at the same time.
 type call struct {
-	req      *llm.Request    // as the layer sees it: a repair or a fallback is a request of its own
-	account  *budget.Account // what attempts draw on, shared by all copies; budget, the outermost layer, sets it
-	inWave   *inWave         // its part in a wave; nil: it was not made in one
-	hasty    bool            // there is another model to fall back to: it does not wait for a provider that is away
-	admitted func()          // told of each attempt that may be sent, from any goroutine; nil: nobody is told
+	req      *llm.Request    // the current request: a repair or a fallback has another than the caller's
+	account  *budget.Account // what attempts draw on, shared by all copies; set by budgeted, the outermost layer
+	inWave   *inWave         // its part in a wave; nil: none
+	hasty    bool            // there is a model to fall back to: do not wait for a provider that is unreachable
+	admitted func()          // called for each attempt that may be sent, from any goroutine; may be nil
 }
 
-// with returns the call for another request.
+// with returns a copy of the call with another request.
 func (c *call) with(req *llm.Request) *call {
 	next := *c
 	next.req = req
 	return &next
 }
 
-// admit says that an attempt may be sent.
+// admit reports that an attempt may be sent.
 func (c *call) admit() {
 	if c.admitted != nil {
 		c.admitted()
 	}
 }
 
-// aside says that the call waits for others, until back is called. Outside of waves it does nothing.
+// aside notes that the call waits for others, until back is called. Outside of waves it does
+// nothing.
 func (c *call) aside() (back func()) {
 	if c.inWave != nil {
 		return c.inWave.Aside()

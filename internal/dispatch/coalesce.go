@@ -7,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// coalesce joins equal calls in flight at temperature zero: one asks, all get the
-// answer. At any other temperature two equal questions are two samples.
+// coalesce joins equal calls in flight at temperature zero: one asks, all get the answer. At any
+// other temperature, two equal requests are two samples.
 type coalesce struct {
 	next layer
 
@@ -16,7 +16,7 @@ type coalesce struct {
 	flying map[[32]byte]*flight
 }
 
-// flight is a call others wait for.
+// flight is a call that others wait for.
 type flight struct {
 	done chan struct{}
 	resp *llm.Response
@@ -58,7 +58,7 @@ func (j *coalesce) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		if llm.KindOf(f.err) != llm.KindCanceled {
 			return nil, f.err
 		}
-		// The one that asked went away; somebody else asks now.
+		// The call that asked was canceled: another asks now.
 	}
 }
 
@@ -69,13 +69,13 @@ func (j *coalesce) lead(ctx context.Context, key [32]byte, f *flight, c *call) (
 		j.mu.Unlock()
 		close(f.done)
 	}()
-	f.err = &llm.Error{Kind: llm.KindCanceled, Message: "the call that asked ended early"} // unless it returns
+	f.err = &llm.Error{Kind: llm.KindCanceled, Message: "the call that asked ended early"} // if it panics
 	resp, err := j.next.ask(ctx, c)
 	f.err = err
 	if err != nil {
 		return nil, err
 	}
-	// The others get a copy made now: layers outside write to the Metadata of ours.
+	// The others get a copy made now: outer layers write to the Metadata of ours.
 	f.resp = shared(resp)
 	return resp, nil
 }

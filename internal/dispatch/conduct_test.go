@@ -15,12 +15,12 @@ import (
 	"parley/llm"
 )
 
-// compatible is a provider at an address that nobody knows.
+// compatible is a provider at an unknown address.
 func compatible() provider.Provider {
 	return provider.Provider{Dialect: "openai", BaseURL: "https://lab.example/v1", Limits: provider.Limits{Concurrency: 50}}
 }
 
-// ledger is what a scripted server billed, and what was said of it.
+// ledger is what a scripted server billed, and the notices about it.
 type ledger struct {
 	mu       sync.Mutex
 	billed   llm.Money
@@ -28,10 +28,10 @@ type ledger struct {
 	answers  int
 	inFlight int
 	peak     int // in flight at once
-	told     []Notice
+	reported []Notice
 }
 
-// answering is a server that takes a second and answers with as many tokens as length says.
+// answering is a server that takes a second and answers with as many tokens as length returns.
 func (l *ledger) answering(p price.Price, length func(n, asked int) (tokens int, why llm.Finish)) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 		l.mu.Lock()
@@ -52,7 +52,8 @@ func (l *ledger) answering(p price.Price, length func(n, asked int) (tokens int,
 	})
 }
 
-// ask asks n requests for at most 50 tokens, with a budget, of a server that behaves as length says.
+// ask asks n requests for at most 50 tokens, with a budget, of a server that behaves as length
+// says.
 func (l *ledger) ask(t *testing.T, prov provider.Provider, limit llm.Money, n int, length func(n, asked int) (int, llm.Finish)) (*Dispatcher, []llm.Result) {
 	t.Helper()
 	table := prices(t)
@@ -62,7 +63,7 @@ func (l *ledger) ask(t *testing.T, prov provider.Provider, limit llm.Money, n in
 		c.Notices = func(n Notice) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.told = append(l.told, n)
+			l.reported = append(l.reported, n)
 		}
 	})
 	return d, d.All(t.Context(), asked(n, 50, 50))
@@ -70,8 +71,8 @@ func (l *ledger) ask(t *testing.T, prov provider.Provider, limit llm.Money, n in
 
 func ignores(int, int) (int, llm.Finish) { return 5000, llm.FinishStop }
 
-// TestServerIgnoresLimits: a server that never heard of a limit makes a run spend no more than
-// one answer too much, and nothing from then on; and that is said once.
+// TestServerIgnoresLimits: a server that ignores limits makes a run overspend by one answer at
+// most, and by nothing after that. One notice says so.
 func TestServerIgnoresLimits(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0.001, 0.005, 0.02, 0.05, 0.5} {
@@ -99,15 +100,15 @@ func TestServerIgnoresLimits(t *testing.T) {
 			if spent > d.Budget().Limit() && ok > 1 {
 				t.Errorf("%v: %d answers, and %v spent, after the first was too long", limit, ok, spent)
 			}
-			if len(l.told) != 1 || !strings.Contains(l.told[0].Text, "answered with 5000 tokens when asked for at most 50") {
-				t.Errorf("%v: told %+v", limit, l.told)
+			if len(l.reported) != 1 || !strings.Contains(l.reported[0].Text, "answered with 5000 tokens when asked for at most 50") {
+				t.Errorf("%v: reported %+v", limit, l.reported)
 			}
 		})
 	}
 }
 
-// TestServerIgnoresLimitsLater: short answers prove nothing. A server whose first answers are
-// short by chance still costs no more than one answer too much.
+// TestServerIgnoresLimitsLater: short answers prove nothing. A server whose first answers happen to
+// be short still makes a run overspend by one answer at most.
 func TestServerIgnoresLimitsLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,8 +126,9 @@ func TestServerIgnoresLimitsLater(t *testing.T) {
 	})
 }
 
-// TestServerKeepsLimits: calls go one at a time until an answer has ended at the limit, and
-// then twice as many as there were honest answers; a known provider needs no proof, and neither does a large budget.
+// TestServerKeepsLimits: calls are made one at a time until an answer has ended at the limit, and
+// then twice as many as there were answers within it. A known provider, or a large budget, needs no
+// proof.
 func TestServerKeepsLimits(t *testing.T) {
 	t.Parallel()
 	cut := func(_, asked int) (int, llm.Finish) { return asked, llm.FinishLength }
@@ -158,15 +160,15 @@ func TestServerKeepsLimits(t *testing.T) {
 						t.Fatal(r.Err)
 					}
 				}
-				if l.peak != tt.peak || time.Since(start) != tt.took || len(l.told) > 0 {
-					t.Errorf("%d at once, in %v, told %v", l.peak, time.Since(start), l.told)
+				if l.peak != tt.peak || time.Since(start) != tt.took || len(l.reported) > 0 {
+					t.Errorf("%d at once, in %v, reported %v", l.peak, time.Since(start), l.reported)
 				}
 			})
 		})
 	}
 }
 
-// TestOthersDoNotWait: calls to a known provider go on while those to an unknown one take turns.
+// TestOthersDoNotWait: calls to a known provider continue while those to an unknown one take turns.
 func TestOthersDoNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -245,8 +247,7 @@ func TestFallbackKeepsNoLimit(t *testing.T) {
 	})
 }
 
-// TestDrainWhileCrowded: a call that waits for its turn is refused when nothing new is to be
-// sent, and may go away.
+// TestDrainWhileCrowded: a call that waits for its turn is refused by a drain, and may be canceled.
 func TestDrainWhileCrowded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// deadline is a context that ends at a time, like context.WithDeadlineCause. It sets its timer
-// when somebody first waits for its end: a model that answers at once needs none, and the timer
-// is a large part of what such a call takes.
+// deadline is a context that ends at a time, like context.WithDeadlineCause. It sets its timer when
+// its end is first waited for: a model that answers at once needs no timer, which would be a large
+// part of the cost of such a call.
 type deadline struct {
 	parent context.Context //nolint:containedctx // it is a context
 	at     time.Time
 	cause  error
 
-	timed atomic.Pointer[timed] // nil: nobody has waited yet
+	timed atomic.Pointer[timed] // nil: nothing has waited yet
 	mu    sync.Mutex            // for setting timed and over
 	over  bool                  // stop was called
 }
@@ -30,7 +30,7 @@ func withDeadline(parent context.Context, at time.Time, cause error) *deadline {
 	return &deadline{parent: parent, at: at, cause: cause}
 }
 
-// stop releases what d holds. It must be called when the call is over.
+// stop releases the timer. It must be called when the call is over.
 func (d *deadline) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *deadline) Done() <-chan struct{} { return d.set().Done() }
 
 func (d *deadline) Err() error { return d.set().Err() }
 
-// Value asks the context with the timer where there is one: context.Cause finds the cause so.
+// Value asks the context with the timer if there is one: context.Cause finds the cause this way.
 func (d *deadline) Value(key any) any {
 	if t := d.timed.Load(); t != nil {
 		return t.Value(key)

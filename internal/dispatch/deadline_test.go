@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestDeadline holds a deadline to what context.WithDeadlineCause does, whether or not somebody
-// waited for its end before it came.
+// TestDeadline: a deadline behaves like context.WithDeadlineCause, whether or not its end was
+// waited for before.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	late := errors.New("late")
@@ -61,7 +61,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineOfTheParent is told where it comes first.
+// TestDeadlineOfTheParent: the earlier deadline of the parent counts.
 func TestDeadlineOfTheParent(t *testing.T) {
 	t.Parallel()
 	soon := time.Now().Add(time.Hour)

@@ -1,7 +1,7 @@
-// Package dispatch is everything between a question and the wire: it answers any
-// number of requests to any number of providers as fast as their limits allow.
+// Package dispatch is everything between a request and the wire: it answers any number of requests
+// to any number of providers as fast as their limits allow.
 //
-// It is a nest of layers, each a file here and each around the next:
+// It is a stack of layers. Each is a file, and each wraps the next:
 //
 //		budget(cache(coalesce(answer(retry(hedge(lane → reach(warm(limit(meter(dialect))))))))))
 //		                                 in a wave: lane → enqueue → a batch
@@ -10,27 +10,25 @@
 //	  - cache answers what was answered before
 //	  - coalesce joins equal calls in flight at temperature zero
 //	  - answer makes structured answers valid, or fails
-//	  - retry classifies failures, waits them out, falls back to other models
-//	  - hedge sends a second try beside a straggler
+//	  - retry classifies failures, retries, falls back to other models
+//	  - hedge sends a second attempt beside a slow one
 //	  - lane picks the provider, and of several servers the one that has the session
 //	  - reach holds calls back while the provider cannot be reached
 //	  - warm sends one call of a long prefix before the rest
 //	  - limit paces requests, tokens and calls in flight, and adapts
 //	  - meter is one attempt: priced, bounded in time, counted
-//	  - enqueue is one attempt too, of a call in a wave: it waits for its line of a batch
+//	  - enqueue is one attempt of a call in a wave: it waits for its line of a batch
 //
-// A Dispatcher is an llm.Model, and so is each dialect. In between, a request travels as a call: one
-// value that holds whatever the layers tell each other about it. Contexts carry deadlines
-// and cancellation, and to a dialect what whoever asked has put into them.
+// A Dispatcher is an llm.Model, and so is each dialect. In between, a request is part of a call: one
+// value that holds what the layers share about it. Contexts carry deadlines and cancellation, and
+// to a dialect what the caller has put into them.
 //
-// What it promises: a budget is never exceeded by servers that keep the limits of requests,
-// and otherwise by one answer for each call that rests on trust (see conduct); no permit is held while anything
-// waits; every error is an *llm.Error of one kind; calls are served lowest Order
-// first; a call returns soon after its context ends; nothing here changes what an
-// answer says. Everything may be used from any number of goroutines.
+// It promises that a budget is kept (see package budget); that no permit is held while a call
+// waits; that every error is an *llm.Error of one kind; that calls are served lowest Order first;
+// that a call returns soon after its context ends; and that nothing changes what an answer says.
+// Everything may be used from several goroutines.
 //
-// What it is not for: it knows no wire format (package dialect) and keeps no record
-// of calls (the journal).
+// It knows no wire format (package dialect) and records no calls (the journal).
 package dispatch
 
 import (
@@ -52,12 +50,12 @@ import (
 	"parley/llm"
 )
 
-// Config says what a Dispatcher works with.
+// Config configures a Dispatcher.
 type Config struct {
 	// Lanes are the providers.
 	Lanes []Lane
-	// Open returns the lane of a provider that is not in Lanes, when it is first asked
-	// for. Its error is what the call fails with. Default: there are no others.
+	// Open returns the lane of a provider that is not in Lanes, when it is first needed. The call
+	// fails with its error. Default: there are no others.
 	Open func(name string) (Lane, error)
 	// Find describes a provider without opening it, for the cache. Default: it is opened.
 	Find func(name string) (provider.Provider, error)
@@ -65,34 +63,35 @@ type Config struct {
 	Prices *price.Table
 	// Budget is what may be spent. Default: no limit, only counting.
 	Budget *budget.Budget
-	// Cache keeps answers. Default: none.
+	// Cache stores answers. Default: none.
 	Cache *cachestore.Store
-	// Retry says how failures are tried again.
+	// Retry says how failures are retried.
 	Retry Retry
-	// Hedge says when slow calls get a second try. Default: never.
+	// Hedge says when slow calls get a second attempt. Default: never.
 	Hedge Hedge
-	// Repairs is how often a structured answer that does not follow its schema is asked
-	// for again. Default: 2; negative: never.
+	// Repairs is how often a structured answer that does not follow its schema is asked for again.
+	// Default: 2; negative: never.
 	Repairs int
-	// Batch says when the calls of a wave go over the providers' batch APIs.
+	// Batch says when the calls of a wave are sent over the providers' batch APIs.
 	Batch batcher.Policy
-	// Batches are those that earlier processes of the run left open, by their events.
+	// Batches are those that earlier processes of the run left open.
 	Batches []batch.Open
-	// Record makes a step in the life of a batch durable before it returns, and a closed one not
-	// before all that done of Wave was given. It is called from many goroutines at once. Its
-	// error ends the calls of the batch. Default: nothing is durable, and a crash loses what is open.
+	// Record makes a step of a batch durable before it returns. A closing step becomes durable only
+	// after everything that Wave has passed to done. It is called from several goroutines. Its
+	// error ends the calls of the batch. Default: nothing is durable, and a crash loses open
+	// batches.
 	Record func(ctx context.Context, e batch.Event) error
-	// AttemptTimeout bounds one attempt from sent to whole. Default: 0, the dialect's
-	// own bound on time without a sign of life.
+	// AttemptTimeout bounds one attempt until its answer is complete. Default: 0, only the
+	// dialect's own bound on silence.
 	AttemptTimeout time.Duration
-	// Rests is told when a server of a provider with several begins to rest and when it is
-	// back: see replica.Config. Default: nobody is told.
+	// Rests is called when a server of a provider with several is taken out of service, and when it
+	// is back: see replica.Config. Default: none.
 	Rests func(replica.Rest)
-	// Outages is told when a provider cannot be reached and is waited for, and when it is back.
-	// It may be called from many goroutines at once, and holds up calls. Default: nobody is told.
+	// Outages is called when a provider cannot be reached, and when it can be again. It is called
+	// from several goroutines, and calls wait for it. Default: none.
 	Outages func(outage.Outage)
-	// Notices is told what somebody who pays should know of a model, once for each model and
-	// reason. It may be called from many goroutines at once. Default: nobody is told.
+	// Notices is called with what the person who pays should know about a model, once for each
+	// model and subject. It is called from several goroutines. Default: none.
 	Notices func(Notice)
 }
 
@@ -116,7 +115,7 @@ func New(c Config) (*Dispatcher, error) {
 	seen := map[string]bool{}
 	for _, l := range c.Lanes {
 		if l.Provider.Name == "" || seen[l.Provider.Name] {
-			return nil, fmt.Errorf("dispatch: provider %q: each needs a name of its own", l.Provider.Name)
+			return nil, fmt.Errorf("dispatch: provider %q: names must be unique and not empty", l.Provider.Name)
 		}
 		seen[l.Provider.Name] = true
 	}
@@ -149,7 +148,7 @@ func (d *Dispatcher) Ask(ctx context.Context, req *llm.Request) (*llm.Response, 
 	return d.ask(ctx, &call{req: req})
 }
 
-// ask answers a call, which nobody else uses.
+// ask answers a call, which nothing else uses.
 func (d *Dispatcher) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	start := time.Now()
 	resp, err := d.first.ask(ctx, c)
@@ -160,8 +159,8 @@ func (d *Dispatcher) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	return resp, err
 }
 
-// Ready says what stands in the way of asking a model, before anything is asked: a provider
-// that is not known or has no key, or no price where a budget is to be kept.
+// Ready returns what prevents asking a model, before anything is asked: a provider that is unknown
+// or has no key, or a missing price if there is a budget.
 func (d *Dispatcher) Ready(model string) error {
 	provider, _ := llm.SplitModel(model)
 	if _, err := d.lanes.lane(provider); err != nil {
@@ -173,9 +172,9 @@ func (d *Dispatcher) Ready(model string) error {
 	return nil
 }
 
-// Worst is the most that a try at a request can cost at live prices, be it of its own model or
-// of a fallback. The prompt is taken to hold the schema, whether or not it will: what a server
-// did before must not change it.
+// Worst returns the most that an attempt at a request can cost at live prices, by its own model or
+// a fallback. It counts the schema as part of the prompt, whether it will be or not: the result
+// must not depend on what a server did before.
 func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
 		m := d.prices.Look(model)
@@ -187,8 +186,8 @@ func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 	return worst, nil
 }
 
-// List is what tokens cost by the list, without the discounts of prompt caches and batches: at
-// the most expensive of a request's model and its fallbacks.
+// List returns what tokens cost without the discounts of prompt caches and batches, at the most
+// expensive of a request's model and its fallbacks.
 func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (most llm.Money) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
 		if m := d.prices.Look(model); m.OK {
@@ -198,7 +197,7 @@ func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (most llm.Money) {
 	return most
 }
 
-// named makes sure that an error says which model it is about.
+// named adds the model to an error that does not name it.
 func named(err error, req *llm.Request) error {
 	e := llm.AsError(err)
 	if e.Provider != "" && e.Model != "" {
@@ -209,9 +208,9 @@ func named(err error, req *llm.Request) error {
 	return &c
 }
 
-// Drain begins nothing new: whatever waits is refused with llm.KindCanceled, whatever is
-// in flight is finished and returned. Calls that wait for a batch whose events are durable
-// are let go too: it is collected when the run is resumed. It cannot be undone.
+// Drain sends nothing new: calls that wait are refused with llm.KindCanceled, calls in flight
+// finish. Calls that wait for a durable batch are refused too: the batch is collected when the run
+// is resumed. It cannot be undone.
 func (d *Dispatcher) Drain() {
 	d.batcher.Drain()
 	d.budget.Drain(batcher.DrainError())
@@ -219,20 +218,21 @@ func (d *Dispatcher) Drain() {
 	d.retry.drain()
 }
 
-// Release ends a session: no request of it will come. whole is whether it came to its end.
+// Release ends a session: no more requests of it will come. whole reports whether the session ended
+// properly.
 func (d *Dispatcher) Release(session string, whole bool) {
 	for _, s := range d.lanes.sets() {
 		s.Release(session, whole)
 	}
 }
 
-// Away says whether calls to a provider wait since it cannot be reached.
+// Away reports whether calls to a provider wait because it cannot be reached.
 func (d *Dispatcher) Away(provider string) bool { return d.lanes.away(provider) }
 
-// Unreachable lists the providers that are waited for, in order of name.
+// Unreachable lists the providers that cannot be reached, by name.
 func (d *Dispatcher) Unreachable() []outage.Outage { return d.lanes.unreachable() }
 
-// Servers tells how the servers of providers with several stand.
+// Servers returns the state of each server of providers with several.
 func (d *Dispatcher) Servers() []replica.State {
 	var all []replica.State
 	for _, s := range d.lanes.sets() {
@@ -241,7 +241,7 @@ func (d *Dispatcher) Servers() []replica.State {
 	return all
 }
 
-// Close ends what goes on beside calls, and waits for it. Nothing may be in flight.
+// Close ends background work and waits for it. Nothing may be in flight.
 func (d *Dispatcher) Close() error {
 	var errs []error
 	for _, s := range d.lanes.sets() {
@@ -253,7 +253,7 @@ func (d *Dispatcher) Close() error {
 // Stats returns the counts so far.
 func (d *Dispatcher) Stats() Snapshot { return d.stats.Snapshot() }
 
-// Budget returns the budget calls draw on.
+// Budget returns the budget that calls draw on.
 func (d *Dispatcher) Budget() *budget.Budget { return d.budget }
 
 var _ llm.Model = (*Dispatcher)(nil)

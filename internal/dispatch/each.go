@@ -10,12 +10,12 @@ import (
 	"parley/llm"
 )
 
-// ahead is how many requests are taken before they can be sent: enough that no limiter
-// ever runs dry, few enough that a million of them cost no memory.
+// ahead is how many requests are taken before they can be sent: enough to keep the limiters busy,
+// few enough to save memory.
 const ahead = 64
 
-// All answers every request; result i is that of request i. A failure is a result too.
-// Requests that were not begun when ctx ended fail with its cause.
+// All answers every request; result i is that of request i. A failure is a result too. Requests
+// that were not begun when ctx ended fail with its cause.
 func (d *Dispatcher) All(ctx context.Context, reqs []*llm.Request) []llm.Result {
 	out := make([]llm.Result, len(reqs))
 	n := d.Each(ctx, slices.Values(reqs), func(i int, r llm.Result) { out[i] = r })
@@ -25,14 +25,13 @@ func (d *Dispatcher) All(ctx context.Context, reqs []*llm.Request) []llm.Result 
 	return out
 }
 
-// Each answers requests as they come from reqs, as many at once as the limits allow. It
-// takes them in order and only a little ahead of what can be sent, so that waiting
-// requests cost what reqs makes of them and nothing more. done is called once for each
-// request that was taken, from one goroutine at a time, in the order of completion; i is
-// the request's position in reqs.
+// Each answers requests as they come from reqs, as many at once as the limits allow. It takes them
+// in order and only a little ahead of what can be sent, so that waiting requests cost almost no
+// memory. It calls done once for each request that it took, from one goroutine at a time, in the
+// order of completion; i is the request's position in reqs.
 //
-// It returns how many requests it took, after done was called for all of them. It
-// takes no more once ctx is done: a request at which it ends reqs was not taken.
+// It returns how many requests it took, after calling done for all of them. It takes no more once
+// ctx is done: a request at which it stops reading reqs is not taken.
 func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int {
 	e := &each{d: d, done: done, free: make(chan struct{}, ahead), work: make(chan item)}
 	n := 0
@@ -44,7 +43,7 @@ func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done
 		if ctx.Err() != nil {
 			break
 		}
-		e.hand(ctx, item{n, req})
+		e.start(ctx, item{n, req})
 		n++
 	}
 	close(e.work)
@@ -52,12 +51,11 @@ func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done
 	return n
 }
 
-// each is one Each. Its goroutines go from call to call, since one that has grown its
-// stack once is worth keeping.
+// each is one call of Each. Its goroutines are reused, which saves growing their stacks again.
 type each struct {
 	d    *Dispatcher
 	done func(int, llm.Result)
-	free chan struct{} // a place ahead is taken by sending, given up by receiving
+	free chan struct{} // sending takes one of the places ahead, receiving frees it
 	work chan item
 	wg   sync.WaitGroup
 	mu   sync.Mutex
@@ -68,8 +66,8 @@ type item struct {
 	req *llm.Request
 }
 
-// hand gives it to an idle goroutine, or to a new one.
-func (e *each) hand(ctx context.Context, it item) {
+// start gives it to an idle goroutine, or to a new one.
+func (e *each) start(ctx context.Context, it item) {
 	select {
 	case e.work <- it:
 	default:
@@ -83,15 +81,15 @@ func (e *each) hand(ctx context.Context, it item) {
 }
 
 func (e *each) ask(ctx context.Context, it item) {
-	// The place ahead is given up when the call is sent, or when it ends without.
-	var gone atomic.Bool
-	giveUp := func() {
-		if !gone.Swap(true) {
+	// The place ahead is freed when the call is sent, or when it ends without being sent.
+	var freed atomic.Bool
+	free := func() {
+		if !freed.Swap(true) {
 			<-e.free
 		}
 	}
-	resp, err := e.d.ask(ctx, &call{req: it.req, admitted: giveUp})
-	giveUp()
+	resp, err := e.d.ask(ctx, &call{req: it.req, admitted: free})
+	free()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.done(it.i, llm.Result{Response: resp, Err: err})

@@ -12,8 +12,8 @@ import (
 	"parley/llm"
 )
 
-// endpoint is the way to one server: warm(limit(meter(dialect))), with a limiter for all of
-// its models and one more for each pattern with limits of its own.
+// endpoint is the layers of one server: warm(limit(meter(dialect))), with a limiter for all of its
+// models and one more for each pattern with its own limits.
 type endpoint struct {
 	groups []group // the last has no pattern
 }
@@ -55,14 +55,14 @@ func (e *endpoint) drain() {
 	}
 }
 
-// recall calls back what waits to be sent.
+// recall makes the calls that wait fail: see limiter.
 func (e *endpoint) recall() {
 	for i := range e.groups {
 		e.groups[i].limit.Recall()
 	}
 }
 
-// steer lets the server's load decide how many calls it is sent at once.
+// steer adapts the calls in flight to the server's load.
 func (e *endpoint) steer(load replica.Load) {
 	for i := range e.groups {
 		e.groups[i].limit.Steer(load)

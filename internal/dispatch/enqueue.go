@@ -9,8 +9,8 @@ import (
 	"parley/llm"
 )
 
-// enqueue is one attempt of a call over a batch API: it takes the place of limit and meter. It
-// draws on the call's account at the batch's rates, waits for its line, and counts.
+// enqueue is one attempt of a call over a batch API, instead of limit and meter. It draws on the
+// call's account at batch prices, waits for its line, and counts.
 type enqueue struct {
 	queue   *batcher.Queue
 	guess   *tokens.Estimator
@@ -19,11 +19,11 @@ type enqueue struct {
 	notices *notices
 }
 
-// tokenMargin is by how much prompts are taken to be longer than is guessed, where a limit
-// on waiting tokens is kept.
+// tokenMargin is the factor by which prompts are assumed to be longer than estimated, if the tokens
+// that wait are limited.
 const tokenMargin = 1.15
 
-// batched says whether a call goes over the batch API of its model.
+// batched reports whether a call is sent over the batch API of its model.
 func (l *lanes) batched(c *call) bool {
 	if c.inWave == nil || !c.inWave.Batches(c.req.Model) {
 		return false
@@ -33,7 +33,7 @@ func (l *lanes) batched(c *call) bool {
 	return err == nil && lane.enqueue != nil
 }
 
-// ask sends the call in a batch, or asks live where the wave says so.
+// ask sends the call in a batch, or asks live if the wave says so.
 func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, error)) (*llm.Response, error) {
 	req, s := c.req, c.inWave
 	t := p.bill(c)
@@ -72,12 +72,12 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 		case item.Insist:
 			return nil, t.account.NoRoom()
 		}
-		item.Insist = true // alone in a batch it costs half
+		item.Insist = true // even alone in a batch it costs half
 	}
 }
 
-// bill is what an attempt is charged to. The most it can cost is zero where no budget is kept;
-// batched is known all the same, for the events.
+// bill is what an attempt is charged to. The amounts are zero without a budget, except batched,
+// which is recorded with the batch.
 type bill struct {
 	model         *budget.Model
 	account       *budget.Account
@@ -105,7 +105,7 @@ func (t *bill) begin() bool {
 // affords makes room for the attempt at live prices.
 func (t *bill) affords() bool { return t.account.GoLive(t.live) }
 
-// end settles what the line cost, and what it may have. An answer that cannot be accepted
+// end settles what the line cost, and what it may have cost. An answer that cannot be accepted
 // becomes an error.
 func (t *bill) end(req *llm.Request, f *batcher.Result) (c budget.Charge) {
 	if f.Response != nil || f.Err != nil {
@@ -124,7 +124,7 @@ func (t *bill) end(req *llm.Request, f *batcher.Result) (c budget.Charge) {
 	return c
 }
 
-// count counts an attempt that a provider had.
+// count counts an attempt that a provider processed.
 func (p *enqueue) count(req *llm.Request, f batcher.Result, c budget.Charge, priced bool) {
 	if !f.Asked {
 		return

@@ -17,7 +17,7 @@ import (
 	"parley/llm"
 )
 
-// tape draws choices from bytes: zeros once it is at its end.
+// tape draws choices from bytes, and zeros after their end.
 type tape []byte
 
 func (t *tape) byte() int {
@@ -44,7 +44,7 @@ func (t *tape) usage() llm.Usage {
 	return u
 }
 
-// trial is a budget, a server and what is asked of it, all drawn from a tape.
+// trial is a budget, a server and requests, all drawn from a tape.
 type trial struct {
 	tape   tape
 	price  price.Price
@@ -92,7 +92,7 @@ func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, erro
 	if how == 3 && dropped/bytesPerToken > asked {
 		x.honest = false
 	}
-	// No more input is believed than can have been read.
+	// The server is not believed to have read more input than is possible.
 	x.most = max(x.most, x.price.Worst(budget.MaxInput(x.price, req), max(0, min(u.Output, maxTokens), len(resp.Text), dropped/bytesPerToken), false))
 	switch how {
 	case 3:
@@ -123,9 +123,9 @@ func (x *trial) requests() []*llm.Request {
 	return reqs
 }
 
-// FuzzBudget asks anything of a server that reports anything. What is spent is never negative,
-// never more than the budget where no answer is beyond what was asked for, and never more than
-// the answers that were in flight beyond it otherwise; and in the end nothing is set aside.
+// FuzzBudget asks anything of a server that reports anything. What is spent is never negative. It
+// is never more than the budget if every answer is within its limit, and otherwise exceeds it by
+// the answers in flight at most. In the end nothing is set aside.
 func FuzzBudget(f *testing.F) {
 	f.Add([]byte{})
 	for seed := range 24 {

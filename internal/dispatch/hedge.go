@@ -8,17 +8,17 @@ import (
 	"parley/llm"
 )
 
-// Hedge says when a slow call gets a second try beside it.
+// Hedge says when a slow call gets a second attempt beside it.
 type Hedge struct {
-	// Percentile of the model's own latencies after which a call counts as slow, such as
-	// 0.95. Default: 0, which never hedges.
+	// Percentile is the share of the model's own latencies after which a call counts as slow, such
+	// as 0.95. Default: 0, which never hedges.
 	Percentile float64
-	// Least is how many answers must have been seen first. Default: 100.
+	// Least is how many answers are needed first. Default: 100.
 	Least int
 }
 
-// hedge sends a second try when the first is slower than most, and takes whichever
-// answers first. Both are paid for, so the second is made only if the budget has room.
+// hedge sends a second attempt when the first is slower than most, and returns the first answer.
+// Both are paid for, so the second is made only if the budget has room.
 type hedge struct {
 	next  layer
 	rule  Hedge
@@ -45,7 +45,7 @@ func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		resp, err := h.next.ask(ctx, c)
 		answers <- llm.Result{Response: resp, Err: err}
 	}
-	// The clock starts when the first try is really sent: time in the queue is not slowness.
+	// The clock starts when the first attempt is sent: time in the queue does not count.
 	sent := make(chan struct{}, 1)
 	first := *c
 	first.admitted = func() {
@@ -57,7 +57,7 @@ func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	}
 	go ask(&first)
 	out := 1
-	defer func() { // both are waited for: an attempt still draws on the call's account
+	defer func() { // wait for both: an attempt still draws on the call's account
 		cancel()
 		for ; out > 0; out-- {
 			<-answers
@@ -95,7 +95,7 @@ func (h *hedge) delay(model string) (d time.Duration) {
 	h.stats.count(model, func(m *ModelStats) {
 		if m.Latency.Count() >= uint64(h.rule.Least) {
 			d = m.Latency.Quantile(h.rule.Percentile)
-			d += d / 20 // a sketch may be that little too low
+			d += d / 20 // a sketch may be slightly too low
 		}
 	})
 	return d

@@ -20,14 +20,14 @@ import (
 	"parley/llm"
 )
 
-// Lane is a provider and the model that speaks to it: a dialect, or the sim.
+// Lane is a provider and the model that talks to it: a dialect, or the simulated provider.
 type Lane struct {
 	Provider provider.Provider
 	Model    llm.Model
-	// Replicas are the provider's servers, in the place of Model, where there are several or
-	// more is wanted of them than answers. Limits are kept for each by itself.
+	// Replicas are the provider's servers, instead of Model, if there are several or they need more
+	// than answering. Each has its own limits.
 	Replicas []Replica
-	// BatchAPI is the provider's batch API. Default: none, and waves go live.
+	// BatchAPI is the provider's batch API. Default: none, and waves are asked live.
 	BatchAPI batch.API
 }
 
@@ -36,30 +36,30 @@ type Replica struct {
 	// Name is its address, for readers.
 	Name  string
 	Model llm.Model
-	// Server is nil where nothing but answers can be had.
+	// Server is nil if the server can only answer.
 	Server replica.Server
 }
 
 // lanes sends every call down the lane of its provider.
 type lanes struct {
 	open     func(name string) (Lane, error)
-	describe func(name string) (provider.Provider, error) // without opening; may be nil
+	describe func(name string) (provider.Provider, error) // without opening it; may be nil
 	build    func(Lane) *lane
-	deadline time.Duration // of a call in a wave, once it goes live
+	deadline time.Duration // of a call in a wave, once it is asked live
 
 	mu       sync.RWMutex
 	byName   map[string]*lane
 	draining bool
 }
 
-// lane is one provider's own part of the way: to its server, or to one of several.
+// lane is the layers of one provider, with one server or several.
 type lane struct {
 	provider  provider.Provider
 	live      layer
 	endpoints []*endpoint
-	set       *replica.Set // nil where there is one server, of which nothing but answers is wanted
-	reach     *reach       // nil where nobody waits for a provider that cannot be reached
-	enqueue   *enqueue     // nil where there is no batch API
+	set       *replica.Set // nil if there is one server, which can only answer
+	reach     *reach       // nil if calls do not wait for an unreachable provider
+	enqueue   *enqueue     // nil if there is no batch API
 }
 
 // ask asks the provider that the request's model names.
@@ -78,7 +78,7 @@ func (l *lanes) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	return lane.enqueue.ask(ctx, c, func() (*llm.Response, error) { return c.inWave.live(ctx, c, lane.live, l.deadline) })
 }
 
-// lane returns the lane of a provider, opening it if need be.
+// lane returns the lane of a provider, and opens it if necessary.
 func (l *lanes) lane(name string) (*lane, error) {
 	l.mu.RLock()
 	found := l.byName[name]
@@ -156,8 +156,8 @@ func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batche
 	return l
 }
 
-// newLane makes the lane of a provider. to makes the way to one of its servers, rests is told
-// when one rests.
+// newLane makes the lane of a provider. to makes the layers of one of its servers. rests is called
+// when a server is taken out of service.
 func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *lane {
 	ln := &lane{provider: in.Provider}
 	var members []replica.Member
@@ -190,7 +190,7 @@ func (r *replicas) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	return r.set.Do(ctx, c.req.Session, func(server int) (*llm.Response, error) { return r.endpoints[server].ask(ctx, c) })
 }
 
-// lookEvery is how often a server is asked how busy it is.
+// lookEvery is how often a server is asked for its load.
 const lookEvery = time.Second
 
 func (l *lanes) drain() {
@@ -211,7 +211,7 @@ func (l *lane) drain() {
 	}
 }
 
-// sets lists the replicas of all lanes that are open, by provider.
+// sets lists the replicas of all open lanes, by provider.
 func (l *lanes) sets() []*replica.Set {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -224,7 +224,7 @@ func (l *lanes) sets() []*replica.Set {
 	return sets
 }
 
-// away says whether calls to a provider wait since it cannot be reached.
+// away reports whether calls to a provider wait because it cannot be reached.
 func (l *lanes) away(name string) bool {
 	l.mu.RLock()
 	lane := l.byName[name]
@@ -236,7 +236,7 @@ func (l *lanes) away(name string) bool {
 	return away
 }
 
-// unreachable lists the outages of all lanes that are open, by provider.
+// unreachable lists the outages of all open lanes, by provider.
 func (l *lanes) unreachable() []outage.Outage {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -251,14 +251,14 @@ func (l *lanes) unreachable() []outage.Outage {
 	return all
 }
 
-// followsSchema says whether a model is known to follow a schema that is sent natively.
+// followsSchema reports whether a model is known to follow a schema that is sent natively.
 func (l *lanes) followsSchema(name string) bool {
 	prov, model := llm.SplitModel(name)
 	lane, err := l.lane(prov)
 	return err != nil || lane.provider.FollowsSchema(model)
 }
 
-// keepsLimits says whether a model is known to keep the limit on output tokens.
+// keepsLimits reports whether a model is known to keep the limit on output tokens.
 func (l *lanes) keepsLimits(name string) bool {
 	prov, _ := llm.SplitModel(name)
 	p, err := l.find(prov)

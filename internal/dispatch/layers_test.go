@@ -29,8 +29,8 @@ func prices(t *testing.T) *price.Table {
 	return p
 }
 
-// TestBudgetIsNeverExceeded asks far more than a budget holds, at any concurrency and with
-// failures of every sort: not a billionth may be spent over it.
+// TestBudgetIsNeverExceeded asks far more than a budget allows, at any concurrency and with every
+// kind of failure: not a billionth may be overspent.
 func TestBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{1, 7, 1000} {
@@ -261,9 +261,9 @@ func TestSchemaInWordsWhereThereIsNoNativeOne(t *testing.T) {
 	}
 }
 
-// TestEachTakesLittleAhead counts requests that were taken and have not been sent. At any
-// moment these are at most as many as may wait, one that waits for a place among them, and
-// those that hold a permit and are just about to be sent.
+// TestEachTakesLittleAhead counts requests that were taken and have not been sent: at most those
+// that may wait, one that waits for a place among them, and those that hold a permit and are about
+// to be sent.
 func TestEachTakesLittleAhead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -313,7 +313,7 @@ func TestAllStopsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestBudgetExposesBeforeItRisks wants every amount that is in flight announced before.
+// TestBudgetExposesBeforeItRisks: every amount in flight is announced before.
 func TestBudgetExposesBeforeItRisks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -39,30 +39,30 @@ func dispatcher(t *testing.T, model llm.Model, p provider.Provider, change ...fu
 	return d
 }
 
-// TestPaceReachesLimits plays thousands of calls against a provider with true limits in
-// simulated time: nearly all of the limit must be used, with hardly a refusal, whether
-// the user told the limit or only the headers do.
+// TestPaceReachesLimits makes thousands of calls to a provider with real limits in simulated time:
+// nearly all of the limit must be used, with few refusals, whether the user configured the limit or
+// only the headers report it.
 func TestPaceReachesLimits(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name      string
-		server    rules
-		told      provider.Limits
-		counting  provider.Counting
-		maxTokens int
-		refused   float64 // share of requests at most
+		name       string
+		server     rules
+		configured provider.Limits
+		counting   provider.Counting
+		maxTokens  int
+		refused    float64 // share of requests at most
 	}{
-		{"requests told", rules{rpm: 3000}, provider.Limits{RPM: 3000}, "", 100, 0.005},
-		{"requests told, bucket of a second", rules{rpm: 3000, burst: time.Second}, provider.Limits{RPM: 3000}, "", 100, 0.005},
-		{"requests told, no headers", rules{rpm: 3000, burst: time.Second, silent: true}, provider.Limits{RPM: 3000}, "", 100, 0.005},
+		{"requests configured", rules{rpm: 3000}, provider.Limits{RPM: 3000}, "", 100, 0.005},
+		{"requests configured, bucket of a second", rules{rpm: 3000, burst: time.Second}, provider.Limits{RPM: 3000}, "", 100, 0.005},
+		{"requests configured, no headers", rules{rpm: 3000, burst: time.Second, silent: true}, provider.Limits{RPM: 3000}, "", 100, 0.005},
 		{"requests by headers", rules{rpm: 3000}, provider.Limits{}, "", 100, 0.02},
 		{"requests by headers, bucket of a second", rules{rpm: 3000, burst: time.Second}, provider.Limits{}, "", 100, 0.02},
-		{"tokens told", rules{tpm: 900_000, burst: 2 * time.Second}, provider.Limits{TPM: 900_000}, "", 300, 0.005},
+		{"tokens configured", rules{tpm: 900_000, burst: 2 * time.Second}, provider.Limits{TPM: 900_000}, "", 300, 0.005},
 		{"tokens by headers", rules{tpm: 900_000, burst: 2 * time.Second}, provider.Limits{}, "", 300, 0.02},
 		{"tokens by headers, a minute", rules{tpm: 900_000}, provider.Limits{}, "", 0, 0.02},
-		{"input told", rules{itpm: 900_000, burst: 2 * time.Second, used: true}, provider.Limits{ITPM: 900_000}, provider.CountUsed, 300, 0.005},
+		{"input configured", rules{itpm: 900_000, burst: 2 * time.Second, used: true}, provider.Limits{ITPM: 900_000}, provider.CountUsed, 300, 0.005},
 		{"output by headers", rules{otpm: 300_000, burst: 4 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
-		{"output told", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.005},
+		{"output configured", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.005},
 		{"all", rules{rpm: 3000, itpm: 1_000_000, otpm: 400_000, burst: 5 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
 	}
 	for _, tt := range tests {
@@ -76,7 +76,7 @@ func TestPaceReachesLimits(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := server{rules: tt.server}
 					s.latency, s.output, s.perByte = latency, 100, 0.25
-					d := dispatcher(t, &s, provider.Provider{Dialect: "openai", Limits: tt.told, Counting: tt.counting})
+					d := dispatcher(t, &s, provider.Provider{Dialect: "openai", Limits: tt.configured, Counting: tt.counting})
 					const n = 20_000
 					start := time.Now()
 					d.All(t.Context(), asked(n, 1200, tt.maxTokens))
@@ -84,8 +84,8 @@ func TestPaceReachesLimits(t *testing.T) {
 					if s.answered != n {
 						t.Fatalf("answered %d of %d", s.answered, n)
 					}
-					// The ideal spends the full bucket at once and the rest at the rate. The first round
-					// trips, before anything is known, and the last are not counted.
+					// The ideal spends the full bucket at once and the rest at the rate. The first
+					// round trips, before anything is known, and the last do not count.
 					ideal := time.Duration(0)
 					per := need{1, max(300, float64(tt.maxTokens)), 300, 100}
 					for i, l := range s.limits() {
@@ -111,7 +111,7 @@ func TestPaceReachesLimits(t *testing.T) {
 	}
 }
 
-// A model whose answers take as long as told and that nothing ever refuses.
+// patient is a model whose answers take as long as latency, and that never refuses.
 func patient(latency time.Duration) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 		select {

@@ -15,9 +15,9 @@ import (
 	"parley/llm"
 )
 
-// TestMostIsNeverExceeded: a call with a limit of its own never costs more, whatever fails and has
-// to be repaired, with a budget for all calls and without; and it says what it did cost.
-func TestMostIsNeverExceeded(t *testing.T) {
+// TestMaxCostIsNeverExceeded: a call with its own limit never costs more, whatever fails and has to
+// be repaired, with and without a budget for all calls. It reports its real cost.
+func TestMaxCostIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	table := prices(t)
 	p, _ := table.Find("lab/any")
@@ -79,7 +79,7 @@ func TestMostIsNeverExceeded(t *testing.T) {
 	})
 }
 
-// TestWorst: the dearest of a model and its fallbacks, and an error where a price is not known.
+// TestWorst: the most expensive of a model and its fallbacks, and an error for an unknown price.
 func TestWorst(t *testing.T) {
 	t.Parallel()
 	d := dispatcher(t, patient(0), provider.Provider{}, func(c *Config) { c.Prices = prices(t) })

@@ -8,8 +8,8 @@ import (
 	"parley/llm"
 )
 
-// meter is the innermost layer, around the dialect: each time it is asked is one attempt. It
-// draws on the call's account, bounds the attempt in time, and counts.
+// meter is the innermost layer, around the dialect: each call of ask is one attempt. It draws on
+// the call's account, bounds the attempt in time, and counts.
 type meter struct {
 	next    llm.Model
 	prices  *budget.Prices

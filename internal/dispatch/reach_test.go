@@ -20,7 +20,7 @@ import (
 
 var errRefused = &llm.Error{Kind: llm.KindTransport, Message: "connection refused", Unreachable: true, Err: syscall.ECONNREFUSED}
 
-// flaky is a server that is away for some time, and counts who tries.
+// flaky is a server that is down for some time, and counts attempts.
 type flaky struct {
 	from, until time.Time // it is away
 	away        *llm.Error
@@ -54,7 +54,7 @@ func (f *flaky) Ask(ctx context.Context, _ *llm.Request) (*llm.Response, error) 
 	return &llm.Response{Text: "yes", Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
 }
 
-// watched is a flaky server that can be looked at.
+// watched is a flaky server that can be checked without a call.
 type watched struct{ flaky }
 
 func (w *watched) Alive(context.Context) error {
@@ -80,8 +80,8 @@ func loading() *llm.Error {
 	return &llm.Error{Kind: llm.KindOverloaded, Status: 503, Message: "Loading model", Unreachable: true}
 }
 
-// TestWaitsForAServerThatRestarts has a server be away for five minutes with many calls on
-// their way: all are answered, few tried meanwhile, and nobody was charged a try.
+// TestWaitsForAServerThatRestarts: a server is down for five minutes while many calls are made. All
+// are answered, few are tried meanwhile, and no attempt is charged.
 func TestWaitsForAServerThatRestarts(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]*llm.Error{"refused": errRefused, "loading": loading()} {
@@ -91,12 +91,12 @@ func TestWaitsForAServerThatRestarts(t *testing.T) {
 				start := time.Now()
 				f := &flaky{from: start.Add(10 * time.Second), until: start.Add(310 * time.Second), away: away, latency: time.Second}
 				var mu sync.Mutex
-				var told []string
+				var reported []string
 				d := dispatcher(t, f, provider.Provider{BaseURL: "http://127.0.0.1:9/v1", Limits: provider.Limits{Concurrency: 50}}, waiting(10*time.Minute, func(c *Config) {
 					c.Outages = func(o outage.Outage) {
 						mu.Lock()
 						defer mu.Unlock()
-						told = append(told, o.Text(time.Now()))
+						reported = append(reported, o.Text(time.Now()))
 					}
 				}))
 				const calls = 2000
@@ -105,7 +105,7 @@ func TestWaitsForAServerThatRestarts(t *testing.T) {
 						t.Fatalf("call %d: %v %+v", i, r.Err, r.Response)
 					}
 				}
-				// Those in flight, those that take their places in the same moment, and then one after
+				// Those in flight, those that are admitted at the same moment, and then one after
 				// each pause: 0.5, 1, 2, 4 and then every 5 s.
 				if most := 2*int(d.Stats().InFlightMax) + 5 + 300/5; len(f.tries) > most || len(f.tries) < 20 {
 					t.Errorf("%d tries while it was away, want at most %d", len(f.tries), most)
@@ -113,9 +113,9 @@ func TestWaitsForAServerThatRestarts(t *testing.T) {
 				if late := time.Since(f.until); late > 2*time.Minute {
 					t.Errorf("done %v after the server was back", late)
 				}
-				if len(told) != 2 || !strings.HasPrefix(told[0], "lab is unreachable: ") || !strings.Contains(told[0], "at http://127.0.0.1:9/v1; waits up to 10m0s") ||
-					!strings.HasPrefix(told[1], "lab can be reached again after 5m") {
-					t.Errorf("told %q", told)
+				if len(reported) != 2 || !strings.HasPrefix(reported[0], "lab is unreachable: ") || !strings.Contains(reported[0], "at http://127.0.0.1:9/v1; waits up to 10m0s") ||
+					!strings.HasPrefix(reported[1], "lab can be reached again after 5m") {
+					t.Errorf("reported %q", reported)
 				}
 				if len(d.Unreachable()) != 0 {
 					t.Errorf("%+v", d.Unreachable())
@@ -163,8 +163,8 @@ func TestOneProviderIsAwayAndTheOtherGoesOn(t *testing.T) {
 	})
 }
 
-// TestGivesUpBeyondTheLimit waits too long: what waited fails together, what comes later fails
-// soon, and the error says where and what to do. Once the server is there, calls are answered.
+// TestGivesUpBeyondTheLimit: calls that wait too long fail together, later ones fail soon, and the
+// error says where and what to do. Once the server is back, calls are answered.
 func TestGivesUpBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,8 +196,8 @@ func TestGivesUpBeyondTheLimit(t *testing.T) {
 	})
 }
 
-// TestCallsThatMayHaveBeenServed tells a call that makes its server crash, which is tried as
-// often as any failure, from a server that is away, which is waited for.
+// TestCallsThatMayHaveBeenServed distinguishes a call that makes its server crash, which is retried
+// like any failure, from a server that is down, which is waited for.
 func TestCallsThatMayHaveBeenServed(t *testing.T) {
 	t.Parallel()
 	cut := &llm.Error{Kind: llm.KindTransport, Message: "the server reset the connection", Unreachable: true, Uncertain: true}
@@ -235,7 +235,7 @@ type crashing struct {
 
 func (c crashing) Alive(ctx context.Context) error { return c.at.Alive(ctx) }
 
-// TestUnservedCostsNothing counts what is spent while a server is away.
+// TestUnservedCostsNothing counts what is spent while a server is down.
 func TestUnservedCostsNothing(t *testing.T) {
 	t.Parallel()
 	prices, err := price.Read(strings.NewReader(`{"models":{"lab/*":{"input":1,"output":1}}}`), "test")
@@ -260,8 +260,7 @@ func TestUnservedCostsNothing(t *testing.T) {
 	})
 }
 
-// TestFallsBackFromAProviderThatIsAway holds that a call with a model to fall back to does not
-// wait.
+// TestFallsBackFromAProviderThatIsAway: a call with a model to fall back to does not wait.
 func TestFallsBackFromAProviderThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,8 +284,8 @@ func TestFallsBackFromAProviderThatIsAway(t *testing.T) {
 	})
 }
 
-// TestDrainEndsWaiting holds that a drain does not wait for a provider, nor does a call whose
-// context ends.
+// TestDrainEndsWaiting: a drain ends the waiting for a provider, and so does the end of a call's
+// context.
 func TestDrainEndsWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -316,8 +315,8 @@ func TestDrainEndsWaiting(t *testing.T) {
 	})
 }
 
-// TestSlowAnswersDoNotHoldOthersBack has a server come back whose answers take ten minutes: the
-// others go out as soon as it is clear that it is there.
+// TestSlowAnswersDoNotHoldOthersBack: a server returns whose answers take ten minutes. The other
+// calls are sent as soon as it is clear that it is there.
 func TestSlowAnswersDoNotHoldOthersBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -335,7 +334,7 @@ func TestSlowAnswersDoNotHoldOthersBack(t *testing.T) {
 	})
 }
 
-// TestReplicasAllAway has all servers of a provider be away, and one of them come back.
+// TestReplicasAllAway: all servers of a provider are down, and one returns.
 func TestReplicasAllAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -373,8 +372,8 @@ func TestReplicasAllAway(t *testing.T) {
 	})
 }
 
-// TestWithoutALimitNobodyWaits holds that a call that reaches nobody is then a failure like
-// others.
+// TestWithoutALimitNobodyWaits: without a limit, a call that reaches no server fails like any
+// other.
 func TestWithoutALimitNobodyWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,19 +8,19 @@ import (
 	"parley/llm"
 )
 
-// Refusal is that a provider refuses the calls to a model for the time being: it is overloaded, or
-// a rate limit is used up. The calls are tried again.
+// Refusal says that a provider refuses the calls to a model for now: it is overloaded, or a rate
+// limit is used up. The calls are retried.
 type Refusal struct {
 	Model    string // written provider/model
 	Kind     llm.Kind
-	Why      string // what the last refusal said; hostile
+	Why      string // text of the last refusal; hostile
 	Since    time.Time
-	Calls    int64         // that were refused and are tried again
+	Calls    int64         // that were refused and are retried
 	Deadline time.Duration // of each call; 0 or less: none
 }
 
-// refusedTime is how long nothing must have been answered before a Refusal is reported. Shorter
-// ones are part of normal operation.
+// refusedTime is how long no call must have been answered before a Refusal is reported. Shorter
+// ones are normal.
 const refusedTime = 5 * time.Second
 
 // Text describes the refusal as of now.
@@ -39,7 +39,7 @@ func (r Refusal) Text(now time.Time) string {
 	return text
 }
 
-// refused says whether a provider refused a call for the time being.
+// refused reports whether a provider refused a call for now.
 func refused(kind llm.Kind) bool { return kind == llm.KindRateLimited || kind == llm.KindOverloaded }
 
 // failed counts a failed attempt.
@@ -56,8 +56,7 @@ func (t *ModelStats) failed(e *llm.Error) {
 	t.refusal = e.Kind
 }
 
-// refusals lists the models of which nothing was answered for some time while calls were refused,
-// in order of name.
+// refusals lists the models that answered nothing for some time while calls were refused, by name.
 func (s Snapshot) refusals(now time.Time, deadline time.Duration) (all []Refusal) {
 	for _, name := range s.Names() {
 		m := s.Models[name]
@@ -71,8 +70,8 @@ func (s Snapshot) refusals(now time.Time, deadline time.Duration) (all []Refusal
 	return all
 }
 
-// Waits says what calls wait for at now: providers that cannot be reached, and those that refuse
-// calls for the time being.
+// Waits describes what calls wait for: providers that cannot be reached, and those that refuse
+// calls for now.
 func (d *Dispatcher) Waits(now time.Time) (all []string) {
 	for _, o := range d.Unreachable() {
 		all = append(all, o.Text(now))

@@ -11,8 +11,8 @@ import (
 	"parley/llm"
 )
 
-// TestRefusalsAreReported: what calls wait for is known while a provider answers none of them, and
-// no longer once it answers. A drain drops calls that wait between two tries at once.
+// TestRefusalsAreReported: what calls wait for is reported while a provider answers none of them,
+// and not after it answers. A drain ends calls that wait between two attempts at once.
 func TestRefusalsAreReported(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[llm.Kind]string{

@@ -14,22 +14,21 @@ import (
 	"parley/llm"
 )
 
-// Retry says how failures are tried again.
+// Retry says how failures are retried.
 type Retry struct {
-	// Attempts is the most tries at one model for failures other than a provider's
-	// refusal to serve us now. Default: 5.
+	// Attempts is the maximum number of attempts at one model, not counting those that the provider
+	// refused for now. Default: 5.
 	Attempts int
-	// Base and MaxPause bound the pause before try n: a random time up to
-	// min(MaxPause, Base·2ⁿ). Defaults: 500ms and 60s.
+	// Base and MaxPause bound the pause before attempt n: a random time up to min(MaxPause,
+	// Base·2ⁿ). Defaults: 500ms and 60s.
 	Base, MaxPause time.Duration
-	// Deadline bounds a whole call, queueing, pauses and fallbacks included. A call that
-	// is rate-limited or meets an overloaded provider is tried until then. Unreachable is added
-	// to it. Default: 1 hour; negative: none.
+	// Deadline bounds a whole call, including queueing, pauses and fallbacks. A call that is
+	// rate-limited or meets an overloaded provider is retried until then. Unreachable is added to
+	// it. Default: 1 hour; negative: none.
 	Deadline time.Duration
-	// Unreachable is how long a provider that cannot be reached is waited for, counted from the
-	// first call that did not reach it. Meanwhile one call at a time tries, and the others wait.
-	// A call with a model to fall back to does not wait. Default: 0, a call that reaches nobody
-	// is a failure like others.
+	// Unreachable is how long calls wait for a provider that cannot be reached, counted from the
+	// first call that did not reach it. Meanwhile one call at a time tries, and the others wait. A
+	// call with a model to fall back to does not wait. Default: 0, such a call fails like others.
 	Unreachable time.Duration
 }
 
@@ -44,16 +43,16 @@ func (r Retry) withDefaults() Retry {
 	return r
 }
 
-// retry tries again what may succeed later, and then other models. It holds no permit
-// while it waits: limit is inside it.
+// retry retries what may succeed later, and then tries other models. It holds no permit while it
+// waits: limit is inside it.
 type retry struct {
 	next  layer
 	rule  Retry
 	stats *Stats
-	// jitter returns a number in [0,1). Pauses are the one thing random on purpose:
-	// they change when a call happens, never what it says.
+	// jitter returns a number in [0,1). Pauses are random on purpose: they change when a call
+	// happens, never its answer.
 	jitter func() float64
-	late   error // what a call fails with when the rule's deadline passes
+	late   error // the error of a call whose deadline passes
 
 	drained chan struct{} // closed by drain
 	once    sync.Once
@@ -64,11 +63,11 @@ func newRetry(next layer, rule Retry, s *Stats) *retry {
 	return &retry{next: next, rule: rule, stats: s, jitter: rand.Float64, late: deadlineError(rule.Deadline), drained: make(chan struct{})}
 }
 
-// drain refuses calls that wait between two tries.
+// drain refuses calls that wait between two attempts.
 func (r *retry) drain() { r.once.Do(func() { close(r.drained) }) }
 
 // ask tries the model of the request, and then its fallbacks, until one answers, the deadline
-// passes, or nothing is left to try. The error is that of the last try.
+// passes, or nothing is left to try. It returns the error of the last attempt.
 func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nolint:contextcheck // deadline's parent is ctx
 	req := c.req
 	deadline, late := r.rule.Deadline, r.late
@@ -76,7 +75,7 @@ func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nol
 		deadline, late = req.Deadline, deadlineError(req.Deadline)
 	}
 	if c.inWave != nil {
-		deadline = 0 // time that a call waits for a batch does not count: see inWave.live
+		deadline = 0 // waiting for a batch does not count: see inWave.live
 	}
 	if deadline > 0 {
 		bounded := withDeadline(ctx, time.Now().Add(deadline), late)
@@ -109,7 +108,7 @@ func deadlineError(d time.Duration) error {
 	return &llm.Error{Kind: llm.KindTimeout, Message: fmt.Sprintf("the call's deadline of %v passed", d), Err: context.DeadlineExceeded}
 }
 
-// fallsBack says whether another model may do better.
+// fallsBack reports whether another model may succeed.
 func fallsBack(err error) bool {
 	e := llm.AsError(err)
 	switch e.Kind {
@@ -120,8 +119,8 @@ func fallsBack(err error) bool {
 	}
 }
 
-// model tries one model. If the call is hasty, being refused service counts as a failed try;
-// if not, it is waited out.
+// model tries one model. If the call is hasty, a refusal counts as a failed attempt; otherwise it
+// is waited out.
 func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, error) {
 	model := c.req.Model
 	failures, waits := 0, false
@@ -159,15 +158,15 @@ func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, 
 	}
 }
 
-// aborted is an answer that the server cut off, as it does when it is paused or given new
-// weights. It is asked for anew, whole, since what was said so far is another model's, and
-// its tokens cannot be continued exactly.
+// aborted returns the error of an answer that the server cut off, as it does when it is paused or
+// gets new weights. The whole answer is asked for again: the text so far may be of another model,
+// and its tokens cannot be continued exactly.
 func aborted(resp *llm.Response) *llm.Error {
 	return &llm.Error{Kind: llm.KindOverloaded, Code: "aborted", Message: "the server cut the answer off", Usage: resp.Usage, RequestID: resp.RequestID}
 }
 
-// last makes the error a caller sees of the last failure: when time ran out in between, or the
-// call was given up by a drain, it says so and what the failure was.
+// last returns the error for the caller from the last failure. If time ran out or a drain ended the
+// call, it says so too.
 func (r *retry) last(ctx context.Context, e *llm.Error, drained bool) error {
 	var cause *llm.Error
 	switch {
@@ -187,17 +186,16 @@ func (r *retry) last(ctx context.Context, e *llm.Error, drained bool) error {
 	return &out
 }
 
-// rest waits before try n+1: as long as the server asks, and a random time on top that
-// grows with n, so that a crowd of failures does not come back as a crowd.
+// rest waits before attempt n+1: as long as the server asks, and a random time that grows with n,
+// so that many failures do not return at once.
 func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
-	most := min(r.rule.MaxPause, r.rule.Base<<min(n, 20))
-	wait := time.Duration(r.jitter() * float64(most))
+	wait := r.backoff(n)
 	if e.Kind == llm.KindRateLimited && !e.Caller {
-		// The limiter holds back the whole account for as long as the server asks; a call
-		// that waits there keeps its place in the queue, and one that waits here loses it.
+		// The limiter pauses the whole account for as long as the server asks. A call that waits
+		// there keeps its position in the queue; one that waits here loses it.
 		wait = 0
 		if n >= busyTries {
-			wait = time.Duration(r.jitter() * float64(min(r.rule.MaxPause, r.rule.Base<<min(n-busyTries, 20))))
+			wait = r.backoff(n - busyTries)
 		}
 	} else {
 		wait += e.RetryAfter
@@ -217,6 +215,11 @@ func (r *retry) rest(ctx context.Context, e *llm.Error, n int) error {
 	}
 }
 
-// busyTries is how often a rate-limited call goes straight back to the queue before it
-// also rests by itself.
+// backoff returns a random pause that grows with n.
+func (r *retry) backoff(n int) time.Duration {
+	return time.Duration(r.jitter() * float64(min(r.rule.MaxPause, r.rule.Base<<min(n, 20))))
+}
+
+// busyTries is how often a rate-limited call returns to the queue at once before it also rests
+// here.
 const busyTries = 3

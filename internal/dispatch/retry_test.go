@@ -13,7 +13,7 @@ import (
 	"parley/llm"
 )
 
-// script is a model that fails as told, one error a call, and then answers.
+// script is a model that fails as scripted, one error a call, and then answers.
 type script struct {
 	errs  []*llm.Error
 	calls int
@@ -101,8 +101,8 @@ func TestRetryWaitsOutRefusalsUntilTheDeadline(t *testing.T) {
 	})
 }
 
-// TestRetryCallersOwnRefusals: what is about one caller's account makes that call wait as long
-// as the server asks, and no other.
+// TestRetryCallersOwnRefusals: a refusal that is about one caller's account makes only that call
+// wait, as long as the server asks.
 func TestRetryCallersOwnRefusals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

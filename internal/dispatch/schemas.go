@@ -7,12 +7,11 @@ import (
 	"parley/llm"
 )
 
-// schemas decides how a model is told of a schema. The prompt holds it for models that are not
-// known to follow one that is sent natively, and for those that have once not followed it. It is
-// sent natively wherever the model is not known to refuse it, until a server that nobody
-// vouches for has ignored it.
+// schemas decides how a model is given a schema. The prompt has it for models that are not known to
+// follow a native schema, and for those that once did not. It is sent natively unless the model is
+// known to refuse it, until an unknown server has ignored it.
 //
-// It stands below cache and journal: what is added here is no part of what a call is known by.
+// It is below cache and journal: what is added here does not change the identity of a call.
 type schemas struct {
 	follows func(model string) bool
 
@@ -20,7 +19,7 @@ type schemas struct {
 	way map[string]schemaWay // by model, written provider/model
 }
 
-// schemaWay is how a model is told of a schema.
+// schemaWay is how a model is given a schema.
 type schemaWay int
 
 const (
@@ -33,7 +32,7 @@ func newSchemas(follows func(model string) bool) *schemas {
 	return &schemas{follows: follows, way: map[string]schemaWay{}}
 }
 
-// asked returns req as it is first sent: itself, or with the schema in its prompt.
+// asked returns req as it is first sent: unchanged, or with the schema in its prompt.
 func (s *schemas) asked(req *llm.Request) *llm.Request {
 	if req.Schema == nil {
 		return req
@@ -45,7 +44,7 @@ func (s *schemas) asked(req *llm.Request) *llm.Request {
 	return way.sent(instructed(req))
 }
 
-// sent returns req, in whose messages the schema stands, as it is sent.
+// sent returns req, whose messages have the schema, as it is sent.
 func (w schemaWay) sent(req *llm.Request) *llm.Request {
 	if w == byPrompt {
 		req.Schema = nil
@@ -53,7 +52,7 @@ func (w schemaWay) sent(req *llm.Request) *llm.Request {
 	return req
 }
 
-// of is how a model is told of schemas now.
+// of returns how a model is given schemas now.
 func (s *schemas) of(model string) schemaWay {
 	s.mu.RLock()
 	way, known := s.way[model]
@@ -67,7 +66,7 @@ func (s *schemas) of(model string) schemaWay {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if was, known := s.way[model]; known {
-		return was // somebody has learned more meanwhile
+		return was // another call has learned more meanwhile
 	}
 	if len(s.way) < maxModels {
 		s.way[model] = way
@@ -75,12 +74,12 @@ func (s *schemas) of(model string) schemaWay {
 	return way
 }
 
-// judge takes in an answer that does not follow its schema. Where that was the model's own
-// doing, the schema is not left to the server again. It is not even sent natively to one that
-// has ignored it, unless the server is known to follow schemas: those have bad moments too.
+// judge learns from an answer that does not follow its schema. If the model is the cause, the
+// prompt has the schema from now on. A server that ignored it is not sent it natively any more,
+// unless the server is known to follow schemas.
 func (s *schemas) judge(model string, schema *llm.Schema, resp *llm.Response) {
 	if provider, _ := llm.SplitModel(model); resp.Provider != provider {
-		return // a fallback's
+		return // a fallback answered
 	}
 	if resp.Finish == llm.FinishLength || resp.Finish == llm.FinishRefused || resp.Refusal != "" {
 		return
@@ -96,9 +95,9 @@ func (s *schemas) judge(model string, schema *llm.Schema, resp *llm.Response) {
 	}
 }
 
-// instructed puts the schema into the prompt of a request that has one: at the end of the last
-// message if that is the user's, since many chat templates refuse two messages of one side in a
-// row. A message that calls have in common is left alone, so that its prefix stays cached.
+// instructed puts the schema into the prompt of a request: at the end of the last message if that
+// is the user's, since many chat templates refuse two messages of one role in a row. A message of
+// the shared prefix is not changed, so that the prefix stays cached.
 func instructed(req *llm.Request) *llm.Request {
 	if req.Schema == nil {
 		return req

@@ -19,9 +19,9 @@ func shaped(model, text string) *llm.Request {
 	return &llm.Request{Model: model, Messages: []llm.Message{llm.User(text)}, Schema: &llm.Schema{Name: "z", JSON: json.RawMessage(form)}, MaxTokens: 10}
 }
 
-// TestSchemaStandsInThePrompt tells servers that are known to follow native schemas from those
+// TestSchemaInThePrompt distinguishes servers that are known to follow native schemas from those
 // that are not.
-func TestSchemaStandsInThePrompt(t *testing.T) {
+func TestSchemaInThePrompt(t *testing.T) {
 	t.Parallel()
 	lab := func(c provider.Capability) provider.Provider {
 		c.Match = "*"
@@ -40,7 +40,7 @@ func TestSchemaStandsInThePrompt(t *testing.T) {
 	}{
 		"a server of one's own":              {lab(provider.Capability{}), true},
 		"one without":                        {lab(provider.Capability{NoSchema: true}), true},
-		"one that is told to follow":         {lab(provider.Capability{Schema: true}), false},
+		"one that is configured to follow":   {lab(provider.Capability{Schema: true}), false},
 		"openai":                             {preset("openai", ""), false},
 		"openai in a region":                 {preset("openai", "https://eu.api.openai.com/v1"), false},
 		"something else in openai's place":   {preset("openai", "http://127.0.0.1:1/v1"), true},
@@ -72,7 +72,7 @@ func TestSchemaStandsInThePrompt(t *testing.T) {
 				t.Errorf("sent %+v", sent)
 			}
 			if shown := strings.Contains(sent.Messages[0].Text(), form); shown != c.shown {
-				t.Errorf("the schema stands in the prompt: %v", shown)
+				t.Errorf("the schema is in the prompt: %v", shown)
 			}
 			if req.Messages[0].Text() != "How many?" {
 				t.Error("the caller's request was changed")
@@ -81,8 +81,8 @@ func TestSchemaStandsInThePrompt(t *testing.T) {
 	}
 }
 
-// TestSchemaThatWasIgnored has a server that is trusted with schemas ignore one: the repair
-// shows it, and so does every later prompt of that model, but of no other.
+// TestSchemaThatWasIgnored: a server that is trusted with schemas ignores one. The repair shows it,
+// and so does every later prompt of that model, but of no other.
 func TestSchemaThatWasIgnored(t *testing.T) {
 	t.Parallel()
 	var got []*llm.Request
@@ -124,8 +124,8 @@ func TestSchemaThatWasIgnored(t *testing.T) {
 	}
 }
 
-// TestSchemaNotAskedNatively has servers ignore a schema that nobody vouches for: they get it in the
-// prompt only, in the repair and from then on. One that follows it in part gets it both ways.
+// TestSchemaNotAskedNatively: unknown servers that ignore a schema get it only in the prompt, in
+// the repair and from then on. One that follows it in part gets it both ways.
 func TestSchemaNotAskedNatively(t *testing.T) {
 	t.Parallel()
 	for first, native := range map[string]bool{"Certainly!": false, `{"horse":1}`: false, "```json\n{}\n```": false, `{"zebra":"many"}`: true} {
@@ -161,7 +161,7 @@ func TestSchemaNotAskedNatively(t *testing.T) {
 	}
 }
 
-// TestSchemaCutOff holds that an answer cut off at its limit, or refused, is no sign that the
+// TestSchemaCutOff: an answer that was cut off at its limit, or refused, does not mean that the
 // server ignores schemas.
 func TestSchemaCutOff(t *testing.T) {
 	t.Parallel()
@@ -177,13 +177,13 @@ func TestSchemaCutOff(t *testing.T) {
 		}
 		s.judge("p/m", schema, &llm.Response{Provider: "p", Finish: llm.FinishStop})
 		if want := map[bool]schemaWay{true: byBoth, false: byPrompt}[follows]; s.of("p/m") != want {
-			t.Errorf("told %v, want %v", s.of("p/m"), want)
+			t.Errorf("reported %v, want %v", s.of("p/m"), want)
 		}
 	}
 }
 
-// TestSchemaIsReserved has a budget that holds exactly one call with its schema: the call must
-// not be refused for what was added to it.
+// TestSchemaIsReserved: a budget that holds exactly one call with its schema must not refuse the
+// call for what was added to it.
 func TestSchemaIsReserved(t *testing.T) {
 	t.Parallel()
 	prices, err := price.Read(strings.NewReader(`{"models":{"lab/*":{"input":1000,"output":1000}}}`), "test")

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server is a provider with true rate limits, for use in a synctest bubble: token
-// buckets refilled continuously, refusals that say when to come back.
+// server is a provider with real rate limits, for use in a synctest bubble: token buckets that are
+// refilled continuously, and refusals that say when to retry.
 type server struct {
 	rules
 

@@ -16,8 +16,8 @@ import (
 	"parley/llm"
 )
 
-// TestImpossibleUsage: an answer whose usage nobody can believe is malformed, is not asked for
-// again, and costs what was set aside, also where the usage comes with an error.
+// TestImpossibleUsage: an answer with an impossible usage is malformed, is not asked for again, and
+// costs what was set aside, even if the usage comes with an error.
 func TestImpossibleUsage(t *testing.T) {
 	t.Parallel()
 	table := prices(t)
@@ -56,8 +56,8 @@ func TestImpossibleUsage(t *testing.T) {
 	}
 }
 
-// TestNoUsage: a provider that reports no usage is charged for all the same, and that is said
-// once for each model.
+// TestNoUsage: a provider that reports no usage is charged nevertheless, and one notice for each
+// model says so.
 func TestNoUsage(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []llm.Money{0, llm.Dollars(0.01)} {
@@ -67,14 +67,14 @@ func TestNoUsage(t *testing.T) {
 				return &llm.Response{Text: "yes"}, nil
 			})
 			var mu sync.Mutex
-			var told []Notice
+			var reported []Notice
 			budget := budget.New(limit, 0)
 			d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
 				c.Budget, c.Prices = budget, prices(t)
 				c.Notices = func(n Notice) {
 					mu.Lock()
 					defer mu.Unlock()
-					told = append(told, n)
+					reported = append(reported, n)
 				}
 			})
 			req := asked(1, 50, 50)[0]
@@ -102,8 +102,8 @@ func TestNoUsage(t *testing.T) {
 			if ok != want || reserved != 0 || limit > 0 && (spent > limit || spent != worst.Times(ok)) {
 				t.Errorf("%d answered, want %d; spent %v, %v set aside", ok, want, spent, reserved)
 			}
-			if len(told) != 1 || told[0].Model != "lab/any" || !strings.Contains(told[0].Text, "lab/any reports no token usage") {
-				t.Errorf("told %+v", told)
+			if len(reported) != 1 || reported[0].Model != "lab/any" || !strings.Contains(reported[0].Text, "lab/any reports no token usage") {
+				t.Errorf("reported %+v", reported)
 			}
 			if s := d.Stats(); s.Estimated != int64(ok) || s.Cost != spent {
 				t.Errorf("%d estimated, cost %v", s.Estimated, s.Cost)
@@ -112,7 +112,7 @@ func TestNoUsage(t *testing.T) {
 	}
 }
 
-// TestFreeModelsNeedNoUsage: what costs nothing is not estimated, and nothing is said.
+// TestFreeModelsNeedNoUsage: a free model is not estimated, and there is no notice.
 func TestFreeModelsNeedNoUsage(t *testing.T) {
 	t.Parallel()
 	m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) { return &llm.Response{Text: "yes"}, nil })
@@ -122,15 +122,15 @@ func TestFreeModelsNeedNoUsage(t *testing.T) {
 	}
 	d := dispatcher(t, m, provider.Provider{}, func(c *Config) {
 		c.Budget, c.Prices = budget.New(llm.Dollar, 0), table
-		c.Notices = func(n Notice) { t.Errorf("told %+v", n) }
+		c.Notices = func(n Notice) { t.Errorf("reported %+v", n) }
 	})
 	if resp, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); err != nil || resp.Metadata.Estimated || resp.Metadata.Cost != 0 {
 		t.Errorf("%+v, %v", resp, err)
 	}
 }
 
-// TestHugeRequests: a request that may cost more than Money holds is refused, however much of
-// the budget is left or gone.
+// TestHugeRequests: a request that may cost more than Money holds is refused, however much of the
+// budget is left.
 func TestHugeRequests(t *testing.T) {
 	t.Parallel()
 	for _, spent := range []llm.Money{0, llm.Dollars(0.1), llm.Dollars(0.2), math.MaxInt64} {
@@ -149,9 +149,9 @@ func TestHugeRequests(t *testing.T) {
 	}
 }
 
-// TestMostWithoutABudget: calls that may cost nearly all that Money holds, at once and without
-// a budget for all of them, leave nothing set aside.
-func TestMostWithoutABudget(t *testing.T) {
+// TestHugeCostWithoutABudget: calls that may cost nearly all that Money holds, at once and without
+// a budget, leave nothing set aside.
+func TestHugeCostWithoutABudget(t *testing.T) {
 	t.Parallel()
 	d := dispatcher(t, patient(time.Microsecond), provider.Provider{}, func(c *Config) { c.Prices = prices(t) })
 	reqs := asked(50, 50, math.MaxInt/4)
@@ -164,7 +164,7 @@ func TestMostWithoutABudget(t *testing.T) {
 	}
 }
 
-// TestAbsurdPrompts: servers that report prompts nobody sent cost no more than was set aside,
+// TestAbsurdPrompts: servers that report impossible prompts cost no more than was set aside,
 // however many calls are in flight.
 func TestAbsurdPrompts(t *testing.T) {
 	t.Parallel()
@@ -191,8 +191,8 @@ func TestAbsurdPrompts(t *testing.T) {
 	}
 }
 
-// TestDroppedStreams: of an answer that its reader left, the bytes that came are charged, and a
-// server that gave more than it was asked for is known as one from then on.
+// TestDroppedStreams: if the reader of an answer stops, the bytes received are charged. A server
+// that sent more than it was asked for is treated as such from then on.
 func TestDroppedStreams(t *testing.T) {
 	t.Parallel()
 	m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
@@ -216,8 +216,8 @@ func TestDroppedStreams(t *testing.T) {
 	}
 }
 
-// TestBetrayal: a server that was honest for a while and is not any more makes a run spend no
-// more than twice as many answers too much as it was honest.
+// TestBetrayal: a server that stops keeping limits after n answers makes a run overspend by 2n
+// answers at most.
 func TestBetrayal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 	"parley/llm"
 )
 
-// Stats counts what a Dispatcher does, per model and in all. It can be read at any
-// time while calls go on; its memory does not grow with them.
+// Stats counts what a Dispatcher does, per model and in all. It can be read at any time; its memory
+// does not grow with the calls.
 type Stats struct {
 	gauge limiter.Gauge
 
@@ -27,7 +26,7 @@ func newStats() *Stats { return &Stats{models: map[string]*ModelStats{}} }
 // Snapshot is the state of Stats at one moment.
 type Snapshot struct {
 	InFlight    int64 `json:"in_flight"`     // sent and not answered
-	InFlightMax int64 `json:"in_flight_max"` // the most there ever were
+	InFlightMax int64 `json:"in_flight_max"` // maximum so far
 	Waiting     int64 `json:"waiting"`       // for a provider's limits
 	ModelStats        // all models together
 	// Models is by provider/model.
@@ -36,36 +35,36 @@ type Snapshot struct {
 
 // ModelStats counts the calls to one model.
 type ModelStats struct {
-	Calls       int64               `json:"calls"`            // asked of dispatch and ended
-	Failed      int64               `json:"failed"`           // of these, with an error
+	Calls       int64               `json:"calls"`            // calls that ended
+	Failed      int64               `json:"failed"`           // that ended with an error
 	Cached      int64               `json:"cached"`           // answered by our cache
-	Coalesced   int64               `json:"coalesced"`        // joined to an equal call in flight
+	Coalesced   int64               `json:"coalesced"`        // joined with an equal call in flight
 	Attempts    int64               `json:"attempts"`         // sent to the provider
 	Retried     int64               `json:"retried"`          // attempts after a failure
 	Hedged      int64               `json:"hedged"`           // second attempts beside a slow first
 	Batched     int64               `json:"batched"`          // attempts over a batch API
-	RateLimited int64               `json:"rate_limited"`     // attempts refused for our quota
-	Warmed      int64               `json:"warmed"`           // calls that waited for a prefix to be cached
+	RateLimited int64               `json:"rate_limited"`     // attempts refused for a rate limit
+	Warmed      int64               `json:"warmed"`           // calls that waited until a prefix was cached
 	Errors      map[llm.Kind]int64  `json:"errors,omitempty"` // failed attempts by kind
-	Said        map[llm.Kind]string `json:"-"`                // what the last failed attempt of each kind said; hostile
+	Said        map[llm.Kind]string `json:"-"`                // text of the last failed attempt of each kind; hostile
 
-	Native    int64 `json:"native"`    // structured answers that were valid as they came
+	Native    int64 `json:"native"`    // structured answers that were valid at once
 	Tolerant  int64 `json:"tolerant"`  // that needed the tolerant parser
-	Repaired  int64 `json:"repaired"`  // that needed asking again
+	Repaired  int64 `json:"repaired"`  // that needed another request
 	Malformed int64 `json:"malformed"` // that never became valid
 
 	Usage     llm.Usage `json:"usage"`
 	Cost      llm.Money `json:"cost"`
-	Uncertain llm.Money `json:"uncertain"` // reserved for attempts that may or may not have been billed
+	Uncertain llm.Money `json:"uncertain"` // of attempts that may have been billed
 	Estimated int64     `json:"estimated"` // attempts charged without a usage from the provider
 	Unpriced  int64     `json:"unpriced"`  // attempts of a model with no known price
 
 	Latency   sketch.Sketch `json:"-"` // of attempts that were answered
 	FirstByte sketch.Sketch `json:"-"`
-	Waited    sketch.Sketch `json:"-"` // in the queue, of calls that were answered
-	Whole     sketch.Sketch `json:"-"` // of calls, from asked to answered, whatever it took
+	Waited    sketch.Sketch `json:"-"` // time in the queue, of calls that were answered
+	Whole     sketch.Sketch `json:"-"` // of whole calls
 
-	refusedCalls int64     // that were refused for the time being and are tried again
+	refusedCalls int64     // calls that were refused for now and are retried
 	refusedSince time.Time // the first refusal after the last answer
 	refusal      llm.Kind  // the last
 }
@@ -80,8 +79,7 @@ func (s *Stats) Snapshot() Snapshot {
 	defer s.mu.Unlock()
 	for name, m := range s.models {
 		c := *m
-		c.Errors = map[llm.Kind]int64{}
-		maps.Copy(c.Errors, m.Errors)
+		c.Errors = maps.Clone(m.Errors)
 		c.Said = maps.Clone(m.Said)
 		out.Models[name] = c
 	}
@@ -91,12 +89,7 @@ func (s *Stats) Snapshot() Snapshot {
 
 // Names lists the models of a snapshot in order.
 func (s Snapshot) Names() []string {
-	names := make([]string, 0, len(s.Models))
-	for n := range s.Models {
-		names = append(names, n)
-	}
-	slices.SortFunc(names, strings.Compare)
-	return names
+	return slices.Sorted(maps.Keys(s.Models))
 }
 
 func total(models map[string]ModelStats) ModelStats {
@@ -173,7 +166,7 @@ func (s *Stats) of(model string) *ModelStats {
 }
 
 const (
-	maxModels   = 1000 // counted apart: a stream of made-up names must not eat the memory
+	maxModels   = 1000 // counted separately; made-up names must not use up the memory
 	otherModels = "other/models"
 )
 

@@ -14,7 +14,7 @@ import (
 	"parley/llm"
 )
 
-// gpu is an engine in memory: it answers so many requests at once, and the others wait in it.
+// gpu is a model server in memory: it answers so many requests at once, and queues the others.
 type gpu struct {
 	places chan struct{}
 	mu     sync.Mutex
@@ -22,8 +22,8 @@ type gpu struct {
 	most   int
 }
 
-// gpuTime is what an answer takes: not the time between two looks, which would then always
-// see the moment at which all end.
+// gpuTime is how long an answer takes. It differs from the time between two reports, which would
+// otherwise always see the moment when all end.
 const gpuTime = 1300 * time.Millisecond
 
 func (g *gpu) Ask(_ context.Context, _ *llm.Request) (*llm.Response, error) {
@@ -49,8 +49,8 @@ func (g *gpu) Load(context.Context) (replica.Load, error) {
 	return replica.Load{Running: float64(running), Waiting: float64(g.in - running), Cache: float64(running) / float64(2*cap(g.places))}, nil
 }
 
-// TestSteeredByMetrics: a server that says how busy it is is kept busy, and its queue short;
-// without looking, the queue in the server grows far beyond that.
+// TestSteeredByMetrics: a server that reports its load is kept busy with a short queue. Without
+// reports, its queue grows far longer.
 func TestSteeredByMetrics(t *testing.T) {
 	t.Parallel()
 	queue := map[string]int{}
@@ -82,7 +82,7 @@ func TestSteeredByMetrics(t *testing.T) {
 	}
 }
 
-// TestLimitsOfEachServer: limits hold for each, and sessions spread over all.
+// TestLimitsOfEachServer: each server has its own limits, and sessions spread over all.
 func TestLimitsOfEachServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestLimitsOfEachServer(t *testing.T) {
 	})
 }
 
-// TestQueueMoves: what waits for a server that stalls goes to the other when it rests.
+// TestQueueMoves: calls that wait for a server that stalls move to the other.
 func TestQueueMoves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestQueueMoves(t *testing.T) {
 	})
 }
 
-// TestAborted: an answer that the server cut off is asked for again, is no failure however
-// often, and what it used is counted.
+// TestAborted: an answer that the server cut off is asked for again, does not count as a failure,
+// and its usage is counted.
 func TestAborted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAborted(t *testing.T) {
 	})
 }
 
-// TestAbortedForEver ends with the call's deadline, and says why.
+// TestAbortedForEver ends with the call's deadline and the reason.
 func TestAbortedForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"parley/llm"
 )
 
-// warm sends one call of a long prefix first, and the others with the same prefix once
-// its answer has begun: only then can they read the prefix from the provider's prompt
-// cache, at a fraction of the price. Calls that wait here hold no permit.
+// warm sends one call of a long prefix first, and the others with the same prefix once its answer
+// has begun: only then can they read the prefix from the provider's prompt cache, at a fraction of
+// the price. Calls that wait here hold no permit.
 type warm struct {
 	next  layer
 	stats *Stats
@@ -20,15 +20,15 @@ type warm struct {
 	prefixes map[[32]byte]*prefix
 }
 
-// prefix is warm until a time, or being warmed by one call.
+// prefix is warm until a time, or is being warmed by one call.
 type prefix struct {
 	until time.Time
-	begun chan struct{} // closed when the warming call began to be answered, or failed
+	begun chan struct{} // closed when the warming call is being answered, or has failed
 }
 
 const (
-	warmLeast   = 4096            // bytes of a prefix worth waiting for, about 1,024 tokens
-	warmFor     = 4 * time.Minute // the shortest prompt caches live five
+	warmLeast   = 4096            // bytes of a prefix that is worth waiting for: about 1,024 tokens
+	warmFor     = 4 * time.Minute // the shortest prompt caches last five minutes
 	maxPrefixes = 4096            // prefixes remembered
 )
 
@@ -73,7 +73,7 @@ func (w *warm) enter(key [32]byte) (p *prefix, lead bool) {
 	p = w.prefixes[key]
 	switch {
 	case p != nil && now.Before(p.until):
-		p.until = now.Add(warmFor) // every use keeps it alive at the provider too
+		p.until = now.Add(warmFor) // every use renews it at the provider too
 		return nil, false
 	case p != nil && p.until.IsZero():
 		return p, false
@@ -86,7 +86,7 @@ func (w *warm) enter(key [32]byte) (p *prefix, lead bool) {
 	return p, true
 }
 
-// forget drops cold prefixes; if none is cold, all that are not being warmed.
+// forget removes cold prefixes; if none is cold, all that are not being warmed.
 func (w *warm) forget(now time.Time) {
 	for _, all := range []bool{false, true} {
 		for k, p := range w.prefixes {
@@ -110,7 +110,7 @@ func (w *warm) lead(ctx context.Context, c *call, p *prefix) (*llm.Response, err
 			close(p.begun)
 		})
 	}
-	// Reached last: a call that ended and never began failed, and the next one leads.
+	// A call that ended without beginning has failed, and the next one leads.
 	defer settle(time.Unix(0, 0))
 	resp, err := w.next.ask(llm.OnBegan(ctx, func() { settle(time.Now().Add(warmFor)); llm.Began(ctx) }), c)
 	if err == nil {
@@ -119,8 +119,7 @@ func (w *warm) lead(ctx context.Context, c *call, p *prefix) (*llm.Response, err
 	return resp, err
 }
 
-// prefixKey returns what calls with the same prefix have in common, if the prefix is
-// worth caching.
+// prefixKey returns a key for calls with the same prefix, if the prefix is worth caching.
 func prefixKey(req *llm.Request) (key [32]byte, ok bool) {
 	if req.Prefix <= 0 || req.Prefix > len(req.Messages) {
 		return key, false

@@ -11,14 +11,13 @@ import (
 	"parley/llm"
 )
 
-// Wave answers requests that are made together, so that those that go over a batch API are
-// sent as batches: whenever every call that is still open waits, what waits goes out. It
-// returns when all have ended. done is called once for each, from one goroutine at a time,
-// in the order of completion; i is the request's position in reqs.
+// Wave answers requests that are made together. Those over a batch API are sent as batches whenever
+// every open call waits. It returns when all have ended. It calls done once for each, from one
+// goroutine at a time, in the order of completion; i is the request's position in reqs.
 //
-// Equal calls are told apart by their Sample. A call that done was given an answer of, or an
-// error that is about the call and not about the run, is taken to be durable: the
-// events of its batches may be closed after that.
+// Equal calls differ in their Sample. When done returns for an answer, or for an error that is
+// about the call and not about the run, the result must be durable: the batch may be closed after
+// that.
 func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i int, r llm.Result)) {
 	w := d.batcher.Begin(reqs)
 	var calls sync.WaitGroup
@@ -37,8 +36,8 @@ func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i 
 	calls.Wait()
 }
 
-// settled says whether a call that ended this way is not asked again when the run is resumed.
-// In doubt it is, and what its batches answered is kept.
+// settled reports whether a call that ended this way is not asked again when the run is resumed. In
+// doubt it is, and the answers of its batches are kept.
 func settled(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
@@ -53,11 +52,11 @@ func settled(ctx context.Context, err error) bool {
 	return true
 }
 
-// Batches says how things stand with the batches.
+// Batches returns the state of all batches.
 func (d *Dispatcher) Batches() batcher.Progress { return d.batcher.Progress() }
 
-// CancelBatches asks the providers to end every batch that is open. What they have answered
-// by then is billed, and collected when the run is resumed.
+// CancelBatches asks the providers to end every open batch. Answers that exist by then are billed,
+// and collected when the run is resumed.
 func (d *Dispatcher) CancelBatches(ctx context.Context) error {
 	return d.batcher.Cancel(ctx, func(provider string) (batch.API, error) {
 		l, err := d.lanes.lane(provider)
@@ -84,10 +83,10 @@ func newBatcher(c Config) (*batcher.Batcher, error) {
 // inWave is a call's part in a wave.
 type inWave struct {
 	*batcher.Call
-	wentLive time.Time // first
+	wentLive time.Time // when it was first asked live
 }
 
-// live asks next. The deadline of the call counts from when it first went live.
+// live asks next. The deadline of the call counts from when it was first asked live.
 func (s *inWave) live(ctx context.Context, c *call, next layer, deadline time.Duration) (*llm.Response, error) {
 	if c.req.Deadline > 0 {
 		deadline = c.req.Deadline
@@ -105,7 +104,7 @@ func (s *inWave) live(ctx context.Context, c *call, next layer, deadline time.Du
 	back()
 	if err != nil && ctx.Err() != nil {
 		e := *llm.AsError(err)
-		e.Final = true // there is no time for another try
+		e.Final = true // there is no time for another attempt
 		return nil, &e
 	}
 	return resp, err

@@ -10,8 +10,8 @@ import (
 	"parley/llm"
 )
 
-// TestWaveBudget asks more than a budget holds, with lines that are paid for and never come:
-// it is sent in as many batches as it takes, and not a billionth is spent over the budget.
+// TestWaveBudget asks more than a budget allows, with lines that are paid for and never answered.
+// It takes several batches, and not a billionth is overspent.
 func TestWaveBudget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -66,9 +66,9 @@ func TestWaveBudget(t *testing.T) {
 	}
 }
 
-// TestWaveMost: a call of a wave with a limit of its own keeps it, over batches that lose lines and
-// when it goes live instead.
-func TestWaveMost(t *testing.T) {
+// TestWaveMaxCost: a call of a wave with its own limit keeps it, over batches that lose lines and
+// when it is asked live.
+func TestWaveMaxCost(t *testing.T) {
 	t.Parallel()
 	for name, f := range map[string]sim.Faults{
 		"lines are missing": {sim.FaultLineMissing: 0.5},

@@ -15,19 +15,19 @@ import (
 	"parley/llm"
 )
 
-// resume asks what has no reply yet, as a run that is resumed does: an answer is a reply, and
-// what was called off is not. It returns how many replies there are in all.
-func resume(t *testing.T, ctx context.Context, l *lab, name string, j *journal, replies []llm.Result, told func(n int)) int {
+// resume asks what has no reply yet, like a run that is resumed: an answer is a reply, a canceled
+// call is not. It returns how many replies there are in all.
+func resume(t *testing.T, ctx context.Context, l *lab, name string, j *journal, replies []llm.Result, reported func(n int)) int {
 	t.Helper()
 	d := l.dispatcher(t, name, with(j))
-	n := sitAt(ctx, d, j, replies, told)
+	n := process(ctx, d, j, replies, reported)
 	if spent, reserved := d.Budget().Spent(); reserved != 0 && len(j.open()) == 0 {
 		t.Errorf("%v spent, %v still set aside", spent, reserved)
 	}
 	return n
 }
 
-func sitAt(ctx context.Context, d *dispatch.Dispatcher, j *journal, replies []llm.Result, told func(n int)) int {
+func process(ctx context.Context, d *dispatch.Dispatcher, j *journal, replies []llm.Result, reported func(n int)) int {
 	all := questions(len(replies))
 	var open []*llm.Request
 	var at []int
@@ -42,14 +42,14 @@ func sitAt(ctx context.Context, d *dispatch.Dispatcher, j *journal, replies []ll
 			replies[at[i]] = r
 			j.replied(open[i])
 			n++
-			told(n)
+			reported(n)
 		}
 	})
 	return n
 }
 
-// TestWaveCrashes kills a process at every event and at some replies: the next finds
-// its batch again. None is created twice, no line is answered twice.
+// TestWaveCrashes kills a process at every event and at some replies: the next finds its batch
+// again. No batch is created twice, no line is answered twice.
 func TestWaveCrashes(t *testing.T) {
 	t.Parallel()
 	const n = 40
@@ -94,7 +94,7 @@ func TestWaveCrashes(t *testing.T) {
 	}
 }
 
-// once wants one batch, with each line answered once.
+// once checks that there is one batch, with each line answered once.
 func once(t *testing.T, l *lab, j *journal, lines int64) {
 	t.Helper()
 	st := l.Stats()
@@ -106,8 +106,8 @@ func once(t *testing.T, l *lab, j *journal, lines int64) {
 	}
 }
 
-// TestWaveLostAnswers breaks the connection after the provider has done what it was asked,
-// at every exchange that changes something: nothing is done twice.
+// TestWaveLostAnswers breaks the connection after the provider has carried out a request, at every
+// exchange that changes something: nothing is done twice.
 func TestWaveLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {
@@ -118,8 +118,8 @@ func TestWaveLostAnswers(t *testing.T) {
 				l, j, replies := newLab(t, simhttp.Config{}), &journal{left: -1}, make([]llm.Result, n)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				// A first wave leaves connections that are kept alive: the transport sends what is lost
-				// on one of those again by itself, unless it is kept from it.
+				// A first wave leaves idle connections: the transport itself would resend a request
+				// that is lost on one of those, unless it is prevented.
 				d := l.dispatcher(t, name, with(j))
 				warm := questions(2)
 				for i := range warm {
@@ -141,7 +141,7 @@ func TestWaveLostAnswers(t *testing.T) {
 					panic(http.ErrAbortHandler) // the connection is cut without an answer
 				}
 				play := func(ctx context.Context, d *dispatch.Dispatcher) int {
-					return sitAt(ctx, d, j, replies, func(int) {})
+					return process(ctx, d, j, replies, func(int) {})
 				}
 				play(ctx, d)
 				if got := play(t.Context(), l.dispatcher(t, name, with(j))); got != n || lost != 1 {
@@ -155,8 +155,8 @@ func TestWaveLostAnswers(t *testing.T) {
 	}
 }
 
-// TestWaveCrashesAmongFaults kills process after process, at any event, while lines and
-// batches fail: in the end all is answered, and every line that was answered was used.
+// TestWaveCrashesAmongFaults kills process after process, at any event, while lines and batches
+// fail: in the end all is answered, and every answered line was used.
 func TestWaveCrashesAmongFaults(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {
@@ -177,7 +177,8 @@ func TestWaveCrashesAmongFaults(t *testing.T) {
 					t.Fatalf("%d of %d replies: %s", got, n, j.steps())
 				}
 			}
-			// Some calls are asked live at last, and the last process may have ended before it closed everything.
+			// Some calls are asked live in the end, and the last process may have ended before it
+			// closed every batch.
 			if st := l.Stats(); st.Batches.Requests > n {
 				t.Errorf("%d lines answered for %d calls", st.Batches.Requests, n)
 			}
@@ -186,8 +187,8 @@ func TestWaveCrashesAmongFaults(t *testing.T) {
 	}
 }
 
-// TestWaveRisk wants what an earlier process left to count against the budget until it is
-// settled, and the calls that it is for to need no room.
+// TestWaveRisk: what an earlier process left counts against the budget until it is settled, and its
+// calls need no room.
 func TestWaveRisk(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {
@@ -209,7 +210,7 @@ func TestWaveRisk(t *testing.T) {
 				t.Fatalf("%+v", open)
 			}
 			j.left = -1
-			// Just enough for what is out, and nothing beside it.
+			// Just enough for the open batch, and nothing else.
 			d := l.dispatcher(t, name, with(j), limit(open[0].Worst))
 			if _, reserved := d.Budget().Spent(); reserved != open[0].Worst {
 				t.Errorf("%v at risk of %v", reserved, open[0].Worst)

@@ -10,8 +10,8 @@ import (
 	"parley/internal/dispatch"
 )
 
-// TestWaveFaults has every fault of batches happen, some always: each call is answered all
-// the same, with its own answer.
+// TestWaveFaults makes every fault of batches happen, some always: each call gets its own answer
+// nevertheless.
 func TestWaveFaults(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -60,7 +60,7 @@ func TestWaveFaults(t *testing.T) {
 	}
 }
 
-// TestWaveAllFaultsAtOnce is long weather.
+// TestWaveAllFaultsAtOnce makes all faults happen together, for a long time.
 func TestWaveAllFaultsAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {

@@ -28,7 +28,7 @@ import (
 type lab struct {
 	*simhttp.Server
 	url string
-	// meet, where it is set, serves requests in the server's place.
+	// meet, if set, serves requests instead of the server.
 	meet func(w http.ResponseWriter, r *http.Request, serve http.Handler)
 }
 
@@ -54,7 +54,7 @@ func newLab(t testing.TB, cfg simhttp.Config) *lab {
 	return l
 }
 
-// quickly is a policy that does not keep a test waiting.
+// quickly is a policy for fast tests.
 func quickly() batcher.Policy {
 	return batcher.Policy{Route: batcher.Batch, Poll: batcher.Poll{First: time.Millisecond, Max: 5 * time.Millisecond, Settle: 20 * time.Millisecond}}
 }
@@ -103,7 +103,7 @@ func questions(n int) []*llm.Request {
 	return out
 }
 
-// wave plays a wave; nothing may be told twice.
+// wave makes a wave; no result may be reported twice.
 func wave(t testing.TB, ctx context.Context, d *dispatch.Dispatcher, reqs []*llm.Request) []llm.Result {
 	t.Helper()
 	out, seen := make([]llm.Result, len(reqs)), make([]int, len(reqs))
@@ -119,7 +119,7 @@ func wave(t testing.TB, ctx context.Context, d *dispatch.Dispatcher, reqs []*llm
 	return out
 }
 
-// answers wants an answer to every request, as the provider gives it live.
+// answers checks that every request has the answer that the provider gives it live.
 func answers(t testing.TB, l *lab, name string, reqs []*llm.Request, got []llm.Result) {
 	t.Helper()
 	want := l.dispatcher(t, name).All(t.Context(), reqs)

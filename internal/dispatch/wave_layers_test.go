@@ -36,8 +36,8 @@ func newFakeAPI() *fakeAPI {
 	return &fakeAPI{seen: func() {}, keep: true, batches: map[string][]batch.Result{}}
 }
 
-// TestWaveRepairs has every answer be wrong at first: the repairs are a batch too, and after
-// a crash both are found again.
+// TestWaveRepairs: every answer is wrong at first. The repairs are a batch too, and after a crash
+// both are found again.
 func TestWaveRepairs(t *testing.T) {
 	t.Parallel()
 	api, j := newFakeAPI(), &journal{left: -1}
@@ -76,8 +76,8 @@ func TestWaveRepairs(t *testing.T) {
 	}
 }
 
-// TestWaveComposes wants the other layers to do what they do: the cache, equal calls at
-// temperature zero, a single call, a model without a batch API.
+// TestWaveComposes: the other layers work in waves: the cache, equal calls at temperature zero, a
+// single call, a model without a batch API.
 func TestWaveComposes(t *testing.T) {
 	t.Parallel()
 	store, err := cachestore.Open("", cachestore.Options{})
@@ -135,8 +135,8 @@ func TestWaveComposes(t *testing.T) {
 	}
 }
 
-// TestWaveStaysInTheBatch has a budget with room for a single call at the batch's price and
-// not at the live one: it goes alone in a batch.
+// TestWaveStaysInTheBatch: a budget has room for a single call at the batch price and not at the
+// live price. The call is sent alone in a batch.
 func TestWaveStaysInTheBatch(t *testing.T) {
 	t.Parallel()
 	p, _ := table(t).Find("lab/any")

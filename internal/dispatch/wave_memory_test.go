@@ -14,7 +14,7 @@ import (
 	"parley/llm"
 )
 
-// fakeAPI is a batch API that answers everything at once, and calls seen while all wait.
+// fakeAPI is a batch API that answers everything at once, and calls seen while all calls wait.
 type fakeAPI struct {
 	seen   func()
 	answer func(*llm.Request) string // nil: yes
@@ -71,7 +71,7 @@ func (d *fakeAPI) Results(_ context.Context, id string) iter.Seq2[batch.Result, 
 	}
 }
 
-// inUse is the memory in use for values and stacks.
+// inUse returns the memory in use for values and stacks.
 func inUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -79,8 +79,8 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// inBatches makes waves of n calls, and returns what a call costs while it waits and what is
-// left of it.
+// inBatches makes waves of n calls, and returns the memory of a waiting call and what remains of
+// it.
 func inBatches(t testing.TB, n, waves int) (batched, left float64) {
 	t.Helper()
 	api := &fakeAPI{seen: func() {}, batches: map[string][]batch.Result{}}
@@ -109,7 +109,7 @@ func inBatches(t testing.TB, n, waves int) (batched, left float64) {
 	return float64(during-before) / float64(n), float64(inUse()-before) / float64(n)
 }
 
-// TestWaveMemory sends many calls in batches, wave after wave: nothing is left of them.
+// TestWaveMemory sends many calls in batches, wave after wave: no memory remains in use.
 func TestWaveMemory(t *testing.T) { // not parallel: it measures the whole process
 	batched, left := inBatches(t, 5000, 4)
 	if left > 200 || batched > 64<<10 {

@@ -7,8 +7,8 @@ import (
 	"parley/llm"
 )
 
-// TestWave asks over every batch API: the answers are those that are given live, at half
-// the price, out of one batch.
+// TestWave asks over every batch API: the answers are the live ones, at half the price, from one
+// batch.
 func TestWave(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {

@@ -30,8 +30,8 @@ func noon(minutes int) time.Time {
 	return time.Date(2026, 11, 15, 12, minutes, 0, 123_456_789, time.UTC)
 }
 
-// sample is a run with one of everything: answers, tools, thoughts, images, failures,
-// acts, bots, copies, strands, several attempts, and episodes in every state.
+// sample returns a run with one of everything: answers, tools, thoughts, images, failures, acts, bots,
+// copies, strands, several attempts, and episodes in every state.
 func sample() []journal.Entry {
 	half := 0.5
 	spec := func(deal int, cell string) world.Spec {
@@ -84,7 +84,7 @@ func sample() []journal.Entry {
 	}
 }
 
-// recorded opens a run file of entries, to read.
+// recorded writes entries to a run file and opens it for reading.
 func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -136,7 +136,7 @@ func objects(t testing.TB, text []byte) (out []map[string]any) {
 	}
 }
 
-// TestRows looks at what is in the tables.
+// TestRows checks the contents of the tables.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, sample()...)
@@ -210,7 +210,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestEveryColumn: the columns of a line are those of Columns, in order.
+// TestEveryColumn: a line has the columns of Columns, in order.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, sample()...)

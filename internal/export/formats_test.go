@@ -83,7 +83,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestCSVCell: no cell is a formula, and none and empty look different.
+// TestCSVCell: no cell is a formula, and null differs from an empty text.
 func TestCSVCell(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -131,8 +131,7 @@ func FuzzQuoted(f *testing.F) {
 	})
 }
 
-// TestParquet reads Parquet with the library it was written with: what is there, of which
-// type, compressed how.
+// TestParquet reads Parquet with the library that wrote it: values, types and compression.
 func TestParquet(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, sample()...)
@@ -194,8 +193,8 @@ func parquetValue(v pq.Value, t Type) any {
 	}
 }
 
-// TestOtherReaders has Python read what was written: its own csv, and pyarrow, DuckDB and
-// polars where they are installed.
+// TestOtherReaders reads the files with Python: its csv module, and pyarrow, DuckDB and polars if they
+// are installed.
 func TestOtherReaders(t *testing.T) {
 	t.Parallel()
 	python := os.Getenv("PARLEY_PYTHON")
@@ -264,7 +263,7 @@ func readByPython(t *testing.T, python, reader string, s *sqlite.Store, table Ta
 	}
 }
 
-// huge is a reply with an answer of a megabyte, and names that are not few at all.
+// huge returns a reply with an answer of a megabyte, and many different names.
 func huge() journal.Entry {
 	return &journal.Replied{
 		Turn: journal.Turn{Episode: 2, Attempt: 1}, Seat: strings.Repeat("seat ", 1<<15), Label: "word", Agent: "bold",
@@ -272,7 +271,7 @@ func huge() journal.Entry {
 	}
 }
 
-// TestEmptyTables: a table without rows has its columns, where the format has a place for them.
+// TestEmptyTables: a table without rows has its columns, if the format can hold them.
 func TestEmptyTables(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, &journal.Begun{Version: 1, Run: "00ff", Kind: "crowd"})

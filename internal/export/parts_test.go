@@ -9,8 +9,7 @@ import (
 	"parley/journal"
 )
 
-// TestParts: what is looked up in a run file is what reading all of it finds, also while
-// somebody writes.
+// TestParts: List and Spent agree with reading the whole run file, even while it is written.
 func TestParts(t *testing.T) {
 	t.Parallel()
 	store := recorded(t, sample()...)

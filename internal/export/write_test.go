@@ -18,8 +18,7 @@ import (
 	"parley/world"
 )
 
-// TestDocumented holds docs/how-to/export.md to the columns: every one, in order, with its type
-// and what it is.
+// TestDocumented: docs/how-to/export.md describes every column, in order, with its type.
 func TestDocumented(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile("../../docs/how-to/export.md")
@@ -43,7 +42,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestEmpty: a run with nothing in it has columns all the same; no run is an error.
+// TestEmpty: a run without episodes still has columns; a file without a run is an error.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
 	begun := recorded(t, sample()[0])
@@ -72,7 +71,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestSameBytes: the same run is the same file.
+// TestSameBytes: the same run gives the same file.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
 	s := recorded(t, sample()...)
@@ -85,7 +84,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestWhilePlayed exports a run after everything that is written to it.
+// TestWhilePlayed exports a run after every write.
 func TestWhilePlayed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -147,8 +146,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// talk writes a run of conversations of twelve messages of 500 bytes each, played side by
-// side, and returns its file.
+// talk writes a run of concurrent conversations of twelve messages of 500 bytes each, and returns its
+// file.
 func talk(tb testing.TB, calls int) string {
 	tb.Helper()
 	const length, live = 12, 1000
@@ -187,7 +186,7 @@ func talk(tb testing.TB, calls int) string {
 	return file
 }
 
-// gauge counts what is written, and looks at the memory in use now and then.
+// gauge counts written bytes, and measures the memory in use now and then.
 type gauge struct {
 	written, next int
 	collect       bool
@@ -207,8 +206,8 @@ func (g *gauge) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFlatMemory: what is written is several times the memory that is used. No other test
-// runs beside it.
+// TestFlatMemory: the output is several times as large as the memory in use. No other test runs beside
+// it.
 func TestFlatMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes a large file")

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// names makes a file and returns paths to it that differ.
+// names makes a file and returns different paths to it.
 func names(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func names(t *testing.T) map[string]string {
 	}
 }
 
-// TestOneFile: a lock keeps out a second one, whatever name the file goes by.
+// TestOneFile: a lock excludes a second one, by every name of the file.
 func TestOneFile(t *testing.T) {
 	t.Parallel()
 	all := names(t)
@@ -88,7 +88,7 @@ func TestOneFile(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses: a lock keeps out other processes, and goes with the one that has it.
+// TestTwoProcesses: a lock excludes other processes, and ends with its process.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	all := names(t)
@@ -123,7 +123,7 @@ func TestTwoProcesses(t *testing.T) {
 	_ = f.Close()
 }
 
-// TestTake: what stands for a file is gone when the lock is released.
+// TestTake: Release deletes the lock file.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSpecialFiles: a pipe that nobody writes to is refused, not waited for.
+// TestSpecialFiles: a pipe without a writer is refused at once.
 func TestSpecialFiles(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "f") //nolint:usetesting // the name of a socket must be short

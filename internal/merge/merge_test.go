@@ -140,7 +140,7 @@ func TestConflicts(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	for _, deal := range []int{-1, math.MaxInt} { // a run file may come from anywhere
+	for _, deal := range []int{-1, math.MaxInt} { // a run file may hold anything
 		if _, err := New(t.Context(), []Source{run(t, "a", 1, said{deal, "A"}), run(t, "b", 1)}); err == nil {
 			t.Errorf("deal %d is taken", deal)
 		}

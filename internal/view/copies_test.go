@@ -24,7 +24,7 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// TestCopiesNote: where episodes are copies, it says how many plays there are, why, and what to do.
+// TestCopiesNote: the note says how many copies there are, why, and what to do.
 func TestCopiesNote(t *testing.T) {
 	t.Parallel()
 	zero, one, seed := 0.0, 1.0, int64(7)

@@ -10,7 +10,7 @@ import (
 	"parley/world"
 )
 
-// tagged is a run whose plan and agents have tags, with episodes that came to scores.
+// tagged returns a run whose plan and agents have tags, with scores.
 func tagged(t *testing.T) *Run {
 	t.Helper()
 	specs := []world.Spec{
@@ -99,7 +99,7 @@ func TestUnknownFactor(t *testing.T) {
 	}
 }
 
-// TestScoresBy: scores are grouped by levels, and by seat where no factor is of agents.
+// TestScoresBy: scores are grouped by levels, and by seat if no factor is of agents.
 func TestScoresBy(t *testing.T) {
 	t.Parallel()
 	r := tagged(t)

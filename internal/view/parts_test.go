@@ -10,7 +10,7 @@ import (
 	"parley/llm"
 )
 
-// TestTimelineKeepsCount: however long it lasts, there are few parts and nothing is lost.
+// TestTimelineKeepsCount: however long a run is, there are few parts, and every call is counted.
 func TestTimelineKeepsCount(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

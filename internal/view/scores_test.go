@@ -7,8 +7,7 @@ import (
 	"parley/world"
 )
 
-// TestAnEpisodeCountsOnce: what an episode has several of in a group is its mean there, as
-// in the closing table of a run.
+// TestAnEpisodeCountsOnce: several values of an episode in a group count as their mean.
 func TestAnEpisodeCountsOnce(t *testing.T) {
 	t.Parallel()
 	many := end(0, 1, 1)

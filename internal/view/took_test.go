@@ -14,7 +14,7 @@ import (
 	"parley/world/worldtest"
 )
 
-// TestTook: what an episode took is that of its last attempt, in time that was played.
+// TestTook: the times of an episode are those of its last attempt, in time played.
 func TestTook(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_800_000_000, 0)
@@ -36,7 +36,7 @@ func TestTook(t *testing.T) {
 		&journal.Staged{Specs: world.List(world.Spec{Kind: "k"}, world.Spec{Kind: "k"})},
 		&journal.Opened{At: start},
 		&journal.Turned{Turn: journal.Turn{Attempt: 0}, Calls: 1},
-		reply(0, 0, 5, nil, 4, 0), // given up with the sitting
+		reply(0, 0, 5, nil, 4, 0), // given up when the process ended
 		&journal.Opened{At: at(1000)},
 		&journal.Turned{Turn: journal.Turn{Attempt: 1}, Calls: 1},
 		reply(1, 0, 1003, &world.Act{Name: "open"}, 1, 0.5),
@@ -68,7 +68,7 @@ func TestTook(t *testing.T) {
 	}
 }
 
-// TestStory: a kind tells an episode from all that happened, or from its notes.
+// TestStory: a kind makes the story of an episode from everything that happened, or from its notes.
 func TestStory(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}

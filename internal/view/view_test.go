@@ -20,7 +20,7 @@ func clockTime(seconds float64) time.Time {
 	return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC).Add(time.Duration(seconds * 1e9))
 }
 
-// begin is how the tests' runs begin: two agents and episodes that swap their seats.
+// begin returns the first entries of the tests' runs: two agents, and episodes that swap their seats.
 func begin(episodes int) []journal.Entry {
 	specs := make([]world.Spec, episodes)
 	for i := range specs {
@@ -38,7 +38,7 @@ func begin(episodes int) []journal.Entry {
 
 func turn(episode, n int) journal.Turn { return journal.Turn{Episode: episode, Turn: n} }
 
-// ask is a reply of a model.
+// ask returns a reply of a model.
 func ask(t journal.Turn, seat string, at float64, text string) *journal.Replied {
 	return &journal.Replied{
 		Turn: t, Seat: seat, Label: "word", Agent: "ann", At: clockTime(at), Request: &llm.Request{Model: "lab/a"},
@@ -124,8 +124,7 @@ func TestFoldOfNothing(t *testing.T) {
 	}
 }
 
-// TestAnyOrder: episodes that were played side by side in any order give the same view, to
-// the last digit.
+// TestAnyOrder: the order in which concurrent episodes were recorded does not change the view.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 1))
@@ -159,7 +158,7 @@ func inOrder(lines [][]journal.Entry) (out []journal.Entry) {
 	return out
 }
 
-// shuffled mixes episodes, each in its own order.
+// shuffled mixes the entries of episodes and keeps the order within each.
 func shuffled(r *rand.Rand, lines [][]journal.Entry) (out []journal.Entry) {
 	left := append([][]journal.Entry(nil), lines...)
 	for len(left) > 0 {
@@ -187,7 +186,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestLongStage: nothing is held of episodes that wait, or of one that cannot have begun yet.
+// TestLongStage: waiting episodes, and one that cannot have begun yet, take no memory.
 func TestLongStage(t *testing.T) {
 	t.Parallel()
 	entries := begin(2)

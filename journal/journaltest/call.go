@@ -65,7 +65,7 @@ func (g *generator) toolCalls() []llm.ToolCall {
 }
 
 func (g *generator) response() *llm.Response {
-	a := &llm.Response{Text: g.text(), Finish: llm.FinishStop, Model: "small-2", Provider: "sim", ID: g.word(), RequestID: g.word(), Tier: g.word(), Usage: g.usage(), Metadata: g.trail()}
+	a := &llm.Response{Text: g.text(), Finish: llm.FinishStop, Model: "small-2", Provider: "sim", ID: g.word(), RequestID: g.word(), Tier: g.word(), Usage: g.usage(), Metadata: g.metadata()}
 	switch g.IntN(4) {
 	case 0:
 		a.Text = `{"move": "e4"}`
@@ -85,7 +85,7 @@ func (g *generator) failure() *llm.Error {
 	return &llm.Error{
 		Kind: kinds[g.IntN(len(kinds))], Message: g.text(), Status: g.IntN(2) * 529, Code: g.word(), Provider: "sim", Model: g.word(),
 		RequestID: g.word(), RetryAfter: time.Duration(g.IntN(9)) * time.Second, Final: g.IntN(2) > 0, Uncertain: g.IntN(2) > 0,
-		Usage: g.usage(), Metadata: g.trail(),
+		Usage: g.usage(), Metadata: g.metadata(),
 	}
 }
 
@@ -93,7 +93,7 @@ func (g *generator) usage() llm.Usage {
 	return llm.Usage{Input: g.IntN(9999), Cached: g.IntN(99), CacheWrite: g.IntN(99), CacheWriteLong: g.IntN(99), Output: g.IntN(999), Reasoning: g.IntN(99)}
 }
 
-func (g *generator) trail() llm.Metadata {
+func (g *generator) metadata() llm.Metadata {
 	return llm.Metadata{
 		Attempts: g.IntN(5), Cached: g.IntN(2) > 0, Coalesced: g.IntN(2) > 0, Hedged: g.IntN(2) > 0, Estimated: g.IntN(2) > 0, Parsed: g.word(),
 		Cost: llm.Money(g.Int64N(1 << 40)), FirstByte: time.Duration(g.Int64N(1 << 40)), Latency: time.Duration(g.Int64N(1 << 40)), Waited: time.Duration(g.Int64N(1 << 40)),

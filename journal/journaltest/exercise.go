@@ -1,11 +1,9 @@
-// Package journaltest holds every store to what journal.Journal promises.
+// Package journaltest tests that stores keep the promises of journal.Journal.
 //
-// Exercise is the suite that each store runs in its own tests; Fencing is for those that
-// more than one process can open. Run makes the entries of runs that nobody played, for
-// tests of whatever reads a journal.
+// Exercise is the suite that each store runs in its own tests; Fencing is for stores that several
+// processes can open. Run generates the entries of a run, for tests of readers of a journal.
 //
-// It is for tests only. What it cannot test is power failure; a store has to show that by
-// itself.
+// It cannot test power failure; a store has to test that itself.
 package journaltest
 
 import (
@@ -24,11 +22,11 @@ import (
 	"parley/world"
 )
 
-// OpenFunc opens an empty journal. Its reopen closes the journal and opens what is kept of
-// it again, as another process would; for one that keeps nothing it is the same journal.
+// OpenFunc opens an empty journal. Its reopen closes the journal and opens it again, as another
+// process would; a journal in memory returns itself.
 type OpenFunc func(t *testing.T) (j journal.Journal, reopen func() journal.Journal)
 
-// Exercise holds the journals that open makes to what journal.Journal promises.
+// Exercise tests that the journals that open makes keep the promises of journal.Journal.
 func Exercise(t *testing.T, open OpenFunc) {
 	t.Helper()
 	for _, test := range []struct {
@@ -56,7 +54,7 @@ func empty(t *testing.T, open OpenFunc) {
 	Same(t, reopen(), nil)
 }
 
-// order: what is read is what was appended, and the short ways to it agree with the long.
+// order checks that what is read is what was appended, however it is read.
 func order(t *testing.T, open OpenFunc) {
 	for seed := range uint64(4) {
 		j, _ := open(t)
@@ -68,7 +66,7 @@ func order(t *testing.T, open OpenFunc) {
 	}
 }
 
-// reopened: what was appended is there for the next process, which goes on from it.
+// reopened checks that the next process finds what was appended, and continues from it.
 func reopened(t *testing.T, open OpenFunc) {
 	j, reopen := open(t)
 	entries := Run(7, 400)
@@ -84,7 +82,7 @@ func reopened(t *testing.T, open OpenFunc) {
 	Same(t, reopen(), entries)
 }
 
-// allOrNothing: an Append that fails has written nothing, and the next one is not hurt.
+// allOrNothing checks that an Append that fails has written nothing, and that the next one works.
 func allOrNothing(t *testing.T, open OpenFunc) {
 	j, reopen := open(t)
 	entries := Run(3, 200)
@@ -112,11 +110,11 @@ func stopReading(t *testing.T, open OpenFunc) {
 		return nil
 	})
 	if !errors.Is(err, stop) || n != 7 {
-		t.Errorf("reading ended with %v after %d entries, and was told to end with %v after 7", err, n, stop)
+		t.Errorf("reading ended with %v after %d entries, want %v after 7", err, n, stop)
 	}
 }
 
-// readersAndWriter: whoever reads while somebody writes sees whole commits, in order.
+// readersAndWriter checks that readers beside a writer see whole commits, in order.
 func readersAndWriter(t *testing.T, open OpenFunc) {
 	j, _ := open(t)
 	entries := Run(11, 600)
@@ -168,7 +166,7 @@ func readersAndWriter(t *testing.T, open OpenFunc) {
 	Same(t, j, entries)
 }
 
-// manyWriters: Appends of several goroutines do not mix.
+// manyWriters checks that Appends of several goroutines do not mix.
 func manyWriters(t *testing.T, open OpenFunc) {
 	j, _ := open(t)
 	const writers, each, size = 8, 10, 5
@@ -200,9 +198,8 @@ func manyWriters(t *testing.T, open OpenFunc) {
 	fold(t, j, got)
 }
 
-// Fencing holds a store that several processes can open to what journal.Journal promises
-// of them. open returns two openings of the same empty journal, the second of which came
-// later and took over.
+// Fencing tests a store that several processes can open. open returns two openings of the same
+// empty journal; the second was opened later and took over.
 func Fencing(t *testing.T, open func(t *testing.T) (first, second journal.Journal)) {
 	t.Helper()
 	first, second := open(t)
@@ -278,14 +275,14 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 	}
 }
 
-// replay checks what is read to play on: the episodes that have not ended, and of them what
+// replay checks what is read to resume a run: the episodes that have not ended, and of them what
 // their worlds were given.
 func replay(t *testing.T, j journal.Journal, head *journal.Head, byEpisode map[int][]journal.Entry) {
 	t.Helper()
-	most := slices.Max(slices.Collect(maps.Keys(byEpisode)))
+	last := slices.Max(slices.Collect(maps.Keys(byEpisode)))
 	got := map[int][]journal.Entry{}
-	err := j.Read(t.Context(), journal.Span{To: max(1, most+1), Replay: true}, func(e journal.Entry) error {
-		n := essence(e).(place).at.Episode
+	err := j.Read(t.Context(), journal.Span{To: max(1, last+1), Replay: true}, func(e journal.Entry) error {
+		n := replayedOf(e).(replayed).at.Episode
 		got[n] = append(got[n], e)
 		return nil
 	})
@@ -296,14 +293,14 @@ func replay(t *testing.T, j journal.Journal, head *journal.Head, byEpisode map[i
 		if head.Progress(episode).Ended {
 			want = nil
 		}
-		if !slices.EqualFunc(got[episode], want, func(a, b journal.Entry) bool { return reflect.DeepEqual(essence(a), essence(b)) }) {
-			t.Fatalf("episode %d is not what is needed to play it on: %d entries of %d", episode, len(got[episode]), len(want))
+		if !slices.EqualFunc(got[episode], want, func(a, b journal.Entry) bool { return reflect.DeepEqual(replayedOf(a), replayedOf(b)) }) {
+			t.Fatalf("episode %d is not what is needed to resume it: %d entries of %d", episode, len(got[episode]), len(want))
 		}
 	}
 }
 
-// place is a turn or reply as it is needed to play on.
-type place struct {
+// replayed is what a resumed run needs of a turn or a reply.
+type replayed struct {
 	at     journal.Turn
 	digest journal.Digest
 	calls  int
@@ -313,12 +310,12 @@ type place struct {
 	tokens [2]int
 }
 
-func essence(e journal.Entry) any {
+func replayedOf(e journal.Entry) any {
 	switch e := e.(type) {
 	case *journal.Turned:
-		return place{at: e.Turn, digest: e.Digest, calls: e.Calls}
+		return replayed{at: e.Turn, digest: e.Digest, calls: e.Calls}
 	case *journal.Replied:
-		return place{at: e.Turn, index: e.Index, reply: e.Reply(), cost: e.Cost(), tokens: tokens(e)}
+		return replayed{at: e.Turn, index: e.Index, reply: e.Reply(), cost: e.Cost(), tokens: tokens(e)}
 	default:
 		return nil
 	}

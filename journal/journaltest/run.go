@@ -13,9 +13,9 @@ import (
 	"parley/world"
 )
 
-// Run makes n entries of a run that nobody played: the order of things is as in a real one,
-// with second attempts, replies that come too late, and sittings that are cut off; what is
-// in them is anything the types allow. It is the same for the same seed.
+// Run generates n entries of a run. Their order is as in a real run, with second attempts, late
+// replies, and processes that are killed. Their contents are anything that the types allow. The
+// same seed gives the same entries.
 func Run(seed uint64, n int) []journal.Entry {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0)), open: map[int][]journal.Replied{}, attempt: map[int]int{}}
 	g.add(&journal.Begun{
@@ -68,7 +68,7 @@ func (g *generator) step() {
 	}
 }
 
-// grow gives the run another plan, now and then, in which cells have other names.
+// grow sometimes gives the run another plan, in which cells have other names.
 func (g *generator) grow() {
 	if g.IntN(2) == 0 {
 		return
@@ -80,7 +80,7 @@ func (g *generator) grow() {
 	g.add(&larger)
 }
 
-// batch takes a batch a step further, or begins one.
+// batch takes a batch one step further, or begins one.
 func (g *generator) batch() {
 	b := &journal.Batched{At: g.time(), Key: fmt.Sprintf("key%d", g.IntN(6))}
 	switch b.Step = []journal.Step{journal.BatchIntended, journal.BatchUploaded, journal.BatchCreated, journal.BatchClosed}[g.IntN(4)]; b.Step {
@@ -99,7 +99,7 @@ func (g *generator) batch() {
 
 func (g *generator) stage() {
 	st := &journal.Staged{Stage: g.stages, First: g.episodes}
-	// No two blocks of one round follow each other: a journal may join such.
+	// No two blocks of one round are adjacent: a journal may join such blocks.
 	blocks := []world.Block{{Rounds: 1 + g.IntN(3)}, {Rounds: 2}, {Rounds: 1}}[:1+g.IntN(3)]
 	for i := range blocks {
 		blocks[i].Groups = g.groups()
@@ -183,7 +183,7 @@ func (g *generator) end(episode int) {
 		e.Outcome.Failed, e.Stack = "panic: "+g.text(), g.text()
 	}
 	g.add(e)
-	g.attempt[episode]++ // what comes now is another try
+	g.attempt[episode]++ // later entries are of another attempt
 	g.attempt[episode] -= g.IntN(2)
 }
 
@@ -199,7 +199,7 @@ func (g *generator) float() *float64 {
 
 func (g *generator) word() string { return []string{"", "host", "guest", "GERMANY"}[g.IntN(4)] }
 
-// text is what a model may say: anything.
+// text is anything that a model may say.
 func (g *generator) text() string {
 	some := []string{"", "hello", "{\"a\": 1}", "'); DROP TABLE replies; --", "\x00\x01", "\xff\xfe not text", "日本語 🎲", "<b>&amp;</b>", "a longer text that is said more than once"}
 	s := some[g.IntN(len(some))]

@@ -2,14 +2,14 @@
 // them into batches within the API's limits, creates and follows these, and gives each result to
 // the call that waits for it.
 //
-// What it promises: before a step that can cost money is taken, what is intended is durable
-// (batch.Event), so that after a crash the batch is found again and not paid twice; nothing
-// is created again that may exist; results are read as a stream, in any order; a batch is
-// closed only after every call that took an answer from it has ended. A Batcher and a Wave
-// may be used from any number of goroutines; no lock is held while anything is sent.
+// It promises that an intent is durable (batch.Event) before a step that can cost money is taken,
+// so that after a crash the batch is found again and not paid for twice; that nothing is created
+// again that may exist; that results are read as a stream, in any order; and that a batch is closed
+// only after every call that took an answer from it has ended. A Batcher and a Wave may be used
+// from several goroutines. No lock is held while anything is sent.
 //
-// What it is not for: it knows no wire format (package batchapi), counts no money and tries no
-// line again (package dispatch): a line that failed is the error of its call.
+// It knows no wire format (package batchapi), counts no money and retries no line (package
+// dispatch): a line that failed is the error of its call.
 package batcher
 
 import (
@@ -26,37 +26,37 @@ import (
 	"parley/llm"
 )
 
-// Route is which way the calls of a wave go.
+// Route is how the calls of a wave are sent.
 type Route string
 
 // The routes.
 const (
-	Live  Route = "live"  // as outside of waves
-	Batch Route = "batch" // over the batch API, wherever there is one
-	Auto  Route = "auto"  // over it where a wave has many calls and time
+	Live  Route = "live"  // directly, as outside of waves
+	Batch Route = "batch" // over the batch API, if there is one
+	Auto  Route = "auto"  // over the batch API if the wave has enough calls and time
 )
 
 // Routes lists every Route.
 func Routes() []Route { return []Route{Live, Batch, Auto} }
 
-// Policy says when calls go over a batch API.
+// Policy says when calls are sent over a batch API.
 type Policy struct {
-	// Route is the way. Default: auto.
+	// Route is how calls are sent. Default: auto.
 	Route Route
-	// Min is the least requests of one model that are worth a batch; fewer are asked live.
+	// Min is the minimum number of requests of one model for a batch; fewer are asked live.
 	// Default: 2, and 100 with auto.
 	Min int
-	// Deadline is how long a wave may take over its batches. What is not answered by then is
-	// cancelled, and asked live. Default: none but the provider's own, a day.
+	// Deadline is how long a wave may wait for its batches. Requests that are not answered by then
+	// are cancelled and asked live. Default: only the provider's own limit, a day.
 	Deadline time.Duration
-	// Poll says how often the provider is asked.
+	// Poll says how often to ask the provider.
 	Poll Poll
 }
 
 const (
 	autoMin  = 100
-	autoTime = 10 * time.Minute // with less, auto does not begin a batch
-	maxTries = 3                // times that one call is asked over a batch before it is asked live
+	autoTime = 10 * time.Minute // with less time, auto begins no batch
+	maxTries = 3                // attempts at one call over a batch before it is asked live
 )
 
 func (p Policy) withDefaults() Policy {
@@ -73,20 +73,20 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Config says what a Batcher works with.
+// Config configures a Batcher.
 type Config struct {
 	Policy
-	// Open are the batches that earlier processes of the run left.
+	// Open are the batches that earlier processes of the run left open.
 	Open []batch.Open
-	// Record makes an event durable: it returns only then. It is called from many goroutines at
-	// once. Default: nothing is durable, and a drain waits for batches.
+	// Record makes an event durable before it returns. It is called from several goroutines.
+	// Default: nothing is durable, and a drain waits for batches.
 	Record func(ctx context.Context, e batch.Event) error
-	// Release is told when so much of what Open puts at risk is not at risk any more. It must
-	// not call back. Default: nobody is told.
+	// Release is called when an amount that Open puts at risk is not at risk any more. It must not
+	// call the Batcher. Default: none.
 	Release func(llm.Money)
 }
 
-// Batcher knows every batch that is open.
+// Batcher knows every open batch.
 type Batcher struct {
 	rule    Policy
 	record  func(ctx context.Context, e batch.Event) error
@@ -95,14 +95,14 @@ type Batcher struct {
 
 	mu       sync.Mutex
 	batches  map[string]*openBatch // by key
-	byStem   map[string][]*slot    // of open batches, in order of their ordinals
-	orphaned map[string][]*slot    // what earlier processes left, by call
+	byStem   map[string][]*slot    // lines of open batches, in order of their ordinals
+	orphaned map[string][]*slot    // lines of earlier processes, by call
 	queues   []*Queue
 	draining bool
 	waves    int
 	pending  int // items that wait to be sent
 	counts   Counts
-	freed    llm.Money // not at risk any more, and not told
+	freed    llm.Money // not at risk any more, and not reported
 }
 
 // New returns a Batcher over c.
@@ -142,8 +142,8 @@ func (o *Batcher) Queue(name string, d batch.API, limits provider.Batch) *Queue 
 	return c
 }
 
-// Drain sends nothing more, and leaves the batches that are at the provider until the run is
-// resumed, if they can be found then; if they cannot, it waits for them.
+// Drain sends nothing more. Batches at the provider are left until the run is resumed, if they can
+// be found then; otherwise it waits for them.
 func (o *Batcher) Drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,7 +153,8 @@ func (o *Batcher) Drain() {
 	}
 }
 
-// drained is done when there is no more to be followed; nil where that never is.
+// drained returns a channel that is closed when batches need not be followed any more; nil if that
+// never happens.
 func (o *Batcher) drained() <-chan struct{} {
 	if o.record == nil {
 		return nil
@@ -161,9 +162,8 @@ func (o *Batcher) drained() <-chan struct{} {
 	return o.stop
 }
 
-// Cancel asks the providers to end every batch that has been created. What they have
-// answered by then is billed, and is collected when the run is resumed. api returns the API of a
-// provider.
+// Cancel asks the providers to end every batch that was created. Answers that exist by then are
+// billed, and collected when the run is resumed. api returns the API of a provider.
 func (o *Batcher) Cancel(ctx context.Context, api func(provider string) (batch.API, error)) error {
 	type named struct{ provider, id string }
 	var all []named
@@ -187,7 +187,7 @@ func (o *Batcher) Cancel(ctx context.Context, api func(provider string) (batch.A
 	return errors.Join(errs...)
 }
 
-// note makes an event durable. Its error ends whatever was to come next.
+// note makes an event durable. After its error the next step must not be taken.
 func (o *Batcher) note(ctx context.Context, m batch.Event) *llm.Error {
 	if o.record == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"parley/llm"
 )
 
-// TestEndings has each thing happen to a batch that can, and says what becomes of a hundred
-// calls: answered by it, sent live, or failed.
+// TestEndings makes everything happen to a batch that can, and counts the results of a hundred
+// calls: answered by it, asked live, or failed.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	fail := func(e llm.Error) func(int) *llm.Error { return func(int) *llm.Error { return &e } }
@@ -99,8 +99,8 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// TestPoison has a line that makes every batch fail that it is in, and nobody says which: it
-// is found by halves, and nearly all others are answered in batches.
+// TestPoison has a line that makes every batch fail, without a report which line it is: it is found
+// by halving, and nearly all others are answered in batches.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestPoison(t *testing.T) {
 	})
 }
 
-// TestLimitsAreKept watches the two limits that are about time.
+// TestLimitsAreKept checks the two limits that are about time.
 func TestLimitsAreKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +134,8 @@ func TestLimitsAreKept(t *testing.T) {
 	})
 }
 
-// TestPolling wants few looks at a batch that takes long, and an early one at one that does not.
+// TestPolling: few requests about a batch that takes long, and an early one about a batch that does
+// not.
 func TestPolling(t *testing.T) {
 	t.Parallel()
 	for _, takes := range []time.Duration{3 * time.Second, time.Minute, 20 * time.Hour} {
@@ -153,7 +154,7 @@ func TestPolling(t *testing.T) {
 	}
 }
 
-// TestDrain lets go of what can be found again, and waits for what cannot.
+// TestDrain leaves batches that can be found again, and waits for those that cannot.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	for _, durable := range []bool{true, false} {
@@ -188,8 +189,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestTwins has equal calls, which only their number tells apart: each has a line of its
-// own, and they find them again.
+// TestTwins has equal calls, which differ only in their number: each has its own line, and finds it
+// again.
 func TestTwins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -202,7 +203,7 @@ func TestTwins(t *testing.T) {
 		if answered, _, _ := tally(t, reqs, next.wave(t.Context(), reqs)); answered != 50 || len(f.order) != 1 || len(f.order[0].lines) != 50 {
 			t.Errorf("%d answered, of %d batches", answered, len(f.order))
 		}
-		// One of them is answered for: the others' answers are there all the same.
+		// One of them is answered: the answers of the others are kept.
 		var l batch.Log
 		for _, m := range b.events {
 			l.Add(m)
@@ -215,7 +216,7 @@ func TestTwins(t *testing.T) {
 	})
 }
 
-// TestTwoWavesShareABatch ends one of them: the other goes on with it.
+// TestTwoWavesShareABatch ends one of the waves: the other continues with the batch.
 func TestTwoWavesShareABatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -228,7 +229,7 @@ func TestTwoWavesShareABatch(t *testing.T) {
 		b := newBench(t, f, func(c *Config, _ *provider.Batch) { c.Open = first.open() })
 		short, stop := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Minute, stop)
-		done := make(chan []came)
+		done := make(chan []callResult)
 		go func() { done <- b.wave(short, reqs[:20]) }()
 		synctest.Wait()
 		if answered, _, _ := tally(t, reqs[20:], b.wave(t.Context(), reqs[20:])); answered != 20 {
@@ -243,7 +244,7 @@ func TestTwoWavesShareABatch(t *testing.T) {
 	})
 }
 
-// TestRisk wants what is at risk to be let go of as calls answer for it, and no sooner.
+// TestRisk: the amount at risk is released as calls account for it, and no sooner.
 func TestRisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -288,7 +289,7 @@ func TestRisk(t *testing.T) {
 	})
 }
 
-// TestEventsComeFirst wants nothing sent of which the event before is not kept.
+// TestEventsComeFirst: nothing is sent before the event of the previous step is recorded.
 func TestEventsComeFirst(t *testing.T) {
 	t.Parallel()
 	for k, sent := range []int{0, 0, 1, 1, 1} {
@@ -318,7 +319,7 @@ func TestEventsComeFirst(t *testing.T) {
 	}
 }
 
-// TestCancel asks the provider once for each batch that is out.
+// TestCancel asks the provider once for each open batch.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ type fake struct {
 	poison  string        // a batch with this in a message fails
 	where   bool          // and says in which line
 	refuse  func(n int) *llm.Error
-	blind   bool          // batches cannot be told until they end
+	blind   bool          // batches cannot be recognized until they end
 	lag     time.Duration // until a new batch is listed
 	vanish  bool
 	expire  int           // so many batches expire before any line is reached
@@ -91,7 +91,7 @@ func (f *fake) Create(ctx context.Context, d *batch.Draft, uploaded func(context
 	return b.id, nil
 }
 
-// check finds what is wrong with a batch as a whole.
+// check returns what is wrong with a batch as a whole.
 func (f *fake) check(b *fakeBatch) *batch.Fault {
 	tokens := len(b.lines)
 	for _, o := range f.order {
@@ -231,8 +231,8 @@ func newBench(t *testing.T, f *fake, change ...func(*Config, *provider.Batch)) *
 	return b
 }
 
-// came is what came of a call.
-type came struct {
+// callResult is the result of a call.
+type callResult struct {
 	text string
 	live bool
 	err  *llm.Error
@@ -246,10 +246,10 @@ func ask(n int) []*llm.Request {
 	return out
 }
 
-// wave plays a wave as dispatch does: a line that may be asked again is.
-func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []came {
+// wave makes a wave as dispatch does: a line that may be asked again is.
+func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []callResult {
 	w := b.Begin(reqs)
-	out := make([]came, len(reqs))
+	out := make([]callResult, len(reqs))
 	var calls sync.WaitGroup
 	for i, req := range reqs {
 		calls.Go(func() {
@@ -263,25 +263,25 @@ func (b *bench) wave(ctx context.Context, reqs []*llm.Request) []came {
 	return out
 }
 
-func (b *bench) call(ctx context.Context, s *Call, req *llm.Request) came {
+func (b *bench) call(ctx context.Context, s *Call, req *llm.Request) callResult {
 	for {
 		if !s.UsesBatch(b.queue, req) {
-			return came{live: true}
+			return callResult{live: true}
 		}
 		f := s.Ask(ctx, Item{Queue: b.queue, Request: req, Weight: batch.Weight{Bytes: 100}, Tokens: 1, Worst: 10})
 		switch {
 		case f.Live:
-			return came{live: true}
+			return callResult{live: true}
 		case f.Err == nil:
-			return came{text: f.Response.Text}
+			return callResult{text: f.Response.Text}
 		case !f.Err.Kind.Retryable() || ctx.Err() != nil:
-			return came{err: f.Err}
+			return callResult{err: f.Err}
 		}
 	}
 }
 
-// tally counts calls by what came of them; an answer must be to its own question.
-func tally(t *testing.T, reqs []*llm.Request, got []came) (answered, live, failed int) {
+// tally counts calls by their result; each answer must be to its own request.
+func tally(t *testing.T, reqs []*llm.Request, got []callResult) (answered, live, failed int) {
 	t.Helper()
 	for i, c := range got {
 		switch {

@@ -10,33 +10,33 @@ import (
 	"parley/llm"
 )
 
-// ending is how the following of a batch ended.
+// ending is how following a batch ended.
 type ending struct {
 	how end
 	err *llm.Error // of fails
-	why string     // of again, live, lost and never
-	// never, of fails, means that there is no such batch, for certain.
+	why string     // of again, live, lost and fails
+	// never, of fails, means that the batch certainly does not exist.
 	never bool
 }
 
 type end int
 
 const (
-	under     end = iota // it did not: there is a batch, and it goes on
-	collected            // everybody who waited has an answer
-	again                // there is no such batch: its lines are to be sent anew
-	live                 // there is no such batch: its lines are to be asked live
-	lost                 // there was one, and it is gone
+	underway  end = iota // not ended: the batch exists and is processed
+	collected            // every call that waited has an answer
+	again                // it does not exist: send its lines again
+	live                 // it does not exist: ask its lines live
+	lost                 // it existed, and does not any more
 	fails                // the calls fail; the batch stays open
 	left                 // it is not followed any further; the batch stays open
 )
 
 const (
-	createFor   = time.Hour // how long a batch is tried to be created before its lines are asked live
-	maxGone     = 8         // times in a row that a batch is not there before it is lost: a minute and more
-	maxReads    = 5         // times that its results cannot be read before they are
-	maxErrors   = 20        // times in a row that a provider cannot be asked
-	maxConnects = 4         // times that nothing listens where a batch is to be created before the run stops
+	createFor   = time.Hour // how long to try to create a batch before its lines are asked live
+	maxGone     = 8         // consecutive times that a batch is not found before it is lost: over a minute
+	maxReads    = 5         // times that its results cannot be read before it is lost
+	maxErrors   = 20        // consecutive times that a provider cannot be asked
+	maxConnects = 4         // failed connections when creating a batch before the run stops
 )
 
 // run follows a batch until it is collected, or cannot be followed any further.
@@ -48,7 +48,7 @@ func (w *Wave) run(ctx context.Context, t *openBatch) {
 		t.entered = false
 	}
 	if t.intended && (e.how == again || e.how == live || e.never) {
-		// What is sent anew must not be found in this one too.
+		// Lines that are sent again must not be found in this batch too.
 		if err := o.note(ctx, batch.Event{Step: batch.Closed, Key: t.Key, Why: e.why}); err != nil {
 			e = ending{how: fails, err: err}
 		}
@@ -61,7 +61,7 @@ func (w *Wave) run(ctx context.Context, t *openBatch) {
 	o.closeDone(ctx, []*openBatch{t})
 }
 
-// settle gives those who still wait what the ending means for them. The batcher is locked.
+// settle gives the calls that still wait their result. The batcher is locked.
 func (w *Wave) settle(ctx context.Context, t *openBatch, e ending) {
 	o := w.batcher
 	switch e.how {
@@ -100,7 +100,7 @@ func (w *Wave) settle(ctx context.Context, t *openBatch, e ending) {
 	}
 }
 
-// leave lets go of a batch: calls of this wave end, those of another see to it themselves.
+// leave stops following a batch: calls of this wave end, other waves follow it themselves.
 func (w *Wave) leave(ctx context.Context, t *openBatch) {
 	err := llm.ContextError
 	if ctx.Err() == nil {
@@ -128,7 +128,7 @@ func leftError(t *openBatch) *llm.Error {
 		"draining: batch %s stays at the provider, and is collected when the run is resumed", t.ID)}
 }
 
-// advance takes a batch from where it stands to its results.
+// advance takes a batch from its current state to its results.
 func (w *Wave) advance(ctx context.Context, t *openBatch) ending {
 	e := ending{}
 	switch {
@@ -136,17 +136,17 @@ func (w *Wave) advance(ctx context.Context, t *openBatch) ending {
 		return ending{how: lost, why: t.lost}
 	case t.draft != nil:
 		e = w.create(ctx, t)
-	default: // of an earlier process, or let go by another wave
+	default: // of an earlier process, or left by another wave
 		t.queue.adopt(t.Model)
 		t.entered, t.tokens = true, 0
 		if t.ID == "" {
 			e = w.search(ctx, t, t.Began)
 		}
 	}
-	if e.how == under {
+	if e.how == underway {
 		e = w.watch(ctx, t)
 	}
-	if e.how == under {
+	if e.how == underway {
 		e = w.collect(ctx, t)
 	}
 	return e
@@ -232,7 +232,7 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 	}
 }
 
-// refused decides what to do about a draft that a provider will not take.
+// refused decides what to do about a draft that the provider refuses.
 func (w *Wave) refused(t *openBatch, e *llm.Error) ending {
 	switch {
 	case e.Kind == llm.KindAuth, e.Kind == llm.KindQuota:
@@ -247,7 +247,7 @@ func (w *Wave) refused(t *openBatch, e *llm.Error) ending {
 	return ending{how: again, why: "refused: " + e.Message}
 }
 
-// created notes the name of a batch.
+// created records the name of a batch.
 func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
 	o := w.batcher
 	err := o.note(ctx, batch.Event{Step: batch.Created, Key: t.Key, Batch: id})
@@ -261,8 +261,8 @@ func (w *Wave) created(ctx context.Context, t *openBatch, id string) ending {
 	return ending{}
 }
 
-// search looks for a batch that may have been created at since, until it is found or is
-// certain not to be there, which is again.
+// search looks for a batch that may have been created at since, until it is found or certainly does
+// not exist, which is again.
 func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending {
 	o, errs := w.batcher, 0
 	for n := 0; ; n++ {
@@ -288,7 +288,7 @@ func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending
 	}
 }
 
-// isTaken recognizes the batches that are known under another key.
+// isTaken returns a function that recognizes the batches of other keys.
 func (o *Batcher) isTaken(t *openBatch) func(id string) bool {
 	return func(id string) bool {
 		o.mu.Lock()

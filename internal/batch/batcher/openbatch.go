@@ -10,8 +10,8 @@ import (
 	"parley/llm"
 )
 
-// openBatch is a batch that was sent, or is about to be, and the calls that wait for its lines. It
-// is guarded by the Batcher.
+// openBatch is a batch that was sent, or is about to be, and the calls that wait for its lines. The
+// Batcher's lock guards it.
 type openBatch struct {
 	batch.Open
 	slots map[batch.ID]*slot
@@ -22,16 +22,16 @@ type openBatch struct {
 	tokens    int
 	intended  bool   // its intent is durable, so it must be closed
 	entered   bool   // it counts in the queue's limits
-	following bool   // somebody sees to it
-	round     int    // of reading its results
-	waiting   int    // slots with a call that waits
-	unused    int    // slots whose answer was not taken and is not safe
+	following bool   // a goroutine follows it
+	round     int    // number of times that its results were read
+	waiting   int    // lines that calls wait for
+	unused    int    // lines whose answer was not taken and is not durable
 	held      int    // calls that took an answer and have not ended
-	orphans   int    // slots that are owed
-	lost      string // why it is, if it is
+	orphans   int    // lines that no call accounts for yet
+	lost      string // why it is lost, if it is
 	risk      llm.Money
 	state     batch.State
-	error     string // what went wrong when the provider was last asked
+	error     string // the last error when asking the provider
 }
 
 // noteError notes that the provider could not be asked about a batch.
@@ -45,11 +45,11 @@ func (o *Batcher) noteError(t *openBatch, e *llm.Error) {
 type slot struct {
 	openBatch *openBatch
 	id        batch.ID
-	by        *pending // nil: nobody waits
+	by        *pending // nil: no call waits
 	used      bool     // its answer was taken
-	round     int      // of reading in which it is expected
+	round     int      // the round of reading in which it is expected
 	orphaned  bool     // left by an earlier process, and not asked for in this one
-	safe      bool     // left by an earlier process, which has an answer to its call
+	safe      bool     // left by an earlier process, which has recorded the answer
 }
 
 // reopen adds a batch of an earlier process.
@@ -82,7 +82,7 @@ func (o *Batcher) addSlot(t *openBatch, id batch.ID) *slot {
 	return s
 }
 
-// add makes an open batch of items that are about to be sent as one.
+// add makes an open batch of items that are about to be sent.
 func (o *Batcher) add(c *Queue, lines []*pending) *openBatch {
 	t := &openBatch{
 		Open:  batch.Open{Key: batch.NewKey(), Provider: c.name, Model: lines[0].Request.Model, Began: time.Now()},
@@ -110,7 +110,7 @@ func (o *Batcher) add(c *Queue, lines []*pending) *openBatch {
 	return t
 }
 
-// claim finds a line of an open batch that asks the same and that nobody waits for.
+// claim returns a line of an open batch that asks the same and that no call waits for.
 func (o *Batcher) claim(stem string) *slot {
 	for _, s := range o.byStem[stem] {
 		if s.by == nil && !s.used {
@@ -120,8 +120,8 @@ func (o *Batcher) claim(stem string) *slot {
 	return nil
 }
 
-// adoptRisk takes the lines of a call, which may cost worst each, out of what earlier processes
-// left at risk: from now on the call accounts for them. It returns by how much that is less.
+// adoptRisk makes a call, whose lines may cost worst each, account for the lines that earlier
+// processes left at risk. It returns how much less is at risk.
 func (o *Batcher) adoptRisk(call string, worst llm.Money) (released llm.Money, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -154,7 +154,7 @@ func (o *Batcher) resolve(s *slot, f Result) {
 	p.wake(f)
 }
 
-// waiters takes the calls that wait for t off it.
+// waiters removes and returns the calls that wait for t.
 func (t *openBatch) waiters() []*pending {
 	out := make([]*pending, 0, t.waiting)
 	for _, id := range t.Lines {
@@ -167,7 +167,7 @@ func (t *openBatch) waiters() []*pending {
 	return out
 }
 
-// remove forgets a batch: it does not exist, or it has nothing more to give.
+// remove forgets a batch: it does not exist, or all its results were taken.
 func (o *Batcher) remove(t *openBatch) {
 	delete(o.batches, t.Key)
 	for _, s := range t.slots {
@@ -184,8 +184,7 @@ func (o *Batcher) remove(t *openBatch) {
 	t.risk = 0
 }
 
-// unlock also tells of what is not at risk any more: not before, since whoever is told has
-// locks of his own.
+// unlock also reports what is not at risk any more: after unlocking, since Release takes locks.
 func (o *Batcher) unlock() {
 	freed := o.freed
 	o.freed = 0
@@ -195,12 +194,12 @@ func (o *Batcher) unlock() {
 	}
 }
 
-// done says whether all that a batch had to give is safe.
+// done reports whether all results of a batch are durable.
 func (t *openBatch) done() bool {
 	return t.unused == 0 && t.held == 0 && t.waiting == 0 && !t.following && t.ID != ""
 }
 
-// closeDone closes the batches of which all is safe.
+// closeDone closes the batches whose results are all durable.
 func (o *Batcher) closeDone(ctx context.Context, some []*openBatch) {
 	o.mu.Lock()
 	var done []*openBatch
@@ -212,7 +211,8 @@ func (o *Batcher) closeDone(ctx context.Context, some []*openBatch) {
 	}
 	o.unlock()
 	for _, t := range done {
-		// An event that is not kept leaves the batch open: it is collected once more, for nothing.
+		// If the event is not recorded, the batch stays open and is collected once more, at no
+		// cost.
 		_ = o.note(ctx, batch.Event{Step: batch.Closed, Key: t.Key, Why: cmp.Or(t.lost, "collected")})
 	}
 }

@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-// Poll says how often a provider is asked how far a batch is.
+// Poll says how often to ask a provider about a batch.
 type Poll struct {
-	// First is the pause before the second look; each is half as long again as the one
-	// before. Default: 2s.
+	// First is the first pause; each further pause is half as long again. Default: 2s.
 	First time.Duration
 	// Max is the longest pause. Default: 1m.
 	Max time.Duration
-	// Settle is how long a batch that may have been created is looked for before it is taken
-	// for not created. Default: 30s.
+	// Settle is how long to look for a batch that may have been created. Default: 30s.
 	Settle time.Duration
 }
 
@@ -31,11 +29,11 @@ func (p Poll) withDefaults() Poll {
 	return p
 }
 
-// pause is how long to wait before look n+1: a little more or less by chance, so that many
-// batches are not looked at in step.
+// pause returns how long to wait before asking the provider again, for the n-th time. It is partly
+// random, so that batches are not asked about all at once.
 func (p Poll) pause(n int) time.Duration {
 	d := min(float64(p.First)*math.Pow(1.5, float64(n)), float64(p.Max))
-	return time.Duration(d * (0.8 + 0.4*rand.Float64())) //nolint:forbidigo // it changes when a look happens, never what is seen
+	return time.Duration(d * (0.8 + 0.4*rand.Float64())) //nolint:forbidigo // it changes when the provider is asked, never what it answers
 }
 
 // halt is why a batch is not followed any further.
@@ -44,12 +42,12 @@ type halt int
 const (
 	goOn     halt = iota
 	ctxDone       // the wave's context ended
-	draining      // what is durable is left for later
+	draining      // durable batches are left for later
 	late          // the user's deadline passed
 )
 
-// rest waits for d, or until wake does, or until there is something to stop for. A zero due
-// is no deadline, a nil wake never wakes.
+// rest waits for d, until wake is closed, or until following must stop. A zero due is no deadline;
+// a nil wake never wakes.
 func (o *Batcher) rest(ctx context.Context, d time.Duration, due time.Time, wake <-chan struct{}) halt {
 	then := goOn
 	if !due.IsZero() {

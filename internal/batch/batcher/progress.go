@@ -8,26 +8,26 @@ import (
 	"parley/internal/batch"
 )
 
-// Counts are what became of batches and their lines so far.
+// Counts count batches and their lines.
 type Counts struct {
 	Created    int `json:"created"`    // batches, by this process
-	Lost       int `json:"lost"`       // batches that were there and are gone: perhaps paid for nothing
-	Missing    int `json:"missing"`    // lines without a result: perhaps paid for nothing
+	Lost       int `json:"lost"`       // batches that do not exist any more: maybe paid for nothing
+	Missing    int `json:"missing"`    // lines without a result: maybe paid for nothing
 	Duplicate  int `json:"duplicate"`  // results beyond the first of a line
-	Unknown    int `json:"unknown"`    // results of lines that are not ours
+	Unknown    int `json:"unknown"`    // results of unknown lines
 	Unreadable int `json:"unreadable"` // results that could not be read
 }
 
-// Progress is how things stand with batches.
+// Progress is the state of all batches.
 type Progress struct {
-	Wave   int `json:"wave"`   // how many waves there were, this one included
+	Wave   int `json:"wave"`   // number of the current wave, from 1
 	Queued int `json:"queued"` // calls that wait to be sent
 	Counts
 	Open []Standing `json:"open,omitempty"` // by provider, then age
 }
 
-// Standing is how things stand with one batch. The last three numbers are the provider's:
-// Anthropic's stay zero until the end.
+// Standing is the state of one batch. The last three numbers are the provider's: Anthropic's stay
+// zero until the end.
 type Standing struct {
 	Provider string      `json:"provider"`
 	Model    string      `json:"model"`
@@ -41,10 +41,10 @@ type Standing struct {
 	Total    int         `json:"total"`
 	Answered int         `json:"answered"`
 	Failed   int         `json:"failed"`
-	Trouble  string      `json:"trouble,omitempty"` // when the provider was last asked
+	Trouble  string      `json:"trouble,omitempty"` // the last error when asking the provider
 }
 
-// Progress returns how things stand.
+// Progress returns the state of all batches.
 func (o *Batcher) Progress() Progress {
 	o.mu.Lock()
 	defer o.mu.Unlock()

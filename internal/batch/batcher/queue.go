@@ -10,11 +10,11 @@ import (
 	"parley/internal/provider"
 )
 
-// uploadsAtOnce is how many batches are being sent to one provider at a time.
+// uploadsAtOnce is how many batches are sent to one provider at a time.
 const uploadsAtOnce = 4
 
-// Queue is a provider's batch API and what it allows: batches created in an hour, and tokens
-// that wait, by model.
+// Queue is a provider's batch API and its limits: batches created in an hour, and tokens that wait,
+// by model.
 type Queue struct {
 	API batch.API
 
@@ -23,13 +23,13 @@ type Queue struct {
 	sending chan struct{}
 
 	mu      sync.Mutex
-	created []time.Time // of the last hour, about in order
+	created []time.Time // in the last hour, roughly in order
 	models  map[string]*backlog
 	changed chan struct{} // closed when there may be room
-	closed  bool          // there is no batch API here after all
+	closed  bool          // the provider turned out to have no batch API
 }
 
-// backlog is what of one model waits at the provider.
+// backlog is what waits at the provider for one model.
 type backlog struct {
 	tokens   int // in batches that have not ended
 	batches  int
@@ -54,7 +54,7 @@ func (c *Queue) of(model string) *backlog {
 	return b
 }
 
-// enter waits until a batch of so many tokens may be created, and takes its place.
+// enter waits until a batch of so many tokens may be created, and counts it.
 func (c *Queue) enter(ctx context.Context, o *Batcher, model string, tokens int, due time.Time) halt {
 	for {
 		c.mu.Lock()
@@ -76,19 +76,19 @@ func (c *Queue) enter(ctx context.Context, o *Batcher, model string, tokens int,
 	}
 }
 
-// blocked is how long a batch must wait: 0 to go at once.
+// blocked returns how long a batch must wait.
 func (c *Queue) blocked(b *backlog, tokens int, now time.Time) time.Duration {
 	c.created = slices.DeleteFunc(c.created, func(t time.Time) bool { return now.Sub(t) >= time.Hour })
 	if n := c.limits.PerHour; n > 0 && len(c.created) >= n {
 		return max(time.Millisecond, time.Hour-now.Sub(slices.MinFunc(c.created, time.Time.Compare)))
 	}
 	if b.batches > 0 && (b.alone || b.limit > 0 && b.tokens+tokens > b.limit) {
-		return time.Hour // until another ends, which wakes it
+		return time.Hour // until another batch ends, which wakes it
 	}
 	return 0
 }
 
-// leave gives a batch's place up. One that was not created does not count for the hour.
+// leave stops counting a batch.
 func (c *Queue) leave(model string, tokens int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,15 +99,15 @@ func (c *Queue) leave(model string, tokens int) {
 	c.changed = make(chan struct{})
 }
 
-// adopt counts a batch of an earlier process that goes on.
+// adopt counts a batch of an earlier process that is still processed.
 func (c *Queue) adopt(model string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of(model).batches++
 }
 
-// crowded learns that a batch of so many lines did not fit beside what waits. limit is how
-// many tokens may wait by what the provider says, or 0.
+// crowded learns that a batch of so many lines did not fit beside the tokens that wait. limit is
+// how many may wait according to the provider, or 0.
 func (c *Queue) crowded(model string, lines, limit int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,19 +116,19 @@ func (c *Queue) crowded(model string, lines, limit int) {
 		b.limit = limit
 	case b.batches > 0:
 		b.alone = true
-	default: // what waits is not ours, or our estimate is too low
+	default: // other programs' tokens wait, or our estimate is too low
 		b.maxLines = max(1, lines/2)
 	}
 }
 
-// smaller learns that a batch of so many lines was refused for what it holds, or its size.
+// smaller learns that a batch of so many lines was refused for its contents or size.
 func (c *Queue) smaller(model string, lines int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.of(model).maxLines = max(1, lines/2)
 }
 
-// accepted learns that a batch of so many lines was taken.
+// accepted learns that a batch of so many lines was accepted.
 func (c *Queue) accepted(model string, lines int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +137,7 @@ func (c *Queue) accepted(model string, lines int) {
 	}
 }
 
-// disable learns that there is no batch API here.
+// disable learns that the provider has no batch API.
 func (c *Queue) disable() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,11 +150,11 @@ func (c *Queue) isDisabled() bool {
 	return c.closed
 }
 
-// lineBytes is more than a line takes beside its body.
+// lineBytes is an upper bound on what a line takes besides its body.
 const lineBytes = 256
 
-// shape cuts what waits for one model into batches within the limits. What is too large for
-// any is returned apart.
+// shape cuts the items that wait for one model into batches within the limits. It returns items
+// that are too large for any batch separately.
 func (c *Queue) shape(model string, waiting []*pending) (batches [][]*pending, tooLarge []*pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 	"parley/llm"
 )
 
-// overdue is how long after its own expiry a batch is still waited for.
+// overdue is how long to wait for a batch after its own expiry.
 const overdue = time.Hour
 
-// watch looks at a batch until it has ended.
+// watch asks about a batch until it has ended.
 func (w *Wave) watch(ctx context.Context, t *openBatch) ending {
 	o := w.batcher
 	look := watcher{w: w, t: t, due: w.dueOf(t)}
@@ -28,7 +28,7 @@ func (w *Wave) watch(ctx context.Context, t *openBatch) ending {
 		if err != nil {
 			e := llm.AsError(err)
 			o.noteError(t, e)
-			if end := look.failed(e); end.how != under {
+			if end := look.failed(e); end.how != underway {
 				return end
 			}
 			pause += e.RetryAfter
@@ -56,7 +56,7 @@ func (w *Wave) watch(ctx context.Context, t *openBatch) ending {
 	}
 }
 
-// dueOf is when a batch is to be cancelled; zero: never.
+// dueOf returns when to cancel a batch; zero: never.
 func (w *Wave) dueOf(t *openBatch) time.Time {
 	if w.due.IsZero() {
 		return w.due
@@ -67,17 +67,17 @@ func (w *Wave) dueOf(t *openBatch) time.Time {
 	return w.due
 }
 
-// watcher remembers the outcome of earlier looks at a batch.
+// watcher remembers earlier answers about a batch.
 type watcher struct {
 	w    *Wave
 	t    *openBatch
 	due  time.Time
-	gone int // times in a row that it was not there
-	errs int // times in a row that looking failed
+	gone int // consecutive times that it was not found
+	errs int // consecutive errors
 }
 
-// cancel asks for the batch to be ended, and again later if the provider cannot be asked.
-// That it will not be cancelled shows in its state.
+// cancel asks for the batch to be ended, and again later if the provider cannot be reached. If the
+// provider refuses, that shows in the batch's state.
 func (l *watcher) cancel(ctx context.Context) {
 	l.due = time.Time{}
 	err := l.t.queue.API.Cancel(ctx, l.t.ID)
@@ -86,7 +86,7 @@ func (l *watcher) cancel(ctx context.Context) {
 	}
 }
 
-// failed takes a look that failed.
+// failed handles an error of asking about the batch.
 func (l *watcher) failed(e *llm.Error) ending {
 	switch {
 	case e.Status == http.StatusNotFound:
@@ -103,8 +103,8 @@ func (l *watcher) failed(e *llm.Error) ending {
 	return ending{}
 }
 
-// failedWhole decides what to do about a batch that was taken and then failed as a whole. None
-// of its lines was asked.
+// failedWhole decides what to do about a batch that was accepted and then failed as a whole. None
+// of its lines was processed.
 func (w *Wave) failedWhole(t *openBatch, st batch.State) ending {
 	o := w.batcher
 	why := "failed"
@@ -140,7 +140,7 @@ func (w *Wave) failedWhole(t *openBatch, st batch.State) ending {
 	return ending{how: again, why: why}
 }
 
-// limitRE finds the number in "Limit: 2,000,000 enqueued tokens".
+// limitRE matches the number in "Limit: 2,000,000 enqueued tokens".
 var limitRE = regexp.MustCompile(`Limit: ([0-9][0-9,]*) enqueued`)
 
 func limitIn(message string) int {
@@ -165,7 +165,7 @@ func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
 			return ending{how: left}
 		}
 		if err == nil {
-			continue // somebody came while it was read
+			continue // a call came while it was read
 		}
 		e := llm.AsError(err)
 		switch tries++; {
@@ -180,8 +180,8 @@ func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
 	}
 }
 
-// beginRound begins a round of reading: those who wait now must be in it. The wave holds still
-// meanwhile, so that those whose lines failed go out together.
+// beginRound begins a round of reading: calls that wait now must get a result in it. The wave does
+// not send meanwhile, so that calls whose lines failed are sent together.
 func (w *Wave) beginRound(t *openBatch) int {
 	o := w.batcher
 	o.mu.Lock()
@@ -196,7 +196,7 @@ func (w *Wave) beginRound(t *openBatch) int {
 	return t.round
 }
 
-// endRound ends a round. Whoever is not in a whole one is missing.
+// endRound ends a round. Lines that a complete round does not have are missing.
 func (w *Wave) endRound(t *openBatch, round int, whole bool) (done bool) {
 	o := w.batcher
 	o.mu.Lock()
@@ -213,7 +213,7 @@ func (w *Wave) endRound(t *openBatch, round int, whole bool) (done bool) {
 	return t.waiting == 0
 }
 
-// maxDelivering is how many calls may be busy with their answers before more are read.
+// maxDelivering is how many calls may process their answers before more are read.
 const maxDelivering = 1024
 
 func (w *Wave) read(ctx context.Context, t *openBatch) error {
@@ -226,7 +226,7 @@ func (w *Wave) read(ctx context.Context, t *openBatch) error {
 	return nil
 }
 
-// deliver gives a result to whoever waits for it. The first of a line counts.
+// deliver gives a result to the call that waits for it. The first result of a line counts.
 func (w *Wave) deliver(t *openBatch, r batch.Result) {
 	o := w.batcher
 	o.mu.Lock()

@@ -13,25 +13,25 @@ import (
 
 // Wave is many calls made together. Their items are gathered until no more can come.
 //
-// A call is moving, or it has an item pending, or it stands aside: it waits for something that this
-// wave does not bring about. When no call is moving, the pending items are sent.
+// A call is moving, or it has an item pending, or it is aside: it waits for something outside of
+// this wave. When no call is moving, the pending items are sent.
 type Wave struct {
 	batcher   *Batcher
 	counts    map[string]int // of its requests, by model
 	due       time.Time      // the user's deadline; zero: none
-	ready     chan struct{}  // something may go out
+	ready     chan struct{}  // something may be sent
 	over      chan struct{}  // every call has ended
 	followers sync.WaitGroup
-	fewer     *sync.Cond // over the batcher's lock: fewer are moving
+	fewer     *sync.Cond // with the batcher's lock: fewer are moving
 
 	// Guarded by the batcher.
 	open    int // calls that have not ended
-	moving  int // of these, those that may yet add an item, and batches whose results are being read
+	moving  int // calls that may still add an item, and batches whose results are being read
 	pool    []*pending
 	claimed []*openBatch
 }
 
-// Begin begins a wave of requests. Serve must be called, and End of each Call.
+// Begin begins a wave of requests. The caller must call Serve, and End of each Call.
 func (o *Batcher) Begin(reqs []*llm.Request) *Wave {
 	w := &Wave{
 		batcher: o, counts: map[string]int{}, open: len(reqs), moving: len(reqs),
@@ -66,11 +66,11 @@ func (w *Wave) Serve(ctx context.Context) {
 	}
 }
 
-// Call is one call of a wave. It is used by one goroutine at a time.
+// Call is one call of a wave. It must be used by one goroutine at a time.
 type Call struct {
 	wave   *Wave
 	req    *llm.Request
-	call   string // the first part of its lines' ids
+	call   string // the call's part of its lines' ids
 	tries  int
 	failed bool // a line of it failed
 	took   []*openBatch
@@ -81,13 +81,13 @@ func (w *Wave) Call(req *llm.Request) *Call {
 	return &Call{wave: w, req: req, call: batch.CallPart(req)}
 }
 
-// Adopt says whether an earlier process left lines of this call at risk. From then on the
-// call, which may cost worst, accounts for them, and what was at risk is less by released.
+// Adopt reports whether an earlier process left lines of this call at risk. From then on the call,
+// which may cost worst, accounts for them, and released less is at risk.
 func (s *Call) Adopt(worst llm.Money) (released llm.Money, ok bool) {
 	return s.wave.batcher.adoptRisk(s.call, worst)
 }
 
-// Batches says whether calls to a model are to go over its batch API in this wave.
+// Batches reports whether calls to a model are sent over its batch API in this wave.
 func (s *Call) Batches(model string) bool {
 	w, rule := s.wave, s.wave.batcher.rule
 	switch {
@@ -99,8 +99,9 @@ func (s *Call) Batches(model string) bool {
 	return w.counts[model] >= rule.Min && (rule.Deadline == 0 || rule.Deadline >= autoTime)
 }
 
-// UsesBatch says whether req goes over the batch API now: an open batch has it already, or it is to
-// be sent in one. A call whose line failed is asked live after some tries, and with auto at once.
+// UsesBatch reports whether req is sent over the batch API now: an open batch has it already, or it
+// will be sent in one. A call whose line failed is asked live after some attempts, and with auto at
+// once.
 func (s *Call) UsesBatch(c *Queue, req *llm.Request) bool {
 	o := s.wave.batcher
 	o.mu.Lock()
@@ -120,24 +121,24 @@ func (s *Call) stem(req *llm.Request) string {
 	return batch.Stem(s.call, req)
 }
 
-// Item is a request that a call wants to have sent in a batch.
+// Item is a request that a call sends in a batch.
 type Item struct {
 	Queue   *Queue
 	Request *llm.Request
 	Weight  batch.Weight
-	Tokens  int       // of the prompt, about
-	Worst   llm.Money // the most the line can cost
+	Tokens  int       // of the prompt, estimated
+	Worst   llm.Money // the most that the line can cost
 	// Insist sends it over the batch API even alone.
 	Insist bool
 }
 
-// Result is what became of an item.
+// Result is the result of an item.
 type Result struct {
-	Live     bool // it is to be asked live
+	Live     bool // ask it live
 	Response *llm.Response
 	Err      *llm.Error
-	Asked    bool          // a provider had it, and Response or Err says what came of it
-	Took     time.Duration // from the batch's beginning to now
+	Asked    bool          // a provider processed it, and Response or Err is the result
+	Took     time.Duration // since the batch began
 }
 
 // pending is an item that waits.
@@ -147,10 +148,10 @@ type pending struct {
 	stem   string
 	slot   *slot // once it is in a batch
 	result chan Result
-	gone   bool // its call went away
+	gone   bool // its call does not wait any more
 }
 
-// wake lets the call go on. The batcher is locked.
+// wake gives the call its result. The batcher is locked.
 func (p *pending) wake(f Result) {
 	p.call.wave.moving++
 	p.result <- f
@@ -194,7 +195,7 @@ func (p *pending) wait(ctx context.Context) Result {
 	w.batcher.mu.Lock()
 	defer w.batcher.mu.Unlock()
 	select {
-	case f := <-p.result: // at the same moment: it is ours all the same
+	case f := <-p.result: // it arrived at the same moment
 		return f
 	default:
 	}
@@ -212,9 +213,9 @@ func DrainError() *llm.Error {
 	return &llm.Error{Kind: llm.KindCanceled, Message: "draining: nothing new is sent"}
 }
 
-// Aside says that the call waits for something that is not of this wave: another call, room
-// in the budget, a live answer. The func it returns says that it goes on, and may be called
-// by whoever lets it.
+// Aside notes that the call waits for something outside of this wave: another call, room in the
+// budget, a live answer. The function it returns notes that the call continues; any goroutine may
+// call it.
 func (s *Call) Aside() (back func()) {
 	w := s.wave
 	w.batcher.mu.Lock()
@@ -244,8 +245,8 @@ func (w *Wave) wakeSender() {
 	}
 }
 
-// End ends a call. settled means that its answer is durable, or that it will not be
-// asked again: what it took from batches need not be kept for it.
+// End ends a call. settled means that its answer is durable, or that it will not be asked again:
+// its batches need not keep the answer.
 func (s *Call) End(ctx context.Context, settled bool) {
 	o, w := s.wave.batcher, s.wave
 	o.mu.Lock()
@@ -266,7 +267,7 @@ func (s *Call) End(ctx context.Context, settled bool) {
 	}
 }
 
-// send lets out what waits: to the batches that have it already, into new ones, or live.
+// send sends the items that wait: to the batches that have them already, in new ones, or live.
 func (w *Wave) send(ctx context.Context) {
 	o := w.batcher
 	o.mu.Lock()
@@ -292,7 +293,7 @@ func (w *Wave) send(ctx context.Context) {
 	}
 }
 
-// sendModel sends what waits for one model.
+// sendModel sends the items that wait for one model.
 func (w *Wave) sendModel(ctx context.Context, group []*pending) {
 	o, c, model := w.batcher, group[0].Queue, group[0].Request.Model
 	batches, live := c.shape(model, group)
@@ -311,7 +312,7 @@ func (w *Wave) sendModel(ctx context.Context, group []*pending) {
 	}
 }
 
-// follow sees to a batch, unless somebody does already or nobody waits for it.
+// follow follows a batch, unless another goroutine does or no call waits for it.
 func (w *Wave) follow(ctx context.Context, t *openBatch) {
 	if t.following || t.waiting == 0 {
 		return
@@ -320,7 +321,7 @@ func (w *Wave) follow(ctx context.Context, t *openBatch) {
 	w.followers.Go(func() { w.run(ctx, t) })
 }
 
-// byModel groups what waits by provider and model, each group in order of service.
+// byModel groups items by provider and model, each group in order of service.
 func byModel(pool []*pending) [][]*pending {
 	slices.SortStableFunc(pool, func(a, b *pending) int {
 		return cmp.Or(cmp.Compare(a.Request.Model, b.Request.Model), cmp.Compare(a.Request.Order, b.Request.Order))

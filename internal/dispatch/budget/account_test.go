@@ -22,9 +22,8 @@ type books struct {
 }
 
 // TestAccountsAddUp makes attempts in any order, several of a call at once, with calls that begin
-// while others are in flight, find no room, change from a batch to a live price, or fail.
-// At any time the budget has set aside exactly what the open calls hold, and a call that has ended
-// holds nothing: whatever its way out, its reservation is settled once.
+// while others are in flight, find no room, or change from a batch to a live price. At any time the
+// budget has set aside exactly what the open calls hold, and a call that has ended holds nothing.
 func TestAccountsAddUp(t *testing.T) {
 	t.Parallel()
 	table, err := price.Read(strings.NewReader(`{"lab/any": {"input_cost_per_token": 1e-6, "output_cost_per_token": 4e-6, "max_output_tokens": 1000, "litellm_provider": "lab"}}`), "prices.json")
@@ -118,8 +117,8 @@ func (l *books) check() {
 	}
 }
 
-// TestSecondAttemptThatMayExceed: each attempt at a server that may not keep the limit needs all that it
-// may cost, or must be the only one.
+// TestSecondAttemptThatMayExceed: an attempt at a server that may exceed the limit needs all that
+// it may cost, or must be the only one.
 func TestSecondAttemptThatMayExceed(t *testing.T) {
 	t.Parallel()
 	budget := New(15, 0)

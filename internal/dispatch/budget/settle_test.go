@@ -15,8 +15,8 @@ func asked(maxTokens int) *llm.Request {
 	return &llm.Request{Model: "lab/any", Messages: []llm.Message{llm.User(strings.Repeat("word ", 10))}, MaxTokens: maxTokens}
 }
 
-// TestUsageIsJudged wants everything believed that an honest server may report, and nothing
-// that none can.
+// TestUsageIsJudged: everything that an honest server may report is believed, and nothing
+// impossible.
 func TestUsageIsJudged(t *testing.T) {
 	t.Parallel()
 	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Cached: llm.Dollar, CacheWrite: llm.Dollar, CacheWriteLong: llm.Dollar, Output: 4 * llm.Dollar}, MaxOutput: 1000}
@@ -73,8 +73,8 @@ func TestUsageIsJudged(t *testing.T) {
 	}
 }
 
-// TestReferences: a request that refers to what the provider stores or fetches may have more
-// read than it holds, up to the context, and that is set aside.
+// TestReferences: a request that refers to something the provider stores or fetches may read more
+// than it holds, up to the context, and that is set aside.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Output: 4 * llm.Dollar}}

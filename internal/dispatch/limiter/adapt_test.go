@@ -99,7 +99,8 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// TestSteeredLimitDoesNotGrowByItself, until the server has said nothing for a while.
+// TestSteeredLimitDoesNotGrowByItself: it grows again only when the server has reported nothing for
+// a while.
 func TestSteeredLimitDoesNotGrowByItself(t *testing.T) {
 	t.Parallel()
 	a, now := newAdapt(0), time.Unix(1000, 0)

@@ -78,7 +78,7 @@ func played() []journal.Entry {
 	}
 }
 
-// written is a log of entries, and its members.
+// written returns a log of entries, and its files.
 func written(t *testing.T, entries []journal.Entry) (whole []byte, members map[string][]byte) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -129,8 +129,8 @@ func specs(entries []journal.Entry) (n int) {
 	return n
 }
 
-// TestSessions has a sample for each session of a gateway. One that was not closed has its calls
-// and no scores, and is not complete.
+// TestSessions: every session of a gateway is a sample. One that was not closed has its calls and no
+// scores, and is not complete.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	entries := played()
@@ -155,7 +155,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// opened are the members of an archive.
+// opened returns the files of an archive.
 func opened(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
 	z, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -175,7 +175,7 @@ func opened(t *testing.T, archive []byte) map[string][]byte {
 	return members
 }
 
-// TestGolden holds every member of a log to what it was when inspect_ai last read it.
+// TestGolden compares every file of a log with what inspect_ai has read.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	whole, members := written(t, played())
@@ -217,7 +217,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestStatus: how a run stands, in Inspect's words; a run without samples is a log too.
+// TestStatus: the status of a run in Inspect's words; a run without samples is a log too.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	begun := []journal.Entry{&journal.Begun{Version: 1, Run: "00ff", Kind: "crowd"}, &journal.Opened{}}
@@ -234,7 +234,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestMean is of values whose mean and standard error are known.
+// TestMean checks values whose mean and standard error are known.
 func TestMean(t *testing.T) {
 	t.Parallel()
 	var m total

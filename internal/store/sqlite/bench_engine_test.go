@@ -16,7 +16,7 @@ import (
 	"parley/world/worldtest"
 )
 
-// instant answers at once, in the process.
+// instant is a model that answers at once.
 type instant struct{}
 
 func (instant) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) (n int) {
@@ -57,7 +57,7 @@ func benchRun(j journal.Journal, episodes int) engine.Config {
 	}
 }
 
-// BenchmarkEngine plays through engine and run file with a model that answers at once.
+// BenchmarkEngine plays episodes through the engine into a run file, with a model that answers at once.
 func BenchmarkEngine(b *testing.B) {
 	s, err := Open(context.Background(), filepath.Join(b.TempDir(), "run.db"), Create)
 	if err != nil {
@@ -72,7 +72,7 @@ func BenchmarkEngine(b *testing.B) {
 	b.ReportMetric(float64(res.Asked)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// BenchmarkRefold plays a run again whose episodes all have every reply but no end.
+// BenchmarkRefold replays a run whose episodes have all replies but no end.
 func BenchmarkRefold(b *testing.B) {
 	ctx := context.Background()
 	s, err := Open(ctx, filepath.Join(b.TempDir(), "run.db"), Create)
@@ -92,7 +92,7 @@ func BenchmarkRefold(b *testing.B) {
 	b.ReportMetric(float64(res.Replayed)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// endless is a journal that does not keep how episodes end.
+// endless is a journal that does not record the ends of episodes.
 type endless struct{ *Store }
 
 func (e endless) Append(ctx context.Context, entries ...journal.Entry) error {
@@ -105,7 +105,7 @@ func (e endless) Append(ctx context.Context, entries ...journal.Entry) error {
 	return e.Store.Append(ctx, kept...)
 }
 
-// until is a model that stops the run when it has been asked so often.
+// until is a model that stops the run after a number of calls.
 type until struct {
 	instant
 	left int
@@ -125,8 +125,8 @@ func (u *until) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func
 	}, done)
 }
 
-// BenchmarkResume takes a run that was stopped after 1,000,000 calls with 20,000 episodes
-// half played, as in waves, opens its file, and plays on until the first new call is made.
+// BenchmarkResume opens a run that was stopped after 1,000,000 calls, with 20,000 episodes half
+// played, and resumes it until the first new call.
 func BenchmarkResume(b *testing.B) {
 	const calls = 1_000_000
 	path := filepath.Join(b.TempDir(), "run.db")

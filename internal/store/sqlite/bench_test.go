@@ -30,7 +30,7 @@ func words(seed string, n int) string {
 	return b.String()[:n]
 }
 
-// talk is the entries of call i of an episode: its turn and its reply.
+// talk returns the entries of call i of an episode: its turn and its reply.
 func talk(episode, i int) [2]journal.Entry { return quoting(episode, i, "They say: ") }
 
 func quoting(episode, i int, quote string) [2]journal.Entry {
@@ -73,8 +73,8 @@ func staged(first, n int) *journal.Staged {
 	return &journal.Staged{First: first, Specs: world.List(specs...)}
 }
 
-// play writes n episodes, live at a time, as the engine would with waiting calls in each
-// commit; each is called with every commit, which it makes.
+// play writes n episodes, with live ones at a time, as the engine does with waiting calls in each
+// commit. each makes the commits.
 func play(n, live, waiting int, each func([]journal.Entry)) (calls int) {
 	batch := make([]journal.Entry, 0, 3*waiting)
 	pending := 0
@@ -123,8 +123,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// built makes a run file of about n calls and returns its path; PARLEY_BENCH_FILE keeps it
-// for the next time.
+// built makes a run file of about n calls and returns its path. PARLEY_BENCH_FILE keeps it for the
+// next run.
 func built(b *testing.B, n int) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "run.db")
@@ -213,8 +213,8 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
 }
 
-// BenchmarkSize compares the file with one that holds every prompt and answer whole, as
-// JSON, and nothing else: with what the other said as it is, and in quotes.
+// BenchmarkSize compares the size of a run file with that of a file of all prompts and answers as
+// JSON.
 func BenchmarkSize(b *testing.B) {
 	for name, quote := range map[string]string{"as it is": "", "quoted": "They say: "} {
 		b.Run(name, func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"parley/world"
 )
 
-// TestBrief wants Brief to be Read without what was said.
+// TestBrief: Brief gives the entries of Read without texts.
 func TestBrief(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "run.db"), Create)
@@ -65,7 +65,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// account is what Brief promises of an entry: nil where it is left out.
+// account returns what Brief gives of an entry, or nil if it leaves it out.
 func account(e journal.Entry) any {
 	switch e := e.(type) {
 	case *journal.Staged, *journal.Turned, *journal.Ended:

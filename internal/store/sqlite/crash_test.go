@@ -25,8 +25,8 @@ const writerEnv = "PARLEY_TEST_WRITER"
 
 const crashSeed, crashEntries = 21, 800
 
-// writeUntilKilled appends the entries of a run, from where the file stands, a few at a
-// time, and says after each commit how many there are.
+// writeUntilKilled appends the rest of a run's entries, a few at a time, and prints their number after
+// each commit.
 func writeUntilKilled(path string) {
 	ctx := context.Background()
 	s, err := Open(ctx, path, Either)
@@ -51,8 +51,7 @@ func writeUntilKilled(path string) {
 	select {} // wait to be killed
 }
 
-// TestKilled: whatever was acknowledged before a kill -9 is there after it, and what is
-// there is what was written, in order.
+// TestKilled: after a kill -9, the file has every acknowledged entry, unchanged and in order.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -102,8 +101,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestDurable: when Append returns, the disk has it, as far as a program can tell: the log
-// is synced with every commit, and a copy taken at that moment holds everything.
+// TestDurable: when Append returns, the log is synced, and a copy of the files has everything.
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -118,9 +116,9 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// TestTorn: a file whose log was cut anywhere, or spoiled in its last commit, which nothing
-// tells from a cut, holds the commits up to there. One whose log is spoiled before that is
-// refused: SQLite would leave out the commits after it without a word.
+// TestTorn: a file whose log is cut anywhere, or damaged in its last commit, has the commits before
+// that. If the log is damaged earlier, the file is refused: SQLite would drop the commits after
+// the damage.
 func TestTorn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,9 +166,9 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// TestSyncLater: where commits are synced later, a power cut can spoil any of those that were not
-// synced, and leave those after it as they are. The file holds the commits before it. Damage
-// to older commits is refused, and so is the same log beside a file that is not marked.
+// TestSyncLater: if commits are synced later, a power failure can damage any unsynced commit. The file
+// has the commits before it. Damage to older commits is refused, and so is the same log beside a
+// file that is not marked.
 func TestSyncLater(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -218,7 +216,7 @@ func TestSyncLater(t *testing.T) {
 	refusedLog(t, unmarked, spoil(2))
 }
 
-// followed says whether a commit of a log begins after the one that the byte at is in.
+// followed reports whether another commit begins after the one that contains the byte at.
 func followed(wal []byte, at int) bool {
 	const frame = schema.PageSize + 24
 	for i := 32; i+frame < len(wal); i += frame {
@@ -229,7 +227,7 @@ func followed(wal []byte, at int) bool {
 	return false
 }
 
-// refusedLog makes sure that a file with such a log is not opened, and not touched.
+// refusedLog checks that a file with a damaged log is refused and not changed.
 func refusedLog(t *testing.T, file, wal []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -247,7 +245,7 @@ func refusedLog(t *testing.T, file, wal []byte) {
 	}
 }
 
-// reopened opens a file with a log and returns how many entries it holds.
+// reopened opens a file with a log and returns its number of entries.
 func reopened(t *testing.T, path string, file, wal []byte, entries []journal.Entry, wholes map[int]bool) int {
 	t.Helper()
 	writeFile(t, path, file)
@@ -262,13 +260,13 @@ func reopened(t *testing.T, path string, file, wal []byte, entries []journal.Ent
 		t.Fatalf("%d entries came back, which is no whole commit", n)
 	}
 	journaltest.Same(t, s, entries[:n])
-	mustAppend(t, s, entries[n:]...) // and it can be played on
+	mustAppend(t, s, entries[n:]...) // and it can be resumed
 	journaltest.Same(t, s, entries)
 	return n
 }
 
-// TestCutWhileFolding: a file whose log was being folded into it when everything stopped is
-// whole together with the log, though it says it is longer than it is.
+// TestCutWhileFolding: a file is complete together with its log if the process was killed while SQLite
+// folded the log into it.
 func TestCutWhileFolding(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -288,8 +286,7 @@ func TestCutWhileFolding(t *testing.T) {
 	}
 }
 
-// TestLogOfAnother: a log that a run file left behind is not taken for that of a new file of
-// the same name.
+// TestLogOfAnother: the log of a deleted run file is not used for a new file with the same name.
 func TestLogOfAnother(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -314,8 +311,8 @@ func TestLogOfAnother(t *testing.T) {
 	closed(t, s)
 }
 
-// TestFull: when there is no room, nothing is written, everything is still there, and it
-// goes on once there is room.
+// TestFull: if there is no space, nothing is written and nothing is lost, and writing works again once
+// there is space.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -354,8 +351,8 @@ func writeFile(t *testing.T, path string, b []byte) {
 	}
 }
 
-// TestFullDisk is TestFull on a disk that is really full: set PARLEY_TEST_SMALL_DISK to a
-// folder on one of a few megabytes, such as a tmpfs.
+// TestFullDisk is TestFull on a full disk. Set PARLEY_TEST_SMALL_DISK to a folder on a disk of a few
+// megabytes, such as a tmpfs.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	small := os.Getenv("PARLEY_TEST_SMALL_DISK")

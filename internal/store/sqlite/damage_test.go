@@ -17,7 +17,7 @@ import (
 	"parley/world"
 )
 
-// playedFile makes the file of a run that was played, some of it twice over.
+// playedFile makes the file of a run, with some episodes played twice.
 func playedFile(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -31,8 +31,8 @@ func playedFile(t *testing.T) []byte {
 	return readFile(t, path)
 }
 
-// surfaces is everything that can be read of a run file, by what it is of: "" is the whole
-// run, and a number an episode. What cannot be read is an error.
+// surfaces returns everything that can be read of a run file: by episode, and "" for the whole run.
+// What cannot be read is an error.
 func surfaces(t *testing.T, s *Store, episodes int) (map[string]string, error) {
 	t.Helper()
 	ctx := t.Context()
@@ -78,20 +78,20 @@ func surfaces(t *testing.T, s *Store, episodes int) (map[string]string, error) {
 	return out, err
 }
 
-// damagedFile is a run file that something happened to.
+// damagedFile is a run file that is damaged in many ways.
 type damagedFile struct {
 	t      *testing.T
 	path   string
-	whole  map[string]string // what it was
-	quiet  int               // how often nothing was noticed, since nothing is different
+	whole  map[string]string // the original contents
+	quiet  int               // how often nothing was noticed, because nothing differs
 	named  int               // how often episodes were named
 	beyond int               // how often the file could not be read at all
 }
 
 const playedEpisodes = 12
 
-// check makes sure that bytes are read as they were, or that what is wrong is named; and
-// that the episodes that are not named are read as they were.
+// check checks that a damaged file is read correctly, or that the damage is reported and all other
+// episodes are read correctly.
 func (d *damagedFile) check(what string, file []byte) {
 	d.t.Helper()
 	writeFile(d.t, d.path, file)
@@ -132,7 +132,7 @@ func (d *damagedFile) refused(what string, err error) {
 	}
 }
 
-// rest makes sure that what is not damaged is read as it was.
+// rest checks that undamaged episodes are read correctly.
 func (d *damagedFile) rest(what string, s *Store) {
 	d.t.Helper()
 	if err := s.Salvage(d.t.Context()); err != nil {
@@ -184,8 +184,8 @@ func newDamaged(t *testing.T) (*damagedFile, []byte) {
 	return d, file
 }
 
-// TestFlipped: a bit that flips anywhere in a run file changes nothing that is read, or is
-// noticed, and the episodes that are not named are as they were.
+// TestFlipped: a flipped bit anywhere in a run file is noticed, or changes nothing. Episodes that are
+// not reported are read correctly.
 func TestFlipped(t *testing.T) {
 	t.Parallel()
 	d, file := newDamaged(t)
@@ -202,8 +202,8 @@ func TestFlipped(t *testing.T) {
 	t.Logf("%d flips made no difference, %d were named, %d made the file unreadable", d.quiet, d.named, d.beyond)
 }
 
-// TestFlippedPages is TestFlipped for the bytes that hold pages together: their heads, where
-// rows begin, and the pages that lead to others.
+// TestFlippedPages is TestFlipped for the structure of pages: headers, offsets of rows, and inner
+// pages.
 func TestFlippedPages(t *testing.T) {
 	t.Parallel()
 	d, file := newDamaged(t)
@@ -219,7 +219,7 @@ func TestFlippedPages(t *testing.T) {
 	t.Logf("%d flips made no difference, %d were named, %d made the file unreadable", d.quiet, d.named, d.beyond)
 }
 
-// TestSpoiledPages: pages that are empty, in each other's place or not there are noticed.
+// TestSpoiledPages: empty, swapped and missing pages are noticed.
 func TestSpoiledPages(t *testing.T) {
 	t.Parallel()
 	d, file := newDamaged(t)
@@ -241,7 +241,7 @@ func TestSpoiledPages(t *testing.T) {
 	}
 }
 
-// TestSpoiledRows: rows that are changed, lost, moved or made up by some program are noticed.
+// TestSpoiledRows: rows that another program changed, deleted, moved or added are noticed.
 func TestSpoiledRows(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
@@ -283,10 +283,10 @@ func TestSpoiledRows(t *testing.T) {
 				t.Error("nothing was noticed")
 			}
 			if s, err := Open(t.Context(), path, Resume); err == nil {
-				// A run is not played on over what cannot be trusted: it says so, or needs none of it.
+				// Resuming fails if it needs damaged data.
 				_, err := engine.Run(t.Context(), benchRun(s, 10))
 				if err == nil && name == "progress" {
-					t.Error("it was played on")
+					t.Error("it was resumed")
 				}
 				_ = s.Close()
 			}
@@ -294,7 +294,7 @@ func TestSpoiledRows(t *testing.T) {
 	}
 }
 
-// TestNamed: the episode whose call is damaged is named, and only that.
+// TestNamed: if a call is damaged, only its episode is reported.
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -318,7 +318,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// FuzzDamaged: no bytes bring the program down.
+// FuzzDamaged: no file makes the program panic.
 func FuzzDamaged(f *testing.F) {
 	f.Add(uint32(20000), []byte{1, 2, 3})
 	f.Add(uint32(0), []byte("SQLite format 3"))

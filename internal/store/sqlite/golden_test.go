@@ -128,7 +128,7 @@ func closed(t *testing.T, s *Store) {
 	}
 }
 
-// TestReasons: the kind of a reason is kept whatever its words are.
+// TestReasons: a reason keeps its kind whatever its text is.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "run.parley"), Either)

@@ -17,8 +17,8 @@ import (
 	"parley/world"
 )
 
-// mixed is a run in which episodes wait, play, end, fail, begin again, and get replies
-// after their end, in an order that a seed decides.
+// mixed returns a run in which episodes wait, play, end, fail, begin again, and get replies after their
+// end, in an order that depends on a seed.
 func mixed(episodes int, seed uint64) []journal.Entry {
 	r := rand.New(rand.NewPCG(seed, 1))
 	specs := make([]world.Spec, episodes)
@@ -77,7 +77,7 @@ func kept(t *testing.T, entries []journal.Entry) *Store {
 	return s
 }
 
-// TestListIsHead: what is listed, outlined and added up is what the whole journal says.
+// TestListIsHead: List, Outline and Spent agree with the whole journal.
 func TestListIsHead(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
@@ -139,7 +139,7 @@ func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *Sp
 	}
 }
 
-// checkChosen lists with every kind of choice, and compares with choosing from all.
+// checkChosen compares List for every choice with choosing from all episodes.
 func checkChosen(t *testing.T, s *Store, all []Listed) {
 	t.Helper()
 	for _, want := range []Listing{{From: 7}, {Limit: 3}, {From: 58, Limit: 9}, {From: 60}, {Failed: true}, {Failed: true, From: 9, Limit: 2}, {Cell: "o"}, {Cell: "long", Failed: true}, {Cell: "%"}} {
@@ -159,7 +159,7 @@ func checkChosen(t *testing.T, s *Store, all []Listed) {
 	}
 }
 
-// TestReplies: the replies are those of the journal, with their numbers.
+// TestReplies: Replies gives the replies of the journal, with their numbers.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	entries := mixed(400, 1) // more than are read at once
@@ -197,7 +197,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// BenchmarkList is what parley show does first, on a run of a million calls.
+// BenchmarkList does what parley show does first, on a run of a million calls.
 func BenchmarkList(b *testing.B) {
 	s, err := OpenRead(built(b, 1_000_000))
 	if err != nil {

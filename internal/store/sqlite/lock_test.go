@@ -14,7 +14,7 @@ import (
 	"parley/journal/journaltest"
 )
 
-// otherNames makes further names of a run file.
+// otherNames returns further names of a run file.
 func otherNames(t *testing.T, path string) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,8 +33,8 @@ func otherNames(t *testing.T, path string) map[string]string {
 	return map[string]string{"itself": path, "a symbolic link": symbolic, "a linked folder": filepath.Join(folder, filepath.Base(path)), "a relative path": relative}
 }
 
-// TestOneWriter: a run that is being played is not opened a second time, whatever name its
-// file goes by, and can be read by all of them.
+// TestOneWriter: a run that is being played cannot be opened again by any name, and can be read by all
+// names.
 func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -66,7 +66,7 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-// TestMovedWhilePlayed: a run file that was moved while it is played is still being played.
+// TestMovedWhilePlayed: the lock still holds if a run file is moved while it is played.
 func TestMovedWhilePlayed(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -88,7 +88,8 @@ func TestMovedWhilePlayed(t *testing.T) {
 	closed(t, s)
 }
 
-// TestHardLinks: SQLite's log goes by the name, so a file with two is not played by either.
+// TestHardLinks: the name of SQLite's log depends on the name of the file, so a file with two names is
+// refused by both.
 func TestHardLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -113,7 +114,7 @@ func TestHardLinks(t *testing.T) {
 	closed(t, mustOpen(t, path, Resume))
 }
 
-// TestOtherProcess: another process that plays a run is noticed, whatever name it was given.
+// TestOtherProcess: the lock of another process is noticed by every name.
 func TestOtherProcess(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")

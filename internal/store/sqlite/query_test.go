@@ -15,7 +15,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// query reads a file as any SQLite tool would.
+// query reads a file as any SQLite tool does.
 func query(t *testing.T, s *Store, text string) (rows [][]string) {
 	t.Helper()
 	c, err := sqlite.OpenConn(s.Path(), sqlite.OpenReadOnly)
@@ -44,8 +44,8 @@ func query(t *testing.T, s *Store, text string) (rows [][]string) {
 	}
 }
 
-// TestDocument runs every query of docs/reference/run-file.md on a run, and finds every column of
-// every view described there.
+// TestDocument runs every query in docs/reference/run-file.md, and checks that every column of every
+// view is described there.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "reference", "run-file.md"))
@@ -78,7 +78,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestViews: what people see is what was recorded.
+// TestViews: the views show what was recorded.
 func TestViews(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "run.db"), Create)

@@ -21,7 +21,7 @@ import (
 	"parley/journal"
 )
 
-// closedFile makes a run file and returns what is in it.
+// closedFile makes a run file and returns its contents.
 func closedFile(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -44,7 +44,7 @@ func script(t *testing.T, path, text string) {
 	}
 }
 
-// refusal is something that is no run file we can play.
+// refusal is a file that cannot be played.
 type refusal struct {
 	make func(t *testing.T, path string)
 	is   error
@@ -85,8 +85,8 @@ func refusals(whole []byte) map[string]refusal {
 	}
 }
 
-// TestRefused: what is no run file that we can play is refused in words that help, and
-// neither it nor what is beside it is touched.
+// TestRefused: a file that cannot be played is refused with an error that helps, and neither it nor the
+// files beside it are changed.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range refusals(closedFile(t)) {
@@ -121,8 +121,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSpoiled: a file with any damage is read as far as it goes, or refused; it never
-// brings the program down.
+// TestSpoiled: a damaged file is read as far as possible, or refused; it never causes a panic.
 func TestSpoiled(t *testing.T) {
 	t.Parallel()
 	whole := closedFile(t)
@@ -150,8 +149,8 @@ func TestSpoiled(t *testing.T) {
 	}
 }
 
-// TestNoRoomToWrite: where nothing can be written, creating and playing fail in words that
-// help, and reading works.
+// TestNoRoomToWrite: on a read-only folder, creating and playing fail with an error that helps, and
+// reading works.
 func TestNoRoomToWrite(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {

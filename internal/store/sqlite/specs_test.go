@@ -10,8 +10,7 @@ import (
 	"parley/world"
 )
 
-// TestBlocksInFile: a plan of any length is a few rows, and every reader and every view finds its
-// episodes in them.
+// TestBlocksInFile: a plan of any length takes a few rows, and every reader and view finds its episodes.
 func TestBlocksInFile(t *testing.T) {
 	t.Parallel()
 	spec := func(cell string, deal int) world.Spec {
@@ -64,8 +63,8 @@ func TestBlocksInFile(t *testing.T) {
 	}
 }
 
-// TestHostileBlocks: rows whose numbers cannot be are refused, whatever their checksum says, and
-// nothing is made for what they claim.
+// TestHostileBlocks: rows with impossible numbers are refused, even with a correct checksum, and use no
+// memory for what they claim.
 func TestHostileBlocks(t *testing.T) {
 	t.Parallel()
 	const huge = math.MaxInt64

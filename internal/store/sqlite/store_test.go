@@ -83,8 +83,7 @@ func TestFencing(t *testing.T) {
 	})
 }
 
-// TestOneFile: when a run is closed there is nothing beside its file, and anybody can read
-// it while it is played.
+// TestOneFile: after a run is closed there is one file, and anybody can read it while it is played.
 func TestOneFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -155,7 +154,7 @@ func TestModes(t *testing.T) {
 	mustOpen(t, path, Resume)
 }
 
-// TestOddValues: what JSON has no word for, and what the types allow but nobody should do.
+// TestOddValues: values that JSON cannot represent, and values that only the types allow, are kept.
 func TestOddValues(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "run.db"), Create)
@@ -206,7 +205,7 @@ func count(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// TestTextsOnce: what is said again is not stored again, after a resume too.
+// TestTextsOnce: a repeated text is stored once, even after a resume.
 func TestTextsOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
@@ -219,7 +218,7 @@ func TestTextsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = mustOpen(t, path, Resume)
-	if _, err := journal.Episode(t.Context(), s, 0); err != nil { // as the engine does to play on
+	if _, err := journal.Episode(t.Context(), s, 0); err != nil { // as the engine does to resume
 		t.Fatal(err)
 	}
 	for i := 3; i < talkCalls; i++ {
@@ -236,8 +235,7 @@ func TestTextsOnce(t *testing.T) {
 	}
 }
 
-// TestLogStaysSmall: the write-ahead log does not grow with the run, even when there is
-// always somebody reading.
+// TestLogStaysSmall: the log does not grow with the run, even if somebody always reads.
 func TestLogStaysSmall(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")

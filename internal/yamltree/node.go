@@ -1,0 +1,144 @@
+package yamltree
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// MaxDepth limits how deep a value may be nested.
+const MaxDepth = 40
+
+// Form is the type of a value.
+type Form int
+
+const (
+	Nothing Form = iota
+	Broken       // an error was reported
+	Boolean
+	Integer
+	Number
+	Text
+	List
+	Mapping
+	Duration // only in shapes
+	Anything // only in shapes
+)
+
+// Node is a value of a plan from YAML, an override, or a recorded plan.
+type Node struct {
+	Form   Form
+	At     Position // of the value
+	Key    Position // of its key; at the root, of the value
+	Text   string
+	Flag   bool
+	Scalar ast.Node // the parser's node of a single value; nil if it is not from YAML
+	Anchor bool     // marked with &
+	Items  []*Node
+	Fields []Field
+}
+
+// Field is a key of a mapping and its value.
+type Field struct {
+	Name  string
+	Value *Node
+}
+
+// Field returns the value under name, or nil.
+func (n *Node) Field(name string) *Node {
+	if n == nil {
+		return nil
+	}
+	for _, f := range n.Fields {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// Has reports whether there is a node at p.
+func (n *Node) Has(p Path) bool {
+	return len(p) == 0 || n.Find(p) != n.Find(p[:len(p)-1])
+}
+
+// Find returns the node at p, or the last one on the way if there is none.
+func (n *Node) Find(p Path) *Node {
+	for _, step := range p {
+		next := n.Field(step)
+		if inner, ok := strings.CutPrefix(step, "["); ok && next == nil {
+			if i, err := strconv.Atoi(strings.TrimSuffix(inner, "]")); err == nil && i < len(n.Items) {
+				next = n.Items[i]
+			}
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}
+
+// Steps splits the path of a value below n. A key that exists may contain dots.
+func (n *Node) Steps(name string) (out Path) {
+	rest := KeyPath(name)
+	for len(rest) > 0 {
+		k := len(rest)
+		for k > 1 && n.Field(strings.Join(rest[:k], ".")) == nil {
+			k--
+		}
+		step := strings.Join(rest[:k], ".")
+		out, rest, n = append(out, step), rest[k:], n.Find(Path{step})
+	}
+	return out
+}
+
+// Move sets the position of n and of everything under it.
+func (n *Node) Move(to Position) {
+	n.At, n.Key = to, to
+	for _, f := range n.Fields {
+		f.Value.Move(to)
+	}
+	for _, item := range n.Items {
+		item.Move(to)
+	}
+}
+
+// Overridden reports whether an override changed anything at or under n.
+func (n *Node) Overridden() bool {
+	if n == nil {
+		return false
+	}
+	return n.At.Set != "" || slices.ContainsFunc(n.Items, (*Node).Overridden) ||
+		slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Value.Overridden() })
+}
+
+// Put sets a key of a mapping.
+func (n *Node) Put(name string, value *Node) {
+	for i, f := range n.Fields {
+		if f.Name == name {
+			n.Fields[i].Value = value
+			return
+		}
+	}
+	n.Fields = append(n.Fields, Field{name, value})
+}
+
+// Describe describes a value for an error, as `the text "ten"`. quote quotes texts.
+func (n *Node) Describe(quote func(string) string) string {
+	switch n.Form {
+	case Nothing:
+		return "nothing"
+	case Boolean:
+		return n.Text
+	case Integer, Number:
+		return "the number " + strings.Trim(quote(n.Text), `"`)
+	case Text:
+		return "the text " + quote(n.Text)
+	case List:
+		return "a list"
+	}
+	return "a mapping"
+}
