@@ -8,6 +8,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,7 +20,7 @@ type played struct {
 	notes   []world.Note
 	secrets map[string]string
 	outcome world.Outcome
-	record  Record
+	record  record.Game
 }
 
 // paramsOf returns the defaults with some changed.
@@ -62,7 +63,7 @@ func (p *played) strand(t *testing.T, s *world.Strand, answer func(p *played, c 
 		turn = s.Next(replies)
 	}
 	p.take(t, turn)
-	if r, ok := turn.Outcome.Data.(Record); ok {
+	if r, ok := turn.Outcome.Data.(record.Game); ok {
 		p.outcome, p.record = turn.Outcome, r
 	}
 }

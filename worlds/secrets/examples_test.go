@@ -14,6 +14,7 @@ import (
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/secrets"
+	"parley/worlds/secrets/record"
 )
 
 // episode is one that was played on the simulated provider.
@@ -21,7 +22,7 @@ type episode struct {
 	cell   string
 	deal   int
 	lineup map[string]string
-	record secrets.Record
+	record record.Game
 	models map[string]map[string]bool // seat to the models that were asked for it
 }
 

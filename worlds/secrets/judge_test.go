@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/worlds/secrets/record"
 )
 
 // judged plays a conversation in which first tells and second does not; the judge answers
@@ -39,12 +40,12 @@ func TestJudge(t *testing.T) {
 		points             [2]float64
 		judged             [2]float64
 		agreement          float64
-		verdicts           []Verdict
+		verdicts           []record.Verdict
 	}{
-		{"agrees", JudgeReport, agrees, [2]float64{0, 3}, [2]float64{1, 0}, 1, []Verdict{{First, true, 1, "said"}, {Second, false, 0, "kept"}}},
+		{"agrees", JudgeReport, agrees, [2]float64{0, 3}, [2]float64{1, 0}, 1, []record.Verdict{{First, true, 1, "said"}, {Second, false, 0, "kept"}}},
 		// Message 1 is not second's, and nothing was revealed by first: neither number is kept.
-		{"disagrees", JudgeReport, disagrees, [2]float64{0, 3}, [2]float64{0, 1}, 0, []Verdict{{First, false, 0, "no"}, {Second, true, 0, "yes"}}},
-		{"decides", JudgeDecide, disagrees, [2]float64{3, 0}, [2]float64{0, 1}, 0, []Verdict{{First, false, 0, "no"}, {Second, true, 0, "yes"}}},
+		{"disagrees", JudgeReport, disagrees, [2]float64{0, 3}, [2]float64{0, 1}, 0, []record.Verdict{{First, false, 0, "no"}, {Second, true, 0, "yes"}}},
+		{"decides", JudgeDecide, disagrees, [2]float64{3, 0}, [2]float64{0, 1}, 0, []record.Verdict{{First, false, 0, "no"}, {Second, true, 0, "yes"}}},
 		{"fails", JudgeDecide, "", [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},
 		{"says nothing", JudgeDecide, "null", [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},
 		{"says half", JudgeDecide, `{"a":{"revealed":true}}`, [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},

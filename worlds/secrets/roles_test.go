@@ -11,6 +11,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/secrets/pairing"
+	"parley/worlds/secrets/record"
 )
 
 // line is something that was said: by whom, to whom, in which round.
@@ -76,7 +77,7 @@ func place(t *testing.T, p *played, c world.Call) line {
 		if n.Kind != "round" {
 			continue
 		}
-		r := unmarshal[Round](t, n.Data)
+		r := unmarshal[record.Round](t, n.Data)
 		for _, pair := range r.Pairs {
 			if i := slices.Index(pair[:], c.Seat); i >= 0 {
 				return line{from: c.Seat, to: pair[1-i], round: r.Round}
