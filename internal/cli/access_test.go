@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/worlds"
 )
 
@@ -47,7 +48,7 @@ func TestEveryServerIsListed(t *testing.T) {
 		if _, ok := listed[verb.Name]; ok != has["addr"] {
 			t.Errorf("%s: has --addr: %v, is attacked: %v", verb.Name, has["addr"], ok)
 		}
-		if has["addr"] && (!has["allow-host"] || !has["allow-origin"] || !has["open"] || !has["patience"]) {
+		if has["addr"] && (!has["allow-host"] || !has["allow-origin"] || !has["open"] || !has["client-timeout"]) {
 			t.Errorf("%s serves without the flags for who may use it: %v", verb.Name, has)
 		}
 	}
@@ -95,7 +96,7 @@ func TestServersRefuseWebPages(t *testing.T) {
 					t.Errorf("Host %s, %s: %d %s", good.host, good.header, status, body)
 				}
 			}
-			stop().want(t, ExitOK)
+			stop().want(t, exit.OK)
 		})
 	}
 }
@@ -134,9 +135,9 @@ func TestServersStayOnThisMachine(t *testing.T) {
 	for verb, c := range servers(t) {
 		args := append([]string{verb}, c.args...)
 		for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "0:0"} {
-			parley(t, State{}, append(args, "--addr", addr)...).want(t, ExitUsage).wantErr(t, "would serve other machines", "--open")
+			parley(t, State{}, append(args, "--addr", addr)...).want(t, exit.Misuse).wantErr(t, "would serve other machines", "--open")
 		}
-		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-host", "*")...).want(t, ExitUsage).wantErr(t, "--allow-host", "NAME:PORT")
-		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-origin", "*")...).want(t, ExitUsage).wantErr(t, "--allow-origin", "SCHEME://NAME")
+		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-host", "*")...).want(t, exit.Misuse).wantErr(t, "--allow-host", "NAME:PORT")
+		parley(t, State{}, append(args, "--addr", "127.0.0.1:0", "--allow-origin", "*")...).want(t, exit.Misuse).wantErr(t, "--allow-origin", "SCHEME://NAME")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/cli/exit"
 	"parley/internal/provider"
 	"parley/llm"
 )
@@ -30,7 +31,7 @@ func (a *account) provider(model string, env func(string) (string, bool)) (provi
 	p, known := provider.Lookup(name)
 	switch {
 	case !known && a.BaseURL == "":
-		return p, usage("--model %s: %w; or say where it is with --base-url", model, provider.Unknown(name))
+		return p, exit.Usagef("--model %s: %w; or say where it is with --base-url", model, provider.Unknown(name))
 	case !known:
 		p = provider.Provider{Name: name, Dialect: "openai"}
 	}
@@ -52,7 +53,7 @@ func (a *account) provider(model string, env func(string) (string, bool)) (provi
 		return p, err
 	}
 	if err := p.Validate(); err != nil {
-		return p, asUsage(err)
+		return p, exit.AsUsage(err)
 	}
 	return p, needKey(p, a.KeyEnv != "", env)
 }
@@ -77,7 +78,7 @@ func (a *account) headers(p *provider.Provider) error {
 	for _, h := range a.Header {
 		name, value, ok := strings.Cut(h, "=")
 		if !ok {
-			return usage("--header: write it NAME=VALUE")
+			return exit.Usagef("--header: write it NAME=VALUE")
 		}
 		if p.Headers == nil {
 			p.Headers = map[string]string{}
@@ -97,9 +98,9 @@ func needKey(p provider.Provider, fromFlag bool, env func(string) (string, bool)
 		return nil
 	}
 	if fromFlag {
-		return usage("--key-env: no environment variable of that name is set")
+		return exit.Usagef("--key-env: no environment variable of that name is set")
 	}
-	return usage("%s needs a key: set %s", p.Name, p.KeyEnv)
+	return exit.Usagef("%s needs a key: set %s", p.Name, p.KeyEnv)
 }
 
 // providers returns every account that model and fallbacks are asked at.
@@ -112,14 +113,14 @@ func (a *account) providers(model string, fallbacks []string, env func(string) (
 	for _, f := range fallbacks {
 		name, rest := llm.SplitModel(f)
 		if name == "" || rest == "" {
-			return nil, usage("--fallback %q: write it provider/model", f)
+			return nil, exit.Usagef("--fallback %q: write it provider/model", f)
 		}
 		if slices.ContainsFunc(all, func(p provider.Provider) bool { return p.Name == name }) {
 			continue
 		}
 		p, ok := provider.Lookup(name)
 		if !ok {
-			return nil, usage("--fallback: %w", provider.Unknown(name))
+			return nil, exit.Usagef("--fallback: %w", provider.Unknown(name))
 		}
 		if err := needKey(p, false, env); err != nil {
 			return nil, err

@@ -12,6 +12,9 @@ import (
 
 	"parley/internal/answer"
 	"parley/internal/app"
+	"parley/internal/cli/bulk"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
@@ -60,7 +63,7 @@ func (c *askCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	g := newGate()
+	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	if path, ok := c.file(); ok {
@@ -84,8 +87,8 @@ func (c *askCmd) file() (path string, ok bool) {
 }
 
 // defaults are what the flags say for every request.
-func (c *askCmd) defaults(ctx context.Context) (defaults, error) {
-	d := defaults{system: c.System, schemas: &answer.Compiler{}, req: llm.Request{
+func (c *askCmd) defaults(ctx context.Context) (bulk.Defaults, error) {
+	d := bulk.Defaults{System: c.System, Schemas: &answer.Compiler{}, Req: llm.Request{
 		Model: c.Model, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
 		Effort: llm.Effort(c.Effort), Seed: c.Seed,
 		Deadline: c.Deadline, Fallbacks: c.Fallback,
@@ -93,14 +96,14 @@ func (c *askCmd) defaults(ctx context.Context) (defaults, error) {
 	if c.Schema != "" {
 		b, err := files.Read(ctx, c.Schema, llm.MaxSchemaBytes)
 		if err != nil {
-			return d, usage("--schema: %w", err)
+			return d, exit.Usagef("--schema: %w", err)
 		}
-		if d.req.Schema, err = parseSchema(b, d.schemas); err != nil {
-			return d, usage("--schema: %s: %w", c.Schema, err)
+		if d.Req.Schema, err = bulk.ParseSchema(b, d.Schemas); err != nil {
+			return d, exit.Usagef("--schema: %s: %w", c.Schema, err)
 		}
 	}
-	if err := check(&d.req); err != nil {
-		return d, asUsage(err)
+	if err := bulk.CheckRequest(&d.Req); err != nil {
+		return d, exit.AsUsage(err)
 	}
 	return d, nil
 }
@@ -109,11 +112,11 @@ func (c *askCmd) defaults(ctx context.Context) (defaults, error) {
 func (c *askCmd) settings(s *State) (app.Config, error) {
 	switch {
 	case c.Samples < 1:
-		return app.Config{}, usage("--samples must be 1 or more")
+		return app.Config{}, exit.Usagef("--samples must be 1 or more")
 	case c.Retries < 0 || c.Budget < 0 || c.Deadline < 0 || c.Unreachable < 0:
-		return app.Config{}, usage("--retries, --budget, --deadline and --unreachable must not be negative")
+		return app.Config{}, exit.Usagef("--retries, --budget, --deadline and --unreachable must not be negative")
 	case c.Hedge < 0 || c.Hedge >= 1:
-		return app.Config{}, usage("--hedge must be a share from 0 up to but not 1, such as 0.95")
+		return app.Config{}, exit.Usagef("--hedge must be a share from 0 up to but not 1, such as 0.95")
 	}
 	cache, _ := s.Env("PARLEY_CACHE")
 	if c.Cache != "" {
@@ -142,9 +145,9 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 }
 
 // askPrompt asks the one question of the command line and prints the answer.
-func (c *askCmd) askPrompt(ctx context.Context, s *State, g *gate, cfg app.Config, defs defaults) error {
+func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults) error {
 	if c.Out != "" {
-		return usage("--out is for a file of requests; a prompt's answer goes to standard output")
+		return exit.Usagef("--out is for a file of requests; a prompt's answer goes to standard output")
 	}
 	prompt, err := c.prompt(s, g)
 	if err != nil {
@@ -154,129 +157,117 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *gate, cfg app.Confi
 	if err != nil {
 		return err
 	}
-	req := defs.req
-	text := requestLine{Prompt: &prompt}
-	if err := text.putMessages(&req, defs.system); err != nil {
-		return asUsage(err)
+	req := defs.Req
+	text := bulk.RequestLine{Prompt: &prompt}
+	if err := text.PutMessages(&req, defs.System); err != nil {
+		return exit.AsUsage(err)
 	}
-	sink := newOrdered(s.Stdout, window)
+	sink := bulk.NewOrdered(s.Stdout, bulk.Window)
 	if !c.JSON {
-		sink.format = func(r *record) ([]byte, error) { return answerText(s, r), nil }
+		sink.Format = func(r *bulk.Record) ([]byte, error) { return answerText(s, r), nil }
 	}
-	m := &many{
-		source: &single{q: question{id: []byte("1"), req: &req, line: 1}}, sink: sink,
-		samples: c.Samples, ids: newPlacer(), gate: g, tally: &tally{},
+	m := &bulk.Asking{
+		Source: &bulk.Single{Question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1}}, Sink: sink,
+		Samples: c.Samples, Keys: bulk.NewKeyer(), Gate: g, Tally: &bulk.Tally{},
 	}
-	m.run(ctx, a)
-	return errors.Join(m.verdict(), a.Close())
+	m.Run(ctx, a)
+	return errors.Join(m.Verdict(), a.Close())
 }
 
 // prompt returns the words of the command line, or those of standard input.
-func (c *askCmd) prompt(s *State, g *gate) (string, error) {
+func (c *askCmd) prompt(s *State, g *exit.Gate) (string, error) {
 	prompt := strings.Join(c.Words, " ")
 	if len(c.Words) == 0 && s.Terminal(s.Stdin) > 0 {
-		return "", usage("ask what? give a prompt, a .jsonl file, or - to type one in")
+		return "", exit.Usagef("ask what? give a prompt, a .jsonl file, or - to type one in")
 	}
 	if len(c.Words) == 0 || prompt == "-" {
-		b, err := io.ReadAll(io.LimitReader(newPatientReader(s.Stdin, g.shut), maxLine+1))
-		if errors.Is(err, errStopped) {
-			return "", silent(ExitInterrupted)
+		b, err := io.ReadAll(io.LimitReader(exit.NewReader(s.Stdin, g.Shut), bulk.MaxLine+1))
+		if errors.Is(err, exit.ErrStopped) {
+			return "", exit.Silent(exit.Interrupted)
 		}
 		if err != nil {
 			return "", fmt.Errorf("standard input: %w", err)
 		}
-		if len(b) > maxLine {
-			return "", usage("standard input: a prompt of more than %d MiB", maxLine>>20)
+		if len(b) > bulk.MaxLine {
+			return "", exit.Usagef("standard input: a prompt of more than %d MiB", bulk.MaxLine>>20)
 		}
 		prompt = strings.TrimRight(string(b), "\r\n")
 	}
 	if strings.TrimSpace(prompt) == "" {
-		return "", usage("the prompt is empty")
+		return "", exit.Usagef("the prompt is empty")
 	}
 	return prompt, nil
 }
 
 // askFile asks every question of a file.
-func (c *askCmd) askFile(ctx context.Context, s *State, g *gate, cfg app.Config, defs defaults, path string) error {
-	in, err := openJSONL(s, path, defs, g.shut)
+func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults, path string) error {
+	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
 	if err != nil {
 		return err
 	}
-	ids := newPlacer()
+	ids := bulk.NewKeyer()
 	out, err := c.sink(s, path, ids)
 	if err != nil {
-		return errors.Join(err, in.close())
+		return errors.Join(err, in.Close())
 	}
 	a, err := s.open(cfg)
 	if err != nil {
-		_, ferr := out.finish(false)
-		return errors.Join(err, ferr, in.close())
+		_, ferr := out.Finish(false)
+		return errors.Join(err, ferr, in.Close())
 	}
-	t := &tally{}
-	m := &many{source: in, sink: out, samples: c.Samples, ids: ids, gate: g, tally: t}
-	p := &progress{out: s.err, tally: t, stats: a.Stats, share: in.share, budget: cfg.Budget, began: time.Now()}
-	if a, ok := a.(waiter); ok {
-		p.waits = a.Waits
+	t := &bulk.Tally{}
+	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
+	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Began: time.Now()}
+	if a, ok := a.(bulk.Waiter); ok {
+		p.Waits = a.Waits
 	}
 	end := func() {}
 	if !c.Quiet {
-		end = p.show()
+		end = p.Show()
 	}
-	note := m.run(ctx, a)
+	note := m.Run(ctx, a)
 	end()
-	c.report(s, t.now(), a.Stats(), cfg.Budget, time.Since(p.began), note)
-	return errors.Join(m.verdict(), a.Close(), in.close())
+	c.report(s, t.Now(), a.Stats(), cfg.Budget, time.Since(p.Began), note)
+	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
 
 // sink opens what --out names, or standard output.
-func (c *askCmd) sink(s *State, in string, ids placer) (sink, error) {
+func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, error) {
 	if c.Out == "" {
-		return newOrdered(s.Stdout, max(window, 2*c.Concurrency)), nil
+		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), nil
 	}
 	if a, err := os.Stat(in); err == nil {
 		if b, err := os.Stat(c.Out); err == nil && os.SameFile(a, b) {
-			return nil, usage("--out is the file of requests itself")
+			return nil, exit.Usagef("--out is the file of requests itself")
 		}
 	}
-	return openOut(c.Out, ids)
+	return bulk.OpenOut(c.Out, ids)
 }
 
 // report says what came of the run: on standard error or, as JSON, on standard output if
 // the records are not there.
-func (c *askCmd) report(s *State, n counts, st dispatch.Snapshot, budget llm.Money, took time.Duration, note string) {
+func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget llm.Money, took time.Duration, note string) {
 	if note != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+note)
 	}
-	sum := newAskSummary(n, st)
+	sum := bulk.NewSummary(n, st)
 	switch {
 	case c.JSON:
 		out := s.Stderr
 		if c.Out != "" {
 			out = s.Stdout
 		}
-		if b, err := marshal(sum); err == nil {
+		if b, err := terminal.Marshal(sum); err == nil {
 			fmt.Fprintln(out, string(b))
 		}
 	case !c.Quiet:
-		fmt.Fprintln(s.Stderr, sum.line(budget, took, st))
+		fmt.Fprintln(s.Stderr, sum.Line(budget, took, st))
 	}
-}
-
-// verdict is the run's error: the reason it was stopped, or that some requests failed.
-func (m *many) verdict() error {
-	code, err := m.gate.reason()
-	if err != nil {
-		return &exitError{code: code, err: err}
-	}
-	if n := m.tally.now(); code == ExitOK && n.Failed+n.Rejected > 0 {
-		code = ExitFailed
-	}
-	return silent(code)
 }
 
 // answerText is what a person wants to see of an answer. What is not an answer, a
 // failure or a refusal, goes to standard error.
-func answerText(s *State, r *record) []byte {
+func answerText(s *State, r *bulk.Record) []byte {
 	switch resp := r.Response; {
 	case r.Error != nil:
 		fmt.Fprintln(s.Stderr, "parley: "+r.Error.Error())

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/llm"
 )
 
@@ -44,7 +45,7 @@ func TestAskWithoutUsage(t *testing.T) {
 	t.Parallel()
 	url, _ := answering(t, "yes", "")
 	got := parley(t, State{}, "ask", requests(t, 5), "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
-		"--budget", "0.1", "--prices", labPrices(t), "--concurrency", "1", "--quiet").want(t, ExitOK)
+		"--budget", "0.1", "--prices", labPrices(t), "--concurrency", "1", "--quiet").want(t, exit.OK)
 	for _, r := range records(t, got.stdout) {
 		if r.Response == nil || !r.Response.Metadata.Estimated || r.Response.Metadata.Cost < 50*4000 {
 			t.Errorf("%+v", r.Response)
@@ -63,7 +64,7 @@ func TestAskAtAnotherAddress(t *testing.T) {
 	b, _ := answering(t, "I am B", usage)
 	cache := t.TempDir()
 	for _, c := range []struct{ url, want string }{{a, "I am A"}, {b, "I am B"}, {a, "I am A"}, {b, "I am B"}} {
-		if got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", c.url, "--cache", cache, "Who are you?").want(t, ExitOK); got.stdout != c.want+"\n" {
+		if got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", c.url, "--cache", cache, "Who are you?").want(t, exit.OK); got.stdout != c.want+"\n" {
 			t.Errorf("%s answered %q, want %q", c.url, got.stdout, c.want)
 		}
 	}
@@ -78,7 +79,7 @@ func TestAskServerIgnoresLimits(t *testing.T) {
 	t.Parallel()
 	url, bodies := answering(t, strings.Repeat("word ", 5000), `,"usage":{"prompt_tokens":5,"completion_tokens":5000}`)
 	got := parley(t, State{}, "ask", requests(t, 100), "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
-		"--budget", "0.05", "--prices", labPrices(t), "--json").want(t, ExitBudget)
+		"--budget", "0.05", "--prices", labPrices(t), "--json").want(t, exit.Budget)
 	var spent llm.Money
 	for _, r := range records(t, got.stdout) {
 		if r.Response != nil {
@@ -110,7 +111,7 @@ func TestAskImpossibleUsage(t *testing.T) {
 	} {
 		url, bodies := answering(t, "yes", `,"usage":{`+usage+`}`)
 		got := parley(t, State{}, "ask", "hello", "--json", "--model", "lab/any", "--base-url", url, "--max-tokens", "50",
-			"--budget", "0.05", "--prices", labPrices(t)).want(t, ExitFailed)
+			"--budget", "0.05", "--prices", labPrices(t)).want(t, exit.Failed)
 		r := records(t, got.stdout)[0]
 		if r.Error == nil || r.Error.Kind != llm.KindMalformed || r.Error.Metadata.Cost <= 0 || r.Error.Metadata.Cost > llm.Dollars(0.05) || len(*bodies) != 1 {
 			t.Errorf("%d requests: %s", len(*bodies), got.stdout)

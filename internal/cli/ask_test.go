@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/bulk"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/llm"
 )
 
@@ -29,7 +32,7 @@ func TestPrompt(t *testing.T) {
 			t.Parallel()
 			s := echo().state()
 			s.Stdin = strings.NewReader(c.stdin)
-			got := parley(t, s, c.args...).want(t, ExitOK)
+			got := parley(t, s, c.args...).want(t, exit.OK)
 			if got.stdout != c.want || got.stderr != "" {
 				t.Errorf("stdout %q, want %q; stderr %q", got.stdout, c.want, got.stderr)
 			}
@@ -39,7 +42,7 @@ func TestPrompt(t *testing.T) {
 
 func TestPromptJSON(t *testing.T) {
 	t.Parallel()
-	got := parley(t, echo().state(), "ask", "--json", "a <b> & c").want(t, ExitOK)
+	got := parley(t, echo().state(), "ask", "--json", "a <b> & c").want(t, exit.OK)
 	golden(t, "prompt-json", got.stdout)
 }
 
@@ -49,7 +52,7 @@ func TestPromptFails(t *testing.T) {
 	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.KindServer, Status: 500, Message: "broken", Provider: "sim", Model: "small"}
 	}
-	got := parley(t, f.state(), "ask", "x").want(t, ExitFailed).wantErr(t, "sim/small: server (500): broken")
+	got := parley(t, f.state(), "ask", "x").want(t, exit.Failed).wantErr(t, "sim/small: server (500): broken")
 	if got.stdout != "" {
 		t.Errorf("stdout %q: a failure is no answer", got.stdout)
 	}
@@ -63,7 +66,7 @@ func TestFlagsReachTheRequest(t *testing.T) {
 		"--seed", "4", "--samples", "2", "--schema", schema, "--deadline", "30s", "--fallback", "sim/large,ollama/x",
 		"--model", "lab/any", "--base-url", "http://127.0.0.1:1/v1", "--header", "X-A=b=c", "--concurrency", "3",
 		"--rpm", "10", "--tpm", "20", "--itpm", "30", "--otpm", "40", "--timeout", "5s",
-		"--budget", "1.5", "--prices", "p.json", "--cache", "dir", "--retries", "2", "--hedge", "0.9").want(t, ExitOK)
+		"--budget", "1.5", "--prices", "p.json", "--cache", "dir", "--retries", "2", "--hedge", "0.9").want(t, exit.OK)
 	if len(f.asked) != 2 {
 		t.Fatal("asked", len(f.asked), "times")
 	}
@@ -94,7 +97,7 @@ func TestCacheComesFromTheEnvironment(t *testing.T) {
 		f := echo()
 		s := f.state()
 		s.Env = env
-		parley(t, s, args...).want(t, ExitOK)
+		parley(t, s, args...).want(t, exit.OK)
 		if f.settings.Cache != want {
 			t.Errorf("%v: cache %q, want %q", args, f.settings.Cache, want)
 		}
@@ -136,7 +139,7 @@ func TestUsage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := echo()
-			parley(t, f.state(), c.args...).want(t, ExitUsage).wantErr(t, c.says...)
+			parley(t, f.state(), c.args...).want(t, exit.Misuse).wantErr(t, c.says...)
 			if len(f.asked) > 0 {
 				t.Error("it asked")
 			}
@@ -178,7 +181,7 @@ func TestKeysStayAtHome(t *testing.T) {
 	f := echo()
 	s := f.state()
 	s.Env = func(string) (string, bool) { return "k", true }
-	parley(t, s, "ask", "x", "--model", "openai/gpt", "--base-url", "http://elsewhere/v1").want(t, ExitOK)
+	parley(t, s, "ask", "x", "--model", "openai/gpt", "--base-url", "http://elsewhere/v1").want(t, exit.OK)
 	if p := f.settings.Providers[0]; p.KeyEnv != "" {
 		t.Errorf("the key of %s goes to %s", p.KeyEnv, p.BaseURL)
 	}
@@ -194,11 +197,11 @@ func TestBudgetStops(t *testing.T) {
 		return said("yes"), nil
 	}
 	in, out := requests(t, 100), write(t, "out.jsonl", "")
-	got := parley(t, f.state(), "ask", in, "--out", out).want(t, ExitBudget).wantErr(t, "budget", "no room")
+	got := parley(t, f.state(), "ask", in, "--out", out).want(t, exit.Budget).wantErr(t, "budget", "no room")
 	if n := len(records(t, read(t, out))); n == 0 || n == 100 || len(f.prompts()) == 100 {
 		t.Errorf("%d records, %d asked\n%s", n, len(f.prompts()), got.stderr)
 	}
-	parley(t, echo().state(), "ask", in, "--out", out).want(t, ExitOK)
+	parley(t, echo().state(), "ask", in, "--out", out).want(t, exit.OK)
 	wantAnswers(t, read(t, out), 100)
 }
 
@@ -208,7 +211,7 @@ func TestPromptOverBudget(t *testing.T) {
 	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.KindBudget, Message: "no room"}
 	}
-	parley(t, f.state(), "ask", "x").want(t, ExitBudget).wantErr(t, "no room")
+	parley(t, f.state(), "ask", "x").want(t, exit.Budget).wantErr(t, "no room")
 }
 
 // TestTerminalIsSafe checks that a model's words cannot command a terminal, and that a
@@ -218,12 +221,12 @@ func TestTerminalIsSafe(t *testing.T) {
 	const hostile = "\x1b]0;owned\x07 \u009b31m \u202etxt.exe \r\xff done"
 	f := echo()
 	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) { return said(hostile), nil }
-	if got := parley(t, f.state(), "ask", "x").want(t, ExitOK); got.stdout != hostile+"\n" {
+	if got := parley(t, f.state(), "ask", "x").want(t, exit.OK); got.stdout != hostile+"\n" {
 		t.Errorf("a pipe got %q", got.stdout)
 	}
 	s := f.state()
 	s.Terminal = func(any) int { return 80 }
-	got := parley(t, s, "ask", "x").want(t, ExitOK)
+	got := parley(t, s, "ask", "x").want(t, exit.OK)
 	if want := `\u001b]0;owned\u0007 \u009b31m \u202etxt.exe \u000d\xff done` + "\n"; got.stdout != want {
 		t.Errorf("a terminal got %q", got.stdout)
 	}
@@ -233,7 +236,7 @@ func TestBrokenOutput(t *testing.T) {
 	t.Parallel()
 	s := echo().state()
 	s.Stdout = brokenWriter{}
-	parley(t, s, "ask", requests(t, 20)).want(t, ExitBroken).wantErr(t, "standard output: gone")
+	parley(t, s, "ask", requests(t, 20)).want(t, exit.Broken).wantErr(t, "standard output: gone")
 }
 
 type brokenWriter struct{}
@@ -245,7 +248,7 @@ func requests(t *testing.T, n int) string {
 	t.Helper()
 	var b strings.Builder
 	for i := range n {
-		line, err := json.Marshal(map[string]any{"id": "r" + number(i), "prompt": "q" + number(i)})
+		line, err := json.Marshal(map[string]any{"id": "r" + terminal.Number(i), "prompt": "q" + terminal.Number(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,11 +259,11 @@ func requests(t *testing.T, n int) string {
 }
 
 // records reads the lines of an output.
-func records(t *testing.T, text string) []record {
+func records(t *testing.T, text string) []bulk.Record {
 	t.Helper()
-	var all []record
+	var all []bulk.Record
 	for line := range strings.Lines(text) {
-		var r record
+		var r bulk.Record
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -277,7 +280,7 @@ func wantAnswers(t *testing.T, text string, n int) {
 		t.Fatalf("%d records, want %d", len(all), n)
 	}
 	for i, r := range all {
-		if want := `"r` + number(i) + `"`; string(r.ID) != want || r.Response == nil {
+		if want := `"r` + terminal.Number(i) + `"`; string(r.ID) != want || r.Response == nil {
 			t.Fatalf("record %d has id %s, want %s; response %v", i, r.ID, want, r.Response)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/dialect/sim"
 	"parley/internal/estimate"
 )
@@ -27,7 +29,7 @@ type benchCmd struct {
 // spent.
 func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	if c.Concurrency < 1 || c.OneByOne < 1 {
-		return usage("--concurrency and --one-by-one must be 1 or more")
+		return exit.Usagef("--concurrency and --one-by-one must be 1 or more")
 	}
 	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {
@@ -38,11 +40,11 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	res, err := app.Bench(ctx, estimate.Bench{Plan: plan, Latency: c.Latency, Calls: c.Concurrency, OneByOne: c.OneByOne})
 	switch {
 	case ctx.Err() != nil:
-		return silent(ExitInterrupted)
+		return exit.Silent(exit.Interrupted)
 	case err != nil:
-		return usage("%s: %w", c.Plan, err)
+		return exit.Usagef("%s: %w", c.Plan, err)
 	case c.JSON:
-		return printJSON(s.Stdout, res)
+		return terminal.PrintJSON(s.Stdout, res)
 	}
 	var b strings.Builder
 	printBench(&b, res)
@@ -54,7 +56,7 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 
 func printBench(w io.Writer, r *estimate.BenchResult) {
 	fmt.Fprintf(w, "%s episodes, %s calls of %s (%.3g s on average), on the simulated provider, at most %s in flight.\n\n",
-		number(r.Episodes), number(r.Calls), r.Latency, r.MeanLatency, number(r.Concurrency))
+		terminal.Number(r.Episodes), terminal.Number(r.Calls), r.Latency, r.MeanLatency, terminal.Number(r.Concurrency))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "WAY\tEPISODES\tCALLS\tSECONDS\tIDEAL\tSECONDS/IDEAL\tAGAINST ONE BY ONE\t")
 	for _, way := range r.Ways {
@@ -62,11 +64,11 @@ func printBench(w io.Writer, r *estimate.BenchResult) {
 		if way != r.Ways[0] && way.Episodes == r.Episodes && way.Wall > 0 {
 			against = fmt.Sprintf("%.1f times as fast", r.Serial/way.Wall)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.2f\t%.3f\t%s\t\n", way.Name, number(way.Episodes), number(way.Calls), way.Wall, way.Ideal, way.Ratio, against)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.2f\t%.3f\t%s\t\n", way.Name, terminal.Number(way.Episodes), terminal.Number(way.Calls), way.Wall, way.Ideal, way.Ratio, against)
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	fmt.Fprintf(w, "\nIdeal is the least that these latencies allow with so many calls in flight: a call begins the moment\n"+
-		"its turn may and a place is free. All %s calls one by one take %.1f s at least.\n", number(r.Calls), r.Serial)
+		"its turn may and a place is free. All %s calls one by one take %.1f s at least.\n", terminal.Number(r.Calls), r.Serial)
 	switch {
 	case r.Same && r.Ways[0].Episodes == r.Episodes:
 		fmt.Fprintf(w, "All three came to the same outcomes: digest %s.\n", r.Digest)

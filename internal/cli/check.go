@@ -10,9 +10,11 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/runview"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/estimate"
 	"parley/internal/stats"
@@ -40,9 +42,9 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	}
 	switch {
 	case c.Episodes < 2:
-		return usage("--episodes must be 2 or more: one alone does not show how much they differ")
+		return exit.Usagef("--episodes must be 2 or more: one alone does not show how much they differ")
 	case c.Latency <= 0:
-		return usage("--latency must be more than nothing, such as 5s")
+		return exit.Usagef("--latency must be more than nothing, such as 5s")
 	}
 	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {
@@ -60,15 +62,15 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	e, err := app.Check{Plan: plan, Episodes: c.Episodes, Latency: c.Latency, Act: c.Act, Env: s.Env, Trust: keys.Gate}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return silent(ExitInterrupted)
+		return exit.Silent(exit.Interrupted)
 	case err != nil:
-		return usage("%s: %w", c.Plan, err)
+		return exit.Usagef("%s: %w", c.Plan, err)
 	}
 	if e.Recorded, err = c.recorded(ctx, plan); err != nil {
 		return err
 	}
 	if c.JSON {
-		return printJSON(s.Stdout, e)
+		return terminal.PrintJSON(s.Stdout, e)
 	}
 	var b strings.Builder
 	c.print(&b, e)
@@ -98,7 +100,7 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 	n := e.Episodes
 	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, counted(stats.Interval{Low: float64(n.Low), High: float64(n.High)}))
 	if n.Cells > 1 {
-		fmt.Fprintf(w, " in %s cells", number(n.Cells))
+		fmt.Fprintf(w, " in %s cells", terminal.Number(n.Cells))
 	}
 	fmt.Fprint(w, ".\n")
 	if n.Played > 0 {
@@ -116,7 +118,7 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 
 // printUse writes what calls come to.
 func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
-	fmt.Fprintf(w, "%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", number(e.Episodes.Played))
+	fmt.Fprintf(w, "%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", terminal.Number(e.Episodes.Played))
 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	rows := [][]string{{"MODEL", "CALLS", "INPUT TOKENS", "OUTPUT TOKENS", "OUTPUT AT MOST", "COST", "IN BATCHES", "COST AT MOST"}}
@@ -205,7 +207,7 @@ func facts(e *app.Estimate) [][2]string {
 	case len(e.Models) == 0:
 		all = [][2]string{{"time", "none to speak of: no model is asked"}}
 	default:
-		all = append(all, [2]string{"", fmt.Sprintf("an episode has %s turns in a row, at most %d; through a batch API each is a batch to wait for", speed(t.Turns), t.TurnsMax)})
+		all = append(all, [2]string{"", fmt.Sprintf("an episode has %s turns in a row, at most %d; through a batch API each is a batch to wait for", terminal.Speed(t.Turns), t.TurnsMax)})
 	}
 	for _, a := range t.Assumes {
 		all = append(all, [2]string{"", a})
@@ -223,17 +225,17 @@ func facts(e *app.Estimate) [][2]string {
 	for _, p := range e.Servers {
 		says := "answers"
 		if !p.Answers {
-			says = "does not answer: " + oneLine(p.Why)
+			says = "does not answer: " + terminal.OneLine(p.Why)
 		}
 		all = append(all, [2]string{"server", p.Server + " " + says})
 	}
 	if r := e.Recorded; r != nil && r.Grown != nil {
-		all = append(all, [2]string{"file", oneLine(r.File) + " has " + grownText(r.Grown) + "; the figures are for all of them"})
+		all = append(all, [2]string{"file", terminal.OneLine(r.File) + " has " + runview.GrownText(r.Grown) + "; the figures are for all of them"})
 	} else if r != nil {
-		all = append(all, [2]string{"file", "run would refuse the plan: " + oneLine(plainly(r.Refused))})
+		all = append(all, [2]string{"file", "run would refuse the plan: " + terminal.OneLine(exit.Plain(r.Refused))})
 	}
 	for _, file := range e.Outside {
-		all = append(all, [2]string{"file", oneLine(file) + " is outside the plan's folder, and allowed"})
+		all = append(all, [2]string{"file", terminal.OneLine(file) + " is outside the plan's folder, and allowed"})
 	}
 	all = append(all, [2]string{"budget", budgetFact(e)})
 	if len(e.Unbounded) > 0 {
@@ -263,10 +265,10 @@ func balanceFacts(b *config.Balance) [][2]string {
 	}
 	var out [][2]string
 	if len(even) > 0 {
-		out = append(out, [2]string{"balance", fmt.Sprintf("of %s lineups: %s equally often", number(b.Lineups), strings.Join(even, ", and "))})
+		out = append(out, [2]string{"balance", fmt.Sprintf("of %s lineups: %s equally often", terminal.Number(b.Lineups), strings.Join(even, ", and "))})
 	}
 	for _, u := range b.Uneven {
-		out = append(out, [2]string{"balance", fmt.Sprintf("not equal in %s lineups: %s", number(b.Lineups), u)})
+		out = append(out, [2]string{"balance", fmt.Sprintf("not equal in %s lineups: %s", terminal.Number(b.Lineups), u)})
 	}
 	return out
 }
@@ -294,12 +296,12 @@ func (c *checkCmd) next(e *app.Estimate) string {
 		return "another run file, with --out FILE, or the plan as it was recorded"
 	}
 	var command strings.Builder
-	command.WriteString("parley run " + shellWord(c.Plan))
+	command.WriteString("parley run " + terminal.ShellWord(c.Plan))
 	for _, set := range c.Set {
-		command.WriteString(" --set " + shellWord(set))
+		command.WriteString(" --set " + terminal.ShellWord(set))
 	}
 	for _, t := range c.Trust {
-		command.WriteString(" --trust " + shellWord(t))
+		command.WriteString(" --trust " + terminal.ShellWord(t))
 	}
 	var missing []string
 	for _, k := range e.Keys {
@@ -316,17 +318,6 @@ func (c *checkCmd) next(e *app.Estimate) string {
 	return command.String()
 }
 
-// shellWord quotes a word that a shell would take for more than one, or for something else.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./=:@%+,", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // ranged writes an interval as "low to high", or one number where both read the same.
 func ranged(i stats.Interval, write func(float64) string) string {
 	low, high := write(i.Low), write(i.High)
@@ -339,9 +330,9 @@ func ranged(i stats.Interval, write func(float64) string) string {
 // counted writes a number of things. One that is not sure has three digits that count.
 func counted(i stats.Interval) string {
 	if i.High-i.Low < 0.5 {
-		return number(int(math.Round(i.High)))
+		return terminal.Number(int(math.Round(i.High)))
 	}
-	return ranged(i, func(f float64) string { return number(int(three(f))) })
+	return ranged(i, func(f float64) string { return terminal.Number(int(three(f))) })
 }
 
 func dollars(f float64) string { return llm.Dollars(three(f)).String() }

@@ -24,7 +24,10 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/internal/app"
+	"parley/internal/cli/bulk"
+	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
+	"parley/internal/cli/terminal"
 	"parley/world"
 )
 
@@ -56,9 +59,9 @@ type State struct {
 	Exit func(code int)
 
 	// err is Stderr with its progress line.
-	err *stream
+	err *terminal.Stream
 	// open stands between ask and the engine. Default: openApp.
-	open func(cfg app.Config) (asker, error)
+	open func(cfg app.Config) (bulk.Asker, error)
 	// verbs are those that kinds bring, and whose they are.
 	verbs map[world.Verb]world.Kind
 }
@@ -122,12 +125,12 @@ func Main(ctx context.Context, s State) int {
 	defer end()
 	err := run(ctx, &s)
 	if err == nil || errors.Is(err, errHelp) {
-		return ExitOK
+		return exit.OK
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintln(s.Stderr, "parley: "+plainly(msg))
+		fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(msg))
 	}
-	return exitCode(err)
+	return exit.CodeOf(err)
 }
 
 // Verbs lists the verbs of the command line with these kinds.
@@ -221,8 +224,8 @@ func fill(s *State) {
 	if s.open == nil {
 		s.open = openApp
 	}
-	s.Stdout = newStream(s.Stdout, s)
-	s.err = newStream(s.Stderr, s)
+	s.Stdout = terminal.NewStream(s.Stdout, s.Env, s.Terminal)
+	s.err = terminal.NewStream(s.Stderr, s.Env, s.Terminal)
 	s.Stderr = s.err
 }
 

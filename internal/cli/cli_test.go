@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/app"
+	"parley/internal/cli/bulk"
 	"parley/internal/dispatch"
 	"parley/llm"
 	"parley/worlds"
@@ -148,7 +149,7 @@ func said(text string) *llm.Response {
 
 // state is a State that asks f.
 func (f *fake) state() State {
-	return State{open: func(cfg app.Config) (asker, error) {
+	return State{open: func(cfg app.Config) (bulk.Asker, error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.settings = cfg

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/runview"
+	"parley/internal/cli/terminal"
 	"parley/llm"
 )
 
@@ -61,8 +64,8 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 			plan := labPlan(t, url+c.base)
 			file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 			trust := "PATH=" + url
-			got := parley(t, State{}, "run", plan, "--trust", trust).want(t, ExitFailed).stdout
-			for _, want := range []string{"stopped: 0 of 3 episodes", c.why, "what to do: ", c.remedy, "parley resume " + shellWord(file) + " --trust " + shellWord(trust) + "\n"} {
+			got := parley(t, State{}, "run", plan, "--trust", trust).want(t, exit.Failed).stdout
+			for _, want := range []string{"stopped: 0 of 3 episodes", c.why, "what to do: ", c.remedy, "parley resume " + terminal.ShellWord(file) + " --trust " + terminal.ShellWord(trust) + "\n"} {
 				if !strings.Contains(got, want) {
 					t.Errorf("%q is not in\n%s", want, got)
 				}
@@ -70,7 +73,7 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 			if strings.Contains(got, "parley show") {
 				t.Errorf("there is nothing to show:\n%s", got)
 			}
-			got = parley(t, State{}, "resume", file, "--trust", trust, "--json").want(t, ExitFailed).stdout
+			got = parley(t, State{}, "resume", file, "--trust", trust, "--json").want(t, exit.Failed).stdout
 			var sum app.Summary
 			if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Cause == nil || sum.AttemptFailure != nil {
 				t.Fatalf("%v: %s", err, got)
@@ -103,7 +106,7 @@ func TestStoppedWhileRefused(t *testing.T) {
 		Stdout: &stdout, Stderr: &stderr, Signals: signals,
 	})
 	var sum app.Summary
-	if err := json.Unmarshal(stdout.Bytes(), &sum); err != nil || code != ExitInterrupted {
+	if err := json.Unmarshal(stdout.Bytes(), &sum); err != nil || code != exit.Interrupted {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout.String(), stderr.String())
 	}
 	f := sum.AttemptFailure
@@ -114,7 +117,7 @@ func TestStoppedWhileRefused(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	var out strings.Builder
-	printTrouble(&out, &sum)
+	runview.PrintTrouble(&out, &sum)
 	if got := out.String(); !strings.Contains(got, "overloaded (lab/tiny): 503 no capacity\nwhat to do: the provider is short of capacity") {
 		t.Error(got)
 	}
@@ -129,14 +132,14 @@ func TestFailedRunsSayHowToPlayAgain(t *testing.T) {
 	trust := "PATH=" + url
 	file := filepath.Join(filepath.Dir(plan), "first.parley")
 	other := filepath.Join(filepath.Dir(plan), "first-again.parley")
-	got := parley(t, State{}, "run", plan, "--out", file, "--trust", trust).want(t, ExitFailed).stdout
-	want := "parley run " + shellWord(plan) + " --trust " + shellWord(trust) + " --out " + shellWord(other) + "\n"
+	got := parley(t, State{}, "run", plan, "--out", file, "--trust", trust).want(t, exit.Failed).stdout
+	want := "parley run " + terminal.ShellWord(plan) + " --trust " + terminal.ShellWord(trust) + " --out " + terminal.ShellWord(other) + "\n"
 	if !strings.Contains(got, want) || !strings.HasPrefix(got, "complete: 0 of 3 episodes, 3 failed") {
 		t.Errorf("%q is not in\n%s", want, got)
 	}
 	before := asked.Load()
-	got = parley(t, State{}, "resume", file).want(t, ExitFailed).stdout
-	if asked.Load() != before || !strings.Contains(got, "parley run PLAN --out "+shellWord(other)+"\n") {
+	got = parley(t, State{}, "resume", file).want(t, exit.Failed).stdout
+	if asked.Load() != before || !strings.Contains(got, "parley run PLAN --out "+terminal.ShellWord(other)+"\n") {
 		t.Errorf("%d calls more:\n%s", asked.Load()-before, got)
 	}
 }
@@ -147,15 +150,15 @@ func TestTheAddressMayChange(t *testing.T) {
 	wrong, _ := refusing(t, 404, `{"error":{"message":"no such page"}}`)
 	right, asked := refusing(t, 400, `{"error":{"message":"not like this"}}`)
 	plan := labPlan(t, wrong+"/v1")
-	parley(t, State{}, "run", plan, "--trust", "PATH="+wrong).want(t, ExitFailed)
+	parley(t, State{}, "run", plan, "--trust", "PATH="+wrong).want(t, exit.Failed)
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	got := parley(t, State{}, "resume", file, "--set", "providers.lab.base_url="+right+"/v1", "--trust", "PATH="+right, "--json").want(t, ExitFailed).stdout
+	got := parley(t, State{}, "resume", file, "--set", "providers.lab.base_url="+right+"/v1", "--trust", "PATH="+right, "--json").want(t, exit.Failed).stdout
 	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || asked.Load() == 0 || sum.State != "complete" || sum.Cause != nil {
 		t.Fatalf("%v: %d calls: %s", err, asked.Load(), got)
 	}
 	// The failures are of the whole run, also where this process asked nothing.
-	got = parley(t, State{}, "resume", file, "--json").want(t, ExitFailed).stdout
+	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
 	var again app.Summary
 	if err := json.Unmarshal([]byte(got), &again); err != nil || again.Calls.Asked != 0 || len(again.Failures) != 1 || again.Failures[0].Calls != sum.Calls.Total {
 		t.Errorf("%v: %s", err, got)

@@ -12,6 +12,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
+	"parley/internal/cli/terminal"
 	"parley/internal/command"
 	"parley/internal/view/optional"
 	"parley/world"
@@ -82,13 +85,13 @@ func verbName(field string) string { return string(field[0]|0x20) + field[1:] }
 
 // runVerb runs a verb of a kind.
 func runVerb(ctx context.Context, s *State, v world.Verb) error {
-	g := newGate()
+	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	stop, cancel := context.WithCancelCause(ctx)
 	defer cancel(context.Canceled)
-	g.onClose(func() { cancel(errStopped) })
-	runs := &programRuns{s: s, stop: g.shut}
+	g.OnClose(func() { cancel(exit.ErrStopped) })
+	runs := &programRuns{s: s, stop: g.Shut}
 	p := &world.Program{
 		Env: s.Env, Stdin: &stoppableInput{r: s.Stdin, stop: stop.Done()}, Stdout: s.Stdout, Stderr: s.Stderr,
 		Width: func() int { return widthOf(s.Stdout) }, Stop: stop, Write: writeOutput, Runs: runs,
@@ -99,35 +102,35 @@ func runVerb(ctx context.Context, s *State, v world.Verb) error {
 	}
 	err = pipeEnd(err)
 	switch {
-	case errors.Is(err, errStopped), errors.Is(err, errAborted):
-		return silent(ExitInterrupted)
+	case errors.Is(err, exit.ErrStopped), errors.Is(err, exit.ErrAborted):
+		return exit.Silent(exit.Interrupted)
 	case err == nil, errors.Is(err, world.ErrReported):
 		if lost := leftOut(s, runs.opened()...); lost != nil || err == nil {
 			return lost
 		}
-		return silent(ExitFailed)
+		return exit.Silent(exit.Failed)
 	}
 	if _, ok := errors.AsType[world.UsageError](err); ok || app.IsUsage(err) {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	return err
 }
 
 // widthOf is the width of the terminal that a standard stream leads to.
 func widthOf(w io.Writer) int {
-	if s, ok := w.(*stream); ok {
-		return s.width()
+	if s, ok := w.(*terminal.Stream); ok {
+		return s.Width()
 	}
 	return 0
 }
 
 // writeOutput writes a file of a verb.
 func writeOutput(o world.Output, write func(io.Writer) error) error {
-	out := output{flag: o.Flag, path: o.Path, force: o.Force, inputs: o.Inputs}
-	if _, err := out.check(); err != nil {
+	out := output.File{Flag: o.Flag, Path: o.Path, Force: o.Force, Inputs: o.Inputs}
+	if _, err := out.Check(); err != nil {
 		return err
 	}
-	return out.write(write)
+	return out.Write(write)
 }
 
 // stoppableInput is a standard input that ends when the user wants the verb to finish. It reads nothing before it is
@@ -136,14 +139,14 @@ type stoppableInput struct {
 	r    io.Reader
 	stop <-chan struct{}
 	once sync.Once
-	in   *patientReader
+	in   *exit.Reader
 }
 
 // Read implements io.Reader.
 func (i *stoppableInput) Read(b []byte) (int, error) {
-	i.once.Do(func() { i.in = newPatientReader(i.r, i.stop) })
+	i.once.Do(func() { i.in = exit.NewReader(i.r, i.stop) })
 	n, err := i.in.Read(b)
-	if errors.Is(err, errStopped) {
+	if errors.Is(err, exit.ErrStopped) {
 		err = io.EOF
 	}
 	return n, err

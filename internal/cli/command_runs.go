@@ -11,6 +11,8 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
@@ -33,7 +35,7 @@ var _ journal.Opener = (*programRuns)(nil)
 func (r *programRuns) OpenRun(name string) (journal.File, error) {
 	store, err := sqlite.OpenRead(name)
 	if err != nil {
-		return nil, asUsage(playError(name, err))
+		return nil, exit.AsUsage(playError(name, err))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +58,7 @@ func (r *programRuns) Open(ctx context.Context, flags world.PlayFlags) (world.Ru
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, asUsage(err)
+		return nil, exit.AsUsage(err)
 	}
 	if run.file, err = run.runFile(run.plan, flags.Plan, flags.Out); err != nil {
 		return nil, err
@@ -68,10 +70,10 @@ func (r *programRuns) Open(ctx context.Context, flags world.PlayFlags) (world.Ru
 	gate.stop, run.keys = r.stop, gate.Gate
 	needs, err := run.needs(ctx)
 	if err != nil {
-		return nil, asUsage(playError(run.file, err))
+		return nil, exit.AsUsage(playError(run.file, err))
 	}
 	if err := gate.Check(needs...); err != nil {
-		return nil, asUsage(err)
+		return nil, exit.AsUsage(err)
 	}
 	gate.Silence()
 	return run, nil
@@ -123,7 +125,7 @@ func (r *programRun) sets() []string {
 func (r *programRun) Recorded(ctx context.Context) (out world.RecordedRun, err error) {
 	about, err := outlineOf(ctx, r.file)
 	if err != nil {
-		return out, asUsage(playError(r.file, err))
+		return out, exit.AsUsage(playError(r.file, err))
 	}
 	if about.Begun != nil {
 		out.Kind, out.Complete = about.Begun.Kind, !about.Open && about.Last.State == journal.Complete
@@ -168,7 +170,7 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) world.Prepared {
 			return world.Ending{}, playError(p.File, err)
 		}
 		fmt.Fprintf(r.s.Stderr, "parley: %s: %s%s: %s of %s episodes played, %s failed\n", p.File, sum.State, dash(sum.Reason.String()),
-			number(sum.Episodes.Complete), number(sum.Episodes.Total), number(sum.Episodes.Failed))
+			terminal.Number(sum.Episodes.Complete), terminal.Number(sum.Episodes.Total), terminal.Number(sum.Episodes.Failed))
 		return world.Ending{State: string(sum.State), Reason: sum.Reason.String()}, err
 	}}
 }

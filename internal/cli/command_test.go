@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/bulk"
+	"parley/internal/cli/exit"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds"
@@ -68,31 +70,31 @@ func TestCommandOfAKind(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{nil, ExitOK, ""},
-		{world.UsageError{Err: errors.New("no such word")}, ExitUsage, "parley: no such word\n"},
-		{fmt.Errorf("shout: %w", world.UsageError{Err: errors.New("no such word")}), ExitUsage, "parley: shout: no such word\n"},
-		{world.ErrReported, ExitFailed, ""},
-		{fmt.Errorf("three lines: %w", world.ErrReported), ExitFailed, ""},
-		{errors.New("the disk is full"), ExitBroken, "parley: the disk is full\n"},
+		{nil, exit.OK, ""},
+		{world.UsageError{Err: errors.New("no such word")}, exit.Misuse, "parley: no such word\n"},
+		{fmt.Errorf("shout: %w", world.UsageError{Err: errors.New("no such word")}), exit.Misuse, "parley: shout: no such word\n"},
+		{world.ErrReported, exit.Failed, ""},
+		{fmt.Errorf("three lines: %w", world.ErrReported), exit.Failed, ""},
+		{errors.New("the disk is full"), exit.Broken, "parley: the disk is full\n"},
 	} {
 		got := say(t, false, c.fails, "shout", "plan.yaml", "a\x1b[2Jb", "--loud").want(t, c.code)
 		if got.stdout != "a\x1b[2Jb true 0\n" || got.stderr != c.says {
 			t.Errorf("%v: %q %q", c.fails, got.stdout, got.stderr)
 		}
 	}
-	if got := say(t, true, nil, "shout", "plan.yaml", "a\x1b[2Jb").want(t, ExitOK); strings.Contains(got.stdout, "\x1b[2J") || !strings.Contains(got.stdout, " 70") {
+	if got := say(t, true, nil, "shout", "plan.yaml", "a\x1b[2Jb").want(t, exit.OK); strings.Contains(got.stdout, "\x1b[2J") || !strings.Contains(got.stdout, " 70") {
 		t.Errorf("a terminal gets %q", got.stdout)
 	}
 	for _, args := range [][]string{{"--help"}, {"help"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}, {"man"}} {
-		if got := say(t, false, nil, args...).want(t, ExitOK); !strings.Contains(got.stdout, "shout") {
+		if got := say(t, false, nil, args...).want(t, exit.OK); !strings.Contains(got.stdout, "shout") {
 			t.Errorf("%v does not know shout", args)
 		}
 	}
-	if got := say(t, false, nil, "shout", "--help").want(t, ExitOK).stdout; !strings.Contains(got, "--loud") || !strings.Contains(got, "--trust") || !strings.Contains(got, "--allow-files") {
+	if got := say(t, false, nil, "shout", "--help").want(t, exit.OK).stdout; !strings.Contains(got, "--loud") || !strings.Contains(got, "--trust") || !strings.Contains(got, "--allow-files") {
 		t.Error(got)
 	}
-	say(t, false, nil, "shuot").want(t, ExitUsage).wantErr(t, "did you mean shout?")
-	say(t, false, nil, "shout").want(t, ExitUsage).wantErr(t, "usage: parley shout")
+	say(t, false, nil, "shuot").want(t, exit.Misuse).wantErr(t, "did you mean shout?")
+	say(t, false, nil, "shout").want(t, exit.Misuse).wantErr(t, "usage: parley shout")
 }
 
 // TestCommandsThatCannotBe: a kind with a command that the grammar cannot have has none, which is said with its name. All else works.
@@ -115,7 +117,7 @@ func TestCommandsThatCannotBe(t *testing.T) {
 		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: &sameFlag{}})}, `the kind a: the command "go": the field Again: duplicate flag --move`},
 	} {
 		var stderr bytes.Buffer
-		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: c.kinds, Stderr: &stderr}); code != ExitOK || !strings.Contains(stderr.String(), c.want) || !strings.Contains(stderr.String(), "its commands are left out") {
+		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: c.kinds, Stderr: &stderr}); code != exit.OK || !strings.Contains(stderr.String(), c.want) || !strings.Contains(stderr.String(), "its commands are left out") {
 			t.Errorf("exit code %d: %s, want %s", code, stderr.String(), c.want)
 		}
 	}
@@ -155,8 +157,8 @@ func TestCommandsOfTheKinds(t *testing.T) {
 // TestTableThatIsACommand: a table that export does not have may be a command of a kind.
 func TestTableThatIsACommand(t *testing.T) {
 	t.Parallel()
-	parley(t, State{}, "export", "run.parley", "--table", "trajectories").want(t, ExitUsage).wantErr(t, "there is a command of that name: parley trajectories")
-	if got := parley(t, State{}, "export", "run.parley", "--table", "nothing").want(t, ExitUsage); strings.Contains(got.stderr, "command of that name") {
+	parley(t, State{}, "export", "run.parley", "--table", "trajectories").want(t, exit.Misuse).wantErr(t, "there is a command of that name: parley trajectories")
+	if got := parley(t, State{}, "export", "run.parley", "--table", "nothing").want(t, exit.Misuse); strings.Contains(got.stderr, "command of that name") {
 		t.Error(got.stderr)
 	}
 }
@@ -191,11 +193,11 @@ func TestCommandReads(t *testing.T) {
 		}})
 		return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 	}
-	got := run(recorded(t, sample()...)).want(t, ExitUsage).wantErr(t, "--file", "is part of a run file")
+	got := run(recorded(t, sample()...)).want(t, exit.Misuse).wantErr(t, "--file", "is part of a run file")
 	if !strings.HasSuffix(got.stdout, " true\n") {
 		t.Error(got.stdout)
 	}
-	run("nowhere.parley").want(t, ExitUsage).wantErr(t, "no such run file")
+	run("nowhere.parley").want(t, exit.Misuse).wantErr(t, "no such run file")
 }
 
 // TestAdjudicateStreams wants an answer before the next line is written.
@@ -208,17 +210,17 @@ func TestAdjudicateStreams(t *testing.T) {
 		done <- mainWith(t.Context(), State{Args: []string{"adjudicate"}, Stdin: in, Stdout: out})
 		out.Close()
 	}()
-	reader := newLineReader(answers, 1<<20)
+	reader := bulk.NewLineReader(answers, 1<<20)
 	for range 3 {
 		if _, err := io.WriteString(feed, "{\"units\":{}}\n"); err != nil {
 			t.Fatal(err)
 		}
-		if line, err := reader.next(); err != nil || !json.Valid(line) {
+		if line, err := reader.Next(); err != nil || !json.Valid(line) {
 			t.Fatal(string(line), err)
 		}
 	}
 	feed.Close()
-	if code := <-done; code != ExitOK {
+	if code := <-done; code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -230,13 +232,13 @@ func TestAdjudicateStops(t *testing.T) {
 	defer feed.Close()
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
-	parley(t, State{Stdin: in, Signals: signals}, "adjudicate").want(t, ExitInterrupted)
+	parley(t, State{Stdin: in, Signals: signals}, "adjudicate").want(t, exit.Interrupted)
 }
 
 func TestAdjudicateBrokenInput(t *testing.T) {
 	t.Parallel()
 	broken := io.MultiReader(strings.NewReader("{}\n"), failing{})
-	out := parley(t, State{Stdin: broken}, "adjudicate").want(t, ExitBroken).wantErr(t, "stdin: the disk is on fire")
+	out := parley(t, State{Stdin: broken}, "adjudicate").want(t, exit.Broken).wantErr(t, "stdin: the disk is on fire")
 	if strings.Count(out.stdout, "\n") != 1 {
 		t.Error(out.stdout)
 	}

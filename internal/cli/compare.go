@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/report/compare"
@@ -51,10 +53,10 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {
 		if errors.Is(err, compare.ErrUnknown) {
-			return usage("%w", err)
+			return exit.Usagef("%w", err)
 		}
 		if errors.Is(err, compare.ErrOne) {
-			return usage("%w\nname another file, or compare something else: --by %s, a tag or a param", err, strings.Join(view.OwnFactors(), ", "))
+			return exit.Usagef("%w\nname another file, or compare something else: --by %s, a tag or a param", err, strings.Join(view.OwnFactors(), ", "))
 		}
 		return factorError(err)
 	}
@@ -80,7 +82,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source) (_ []report.Source, notes []string, err error) {
 	defer func() {
 		for _, note := range notes {
-			fmt.Fprintln(s.Stderr, "parley: "+safe(note))
+			fmt.Fprintln(s.Stderr, "parley: "+terminal.Safe(note))
 		}
 	}()
 	if len(runs) < 2 {
@@ -89,7 +91,7 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 	if len(c.By) == 0 || slices.Contains(c.By, compare.ByFile) {
 		_, shared, err := merge.Duplicates(ctx, mergeable(runs))
 		for _, both := range shared {
-			notes = append(notes, fmt.Sprintf("%s in both %s and %s, and counted in both", several(both.Episodes, "episode is", "episodes are"), both.First, both.Second))
+			notes = append(notes, fmt.Sprintf("%s in both %s and %s, and counted in both", terminal.Several(both.Episodes, "episode is", "episodes are"), both.First, both.Second))
 		}
 		return runs, notes, err
 	}
@@ -103,7 +105,7 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 // factorError says that a name given by --by is not a factor.
 func factorError(err error) error {
 	if errors.Is(err, view.ErrFactor) {
-		return usage("--by: %w", err)
+		return exit.Usagef("--by: %w", err)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
 	"parley/internal/config"
 	"parley/worlds"
 )
@@ -18,15 +19,15 @@ func TestCompareBranches(t *testing.T) {
 	from, dir := conversation(t), t.TempDir()
 	as, other := filepath.Join(dir, "as-it-was.parley"), filepath.Join(dir, "other.parley")
 	for _, c := range [][]string{{"--out", as}, {"--out", other, "--set", "agents.large.model=sim/tiny"}} {
-		parley(t, State{}, append([]string{"fork", from, "--episode", "2", "--turn", "1", "--repeat", "12", "--quiet"}, c...)...).want(t, ExitOK)
+		parley(t, State{}, append([]string{"fork", from, "--episode", "2", "--turn", "1", "--repeat", "12", "--quiet"}, c...)...).want(t, exit.OK)
 	}
-	got := parley(t, State{}, "compare", as, other).want(t, ExitOK).stdout
+	got := parley(t, State{}, "compare", as, other).want(t, exit.OK).stdout
 	for _, want := range []string{"No comparison is paired. A repeat counts once.", "unpaired", "REPEATS", "one and the same episode"} {
 		if !strings.Contains(strings.ToUpper(got), strings.ToUpper(want)) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}
 	}
-	got = parley(t, State{}, "compare", from, as, "--json").want(t, ExitOK).stdout
+	got = parley(t, State{}, "compare", from, as, "--json").want(t, exit.OK).stdout
 	if !strings.Contains(got, `"n": 1`) && !strings.Contains(got, `"n":1`) || !strings.Contains(got, "repeats") {
 		t.Errorf("the episode among its branches:\n%s", got)
 	}
@@ -46,9 +47,9 @@ func TestCompareMistyped(t *testing.T) {
 		{[]string{"--score", "pionts"}, []string{`"pionts"`, `did you mean "points"?`, "There are: "}},
 		{[]string{"--against", "samll"}, []string{`"samll"`, `did you mean "small"?`}},
 	} {
-		parley(t, State{}, append([]string{"compare", run}, c.args...)...).want(t, ExitUsage).wantErr(t, c.says...)
+		parley(t, State{}, append([]string{"compare", run}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}
-	if got := parley(t, State{}, "compare", run).want(t, ExitOK).stdout; !strings.Contains(got, "paired") {
+	if got := parley(t, State{}, "compare", run).want(t, exit.OK).stdout; !strings.Contains(got, "paired") {
 		t.Errorf("it does not say whether it is paired:\n%s", got)
 	}
 }
@@ -71,7 +72,7 @@ func TestCompareProblems(t *testing.T) {
 	}
 	first := evolved(1, 1)
 	for file, want := range map[string]string{evolved(2, 1): "All comparisons are paired", evolved(1, 2): "No comparison is paired"} {
-		if got := parley(t, State{}, "compare", first, file, "--score", "accuracy_test").want(t, ExitOK).stdout; !strings.Contains(got, want) {
+		if got := parley(t, State{}, "compare", first, file, "--score", "accuracy_test").want(t, exit.OK).stdout; !strings.Contains(got, want) {
 			t.Errorf("%s: it does not say %q:\n%s", filepath.Base(file), want, got)
 		}
 	}

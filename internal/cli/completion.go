@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
 )
 
@@ -18,7 +19,7 @@ type completionCmd struct {
 func (c completionCmd) Run(s *State, app *kong.Application) error {
 	script, ok := manual.Completion(app, c.Shell)
 	if !ok {
-		return usage("completion: no completions for %q; want one of %s", c.Shell, strings.Join(manual.Shells(), ", "))
+		return exit.Usagef("completion: no completions for %q; want one of %s", c.Shell, strings.Join(manual.Shells(), ", "))
 	}
 	_, err := io.WriteString(s.Stdout, script)
 	return err

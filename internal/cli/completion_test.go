@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
 	"parley/worlds"
 )
@@ -31,7 +32,7 @@ func TestCompletionsAndManNameEverything(t *testing.T) {
 		if s == "man" {
 			args = args[1:]
 		}
-		text := parley(t, State{}, args...).want(t, ExitOK).stdout
+		text := parley(t, State{}, args...).want(t, exit.OK).stdout
 		for _, verb := range k.Model.Children {
 			part := regexp.MustCompile(strings.ReplaceAll(forms[s].part, "VERB", verb.Name)).FindString(text)
 			if part == "" {
@@ -48,7 +49,7 @@ func TestCompletionsAndManNameEverything(t *testing.T) {
 			}
 		}
 	}
-	got := parley(t, State{}, "completion", "csh").want(t, ExitUsage)
+	got := parley(t, State{}, "completion", "csh").want(t, exit.Misuse)
 	if !strings.Contains(got.stderr, `"bash","zsh","fish"`) {
 		t.Errorf("%q", got.stderr)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/files"
 	"parley/internal/store/sqlite"
 )
@@ -48,8 +50,8 @@ func leftOut(s *State, stores ...*sqlite.Store) (err error) {
 		default:
 			what = "episodes " + numbers(lost.Damaged)
 		}
-		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s says more\n", safe(store.Path()), what, safe(shellWord(store.Path())))
-		err = silent(ExitFailed)
+		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s says more\n", terminal.Safe(store.Path()), what, terminal.Safe(terminal.ShellWord(store.Path())))
+		err = exit.Silent(exit.Failed)
 	}
 	return err
 }
@@ -98,25 +100,25 @@ type verified struct {
 
 // verify reads a whole run file and says what of it is damaged.
 func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	v := verified{File: c.Plan}
 	found, err := verifyFile(ctx, c.Plan)
 	switch {
 	case errors.Is(err, sqlite.ErrDamaged):
-		v.Damaged, v.Damage = []int{}, []sqlite.Damage{{What: plainly(err.Error())}}
+		v.Damaged, v.Damage = []int{}, []sqlite.Damage{{What: exit.Plain(err.Error())}}
 	case err != nil:
-		return asUsage(playError(c.Plan, err))
+		return exit.AsUsage(playError(c.Plan, err))
 	default:
 		v.Losses, v.Whole = *found, len(found.Damage) == 0
 	}
 	if c.JSON {
-		err = printJSON(s.Stdout, v)
+		err = terminal.PrintJSON(s.Stdout, v)
 	} else {
-		_, err = fmt.Fprint(s.Stdout, safe(v.text()))
+		_, err = fmt.Fprint(s.Stdout, terminal.Safe(v.text()))
 	}
 	if err == nil && !v.Whole {
-		err = silent(ExitFailed)
+		err = exit.Silent(exit.Failed)
 	}
 	return err
 }
@@ -133,19 +135,19 @@ func verifyFile(ctx context.Context, path string) (found *sqlite.Losses, err err
 func (v *verified) text() string {
 	var b strings.Builder
 	if v.Whole {
-		fmt.Fprintf(&b, "%s is whole: %s entries, %s episodes, %s texts match their checksums.\n", v.File, number(v.Entries), number(v.Episodes), number(v.Texts))
+		fmt.Fprintf(&b, "%s is whole: %s entries, %s episodes, %s texts match their checksums.\n", v.File, terminal.Number(v.Entries), terminal.Number(v.Episodes), terminal.Number(v.Texts))
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%s is damaged", v.File)
 	if n := len(v.Damaged); n > 0 {
-		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", number(n), number(v.Episodes), numbers(v.Damaged))
+		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", terminal.Number(n), terminal.Number(v.Episodes), numbers(v.Damaged))
 	}
 	b.WriteString(".\n\n")
 	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b sqlite.Damage) int { return rank(a) - rank(b) })
 	const most = 50
 	for i, d := range byEpisode {
 		if i == most {
-			fmt.Fprintf(&b, "and %s more: --json lists them all\n", number(len(byEpisode)-most))
+			fmt.Fprintf(&b, "and %s more: --json lists them all\n", terminal.Number(len(byEpisode)-most))
 			break
 		}
 		if d.Episode != nil {

@@ -13,6 +13,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/internal/cli/exit"
 )
 
 const duelEpisodes = 8
@@ -74,16 +76,16 @@ func bytesOf(t *testing.T, file string) []byte {
 func TestDamagedRun(t *testing.T) {
 	t.Parallel()
 	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")
-	parley(t, State{}, "check", file).want(t, ExitOK).wantOut(t, "is whole")
+	parley(t, State{}, "check", file).want(t, exit.OK).wantOut(t, "is whole")
 	alter(t, file, `UPDATE texts SET text = text || '.' WHERE id = (SELECT answer FROM replies WHERE episode = 3 ORDER BY seq DESC LIMIT 1);
 		UPDATE outcomes SET scores = replace(scores, '1', '2') WHERE episode = 3;`)
 
-	parley(t, State{}, "check", file).want(t, ExitFailed).wantOut(t, "1 of 8 episodes cannot be read whole: 3.", "episode 3: ", "parley resume refuses")
+	parley(t, State{}, "check", file).want(t, exit.Failed).wantOut(t, "1 of 8 episodes cannot be read whole: 3.", "episode 3: ", "parley resume refuses")
 	var found struct {
 		Whole    bool
 		Episodes []int `json:"damaged_episodes"`
 	}
-	if err := json.Unmarshal([]byte(parley(t, State{}, "check", file, "--json").want(t, ExitFailed).stdout), &found); err != nil || found.Whole || !slices.Equal(found.Episodes, []int{3}) {
+	if err := json.Unmarshal([]byte(parley(t, State{}, "check", file, "--json").want(t, exit.Failed).stdout), &found); err != nil || found.Whole || !slices.Equal(found.Episodes, []int{3}) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	for _, verb := range [][]string{
@@ -94,21 +96,21 @@ func TestDamagedRun(t *testing.T) {
 	} {
 		got := parley(t, State{}, verb...)
 		if verb[0] == "show" && len(verb) == 3 {
-			got.want(t, ExitOK) // nothing that is damaged was looked at
+			got.want(t, exit.OK) // nothing that is damaged was looked at
 			continue
 		}
-		got.want(t, ExitFailed).wantErr(t, "is damaged and was read without episode 3; parley check")
+		got.want(t, exit.Failed).wantErr(t, "is damaged and was read without episode 3; parley check")
 		if verb[0] == "export" && len(verb) == 4 && verb[3] != "messages" && (strings.Contains(got.stdout, `"episode":3,`) || !strings.Contains(got.stdout, `"episode":4,`)) {
 			t.Errorf("%v: the damaged episode should be left out, and only that:\n%s", verb, got.stdout)
 		}
 	}
-	parley(t, State{}, "show", file, "--episode", "3").want(t, ExitUsage).wantErr(t, "damaged", "episode 3", "parley check")
-	parley(t, State{}, "show", file, "--episode", "4").want(t, ExitOK)
-	parley(t, State{}, "resume", file).want(t, ExitUsage).wantErr(t, "damaged", "parley check")
-	parley(t, State{}, "fork", file, "--episode", "3", "--turn", "1").want(t, ExitUsage).wantErr(t, "damaged")
-	parley(t, State{}, "check", filepath.Join(t.TempDir(), "none.parley")).want(t, ExitUsage).wantErr(t, "no such run file")
-	parley(t, State{}, "check", write(t, "no.parley", "dear diary")).want(t, ExitUsage).wantErr(t, "not a run file")
-	parley(t, State{}, "check", write(t, "half.parley", string(bytesOf(t, file)[:30000]))).want(t, ExitFailed).wantOut(t, "is damaged")
+	parley(t, State{}, "show", file, "--episode", "3").want(t, exit.Misuse).wantErr(t, "damaged", "episode 3", "parley check")
+	parley(t, State{}, "show", file, "--episode", "4").want(t, exit.OK)
+	parley(t, State{}, "resume", file).want(t, exit.Misuse).wantErr(t, "damaged", "parley check")
+	parley(t, State{}, "fork", file, "--episode", "3", "--turn", "1").want(t, exit.Misuse).wantErr(t, "damaged")
+	parley(t, State{}, "check", filepath.Join(t.TempDir(), "none.parley")).want(t, exit.Misuse).wantErr(t, "no such run file")
+	parley(t, State{}, "check", write(t, "no.parley", "dear diary")).want(t, exit.Misuse).wantErr(t, "not a run file")
+	parley(t, State{}, "check", write(t, "half.parley", string(bytesOf(t, file)[:30000]))).want(t, exit.Failed).wantOut(t, "is damaged")
 }
 
 // TestFlippedBits: whatever bit of a run file flips, every verb says what it said before, or
@@ -133,10 +135,10 @@ func TestFlippedBits(t *testing.T) {
 		}
 		got, codes, errs := readings(t, file)
 		for name, text := range got {
-			if codes[name] == ExitOK && text != want[name] {
+			if codes[name] == exit.OK && text != want[name] {
 				t.Errorf("bit %d of byte %d: %s says something else:\n%s", bit%8, bit/8, name, text)
 			}
-			if codes[name] != ExitOK && !strings.Contains(errs, file) {
+			if codes[name] != exit.OK && !strings.Contains(errs, file) {
 				t.Errorf("bit %d of byte %d: %s does not name the file: %s", bit%8, bit/8, name, errs)
 			}
 		}

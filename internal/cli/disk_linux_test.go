@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
 )
 
 // impossible is the exit code of a child that this machine does not allow its step.
@@ -27,7 +28,7 @@ const impossible = 77
 //	nobody         from here on without the rights of root
 //	parley ARGS    runs the program and prints its exit code
 func child() int {
-	code := ExitOK
+	code := exit.OK
 	for line := range strings.Lines(os.Getenv(childSteps)) {
 		words := strings.Fields(line)
 		var err error
@@ -97,7 +98,7 @@ params: {messages: 3}
 // undisturbed plays the plan and says what it comes to.
 func undisturbed(t *testing.T, plan string) app.Summary {
 	t.Helper()
-	sum, _ := summed(t, ExitOK, "run", plan, "--out", filepath.Join(t.TempDir(), "whole.parley"))
+	sum, _ := summed(t, exit.OK, "run", plan, "--out", filepath.Join(t.TempDir(), "whole.parley"))
 	return sum
 }
 
@@ -118,8 +119,8 @@ func TestDiskRefuses(t *testing.T) {
 	want := undisturbed(t, plan)
 	file := filepath.Join(t.TempDir(), "run.parley")
 	inChild(t, "limit "+tooLittle, "parley run "+plan+" --out "+file+" --quiet --concurrency 8").
-		want(t, ExitBroken).wantErr(t, "parley: "+file, "the disk fails", "nothing that was recorded is lost")
-	got, _ := summed(t, ExitOK, "resume", file)
+		want(t, exit.Broken).wantErr(t, "parley: "+file, "the disk fails", "nothing that was recorded is lost")
+	got, _ := summed(t, exit.OK, "resume", file)
 	wantGoesOn(t, got, want)
 }
 
@@ -132,10 +133,10 @@ func TestDiskFull(t *testing.T) {
 	got := inChild(t,
 		"room "+disk+" "+tooLittle, "parley run "+plan+" --out "+file+" --quiet --concurrency 8",
 		"room "+disk+" "+enough, "parley resume "+file+" --quiet --json").
-		want(t, ExitOK).wantErr(t, "parley: "+file, "no space left", "nothing that was recorded is lost")
+		want(t, exit.OK).wantErr(t, "parley: "+file, "no space left", "nothing that was recorded is lost")
 	lines := strings.Split(got.stdout, "\n")
 	var sum app.Summary
-	if lines[0] != fmt.Sprint("code ", ExitBroken) || json.Unmarshal([]byte(lines[1]), &sum) != nil {
+	if lines[0] != fmt.Sprint("code ", exit.Broken) || json.Unmarshal([]byte(lines[1]), &sum) != nil {
 		t.Fatal(got.stdout)
 	}
 	wantGoesOn(t, sum, want)
@@ -158,19 +159,19 @@ func TestReadOnlyFolder(t *testing.T) {
 	if err := os.WriteFile(plan, []byte(longPlan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	parley(t, State{}, "run", plan, "--set", "episodes=2", "--out", file, "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--set", "episodes=2", "--out", file, "--quiet").want(t, exit.OK)
 	if err := os.Chmod(base, 0o555); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(base, 0o755) }) // so that it can be deleted
 	fresh := filepath.Join(base, "new.parley")
 	inChild(t, "nobody", "parley run "+plan+" --out "+fresh).
-		want(t, ExitBroken).wantErr(t, "parley: "+fresh, "the folder cannot be written", "name a file in another folder")
-	got := inChild(t, "nobody", "parley resume "+file).want(t, ExitOK)
+		want(t, exit.Broken).wantErr(t, "parley: "+fresh, "the folder cannot be written", "name a file in another folder")
+	got := inChild(t, "nobody", "parley resume "+file).want(t, exit.OK)
 	if !strings.Contains(got.stdout, "complete: 2 of 2 episodes") {
 		t.Error(got.stdout)
 	}
-	inChild(t, "nobody", "parley show "+file).want(t, ExitOK)
+	inChild(t, "nobody", "parley show "+file).want(t, exit.OK)
 	if there, err := os.ReadDir(base); err != nil || len(there) != 2 {
 		t.Errorf("%v, %v", there, err)
 	}

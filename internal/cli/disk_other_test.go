@@ -2,9 +2,13 @@
 
 package cli
 
-import "testing"
+import (
+	"testing"
 
-func child() int { return ExitBroken }
+	"parley/internal/cli/exit"
+)
+
+func child() int { return exit.Broken }
 
 func TestDisk(t *testing.T) {
 	t.Skip("how to fill a disk and lock a folder without harm is known for Linux only")

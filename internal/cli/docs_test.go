@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/bulk"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds"
@@ -83,8 +86,8 @@ func split(line string) []string {
 func TestExitCodesAreDocumented(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../docs/reference/exit-codes.md")
-	for code := ExitOK; code <= ExitBroken; code++ {
-		if !strings.Contains(text, "| "+number(code)+" |") {
+	for code := exit.OK; code <= exit.Broken; code++ {
+		if !strings.Contains(text, "| "+terminal.Number(code)+" |") {
 			t.Errorf("docs/reference/exit-codes.md does not explain %d", code)
 		}
 	}
@@ -94,7 +97,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 func TestFieldsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../docs/how-to/ask.md")
-	for _, name := range world.FieldNames(&requestLine{}) {
+	for _, name := range world.FieldNames(&bulk.RequestLine{}) {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/how-to/ask.md does not explain %s", name)
 		}
@@ -110,7 +113,7 @@ func TestDocumentedPrices(t *testing.T) {
 		t.Fatal("docs/how-to/providers.md has no example")
 	}
 	file := write(t, "prices.json", example)
-	got := parley(t, State{}, "models", "--json", "--prices", file).want(t, ExitOK)
+	got := parley(t, State{}, "models", "--json", "--prices", file).want(t, exit.OK)
 	var all known
 	if err := json.Unmarshal([]byte(got.stdout), &all); err != nil {
 		t.Fatal(err)
@@ -124,7 +127,7 @@ func TestDocumentedPrices(t *testing.T) {
 		t.Errorf("%+v\n%+v\n%+v", large, mini, models["lab/any-*"])
 	}
 	ask := []string{"ask", requests(t, 1), "--dialect", "sim", "--base-url", "https://llm.example.com", "--json", "--quiet", "--prices", file}
-	priced := parley(t, State{}, append(ask, "--model", "lab/any-model")...).want(t, ExitOK)
+	priced := parley(t, State{}, append(ask, "--model", "lab/any-model")...).want(t, exit.OK)
 	if !strings.Contains(priced.stderr, `"unpriced":[]`) {
 		t.Error(priced.stderr)
 	}
@@ -143,7 +146,7 @@ func TestCommandReference(t *testing.T) {
 		if verb.Hidden {
 			continue
 		}
-		help := parley(t, State{}, verb.Name, "--help").want(t, ExitOK).stdout
+		help := parley(t, State{}, verb.Name, "--help").want(t, exit.OK).stdout
 		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", verb.Name, strings.TrimSpace(help))
 	}
 	goldenFile(t, "../../docs/reference/commands.md", page.String())
@@ -152,7 +155,7 @@ func TestCommandReference(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--help"}, {"ask", "--help"}, {"models", "-h"}, {"version", "--help"}} {
-		got := parley(t, State{}, args...).want(t, ExitOK)
+		got := parley(t, State{}, args...).want(t, exit.OK)
 		if !strings.HasPrefix(got.stdout, "Usage: parley") || got.stderr != "" {
 			t.Errorf("%v: stdout %q, stderr %q", args, got.stdout, got.stderr)
 		}
@@ -172,10 +175,10 @@ func TestHelp(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	if got := parley(t, State{}, "version").want(t, ExitOK); !strings.HasPrefix(got.stdout, "parley ") {
+	if got := parley(t, State{}, "version").want(t, exit.OK); !strings.HasPrefix(got.stdout, "parley ") {
 		t.Errorf("%q", got.stdout)
 	}
-	got := parley(t, State{}, "version", "--json").want(t, ExitOK)
+	got := parley(t, State{}, "version", "--json").want(t, exit.OK)
 	var b build
 	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil || b != thisBuild() {
 		t.Errorf("%q: %+v, %v", got.stdout, b, err)
@@ -191,7 +194,7 @@ func TestReadmeShowsTheRun(t *testing.T) {
 	if !ok || !found {
 		t.Fatal("README.md does not show how the run ends")
 	}
-	got := parley(t, State{}, "run", "../../examples/secrets.yaml", "--out", filepath.Join(t.TempDir(), "run.parley")).want(t, ExitOK)
+	got := parley(t, State{}, "run", "../../examples/secrets.yaml", "--out", filepath.Join(t.TempDir(), "run.parley")).want(t, exit.OK)
 	for line := range strings.Lines(shown) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "…") // the time it takes, and more rows
 		if !strings.Contains(got.stdout+got.stderr, line) {

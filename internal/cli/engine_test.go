@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // These tests run the whole program with everything in it, on the built-in simulated
@@ -11,11 +13,11 @@ import (
 
 func TestBuiltIn(t *testing.T) {
 	t.Parallel()
-	first := parley(t, State{}, "ask", "What is a parley?").want(t, ExitOK)
+	first := parley(t, State{}, "ask", "What is a parley?").want(t, exit.OK)
 	if strings.TrimSpace(first.stdout) == "" {
 		t.Fatal("no answer")
 	}
-	if again := parley(t, State{}, "ask", "What is a parley?").want(t, ExitOK); again.stdout != first.stdout {
+	if again := parley(t, State{}, "ask", "What is a parley?").want(t, exit.OK); again.stdout != first.stdout {
 		t.Errorf("another answer to the same question: %q, %q", first.stdout, again.stdout)
 	}
 }
@@ -23,7 +25,7 @@ func TestBuiltIn(t *testing.T) {
 func TestBuiltInSchema(t *testing.T) {
 	t.Parallel()
 	schema := write(t, "s.json", `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)
-	got := parley(t, State{}, "ask", "A number?", "--schema", schema).want(t, ExitOK)
+	got := parley(t, State{}, "ask", "A number?", "--schema", schema).want(t, exit.OK)
 	if !strings.HasPrefix(got.stdout, `{"n":`) {
 		t.Errorf("%q", got.stdout)
 	}
@@ -32,9 +34,9 @@ func TestBuiltInSchema(t *testing.T) {
 func TestBuiltInFile(t *testing.T) {
 	t.Parallel()
 	in, out := requests(t, 500), filepath.Join(t.TempDir(), "out.jsonl")
-	parley(t, State{}, "ask", in, "--out", out).want(t, ExitOK).wantErr(t, "500 answered")
+	parley(t, State{}, "ask", in, "--out", out).want(t, exit.OK).wantErr(t, "500 answered")
 	wantAnswers(t, read(t, out), 500)
-	parley(t, State{}, "ask", in, "--out", out).want(t, ExitOK).wantErr(t, "500 kept from before")
+	parley(t, State{}, "ask", in, "--out", out).want(t, exit.OK).wantErr(t, "500 kept from before")
 }
 
 // TestOtherProviders names providers in lines: one that is unknown or has no key fails
@@ -42,7 +44,7 @@ func TestBuiltInFile(t *testing.T) {
 func TestOtherProviders(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "")
 	in := write(t, "in.jsonl", `{"prompt":"a"}`+"\n"+`{"prompt":"b","model":"nobody/x"}`+"\n"+`{"prompt":"c","model":"anthropic/x"}`+"\n")
-	got := parley(t, State{}, "ask", in).want(t, ExitFailed)
+	got := parley(t, State{}, "ask", in).want(t, exit.Failed)
 	all := records(t, got.stdout)
 	if len(all) != 3 || all[0].Response == nil || all[1].Error == nil || all[2].Error == nil {
 		t.Fatal(got.stdout)
@@ -58,7 +60,7 @@ func TestBuiltInBudget(t *testing.T) {
 	prices := write(t, "prices.json", `{"as_of":"2026-11-15","models":{"sim/small":{"input":10,"output":10}}}`)
 	in, out := requests(t, 200), filepath.Join(t.TempDir(), "out.jsonl")
 	args := []string{"ask", in, "--out", out, "--prices", prices, "--max-tokens", "100", "--json", "--quiet"}
-	parley(t, State{}, append(args, "--budget", "0.02")...).want(t, ExitBudget).wantErr(t, "budget")
+	parley(t, State{}, append(args, "--budget", "0.02")...).want(t, exit.Budget).wantErr(t, "budget")
 	some := len(records(t, read(t, out)))
 	if some == 0 || some == 200 {
 		t.Fatalf("%d answered", some)
@@ -70,20 +72,20 @@ func TestBuiltInBudget(t *testing.T) {
 	if spent > 0.02 {
 		t.Errorf("spent %f", spent)
 	}
-	parley(t, State{}, append(args, "--budget", "100")...).want(t, ExitOK)
+	parley(t, State{}, append(args, "--budget", "100")...).want(t, exit.OK)
 	wantAnswers(t, read(t, out), 200)
 }
 
 func TestBuiltInCache(t *testing.T) {
 	t.Parallel()
 	cache, in := t.TempDir(), requests(t, 20)
-	first := parley(t, State{}, "ask", in, "--cache", cache).want(t, ExitOK)
-	again := parley(t, State{}, "ask", in, "--cache", cache).want(t, ExitOK).wantErr(t, "20 of them from the cache", "0 tokens in")
+	first := parley(t, State{}, "ask", in, "--cache", cache).want(t, exit.OK)
+	again := parley(t, State{}, "ask", in, "--cache", cache).want(t, exit.OK).wantErr(t, "20 of them from the cache", "0 tokens in")
 	for i, r := range records(t, again.stdout) {
 		if want := records(t, first.stdout)[i].Response.Text; r.Response.Text != want || !r.Response.Metadata.Cached {
 			t.Errorf("record %d: %+v, want %q", i, r.Response, want)
 		}
 	}
 	bad := write(t, "file", "")
-	parley(t, State{}, "ask", "x", "--cache", filepath.Join(bad, "sub")).want(t, ExitUsage)
+	parley(t, State{}, "ask", "x", "--cache", filepath.Join(bad, "sub")).want(t, exit.Misuse)
 }

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 )
 
 var exampleRE = regexp.MustCompile("(?m)^\\| `parley ([^`]+)` \\| (\\d) \\|")
@@ -38,13 +41,13 @@ func TestExitCodeExamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range exampleRE.FindAllStringSubmatch(text, -1) {
 		got := parley(t, State{}, strings.Fields(m[1])...)
-		if number(got.code) != m[2] {
+		if terminal.Number(got.code) != m[2] {
 			t.Errorf("parley %s: code %d, and the document says %s\n%s%s", m[1], got.code, m[2], got.stdout, got.stderr)
 		}
 		seen[m[2]] = true
 	}
-	for _, code := range []int{ExitOK, ExitFailed, ExitUsage, ExitBudget} {
-		if !seen[number(code)] {
+	for _, code := range []int{exit.OK, exit.Failed, exit.Misuse, exit.Budget} {
+		if !seen[terminal.Number(code)] {
 			t.Errorf("no example of %d", code)
 		}
 	}
@@ -57,11 +60,11 @@ func TestRunInterrupted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
-	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, ExitInterrupted).wantErr(t, "finishing what is in flight")
+	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, exit.Interrupted).wantErr(t, "finishing what is in flight")
 	if !strings.Contains(got.stdout, "why: stopped by a signal") || !strings.Contains(got.stdout, "parley resume "+file) {
 		t.Error(got.stdout)
 	}
-	if sum, _ := summed(t, ExitOK, "resume", file); sum.Episodes.Complete != 40 {
+	if sum, _ := summed(t, exit.OK, "resume", file); sum.Episodes.Complete != 40 {
 		t.Errorf("%+v", sum)
 	}
 }

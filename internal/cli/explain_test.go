@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // TestKindWords: whatever is wrong with a command line, the answer says what was meant or
@@ -21,7 +23,7 @@ func TestKindWords(t *testing.T) {
 	}
 	plan := put("plan.yaml", "kind: secrets\nagents: {a: sim/small}\n")
 	run := filepath.Join(dir, "played.parley")
-	parley(t, State{}, "run", plan, "--out", run, "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--out", run, "--quiet").want(t, exit.OK)
 	nowhere := filepath.Join(dir, "nowhere")
 	for name, c := range map[string]struct {
 		args []string
@@ -29,7 +31,7 @@ func TestKindWords(t *testing.T) {
 	}{
 		"no such command":       {[]string{"bogus"}, []string{"unknown command bogus\n", "the commands: run, resume, check", "parley --help"}},
 		"a misspelled command":  {[]string{"rseume", run}, []string{"unknown command rseume; did you mean resume?"}},
-		"a plan and no verb":    {[]string{plan}, []string{"to play a plan: parley run " + plan}},
+		"a plan and no verb":    {[]string{plan}, []string{"to run a plan: parley run " + plan}},
 		"a run and no verb":     {[]string{run}, []string{"parley show " + run, "parley resume " + run}},
 		"no plan":               {[]string{"run"}, []string{"run: <plan> is missing", "usage: parley run <plan> [flags]", "parley run --help"}},
 		"no file":               {[]string{"resume"}, []string{"resume: <file> is missing", "usage: parley resume <file> [flags]"}},
@@ -59,7 +61,7 @@ func TestKindWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := parley(t, State{}, c.args...).want(t, ExitUsage).wantErr(t, c.want...)
+			got := parley(t, State{}, c.args...).want(t, exit.Misuse).wantErr(t, c.want...)
 			if got.stdout != "" || strings.Contains(got.stderr, "sqlite") || strings.Contains(got.stderr, "file does not exist") || strings.Count(got.stderr, "\n") > 4 {
 				t.Errorf("stdout %q, stderr %s", got.stdout, got.stderr)
 			}
@@ -70,10 +72,10 @@ func TestKindWords(t *testing.T) {
 // TestHelpAsAVerb: help is asked for in several ways.
 func TestHelpAsAVerb(t *testing.T) {
 	t.Parallel()
-	if got, want := parley(t, State{}, "help").want(t, ExitOK).stdout, parley(t, State{}, "--help").stdout; got != want || want == "" {
+	if got, want := parley(t, State{}, "help").want(t, exit.OK).stdout, parley(t, State{}, "--help").stdout; got != want || want == "" {
 		t.Errorf("got %s", got)
 	}
-	if got, want := parley(t, State{}, "help", "run").want(t, ExitOK).stdout, parley(t, State{}, "run", "--help").stdout; got != want || want == "" {
+	if got, want := parley(t, State{}, "help", "run").want(t, exit.OK).stdout, parley(t, State{}, "run", "--help").stdout; got != want || want == "" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -90,7 +92,7 @@ func TestOtherFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, verb := range []string{"show", "resume"} {
-			parley(t, State{}, verb, file).want(t, ExitUsage).wantErr(t, "parley: "+file, want)
+			parley(t, State{}, verb, file).want(t, exit.Misuse).wantErr(t, "parley: "+file, want)
 		}
 		if read(t, file) != string(b) {
 			t.Error("it was changed")
@@ -108,7 +110,7 @@ func TestPlainly(t *testing.T) {
 		"no provider \"sqlite\"":                                    "no provider \"sqlite\"",
 		"open x: file does not exist":                               "open x: file does not exist",
 	} {
-		if got := plainly(in); got != want {
+		if got := exit.Plain(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

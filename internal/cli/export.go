@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
+	"parley/internal/cli/terminal"
 	"parley/internal/export"
 	"parley/internal/merge"
 	"parley/internal/report"
@@ -39,7 +41,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
 	switch {
 	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect()):
-		return usage("several run files can be exported together as calls, episodes, messages or scores: name one file")
+		return exit.Usagef("several run files can be exported together as calls, episodes, messages or scores: name one file")
 	case c.Format == formatFolder:
 		return c.folders(ctx, s)
 	case c.isInspect():
@@ -49,8 +51,8 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	if err != nil {
 		return err
 	}
-	if out, ok := s.Stdout.(*stream); c.Out == "" && format == export.Parquet && ok && out.width() > 0 {
-		return usage("parquet is nothing for a terminal: name a file with --out, or redirect standard output")
+	if out, ok := s.Stdout.(*terminal.Stream); c.Out == "" && format == export.Parquet && ok && out.Width() > 0 {
+		return exit.Usagef("parquet is nothing for a terminal: name a file with --out, or redirect standard output")
 	}
 	files, err := c.files(format)
 	if err != nil {
@@ -61,7 +63,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	runs, err := c.runs(ctx, s, stores)
 	if err != nil {
@@ -109,7 +111,7 @@ func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]expo
 		return nil, err
 	}
 	for _, both := range shared {
-		fmt.Fprintln(s.Stderr, "parley: "+safe(both.String()))
+		fmt.Fprintln(s.Stderr, "parley: "+terminal.Safe(both.String()))
 	}
 	runs := make([]export.Run, len(stores))
 	for i, store := range stores {
@@ -122,7 +124,7 @@ func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]expo
 func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, error) {
 	store, err := sqlite.OpenRead(file)
 	if err != nil {
-		return nil, sqlite.Outline{}, asUsage(playError(file, err))
+		return nil, sqlite.Outline{}, exit.AsUsage(playError(file, err))
 	}
 	about, err := store.Outline(ctx)
 	if errors.Is(err, sqlite.ErrDamaged) {
@@ -134,7 +136,7 @@ func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, e
 	case err != nil:
 		err = playError(file, err)
 	case about.Begun == nil:
-		err = usage("%s holds no run yet", file)
+		err = exit.Usagef("%s holds no run yet", file)
 	default:
 		return store, about, nil
 	}
@@ -158,9 +160,9 @@ func (c *exportCmd) format() (export.Format, error) {
 		}
 	}
 	if c.Format == "" {
-		return "", usage("--out %s: which format? Its name ends in none of .jsonl, .csv, .parquet and .eval: say it with --format", c.Out)
+		return "", exit.Usagef("--out %s: which format? Its name ends in none of .jsonl, .csv, .parquet and .eval: say it with --format", c.Out)
 	}
-	return "", usage("--format %q: use jsonl, csv or parquet, inspect for a log of Inspect, or folder for files to read", c.Format)
+	return "", exit.Usagef("--format %q: use jsonl, csv or parquet, inspect for a log of Inspect, or folder for files to read", c.Format)
 }
 
 // exportFile is a file to be written.
@@ -173,7 +175,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	rows := 0
 	write := func() error {
 		before := lostIn(runs)
-		return c.output(f.path).write(func(w io.Writer) (err error) {
+		return c.output(f.path).Write(func(w io.Writer) (err error) {
 			rows, err = export.Write(ctx, w, runs, f.table, format)
 			if err == nil && !slices.Equal(lostIn(runs), before) {
 				err = sqlite.ErrDamaged // what was found only now may be written already
@@ -195,7 +197,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s rows of %s\n", f.path, number(rows), f.table)
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s rows of %s\n", f.path, terminal.Number(rows), f.table)
 	return err
 }
 
@@ -210,7 +212,7 @@ func lostIn(runs []export.Run) (lost []*sqlite.Losses) {
 // files lists the files of --out, after a look at what is in their place.
 func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 	if c.Table == tableAll && c.Out == "" {
-		return nil, usage("--table all: name the folder to write to with --out")
+		return nil, exit.Usagef("--table all: name the folder to write to with --out")
 	}
 	if c.Out == "" {
 		return nil, nil
@@ -226,7 +228,7 @@ func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 		return files, nil // the folder is made
 	}
 	for _, f := range files {
-		if _, err := c.output(f.path).check(); err != nil {
+		if _, err := c.output(f.path).Check(); err != nil {
 			return nil, err
 		}
 	}
@@ -234,8 +236,8 @@ func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 }
 
 // output is a file of --out.
-func (c *exportCmd) output(path string) output {
-	return output{flag: "--out", path: path, force: c.Force, inputs: c.Files, inside: path != c.Out}
+func (c *exportCmd) output(path string) output.File {
+	return output.File{Flag: "--out", Path: path, Force: c.Force, Inputs: c.Files, Inside: path != c.Out}
 }
 
 // folder makes the folder of --table all.
@@ -244,32 +246,12 @@ func (c *exportCmd) folder() error {
 		return nil
 	}
 	if err := os.Mkdir(c.Out, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
-		return usage("--out: %w", err)
+		return exit.Usagef("--out: %w", err)
 	}
 	if info, err := os.Stat(c.Out); err == nil && !info.IsDir() {
-		return usage("--out: %s is a file: --table all writes into a folder", c.Out)
+		return exit.Usagef("--out: %s is a file: --table all writes into a folder", c.Out)
 	}
 	return nil
-}
-
-// interruptible ends the context at the first signal: there is nothing to finish. The
-// caller must call end.
-func interruptible(ctx context.Context, s *State) (_ context.Context, end func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-s.Signals:
-			cancel(&exitError{code: ExitInterrupted, err: errors.New("interrupted")})
-		case <-over:
-		}
-	})
-	return ctx, func() {
-		close(over)
-		wg.Wait()
-		cancel(context.Canceled)
-	}
 }
 
 // pipeEnd is err, unless it says that nobody reads on: that is how head ends what it reads.

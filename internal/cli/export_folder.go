@@ -15,6 +15,9 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
+	"parley/internal/cli/terminal"
 	"parley/internal/export"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -30,16 +33,16 @@ const formatFolder = "folder"
 func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	switch {
 	case c.Out == "":
-		return usage("--format folder: name the folder to write to with --out")
+		return exit.Usagef("--format folder: name the folder to write to with --out")
 	case c.Table != "calls":
-		return usage("--format folder writes files to read, not a table: leave --table away")
+		return exit.Usagef("--format folder writes files to read, not a table: leave --table away")
 	}
 	store, _, err := openRun(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	var w *folderWriter
 	left := readRest(ctx, s, store, func() error {
@@ -50,7 +53,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		kind := s.kindOf(run.Head.Begun)
 		run.Know(kind)
 		if _, ok := world.As[world.FileMaker](kind); !ok {
-			return usage("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
+			return exit.Usagef("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
 		}
 		if w == nil { // else it has our own files
 			if err := c.emptyFolder(); err != nil {
@@ -64,9 +67,9 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	if left != nil && store.Lost() == nil {
 		return playError(c.File, left)
 	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s files of %s episodes%s\n", c.Out, number(w.files), number(w.episodes), w.joined())
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s files of %s episodes%s\n", c.Out, terminal.Number(w.files), terminal.Number(w.episodes), w.joined())
 	if err = cmp.Or(err, left); err == nil && w.problems > 0 {
-		return silent(ExitFailed)
+		return exit.Silent(exit.Failed)
 	}
 	return err
 }
@@ -75,14 +78,14 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 // forced to.
 func (c *exportCmd) emptyFolder() error {
 	if err := os.Mkdir(c.Out, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
-		return usage("--out: %w", err)
+		return exit.Usagef("--out: %w", err)
 	}
 	there, err := os.ReadDir(c.Out)
 	switch {
 	case err != nil:
-		return usage("--out: %w", err)
+		return exit.Usagef("--out: %w", err)
 	case len(there) > 0 && !c.Force:
-		return usage("--out: %s is not empty: name another folder, or write over what is there with --force", c.Out)
+		return exit.Usagef("--out: %s is not empty: name another folder, or write over what is there with --force", c.Out)
 	}
 	return nil
 }
@@ -98,22 +101,22 @@ type folderWriter struct {
 	problems        int // files that are missing, or that the tables of all episodes leave out
 }
 
-// mostProblems is how many problems are told one by one.
-const mostProblems = 10
+// maxProblems is how many problems are told one by one.
+const maxProblems = 10
 
 // problem tells what is missing.
 func (w *folderWriter) problem(err error) {
 	switch w.problems++; {
-	case w.problems < mostProblems:
+	case w.problems < maxProblems:
 		w.tell(err.Error())
-	case w.problems == mostProblems:
+	case w.problems == maxProblems:
 		w.tell(err.Error() + "; problems like this that follow are not listed")
 	}
 }
 
 // joinedTable is a table of all episodes.
 type joinedTable struct {
-	file *pendingOutput
+	file *output.Pending
 	csv  *csv.Writer
 	head []string
 }
@@ -145,7 +148,7 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 		return fmt.Errorf("--out: %w", err)
 	}
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return usage("--out: %s is there and is no folder: name another with --out", dir)
+		return exit.Usagef("--out: %s is there and is no folder: name another with --out", dir)
 	}
 	w.episodes++
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -161,7 +164,7 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 			}
 		}
 		write := func(to io.Writer) error { _, err := io.WriteString(to, text); return err }
-		if err := w.export.output(filepath.Join(dir, as)).write(write); err != nil {
+		if err := w.export.output(filepath.Join(dir, as)).Write(write); err != nil {
 			return err
 		}
 		w.files++
@@ -209,7 +212,7 @@ func guardCell(cell string) string {
 func (w *folderWriter) join(p world.Played, name string, rows [][]string) error {
 	t := w.tables[name]
 	if t == nil {
-		f, err := w.export.output(filepath.Join(w.dir, name)).create()
+		f, err := w.export.output(filepath.Join(w.dir, name)).Create()
 		if err != nil {
 			return err
 		}
@@ -237,11 +240,11 @@ func (w *folderWriter) close(whole bool) error {
 		t := w.tables[name]
 		t.csv.Flush()
 		if err := t.csv.Error(); err != nil || !whole {
-			t.file.abandon()
+			t.file.Abandon()
 			errs = append(errs, err)
 			continue
 		}
-		errs = append(errs, t.file.commit())
+		errs = append(errs, t.file.Commit())
 	}
 	return errors.Join(errs...)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/world"
 )
 
@@ -15,8 +16,8 @@ func droughtRun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "mine.yaml")
-	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitOK)
-	parley(t, State{}, "run", plan, "--set", "episodes=2", "--set", "params.turns=3").want(t, ExitOK)
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, exit.OK)
+	parley(t, State{}, "run", plan, "--set", "episodes=2", "--set", "params.turns=3").want(t, exit.OK)
 	return filepath.Join(dir, "mine.parley")
 }
 
@@ -26,7 +27,7 @@ func TestExportFolder(t *testing.T) {
 	t.Parallel()
 	file := droughtRun(t)
 	out := filepath.Join(t.TempDir(), "read")
-	got := parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, ExitOK)
+	got := parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, exit.OK)
 	if !strings.Contains(got.stdout, "2 episodes, and metrics.csv of all of them") || folderOf(t, out) != "episode-0000 episode-0001 metrics.csv" {
 		t.Errorf("%s: %s", got.stdout, folderOf(t, out))
 	}
@@ -44,8 +45,8 @@ func TestExportFolder(t *testing.T) {
 	if head := strings.Join(rows[0], " "); !strings.HasPrefix(head, "episode deal cell turn metric actor value") || len(seen) != 2 || seen["0"] != seen["1"] || seen["0"] == 0 {
 		t.Errorf("%s: %v", head, seen)
 	}
-	parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, ExitUsage).wantErr(t, "not empty", "--force")
-	parley(t, State{}, "export", file, "--format", "folder", "--out", out, "--force").want(t, ExitOK)
+	parley(t, State{}, "export", file, "--format", "folder", "--out", out).want(t, exit.Misuse).wantErr(t, "not empty", "--force")
+	parley(t, State{}, "export", file, "--format", "folder", "--out", out, "--force").want(t, exit.OK)
 	for want, args := range map[string][]string{
 		"--out":                {file},
 		"leave --table away":   {file, "--out", filepath.Join(out, "x"), "--table", "scores"},
@@ -53,7 +54,7 @@ func TestExportFolder(t *testing.T) {
 		"no such file":         {file, "--out", filepath.Join(out, "no", "such")},
 		"not a directory":      {file, "--out", filepath.Join(out, "metrics.csv")},
 	} {
-		parley(t, State{}, append([]string{"export", "--format", "folder"}, args...)...).want(t, ExitUsage).wantErr(t, want)
+		parley(t, State{}, append([]string{"export", "--format", "folder"}, args...)...).want(t, exit.Misuse).wantErr(t, want)
 	}
 	if _, err := os.Stat(filepath.Join(out, "x")); err == nil {
 		t.Error("a folder was made for nothing")
@@ -64,18 +65,18 @@ func TestExportFolder(t *testing.T) {
 func TestShowStory(t *testing.T) {
 	t.Parallel()
 	file := droughtRun(t)
-	got := parley(t, State{}, "show", file, "--episode", "1", "--story").want(t, ExitOK).stdout
+	got := parley(t, State{}, "show", file, "--episode", "1", "--story").want(t, exit.OK).stdout
 	for _, want := range []string{"episode 1 of ", "The start\n", "Turn 3 of 3\n", "  narrator: ", "Town Waterworks: Does: ", "    | Why: ", "It is over: its last turn was played."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}
 	}
-	if json := parley(t, State{}, "show", file, "--episode", "1", "--story", "--json").want(t, ExitOK).stdout; !strings.Contains(json, `"Turn 3 of 3"`) || strings.Contains(json, "<svg") {
+	if json := parley(t, State{}, "show", file, "--episode", "1", "--story", "--json").want(t, exit.OK).stdout; !strings.Contains(json, `"Turn 3 of 3"`) || strings.Contains(json, "<svg") {
 		t.Error(json)
 	}
-	parley(t, State{}, "show", file, "--story").want(t, ExitUsage).wantErr(t, "--episode")
-	parley(t, State{}, "show", file, "--story", "--episode", "9").want(t, ExitUsage).wantErr(t, "no episode 9")
-	parley(t, State{}, "show", recorded(t, sample()...), "--story", "--episode", "0").want(t, ExitUsage).wantErr(t, "does not tell")
+	parley(t, State{}, "show", file, "--story").want(t, exit.Misuse).wantErr(t, "--episode")
+	parley(t, State{}, "show", file, "--story", "--episode", "9").want(t, exit.Misuse).wantErr(t, "no episode 9")
+	parley(t, State{}, "show", recorded(t, sample()...), "--story", "--episode", "0").want(t, exit.Misuse).wantErr(t, "has no stories")
 }
 
 // TestInitLooksFirst: where something is in the way, no folder is made; what is written is
@@ -85,7 +86,7 @@ func TestInitLooksFirst(t *testing.T) {
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "mine.yaml")
 	blocked := write(t, "drought", "a file")
-	parley(t, State{}, "init", "scenario", "--out", filepath.Join(filepath.Dir(blocked), "mine.yaml")).want(t, ExitUsage).wantErr(t, "drought is there and is no folder")
+	parley(t, State{}, "init", "scenario", "--out", filepath.Join(filepath.Dir(blocked), "mine.yaml")).want(t, exit.Misuse).wantErr(t, "drought is there and is no folder")
 	if err := os.MkdirAll(filepath.Join(dir, "drought"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +94,11 @@ func TestInitLooksFirst(t *testing.T) {
 	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitUsage).wantErr(t, mine, "--force")
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, exit.Misuse).wantErr(t, mine, "--force")
 	if got := folderOf(t, dir) + ": " + folderOf(t, filepath.Join(dir, "drought")); got != "drought: scenario.yaml" || read(t, mine) != "mine" {
 		t.Errorf("something was made: %s", got)
 	}
-	got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, ExitOK).stdout
+	got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, exit.OK).stdout
 	if !strings.Contains(got, mine+"\n") || !strings.Contains(got, filepath.Join(dir, "drought", "actors", "hydro.yaml")+"\n") {
 		t.Errorf("it does not name what it wrote:\n%s", got)
 	}

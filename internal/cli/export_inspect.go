@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/export/inspect"
 )
 
@@ -25,17 +27,17 @@ func (c *exportCmd) isInspect() bool {
 
 // inspect writes it.
 func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
-	out, isStream := s.Stdout.(*stream)
+	out, isStream := s.Stdout.(*terminal.Stream)
 	switch {
 	case c.Table != "calls":
-		return usage("--format inspect writes a log, not a table: leave --table away")
-	case c.Out == "" && isStream && out.width() > 0:
-		return usage("a log of Inspect is nothing for a terminal: name a file that ends in %s with --out", inspectEnding)
+		return exit.Usagef("--format inspect writes a log, not a table: leave --table away")
+	case c.Out == "" && isStream && out.Width() > 0:
+		return exit.Usagef("a log of Inspect is nothing for a terminal: name a file that ends in %s with --out", inspectEnding)
 	case c.Out != "" && strings.ToLower(filepath.Ext(c.Out)) != inspectEnding:
-		return usage("--out %s: Inspect reads a log by its name: let it end in %s", c.Out, inspectEnding)
+		return exit.Usagef("--out %s: Inspect reads a log by its name: let it end in %s", c.Out, inspectEnding)
 	}
 	if c.Out != "" {
-		if _, err := c.output(c.Out).check(); err != nil {
+		if _, err := c.output(c.Out).Check(); err != nil {
 			return err
 		}
 	}
@@ -44,7 +46,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	if c.Out == "" {
 		got, err := inspect.Write(ctx, s.Stdout, store, s.kindOf(about.Begun))
@@ -55,7 +57,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	}
 	var got inspect.Written
 	left := readRest(ctx, s, store, func() error {
-		return c.output(c.Out).write(func(w io.Writer) (err error) {
+		return c.output(c.Out).Write(func(w io.Writer) (err error) {
 			got, err = inspect.Write(ctx, w, store, s.kindOf(about.Begun))
 			return err
 		})
@@ -67,7 +69,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	if got.LeftOut > 0 {
 		more = "; " + notEnded(got.LeftOut)
 	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s%s\n", c.Out, several(got.Samples, "sample", "samples"), more)
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s%s\n", c.Out, terminal.Several(got.Samples, "sample", "samples"), more)
 	return cmp.Or(err, left)
 }
 
@@ -76,5 +78,5 @@ func notEnded(n int) string {
 	if n == 1 {
 		return "1 episode that has not ended is left out"
 	}
-	return number(n) + " episodes that have not ended are left out"
+	return terminal.Number(n) + " episodes that have not ended are left out"
 }

@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
+	"parley/internal/cli/terminal"
 )
 
 // folderOf lists what is in a folder.
@@ -28,7 +32,7 @@ func folderOf(t *testing.T, dir string) string {
 func TestExportToStdout(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
-	lines := strings.Split(strings.TrimSuffix(parley(t, State{}, "export", file).want(t, ExitOK).stdout, "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(parley(t, State{}, "export", file).want(t, exit.OK).stdout, "\n"), "\n")
 	var first struct {
 		Run, Text string
 		Dollars   float64
@@ -36,12 +40,12 @@ func TestExportToStdout(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || len(lines) != 8 || first.Run != "00ff" || !strings.HasPrefix(first.Text, "First line.") || first.Dollars != 0.012 {
 		t.Errorf("%v: %d lines, %+v", err, len(lines), first)
 	}
-	csv := parley(t, State{}, "export", file, "--table", "scores", "--format", "csv").want(t, ExitOK).stdout
+	csv := parley(t, State{}, "export", file, "--table", "scores", "--format", "csv").want(t, exit.OK).stdout
 	golden(t, "export-scores-csv", csv)
-	if got := parley(t, State{}, "export", file, "--format", "parquet").want(t, ExitOK).stdout; !strings.HasPrefix(got, "PAR1") {
+	if got := parley(t, State{}, "export", file, "--format", "parquet").want(t, exit.OK).stdout; !strings.HasPrefix(got, "PAR1") {
 		t.Errorf("%.20q", got)
 	}
-	parley(t, State{Stdout: closedPipe{}}, "export", file).want(t, ExitOK)
+	parley(t, State{Stdout: closedPipe{}}, "export", file).want(t, exit.OK)
 }
 
 // TestExportHostile: what models wrote does nothing to a terminal, and a pipe gets JSON
@@ -51,15 +55,15 @@ func TestExportHostile(t *testing.T) {
 	file := recorded(t, hostileRun()...)
 	for _, table := range []string{"calls", "episodes", "messages", "scores"} {
 		for _, format := range []string{"jsonl", "csv"} {
-			got := parley(t, terminal(nil), "export", file, "--table", table, "--format", format).want(t, ExitOK).stdout
-			if safe(got) != got || !strings.Contains(got, `owned`) {
+			got := parley(t, atTerminal(nil), "export", file, "--table", table, "--format", format).want(t, exit.OK).stdout
+			if terminal.Safe(got) != got || !strings.Contains(got, `owned`) {
 				t.Errorf("%s as %s: a terminal gets %q", table, format, got)
 			}
 		}
 	}
-	parley(t, terminal(nil), "export", file, "--format", "parquet").want(t, ExitUsage).wantErr(t, "nothing for a terminal")
+	parley(t, atTerminal(nil), "export", file, "--format", "parquet").want(t, exit.Misuse).wantErr(t, "nothing for a terminal")
 	var row struct{ Text string }
-	got, _, _ := strings.Cut(parley(t, State{}, "export", file).want(t, ExitOK).stdout, "\n")
+	got, _, _ := strings.Cut(parley(t, State{}, "export", file).want(t, exit.OK).stdout, "\n")
 	if err := json.Unmarshal([]byte(got), &row); err != nil || row.Text != strings.ToValidUTF8(hostileText, "\ufffd") {
 		t.Errorf("%v: %q", err, row.Text)
 	}
@@ -70,20 +74,20 @@ func TestExportToFile(t *testing.T) {
 	file := recorded(t, sample()...)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "calls.csv")
-	got := parley(t, State{}, "export", file, "--out", out).want(t, ExitOK)
+	got := parley(t, State{}, "export", file, "--out", out).want(t, exit.OK)
 	if got.stdout != "wrote "+out+": 8 rows of calls\n" || got.stderr != "" {
 		t.Errorf("%q %q", got.stdout, got.stderr)
 	}
 	if whole := read(t, out); whole != parley(t, State{}, "export", file, "--format", "csv").stdout {
 		t.Errorf("the file is %q", whole)
 	}
-	parley(t, State{}, "export", file, "--out", out, "--table", "scores").want(t, ExitUsage).wantErr(t, "is there already", "--force")
+	parley(t, State{}, "export", file, "--out", out, "--table", "scores").want(t, exit.Misuse).wantErr(t, "is there already", "--force")
 	if !strings.HasPrefix(read(t, out), "run,call,") {
 		t.Error("it was written over")
 	}
 	link := filepath.Join(dir, "link.csv")
 	if err := os.Symlink(out, link); err == nil {
-		parley(t, State{}, "export", file, "--out", link, "--table", "scores", "--force").want(t, ExitOK)
+		parley(t, State{}, "export", file, "--out", link, "--table", "scores", "--force").want(t, exit.OK)
 		if !strings.HasPrefix(read(t, out), "run,episode,") {
 			t.Error("the file that a link names was not written")
 		}
@@ -91,7 +95,7 @@ func TestExportToFile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	parley(t, State{}, "export", file, "--out", out, "--force").want(t, ExitOK)
+	parley(t, State{}, "export", file, "--out", out, "--force").want(t, exit.OK)
 	if names := folderOf(t, dir); names != "calls.csv" {
 		t.Errorf("there are %s", names)
 	}
@@ -101,12 +105,12 @@ func TestExportAll(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
 	dir := filepath.Join(t.TempDir(), "tables")
-	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, ExitOK)
+	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.OK)
 	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet messages.parquet scores.parquet" {
 		t.Error(names)
 	}
-	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, ExitUsage).wantErr(t, "calls.parquet is there already")
-	got := parley(t, State{}, "export", file, "--table", "all", "--out", dir, "--format", "jsonl").want(t, ExitOK)
+	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.Misuse).wantErr(t, "calls.parquet is there already")
+	got := parley(t, State{}, "export", file, "--table", "all", "--out", dir, "--format", "jsonl").want(t, exit.OK)
 	if n := strings.Count(got.stdout, "wrote "); n != 4 || len(strings.Fields(folderOf(t, dir))) != 8 {
 		t.Errorf("%s: %s", got.stdout, folderOf(t, dir))
 	}
@@ -120,7 +124,7 @@ func TestExportInterrupted(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
 	got := parley(t, State{Signals: signals}, "export", file, "--table", "episodes", "--out", filepath.Join(dir, "x.csv"))
-	got.want(t, ExitInterrupted).wantErr(t, "interrupted")
+	got.want(t, exit.Interrupted).wantErr(t, "interrupted")
 	if names := folderOf(t, dir); names != "" {
 		t.Errorf("%s is left behind", names)
 	}
@@ -132,15 +136,15 @@ func TestExportFails(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "x.csv")
 	full := errors.New("the disk is full")
-	err := output{flag: "--out", path: out}.write(func(w io.Writer) error {
+	err := output.File{Flag: "--out", Path: out}.Write(func(w io.Writer) error {
 		_, err := w.Write([]byte("half"))
 		return errors.Join(err, full)
 	})
 	if _, none := os.Stat(out); !errors.Is(err, full) || !errors.Is(none, fs.ErrNotExist) || folderOf(t, dir) != "" {
 		t.Errorf("%v: %s", err, folderOf(t, dir))
 	}
-	err = output{flag: "--out", path: out}.write(func(io.Writer) error { return os.WriteFile(out, []byte("other"), 0o600) })
-	if err == nil || exitCode(err) != ExitUsage || read(t, out) != "other" || folderOf(t, dir) != "x.csv" {
+	err = output.File{Flag: "--out", Path: out}.Write(func(io.Writer) error { return os.WriteFile(out, []byte("other"), 0o600) })
+	if err == nil || exit.CodeOf(err) != exit.Misuse || read(t, out) != "other" || folderOf(t, dir) != "x.csv" {
 		t.Errorf("%v: what came up meanwhile: %q", err, read(t, out))
 	}
 }
@@ -170,7 +174,7 @@ func TestExportBadInput(t *testing.T) {
 		{[]string{file, "--out", there, "--table", "all"}, "--out: "},
 		{[]string{file, "--out", file, "--format", "csv", "--force"}, "part of a run file"},
 	} {
-		got := parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		got := parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 		if got.stdout != "" {
 			t.Errorf("%v: stdout %q", c.args, got.stdout)
 		}
@@ -178,7 +182,7 @@ func TestExportBadInput(t *testing.T) {
 	if read(t, there) != "old" || folderOf(t, dir) != "" {
 		t.Error("something was written")
 	}
-	parley(t, State{}, "show", file).want(t, ExitOK)
+	parley(t, State{}, "show", file).want(t, exit.OK)
 }
 
 // TestExportInspect: a log of Inspect is a zip archive in a file of the right name, by --format
@@ -189,16 +193,16 @@ func TestExportInspect(t *testing.T) {
 	for _, args := range [][]string{{"--format", "inspect", "--out", "a.eval"}, {"--out", "c.eval"}} {
 		out := filepath.Join(dir, args[len(args)-1])
 		args[len(args)-1] = out
-		got := parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitOK).stdout
+		got := parley(t, State{}, append([]string{"export", file}, args...)...).want(t, exit.OK).stdout
 		if got != "wrote "+out+": 2 samples; 2 episodes that have not ended are left out\n" || !strings.HasPrefix(read(t, out), "PK") {
 			t.Errorf("%v: %s", args, got)
 		}
-		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitUsage) // it is there already
+		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, exit.Misuse) // it is there already
 	}
-	if got := parley(t, State{}, "export", file, "--format", "inspect").want(t, ExitOK).wantErr(t, "2 episodes that have not ended are left out").stdout; !strings.HasPrefix(got, "PK") {
+	if got := parley(t, State{}, "export", file, "--format", "inspect").want(t, exit.OK).wantErr(t, "2 episodes that have not ended are left out").stdout; !strings.HasPrefix(got, "PK") {
 		t.Errorf("%.20q", got)
 	}
 	for _, args := range [][]string{{"--format", "inspect", "--out", filepath.Join(dir, "x.json")}, {"--format", "inspect", "--table", "scores"}, {"--format", "nothing"}} {
-		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, ExitUsage)
+		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, exit.Misuse)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
 	"parley/internal/config"
 	"parley/worlds"
 )
@@ -30,7 +31,7 @@ func conversation(t *testing.T) string {
 func TestFork(t *testing.T) {
 	t.Parallel()
 	from := conversation(t)
-	got := parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3", "--set", "agents.large.model=sim/other", "--repeat", "4", "--json", "--quiet").want(t, ExitOK)
+	got := parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3", "--set", "agents.large.model=sim/other", "--repeat", "4", "--json", "--quiet").want(t, exit.OK)
 	var sum app.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil {
 		t.Fatalf("%v: %s", err, got.stdout)
@@ -39,8 +40,8 @@ func TestFork(t *testing.T) {
 	if sum.File != file || sum.Episodes.Complete != 4 || sum.Calls.Asked != 4 || sum.Calls.Total != 16 {
 		t.Errorf("%+v", sum)
 	}
-	shown := parley(t, State{}, "show", file, "--episode", "3").want(t, ExitOK).stdout
-	was := parley(t, State{}, "show", from, "--episode", "2").want(t, ExitOK).stdout
+	shown := parley(t, State{}, "show", file, "--episode", "3").want(t, exit.OK).stdout
+	was := parley(t, State{}, "show", from, "--episode", "2").want(t, exit.OK).stdout
 	_, before, _ := strings.Cut(was, "turn 0")
 	before, _, _ = strings.Cut(before, "turn 3")
 	_, kept, _ := strings.Cut(strings.ReplaceAll(shown, " copied", ""), "turn 0")
@@ -53,11 +54,11 @@ func TestFork(t *testing.T) {
 	if list := parley(t, State{}, "show", file).stdout; !strings.Contains(list, "forked    from "+from+", episode 2, turn 3") {
 		t.Error(list)
 	}
-	parley(t, State{}, "resume", file, "--quiet").want(t, ExitOK)
+	parley(t, State{}, "resume", file, "--quiet").want(t, exit.OK)
 
-	parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3").want(t, ExitUsage).wantErr(t, file+" exists already")
+	parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3").want(t, exit.Misuse).wantErr(t, file+" exists already")
 	out := filepath.Join(t.TempDir(), "again.parley")
-	again := parley(t, State{}, "fork", file, "--episode", "0", "--turn", "1", "--out", out).want(t, ExitOK)
+	again := parley(t, State{}, "fork", file, "--episode", "0", "--turn", "1", "--out", out).want(t, exit.OK)
 	if !strings.Contains(again.stdout, "run file: "+out) {
 		t.Error(again.stdout)
 	}
@@ -83,7 +84,7 @@ func TestForkBadInput(t *testing.T) {
 		{[]string{write(t, "notes.txt", "not a run, only some words"), "--episode", "0", "--turn", "1"}, "not a run file"},
 	} {
 		out := filepath.Join(t.TempDir(), "fork.parley")
-		parley(t, State{}, append([]string{"fork", "--out", out}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		parley(t, State{}, append([]string{"fork", "--out", out}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 		if _, err := os.Stat(out); err == nil {
 			t.Errorf("%v: left a file behind", c.args)
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"parley/internal/cachestore"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
@@ -56,17 +58,17 @@ type gatewayCmd struct {
 func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 	cfg, err := c.config(ctx, s)
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
-	g := newGate()
+	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	drain, stop := context.WithCancel(ctx)
 	defer stop()
-	g.onClose(stop)
+	g.OnClose(stop)
 	ln, err := c.Listen(ctx, c.Addr, "--client-key-env", len(cfg.Keys) > 0)
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	done, err := c.open(ctx, s, &cfg)
 	if err != nil {
@@ -75,7 +77,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 	defer func() { err = errors.Join(err, done()) }()
 	gw, err := gateway.Open(ctx, cfg)
 	if err != nil {
-		return errors.Join(asUsage(err), ln.Close())
+		return errors.Join(exit.AsUsage(err), ln.Close())
 	}
 	if _, err := fmt.Fprintf(s.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
 		_ = ln.Close() // nobody could learn the address: Run ends at once
@@ -169,20 +171,20 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		store, err = sqlite.Open(ctx, file, sqlite.Either)
 	}
 	if err != nil {
-		return nil, asUsage(playError(file, err))
+		return nil, exit.AsUsage(playError(file, err))
 	}
 	cfg.Journal = store
 	cfg.Begin = ledger.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: version(), Now: time.Now(), Plan: c.plan(cfg)}
 	var cache *cachestore.Store
 	if c.Cache != "" {
 		if cache, err = cachestore.Open(c.Cache, cachestore.Options{}); err != nil {
-			return nil, errors.Join(asUsage(err), store.Close())
+			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
 		cfg.Cache = cache
 	}
 	if traced(s) {
 		if cfg.Tracer, err = trace.Open(ctx, version()); err != nil {
-			return nil, errors.Join(asUsage(err), store.Close())
+			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
 	}
 	return func() error {
@@ -204,8 +206,8 @@ func refuseGateway(ctx context.Context, file string) error {
 		return nil
 	}
 	if about.Begun.Kind == ledger.KindName {
-		word := shellWord(file)
-		err = usage("%s is the record of a gateway: parley gateway --out %s goes on with it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
+		word := terminal.ShellWord(file)
+		err = exit.Usagef("%s is the record of a gateway: parley gateway --out %s goes on with it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
 	}
 	return errors.Join(err, store.Close())
 }
@@ -222,7 +224,7 @@ func traced(s *State) bool {
 
 // plan is how the gateway is set up, for the record.
 func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
-	b, err := marshal(map[string]any{
+	b, err := terminal.Marshal(map[string]any{
 		"upstreams": cfg.Upstreams, "aliases": cfg.Aliases, "fallbacks": cfg.Fallbacks, "budget": cfg.Budget,
 		"max_steps": cfg.MaxSteps, "idle": cfg.Idle.String(), "deadline": cfg.Deadline.String(),
 	})
@@ -234,18 +236,18 @@ func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 
 // tell writes what whoever runs a server should know. It may have words of clients in it.
 func (s *State) tell(text string) {
-	fmt.Fprintf(s.err, "parley: %s\n", cut(safe(oneLine(text)), 800))
+	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), 800))
 }
 
 // found says how many calls were in the record.
 func found(sum gateway.Summary) string {
-	text := fmt.Sprintf("%s of %s calls were found in the record", number(sum.Replayed), number(sum.Replayed+sum.Missed))
+	text := fmt.Sprintf("%s of %s calls were found in the record", terminal.Number(sum.Replayed), terminal.Number(sum.Replayed+sum.Missed))
 	var how []string
 	if sum.Loose > 0 {
-		how = append(how, number(sum.Loose)+" by --ignore")
+		how = append(how, terminal.Number(sum.Loose)+" by --ignore")
 	}
 	if sum.Nearest > 0 {
-		how = append(how, number(sum.Nearest)+" by --nearest")
+		how = append(how, terminal.Number(sum.Nearest)+" by --nearest")
 	}
 	if len(how) > 0 {
 		text += " (" + strings.Join(how, ", ") + ")"
@@ -265,15 +267,15 @@ func (c *gatewayCmd) diverged(sum gateway.Summary) int {
 func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	var parts []string
 	if c.Replay == "" {
-		parts = append(parts, fmt.Sprintf("%s calls recorded in %s, %s failed", number(sum.Recorded), c.Out, number(sum.Failed)))
+		parts = append(parts, fmt.Sprintf("%s calls recorded in %s, %s failed", terminal.Number(sum.Recorded), c.Out, terminal.Number(sum.Failed)))
 	}
 	if c.Replay != "" || c.Resume {
 		parts = append(parts, found(sum))
 	}
 	if refused := sum.Refused - c.diverged(sum); refused > 0 {
-		parts = append(parts, number(refused)+" turned away")
+		parts = append(parts, terminal.Number(refused)+" turned away")
 	}
-	parts = append(parts, number(sum.Sessions)+" sessions")
+	parts = append(parts, terminal.Number(sum.Sessions)+" sessions")
 	if c.Replay == "" {
 		parts = append(parts, sum.Spent.String())
 	}

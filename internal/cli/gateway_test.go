@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // gatewayServing runs `parley gateway` on a free port and returns its base URL, and a
@@ -50,24 +52,24 @@ func TestGatewayNotDeterministic(t *testing.T) {
 	}
 	live := []string{"--out", file, "--upstream", "openai=" + sim + "/v1"}
 	url, stop := gatewayServing(t, nil, live...)
-	ask(url, "abc").want(t, ExitOK)
-	stop().want(t, ExitOK).wantErr(t, "1 calls recorded")
+	ask(url, "abc").want(t, exit.OK)
+	stop().want(t, exit.OK).wantErr(t, "1 calls recorded")
 
 	url, stop = gatewayServing(t, nil, append(live, "--resume", "--ignore", `re:salted with \w+`)...)
-	if got := ask(url, "xyz").want(t, ExitOK); got.stdout != "say this, salted with abc\n" {
+	if got := ask(url, "xyz").want(t, exit.OK); got.stdout != "say this, salted with abc\n" {
 		t.Errorf("%q", got.stdout)
 	}
-	stop().want(t, ExitOK).wantErr(t, "0 calls recorded in "+file+", 0 failed; 1 of 1 calls were found in the record (1 by --ignore)")
+	stop().want(t, exit.OK).wantErr(t, "0 calls recorded in "+file+", 0 failed; 1 of 1 calls were found in the record (1 by --ignore)")
 
 	url, stop = gatewayServing(t, nil, append(live, "--resume")...)
-	ask(url, "uvw").want(t, ExitOK)
-	stop().want(t, ExitOK).wantErr(t, "parley: session game: its first call is not in the record", "episode 1 begins", "0 of 1 calls were found in the record")
+	ask(url, "uvw").want(t, exit.OK)
+	stop().want(t, exit.OK).wantErr(t, "parley: session game: its first call is not in the record", "episode 1 begins", "0 of 1 calls were found in the record")
 
 	url, stop = gatewayServing(t, nil, "--replay", file, "--nearest", "0.5")
-	if got := ask(url, "qqq").want(t, ExitOK); got.stdout != "say this, salted with abc\n" {
+	if got := ask(url, "qqq").want(t, exit.OK); got.stdout != "say this, salted with abc\n" {
 		t.Errorf("%q", got.stdout)
 	}
-	stop().want(t, ExitOK).wantErr(t, "parley: session game: episode 0, turn 0 is replayed for a call that differs", "1 of 1 calls were found in the record (1 by --nearest)")
+	stop().want(t, exit.OK).wantErr(t, "parley: session game: episode 0, turn 0 is replayed for a call that differs", "1 of 1 calls were found in the record (1 by --nearest)")
 }
 
 // TestGatewayBudgetHere keeps a budget for a server on this machine, which costs nothing unless
@@ -80,14 +82,14 @@ func TestGatewayBudgetHere(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		code int
-	}{{nil, ExitOK}, {[]string{"--prices", prices}, ExitFailed}} {
+	}{{nil, exit.OK}, {[]string{"--prices", prices}, exit.Failed}} {
 		args := append([]string{"--upstream", "lab=" + sim + "/v1", "--budget", "1", "--out", filepath.Join(t.TempDir(), "run.parley")}, c.args...)
 		url, stop := gatewayServing(t, nil, args...)
 		got := parley(t, State{}, "ask", "--model", "lab/echo", "--dialect", "openai", "--base-url", url+"/v1", "say this")
-		if got.code != c.code || c.code != ExitOK && !strings.Contains(got.stderr, "budget") {
+		if got.code != c.code || c.code != exit.OK && !strings.Contains(got.stderr, "budget") {
 			t.Errorf("%v: exit code %d: %s", c.args, got.code, got.stderr)
 		}
-		stop().want(t, ExitOK)
+		stop().want(t, exit.OK)
 	}
 }
 
@@ -100,7 +102,7 @@ func TestGatewayRules(t *testing.T) {
 		"want a share from 0 to 1":                {"--replay", "run.parley", "--nearest", "NaN"},
 		"unknown rule \"spaces\"; want re:REGEXP": {"--replay", "run.parley", "--ignore", "spaces"},
 	} {
-		parley(t, State{}, append([]string{"gateway"}, args...)...).want(t, ExitUsage).wantErr(t, want)
+		parley(t, State{}, append([]string{"gateway"}, args...)...).want(t, exit.Misuse).wantErr(t, want)
 	}
 }
 
@@ -116,13 +118,13 @@ func TestGateway(t *testing.T) {
 		return parley(t, State{}, "ask", "--model", "lab/"+model, "--dialect", dialect, "--base-url", url+"/v1/sessions/"+dialect, "say this")
 	}
 	for _, c := range []struct{ dialect, model string }{{"openai", "echo"}, {"responses", "echo"}, {"anthropic", "copycat"}} {
-		if got := ask(url, c.dialect, c.model).want(t, ExitOK); got.stdout != "say this\n" {
+		if got := ask(url, c.dialect, c.model).want(t, exit.OK); got.stdout != "say this\n" {
 			t.Errorf("%s: %q", c.dialect, got.stdout)
 		}
 	}
-	stop().want(t, ExitOK).wantErr(t, "3 calls recorded in "+file+", 0 failed; 3 sessions")
+	stop().want(t, exit.OK).wantErr(t, "3 calls recorded in "+file+", 0 failed; 3 sessions")
 	stopSim()
-	shown := parley(t, State{}, "show", file, "--json").want(t, ExitOK)
+	shown := parley(t, State{}, "show", file, "--json").want(t, exit.OK)
 	var run struct {
 		Kind     string
 		Episodes struct{ Total int }
@@ -133,7 +135,7 @@ func TestGateway(t *testing.T) {
 	otherVerbs(t, file)
 
 	again, stop := gatewayServing(t, nil, "--replay", file)
-	if got := ask(again, "openai", "echo").want(t, ExitOK); got.stdout != "say this\n" {
+	if got := ask(again, "openai", "echo").want(t, exit.OK); got.stdout != "say this\n" {
 		t.Errorf("%q", got.stdout)
 	}
 	res, err := http.Get(again + "/readyz")
@@ -141,34 +143,34 @@ func TestGateway(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	res.Body.Close()
-	stop().want(t, ExitOK).wantErr(t, "1 of 1 calls were found in the record; 1 sessions")
+	stop().want(t, exit.OK).wantErr(t, "1 of 1 calls were found in the record; 1 sessions")
 }
 
 // otherVerbs has the verbs that read run files read the record of a gateway, and those that
 // play them say who does.
 func otherVerbs(t *testing.T, file string) {
 	t.Helper()
-	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK); !strings.Contains(got.stdout, "user\n    | say this\n    answer\n    | say this\n") || strings.Contains(got.stdout, "note wire") {
+	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK); !strings.Contains(got.stdout, "user\n    | say this\n    answer\n    | say this\n") || strings.Contains(got.stdout, "note wire") {
 		t.Error(got.stdout)
 	}
-	if got := parley(t, State{}, "show", file, "--episode", "0", "--json").want(t, ExitOK); !strings.Contains(got.stdout, `"asked":[{"role":"user","content":"say this"}]`) {
+	if got := parley(t, State{}, "show", file, "--episode", "0", "--json").want(t, exit.OK); !strings.Contains(got.stdout, `"asked":[{"role":"user","content":"say this"}]`) {
 		t.Error(got.stdout)
 	}
-	if got := parley(t, State{}, "report", file).want(t, ExitOK); !strings.Contains(got.stdout, "openai/echo") || !strings.Contains(got.stdout, "SESSION") {
+	if got := parley(t, State{}, "report", file).want(t, exit.OK); !strings.Contains(got.stdout, "openai/echo") || !strings.Contains(got.stdout, "SESSION") {
 		t.Error(got.stdout)
 	}
-	if got := parley(t, State{}, "export", file, "--format", "jsonl").want(t, ExitOK); strings.Count(got.stdout, "say this") < 3 {
+	if got := parley(t, State{}, "export", file, "--format", "jsonl").want(t, exit.OK); strings.Count(got.stdout, "say this") < 3 {
 		t.Error(got.stdout)
 	}
-	if got := parley(t, State{}, "export", file, "--out", filepath.Join(t.TempDir(), "run.eval")).want(t, ExitOK); !strings.HasSuffix(got.stdout, ": 3 samples\n") {
+	if got := parley(t, State{}, "export", file, "--out", filepath.Join(t.TempDir(), "run.eval")).want(t, exit.OK); !strings.HasSuffix(got.stdout, ": 3 samples\n") {
 		t.Error(got.stdout)
 	}
-	if got := parley(t, State{}, "compare", file, "--by", "cell"); got.code == ExitFailed {
+	if got := parley(t, State{}, "compare", file, "--by", "cell"); got.code == exit.Failed {
 		t.Error(got.stderr)
 	}
 	plan := write(t, "plan.yaml", "kind: secrets\nagents: {bold: sim/small}\n")
 	for _, args := range [][]string{{"resume", file}, {"run", plan, "--out", file}, {"fork", file, "--episode", "0", "--turn", "0"}} {
-		if got := parley(t, State{}, args...); got.code != ExitUsage || !strings.Contains(got.stderr, "parley gateway --out ") {
+		if got := parley(t, State{}, args...); got.code != exit.Misuse || !strings.Contains(got.stderr, "parley gateway --out ") {
 			t.Errorf("%v: exit code %d: %s", args, got.code, got.stderr)
 		}
 	}
@@ -200,7 +202,7 @@ func TestGatewayUsage(t *testing.T) {
 		{append(up, "--retries", "-1"), "--retries"},
 	} {
 		got := parley(t, State{}, append([]string{"gateway"}, c.args...)...)
-		if got.code != ExitUsage || !strings.Contains(got.stderr, c.says) {
+		if got.code != exit.Misuse || !strings.Contains(got.stderr, c.says) {
 			t.Errorf("%v: exit code %d: %s", c.args, got.code, got.stderr)
 		}
 	}
@@ -226,7 +228,7 @@ func TestGatewayKeys(t *testing.T) {
 			t.Errorf("%q: %d, want %d", key, res.StatusCode, want)
 		}
 	}
-	stop().want(t, ExitOK)
+	stop().want(t, exit.OK)
 }
 
 // TestGatewayPlan takes providers and names of models from a plan.
@@ -239,9 +241,9 @@ agents: {bold: lab/echo, quiet: lab/echo}
 lineup: {first: bold, second: quiet}
 `)
 	url, stop := gatewayServing(t, nil, plan, "--out", filepath.Join(t.TempDir(), "run.parley"))
-	if got := parley(t, State{}, "ask", "--model", "x/bold", "--base-url", url+"/v1", "say this").want(t, ExitOK); got.stdout != "say this\n" {
+	if got := parley(t, State{}, "ask", "--model", "x/bold", "--base-url", url+"/v1", "say this").want(t, exit.OK); got.stdout != "say this\n" {
 		t.Errorf("%q", got.stdout)
 	}
-	stop().want(t, ExitOK)
+	stop().want(t, exit.OK)
 	stopSim()
 }

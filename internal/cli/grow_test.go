@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // TestGrow: check, run, show and report say how a run grows, and nothing else happens to it.
@@ -17,19 +19,19 @@ func TestGrow(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", duelPlan)
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	parley(t, State{}, "run", plan, "--quiet", "--set", "plan.matrix.repeat=2").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--quiet", "--set", "plan.matrix.repeat=2").want(t, exit.OK)
 	larger := []string{plan, "--set", "plan.matrix.repeat=3"}
-	parley(t, State{}, append([]string{"check"}, larger...)...).want(t, ExitOK).wantOut(t, file+" has grown: 4 episodes recorded, 2 new")
-	parley(t, State{}, append([]string{"check", "--json"}, larger...)...).want(t, ExitOK).wantOut(t, `"grown":{"recorded":4,"new":2}`)
-	parley(t, State{}, append([]string{"run"}, larger...)...).want(t, ExitOK).wantErr(t, "parley: grown: 4 episodes recorded, 2 new\n")
-	if again := parley(t, State{}, append([]string{"run"}, larger...)...).want(t, ExitOK); strings.Contains(again.stderr, "grown") || !strings.Contains(again.stderr, "nothing left to play") {
+	parley(t, State{}, append([]string{"check"}, larger...)...).want(t, exit.OK).wantOut(t, file+" has grown: 4 episodes recorded, 2 new")
+	parley(t, State{}, append([]string{"check", "--json"}, larger...)...).want(t, exit.OK).wantOut(t, `"grown":{"recorded":4,"new":2}`)
+	parley(t, State{}, append([]string{"run"}, larger...)...).want(t, exit.OK).wantErr(t, "parley: grown: 4 episodes recorded, 2 new\n")
+	if again := parley(t, State{}, append([]string{"run"}, larger...)...).want(t, exit.OK); strings.Contains(again.stderr, "grown") || !strings.Contains(again.stderr, "nothing left to play") {
 		t.Error(again.stderr)
 	}
-	parley(t, State{}, "show", file).want(t, ExitOK).wantOut(t, "grown", ", from 4 episodes")
-	parley(t, State{}, "report", file).want(t, ExitOK).wantOut(t, "The plan of this run was enlarged: it had 4 episodes until ", "and has 6 now.")
-	parley(t, State{}, "check", plan, "--set", "seed=9").want(t, ExitOK).wantOut(t, "run would refuse the plan: "+file+": seed was 5, and is 9 in the plan")
-	parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=1").want(t, ExitUsage).wantErr(t, "plan.matrix.repeat was 3, and is 1 in the plan", "--out")
-	if sum, _ := summed(t, ExitOK, "resume", file, "--set", "plan.matrix.repeat=5"); sum.Episodes.Complete != 10 || sum.Grown == nil || *sum.Grown.New != 4 {
+	parley(t, State{}, "show", file).want(t, exit.OK).wantOut(t, "grown", ", from 4 episodes")
+	parley(t, State{}, "report", file).want(t, exit.OK).wantOut(t, "The plan of this run was enlarged: it had 4 episodes until ", "and has 6 now.")
+	parley(t, State{}, "check", plan, "--set", "seed=9").want(t, exit.OK).wantOut(t, "run would refuse the plan: "+file+": seed was 5, and is 9 in the plan")
+	parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=1").want(t, exit.Misuse).wantErr(t, "plan.matrix.repeat was 3, and is 1 in the plan", "--out")
+	if sum, _ := summed(t, exit.OK, "resume", file, "--set", "plan.matrix.repeat=5"); sum.Episodes.Complete != 10 || sum.Grown == nil || *sum.Grown.New != 4 {
 		t.Errorf("%+v", sum)
 	}
 }
@@ -38,7 +40,7 @@ func TestGrow(t *testing.T) {
 func tablesOf(t *testing.T, names []string, args ...string) map[string][][]string {
 	t.Helper()
 	dir := t.TempDir()
-	parley(t, State{}, append(append([]string{"report"}, args...), "--csv", dir)...).want(t, ExitOK)
+	parley(t, State{}, append(append([]string{"report"}, args...), "--csv", dir)...).want(t, exit.OK)
 	tables := map[string][][]string{}
 	for _, name := range names {
 		rows, err := csv.NewReader(strings.NewReader(read(t, filepath.Join(dir, name+".csv")))).ReadAll()
@@ -78,22 +80,22 @@ func TestMergedReport(t *testing.T) {
 			}
 		}
 	}
-	parley(t, State{}, "report", a, b, c).want(t, ExitOK).wantOut(t,
+	parley(t, State{}, "report", a, b, c).want(t, exit.OK).wantOut(t,
 		"3 runs are merged: episodes 0 to 15 are from a.parley, episodes 16 to 23 are from b.parley, all episodes of copy.parley are in another run.",
 		"8 episodes are in both a.parley and b.parley; they count once.", "16 episodes are in both a.parley and copy.parley; they count once.")
-	if apart := parley(t, State{}, "report", a, b, "--separate").want(t, ExitOK).stdout; strings.Contains(apart, "read as one") || !strings.Contains(apart, "RUN") {
+	if apart := parley(t, State{}, "report", a, b, "--separate").want(t, exit.OK).stdout; strings.Contains(apart, "read as one") || !strings.Contains(apart, "RUN") {
 		t.Error(apart)
 	}
-	parley(t, State{}, "compare", "--by", "agent", a, b).want(t, ExitOK).wantErr(t, "8 episodes are in both a.parley and b.parley; they count once")
-	parley(t, State{}, "compare", a, c).want(t, ExitOK).wantErr(t, "16 episodes are in both a.parley and copy.parley, and counted in both")
-	rows := parley(t, State{}, "export", a, b, c, "--table", "episodes").want(t, ExitOK).wantErr(t, "8 episodes are in both a.parley and b.parley")
+	parley(t, State{}, "compare", "--by", "agent", a, b).want(t, exit.OK).wantErr(t, "8 episodes are in both a.parley and b.parley; they count once")
+	parley(t, State{}, "compare", a, c).want(t, exit.OK).wantErr(t, "16 episodes are in both a.parley and copy.parley, and counted in both")
+	rows := parley(t, State{}, "export", a, b, c, "--table", "episodes").want(t, exit.OK).wantErr(t, "8 episodes are in both a.parley and b.parley")
 	if n := strings.Count(rows.stdout, "\n"); n != 24 {
 		t.Errorf("%d rows, want 24", n)
 	}
-	if n := strings.Count(parley(t, State{}, "export", a, b, "--table", "calls").want(t, ExitOK).stdout, "\n"); n != strings.Count(parley(t, State{}, "export", whole).want(t, ExitOK).stdout, "\n") {
+	if n := strings.Count(parley(t, State{}, "export", a, b, "--table", "calls").want(t, exit.OK).stdout, "\n"); n != strings.Count(parley(t, State{}, "export", whole).want(t, exit.OK).stdout, "\n") {
 		t.Errorf("%d calls", n)
 	}
-	parley(t, State{}, "export", a, b, "--format", "inspect").want(t, ExitUsage).wantErr(t, "name one file")
+	parley(t, State{}, "export", a, b, "--format", "inspect").want(t, exit.Misuse).wantErr(t, "name one file")
 }
 
 // TestMergeConflicts: runs that are not parts of one experiment are shown side by side, with what
@@ -107,7 +109,7 @@ func TestMergeConflicts(t *testing.T) {
 		"seed=6":                      "",
 	} {
 		b := duel(t, "b.parley", "plan.matrix.repeat=2", set)
-		got := parley(t, State{}, "report", a, b).want(t, ExitOK)
+		got := parley(t, State{}, "report", a, b).want(t, exit.OK)
 		if want == "" {
 			got.wantOut(t, "2 runs are merged: episodes 0 to 3 are from a.parley, episodes 4 to 7 are from b.parley.")
 			continue
@@ -115,8 +117,8 @@ func TestMergeConflicts(t *testing.T) {
 		got.wantErr(t, "parley: the runs are shown side by side: "+want)
 	}
 	fork := filepath.Join(t.TempDir(), "fork.parley")
-	parley(t, State{}, "fork", a, "--episode", "0", "--turn", "1", "--out", fork, "--quiet").want(t, ExitOK)
-	parley(t, State{}, "report", a, fork).want(t, ExitOK).wantErr(t, "fork.parley is a fork")
+	parley(t, State{}, "fork", a, "--episode", "0", "--turn", "1", "--out", fork, "--quiet").want(t, exit.OK)
+	parley(t, State{}, "report", a, fork).want(t, exit.OK).wantErr(t, "fork.parley is a fork")
 }
 
 var growingCommand = regexp.MustCompile("(?m)^    (parley .*)$")
@@ -137,7 +139,7 @@ func TestGrowingIsDocumented(t *testing.T) {
 	for _, m := range growingCommand.FindAllStringSubmatch(page, -1) {
 		line := strings.ReplaceAll(m[1], "'", `"`)
 		got := parley(t, State{}, split(line)[1:]...)
-		if refused := strings.Contains(line, "# refused"); (got.code == ExitUsage) != refused || got.code != ExitOK && !refused {
+		if refused := strings.Contains(line, "# refused"); (got.code == exit.Misuse) != refused || got.code != exit.OK && !refused {
 			t.Errorf("%s: code %d\n%s%s", m[1], got.code, got.stdout, got.stderr)
 		}
 		said += got.stdout + got.stderr

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/internal/config"
 	"parley/worlds"
 )
@@ -19,7 +20,7 @@ func TestInit(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			plan := filepath.Join(dir, "mine.yaml")
-			got := parley(t, State{}, "init", k.Name, "--out", plan).want(t, ExitOK)
+			got := parley(t, State{}, "init", k.Name, "--out", plan).want(t, exit.OK)
 			if !strings.Contains(got.stdout, "parley check "+plan) || !strings.Contains(got.stdout, "parley run "+plan) {
 				t.Errorf("it does not say what is next:\n%s", got.stdout)
 			}
@@ -32,7 +33,7 @@ func TestInit(t *testing.T) {
 			if e := checked(t, State{}, plan, "--episodes", "8"); e.Kind != k.Name || e.Episodes.Failed > 0 {
 				t.Errorf("%+v", e)
 			}
-			parley(t, State{}, "init", k.Name, "--out", filepath.Join(dir, "second.yaml")).want(t, ExitOK)
+			parley(t, State{}, "init", k.Name, "--out", filepath.Join(dir, "second.yaml")).want(t, exit.OK)
 		})
 	}
 }
@@ -40,23 +41,23 @@ func TestInit(t *testing.T) {
 // TestInitHere writes KIND.yaml where it is started.
 func TestInitHere(t *testing.T) {
 	t.Chdir(t.TempDir())
-	parley(t, State{}, "init", "secrets").want(t, ExitOK)
+	parley(t, State{}, "init", "secrets").want(t, exit.OK)
 	if !strings.Contains(read(t, "secrets.yaml"), "kind: secrets") {
 		t.Error("no plan")
 	}
-	parley(t, State{}, "check", "secrets.yaml").want(t, ExitOK)
+	parley(t, State{}, "check", "secrets.yaml").want(t, exit.OK)
 }
 
 // TestInitKeeps checks that nothing is written over unasked.
 func TestInitKeeps(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "mine")
-	parley(t, State{}, "init", "secrets", "--out", plan).want(t, ExitUsage).wantErr(t, plan, "--force")
+	parley(t, State{}, "init", "secrets", "--out", plan).want(t, exit.Misuse).wantErr(t, plan, "--force")
 	beside := filepath.Join(filepath.Dir(plan), config.SchemaName)
 	if _, err := os.Stat(beside); read(t, plan) != "mine" || err == nil {
 		t.Error("something was written")
 	}
-	parley(t, State{}, "init", "secrets", "--out", plan, "--force").want(t, ExitOK).wantErr(t, plan+" was not as init writes it: it is kept as "+plan+".bak")
+	parley(t, State{}, "init", "secrets", "--out", plan, "--force").want(t, exit.OK).wantErr(t, plan+" was not as init writes it: it is kept as "+plan+".bak")
 	if read(t, plan) == "mine" || read(t, beside) == "" {
 		t.Error("--force wrote nothing")
 	}
@@ -64,7 +65,7 @@ func TestInitKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(filepath.Dir(plan), "other.yaml")
-	parley(t, State{}, "init", "secrets", "--out", other).want(t, ExitUsage).wantErr(t, config.SchemaName, "--force")
+	parley(t, State{}, "init", "secrets", "--out", other).want(t, exit.Misuse).wantErr(t, config.SchemaName, "--force")
 	if _, err := os.Stat(other); err == nil || read(t, beside) != "{}" {
 		t.Error("half of it was written")
 	}
@@ -79,14 +80,14 @@ func TestInitForce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plan, actor := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "drought", "actors", "hydro.yaml")
-	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitOK)
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, exit.OK)
 	original := read(t, actor)
 	for i, name := range []string{".bak", ".bak2", ".bak3"} {
 		edited := fmt.Sprintf("%s# mine, %d\n", original, i)
 		if err := os.WriteFile(actor, []byte(edited), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, ExitOK).wantErr(t, actor+name)
+		got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, exit.OK).wantErr(t, actor+name)
 		if n := strings.Count(got.stderr, "it is kept as"); n != 1 {
 			t.Errorf("%d files were kept:\n%s", n, got.stderr)
 		}
@@ -94,13 +95,13 @@ func TestInitForce(t *testing.T) {
 			t.Errorf("%s is not as it should be", actor+name)
 		}
 	}
-	parley(t, State{}, "check", plan).want(t, ExitOK)
+	parley(t, State{}, "check", plan).want(t, exit.OK)
 	for _, f := range []string{actor, plan} {
 		if err := os.WriteFile(f, []byte("mine"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitUsage).wantErr(t, plan, actor, "--force")
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, exit.Misuse).wantErr(t, plan, actor, "--force")
 }
 
 func TestInitRefuses(t *testing.T) {
@@ -116,6 +117,6 @@ func TestInitRefuses(t *testing.T) {
 		{[]string{"secrets", "--out", t.TempDir(), "--force"}, []string{"no plain file"}},
 		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), config.SchemaName)}, []string{"--out", config.SchemaName}},
 	} {
-		parley(t, State{}, append([]string{"init"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.says...)
+		parley(t, State{}, append([]string{"init"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}
 }

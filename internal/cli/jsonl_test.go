@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/cli/bulk"
+	"parley/internal/cli/exit"
 	"parley/llm"
 )
 
@@ -43,7 +45,7 @@ func TestLines(t *testing.T) {
 		`{"id":"schema","prompt":"x","schema":{"name":"n","schema":{"type":"object"}}}`,
 		`{"id":"last","prompt":"no newline","model":"ollama/m"}`,
 	}, "\n"))
-	got := parley(t, echo().state(), "ask", in, "--system", "from the flag").want(t, ExitFailed)
+	got := parley(t, echo().state(), "ask", in, "--system", "from the flag").want(t, exit.Failed)
 	golden(t, "lines", strings.ReplaceAll(got.stdout, filepath.ToSlash(filepath.Dir(in)), "DIR"))
 	if !strings.HasPrefix(got.stderr, "5 answered, 18 lines rejected; 15 tokens in, 10 out; $0.000005; ") {
 		t.Errorf("summary: %s", got.stderr)
@@ -54,7 +56,7 @@ func TestEmptyInput(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "\n\r\n  \n"} {
 		out := filepath.Join(t.TempDir(), "out.jsonl")
-		parley(t, echo().state(), "ask", write(t, "r.jsonl", text), "--out", out).want(t, ExitOK)
+		parley(t, echo().state(), "ask", write(t, "r.jsonl", text), "--out", out).want(t, exit.OK)
 		if got := read(t, out); got != "" {
 			t.Errorf("out of nothing came %q", got)
 		}
@@ -66,7 +68,7 @@ func TestLinesFromStdin(t *testing.T) {
 	for _, args := range [][]string{{"ask", "--jsonl", "-"}, {"ask", "--jsonl"}} {
 		s := echo().state()
 		s.Stdin = strings.NewReader(`{"prompt":"a"}` + "\n" + `{"prompt":"b"}`)
-		got := parley(t, s, append(args, "--quiet")...).want(t, ExitOK)
+		got := parley(t, s, append(args, "--quiet")...).want(t, exit.OK)
 		if all := records(t, got.stdout); len(all) != 2 || all[1].Response.Text != "echo: b" || got.stderr != "" {
 			t.Errorf("stdout %s, stderr %s", got.stdout, got.stderr)
 		}
@@ -75,15 +77,15 @@ func TestLinesFromStdin(t *testing.T) {
 
 func TestHugeLine(t *testing.T) {
 	t.Parallel()
-	lines := newLineReader(strings.NewReader("short\n"+strings.Repeat("x", 200_000)+"\nafter"), 100_000)
+	lines := bulk.NewLineReader(strings.NewReader("short\n"+strings.Repeat("x", 200_000)+"\nafter"), 100_000)
 	for _, want := range []string{"short", "", "after"} {
-		line, err := lines.next()
+		line, err := lines.Next()
 		if string(line) != want || (err != nil) != (want == "") {
-			t.Fatalf("line %d: %q, %v", lines.number, line, err)
+			t.Fatalf("line %d: %q, %v", lines.Number, line, err)
 		}
 	}
-	j := &jsonl{name: "in", lines: newLineReader(strings.NewReader(strings.Repeat("x", 2<<20)), 1<<20)}
-	if _, err := j.next(); err == nil || err.Error() != "in:1: the line is too long: at most 1 MiB" {
+	j := &bulk.File{Name: "in", Lines: bulk.NewLineReader(strings.NewReader(strings.Repeat("x", 2<<20)), 1<<20)}
+	if _, err := j.Next(); err == nil || err.Error() != "in:1: the line is too long: at most 1 MiB" {
 		t.Error(err)
 	}
 }
@@ -108,7 +110,7 @@ func TestOrder(t *testing.T) {
 		defer close(turn[i])
 		return said("ok"), nil
 	}
-	got := parley(t, f.state(), "ask", requests(t, n)).want(t, ExitOK)
+	got := parley(t, f.state(), "ask", requests(t, n)).want(t, exit.OK)
 	wantAnswers(t, got.stdout, n)
 }
 
@@ -116,7 +118,7 @@ func TestSamples(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out.jsonl")
 	f := echo()
-	parley(t, f.state(), "ask", requests(t, 3), "--samples", "2", "--out", out).want(t, ExitOK)
+	parley(t, f.state(), "ask", requests(t, 3), "--samples", "2", "--out", out).want(t, exit.OK)
 	var got []string
 	for _, r := range records(t, read(t, out)) {
 		got = append(got, fmt.Sprintf("%s/%d", r.ID, r.Sample))
@@ -131,7 +133,7 @@ func TestOutIsNotOurs(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"my notes", "my notes\n", `{"id":"a"` + "\n", `{"x":1}`, `{"id":"a","digest":"","response":{}}` + "\nmy notes\n"} {
 		out := write(t, "out.jsonl", text)
-		parley(t, echo().state(), "ask", requests(t, 2), "--out", out).want(t, ExitUsage).wantErr(t, "not a record", out)
+		parley(t, echo().state(), "ask", requests(t, 2), "--out", out).want(t, exit.Misuse).wantErr(t, "not a record", out)
 		if got := read(t, out); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
@@ -141,7 +143,7 @@ func TestOutIsNotOurs(t *testing.T) {
 func TestOutInUse(t *testing.T) {
 	t.Parallel()
 	out := write(t, "out.jsonl", "")
-	o, err := openOut(out, newPlacer())
+	o, err := bulk.OpenOut(out, bulk.NewKeyer())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,9 +153,9 @@ func TestOutInUse(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, name := range names { // the lock is the file's, whatever it is called
-		parley(t, echo().state(), "ask", requests(t, 2), "--out", name).want(t, ExitUsage).wantErr(t, "in use")
+		parley(t, echo().state(), "ask", requests(t, 2), "--out", name).want(t, exit.Misuse).wantErr(t, "in use")
 	}
-	if _, err := o.finish(true); err != nil {
+	if _, err := o.Finish(true); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -167,6 +169,6 @@ func TestOutBehindALink(t *testing.T) {
 		t.Skip(err)
 	}
 	in := requests(t, 30)
-	parley(t, echo().state(), "ask", in, "--out", link).want(t, ExitOK)
+	parley(t, echo().state(), "ask", in, "--out", link).want(t, exit.OK)
 	wantAnswers(t, read(t, target), 30)
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"parley/internal/answer"
+	"parley/internal/cli/bulk"
+	"parley/internal/cli/exit"
 	"parley/llm"
 )
 
@@ -48,22 +50,22 @@ func TestMemoryStaysFlat(t *testing.T) {
 	if testing.Short() {
 		n = 5_000
 	}
-	ids := newPlacer()
-	out, err := openOut(filepath.Join(t.TempDir(), "out.jsonl"), ids)
+	ids := bulk.NewKeyer()
+	out, err := bulk.OpenOut(filepath.Join(t.TempDir(), "out.jsonl"), ids)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, sink := range map[string]sink{"file": out, "stream": newOrdered(io.Discard, window)} {
+	for name, sink := range map[string]bulk.Sink{"file": out, "stream": bulk.NewOrdered(io.Discard, bulk.Window)} {
 		before := heap()
-		m := &many{
-			source: &jsonl{name: "in", lines: newLineReader(&endless{n: n}, maxLine), defs: defaults{
-				req: llm.Request{Model: "sim/small"}, schemas: &answer.Compiler{},
+		m := &bulk.Asking{
+			Source: &bulk.File{Name: "in", Lines: bulk.NewLineReader(&endless{n: n}, bulk.MaxLine), Defs: bulk.Defaults{
+				Req: llm.Request{Model: "sim/small"}, Schemas: &answer.Compiler{},
 			}},
-			sink: sink, samples: 1, ids: ids, gate: newGate(), tally: &tally{},
+			Sink: sink, Samples: 1, Keys: ids, Gate: exit.NewGate(), Tally: &bulk.Tally{},
 		}
-		m.run(t.Context(), &instant{fake: fake{drained: make(chan struct{})}})
+		m.Run(t.Context(), &instant{fake: fake{drained: make(chan struct{})}})
 		used := heap() - before
-		if got := m.tally.now().Answered; got != n {
+		if got := m.Tally.Now().Answered; got != n {
 			t.Fatal(name, "answered", got)
 		}
 		const perRequest, fixed = 64, 1 << 20

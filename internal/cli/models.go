@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/llm"
@@ -52,13 +54,13 @@ func (c *modelsCmd) Run(s *State) error {
 	if c.Prices != "" {
 		own, err := price.Load(c.Prices)
 		if err != nil {
-			return usage("--prices: %w", err)
+			return exit.Usagef("--prices: %w", err)
 		}
 		prices = prices.With(own)
 	}
 	k := c.known(s, prices)
 	if c.JSON {
-		b, err := marshal(k)
+		b, err := terminal.Marshal(k)
 		if err != nil {
 			return fmt.Errorf("models: %w", err)
 		}
@@ -124,16 +126,9 @@ func (k known) print(w io.Writer) error {
 	fmt.Fprintf(t, "MODEL\tINPUT\tCACHED\tOUTPUT\tBATCH IN\tBATCH OUT\tCONTEXT\tMAX OUTPUT\n")
 	for _, m := range k.Models {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Input, m.Cached, m.Output,
-			orDash(m.BatchInput.String(), m.BatchInput == 0), orDash(m.BatchOutput.String(), m.BatchOutput == 0),
-			orDash(number(m.Context), m.Context == 0), orDash(number(m.MaxOutput), m.MaxOutput == 0))
+			terminal.OrDash(m.BatchInput.String(), m.BatchInput == 0), terminal.OrDash(m.BatchOutput.String(), m.BatchOutput == 0),
+			terminal.OrDash(terminal.Number(m.Context), m.Context == 0), terminal.OrDash(terminal.Number(m.MaxOutput), m.MaxOutput == 0))
 	}
 	fmt.Fprintf(t, "\nDollars for a million tokens, as of %s.\n", k.AsOf)
 	return t.Flush()
-}
-
-func orDash(s string, none bool) string {
-	if none {
-		return "-"
-	}
-	return s
 }

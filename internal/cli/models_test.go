@@ -4,15 +4,17 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 func TestModels(t *testing.T) {
 	t.Parallel()
 	prices := write(t, "prices.json", `{"as_of":"2026-11-01","models":{"lab/big":{"input":2,"output":8}}}`)
 	s := State{Env: func(name string) (string, bool) { return "x", name == "OPENAI_API_KEY" }}
-	golden(t, "models-openai-key", providersOf(parley(t, s, "models", "--prices", prices).want(t, ExitOK).stdout))
-	golden(t, "models-find", parley(t, s, "models", "lab/", "--prices", prices).want(t, ExitOK).stdout)
-	parley(t, s, "models", "--prices", "nowhere.json").want(t, ExitUsage).wantErr(t, "--prices", "nowhere.json")
+	golden(t, "models-openai-key", providersOf(parley(t, s, "models", "--prices", prices).want(t, exit.OK).stdout))
+	golden(t, "models-find", parley(t, s, "models", "lab/", "--prices", prices).want(t, exit.OK).stdout)
+	parley(t, s, "models", "--prices", "nowhere.json").want(t, exit.Misuse).wantErr(t, "--prices", "nowhere.json")
 }
 
 // providersOf is the first table alone: the prices change too often for a golden file.
@@ -23,7 +25,7 @@ func providersOf(text string) string {
 
 func TestModelsJSON(t *testing.T) {
 	t.Parallel()
-	got := parley(t, State{}, "models", "--json").want(t, ExitOK)
+	got := parley(t, State{}, "models", "--json").want(t, exit.OK)
 	var k known
 	if err := json.Unmarshal([]byte(got.stdout), &k); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/scaffold"
 )
@@ -23,27 +25,27 @@ type newCmd struct {
 func (c *newCmd) Run(s *State) error {
 	dir, err := filepath.Abs(c.Name)
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	m := scaffold.Module{Path: c.Module}
 	if m.Package, err = scaffold.Package(filepath.Base(dir)); err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	if m.Path == "" {
 		m.Path = scaffold.DefaultPath(filepath.Base(dir))
 	}
 	if err := scaffold.Free(dir); err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	if _, err := config.Kind(s.Kinds, m.Package); err == nil {
-		return usage("there is a kind %s already: choose another name", m.Package)
+		return exit.Usagef("there is a kind %s already: choose another name", m.Package)
 	}
 	if m.Source, err = c.source(filepath.Dir(dir)); err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	files, err := m.Files()
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	if err := scaffold.Write(dir, files); err != nil {
 		return fmt.Errorf("new: %w", err)
@@ -54,7 +56,7 @@ func (c *newCmd) Run(s *State) error {
 // say says what was written and what to do next.
 func (c *newCmd) say(s *State, m scaffold.Module) error {
 	next := [][2]string{
-		{"cd " + shellWord(c.Name), ""},
+		{"cd " + terminal.ShellWord(c.Name), ""},
 		{"go test ./...", "hold the world to what every kind promises"},
 		{"go run ./cmd/parley run " + m.Package + ".yaml", "play it; no key is needed"},
 		{"go run ./cmd/parley report " + m.Package + ".parley", "summarize what was played"},

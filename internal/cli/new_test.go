@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 )
 
 // TestNew writes a module. That it builds and plays is tested in cmd/parley.
@@ -15,8 +18,8 @@ func TestNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := parley(t, State{}, "new", dir, "--module", "github.com/you/my-game").want(t, ExitOK)
-	for _, says := range []string{"kind mygame", checkout, "cd " + shellWord(dir), "run mygame.yaml"} {
+	got := parley(t, State{}, "new", dir, "--module", "github.com/you/my-game").want(t, exit.OK)
+	for _, says := range []string{"kind mygame", checkout, "cd " + terminal.ShellWord(dir), "run mygame.yaml"} {
 		if !strings.Contains(got.stdout, says) {
 			t.Errorf("%q is not in\n%s", says, got.stdout)
 		}
@@ -46,7 +49,7 @@ func TestNewRefuses(t *testing.T) {
 		{[]string{in("game"), "--module", "no path"}, []string{`"no path"`, "github.com/you/my-game"}},
 		{[]string{in("game"), "--parley", parent}, []string{parent + " is not the top folder of a checkout of Parley"}},
 	} {
-		parley(t, State{}, append([]string{"new"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.says...)
+		parley(t, State{}, append([]string{"new"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}
 	if left, err := os.ReadDir(parent); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)

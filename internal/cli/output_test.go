@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
 )
 
 // TestNobodysFile: no verb writes over what parley did not write, unless it is forced to.
@@ -38,11 +41,11 @@ func TestNobodysFile(t *testing.T) {
 		for i, a := range c.args {
 			args[i] = strings.ReplaceAll(a, "OUT", path)
 		}
-		parley(t, State{}, args...).want(t, ExitUsage).wantErr(t, path+" is there already", "--force")
+		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, path+" is there already", "--force")
 		if read(t, path) != mine {
 			t.Fatalf("%s wrote over it", verb)
 		}
-		parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitOK)
+		parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.OK)
 		if read(t, path) == mine {
 			t.Errorf("%s --force wrote nothing", verb)
 		}
@@ -61,7 +64,7 @@ func TestNobodysFile(t *testing.T) {
 		"ask":     {"ask", write(t, "in.jsonl", `{"prompt":"x"}`), "--out"},
 	} {
 		path := out("x.parley")
-		parley(t, State{}, append(args, path)...).want(t, ExitUsage).wantErr(t, path)
+		parley(t, State{}, append(args, path)...).want(t, exit.Misuse).wantErr(t, path)
 		if read(t, path) != mine {
 			t.Errorf("%s wrote over it", verb)
 		}
@@ -74,10 +77,10 @@ func TestOwnFile(t *testing.T) {
 	run, dir := duel(t, "run.parley"), t.TempDir()
 	page := filepath.Join(dir, "x.html")
 	for range 2 {
-		parley(t, State{}, "report", run, "--html", page, "--csv", dir).want(t, ExitOK)
+		parley(t, State{}, "report", run, "--html", page, "--csv", dir).want(t, exit.OK)
 	}
-	parley(t, State{}, "compare", run, "--html", page).want(t, ExitOK)
-	if !isPage([]byte(read(t, page))) {
+	parley(t, State{}, "compare", run, "--html", page).want(t, exit.OK)
+	if !output.IsPage([]byte(read(t, page))) {
 		t.Error("the page does not say who wrote it")
 	}
 }
@@ -94,14 +97,14 @@ func TestInputsStay(t *testing.T) {
 	}
 	for _, out := range []string{run, link, hard} {
 		for _, args := range [][]string{{"report", run, "--html", out}, {"compare", run, "--html", out}, {"export", run, "--format", "csv", "--out", out}} {
-			parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitUsage).wantErr(t, "part of a run file")
+			parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.Misuse).wantErr(t, "part of a run file")
 		}
 	}
 	if read(t, run) != before {
 		t.Error("the run was written over")
 	}
 	requests := write(t, "in.jsonl", `{"prompt":"x"}`+"\n")
-	parley(t, echo().state(), "ask", requests, "--out", requests).want(t, ExitUsage)
+	parley(t, echo().state(), "ask", requests, "--out", requests).want(t, exit.Misuse)
 }
 
 // TestLinksInFolders: the user named the folder and not what a link in it points to.
@@ -114,8 +117,8 @@ func TestLinksInFolders(t *testing.T) {
 		t.Skip(err)
 	}
 	args := []string{"export", run, "--table", "all", "--out", dir}
-	parley(t, State{}, args...).want(t, ExitUsage).wantErr(t, "no plain file")
-	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitOK)
+	parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, "no plain file")
+	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.OK)
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() || read(t, mine) != "mine" {
 		t.Errorf("%v, %v: %q", info.Mode(), err, read(t, mine))
 	}
@@ -123,7 +126,7 @@ func TestLinksInFolders(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "gone"), nothing); err != nil {
 		t.Fatal(err)
 	}
-	parley(t, State{}, "report", run, "--html", nothing).want(t, ExitUsage).wantErr(t, "link to nothing")
+	parley(t, State{}, "report", run, "--html", nothing).want(t, exit.Misuse).wantErr(t, "link to nothing")
 }
 
 // TestFolderLinks: the same for the files of episodes and their tables.
@@ -131,12 +134,12 @@ func TestFolderLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "scenario.yaml")
-	parley(t, State{}, "init", "scenario", "--out", plan).want(t, ExitOK)
+	parley(t, State{}, "init", "scenario", "--out", plan).want(t, exit.OK)
 	file := filepath.Join(dir, "scenario.parley")
-	parley(t, State{}, "run", plan, "--out", file, "--quiet", "--set", "episodes=1").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--out", file, "--quiet", "--set", "episodes=1").want(t, exit.OK)
 	out := filepath.Join(dir, "read")
 	args := []string{"export", file, "--format", "folder", "--out", out}
-	parley(t, State{}, args...).want(t, ExitOK)
+	parley(t, State{}, args...).want(t, exit.OK)
 	mine := write(t, "mine.txt", "mine")
 	replaced := 0
 	err := filepath.WalkDir(out, func(path string, e os.DirEntry, err error) error {
@@ -152,7 +155,7 @@ func TestFolderLinks(t *testing.T) {
 	if err != nil || replaced < 2 {
 		t.Skip(err, replaced)
 	}
-	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitOK)
+	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.OK)
 	if read(t, mine) != "mine" {
 		t.Error("a link in the folder was followed")
 	}
@@ -164,7 +167,7 @@ func TestFolderLinks(t *testing.T) {
 	if err := os.Symlink(elsewhere, episode); err != nil {
 		t.Fatal(err)
 	}
-	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, ExitUsage).wantErr(t, "is no folder")
+	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.Misuse).wantErr(t, "is no folder")
 	if names := folderOf(t, elsewhere); names != "" {
 		t.Errorf("%s was written elsewhere", names)
 	}
@@ -174,7 +177,7 @@ func TestFolderLinks(t *testing.T) {
 func TestStaleFile(t *testing.T) {
 	t.Parallel()
 	in, out := write(t, "in.jsonl", `{"prompt":"x"}`+"\n"), filepath.Join(t.TempDir(), "out.jsonl")
-	parley(t, echo().state(), "ask", in, "--out", out).want(t, ExitOK)
+	parley(t, echo().state(), "ask", in, "--out", out).want(t, exit.OK)
 	if err := os.WriteFile(out+".stale", []byte("mine\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +185,7 @@ func TestStaleFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := parley(t, echo().state(), "ask", in, "--out", out)
-	if got.code == ExitOK || read(t, out+".stale") != "mine\n" || strings.Count(read(t, out), "\n") != 2 {
+	if got.code == exit.OK || read(t, out+".stale") != "mine\n" || strings.Count(read(t, out), "\n") != 2 {
 		t.Errorf("%+v: %q", got, read(t, out+".stale"))
 	}
 }
@@ -192,14 +195,14 @@ func TestOutputMeanwhile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "x.html")
-	err := output{flag: "--html", path: out, ours: isPage}.write(func(w io.Writer) error {
+	err := output.File{Flag: "--html", Path: out, Ours: output.IsPage}.Write(func(w io.Writer) error {
 		_, err := io.WriteString(w, "page")
 		if err != nil {
 			return err
 		}
 		return os.WriteFile(out, []byte("other"), 0o600)
 	})
-	if exitCode(err) != ExitUsage || read(t, out) != "other" || folderOf(t, dir) != "x.html" {
+	if exit.CodeOf(err) != exit.Misuse || read(t, out) != "other" || folderOf(t, dir) != "x.html" {
 		t.Errorf("%v: %q", err, read(t, out))
 	}
 }

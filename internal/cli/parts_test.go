@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -118,7 +119,7 @@ func brokenRun(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
 	plan := write(t, "plan.yaml", "kind: broken\nepisodes: 2\nagents: {a: sim/small}\n")
-	withBroken(t, "", "run", plan, "--out", file).want(t, ExitOK)
+	withBroken(t, "", "run", plan, "--out", file).want(t, exit.OK)
 	return file
 }
 
@@ -149,8 +150,8 @@ func TestReportWithoutAPart(t *testing.T) {
 		{"Closed", "the kind broken: Closed panicked: out of ", false},
 	} {
 		page := filepath.Join(t.TempDir(), "page.html")
-		text := withBroken(t, c.bad, "report", file, "--html", page).want(t, ExitOK).stdout
-		json := withBroken(t, c.bad, "report", file, "--json").want(t, ExitOK).stdout
+		text := withBroken(t, c.bad, "report", file, "--html", page).want(t, exit.OK).stdout
+		json := withBroken(t, c.bad, "report", file, "--json").want(t, exit.OK).stdout
 		for form, got := range map[string]string{"text": text, "json": json, "page": read(t, page)} {
 			if c.says != "" && strings.Count(got, c.says) != 1 || strings.Contains(got, "my own row") != c.mine || !strings.Contains(got, "points") || strings.Contains(got, "\x1b") {
 				t.Errorf("%s, %s: %s", c.bad, form, got)
@@ -164,10 +165,10 @@ func TestShowWithoutAPart(t *testing.T) {
 	t.Parallel()
 	file := brokenRun(t)
 	for _, part := range []string{"Mark", "Hidden"} {
-		withBroken(t, part, "show", file, "--episode", "0").want(t, ExitOK).wantErr(t, "the kind broken: "+part+" panicked: out of ")
+		withBroken(t, part, "show", file, "--episode", "0").want(t, exit.OK).wantErr(t, "the kind broken: "+part+" panicked: out of ")
 	}
-	withBroken(t, "Story", "show", file, "--episode", "0", "--story").want(t, ExitBroken).wantErr(t, "the kind broken: Story panicked: out of ")
-	withBroken(t, "Files", "show", file, "--episode", "0", "--board", "last").want(t, ExitBroken).wantErr(t, "the kind broken: Files panicked: out of ")
+	withBroken(t, "Story", "show", file, "--episode", "0", "--story").want(t, exit.Broken).wantErr(t, "the kind broken: Story panicked: out of ")
+	withBroken(t, "Files", "show", file, "--episode", "0", "--board", "last").want(t, exit.Broken).wantErr(t, "the kind broken: Files panicked: out of ")
 }
 
 // TestExportWithoutAPart: what is wrong with the files of one episode is told, and the others are written. No cell is a
@@ -182,9 +183,9 @@ func TestExportWithoutAPart(t *testing.T) {
 		dirs string
 		all  string
 	}{
-		{"", ExitOK, nil, "episode-0000 episode-0001 e.csv", "0,0,,-1.5,'=1+1\n1,1,,-1.5,'=1+1\n"},
-		{"Files", ExitFailed, []string{"episode 0 has no files: the kind broken: Files panicked: out of "}, "episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
-		{"table", ExitFailed, []string{"the kind broken: the file e.csv of episode 0 is no table: ", "line 2"}, "episode-0000 episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
+		{"", exit.OK, nil, "episode-0000 episode-0001 e.csv", "0,0,,-1.5,'=1+1\n1,1,,-1.5,'=1+1\n"},
+		{"Files", exit.Failed, []string{"episode 0 has no files: the kind broken: Files panicked: out of "}, "episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
+		{"table", exit.Failed, []string{"the kind broken: the file e.csv of episode 0 is no table: ", "line 2"}, "episode-0000 episode-0001 e.csv", "1,1,,-1.5,'=1+1\n"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		withBroken(t, c.bad, "export", file, "--format", "folder", "--out", out).want(t, c.code).wantErr(t, c.says...)
@@ -210,11 +211,11 @@ func TestCommandsThatFail(t *testing.T) {
 		"ring":     `the kind broken: the command "break": cli.ring embeds itself: its commands are left out`,
 		"tags":     `the kind broken: the command "break": `,
 	} {
-		withBroken(t, bad, "version").want(t, ExitOK).wantErr(t, says, "its commands are left out")
-		withBroken(t, bad, "break").want(t, ExitUsage)
+		withBroken(t, bad, "version").want(t, exit.OK).wantErr(t, says, "its commands are left out")
+		withBroken(t, bad, "break").want(t, exit.Misuse)
 	}
 	out := filepath.Join(t.TempDir(), "out.txt")
-	withBroken(t, "", "break", "--out", out).want(t, ExitBroken).wantErr(t, "the kind broken: the command panicked: out of luck")
+	withBroken(t, "", "break", "--out", out).want(t, exit.Broken).wantErr(t, "the kind broken: the command panicked: out of luck")
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
@@ -224,7 +225,7 @@ func TestCommandsThatFail(t *testing.T) {
 func TestManualOfHostileText(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"man"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}} {
-		if got := withBroken(t, "", args...).want(t, ExitOK).stdout; strings.Contains(got, "\x1b") || !strings.Contains(got, "break") {
+		if got := withBroken(t, "", args...).want(t, exit.OK).stdout; strings.Contains(got, "\x1b") || !strings.Contains(got, "break") {
 			t.Errorf("%v: an escape code is in it, or the command is not", args)
 		}
 	}
@@ -244,7 +245,7 @@ func TestKindsThatCannotBe(t *testing.T) {
 			kinds = append(kinds, world.Kind{About: world.About{Name: n}})
 		}
 		var stderr bytes.Buffer
-		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: kinds, Stderr: &stderr}); code != ExitBroken || !strings.Contains(stderr.String(), want) {
+		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: kinds, Stderr: &stderr}); code != exit.Broken || !strings.Contains(stderr.String(), want) {
 			t.Errorf("exit code %d: %s, want %s", code, stderr.String(), want)
 		}
 	}

@@ -13,6 +13,9 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/runview"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/outage"
@@ -36,17 +39,17 @@ func TestWhyEpisodesFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `failed most often (3): environment: open: bad_request: unknown field sizee \u001b[2J!!`
-	got := parley(t, State{}, "run", plan).want(t, ExitFailed).stdout
+	got := parley(t, State{}, "run", plan).want(t, exit.Failed).stdout
 	if !strings.Contains(got, ", 3 failed;") || !strings.Contains(got, want) || strings.Contains(got, strings.Repeat("!", 300)) {
 		t.Errorf("%s", got)
 	}
-	got = parley(t, State{}, "run", plan, "--out", filepath.Join(dir, "other.parley"), "--json").want(t, ExitFailed).stdout
+	got = parley(t, State{}, "run", plan, "--out", filepath.Join(dir, "other.parley"), "--json").want(t, exit.Failed).stdout
 	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Calls.Failed != 3 || sum.Fault == nil || sum.Fault.Episodes != 3 {
 		t.Errorf("%v: %s", err, got)
 	}
-	got = parley(t, State{}, "report", filepath.Join(dir, "plan.parley")).want(t, ExitOK).stdout
-	if !strings.Contains(got, "Episodes that failed: 3, most often (3): environment: open: bad_request: unknown field sizee") {
+	got = parley(t, State{}, "report", filepath.Join(dir, "plan.parley")).want(t, exit.OK).stdout
+	if !strings.Contains(got, "Failed episodes: 3. The most frequent cause (3): environment: open: bad_request: unknown field sizee") {
 		t.Errorf("%s", got)
 	}
 }
@@ -56,26 +59,26 @@ func TestWhyEpisodesFail(t *testing.T) {
 func TestWaitingIsSaid(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	v := &playView{out: newStream(&out, &State{Env: func(string) (string, bool) { return "", false }, Terminal: func(any) int { return 0 }})}
+	v := &runview.View{Out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
 	why := ""
-	v.begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
-	v.stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
+	v.Begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
+	v.Stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	now := time.Now()
-	v.calls = func(now time.Time) []string {
+	v.Calls = func(now time.Time) []string {
 		return []string{outage.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}
 	}
-	if first := v.line(now)[0]; first != `lab is unreachable for 40s: 503 \u001b[2JLoading at http://x/v1; waits up to 10m0s` {
+	if first := v.Line(now)[0]; first != `lab is unreachable for 40s: 503 \u001b[2JLoading at http://x/v1; waits up to 10m0s` {
 		t.Error(first)
 	}
-	v.calls = nil
-	if first := v.line(now)[0]; first != "0 of 0 episodes" {
+	v.Calls = nil
+	if first := v.Line(now)[0]; first != "0 of 0 episodes" {
 		t.Error(first)
 	}
 	why = "http://x:\nrefused \x1b[2J"
-	if first := v.line(now)[0]; first != `waiting for http://x: refused \u001b[2J` {
+	if first := v.Line(now)[0]; first != `waiting for http://x: refused \u001b[2J` {
 		t.Error(first)
 	}
-	v.see(engine.Event{Closing: 7})
+	v.See(engine.Event{Closing: 7})
 	if !strings.Contains(out.String(), "7 episodes are played to the end") {
 		t.Error(out.String())
 	}
@@ -97,10 +100,10 @@ func TestClosingNamesTheCause(t *testing.T) {
 	}))
 	defer s.Close()
 	dir := t.TempDir()
-	parley(t, State{}, "init", "scenario", "--out", filepath.Join(dir, "plan.yaml")).want(t, ExitOK)
+	parley(t, State{}, "init", "scenario", "--out", filepath.Join(dir, "plan.yaml")).want(t, exit.OK)
 	plan := filepath.Join(dir, "plan.yaml")
 	run := []string{"run", plan, "--set", `providers.lab={dialect: openai, base_url: "` + s.URL + `/v1"}`, "--set", "agents.policy.model=lab/tiny", "--set", "agents.clerk.model=lab/tiny", "--set", "episodes=1", "--concurrency", "1"}
-	got := parley(t, State{}, run...).want(t, ExitFailed).stdout
+	got := parley(t, State{}, run...).want(t, exit.Failed).stdout
 	for _, want := range []string{
 		"failed most often (1): the narrator wrote nothing: ", " calls failed: ", " cut off (lab/tiny), ", " too long (lab/tiny)\n",
 		"most often: the answer was cut off at the limit of output tokens", "what to do: raise max_tokens",
@@ -110,10 +113,10 @@ func TestClosingNamesTheCause(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "plan.parley")
-	if got := parley(t, State{}, "show", file).want(t, ExitOK).stdout; !strings.Contains(got, "what to do: raise max_tokens") {
+	if got := parley(t, State{}, "show", file).want(t, exit.OK).stdout; !strings.Contains(got, "what to do: raise max_tokens") {
 		t.Error(got)
 	}
-	got = parley(t, State{}, "resume", file, "--json").want(t, ExitFailed).stdout
+	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
 	var sum app.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || len(sum.Failures) != 2 {
 		t.Fatalf("%v: %s", err, got)
@@ -122,7 +125,7 @@ func TestClosingNamesTheCause(t *testing.T) {
 		sum.Failures[0].Calls+long.Calls != sum.Calls.Total {
 		t.Errorf("%+v of %d", sum.Failures, sum.Calls.Total)
 	}
-	if got := parley(t, State{}, "report", file).want(t, ExitOK).stdout; !strings.Contains(got, "raise max_tokens") {
+	if got := parley(t, State{}, "report", file).want(t, exit.OK).stdout; !strings.Contains(got, "raise max_tokens") {
 		t.Error(got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/runview"
 	"parley/internal/config"
 	"parley/journal"
 	"parley/world"
@@ -36,20 +38,20 @@ func TestStatusOfAKind(t *testing.T) {
 		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
 		Ended:  map[int]journal.Ended{1: {Episode: 1}},
 	}
-	v := &playView{}
-	v.begin(app.Opened{App: &app.App{}, Plan: plan, Head: head})
-	v.see(engine.Event{Staged: &head.Stages[0]})
-	v.see(engine.Event{Ended: &journal.Ended{Episode: 0}})
-	v.see(engine.Event{Staged: &journal.Staged{First: 2, Specs: world.List(world.Spec{Cell: "c"})}})
-	v.see(engine.Event{Ended: &journal.Ended{Episode: 2}})
-	v.see(engine.Event{Ended: &journal.Ended{Episode: 7}}) // of no stage
-	if got := strings.Join(v.says(), " "); got != "b+a+c more" {
+	v := &runview.View{}
+	v.Begin(app.Opened{App: &app.App{}, Plan: plan, Head: head})
+	v.See(engine.Event{Staged: &head.Stages[0]})
+	v.See(engine.Event{Ended: &journal.Ended{Episode: 0}})
+	v.See(engine.Event{Staged: &journal.Staged{First: 2, Specs: world.List(world.Spec{Cell: "c"})}})
+	v.See(engine.Event{Ended: &journal.Ended{Episode: 2}})
+	v.See(engine.Event{Ended: &journal.Ended{Episode: 7}}) // of no stage
+	if got := strings.Join(v.Says(), " "); got != "b+a+c more" {
 		t.Error(got)
 	}
-	silentKind := &playView{}
-	silentKind.begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}})
-	silentKind.see(engine.Event{Ended: &journal.Ended{}})
-	if got := silentKind.says(); got != nil {
+	silentKind := &runview.View{}
+	silentKind.Begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}})
+	silentKind.See(engine.Event{Ended: &journal.Ended{}})
+	if got := silentKind.Says(); got != nil {
 		t.Errorf("%v", got)
 	}
 }
@@ -73,18 +75,18 @@ func TestEvolutionIsTold(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.parley")
 	plan := write(t, "plan.yaml", evolution)
-	got := parley(t, State{}, "run", plan, "--out", file).want(t, ExitOK).stdout
+	got := parley(t, State{}, "run", plan, "--out", file).want(t, exit.OK).stdout
 	folder := strings.TrimSuffix(file, ".parley")
 	for _, want := range []string{"stopped by max generations after generation 2,\nthe best prompt solves ", " than the best baseline (", fmt.Sprintf("parley export %s --format folder --out %s\n", file, folder)} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}
 	}
-	again := parley(t, State{}, "resume", file).want(t, ExitOK).stdout
+	again := parley(t, State{}, "resume", file).want(t, exit.OK).stdout
 	if _, end, _ := strings.Cut(got, "stopped by max"); !strings.HasSuffix(again, end) {
 		t.Errorf("%s\nand then\n%s", got, again)
 	}
-	parley(t, State{}, "export", file, "--format", "folder", "--out", folder).want(t, ExitOK)
+	parley(t, State{}, "export", file, "--format", "folder", "--out", folder).want(t, exit.OK)
 	there := strings.Fields(folderOf(t, folder))
 	if len(there) != 4 || !strings.HasPrefix(there[0], "episode-") {
 		t.Fatalf("want the folder of the verdict and three tables: %v", there)
@@ -100,7 +102,7 @@ func TestEvolutionIsTold(t *testing.T) {
 // TestCheckOfParts: a plan that is made as it goes is estimated whole, part by part.
 func TestCheckOfParts(t *testing.T) {
 	t.Parallel()
-	got := parley(t, State{}, "check", write(t, "plan.yaml", evolution)).want(t, ExitOK).stdout
+	got := parley(t, State{}, "check", write(t, "plan.yaml", evolution)).want(t, exit.OK).stdout
 	for _, want := range []string{"\nPART ", "\ngeneration 0 ", "\ngenerations 1 to 2 ", "0 to 100", "\nvalidation ", "\nfinal test ", "\nall ", "the plan is made as it goes"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q:\n%s", want, got)
@@ -114,9 +116,9 @@ func TestEvolutionsCompared(t *testing.T) {
 	t.Parallel()
 	plan, dir := write(t, "plan.yaml", evolution), t.TempDir()
 	a, b := filepath.Join(dir, "a.parley"), filepath.Join(dir, "b.parley")
-	parley(t, State{}, "run", plan, "--out", a, "--quiet").want(t, ExitOK)
-	parley(t, State{}, "run", plan, "--out", b, "--quiet", "--set", "params.preset=random_search").want(t, ExitOK)
-	got := parley(t, State{}, "compare", a, b, "--score", "accuracy_test").want(t, ExitOK).stdout
+	parley(t, State{}, "run", plan, "--out", a, "--quiet").want(t, exit.OK)
+	parley(t, State{}, "run", plan, "--out", b, "--quiet", "--set", "params.preset=random_search").want(t, exit.OK)
+	got := parley(t, State{}, "compare", a, b, "--score", "accuracy_test").want(t, exit.OK).stdout
 	if !strings.Contains(got, "accuracy_test of a: ") || !strings.Contains(got, "paired, 6 deals") {
 		t.Error(got)
 	}

@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/probe"
 	"parley/internal/provider"
 )
@@ -23,40 +25,40 @@ type probeCmd struct {
 // Run asks the server and prints what was found.
 func (c *probeCmd) Run(ctx context.Context, s *State) error {
 	if c.Timeout <= 0 {
-		return usage("--timeout must be longer than 0")
+		return exit.Usagef("--timeout must be longer than 0")
 	}
 	account := provider.Provider{Name: probe.Name, Dialect: "openai", BaseURL: c.URL, KeyEnv: c.KeyEnv}
 	if err := account.Validate(); err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	if err := needKey(account, c.KeyEnv != "", s.Env); err != nil {
 		return err
 	}
-	g := newGate()
+	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g.onClose(stop) // there is nothing to drain
+	g.OnClose(stop) // there is nothing to drain
 	report, err := probe.Run(ctx, probe.Config{BaseURL: c.URL, KeyEnv: c.KeyEnv, Model: c.Model, Timeout: c.Timeout})
-	if code, _ := g.reason(); code != ExitOK {
-		return silent(code)
+	if code, _ := g.Reason(); code != exit.OK {
+		return exit.Silent(code)
 	}
 	if err != nil {
-		return &exitError{code: ExitFailed, err: err}
+		return &exit.Error{Code: exit.Failed, Err: err}
 	}
 	if err := c.print(s.Stdout, report); err != nil {
 		return err
 	}
 	if report.Provider == nil {
-		return silent(ExitFailed)
+		return exit.Silent(exit.Failed)
 	}
 	return nil
 }
 
 func (c *probeCmd) print(w io.Writer, r *probe.Report) error {
 	if c.JSON {
-		b, err := marshal(r)
+		b, err := terminal.Marshal(r)
 		if err != nil {
 			return fmt.Errorf("probe: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/internal/probe"
 )
 
@@ -35,7 +36,7 @@ func talker(t *testing.T, text string) string {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	url := talker(t, "Hello \x1b]0;title\x07 there.")
-	got := parley(t, State{}, "probe", url).want(t, ExitOK)
+	got := parley(t, State{}, "probe", url).want(t, exit.OK)
 	for _, text := range []string{"max_tokens obeyed", "500 tokens came where 16 were allowed", "2048 tokens", "old_max_field"} {
 		if text == "old_max_field" == strings.Contains(got.stdout, text) {
 			t.Errorf("%q:\n%s", text, got.stdout)
@@ -49,10 +50,10 @@ func TestProbe(t *testing.T) {
 		t.Fatalf("no entry:\n%s", got.stdout)
 	}
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nlineup: {first: player, second: player}\n"+entry)
-	parley(t, State{}, "check", plan).want(t, ExitOK)
+	parley(t, State{}, "check", plan).want(t, exit.OK)
 
 	var r probe.Report
-	js := parley(t, State{}, "probe", url+"/v1", "--json", "--model", "other").want(t, ExitOK)
+	js := parley(t, State{}, "probe", url+"/v1", "--json", "--model", "other").want(t, exit.OK)
 	if err := json.Unmarshal([]byte(js.stdout), &r); err != nil || r.Model != "other" || r.Provider == nil || r.Provider.BaseURL != url+"/v1" {
 		t.Errorf("%v\n%s", err, js.stdout)
 	}
@@ -62,15 +63,15 @@ func TestProbeErrors(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	parley(t, State{}, "probe", gone.URL).want(t, ExitFailed).wantErr(t, "no server listens there")
-	parley(t, State{}, "probe", "localhost:8000").want(t, ExitUsage).wantErr(t, "http://")
-	parley(t, State{}, "probe", gone.URL, "--key-env", "NO_SUCH_VARIABLE").want(t, ExitUsage).wantErr(t, "--key-env")
-	parley(t, State{}, "probe", gone.URL, "--timeout", "0s").want(t, ExitUsage).wantErr(t, "--timeout")
-	parley(t, State{}, "probe").want(t, ExitUsage)
+	parley(t, State{}, "probe", gone.URL).want(t, exit.Failed).wantErr(t, "no server listens there")
+	parley(t, State{}, "probe", "localhost:8000").want(t, exit.Misuse).wantErr(t, "http://")
+	parley(t, State{}, "probe", gone.URL, "--key-env", "NO_SUCH_VARIABLE").want(t, exit.Misuse).wantErr(t, "--key-env")
+	parley(t, State{}, "probe", gone.URL, "--timeout", "0s").want(t, exit.Misuse).wantErr(t, "--timeout")
+	parley(t, State{}, "probe").want(t, exit.Misuse)
 
 	none := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(none.Close)
-	got := parley(t, State{}, "probe", none.URL, "--model", "m").want(t, ExitFailed)
+	got := parley(t, State{}, "probe", none.URL, "--model", "m").want(t, exit.Failed)
 	if !strings.Contains(got.stdout, "in none of the formats") {
 		t.Errorf("%s", got.stdout)
 	}
@@ -85,5 +86,5 @@ func TestProbeStops(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(ts.Close)
-	parley(t, State{Signals: signals}, "probe", ts.URL, "--timeout", "10m").want(t, ExitInterrupted)
+	parley(t, State{Signals: signals}, "probe", ts.URL, "--timeout", "10m").want(t, exit.Interrupted)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/cli/exit"
 	"parley/internal/config"
 	"parley/world"
 )
@@ -31,7 +32,7 @@ func (f *reachFlags) runFile(plan *config.Plan, planFile, out string) (string, e
 	}
 	file := strings.TrimSuffix(planFile, filepath.Ext(planFile)) + ".parley"
 	if err := f.reach().Check(planFile, file); err != nil {
-		return "", usage("%w", err)
+		return "", exit.Usagef("%w", err)
 	}
 	return file, nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // TestAllowFiles: check refuses a file outside the plan's folder until it is allowed, and then
@@ -30,22 +32,22 @@ func TestAllowFiles(t *testing.T) {
 	cache := filepath.Join(other, "cache")
 	for _, verb := range []string{"check", "run", "bench"} {
 		got := parley(t, State{}, verb, plan)
-		if got.code != ExitUsage || !strings.Contains(got.stderr, "plan.yaml:5:8: cache: ") || !strings.Contains(got.stderr, cache) {
+		if got.code != exit.Misuse || !strings.Contains(got.stderr, "plan.yaml:5:8: cache: ") || !strings.Contains(got.stderr, cache) {
 			t.Errorf("%s: %d %s", verb, got.code, got.stderr)
 		}
 	}
-	if got := parley(t, State{}, "check", plan, "--allow-files", other); got.code != ExitOK || !strings.Contains(got.stdout, cache+" is outside") {
+	if got := parley(t, State{}, "check", plan, "--allow-files", other); got.code != exit.OK || !strings.Contains(got.stdout, cache+" is outside") {
 		t.Errorf("%d %s%s", got.code, got.stdout, got.stderr)
 	}
 	file := filepath.Join(own, "plan.parley")
-	if got := parley(t, State{}, "run", plan, "--allow-files", other, "--quiet"); got.code != ExitOK {
+	if got := parley(t, State{}, "run", plan, "--allow-files", other, "--quiet"); got.code != exit.OK {
 		t.Fatalf("%d %s", got.code, got.stderr)
 	}
 	for _, args := range [][]string{{"resume", file, "--set", "limits.concurrency=3"}, {"fork", file, "--episode", "0", "--turn", "0"}} {
-		if got := parley(t, State{}, args...); got.code != ExitUsage || !strings.Contains(got.stderr, "--allow-files "+other) {
+		if got := parley(t, State{}, args...); got.code != exit.Misuse || !strings.Contains(got.stderr, "--allow-files "+other) {
 			t.Errorf("%v: %d %s", args, got.code, got.stderr)
 		}
-		if got := parley(t, State{}, append(args, "--allow-files", other)...); got.code != ExitOK {
+		if got := parley(t, State{}, append(args, "--allow-files", other)...); got.code != exit.OK {
 			t.Errorf("%v: allowed: %d %s", args, got.code, got.stderr)
 		}
 	}
@@ -55,7 +57,7 @@ func TestAllowFiles(t *testing.T) {
 	if err := os.Symlink(filepath.Join(other, "new"), file); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
-	if got := parley(t, State{}, "run", plan, "--set", "cache=off"); got.code != ExitUsage || !strings.Contains(got.stderr, "outside the folder") {
+	if got := parley(t, State{}, "run", plan, "--set", "cache=off"); got.code != exit.Misuse || !strings.Contains(got.stderr, "outside the folder") {
 		t.Errorf("%d %s", got.code, got.stderr)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // trigger is a standard error that does something when a text is first written to it.
@@ -51,7 +53,7 @@ func TestAskWaits(t *testing.T) {
 		Args:   []string{"ask", "hello", "--model", "lab/any", "--base-url", url},
 		Stdout: &bytes.Buffer{}, Stderr: stderr, Signals: signals,
 	})
-	if code != ExitInterrupted || !stderr.done {
+	if code != exit.Interrupted || !stderr.done {
 		t.Errorf("exit code %d:\n%s", code, stderr.buf.String())
 	}
 }
@@ -60,9 +62,9 @@ func TestAskWaits(t *testing.T) {
 func TestAskDoesNotWait(t *testing.T) {
 	t.Parallel()
 	got := parley(t, State{}, "ask", "hello", "--model", "lab/any", "--base-url", deadURL(t), "--unreachable", "0", "--retries", "0")
-	got.want(t, ExitFailed).wantErr(t, "connection refused")
+	got.want(t, exit.Failed).wantErr(t, "connection refused")
 	if strings.Contains(got.stderr, "waits up to") {
 		t.Errorf("it waits:\n%s", got.stderr)
 	}
-	parley(t, State{}, "ask", "hello", "--unreachable", "-1s").want(t, ExitUsage).wantErr(t, "--unreachable")
+	parley(t, State{}, "ask", "hello", "--unreachable", "-1s").want(t, exit.Misuse).wantErr(t, "--unreachable")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
 )
 
 // TestServersAreTold: a run on two servers of which one is not there says so, and what each did.
@@ -19,7 +20,7 @@ func TestServersAreTold(t *testing.T) {
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents: {bold: lab/any}\nproviders:\n  lab: {dialect: openai, base_urls: [\""+
 		gone.URL+"/v1\", \""+sim+"/v1\"]}\n")
 	file := filepath.Join(t.TempDir(), "run.parley")
-	got := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, ExitOK).
+	got := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK).
 		wantErr(t, "the server "+gone.URL+"/v1 rests, and others take its calls: lab/any: transport")
 	var sum app.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil || len(sum.Servers) != 2 {
@@ -30,7 +31,7 @@ func TestServersAreTold(t *testing.T) {
 		well.URL != sim+"/v1" || well.Failed != 0 || well.Calls+bad.Calls != sum.Attempts || well.Resting {
 		t.Errorf("%+v", sum.Servers)
 	}
-	quiet := parley(t, State{}, "run", plan, "--out", file+"2", "--quiet").want(t, ExitOK)
+	quiet := parley(t, State{}, "run", plan, "--out", file+"2", "--quiet").want(t, exit.OK)
 	if quiet.stderr != "" {
 		t.Error(quiet.stderr)
 	}

@@ -11,6 +11,10 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/output"
+	"parley/internal/cli/show"
+	"parley/internal/cli/terminal"
 	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/report/compare"
@@ -35,7 +39,7 @@ type tableFlags struct {
 	CSV   string `name:"csv" placeholder:"DIR" help:"Write every table as a CSV file into this folder."`
 	JSON  bool   `name:"json" help:"Print every table as JSON."`
 	HTML  string `name:"html" placeholder:"OUT" help:"Write a self-contained HTML page."`
-	Force bool   `help:"Overwrite existing files, even if parley did not write them."`
+	Force bool   `help:"Overwrite existing files, also files of other programs."`
 }
 
 // frugal is how much memory a reader of runs takes before it looks harder for what it can
@@ -45,7 +49,7 @@ const frugal = 300 << 20
 // Run reports.
 func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.Episodes < 0 || c.Transcripts < 0 {
-		return usage("--episodes and --transcripts must not be negative")
+		return exit.Usagef("--episodes and --transcripts must not be negative")
 	}
 	if err := c.check(c.Files); err != nil {
 		return err
@@ -75,7 +79,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) ([]report.Source, error) {
 	one, err := oneRun(ctx, runs)
 	if conflict, ok := errors.AsType[*merge.ConflictError](err); ok {
-		fmt.Fprintf(s.Stderr, "parley: the runs are shown side by side: %s\n", safe(conflict.What))
+		fmt.Fprintf(s.Stderr, "parley: the runs are shown side by side: %s\n", terminal.Safe(conflict.What))
 		return runs, nil
 	}
 	return []report.Source{one}, err
@@ -92,8 +96,8 @@ func (s *State) kindOf(b *journal.Begun) world.Kind {
 }
 
 // page is the file of --html. Pages of an earlier day are written over.
-func (f *tableFlags) page(files []string) output {
-	return output{flag: "--html", path: f.HTML, force: f.Force, inputs: files, ours: isPage}
+func (f *tableFlags) page(files []string) output.File {
+	return output.File{Flag: "--html", Path: f.HTML, Force: f.Force, Inputs: files, Ours: output.IsPage}
 }
 
 // check looks at where the page goes before anything is read.
@@ -101,7 +105,7 @@ func (f *tableFlags) check(files []string) error {
 	if f.HTML == "" {
 		return nil
 	}
-	_, err := f.page(files).check()
+	_, err := f.page(files).Check()
 	return err
 }
 
@@ -114,20 +118,20 @@ func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
 		}
 	}
 	if f.JSON {
-		if err := printJSON(s.Stdout, d); err != nil {
+		if err := terminal.PrintJSON(s.Stdout, d); err != nil {
 			return err
 		}
 	} else {
-		p := newPage(s)
-		p.document(d)
-		if err := p.flush(); err != nil {
+		p := terminal.NewPage(s.Stdout)
+		show.PrintDocument(p, d)
+		if err := p.Flush(); err != nil {
 			return err
 		}
 	}
 	if f.HTML == "" {
 		return nil
 	}
-	if err := f.page(files).write(d.WriteHTML); err != nil {
+	if err := f.page(files).Write(d.WriteHTML); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.Stderr, "parley: the page is %s\n", f.HTML)
@@ -138,10 +142,10 @@ func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
 // Tables with the same columns are written over.
 func (f *tableFlags) writeTables(tables []*doc.Table, files []string) error {
 	if err := os.MkdirAll(f.CSV, 0o755); err != nil { //nolint:gosec // tables are for others to read too
-		return usage("--csv: %w", err)
+		return exit.Usagef("--csv: %w", err)
 	}
 	seen := map[string]int{}
-	var outs []output
+	var outs []output.File
 	var texts []*bytes.Buffer
 	for _, t := range tables {
 		name := t.Name
@@ -152,14 +156,14 @@ func (f *tableFlags) writeTables(tables []*doc.Table, files []string) error {
 		if err := t.WriteCSV(text); err != nil {
 			return fmt.Errorf("--csv: %w", err)
 		}
-		out := output{flag: "--csv", path: filepath.Join(f.CSV, name+".csv"), force: f.Force, inputs: files, ours: sameTable(text.Bytes()), inside: true}
-		if _, err := out.check(); err != nil {
+		out := output.File{Flag: "--csv", Path: filepath.Join(f.CSV, name+".csv"), Force: f.Force, Inputs: files, Ours: output.SameTable(text.Bytes()), Inside: true}
+		if _, err := out.Check(); err != nil {
 			return err
 		}
 		outs, texts = append(outs, out), append(texts, text)
 	}
 	for i, out := range outs {
-		if err := out.write(func(w io.Writer) error { _, err := w.Write(texts[i].Bytes()); return err }); err != nil {
+		if err := out.Write(func(w io.Writer) error { _, err := w.Write(texts[i].Bytes()); return err }); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 var (
@@ -38,8 +40,8 @@ func TestReportOfKinds(t *testing.T) {
 			for _, set := range c.set {
 				args = append(args, "--set", set)
 			}
-			parley(t, State{}, args...).want(t, ExitOK)
-			parley(t, State{}, "report", file, "--html", page, "--transcripts", "1").want(t, ExitOK)
+			parley(t, State{}, args...).want(t, exit.OK)
+			parley(t, State{}, "report", file, "--html", page, "--transcripts", "1").want(t, exit.OK)
 			b, err := os.ReadFile(page)
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +50,7 @@ func TestReportOfKinds(t *testing.T) {
 			if marked := talkRE.Match(b); marked != (name == "secrets") {
 				t.Errorf("messages are marked: %v", marked)
 			}
-			shown := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK).stdout
+			shown := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout
 			if marked := strings.Contains(shown, "  * gives its own secret away ("); marked != (name == "secrets") {
 				t.Errorf("show marks messages: %v", marked)
 			}

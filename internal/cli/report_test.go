@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/journal"
 	"parley/world"
 )
@@ -28,7 +30,7 @@ func duel(t *testing.T, name string, sets ...string) string {
 	for _, s := range sets {
 		args = append(args, "--set", s)
 	}
-	parley(t, State{}, args...).want(t, ExitOK)
+	parley(t, State{}, args...).want(t, exit.OK)
 	return file
 }
 
@@ -36,9 +38,9 @@ func duel(t *testing.T, name string, sets ...string) string {
 func TestReport(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
-	got := parley(t, State{}, "report", file).want(t, ExitOK)
+	got := parley(t, State{}, "report", file).want(t, exit.OK)
 	golden(t, "report", got.stdout)
-	narrow := parley(t, State{Terminal: func(any) int { return 40 }}, "report", file).want(t, ExitOK)
+	narrow := parley(t, State{Terminal: func(any) int { return 40 }}, "report", file).want(t, exit.OK)
 	for line := range strings.Lines(stripped(narrow.stdout)) {
 		if strings.Contains(line, "points") && strings.Contains(line, "[") {
 			t.Errorf("an interval where there is no room for it: %s", line)
@@ -48,7 +50,7 @@ func TestReport(t *testing.T) {
 
 // stripped takes a page's colours out.
 func stripped(text string) string {
-	for _, code := range []ink{inkHead, inkFaint, inkBad, inkGood, inkName} {
+	for _, code := range []terminal.Ink{terminal.InkHead, terminal.InkFaint, terminal.InkBad, terminal.InkGood, terminal.InkName} {
 		text = strings.ReplaceAll(text, "\x1b["+string(code)+"m", "")
 	}
 	return strings.ReplaceAll(text, "\x1b[0m", "")
@@ -74,7 +76,7 @@ func TestReportHostile(t *testing.T) {
 		}
 	}
 	page := filepath.Join(t.TempDir(), "x.html")
-	got := parley(t, State{Terminal: func(any) int { return 200 }}, "report", recorded(t, entries...), "--html", page).want(t, ExitOK)
+	got := parley(t, State{Terminal: func(any) int { return 200 }}, "report", recorded(t, entries...), "--html", page).want(t, exit.OK)
 	if text := stripped(got.stdout); world.Visible(text) != text {
 		t.Errorf("%q", text)
 	}
@@ -87,7 +89,7 @@ func TestReportForms(t *testing.T) {
 	t.Parallel()
 	a, b := duel(t, "a.parley"), duel(t, "b.parley", "agents.small.model=sim/tiny")
 	dir := filepath.Join(t.TempDir(), "new", "tables")
-	got := parley(t, State{}, "report", a, b, "--json", "--csv", dir).want(t, ExitOK)
+	got := parley(t, State{}, "report", a, b, "--json", "--csv", dir).want(t, exit.OK)
 	var doc struct {
 		Tables []struct {
 			Name    string
@@ -123,22 +125,22 @@ func TestReportRefuses(t *testing.T) {
 	other := recorded(t, sample()...)
 	before := read(t, file)
 	for _, out := range []string{file, other} {
-		parley(t, State{}, "report", file, "--html", out).want(t, ExitUsage).wantErr(t, "is part of a run file: name another")
+		parley(t, State{}, "report", file, "--html", out).want(t, exit.Misuse).wantErr(t, "is part of a run file: name another")
 	}
 	if read(t, file) != before {
 		t.Error("the run file was changed")
 	}
-	parley(t, State{}, "report", file, "--html", t.TempDir()).want(t, ExitUsage).wantErr(t, "is a folder")
-	parley(t, State{}, "report", file, "--episodes", "-1").want(t, ExitUsage)
-	if got := parley(t, State{}, "report", file, "--html", filepath.Join(t.TempDir(), "no", "x.html")).want(t, ExitUsage); !strings.Contains(got.stderr, "does not exist: make it first") {
+	parley(t, State{}, "report", file, "--html", t.TempDir()).want(t, exit.Misuse).wantErr(t, "is a folder")
+	parley(t, State{}, "report", file, "--episodes", "-1").want(t, exit.Misuse)
+	if got := parley(t, State{}, "report", file, "--html", filepath.Join(t.TempDir(), "no", "x.html")).want(t, exit.Misuse); !strings.Contains(got.stderr, "does not exist: make it first") {
 		t.Error(got.stderr)
 	}
-	parley(t, State{}, "report").want(t, ExitUsage)
-	parley(t, State{}, "report", "no-such.parley").want(t, ExitUsage).wantErr(t, "no-such.parley")
-	parley(t, State{}, "report", write(t, "plan.yaml", duelPlan)).want(t, ExitUsage).wantErr(t, "is a plan")
-	parley(t, State{}, "report", recorded(t)).want(t, ExitUsage).wantErr(t, "holds no run yet")
-	parley(t, State{}, "compare", file, "--by", "day").want(t, ExitUsage)
-	parley(t, State{}, "compare", file).want(t, ExitUsage).wantErr(t, "nothing to compare", "--by file")
+	parley(t, State{}, "report").want(t, exit.Misuse)
+	parley(t, State{}, "report", "no-such.parley").want(t, exit.Misuse).wantErr(t, "no-such.parley")
+	parley(t, State{}, "report", write(t, "plan.yaml", duelPlan)).want(t, exit.Misuse).wantErr(t, "is a plan")
+	parley(t, State{}, "report", recorded(t)).want(t, exit.Misuse).wantErr(t, "holds no run yet")
+	parley(t, State{}, "compare", file, "--by", "day").want(t, exit.Misuse)
+	parley(t, State{}, "compare", file).want(t, exit.Misuse).wantErr(t, "nothing to compare", "--by file")
 }
 
 // TestCompare sees that the simulated models differ, and that a run does not differ from
@@ -150,11 +152,11 @@ func TestCompare(t *testing.T) {
 	if err := os.WriteFile(again, []byte(read(t, a)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got := parley(t, State{}, "compare", a).want(t, ExitOK)
+	got := parley(t, State{}, "compare", a).want(t, exit.OK)
 	if !strings.HasPrefix(got.stdout, "Findings\n") || !strings.Contains(got.stdout, "points: ") || !strings.Contains(got.stdout, "\nComparisons\n") {
 		t.Error(got.stdout)
 	}
-	same := parley(t, State{}, "compare", a, again).want(t, ExitOK)
+	same := parley(t, State{}, "compare", a, again).want(t, exit.OK)
 	if strings.Contains(same.stdout, "Differs") || strings.Contains(same.stdout, "Cannot be shown") || !strings.Contains(same.stdout, "exactly the same in all of 20 deals") {
 		t.Error(same.stdout)
 	}
@@ -186,7 +188,7 @@ func TestReportDocs(t *testing.T) {
 					words[i] = filepath.Join(dir, w)
 				}
 			}
-			parley(t, State{}, words[1:]...).want(t, ExitOK)
+			parley(t, State{}, words[1:]...).want(t, exit.OK)
 			ran++
 		}
 	}
@@ -203,31 +205,31 @@ func TestFactors(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f.parley")
 	plan := "../../examples/secrets-factors.yaml"
-	got := parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=4", "--out", file, "--quiet", "--json").want(t, ExitOK).stdout
+	got := parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=4", "--out", file, "--quiet", "--json").want(t, exit.OK).stdout
 	if !strings.Contains(got, `"tags":{"length":"long","prompt":"plain","size":"large"}`) {
 		t.Errorf("the scores of run have no tags:\n%s", got)
 	}
 	untagged := parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=4", "--set", "agents.small-plain.tags=", "--set", "plan.matrix.variations.long.tags=",
-		"--out", filepath.Join(t.TempDir(), "g.parley"), "--quiet", "--json").want(t, ExitOK).stdout
+		"--out", filepath.Join(t.TempDir(), "g.parley"), "--quiet", "--json").want(t, exit.OK).stdout
 	if a, b := digestIn(t, got), digestIn(t, untagged); a != b {
 		t.Errorf("tags change what is played: digests %s and %s", a, b)
 	}
-	got = parley(t, State{}, "report", file, "--by", "prompt,size", "--by", "length").want(t, ExitOK).stdout
+	got = parley(t, State{}, "report", file, "--by", "prompt,size", "--by", "length").want(t, exit.OK).stdout
 	for _, want := range []string{"By prompt, size, length", "plain − wary", "(plain − wary) with large − with small", "●", "CR2"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the report does not say %q:\n%s", want, got)
 		}
 	}
-	got = parley(t, State{}, "compare", file, "--by", "prompt,messages", "--score", "points", "--json").want(t, ExitOK).stdout
+	got = parley(t, State{}, "compare", file, "--by", "prompt,messages", "--score", "points", "--json").want(t, exit.OK).stdout
 	for _, want := range []string{`"name":"comparisons"`, `"name":"effects"`, "prompt × messages", "plain, 2"} {
 		if !strings.Contains(strings.ReplaceAll(got, `": "`, `":"`), want) {
 			t.Errorf("the comparison has no %s:\n%s", want, got)
 		}
 	}
-	if got := parley(t, State{}, "export", file, "--table", "episodes").want(t, ExitOK).stdout; !strings.Contains(got, `"tags":"{\"length\":\"short\"}"`) {
+	if got := parley(t, State{}, "export", file, "--table", "episodes").want(t, exit.OK).stdout; !strings.Contains(got, `"tags":"{\"length\":\"short\"}"`) {
 		t.Error("the episodes have no tags")
 	}
-	parley(t, State{}, "report", file, "--by", "prmpt").want(t, ExitUsage).wantErr(t, `unknown factor "prmpt"; did you mean "prompt"?`)
+	parley(t, State{}, "report", file, "--by", "prmpt").want(t, exit.Misuse).wantErr(t, `unknown factor "prmpt"; did you mean "prompt"?`)
 }
 
 // TestCheckBalance: check says what of the lineups is balanced.
@@ -238,12 +240,12 @@ func TestCheckBalance(t *testing.T) {
 		"latin":    "balance  not equal in 3 lineups: a follows c 1 times, and a follows b 0 times",
 		"williams": "balance  of 6 lineups: every agent sits in every seat, and every two agents meet, and every agent follows every other one equally often",
 	} {
-		got := parley(t, State{}, "check", plan, "--episodes", "2", "--set", "plan.matrix.rotate="+rotate).want(t, ExitOK).stdout
+		got := parley(t, State{}, "check", plan, "--episodes", "2", "--set", "plan.matrix.rotate="+rotate).want(t, exit.OK).stdout
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: it does not say %q:\n%s", rotate, want, got)
 		}
 	}
-	got := parley(t, State{}, "check", plan, "--episodes", "2", "--json").want(t, ExitOK).stdout
+	got := parley(t, State{}, "check", plan, "--episodes", "2", "--json").want(t, exit.OK).stdout
 	if !strings.Contains(got, `"neighbours": true`) && !strings.Contains(got, `"neighbours":true`) {
 		t.Error(got)
 	}
@@ -269,9 +271,9 @@ func TestReportOfParts(t *testing.T) {
 		file := filepath.Join(dir, name+".parley")
 		files = append(files, file)
 		set := "plan.matrix={agents: [small, large], repeat: 3, variations: {" + name + ": {params: {messages: " + messages + "}, tags: {length: " + name + "}}}}"
-		parley(t, State{}, "run", plan, "--out", file, "--quiet", "--set", set).want(t, ExitOK)
+		parley(t, State{}, "run", plan, "--out", file, "--quiet", "--set", set).want(t, exit.OK)
 	}
-	got := parley(t, State{}, "report", files[0], files[1], "--by", "length", "--json").want(t, ExitOK)
+	got := parley(t, State{}, "report", files[0], files[1], "--by", "length", "--json").want(t, exit.OK)
 	var d tables
 	d.read(t, got.stdout)
 	levels := map[string]bool{}

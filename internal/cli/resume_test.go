@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/cli/exit"
 	"parley/llm"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestResumeAfterAKill(t *testing.T) {
 	t.Parallel()
 	in, out := requests(t, 20), write(t, "out.jsonl", "")
-	parley(t, echo().state(), "ask", in, "--out", out).want(t, ExitOK)
+	parley(t, echo().state(), "ask", in, "--out", out).want(t, exit.OK)
 	whole := read(t, out)
 	wantAnswers(t, whole, 20)
 	for _, cut := range []int{0, 1, 5, 6, 40, len(whole) / 2, len(whole) - 1, len(whole)} {
@@ -31,7 +32,7 @@ func TestResumeAfterAKill(t *testing.T) {
 			kept = 20 // the record is whole: only its end is missing
 		}
 		f := echo()
-		parley(t, f.state(), "ask", in, "--out", torn).want(t, ExitOK)
+		parley(t, f.state(), "ask", in, "--out", torn).want(t, exit.OK)
 		if asked := len(f.prompts()); asked != 20-kept {
 			t.Errorf("cut at %d: asked %d, want %d", cut, asked, 20-kept)
 		}
@@ -55,13 +56,13 @@ func TestRerun(t *testing.T) {
 		}
 		return said("first"), nil
 	}
-	parley(t, f.state(), "ask", in, "--out", out).want(t, ExitFailed)
+	parley(t, f.state(), "ask", in, "--out", out).want(t, exit.Failed)
 
 	if err := os.WriteFile(in, []byte(line("new", "0")+line("d", "4")+line("c", "changed")+line("b", "2")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f = echo()
-	got := parley(t, f.state(), "ask", in, "--out", out).want(t, ExitOK)
+	got := parley(t, f.state(), "ask", in, "--out", out).want(t, exit.OK)
 	asked := f.prompts()
 	slices.Sort(asked)
 	if want := []string{"0", "2", "changed"}; !slices.Equal(asked, want) {
@@ -84,13 +85,13 @@ func TestRerun(t *testing.T) {
 func TestRerunOfADoneFile(t *testing.T) {
 	t.Parallel()
 	in, out := requests(t, 5), write(t, "out.jsonl", "")
-	parley(t, echo().state(), "ask", in, "--out", out).want(t, ExitOK)
+	parley(t, echo().state(), "ask", in, "--out", out).want(t, exit.OK)
 	before, err := os.Stat(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := echo()
-	parley(t, f.state(), "ask", in, "--out", out).want(t, ExitOK).wantErr(t, "0 answered, 5 kept from before")
+	parley(t, f.state(), "ask", in, "--out", out).want(t, exit.OK).wantErr(t, "0 answered, 5 kept from before")
 	after, err := os.Stat(out)
 	if err != nil {
 		t.Fatal(err)
@@ -118,13 +119,13 @@ func TestDrain(t *testing.T) {
 	}
 	s := f.state()
 	s.Signals = signals
-	parley(t, s, "ask", in, "--out", out).want(t, ExitInterrupted).wantErr(t, "finishing what is in flight")
+	parley(t, s, "ask", in, "--out", out).want(t, exit.Interrupted).wantErr(t, "finishing what is in flight")
 	asked := len(f.prompts())
 	if kept := len(records(t, read(t, out))); kept == 0 || kept != asked || asked == 100 {
 		t.Fatalf("asked %d, kept %d", asked, kept)
 	}
 	f = echo()
-	parley(t, f.state(), "ask", in, "--out", out).want(t, ExitOK)
+	parley(t, f.state(), "ask", in, "--out", out).want(t, exit.OK)
 	if len(f.prompts()) != 100-asked {
 		t.Errorf("the next run asked %d, want %d", len(f.prompts()), 100-asked)
 	}
@@ -150,14 +151,14 @@ func TestAbort(t *testing.T) {
 			time.Sleep(oneSignal)
 			signals <- os.Interrupt
 			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), errAborted) {
+			if !errors.Is(context.Cause(ctx), exit.ErrAborted) {
 				t.Error("cause:", context.Cause(ctx))
 			}
 			return nil, &llm.Error{Kind: llm.KindCanceled, Message: "gone"}
 		}
 		s := f.state()
 		s.Signals = signals
-		got := parley(t, s, "ask", "x").want(t, ExitInterrupted)
+		got := parley(t, s, "ask", "x").want(t, exit.Interrupted)
 		if got.stdout != "" {
 			t.Errorf("stdout %q", got.stdout)
 		}
@@ -173,7 +174,7 @@ func TestDrainAtAQuietInput(t *testing.T) {
 		signals <- os.Interrupt
 		s := echo().state()
 		s.Stdin, s.Signals = r, signals
-		parley(t, s, args...).want(t, ExitInterrupted)
+		parley(t, s, args...).want(t, exit.Interrupted)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/server"
 )
@@ -17,15 +18,15 @@ func TestRollouts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	first := filepath.Join(dir, "first.parley")
-	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--out", first, "--quiet").want(t, ExitOK)
-	story := parley(t, State{}, "show", first, "--episode", "1", "--story").want(t, ExitOK).stdout
+	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--out", first, "--quiet").want(t, exit.OK)
+	story := parley(t, State{}, "show", first, "--episode", "1", "--story").want(t, exit.OK).stdout
 	for _, want := range []string{"Step 1", "environment: What is", "agent (policy): ", "so far; not done", "done: terminated", "terminated after 3 steps"} {
 		if !strings.Contains(story, want) {
 			t.Errorf("the story has no %q: %s", want, story)
 		}
 	}
 	page := filepath.Join(dir, "page.html")
-	report := parley(t, State{}, "report", first, "--html", page).want(t, ExitOK).stdout
+	report := parley(t, State{}, "report", first, "--html", page).want(t, exit.OK).stdout
 	for _, want := range []string{"Why episodes ended", "Lengths", "Groups", "Where the time goes"} {
 		if !strings.Contains(report, want) {
 			t.Errorf("the report has no %q", want)
@@ -43,17 +44,17 @@ func TestRollouts(t *testing.T) {
 		}
 	}
 	told := filepath.Join(dir, "told.parley")
-	parley(t, State{}, "run", plan, "--out", told, "--quiet").want(t, ExitOK)
-	call := parley(t, State{}, "show", told, "--episode", "1", "--call", "1").want(t, ExitOK).stdout
+	parley(t, State{}, "run", plan, "--out", told, "--quiet").want(t, exit.OK)
+	call := parley(t, State{}, "show", told, "--episode", "1", "--call", "1").want(t, exit.OK).stdout
 	if !strings.Contains(call, "What earlier attempts taught:") || !strings.Contains(call, "Count on your fingers.") {
 		t.Errorf("nothing was told: %s", call)
 	}
 	// What a run was told is handed on by it.
-	parley(t, State{}, "run", plan, "--set", "params.experience.from=told.parley", "--out", filepath.Join(dir, "again.parley"), "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--set", "params.experience.from=told.parley", "--out", filepath.Join(dir, "again.parley"), "--quiet").want(t, exit.OK)
 	// Who repeats every question is paid nothing.
-	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "agents.policy.model=sim/echo", "--out", filepath.Join(dir, "dull.parley"), "--quiet").want(t, ExitOK)
-	parley(t, State{}, "run", plan, "--set", "params.experience.from=dull.parley", "--out", filepath.Join(dir, "none.parley"), "--quiet").want(t, ExitUsage).wantErr(t, "params.experience.from", "teaches nothing")
-	parley(t, State{}, "run", plan, "--set", "params.experience.pik=best", "--quiet").want(t, ExitUsage).wantErr(t, "pick")
+	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "agents.policy.model=sim/echo", "--out", filepath.Join(dir, "dull.parley"), "--quiet").want(t, exit.OK)
+	parley(t, State{}, "run", plan, "--set", "params.experience.from=dull.parley", "--out", filepath.Join(dir, "none.parley"), "--quiet").want(t, exit.Misuse).wantErr(t, "params.experience.from", "teaches nothing")
+	parley(t, State{}, "run", plan, "--set", "params.experience.pik=best", "--quiet").want(t, exit.Misuse).wantErr(t, "pick")
 }
 
 // TestCheckAct: a check says whether servers are there, and what they are needed for.
@@ -66,15 +67,15 @@ func TestCheckAct(t *testing.T) {
 	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := parley(t, State{}, "check", plan).want(t, ExitOK).stdout
+	got := parley(t, State{}, "check", plan).want(t, exit.OK).stdout
 	if !strings.Contains(got, s.URL+" answers") || !strings.Contains(got, "--act") || strings.Contains(got, "CALLS") {
 		t.Errorf("%s", got)
 	}
-	got = parley(t, State{}, "check", plan, "--act").want(t, ExitOK).stdout
+	got = parley(t, State{}, "check", plan, "--act").want(t, exit.OK).stdout
 	if !strings.Contains(got, s.URL+" answers") || strings.Contains(got, "--act") || !strings.Contains(got, "sim/small") {
 		t.Errorf("%s", got)
 	}
-	got = parley(t, State{}, "check", plan, "--set", `params.servers=["http://127.0.0.1:1"]`).want(t, ExitOK).stdout
+	got = parley(t, State{}, "check", plan, "--set", `params.servers=["http://127.0.0.1:1"]`).want(t, exit.OK).stdout
 	if !strings.Contains(got, "http://127.0.0.1:1 does not answer") || !strings.Contains(got, "next:  start http://127.0.0.1:1, then") {
 		t.Errorf("%s", got)
 	}
@@ -97,7 +98,7 @@ func TestSignalWhileRowsAreRead(t *testing.T) {
 	for _, verb := range []string{"run", "check", "bench", "trainer"} {
 		signals := make(chan os.Signal, 1)
 		signals <- os.Interrupt
-		parley(t, State{Signals: signals}, verb, filepath.Join(dir, "plan.yaml")).want(t, ExitInterrupted)
+		parley(t, State{Signals: signals}, verb, filepath.Join(dir, "plan.yaml")).want(t, exit.Interrupted)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "plan.parley")); err == nil {
 		t.Error("a run was begun")

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/engine"
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/runview"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/journal"
 )
@@ -68,7 +73,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
 	}
-	g := newGate()
+	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	plan, err := c.load(ctx, s, g, sets)
@@ -88,32 +93,32 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 
 // load reads the plan and the files it names, until the gate shuts. What was read by then is
 // played, and rests at once: so a signal is never lost.
-func (c *runCmd) load(ctx context.Context, s *State, g *gate, sets []string) (*config.Plan, error) {
+func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string) (*config.Plan, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(context.Canceled)
-	g.onClose(func() { stop(errStopped) })
+	g.OnClose(func() { stop(exit.ErrStopped) })
 	plan, err := config.Load(ctx, c.Plan, s.Kinds, sets, c.reach())
 	switch {
 	case err == nil:
 		return plan, nil
-	case g.closed():
-		return nil, silent(ExitInterrupted)
+	case g.Closed():
+		return nil, exit.Silent(exit.Interrupted)
 	default:
-		return nil, asUsage(err)
+		return nil, exit.AsUsage(err)
 	}
 }
 
 // loadPlan reads a plan and the files it names, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
 	end() // a signal that came at the last moment counts: who plays the plan would wait for another
-	_, interrupted := errors.AsType[*exitError](context.Cause(ctx))
+	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
 	switch {
 	case interrupted:
-		return nil, silent(ExitInterrupted)
+		return nil, exit.Silent(exit.Interrupted)
 	case err != nil:
-		return nil, asUsage(err)
+		return nil, exit.AsUsage(err)
 	}
 	return plan, nil
 }
@@ -134,14 +139,14 @@ const idle = 64 << 20
 
 // play plays p until a signal.
 func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Play) error {
-	g := newGate()
+	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	return f.playUntil(ctx, s, keys, g, p)
 }
 
 // playUntil plays p until the gate shuts, shows how it goes, and says what came of it.
-func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *gate, p app.Play) error {
+func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *exit.Gate, p app.Play) error {
 	p.Kinds = s.Kinds
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
@@ -149,23 +154,23 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *g
 	defer runtime.KeepAlive(make([]byte, idle))
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
-	g.onClose(func() { stop(errors.New("stopped by a signal")) })
+	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
-	keys.stop, p.Trust = g.shut, keys.Gate
-	view := &playView{out: s.err, trust: f.Trust, again: playAgain(s.Args, p.PlanFile, p.File)}
+	keys.stop, p.Trust = g.Shut, keys.Gate
+	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done := func() {}
 	p.Tool = version()
 	p.Opened = func(o app.Opened) {
-		view.begin(o)
+		view.Begin(o)
 		if !f.Quiet {
-			view.greet(o)
-			done = view.show()
+			view.Greet(o)
+			done = view.Show()
 		}
 	}
-	p.Watch = func(e engine.Event) { view.see(e) }
+	p.Watch = func(e engine.Event) { view.See(e) }
 	p.Notices = s.notice
 	if !f.Quiet {
-		p.Rests, p.Outages = view.rests, s.outage
+		p.Rests, p.Outages = view.Rests, s.outage
 	}
 	sum, err := p.Run(ctx, drain)
 	done()
@@ -173,35 +178,55 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *g
 		return playError(p.File, err)
 	}
 	if f.JSON {
-		b, merr := marshal(sum)
+		b, merr := terminal.Marshal(sum)
 		if merr != nil {
 			return fmt.Errorf("run: %w", merr)
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		view.printSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged))
+		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged))
 	}
 	if err != nil {
 		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
 		err = playError(p.File, err)
 		if said {
-			return silent(exitCode(err)) // the table has said it
+			return exit.Silent(exit.CodeOf(err)) // the table has said it
 		}
 		return err
 	}
-	return silent(playCode(sum))
+	return exit.Silent(playCode(sum))
 }
 
 // playCode is the exit code of a run that ended as sum says.
 func playCode(sum *app.Summary) int {
 	switch {
 	case sum.Reason.Kind == journal.ByBudget:
-		return ExitBudget
+		return exit.Budget
 	case sum.Reason.Kind == journal.ByUser:
-		return ExitInterrupted
+		return exit.Interrupted
 	case sum.State != journal.Complete, sum.Episodes.Failed > 0:
-		return ExitFailed
+		return exit.Failed
 	default:
-		return ExitOK
+		return exit.OK
 	}
+}
+
+// playAgain is the command line args, for a run of the same plan into another file than file. Where
+// args do not name the plan, as those of resume, the word PLAN stands for it.
+func playAgain(args []string, plan, file string) string {
+	ext := filepath.Ext(file)
+	out := strings.TrimSuffix(file, ext) + "-again" + ext
+	words := []string{"run", "PLAN"}
+	if plan != "" {
+		words = nil
+		for i := 0; i < len(args); i++ {
+			switch {
+			case args[i] == "--out":
+				i++
+			case !strings.HasPrefix(args[i], "--out="):
+				words = append(words, args[i])
+			}
+		}
+	}
+	return commandOf(append(words, "--out", out))
 }

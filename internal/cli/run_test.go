@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
 )
 
 // unpricedPlan plays a model whose price nobody knows against one that has one.
@@ -37,27 +38,27 @@ func TestUnpricedIsSaid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plan := write(t, "plan.yaml", unpricedPlan)
-	some, _ := summed(t, ExitOK, "run", plan, "--out", filepath.Join(dir, "some.parley"))
+	some, _ := summed(t, exit.OK, "run", plan, "--out", filepath.Join(dir, "some.parley"))
 	if some.Cost == nil || *some.Cost == 0 || strings.Join(some.Unpriced, " ") != "lab/any" {
 		t.Errorf("%+v", some)
 	}
-	none, raw := summed(t, ExitOK, "run", plan, "--set", "lineup.second=a", "--out", filepath.Join(dir, "none.parley"))
+	none, raw := summed(t, exit.OK, "run", plan, "--set", "lineup.second=a", "--out", filepath.Join(dir, "none.parley"))
 	if none.Cost != nil || !strings.Contains(raw, `"cost_usd":null,"unpriced":["lab/any"]`) {
 		t.Errorf("%s", raw)
 	}
-	got := parley(t, State{}, "run", plan, "--set", "lineup.second=a", "--out", filepath.Join(dir, "said.parley")).want(t, ExitOK)
+	got := parley(t, State{}, "run", plan, "--set", "lineup.second=a", "--out", filepath.Join(dir, "said.parley")).want(t, exit.OK)
 	if !strings.Contains(got.stdout, "; unpriced; ") || !strings.Contains(got.stdout, "no price is known for lab/any") || strings.Contains(got.stdout, "$0") {
 		t.Error(got.stdout)
 	}
-	shown := parley(t, State{}, "show", filepath.Join(dir, "said.parley")).want(t, ExitOK)
+	shown := parley(t, State{}, "show", filepath.Join(dir, "said.parley")).want(t, exit.OK)
 	if strings.Contains(shown.stdout, "$0") || !strings.Contains(shown.stdout, ", no cost recorded") {
 		t.Error(shown.stdout)
 	}
-	checks := parley(t, State{}, "check", plan, "--set", "lineup.second=a").want(t, ExitOK)
+	checks := parley(t, State{}, "check", plan, "--set", "lineup.second=a").want(t, exit.OK)
 	if strings.Contains(checks.stdout, "$0") || !strings.Contains(checks.stdout, "unpriced") || !strings.Contains(checks.stdout, "no price is known for lab/any") {
 		t.Error(checks.stdout)
 	}
-	asked := parley(t, State{}, "check", plan, "--set", "lineup.second=a", "--json").want(t, ExitOK)
+	asked := parley(t, State{}, "check", plan, "--set", "lineup.second=a", "--json").want(t, exit.OK)
 	if !strings.Contains(asked.stdout, `"cost_usd":null`) || !strings.Contains(asked.stdout, `"unpriced":["lab/any"]`) {
 		t.Error(asked.stdout)
 	}
@@ -68,20 +69,20 @@ func TestAskSummaryAsJSON(t *testing.T) {
 	t.Parallel()
 	in := requests(t, 3)
 	const want = `{"answered":3,"failed":0,"rejected":0,"kept":0,"cached":0,"usage":{"input":9,"output":6},"cost_usd":0.000003,"unpriced":[]}` + "\n"
-	got := parley(t, echo().state(), "ask", in, "--json", "--quiet", "--out", filepath.Join(t.TempDir(), "out.jsonl")).want(t, ExitOK)
+	got := parley(t, echo().state(), "ask", in, "--json", "--quiet", "--out", filepath.Join(t.TempDir(), "out.jsonl")).want(t, exit.OK)
 	if got.stdout != want || got.stderr != "" {
 		t.Errorf("stdout %s, stderr %s", got.stdout, got.stderr)
 	}
-	got = parley(t, echo().state(), "ask", in, "--json", "--quiet").want(t, ExitOK)
+	got = parley(t, echo().state(), "ask", in, "--json", "--quiet").want(t, exit.OK)
 	if got.stderr != want || len(records(t, got.stdout)) != 3 {
 		t.Errorf("stdout %s, stderr %s", got.stdout, got.stderr)
 	}
 	lab := []string{"ask", in, "--model", "lab/any", "--dialect", "sim", "--base-url", "https://llm.example.com"}
-	unpriced := parley(t, State{}, append(lab, "--json", "--quiet")...).want(t, ExitOK)
+	unpriced := parley(t, State{}, append(lab, "--json", "--quiet")...).want(t, exit.OK)
 	if !strings.Contains(unpriced.stderr, `"cost_usd":null,"unpriced":["lab/any"]`) {
 		t.Error(unpriced.stderr)
 	}
-	parley(t, State{}, lab...).want(t, ExitOK).wantErr(t, "; unpriced; ", "no price is known for lab/any")
+	parley(t, State{}, lab...).want(t, exit.OK).wantErr(t, "; unpriced; ", "no price is known for lab/any")
 }
 
 // TestResumeOfNothing: a run that is complete is left as it is, to the second.
@@ -90,7 +91,7 @@ func TestResumeOfNothing(t *testing.T) {
 	file := conversation(t)
 	before := read(t, file)
 	shown := parley(t, State{}, "show", file).stdout
-	got := parley(t, State{}, "resume", file).want(t, ExitOK).wantErr(t, "is complete: there was nothing left to play")
+	got := parley(t, State{}, "resume", file).want(t, exit.OK).wantErr(t, "is complete: there was nothing left to play")
 	if !strings.Contains(got.stdout, "complete: 3 of 3 episodes; ") || !strings.Contains(got.stdout, " calls, 0 of them new; ") {
 		t.Error(got.stdout)
 	}
@@ -107,9 +108,9 @@ func TestRaisedBudget(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 20\nagents: {a: {model: sim/small, max_tokens: 50}}\nbudget: 0.0005\n")
 	file := filepath.Join(t.TempDir(), "run.parley")
-	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, ExitBudget)
-	parley(t, State{}, "resume", file, "--quiet").want(t, ExitBudget)
-	parley(t, State{}, "resume", file, "--budget", "9", "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.Budget)
+	parley(t, State{}, "resume", file, "--quiet").want(t, exit.Budget)
+	parley(t, State{}, "resume", file, "--budget", "9", "--quiet").want(t, exit.OK)
 	fork := filepath.Join(t.TempDir(), "fork.parley")
-	parley(t, State{}, "fork", file, "--episode", "0", "--turn", "1", "--repeat", "30", "--out", fork, "--quiet").want(t, ExitOK)
+	parley(t, State{}, "fork", file, "--episode", "0", "--turn", "1", "--repeat", "30", "--out", fork, "--quiet").want(t, exit.OK)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"parley/internal/cli/exit"
 	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/store/sqlite"
@@ -32,7 +33,7 @@ func readRuns(ctx context.Context, s *State, files []string, do func([]report.So
 	for _, file := range files {
 		store, err := sqlite.OpenRead(file)
 		if err != nil {
-			return open, asUsage(playError(file, err))
+			return open, exit.AsUsage(playError(file, err))
 		}
 		open = append(open, store)
 	}
@@ -53,7 +54,7 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 	for i, store := range f {
 		run, err := view.Fold(ctx, store, files[i])
 		if errors.Is(err, view.ErrEmpty) {
-			return asUsage(err)
+			return exit.AsUsage(err)
 		}
 		if err != nil {
 			return playError(files[i], err)

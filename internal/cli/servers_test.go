@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // TestDocumentedServers checks the plan of every server in docs/how-to/servers.md.
@@ -16,7 +18,7 @@ func TestDocumentedServers(t *testing.T) {
 		}
 		seen++
 		plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nlineup: {first: player, second: player}\n"+entry)
-		if got := parley(t, State{}, "check", plan); got.code != ExitOK {
+		if got := parley(t, State{}, "check", plan); got.code != exit.OK {
 			t.Errorf("%s\n%s", entry, got.stderr)
 		}
 	}

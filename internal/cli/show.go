@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/show"
+	"parley/internal/cli/terminal"
 	"parley/internal/store/sqlite"
-	"parley/world"
 )
 
 // showCmd shows a run file: its episodes, a transcript, or a call.
@@ -29,14 +32,14 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(); err != nil {
 		return err
 	}
-	ctx, end := interruptible(ctx, s)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
 	store, about, err := openRun(ctx, c.File)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	v := &shower{store: store, about: about, file: c.File, kind: s.kindOf(about.Begun), tell: s.tell}
+	v := &show.Reader{Store: store, About: about, File: c.File, Kind: s.kindOf(about.Begun), Tell: s.tell}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
 		salvaging := store.Salvage(ctx)
@@ -51,16 +54,33 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 }
 
 // what shows what is asked for.
-func (c *showCmd) what(ctx context.Context, s *State, v *shower) error {
+func (c *showCmd) what(ctx context.Context, s *State, v *show.Reader) error {
 	switch {
 	case c.Call != "":
-		return c.call(ctx, s, v)
+		r, err := v.Call(ctx, *c.Episode, c.Call)
+		if err != nil {
+			return err
+		}
+		return c.show(s, r, r.PrintWhole)
 	case c.Story:
-		return c.story(ctx, s, v)
+		told, err := v.Story(ctx, *c.Episode)
+		if err != nil {
+			return err
+		}
+		return c.show(s, told, told.Print)
 	case c.Board != "":
-		return c.board(ctx, s, v)
+		svg, err := v.Board(ctx, *c.Episode, c.Board)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(s.Stdout, svg)
+		return err
 	case c.Episode != nil:
-		return c.transcript(ctx, s, v)
+		t, err := v.Said(ctx, *c.Episode, c.Seat, c.Failed)
+		if err != nil {
+			return err
+		}
+		return c.show(s, t, t.Print)
 	default:
 		return c.list(ctx, s, v)
 	}
@@ -70,19 +90,19 @@ func (c *showCmd) what(ctx context.Context, s *State, v *shower) error {
 func (c *showCmd) check() error {
 	switch {
 	case c.Call != "" && c.Episode == nil:
-		return usage("--call is a call of an episode: say which with --episode")
+		return exit.Usagef("--call is a call of an episode: say which with --episode")
 	case c.Seat != "" && c.Episode == nil:
-		return usage("--seat is for what was said in an episode: say which with --episode")
+		return exit.Usagef("--seat is for what was said in an episode: say which with --episode")
 	case c.Story && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != ""):
-		return usage("--story tells a whole episode: say which with --episode, and leave --call, --failed and --seat away")
+		return exit.Usagef("--story tells a whole episode: say which with --episode, and leave --call, --failed and --seat away")
 	case c.Board != "" && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != "" || c.Story):
-		return usage("--board is a picture of an episode: say which with --episode, and leave all else away")
+		return exit.Usagef("--board is a picture of an episode: say which with --episode, and leave all else away")
 	case c.Call != "" && (c.Failed || c.Seat != ""):
-		return usage("--call shows one call, whosever it is: leave --failed and --seat away")
+		return exit.Usagef("--call shows one call, whosever it is: leave --failed and --seat away")
 	case c.Episode != nil && (c.Cell != "" || c.From != nil || c.Limit != nil):
-		return usage("--cell, --from and --limit choose among episodes: leave them away with --episode")
+		return exit.Usagef("--cell, --from and --limit choose among episodes: leave them away with --episode")
 	case c.From != nil && *c.From < 0 || c.Limit != nil && *c.Limit < 0:
-		return usage("--from and --limit must not be negative")
+		return exit.Usagef("--from and --limit must not be negative")
 	default:
 		return nil
 	}
@@ -90,21 +110,21 @@ func (c *showCmd) check() error {
 
 // show prints v as JSON, or by print. Either way nothing in it can do anything to a
 // terminal, however it gets there: JSON is the same with characters written as \u001b.
-func (c *showCmd) show(s *State, v any, print func(*page)) error {
+func (c *showCmd) show(s *State, v any, print func(*terminal.Page)) error {
 	if c.JSON {
-		b, err := marshal(v)
+		b, err := terminal.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("show: %w", err)
 		}
-		_, err = fmt.Fprintln(s.Stdout, safe(string(b)))
+		_, err = fmt.Fprintln(s.Stdout, terminal.Safe(string(b)))
 		return err
 	}
-	p := newPage(s)
+	p := terminal.NewPage(s.Stdout)
 	print(p)
-	return p.flush()
+	return p.Flush()
 }
 
-func (c *showCmd) list(ctx context.Context, s *State, v *shower) error {
+func (c *showCmd) list(ctx context.Context, s *State, v *show.Reader) error {
 	want := sqlite.Listing{Limit: 50, Failed: c.Failed, Cell: c.Cell}
 	if c.From != nil {
 		want.From = *c.From
@@ -112,21 +132,12 @@ func (c *showCmd) list(ctx context.Context, s *State, v *shower) error {
 	if c.Limit != nil {
 		want.Limit = *c.Limit
 	}
-	run, err := v.run(ctx, want)
+	run, err := v.Run(ctx, want)
 	if err != nil {
 		return err
 	}
 	if n := run.Episodes.Total; want.From > 0 && want.From >= n {
-		return usage("--from %d: %s has %s episodes, from 0 on", want.From, c.File, number(n))
+		return exit.Usagef("--from %d: %s has %s episodes, from 0 on", want.From, c.File, terminal.Number(n))
 	}
-	return c.show(s, run, run.print)
-}
-
-// shower reads what is shown of a run.
-type shower struct {
-	store *sqlite.Store
-	about sqlite.Outline
-	file  string
-	kind  world.Kind // as far as it is known
-	tell  func(text string)
+	return c.show(s, run, run.Print)
 }

@@ -7,15 +7,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // TestShowBoard: the picture of a phase is a whole SVG; what is not there is said.
 func TestShowBoard(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "game.parley")
-	parley(t, State{}, "run", "../../examples/diplomacy-baseline.yaml", "--set", "params.max_year=1901", "--out", file, "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", "../../examples/diplomacy-baseline.yaml", "--set", "params.max_year=1901", "--out", file, "--quiet").want(t, exit.OK)
 	for _, phase := range []string{"S1901M", "last"} {
-		got := parley(t, State{}, "show", file, "--episode", "0", "--board", phase).want(t, ExitOK)
+		got := parley(t, State{}, "show", file, "--episode", "0", "--board", phase).want(t, exit.OK)
 		d := xml.NewDecoder(strings.NewReader(got.stdout))
 		elements := 0
 		for {
@@ -34,6 +36,6 @@ func TestShowBoard(t *testing.T) {
 			t.Errorf("%s is no board: %.80q", phase, got.stdout)
 		}
 	}
-	parley(t, State{}, "show", file, "--episode", "0", "--board", "F1999M").want(t, ExitUsage).wantErr(t, "no such phase", "S1901M")
-	parley(t, State{}, "show", file, "--board", "last").want(t, ExitUsage).wantErr(t, "--episode")
+	parley(t, State{}, "show", file, "--episode", "0", "--board", "F1999M").want(t, exit.Misuse).wantErr(t, "no such phase", "S1901M")
+	parley(t, State{}, "show", file, "--board", "last").want(t, exit.Misuse).wantErr(t, "--episode")
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/show"
 	"parley/journal"
 	"parley/world"
 )
@@ -32,7 +34,7 @@ func crowds(n int) []journal.Entry {
 // listedBy is the episodes that show lists.
 func listedBy(t *testing.T, args ...string) string {
 	t.Helper()
-	got := parley(t, State{}, append(append([]string{"show"}, args...), "--json")...).want(t, ExitOK)
+	got := parley(t, State{}, append(append([]string{"show"}, args...), "--json")...).want(t, exit.OK)
 	var run struct{ List []struct{ Episode int } }
 	if err := json.Unmarshal([]byte(got.stdout), &run); err != nil {
 		t.Fatal(err)
@@ -68,7 +70,7 @@ func TestShowChooses(t *testing.T) {
 		"--failed --cell long":             "\n4 of 60 episodes\n",
 		"--cell nowhere --from 3 --failed": "\nof the episodes from 3 on none is like that\n",
 	} {
-		if got := parley(t, State{}, append([]string{"show", file}, strings.Fields(args)...)...).want(t, ExitOK).stdout; !strings.HasSuffix(got, want) {
+		if got := parley(t, State{}, append([]string{"show", file}, strings.Fields(args)...)...).want(t, exit.OK).stdout; !strings.HasSuffix(got, want) {
 			t.Errorf("%s: %s", args, got)
 		}
 	}
@@ -85,7 +87,7 @@ func TestShowChoosesInEpisode(t *testing.T) {
 		"show-episode-seat":        {"--seat", "b"},
 		"show-episode-seat-failed": {"--seat", "b", "--failed"},
 	} {
-		got := parley(t, State{}, append([]string{"show", file, "--episode", "0"}, args...)...).want(t, ExitOK)
+		got := parley(t, State{}, append([]string{"show", file, "--episode", "0"}, args...)...).want(t, exit.OK)
 		golden(t, name, strings.ReplaceAll(got.stdout, file, "run.parley"))
 	}
 	for _, c := range []struct {
@@ -99,7 +101,7 @@ func TestShowChoosesInEpisode(t *testing.T) {
 		{"--episode 0 --limit 50", "choose among episodes"},
 		{"--episode 0 --call 0:0 --failed", "leave --failed and --seat away"},
 	} {
-		parley(t, State{}, append([]string{"show", file}, strings.Fields(c.args)...)...).want(t, ExitUsage).wantErr(t, c.want)
+		parley(t, State{}, append([]string{"show", file}, strings.Fields(c.args)...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}
 }
 
@@ -117,12 +119,12 @@ func TestShowHuge(t *testing.T) {
 		}
 	}
 	file := recorded(t, entries...)
-	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK).stdout; !strings.Contains(got, "| "+words+"\n") {
+	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout; !strings.Contains(got, "| "+words+"\n") {
 		t.Errorf("%d bytes", len(got))
 	}
-	s := terminal(map[string]string{"TERM": "dumb"})
+	s := atTerminal(map[string]string{"TERM": "dumb"})
 	s.Terminal = func(any) int { return 100 }
-	if got := parley(t, s, "show", file).want(t, ExitOK).stdout; len(got) > 5000 {
+	if got := parley(t, s, "show", file).want(t, exit.OK).stdout; len(got) > 5000 {
 		t.Errorf("%d bytes", len(got))
 	}
 }
@@ -140,7 +142,7 @@ func (*pathError) Unwrap() error { return syscall.EPIPE }
 func TestShowIntoClosedPipe(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
-	if got := parley(t, State{Stdout: closedPipe{}}, "show", file).want(t, ExitOK); got.stderr != "" {
+	if got := parley(t, State{Stdout: closedPipe{}}, "show", file).want(t, exit.OK); got.stderr != "" {
 		t.Error(got.stderr)
 	}
 }
@@ -150,7 +152,7 @@ func TestShowIntoClosedPipe(t *testing.T) {
 func TestScoresText(t *testing.T) {
 	t.Parallel()
 	tenth := 0.1
-	got := scoresText(shownScores([]world.Score{{Name: "reward", Value: -2*tenth - tenth/1e15}, {Name: "steps", Value: 123456}, {Name: "third", Value: 1.0 / 3}, {Name: "none", Value: math.NaN()}}))
+	got := show.ScoresText(show.ScoresOf([]world.Score{{Name: "reward", Value: -2*tenth - tenth/1e15}, {Name: "steps", Value: 123456}, {Name: "third", Value: 1.0 / 3}, {Name: "none", Value: math.NaN()}}))
 	if got != "reward -0.2, steps 123456, third 0.333333, none NaN" {
 		t.Error(got)
 	}

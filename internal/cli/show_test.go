@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -115,7 +117,7 @@ func TestShow(t *testing.T) {
 		"show-episode-json": {"--json", "--episode", "0"},
 		"show-call-json":    {"--json", "--episode", "0", "--call", "2:1"},
 	} {
-		got := parley(t, State{}, append([]string{"show", file}, args...)...).want(t, ExitOK)
+		got := parley(t, State{}, append([]string{"show", file}, args...)...).want(t, exit.OK)
 		golden(t, name, strings.ReplaceAll(got.stdout, file, "run.parley"))
 		if got.stderr != "" {
 			t.Errorf("%s: %s", name, got.stderr)
@@ -125,8 +127,8 @@ func TestShow(t *testing.T) {
 
 var ourColours = regexp.MustCompile("\x1b\\[(0|1|2|31|32|36)m")
 
-// terminal is one that is wide enough for anything.
-func terminal(env map[string]string) State {
+// atTerminal is one that is wide enough for anything.
+func atTerminal(env map[string]string) State {
 	return State{
 		Terminal: func(any) int { return 4000 },
 		Env:      func(name string) (string, bool) { v, ok := env[name]; return v, ok },
@@ -139,16 +141,16 @@ func TestShowColours(t *testing.T) {
 	file := recorded(t, sample()...)
 	for _, args := range [][]string{{"show", file}, {"show", file, "--episode", "0"}, {"show", file, "--episode", "0", "--call", "2:1"}} {
 		plain := parley(t, State{}, args...).stdout
-		coloured := parley(t, terminal(nil), args...).stdout
+		coloured := parley(t, atTerminal(nil), args...).stdout
 		if !strings.Contains(coloured, "\x1b[1m") || ourColours.ReplaceAllString(coloured, "") != plain {
 			t.Errorf("%v: %q", args, coloured)
 		}
 		for _, env := range []map[string]string{{"NO_COLOR": "1"}, {"TERM": "dumb"}} {
-			if got := parley(t, terminal(env), args...).stdout; got != plain {
+			if got := parley(t, atTerminal(env), args...).stdout; got != plain {
 				t.Errorf("%v: %v: %q", args, env, got)
 			}
 		}
-		if got := parley(t, terminal(map[string]string{"NO_COLOR": ""}), args...).stdout; got != coloured {
+		if got := parley(t, atTerminal(map[string]string{"NO_COLOR": ""}), args...).stdout; got != coloured {
 			t.Errorf("%v: an empty NO_COLOR counts", args)
 		}
 	}
@@ -166,7 +168,7 @@ func TestShowFits(t *testing.T) {
 		t.Errorf("a pipe gets %s", whole)
 	}
 	for _, width := range []int{70, 80, 120} {
-		s := terminal(map[string]string{"TERM": "dumb"})
+		s := atTerminal(map[string]string{"TERM": "dumb"})
 		s.Terminal = func(any) int { return width }
 		got := parley(t, s, "show", file).stdout
 		_, table, ok := strings.Cut(got, "\nEPISODE")
@@ -224,9 +226,9 @@ func TestShowHostile(t *testing.T) {
 	} {
 		for _, more := range [][]string{nil, {"--json"}} {
 			args := append(append([]string{"show", file}, args...), more...)
-			for where, s := range map[string]State{"terminal": terminal(nil), "dumb terminal": terminal(map[string]string{"TERM": "dumb"}), "pipe": {}} {
-				got := parley(t, s, args...).want(t, ExitOK).stdout
-				if rest := ourColours.ReplaceAllString(got, ""); safe(rest) != rest || !strings.Contains(rest, `\u001b]0;owned`) {
+			for where, s := range map[string]State{"terminal": atTerminal(nil), "dumb terminal": atTerminal(map[string]string{"TERM": "dumb"}), "pipe": {}} {
+				got := parley(t, s, args...).want(t, exit.OK).stdout
+				if rest := ourColours.ReplaceAllString(got, ""); terminal.Safe(rest) != rest || !strings.Contains(rest, `\u001b]0;owned`) {
 					t.Errorf("%v: a %s gets %q", args, where, rest)
 				}
 			}
@@ -234,7 +236,7 @@ func TestShowHostile(t *testing.T) {
 	}
 	// JSON is still what was said, to the character.
 	var call struct{ Response struct{ Text string } }
-	got := parley(t, State{}, "show", file, "--episode", "0", "--call", "0:0", "--json").want(t, ExitOK).stdout
+	got := parley(t, State{}, "show", file, "--episode", "0", "--call", "0:0", "--json").want(t, exit.OK).stdout
 	if err := json.Unmarshal([]byte(got), &call); err != nil || call.Response.Text != strings.ToValidUTF8(hostileText, "\ufffd") {
 		t.Errorf("%v: %q", err, call.Response.Text)
 	}
@@ -244,7 +246,7 @@ func TestShowHostile(t *testing.T) {
 func TestShowFailureIsNoDialogue(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
-	got := parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK).stdout
+	got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout
 	for line := range strings.Lines(got) {
 		bar := strings.HasPrefix(strings.TrimSpace(line), "|")
 		if strings.Contains(line, "wait.") && (bar || !strings.Contains(line, "failed: ")) {
@@ -269,18 +271,18 @@ func TestShowWhilePlayed(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	parley(t, State{}, "show", file).want(t, ExitUsage).wantErr(t, "holds no run yet")
+	parley(t, State{}, "show", file).want(t, exit.Misuse).wantErr(t, "holds no run yet")
 	entries := sample()
 	for i, e := range entries[:len(entries)-1] {
 		if err := s.Append(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
-		got := parley(t, State{}, "show", file).want(t, ExitOK)
+		got := parley(t, State{}, "show", file).want(t, exit.OK)
 		if want := map[bool]string{true: "new: nobody", false: "open: it is being played"}[i == 0]; !strings.Contains(got.stdout, want) {
 			t.Errorf("after %d entries: %s", i+1, got.stdout)
 		}
 		if i > 2 {
-			parley(t, State{}, "show", file, "--episode", "0").want(t, ExitOK)
+			parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK)
 		}
 	}
 }
@@ -303,12 +305,12 @@ func TestShowBadInput(t *testing.T) {
 		{[]string{file, "--from", "4"}, "has 4 episodes"},
 		{[]string{file, "--limit=-1"}, "must not be negative"},
 		{[]string{file, "--call", "0:0"}, "say which with --episode"},
-		{[]string{file, "--episode", "0", "--call", "a:b"}, "write it TURN:INDEX"},
+		{[]string{file, "--episode", "0", "--call", "a:b"}, "want TURN:INDEX"},
 		{[]string{file, "--episode", "0", "--call", "9:0"}, "it has 0:0, 1.0/0:0, 1.1/0:0, 2:0, 2:1, 2:2, 3:0"},
-		{[]string{file, "--episode", "2", "--call", "0:1"}, "no such call with a reply: it has 0:0"},
+		{[]string{file, "--episode", "2", "--call", "0:1"}, "no such call with a reply; it has 0:0"},
 		{[]string{file, "--episode", "3", "--call", "0:0"}, "has no calls yet"},
 	} {
-		got := parley(t, State{}, append([]string{"show"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		got := parley(t, State{}, append([]string{"show"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 		if got.stdout != "" {
 			t.Errorf("%v: stdout %q", c.args, got.stdout)
 		}

@@ -7,9 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp"
@@ -59,18 +60,18 @@ type simCmd struct {
 func (c *simCmd) Run(ctx context.Context, s *State) error {
 	cfg, err := c.config()
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	cfg.Sim.StandIns = sim.StandIns(s.Kinds...)
 	server, err := simhttp.New(cfg)
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	ln, err := c.Listen(ctx, c.Addr, "--key-env", c.KeyEnv != "")
 	if err != nil {
-		return asUsage(err)
+		return exit.AsUsage(err)
 	}
 	scheme := "http"
 	if c.TLS {
@@ -128,21 +129,21 @@ func (c *simCmd) config() (simhttp.Config, error) {
 // report says what happened, on standard error.
 func (c *simCmd) report(s *State, n simhttp.Stats) {
 	if c.JSON {
-		if b, err := marshal(n); err == nil {
+		if b, err := terminal.Marshal(n); err == nil {
 			fmt.Fprintln(s.Stderr, string(b))
 		}
 		return
 	}
 	fmt.Fprintf(s.Stderr, "%s requests, %s answered, %s rate-limited, at most %s in flight; %s tokens in, %s out%s%s\n",
-		number(int(n.Requests)), number(int(n.OK)), number(int(n.RateLimited)), number(int(n.InFlightMax)),
-		number(int(n.Tokens.Input)), number(int(n.Tokens.Output)), listed("; errors", n.Errors), listed("; faults", n.Faults))
+		terminal.Number(int(n.Requests)), terminal.Number(int(n.OK)), terminal.Number(int(n.RateLimited)), terminal.Number(int(n.InFlightMax)),
+		terminal.Number(int(n.Tokens.Input)), terminal.Number(int(n.Tokens.Output)), listed("; errors", n.Errors), listed("; faults", n.Faults))
 }
 
 // listed writes counts by name, or nothing if there are none.
 func listed(title string, counts map[string]int64) string {
 	var items []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		items = append(items, name+": "+number(int(counts[name])))
+		items = append(items, name+": "+terminal.Number(int(counts[name])))
 	}
 	if len(items) == 0 {
 		return ""
@@ -157,21 +158,4 @@ func faultNames() string {
 		names = append(names, string(f))
 	}
 	return strings.Join(names, ", ")
-}
-
-// untilSignal ends the context at the first signal. The caller must call end.
-func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-s.Signals:
-			cancel(errStopped)
-		case <-ctx.Done():
-		}
-	})
-	return ctx, func() {
-		cancel(context.Canceled)
-		wg.Wait()
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"parley/internal/cli/exit"
 )
 
 // serving runs `parley sim` on a free port and returns its base URL, and a function
@@ -47,15 +49,15 @@ func TestSimServesAsk(t *testing.T) {
 	t.Parallel()
 	url, stop := serving(t)
 	for _, dialect := range []string{"openai", "responses", "anthropic"} {
-		got := parley(t, State{}, "ask", "--model", "lab/echo", "--base-url", url+"/v1", "--dialect", dialect, "say this").want(t, ExitOK)
+		got := parley(t, State{}, "ask", "--model", "lab/echo", "--base-url", url+"/v1", "--dialect", dialect, "say this").want(t, exit.OK)
 		if got.stdout != "say this\n" {
 			t.Errorf("%s: %q", dialect, got.stdout)
 		}
 	}
 	in := requests(t, 50)
-	got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", url+"/v1", in).want(t, ExitOK)
+	got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", url+"/v1", in).want(t, exit.OK)
 	wantAnswers(t, got.stdout, 50)
-	stop().want(t, ExitOK).wantErr(t, "53 requests, 53 answered, 0 rate-limited")
+	stop().want(t, exit.OK).wantErr(t, "53 requests, 53 answered, 0 rate-limited")
 }
 
 // TestStandInsAnswer: the simulated provider has the stand-ins of the kinds, in this process and served.
@@ -63,21 +65,21 @@ func TestStandInsAnswer(t *testing.T) {
 	t.Parallel()
 	url, stop := serving(t)
 	for _, args := range [][]string{{"--model", "sim/flat"}, {"--model", "lab/flat", "--base-url", url + "/v1"}} {
-		got := parley(t, State{}, append(append([]string{"ask"}, args...), "A mill has 12 sacks in the morning. How many sacks are there at the end?")...).want(t, ExitOK)
+		got := parley(t, State{}, append(append([]string{"ask"}, args...), "A mill has 12 sacks in the morning. How many sacks are there at the end?")...).want(t, exit.OK)
 		if !strings.HasPrefix(got.stdout, "There are ") || !strings.HasSuffix(got.stdout, " at the end.\n") {
 			t.Errorf("%v: %q", args, got.stdout)
 		}
 	}
-	stop().want(t, ExitOK)
+	stop().want(t, exit.OK)
 }
 
 // TestSimFaults asks through limits and faults: everything is answered all the same.
 func TestSimFaults(t *testing.T) {
 	t.Parallel()
 	url, stop := serving(t, "--faults", "error500=0.2", "--json")
-	got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", url+"/v1", "--retries", "50", requests(t, 30)).want(t, ExitOK)
+	got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", url+"/v1", "--retries", "50", requests(t, 30)).want(t, exit.OK)
 	wantAnswers(t, got.stdout, 30)
-	stop().want(t, ExitOK).wantErr(t, `"faults":{"error500":`)
+	stop().want(t, exit.OK).wantErr(t, `"faults":{"error500":`)
 }
 
 func TestSimUsage(t *testing.T) {
@@ -93,6 +95,6 @@ func TestSimUsage(t *testing.T) {
 		{[]string{"--min-tokens", "9", "--max-tokens", "3"}, []string{"at least 9"}},
 		{[]string{"--key-env", "PARLEY_TEST_NOT_SET"}, []string{"PARLEY_TEST_NOT_SET"}},
 	} {
-		parley(t, State{}, append([]string{"sim"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.says...)
+		parley(t, State{}, append([]string{"sim"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}
 }

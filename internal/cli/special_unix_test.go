@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"parley/internal/cli/exit"
 )
 
 // TestPipesAreNotWaitedFor: wherever a file is named, a pipe that nobody writes to is
@@ -57,7 +59,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		{"check", file("start.yaml", "kind: diplomacy\nparams: {start: problems.jsonl}\nagents: {a: sim/small}\n")},
 		{"show", pipe("run.parley")},
 	} {
-		got := parley(t, State{}, args...).want(t, ExitUsage)
+		got := parley(t, State{}, args...).want(t, exit.Misuse)
 		if !strings.Contains(got.stderr, "not a regular file") {
 			t.Errorf("%v: %s", args, got.stderr)
 		}

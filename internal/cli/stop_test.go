@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/cli/exit"
 	"parley/world"
 )
 
@@ -32,7 +33,7 @@ func TestSecondSignalEndsTheProcess(t *testing.T) {
 				signals, began := make(chan os.Signal), time.Now()
 				var exited time.Duration
 				s := &State{Signals: signals, Exit: func(code int) {
-					if exited = time.Since(began); code != ExitInterrupted {
+					if exited = time.Since(began); code != exit.Interrupted {
 						t.Error("exit code", code)
 					}
 				}}

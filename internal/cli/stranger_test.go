@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -59,7 +61,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 				if args[1] == plan && c.kind.Name == "other" || args[0] == "fork" && c.kind.Name == "stranger" {
 					continue // refused for another reason
 				}
-				got := parleyOf(t, c.kind, args...).want(t, ExitUsage).wantErr(t, c.want)
+				got := parleyOf(t, c.kind, args...).want(t, exit.Misuse).wantErr(t, c.want)
 				if got.stdout != "" || strings.Count(got.stderr, "\n") != 1 || state == "complete" && read(t, file) != before {
 					t.Errorf("%s, %v: prints %q and %q, or changed the file", state, args, got.stdout, got.stderr)
 				}
@@ -72,12 +74,12 @@ func TestRunOfAnotherVersion(t *testing.T) {
 func TestDivergedRunIsNotResumed(t *testing.T) {
 	t.Parallel()
 	plan, file := strangerPlan(t)
-	got := parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--budget", "0.0005").want(t, ExitBudget)
+	got := parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--budget", "0.0005").want(t, exit.Budget)
 	if !strings.Contains(got.stdout, "parley resume") {
 		t.Fatal(got.stdout)
 	}
-	got = parleyOf(t, world.Define(stranger(1, "Good day.")), "run", plan, "--budget", "9").want(t, ExitUsage)
-	again := "to run the plan in a new run file:\n    parley run " + shellWord(plan) + " --budget 9 --out " + shellWord(strings.TrimSuffix(file, ".parley")+"-again.parley") + "\n"
+	got = parleyOf(t, world.Define(stranger(1, "Good day.")), "run", plan, "--budget", "9").want(t, exit.Misuse)
+	again := "to run the plan in a new run file:\n    parley run " + terminal.ShellWord(plan) + " --budget 9 --out " + terminal.ShellWord(strings.TrimSuffix(file, ".parley")+"-again.parley") + "\n"
 	if strings.Contains(got.stdout, "parley resume") || !strings.Contains(got.stdout, "asks something else") || !strings.Contains(got.stdout, again) {
 		t.Errorf("%s%s", got.stdout, got.stderr)
 	}
@@ -96,7 +98,7 @@ func TestCallsOfBots(t *testing.T) {
 		{"complete: 20 of 20 episodes; 160 calls, 0 of them new; ", []string{"resume", file}},
 		{"complete: 21 of 21 episodes; 168 calls, 8 of them new; ", []string{"run", plan, "--set", "episodes=21"}},
 	} {
-		if got := parleyOf(t, kind, c.args...).want(t, ExitOK).stdout; !strings.Contains(got, c.want) {
+		if got := parleyOf(t, kind, c.args...).want(t, exit.OK).stdout; !strings.Contains(got, c.want) {
 			t.Errorf("%q is not in\n%s", c.want, got)
 		}
 	}
@@ -134,8 +136,8 @@ func TestStoryOfAnyExhibit(t *testing.T) {
 	t.Parallel()
 	plan, file := strangerPlan(t)
 	kind := world.Define(telling{stranger(1, "Hello.")})
-	parleyOf(t, kind, "run", plan, "--quiet", "--set", "episodes=1").want(t, ExitOK)
-	got := parleyOf(t, kind, "show", file, "--episode", "0", "--story").want(t, ExitOK).stdout
+	parleyOf(t, kind, "run", plan, "--quiet", "--set", "episodes=1").want(t, exit.OK)
+	got := parleyOf(t, kind, "show", file, "--episode", "0", "--story").want(t, exit.OK).stdout
 	rest := got
 	for _, want := range []string{
 		"episode 0 of ", "\nThe moves\nOne row each.\n", "WHO", "POINTS", "anna", "3\n", "bert", "\nThe map\n", "| #..\n", "| .##\n", "\nThe sums\n", "monday", "17",
@@ -147,7 +149,7 @@ func TestStoryOfAnyExhibit(t *testing.T) {
 		}
 		rest = after
 	}
-	got = parleyOf(t, kind, "show", file, "--episode", "0", "--story", "--json").want(t, ExitOK).stdout
+	got = parleyOf(t, kind, "show", file, "--episode", "0", "--story", "--json").want(t, exit.OK).stdout
 	var told struct {
 		Frames   []world.Frame
 		Exhibits []struct {
@@ -158,7 +160,7 @@ func TestStoryOfAnyExhibit(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &told); err != nil || len(told.Frames) != 1 || len(told.Exhibits) != 6 || told.Exhibits[0].Table.Rows[0]["who"] != "anna" || told.Exhibits[1].Text != "#..\n.##" {
 		t.Errorf("%v: %s", err, got)
 	}
-	if got := parleyOf(t, kind, "report", file).want(t, ExitOK).stdout; !strings.Contains(got, "\nStranger\n(shown on the page only, with --html: The lines; --json and --csv have the numbers)\n") {
+	if got := parleyOf(t, kind, "report", file).want(t, exit.OK).stdout; !strings.Contains(got, "\nStranger\n(shown on the page only, with --html: The lines; --json and --csv have the numbers)\n") {
 		t.Error(got)
 	}
 }
@@ -169,7 +171,7 @@ func TestPanicSaysWhere(t *testing.T) {
 	plan, _ := strangerPlan(t)
 	kind := stranger(1, "Hello.")
 	kind.Play = func(*struct{}, *world.Table) world.Outcome { panic("oh") }
-	if got := parleyOf(t, world.Define(kind), "run", plan).want(t, ExitFailed).stdout; !strings.Contains(got, "failed most often (20): panic: oh (stranger_test.go:") {
+	if got := parleyOf(t, world.Define(kind), "run", plan).want(t, exit.Failed).stdout; !strings.Contains(got, "failed most often (20): panic: oh (stranger_test.go:") {
 		t.Error(got)
 	}
 }

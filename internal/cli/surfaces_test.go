@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
 	"parley/internal/planner"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -91,10 +92,10 @@ func TestSurfaces(t *testing.T) {
 			}
 			outcomes := view.Outcomes(run.Head, kind)
 			var report, compared tables
-			report.read(t, parley(t, State{}, "report", file, "--json").want(t, ExitOK).stdout)
+			report.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
 			report.same(t, kind.Name+": report", "scores", app.ByAgent(outcomes))
 			report.same(t, kind.Name+": report", "scores-by-cell", app.Scores(outcomes))
-			if got := parley(t, State{}, "compare", file, "--by", "agent", "--json"); got.code == ExitOK {
+			if got := parley(t, State{}, "compare", file, "--by", "agent", "--json"); got.code == exit.OK {
 				compared.read(t, got.stdout)
 				compared.sides(t, kind.Name+": compare", app.ByAgent(outcomes))
 			}
@@ -231,5 +232,5 @@ func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
 func TestFactorsLeaveOut(t *testing.T) {
 	t.Parallel()
 	file := duel(t, "x.parley", "agents.small={model: sim/small, tags: {size: s}}")
-	parley(t, State{}, "report", file, "--by", "size").want(t, ExitOK).wantOut(t, "Left out, since they have no level of every factor", "scores of large")
+	parley(t, State{}, "report", file, "--by", "size").want(t, exit.OK).wantOut(t, "Left out because they do not have a level of every factor", "scores of large")
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
 	"parley/worlds/rollout/trajectory"
 )
 
@@ -95,8 +96,8 @@ func TestTrainer(t *testing.T) {
 			streamed = append(streamed, string(row))
 		}
 	}
-	stop().want(t, ExitOK).wantErr(t, "complete", "12 of 12 episodes")
-	exported := strings.Split(strings.TrimSpace(parley(t, State{}, "trajectories", file, "--trainable").want(t, ExitOK).stdout), "\n")
+	stop().want(t, exit.OK).wantErr(t, "complete", "12 of 12 episodes")
+	exported := strings.Split(strings.TrimSpace(parley(t, State{}, "trajectories", file, "--trainable").want(t, exit.OK).stdout), "\n")
 	slices.Sort(streamed)
 	slices.Sort(exported)
 	if !slices.Equal(streamed, exported) || len(exported) < 12 {
@@ -111,7 +112,7 @@ func TestTrainer(t *testing.T) {
 	if got := fetch(t, "GET", url+"/health", ""); !strings.Contains(got, `"state":"complete"`) {
 		t.Error(got)
 	}
-	stop().want(t, ExitOK)
+	stop().want(t, exit.OK)
 }
 
 // TestTrainerClient runs the example client for real, twice: the second time there is
@@ -138,7 +139,7 @@ func TestTrainerClient(t *testing.T) {
 	if got := client(); strings.Contains(got, "rows") || read(t, out) != first || strings.Count(first, "\n") != 4 {
 		t.Errorf("%s\n%s", got, first)
 	}
-	stop().want(t, ExitOK)
+	stop().want(t, exit.OK)
 }
 
 func TestTrainerBadInput(t *testing.T) {
@@ -159,18 +160,18 @@ func TestTrainerBadInput(t *testing.T) {
 		{[]string{plan, "--key-env", "NOT_SET"}, "--key-env: no environment variable"},
 		{[]string{plan, "--grace", "-1s"}, "--grace"},
 	} {
-		parley(t, State{}, append([]string{"trainer"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		parley(t, State{}, append([]string{"trainer"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}
 }
 
 func TestEnv(t *testing.T) {
 	t.Parallel()
-	list := parley(t, State{}, "env").want(t, ExitOK).stdout
+	list := parley(t, State{}, "env").want(t, exit.OK).stdout
 	if !strings.Contains(list, "negotiation  seller, buyer  ") || !strings.Contains(list, "parley env arithmetic") {
 		t.Error(list)
 	}
 	var known []struct{ Name string }
-	if err := json.Unmarshal([]byte(parley(t, State{}, "env", "--json").want(t, ExitOK).stdout), &known); err != nil || len(known) < 5 || known[1].Name != "maze" {
+	if err := json.Unmarshal([]byte(parley(t, State{}, "env", "--json").want(t, exit.OK).stdout), &known); err != nil || len(known) < 5 || known[1].Name != "maze" {
 		t.Errorf("%v: %+v", err, known)
 	}
 	url, stop := serves(t, nil, "env", "maze", "word")
@@ -178,8 +179,8 @@ func TestEnv(t *testing.T) {
 		t.Error(got)
 	}
 	plan := write(t, "plan.yaml", "kind: rollout\nepisodes: 3\nagents: {p: sim/small}\nlineup: {agent: p}\nparams: {env: maze, max_steps: 3, servers: [\""+url+"\"]}\n")
-	parley(t, State{}, "run", plan, "--quiet").want(t, ExitOK)
-	stop().want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--quiet").want(t, exit.OK)
+	stop().want(t, exit.OK)
 	for _, c := range []struct {
 		args []string
 		want string
@@ -188,7 +189,7 @@ func TestEnv(t *testing.T) {
 		{[]string{"all", "--addr", "0.0.0.0:0"}, "say --open"},
 		{[]string{"all", "--sessions", "0"}, "--sessions"},
 	} {
-		parley(t, State{}, append([]string{"env"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		parley(t, State{}, append([]string{"env"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}
 }
 
@@ -196,33 +197,33 @@ func TestTrajectories(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", rolloutPlan)
 	file := filepath.Join(t.TempDir(), "run.parley")
-	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, ExitOK)
+	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)
 	// Episodes of a group have one deal: they are one observation, wherever scores are shown.
 	var sum app.Summary
-	again := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, ExitOK)
+	again := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK)
 	if err := json.Unmarshal([]byte(again.stdout), &sum); err != nil || len(sum.Agents) == 0 {
 		t.Fatal(err, again.stdout)
 	}
-	told := strings.Join(strings.Fields(parley(t, State{}, "report", file).want(t, ExitOK).stdout), " ")
+	told := strings.Join(strings.Fields(parley(t, State{}, "report", file).want(t, exit.OK).stdout), " ")
 	for _, s := range sum.Agents {
 		if s.N >= s.Episodes || !strings.Contains(told, fmt.Sprintf("] %d %d", s.Episodes, s.N)) {
 			t.Errorf("%+v: %s", s, told)
 		}
 	}
 	out := filepath.Join(t.TempDir(), "rows.parquet")
-	got := parley(t, State{}, "trajectories", file, "--trainable", "--status", "completed,truncated", "--out", out).want(t, ExitOK)
+	got := parley(t, State{}, "trajectories", file, "--trainable", "--status", "completed,truncated", "--out", out).want(t, exit.OK)
 	if !strings.Contains(got.stdout, " rows of trajectories\n") || !strings.HasPrefix(read(t, out), "PAR1") {
 		t.Error(got.stdout)
 	}
 	var row trajectory.Row
-	line, _, _ := strings.Cut(parley(t, State{}, "trajectories", file).want(t, ExitOK).stdout, "\n")
+	line, _, _ := strings.Cut(parley(t, State{}, "trajectories", file).want(t, exit.OK).stdout, "\n")
 	if err := json.Unmarshal([]byte(line), &row); err != nil || len(row.Tokens) == 0 || len(row.LossMask) != len(row.Tokens) || row.GroupSize != 2 || row.AgentID != "seller" {
 		t.Errorf("%v: %+v", err, row)
 	}
-	parley(t, State{}, "trajectories", file, "--weight-version", "3").want(t, ExitOK).wantErr(t, "0 of 6 groups, left out: 6 no weight version")
+	parley(t, State{}, "trajectories", file, "--weight-version", "3").want(t, exit.OK).wantErr(t, "0 of 6 groups, left out: 6 no weight version")
 	damaged := write(t, "damaged.parley", read(t, file))
 	alter(t, damaged, `UPDATE outcomes SET scores = scores || ' ' WHERE episode = 3`)
-	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, ExitFailed).
+	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, exit.Failed).
 		wantErr(t, "is damaged and was read without episode 3").wantOut(t, "5 of 6 groups, left out: 1 ")
 	other := recorded(t, sample()...)
 	for _, c := range []struct {
@@ -239,7 +240,7 @@ func TestTrajectories(t *testing.T) {
 		{[]string{file + "x"}, "no such run file"},
 		{[]string{plan}, "is a plan, not a run file"},
 	} {
-		parley(t, State{}, append([]string{"trajectories"}, c.args...)...).want(t, ExitUsage).wantErr(t, c.want)
+		parley(t, State{}, append([]string{"trajectories"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/provider"
 	"parley/internal/trust"
 	"parley/world"
@@ -33,16 +35,16 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 	for _, flag := range f.Trust {
 		g, err := trust.ParseFlag(flag)
 		if err != nil {
-			return nil, usage("--trust: %w", err)
+			return nil, exit.Usagef("--trust: %w", err)
 		}
 		k.Give(g)
 	}
 	if s.ConfigDir != "" {
 		k.Store = trust.NewStore(filepath.Join(s.ConfigDir, "parley", trustedName))
 	}
-	k.Say = func(text string) { fmt.Fprintln(s.Stderr, "parley: "+plainly(text)) }
+	k.Say = func(text string) { fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(text)) }
 	k.Command = func(add string) string { return commandOf(s.Args) + " " + shellWords(add) }
-	if s.Terminal(s.Stdin) > 0 && s.err.width() > 0 {
+	if s.Terminal(s.Stdin) > 0 && s.err.Width() > 0 {
 		k.Ask = k.ask
 	}
 	return k, nil
@@ -56,7 +58,7 @@ func commandOf(args []string) string {
 			words = append(words, "…")
 			continue
 		}
-		words = append(words, shellWord(a))
+		words = append(words, terminal.ShellWord(a))
 	}
 	return strings.Join(words, " ")
 }
@@ -65,7 +67,7 @@ func commandOf(args []string) string {
 func shellWords(text string) string {
 	words := strings.Fields(text)
 	for i, w := range words {
-		words[i] = shellWord(w)
+		words[i] = terminal.ShellWord(w)
 	}
 	return strings.Join(words, " ")
 }
@@ -87,7 +89,7 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 	case <-k.stop:
 	}
 	fmt.Fprintln(k.s.Stderr)
-	return false, &exitError{code: ExitInterrupted, err: errors.New("stopped by a signal")}
+	return false, &exit.Error{Code: exit.Interrupted, Err: errors.New("stopped by a signal")}
 }
 
 // readLine reads a line and nothing beyond it: what follows is for somebody else.

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/internal/trust"
 )
 
@@ -83,7 +84,7 @@ func TestStrangersPlan(t *testing.T) {
 	e := strangers(t)
 	plan, s := e.plan(t), scripted(t)
 	flag := "PATH=" + e.url
-	refused := parley(t, s, "run", plan).want(t, ExitUsage)
+	refused := parley(t, s, "run", plan).want(t, exit.Misuse)
 	refused.wantErr(t, plan+":5:", "providers.lab.key_env", "the environment variable PATH", e.url, "unencrypted", "nothing was sent",
 		"parley run "+plan+" --trust "+flag)
 	if n, _ := e.got(); n > 0 {
@@ -99,7 +100,7 @@ func TestStrangersPlan(t *testing.T) {
 	}
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 	for _, args := range [][]string{{"resume", file}, {"run", plan}, {"fork", file, "--episode", "0", "--turn", "0"}} {
-		parley(t, s, args...).want(t, ExitUsage).wantErr(t, "providers.lab.key_env", "parley "+strings.Join(args, " ")+" --trust "+flag)
+		parley(t, s, args...).want(t, exit.Misuse).wantErr(t, "providers.lab.key_env", "parley "+strings.Join(args, " ")+" --trust "+flag)
 	}
 	parley(t, s, "resume", file).wantErr(t, file+": recorded plan: providers.lab.key_env")
 	if now, _ := e.got(); now != n {
@@ -117,10 +118,10 @@ func TestStrangersGateway(t *testing.T) {
 	e := strangers(t)
 	plan, s := e.plan(t), scripted(t)
 	out := filepath.Join(t.TempDir(), "out.parley")
-	parley(t, s, "gateway", plan, "--out", out).want(t, ExitUsage).wantErr(t, "providers.lab.key_env", "--trust PATH="+e.url)
+	parley(t, s, "gateway", plan, "--out", out).want(t, exit.Misuse).wantErr(t, "providers.lab.key_env", "--trust PATH="+e.url)
 	keyless := write(t, "keyless.yaml", strings.ReplaceAll(read(t, plan), ", key_env: PATH", ""))
-	parley(t, s, "gateway", keyless, "--out", out).want(t, ExitUsage).wantErr(t, "providers.lab.base_url", "clients", "--trust client-keys="+e.url)
-	parley(t, s, "gateway", keyless, "--out", out, "--key-env", "PATH").want(t, ExitUsage).wantErr(t, "--trust PATH="+e.url)
+	parley(t, s, "gateway", keyless, "--out", out).want(t, exit.Misuse).wantErr(t, "providers.lab.base_url", "clients", "--trust client-keys="+e.url)
+	parley(t, s, "gateway", keyless, "--out", out, "--key-env", "PATH").want(t, exit.Misuse).wantErr(t, "--trust PATH="+e.url)
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a run file was begun")
 	}
@@ -133,7 +134,7 @@ func TestStrangersGateway(t *testing.T) {
 		{"--upstream", "lab=" + e.url + "/v1"},
 	} {
 		_, stop := gatewayServing(t, env, append([]string{"--out", filepath.Join(t.TempDir(), "out.parley")}, args...)...)
-		stop().want(t, ExitOK)
+		stop().want(t, exit.OK)
 	}
 }
 
@@ -143,9 +144,9 @@ func TestStrangersTrainer(t *testing.T) {
 	e := strangers(t)
 	plan := write(t, "plan.yaml", strings.ReplaceAll(rolloutPlan, "sim/small", "lab/any")+
 		fmt.Sprintf("providers:\n  lab: {dialect: openai, base_url: %q, key_env: PATH}\n", e.url+"/v1"))
-	parley(t, scripted(t), "trainer", plan).want(t, ExitUsage).wantErr(t, "providers.lab.key_env", "--trust PATH="+e.url)
+	parley(t, scripted(t), "trainer", plan).want(t, exit.Misuse).wantErr(t, "providers.lab.key_env", "--trust PATH="+e.url)
 	_, stop := serves(t, map[string]string{"PATH": os.Getenv("PATH")}, "trainer", plan, "--trust", "PATH="+e.url)
-	stop().want(t, ExitOK)
+	stop().want(t, exit.OK)
 }
 
 // TestTrustIsAsked: on a terminal, once, and remembered for this variable and host.
@@ -156,7 +157,7 @@ func TestTrustIsAsked(t *testing.T) {
 	question := "The plan " + plan + " sends the environment variable PATH to " + e.url + " over plain HTTP, where others on the network can read it. Allow? [y/N] "
 	for _, no := range []string{"n\n", "", "\n", "yeah\n"} {
 		s := e.terminal(t, no)
-		parley(t, s, "run", plan).want(t, ExitUsage).wantErr(t, question, "--trust")
+		parley(t, s, "run", plan).want(t, exit.Misuse).wantErr(t, question, "--trust")
 		if n, _ := e.got(); n > 0 {
 			t.Fatalf("%q: %d requests were sent", no, n)
 		}
@@ -187,7 +188,7 @@ func TestTrustQuestionEnds(t *testing.T) {
 	r, w := net.Pipe() // nobody types
 	t.Cleanup(func() { _ = w.Close() })
 	s.Stdin, s.Signals = r, signals
-	parley(t, s, "run", e.plan(t)).want(t, ExitInterrupted)
+	parley(t, s, "run", e.plan(t)).want(t, exit.Interrupted)
 	if n, _ := e.got(); n > 0 {
 		t.Errorf("%d requests were sent", n)
 	}
@@ -207,12 +208,12 @@ func TestPresetKeyElsewhere(t *testing.T) {
 		`{dialect: anthropic, key_env: ANTHROPIC_API_KEY, base_url: "https://evil.example"}`: "--trust ANTHROPIC_API_KEY=https://evil.example",
 	} {
 		plan := write(t, "plan.yaml", agents+entry+"\n")
-		parley(t, s, "run", plan).want(t, ExitUsage).wantErr(t, says)
-		parley(t, s, "run", write(t, "plain.yaml", strings.ReplaceAll(agents, "\nproviders:\n  openai: ", "\n")), "--set", "providers.openai="+entry).want(t, ExitUsage).wantErr(t, "--set providers.openai", "--trust")
+		parley(t, s, "run", plan).want(t, exit.Misuse).wantErr(t, says)
+		parley(t, s, "run", write(t, "plain.yaml", strings.ReplaceAll(agents, "\nproviders:\n  openai: ", "\n")), "--set", "providers.openai="+entry).want(t, exit.Misuse).wantErr(t, "--set providers.openai", "--trust")
 	}
 	// A variable that is not set sends nothing: the error is that it is not set.
 	parley(t, scripted(t), "run", write(t, "unset.yaml", agents+"{base_url: \"https://evil.example/v1\", key_env: PARLEY_TEST_UNSET_KEY}\n")).
-		want(t, ExitUsage).wantErr(t, "PARLEY_TEST_UNSET_KEY is not set")
+		want(t, exit.Misuse).wantErr(t, "PARLEY_TEST_UNSET_KEY is not set")
 }
 
 // TestCheckShowsKeys: check says which variable goes to which host, and why it may.
@@ -225,7 +226,7 @@ providers:
   lab: {dialect: openai, base_url: "http://127.0.0.1:8080/v1", key_env: LAB_KEY}
   far: {dialect: openai, base_urls: ["https://a.example/v1", "http://b.example:8000/v1"], key_env: FAR_KEY}
 `)
-	got := parley(t, s, "check", plan, "--trust", "FAR_KEY=https://a.example").want(t, ExitOK)
+	got := parley(t, s, "check", plan, "--trust", "FAR_KEY=https://a.example").want(t, exit.OK)
 	for _, want := range []string{
 		"OPENAI_API_KEY, which openai needs, is not set; it goes to https://api.openai.com (preset)",
 		"LAB_KEY, which lab needs, is not set; it goes to http://127.0.0.1:8080 (loopback)",
@@ -244,7 +245,7 @@ providers:
 
 func TestTrustFlag(t *testing.T) {
 	t.Parallel()
-	got := parley(t, scripted(t), "run", write(t, "plan.yaml", duelPlan), "--trust", "sk-hunter2").want(t, ExitUsage).wantErr(t, "--trust", "VARIABLE=HOST")
+	got := parley(t, scripted(t), "run", write(t, "plan.yaml", duelPlan), "--trust", "sk-hunter2").want(t, exit.Misuse).wantErr(t, "--trust", "VARIABLE=HOST")
 	if strings.Contains(got.stderr, "hunter2") {
 		t.Error(got.stderr)
 	}
@@ -261,7 +262,7 @@ func TestRedirectedKey(t *testing.T) {
 	}))
 	t.Cleanup(func() { here.CloseClientConnections(); here.Close() })
 	plan := write(t, "plan.yaml", strings.ReplaceAll(read(t, e.plan(t)), e.url, here.URL))
-	parley(t, scripted(t), "run", plan).want(t, ExitFailed)
+	parley(t, scripted(t), "run", plan).want(t, exit.Failed)
 	if n, _ := e.got(); n > 0 || <-asked != "Bearer "+os.Getenv("PATH") {
 		t.Errorf("%d requests came by the redirect", n)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/world"
 )
@@ -37,7 +39,7 @@ func (c *worldsCmd) Run(s *State) error {
 	if c.Kind != "" {
 		k, err := config.Kind(all, c.Kind)
 		if err != nil {
-			return asUsage(err)
+			return exit.AsUsage(err)
 		}
 		return c.one(s, knowKind(k))
 	}
@@ -46,7 +48,7 @@ func (c *worldsCmd) Run(s *State) error {
 		known[i] = knowKind(k)
 	}
 	if c.JSON {
-		return printJSON(s.Stdout, known)
+		return terminal.PrintJSON(s.Stdout, known)
 	}
 	t := tabwriter.NewWriter(s.Stdout, 0, 0, 2, ' ', 0)
 	for _, k := range known {
@@ -70,7 +72,7 @@ func knowKind(k world.Kind) knownKind {
 // one prints all about a kind.
 func (c *worldsCmd) one(s *State, k knownKind) error {
 	if c.JSON {
-		return printJSON(s.Stdout, k)
+		return terminal.PrintJSON(s.Stdout, k)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (version %d): %s\n\n", k.Name, k.Version, k.Doc)
@@ -117,13 +119,4 @@ func listOr(names []string, none string) string {
 		return none
 	}
 	return strings.Join(names, ", ")
-}
-
-func printJSON(w io.Writer, v any) error {
-	b, err := marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(w, string(b))
-	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/cli/exit"
 	"parley/internal/config"
 	"parley/worlds"
 )
@@ -13,12 +14,12 @@ import (
 // TestWorlds wants every kind in the list, with its line, and all about each by name.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
-	all := parley(t, State{}, "worlds").want(t, ExitOK).stdout
+	all := parley(t, State{}, "worlds").want(t, exit.OK).stdout
 	for _, k := range worlds.Standard() {
 		if !strings.Contains(all, k.Name) || !strings.Contains(all, k.Doc) {
 			t.Errorf("%s is not in the list:\n%s", k.Name, all)
 		}
-		one := parley(t, State{}, "worlds", k.Name).want(t, ExitOK).stdout
+		one := parley(t, State{}, "worlds", k.Name).want(t, exit.OK).stdout
 		known := knowKind(k)
 		wants := []string{k.Doc, "seats", "parley init " + k.Name}
 		wants = append(append(wants, known.Seats...), known.Bots...)
@@ -35,20 +36,20 @@ func TestWorlds(t *testing.T) {
 
 func TestWorldsSlip(t *testing.T) {
 	t.Parallel()
-	parley(t, State{}, "worlds", "sekrets").want(t, ExitUsage).wantErr(t, "did you mean secrets?")
+	parley(t, State{}, "worlds", "sekrets").want(t, exit.Misuse).wantErr(t, "did you mean secrets?")
 }
 
 func TestWorldsJSON(t *testing.T) {
 	t.Parallel()
 	var all []knownKind
-	if err := json.Unmarshal([]byte(parley(t, State{}, "worlds", "--json").want(t, ExitOK).stdout), &all); err != nil {
+	if err := json.Unmarshal([]byte(parley(t, State{}, "worlds", "--json").want(t, exit.OK).stdout), &all); err != nil {
 		t.Fatal(err)
 	}
 	if len(all) != len(worlds.Standard()) {
 		t.Errorf("%d kinds", len(all))
 	}
 	var one knownKind
-	if err := json.Unmarshal([]byte(parley(t, State{}, "worlds", "secrets", "--json").want(t, ExitOK).stdout), &one); err != nil {
+	if err := json.Unmarshal([]byte(parley(t, State{}, "worlds", "secrets", "--json").want(t, exit.OK).stdout), &one); err != nil {
 		t.Fatal(err)
 	}
 	i := slices.IndexFunc(one.Params, func(p config.Param) bool { return p.Name == "messages" })

@@ -10,11 +10,11 @@ func usage() (u syscall.Rusage) {
 	return u
 }
 
-// cpuTime is what this process has used.
+// cpuTime returns the CPU time of this process.
 func cpuTime() time.Duration {
 	u := usage()
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakRSS is the most memory this process ever held, in bytes.
+// peakRSS returns the peak memory of this process, in bytes.
 func peakRSS() int64 { return usage().Maxrss << 10 }

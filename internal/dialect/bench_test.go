@@ -21,12 +21,12 @@ import (
 	"parley/llm"
 )
 
-// benchServer is set in the process that serves a benchmark: it stands apart so that
-// what the benchmark measures is the client alone.
+// benchServer is set in the process that serves a benchmark, so that the benchmark measures only the
+// client.
 const benchServer = "PARLEY_BENCH_SERVER"
 
 // serveBench answers every format after the delay that the variable names, in
-// HTTP/1.1 and HTTP/2, and goes when its input ends.
+// HTTP/1.1 and HTTP/2, and exits when its input ends.
 func serveBench() {
 	delay, err := time.ParseDuration(os.Getenv(benchServer))
 	if err != nil {
@@ -78,7 +78,7 @@ func startBench(tb testing.TB, delay time.Duration) (url string) {
 	return strings.TrimSpace(line)
 }
 
-// plain asks as a program does that has no dialect: net/http and encoding/json.
+// plain asks with net/http and encoding/json only, without a dialect.
 type plain struct {
 	c   http.Client
 	url string
@@ -109,7 +109,7 @@ func benchRequest() *llm.Request {
 	return &llm.Request{Model: "lab/m", MaxTokens: 100, Messages: []llm.Message{llm.System(strings.Repeat("You are a careful agent. ", 40)), llm.User("What now?")}}
 }
 
-// openBench makes the ways to ask: each dialect, and a plain loop to compare them to.
+// openBench returns the ways to ask: each dialect, and a plain loop for comparison.
 func openBench(b *testing.B, url string) map[string]func(*llm.Request) error {
 	ways := map[string]func(*llm.Request) error{}
 	for _, f := range formats() {
@@ -154,8 +154,8 @@ func BenchmarkAsk(b *testing.B) {
 	}
 }
 
-// BenchmarkInFlight has 10,000 calls wait at once for a server that takes a second,
-// and measures the memory of the process and the time of a warm round. Run it alone,
+// BenchmarkInFlight makes 10,000 calls at once to a server that takes a second, and
+// measures the memory of the process and the time of a warm round. Run it alone,
 // one way per process, with -bench 'InFlight/openai$' -benchtime 2x.
 func BenchmarkInFlight(b *testing.B) {
 	const calls = 10_000

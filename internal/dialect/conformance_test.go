@@ -11,8 +11,7 @@ import (
 	"parley/llm/llmtest"
 )
 
-// TestConformance runs the suite over every dialect, streamed and whole, against a
-// server that behaves.
+// TestConformance runs the suite over every dialect, streamed and not, against a well-behaved server.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats() {
@@ -52,8 +51,8 @@ func TestConformanceHTTP2(t *testing.T) {
 	}
 }
 
-// stall never answers; it leaves when the caller does, which a server notices only
-// after it has read the request.
+// stall never answers. It returns when the caller leaves, which a server notices only after it has
+// read the request.
 func stall(_ http.ResponseWriter, r *http.Request) {
 	io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()

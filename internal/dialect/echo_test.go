@@ -14,8 +14,8 @@ import (
 	"parley/llm"
 )
 
-// TestEchoedKey has a server send the key back in every part of an answer or an error: it
-// is in nothing that a call returns.
+// TestEchoedKey checks that no result of a call holds the key, if a server sends it back in any part
+// of an answer or an error.
 func TestEchoedKey(t *testing.T) {
 	const key = "sk-openai-0123456789-secret"
 	t.Setenv("OPENAI_ECHO_KEY", key)

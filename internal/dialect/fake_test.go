@@ -14,7 +14,7 @@ import (
 	"parley/llm"
 )
 
-// format is a dialect as a server sees it.
+// format is the server side of a dialect.
 type format struct {
 	name   string
 	path   string
@@ -23,7 +23,7 @@ type format struct {
 	stream func(reply) []string // events
 }
 
-// question is what a fake server understands of a request.
+// question is the part of a request that a fake server reads.
 type question struct {
 	schema, stream bool
 	tool           string // that must be called
@@ -44,7 +44,7 @@ func formats() []format {
 	}
 }
 
-// answer decides what a fake server says.
+// answer returns the answer of a fake server.
 func answer(q question) reply {
 	r := reply{text: "word by word by word", finish: "stop", input: 7, output: 5}
 	switch {
@@ -60,7 +60,7 @@ func answer(q question) reply {
 	return r
 }
 
-// serve answers as a well-behaved server of the format would.
+// serve answers like a well-behaved server of the format.
 func (f format) serve(w http.ResponseWriter, req *http.Request) {
 	var m map[string]any
 	if err := json.NewDecoder(req.Body).Decode(&m); err != nil || req.URL.Path != f.path {
@@ -82,7 +82,7 @@ func (f format) serve(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// open makes a model of a handler: one that speaks format f to it over HTTP.
+// open returns a model that speaks format f over HTTP to a handler.
 func (f format) open(t *testing.T, h http.HandlerFunc, change ...func(*provider.Provider)) llm.Model {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -135,7 +135,7 @@ func at(v any, path ...any) any {
 func str(v any) string { s, _ := v.(string); return s }
 func num(v any) int    { f, _ := v.(float64); return int(f) }
 
-// forced reads a tool_choice of OpenAI's.
+// forced reads OpenAI's tool_choice.
 func forced(choice any, name string) string {
 	if choice == "required" {
 		return "weather"

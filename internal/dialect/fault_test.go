@@ -32,7 +32,7 @@ func say(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// hijack answers with raw bytes on the connection, and then does as end says.
+// hijack answers with raw bytes on the connection, and then calls end.
 func hijack(raw string, end func(*net.TCPConn)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -50,7 +50,7 @@ func resetConn(c *net.TCPConn) { c.SetLinger(0); c.Close() }
 
 const page = "<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>nginx</body></html>"
 
-// TestFaults has every dialect meet what servers really do.
+// TestFaults checks every dialect against the faults of real servers.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	short := func(p *provider.Provider) { p.Timeout = 30 * time.Millisecond }
@@ -112,7 +112,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// failure asks and returns the error, which must be a clean one.
+// failure asks and returns the error, which must be complete and clean.
 func failure(t *testing.T, m llm.Model) *llm.Error {
 	t.Helper()
 	r, err := m.Ask(t.Context(), hello())
@@ -146,8 +146,7 @@ func encoded(encoding, body string) http.HandlerFunc {
 	}
 }
 
-// TestTruncatedStream cuts a good stream after every event: only the whole of it is
-// an answer.
+// TestTruncatedStream cuts a good stream after every event. Only the whole stream is an answer.
 func TestTruncatedStream(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats() {
@@ -157,7 +156,7 @@ func TestTruncatedStream(t *testing.T) {
 				t.Parallel()
 				m := f.open(t, say(200, "text/event-stream", strings.Join(events[:n], "")))
 				r, err := m.Ask(t.Context(), hello())
-				// Chat completions have said all with the finish_reason and the usage.
+				// Chat completions are complete with the finish_reason and the usage.
 				if f.name == "openai" && n == len(events)-1 {
 					if err != nil || r.Text != "word by word by word" {
 						t.Errorf("without [DONE]: %v, %v", r, err)
@@ -184,7 +183,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestGigantic sends more than is read, with its length told and not.
+// TestGigantic sends more than the limit, with and without a Content-Length.
 func TestGigantic(t *testing.T) {
 	t.Parallel()
 	f := formats()[0]
@@ -225,7 +224,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// TestKeyIsSecret has a server echo the key everywhere it can.
+// TestKeyIsSecret uses a server that echoes the key everywhere it can.
 func TestKeyIsSecret(t *testing.T) {
 	const key = "sk-secret-0123456789"
 	t.Setenv("PARLEY_TEST_KEY", key)
@@ -249,8 +248,8 @@ func TestKeyIsSecret(t *testing.T) {
 	}
 }
 
-// TestStaleConnection has a server close each connection after it streamed an
-// answer, without saying so: the next call finds it dead, and must not fail.
+// TestStaleConnection uses a server that closes each connection after a streamed answer, without
+// notice. The next call finds the connection dead, and must not fail.
 func TestStaleConnection(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats() {
@@ -266,8 +265,8 @@ func TestStaleConnection(t *testing.T) {
 	}
 }
 
-// staleServer speaks HTTP/1.1 by hand. A connection answers one request; at the next
-// it is closed with the request read and not a byte said.
+// staleServer implements HTTP/1.1 itself. A connection answers one request. It reads the next one and
+// closes without an answer.
 func staleServer(t *testing.T, f format) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -305,7 +304,7 @@ func serveOnce(c net.Conn, body string) {
 	}
 }
 
-// TestSilentCut has a server count seven tokens for a long prompt: it must have cut it.
+// TestSilentCut uses a server that counts seven tokens for a long prompt: it truncated the prompt.
 func TestSilentCut(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats() {
@@ -316,7 +315,7 @@ func TestSilentCut(t *testing.T) {
 		if e := llm.AsError(err); e == nil || e.Kind != llm.KindTooLong || e.Usage.Input != 7 {
 			t.Errorf("%s: %v", f.name, err)
 		}
-		// What has few words for its size is no sign: a picture in letters, or spaces.
+		// Few words for the size prove nothing: base64, or spaces.
 		req.Messages = []llm.Message{llm.User(strings.Repeat(" ", 20_000) + strings.Repeat("=", 20_000))}
 		if _, err := m.Ask(t.Context(), req); err != nil {
 			t.Errorf("%s: %v", f.name, err)

@@ -15,7 +15,7 @@ import (
 	"parley/llm/llmtest"
 )
 
-// startSim serves the simulated provider, and returns its address.
+// startSim serves the simulated provider, and returns its URL.
 func startSim(t *testing.T, cfg simhttp.Config) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,8 +35,8 @@ func startSim(t *testing.T, cfg simhttp.Config) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestSimConformance runs the suite over every dialect against the simulated
-// provider, which knows the formats by itself and refuses what they do.
+// TestSimConformance runs the suite over every dialect against the simulated provider, which refuses
+// what the vendors refuse.
 func TestSimConformance(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats() {
@@ -55,7 +55,7 @@ func TestSimConformance(t *testing.T) {
 					Stall: f.dial(t, startSim(t, simhttp.Config{Sim: sim.Config{Latency: sim.Fixed(time.Hour)}}), way.change),
 					Name:  "lab/any",
 				}
-				if f.name == "responses" { // which knows no stop, and no answer shorter than this
+				if f.name == "responses" { // it has no stop sequences, and a minimum of tokens
 					h.NoStop, h.MinTokens = true, 16
 				}
 				llmtest.Exercise(t, h)
@@ -64,8 +64,8 @@ func TestSimConformance(t *testing.T) {
 	}
 }
 
-// TestSimSame asks the same of the simulated provider whole and streamed, in every
-// dialect: the answers are equal.
+// TestSimSame checks that the simulated provider gives equal answers in every dialect, streamed and
+// not.
 func TestSimSame(t *testing.T) {
 	t.Parallel()
 	url := startSim(t, simhttp.Config{})
@@ -85,7 +85,7 @@ func TestSimSame(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", f.name, err)
 			}
-			for _, r := range []*llm.Response{a, b} { // what may differ from one exchange to the next
+			for _, r := range []*llm.Response{a, b} { // these may differ between exchanges
 				r.ID, r.RequestID, r.Metadata, r.Rate = "", "", llm.Metadata{}, nil
 				r.Usage.Cached, r.Usage.CacheWrite = 0, 0
 				for i := range r.ToolCalls {
@@ -101,8 +101,8 @@ func TestSimSame(t *testing.T) {
 	}
 }
 
-// TestSimFaults has the simulated provider do each of its faults, always. Each must
-// end as an error of the right kind, and never as an answer.
+// TestSimFaults injects each fault of the simulated provider into every call. Each must end as an error
+// of the right kind, and never as an answer.
 func TestSimFaults(t *testing.T) {
 	t.Parallel()
 	for fault, kinds := range map[sim.Fault][]llm.Kind{

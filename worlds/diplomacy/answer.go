@@ -12,18 +12,18 @@ import (
 	"parley/worlds/diplomacy/standin"
 )
 
-// The answers that are asked for. Their forms never change within a game, so that they
-// can be cached; whether an order is legal is looked at by the rules.
+// The answers of players. Their forms never change within a game, so that providers can cache
+// them; the rules check whether an order is legal.
 
-// diaryAnswer is an entry, the relations that changed, and the goals.
+// diaryAnswer has an entry, the relations that changed, and the goals.
 type diaryAnswer struct {
 	Diary     string
 	Relations []struct{ Power, Relation string }
 	Goals     []string
 }
 
-// ordersAnswer is orders, the reason for them, and a vote where there is one. After talks
-// it is what they came to in place of the reason.
+// ordersAnswer has orders, the reason for them, and a vote where there is one. After talks it
+// has a diary entry instead of the reason.
 type ordersAnswer struct {
 	diaryAnswer
 	Reason string
@@ -31,18 +31,18 @@ type ordersAnswer struct {
 	Vote   string
 }
 
-// messagesAnswer is what a power says in a round.
+// messagesAnswer has the messages of a power in a round.
 type messagesAnswer struct{ Messages []press.Draft }
 
-// textAnswer is a plan, or the short account of years.
+// textAnswer has a plan, or the summary of years.
 type textAnswer struct{ Text string }
 
-// promisesAnswer is what the judge found.
+// promisesAnswer has the promises that the judge found.
 type promisesAnswer struct{ Promises []promiseDraft }
 
 type promiseDraft struct{ From, To, Kind, Unit, Place, Quote string }
 
-// decode reads an answer. What failed or is of another form is none.
+// decode reads an answer. It reports false for a failed call and for another form.
 func decode[T any](r world.Reply) (answer T, ok bool) {
 	if !r.OK() || len(r.JSON) == 0 {
 		return answer, false
@@ -54,10 +54,10 @@ func decode[T any](r world.Reply) (answer T, ok bool) {
 	return v, true
 }
 
-// property is a part of an answer and its form.
+// property is a field of an answer and its schema.
 type property struct{ name, form string }
 
-// schema makes the form of an object with properties that are all required.
+// schema returns the schema of an object whose properties are all required.
 func schema(name string, properties ...property) *llm.Schema {
 	return &llm.Schema{Name: standin.Form + name, JSON: json.RawMessage(object(properties...))}
 }

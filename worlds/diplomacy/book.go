@@ -10,17 +10,16 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// book counts what happens in a game.
+// book counts the events of a game.
 type book struct {
-	g       *game
-	counts  []record.Count
-	moments []record.Moment
-	sums    [board.Turkey + 1][board.Turkey + 1]int // of relations
-	phases  int                                     // movement phases with relations
-	last    rules.Phase                             // that was played
-	played  string                                  // its name
-	// unjudged is how many phases the judge gave no answer for.
-	unjudged int
+	g        *game
+	counts   []record.Count
+	moments  []record.Moment
+	sums     [board.Turkey + 1][board.Turkey + 1]int // of relations
+	phases   int                                     // movement phases with relations
+	last     rules.Phase                             // the last phase that was played
+	played   string                                  // its name
+	unjudged int                                     // phases without an answer of the judge
 }
 
 func newStats() *record.Power {
@@ -33,7 +32,7 @@ func newBook(g *game) *book {
 	return b
 }
 
-// count writes down the centres of every power after a year.
+// count records the centres of every power after a year.
 func (b *book) count(year int) {
 	c := record.Count{Year: year, Centres: map[string]int{}}
 	for _, p := range b.g.players {
@@ -42,7 +41,7 @@ func (b *book) count(year int) {
 	b.counts = append(b.counts, c)
 }
 
-// phase takes in what came of the orders of a phase, before the game goes on.
+// phase counts the results of a phase, before the game continues.
 func (b *book) phase(out *rules.Outcome) {
 	b.last, b.played = b.g.pos.Phase, b.g.pos.Phase.String()
 	for _, p := range b.g.players {
@@ -63,7 +62,7 @@ func (b *book) phase(out *rules.Outcome) {
 	b.captures(&out.After)
 }
 
-// relations adds up how powers see each other, and who is allied.
+// relations adds up how powers see each other, and counts alliances.
 func (b *book) relations() {
 	b.phases++
 	alive := b.g.writers()
@@ -80,7 +79,7 @@ func (b *book) relations() {
 	}
 }
 
-// strikes looks at who was dislodged by whom.
+// strikes records which powers dislodged units of which others.
 func (b *book) strikes(out *rules.Outcome) {
 	for i := range out.After.Dislodged {
 		d := &out.After.Dislodged[i]
@@ -96,7 +95,7 @@ func (b *book) strikes(out *rules.Outcome) {
 	}
 }
 
-// captures looks at which centres change hands from one power to another.
+// captures records the centres that one power took from another.
 func (b *book) captures(after *rules.Position) {
 	for c := range b.g.rules.Board.SupplyCentres().All() {
 		was, is := b.g.pos.Owners[c], after.Owners[c]
@@ -112,8 +111,8 @@ func (b *book) captures(after *rules.Position) {
 	}
 }
 
-// betrayal notes that a power struck another that thought well of it, once a season:
-// a dislodgement and the centre that it leads to are one.
+// betrayal records that a power struck another that saw it as a friend. It counts once a
+// season: a dislodgement and the capture that follows are one betrayal.
 func (b *book) betrayal(by, of board.Power) {
 	victim := b.g.players[of-1]
 	if victim.bot || !b.g.Diary || victim.relations[by] < friendly {
@@ -136,26 +135,26 @@ func (b *book) add(kind string, power, other board.Power, weight int, format str
 	b.moments = append(b.moments, m)
 }
 
-// mostMoments is how many moments are kept of a game.
-const mostMoments = 60
+// maxMoments is how many moments a summary keeps.
+const maxMoments = 60
 
-// best are the moments that matter most, in the order they happened.
+// best returns the moments with the most weight, in the order in which they happened.
 func (b *book) best() []record.Moment {
-	places := make([]int, len(b.moments))
-	for i := range places {
-		places[i] = i
+	var index []int
+	for i := range b.moments {
+		index = append(index, i)
 	}
-	slices.SortStableFunc(places, func(i, j int) int { return b.moments[j].Weight - b.moments[i].Weight })
-	places = places[:min(len(places), mostMoments)]
-	slices.Sort(places)
+	slices.SortStableFunc(index, func(i, j int) int { return b.moments[j].Weight - b.moments[i].Weight })
+	index = index[:min(len(index), maxMoments)]
+	slices.Sort(index)
 	var best []record.Moment
-	for _, i := range places {
+	for _, i := range index {
 		best = append(best, b.moments[i])
 	}
 	return best
 }
 
-// advance takes in that the game went on from a phase to the next.
+// advance records that the game moved to the next phase.
 func (b *book) advance(before *rules.Position) {
 	year := before.Phase.Year
 	for _, p := range b.g.players {
@@ -188,7 +187,7 @@ func (b *book) yearEnds(year int) {
 	}
 }
 
-// ended takes in how the game ended.
+// ended records how the game ended.
 func (b *book) ended(reason string, winners []board.Power) {
 	if b.last.Season != rules.Spring && b.last.Year > b.counts[len(b.counts)-1].Year {
 		b.yearEnds(b.last.Year) // fall was played, winter was not

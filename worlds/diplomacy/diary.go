@@ -12,7 +12,7 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// How long what a power writes for itself may be, in characters. What is beyond is cut off.
+// The maximum lengths of a power's own texts, in characters. Longer texts are cut.
 const (
 	maxEntry = 900
 	maxYear  = 1800
@@ -20,7 +20,7 @@ const (
 	maxGoals = 6
 )
 
-// diary is what a power remembers: earlier years in short, then what it wrote since.
+// diary is what a power remembers: a summary of earlier years, then its later entries.
 type diary struct {
 	years   string
 	entries []entry
@@ -49,7 +49,7 @@ func entryLines(entries []entry) []string {
 	return lines
 }
 
-// before are the entries of years before a given one: they stand first.
+// before returns the entries of years before a given one, which are the first ones.
 func (d *diary) before(year int) []entry {
 	n := 0
 	for n < len(d.entries) && d.entries[n].year < year {
@@ -58,8 +58,8 @@ func (d *diary) before(year int) []entry {
 	return d.entries[:n:n]
 }
 
-// prepare brings a player up to date before it speaks or orders: first goals, or what the
-// last results mean, and a plan.
+// prepare asks a player for what it writes before it speaks or orders: its first goals, its
+// review of the last results, and a plan.
 func (g *game) prepare(t *world.Table, p *player) {
 	if p.bot {
 		return
@@ -81,7 +81,7 @@ func (g *game) prepare(t *world.Table, p *player) {
 	}
 }
 
-// review lets a player look at the results of the last movement phase, if it has not yet.
+// review asks a player to review the results of the last movement phase, unless it has.
 func (g *game) review(t *world.Table, p *player) {
 	if p.behind {
 		p.behind = false
@@ -89,7 +89,7 @@ func (g *game) review(t *world.Table, p *player) {
 	}
 }
 
-// write asks for an entry and takes in what it says.
+// write asks for a diary entry and records it.
 func (g *game) write(t *world.Table, p *player, about, template string, form *llm.Schema, m moment) {
 	answer, ok := decode[diaryAnswer](t.One(g.call(p, about, template, form, m)))
 	if !ok {
@@ -99,7 +99,7 @@ func (g *game) write(t *world.Table, p *player, about, template string, form *ll
 	g.enter(t, p, about, answer)
 }
 
-// enter takes in an entry, the relations that changed and the goals.
+// enter records an entry, the relations that changed and the goals.
 func (g *game) enter(t *world.Table, p *player, about string, answer diaryAnswer) {
 	year, phase := g.pos.Phase.Year, g.pos.Phase.String()
 	if about == record.AboutResults {
@@ -136,18 +136,17 @@ func readGoals(list []string) []string {
 	return goals
 }
 
-// shorten folds the entries of earlier years into the short account of them, each year's
-// once: what is asked does not grow with the game. It returns the account and how many
-// entries are in it now, and leaves the diary to be changed when everybody is done. Told
-// is the player as prompts have it.
-func (g *game) shorten(t *world.Table, p, told *player) (account string, n int) {
-	old := told.diary.before(g.pos.Phase.Year - 1)
+// shorten summarizes the entries of earlier years, each year once, so that prompts do not grow
+// with the game. It returns the summary and how many entries are now in it. The caller changes
+// the diary when all strands are done. Prompts are about snapshot.
+func (g *game) shorten(t *world.Table, p, snapshot *player) (account string, n int) {
+	old := snapshot.diary.before(g.pos.Phase.Year - 1)
 	m := moment{entries: strings.Join(entryLines(old), "\n")}
-	ask := llm.Request{Messages: []llm.Message{llm.User(p.set.Fill(prompt.Years, g.values(told, m)))}, Schema: g.forms.text}
+	ask := llm.Request{Messages: []llm.Message{llm.User(p.set.Fill(prompt.Years, g.values(snapshot, m)))}, Schema: g.forms.text}
 	answer, ok := decode[textAnswer](t.One(world.Call{Seat: p.seat, Label: "years", Ask: ask}))
 	account = press.Line(answer.Text, maxYear)
 	if !ok || account == "" {
-		p.stats.Failed["years"]++ // next spring it is tried again
+		p.stats.Failed["years"]++ // the next spring tries again
 		return "", 0
 	}
 	t.Note(record.NoteDiary, p.seat, record.Entry{Phase: g.pos.Phase.String(), About: record.AboutYears, Text: account})

@@ -1,24 +1,24 @@
-// Package diplomacy plays games of Diplomacy between seven agents: they talk, write
-// diaries, order their units at the same moment, and live with what comes of it.
+// Package diplomacy plays games of Diplomacy between seven agents. They exchange messages,
+// write diaries, and order their units at the same time.
 //
-// What it promises: a power is told the board, what everybody can read, and what was
-// written to it or by it, and nothing else; an order that is not legal is asked for
-// once more, for its unit only, and then the unit holds; a call that fails is silence and
-// never an order, a message or a vote; no power waits for another unless it has to read
-// what that one wrote, or the board after everybody's orders.
+// A prompt holds the board, what everybody can read, and what was written to or by its power,
+// and nothing else. An illegal order is asked for once more, for its unit only; then the unit
+// holds. A failed call is silence, never an order, a message or a vote. A power waits for
+// another only if it must read what the other wrote, or the board after all orders.
 //
-// It is not for the rules themselves (package rules), for what there is to look at (show
-// and board), nor for other programs' files (saved).
+// The rules are in package rules, reports and pictures in show and drawing, and the files of
+// other programs in saved.
 //
-// The flow: Play goes from phase to phase. A movement phase is talks (talk.go), orders
-// (orders.go) and what comes of them (resolve.go); retreats and adjustments have no
-// talks. What a power is told is put together in tell.go from package brief and the
-// templates of package prompt. The book (book.go) counts, the outcome scores.
+// Play plays phase after phase. A movement phase has talks (talk.go), orders (orders.go) and
+// their results (resolve.go); retreats and adjustments have no talks. Prompts are built in
+// ask.go from package brief and the templates of package prompt. The book (book.go) counts
+// events, and the outcome scores the game.
 package diplomacy
 
 import (
 	_ "embed" // the example is a file, so that it can be read and run as one
 
+	"parley/llm"
 	"parley/world"
 	"parley/worlds/diplomacy/adjudicate"
 	"parley/worlds/diplomacy/bot"
@@ -27,25 +27,26 @@ import (
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/show"
+	"parley/worlds/diplomacy/standin"
 )
 
 //go:embed example.yaml
 var example string
 
-// version goes up when a game would be played on differently: when rules of play change
-// and when prompts do, which have a version of their own, the last two digits.
+// version increases when a resumed game would be played differently: when the rules of play
+// change, and when the prompts do. Their version is the last two digits.
 const version = 100 + prompt.Version
 
-// Judge is the seat of whoever reads the messages for promises, if somebody does.
+// Judge is the seat of the agent that finds promises in messages, if there is one.
 const Judge = "judge"
 
-// Kind is the family of these games.
+// Kind returns the kind of these games.
 func Kind() world.Kind { return world.Define(newDefinition()) }
 
-// Commands judge positions for other programs.
+// Commands returns the command that adjudicates positions for other programs.
 func (*definition) Commands() []world.Command { return []world.Command{adjudicate.Command()} }
 
-// definition is what all games share. None of it ever changes.
+// definition is what all games share. It never changes.
 type definition struct {
 	rules   *rules.Rules
 	prompts *prompt.Set
@@ -55,7 +56,7 @@ func newDefinition() *definition {
 	return &definition{rules: rules.New(), prompts: prompt.Standard()}
 }
 
-// About says what the games are.
+// About describes the games.
 func (d *definition) About() world.About {
 	return world.About{
 		Name: "diplomacy", Version: version, Example: example,
@@ -63,21 +64,26 @@ func (d *definition) About() world.About {
 	}
 }
 
-// Bots play without a model.
+// Bots returns the players without a model.
 func (d *definition) Bots() map[string]world.Bot { return bot.All(d.rules) }
 
-// Exhibitor begins the part of a report.
+// Exhibitor returns an empty part of a report.
 func (d *definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
 
-// Story shows a game phase by phase.
+// Story returns the replay of a game.
 func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
 	return show.Replay(world.NotesOf(transcript))
 }
 
-// Colours are those that the powers have on every board.
+// StandIn plays for the simulated provider.
+func (d *definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return standin.Play(model, req, seed)
+}
+
+// Colours returns the colours of the powers.
 func (d *definition) Colours() map[string][2]string { return drawing.Colours() }
 
-// Seats are those of the powers, and the judge's if there is one.
+// Seats returns the seats of the powers, and of the judge if there is one.
 func (d *definition) Seats(p *Params) ([]string, error) {
 	if err := d.check(p); err != nil {
 		return nil, err
@@ -88,7 +94,7 @@ func (d *definition) Seats(p *Params) ([]string, error) {
 	return board.PowerNames(), nil
 }
 
-// World makes a game.
+// World returns a new game.
 func (d *definition) World(p *Params, lineup world.Lineup) (world.World, error) {
 	if err := d.check(p); err != nil {
 		return nil, err

@@ -144,7 +144,7 @@ func TestBestMoments(t *testing.T) {
 	}
 	b.moments[150].Weight = 10
 	best := b.best()
-	if len(best) != mostMoments || !slices.ContainsFunc(best, func(m record.Moment) bool { return m.Weight == 10 }) || best[0].Phase != "1" || best[1].Phase != "3" {
+	if len(best) != maxMoments || !slices.ContainsFunc(best, func(m record.Moment) bool { return m.Weight == 10 }) || best[0].Phase != "1" || best[1].Phase != "3" {
 		t.Errorf("%+v", best)
 	}
 }

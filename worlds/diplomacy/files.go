@@ -11,8 +11,8 @@ import (
 	"parley/worlds/diplomacy/show"
 )
 
-// Files writes a game for other programs and for people: the saved games of the Python
-// package diplomacy and of the earlier system, and the board of every phase.
+// Files returns the files of a game: saved games for the Python package diplomacy and for
+// lmvsgame, and a picture of every phase.
 func (d *definition) Files(p world.Played, notes []world.Note) map[string]string {
 	g := record.Read(notes)
 	if len(g.Phases) == 0 {
@@ -37,7 +37,7 @@ func (d *definition) Files(p world.Played, notes []world.Note) map[string]string
 	return out
 }
 
-// safeName keeps of a phase's name what a file's may have: notes may come from anywhere.
+// safeName keeps the letters and digits of a phase's name: notes are not trusted.
 func safeName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' {

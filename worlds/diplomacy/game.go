@@ -24,7 +24,7 @@ type game struct {
 	mail  press.Mail
 	last  past // the last movement phase
 	book  *book
-	end   *record.End // nil while the game goes on
+	end   *record.End // nil until the game is over
 
 	ordersAsked world.Unanswered
 }
@@ -33,27 +33,27 @@ type game struct {
 type past struct {
 	year  int
 	phase string
-	text  string // its orders and what came of them
+	text  string // its orders and their results
 }
 
-// player is a power and who plays it. While strands are played, each writes to its own.
+// player is a power and its state. Each strand writes only to its own player.
 type player struct {
 	power board.Power
 	seat  string
 	bot   bool
 	set   *prompt.Set
 
-	shared    string // what all prompts of the phase begin with
+	shared    string // the beginning of all prompts of the phase
 	options   string // what its units can do in the phase
 	goals     []string
 	relations relations
 	diary     diary
 	plan      string
-	returned  string // what was not delivered in the last round
-	changes   string // what the last movement phase won and lost
+	returned  string // messages of the last round that were not delivered
+	changes   string // what it won and lost in the last movement phase
 	started   bool
-	behind    bool // the results of the last movement phase were not looked at yet
-	silent    bool // it said nothing when it was last asked
+	behind    bool // it has not reviewed the last movement phase yet
+	silent    bool // it wrote nothing when it was last asked
 	heard     bool // a question for messages was answered
 	viewed    bool // a question about relations was answered
 
@@ -110,11 +110,10 @@ func (g *game) Play(t *world.Table) world.Outcome {
 	return g.outcome()
 }
 
-// publish writes down what prompts of the phase begin with: with the standard templates
-// the same for everybody. Each power's is filled in for itself all the same, since
-// templates of somebody's own may say there what only that power knows.
+// publish fills in the beginning of all prompts of the phase. The standard templates make it the
+// same for all powers, but custom templates may use what only one power knows.
 func (g *game) publish() {
-	pos := g.pos // a copy that stays as it is
+	pos := g.pos // a copy that does not change
 	g.brief = brief.New(g.rules, &pos)
 	for _, p := range g.writers() {
 		p.options = ""
@@ -137,7 +136,7 @@ func (g *game) alive() []*player {
 	return list
 }
 
-// writers are the players that can be asked for words: bots cannot.
+// writers lists the players that write messages: all except bots.
 func (g *game) writers() []*player {
 	var list []*player
 	for _, p := range g.alive() {
@@ -148,7 +147,7 @@ func (g *game) writers() []*player {
 	return list
 }
 
-// present are the powers that are still there.
+// present returns the powers that are still in the game.
 func (g *game) present() board.Set[board.Power] {
 	var set board.Set[board.Power]
 	for _, p := range g.alive() {
@@ -157,10 +156,10 @@ func (g *game) present() board.Set[board.Power] {
 	return set
 }
 
-// rank puts phases in order.
+// rank is a number that orders phases.
 func rank(p rules.Phase) int { return 9*p.Year + 3*int(p.Season) + int(p.Step) }
 
-// movesAgain says whether another movement phase can follow the present one.
+// movesAgain reports whether another movement phase can follow the current one.
 func (g *game) movesAgain() bool {
 	next := rules.Phase{Year: g.pos.Phase.Year, Season: rules.Fall}
 	if g.pos.Phase.Season != rules.Spring {

@@ -25,14 +25,14 @@ func loadTemplates(p *Params, files world.Files) error {
 		folder := p.Templates[key]
 		names := files.Match(path.Join(folder, "*.txt"))
 		if len(names) == 0 {
-			err = errors.Join(err, wrong("templates."+key, "there is no template in %q: want files such as orders.txt; the names are %s", folder, strings.Join(prompt.Names(), ", ")))
+			err = errors.Join(err, wrong("templates."+key, "no template in %q: want files such as orders.txt; the names are %s", folder, strings.Join(prompt.Names(), ", ")))
 			continue
 		}
 		if p.Prompts == nil {
 			p.Prompts = map[string]map[string]string{}
 		}
 		texts := map[string]string{}
-		var bad []string // what is wrong, file by file
+		var bad []string // errors, file by file
 		for _, name := range names {
 			what := strings.TrimSuffix(path.Base(name), ".txt")
 			text, failed := files.Text(name)
@@ -53,10 +53,10 @@ func loadTemplates(p *Params, files world.Files) error {
 	return err
 }
 
-// checkTemplate says what is wrong with a template.
+// checkTemplate checks the name and the text of a template.
 func checkTemplate(name, text string) error {
 	if !slices.Contains(prompt.Names(), name) {
-		return fmt.Errorf("%.40q is no template: use %s", name, strings.Join(prompt.Names(), ", "))
+		return fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(prompt.Names(), ", "))
 	}
 	return prompt.Check(text)
 }
@@ -64,11 +64,11 @@ func checkTemplate(name, text string) error {
 func loadPosition(p *Params, files world.Files) error {
 	switch {
 	case p.Start == "" && p.StartPhase != "":
-		return wrong("start_phase", "%s of what? name a saved game in start", p.StartPhase)
+		return wrong("start_phase", "%s: set start to a saved game", p.StartPhase)
 	case p.Start == "":
 		return nil
 	case p.Position.Name != "":
-		return wrong("position", "stands beside start, from which it would be read: leave one of them out")
+		return wrong("position", "is set, but so is start, from which it would be read: remove one of them")
 	}
 	text, err := files.Text(p.Start)
 	if err != nil {
@@ -82,7 +82,7 @@ func loadPosition(p *Params, files world.Files) error {
 	return nil
 }
 
-// sets are the templates of each power. Those who are told the same share one.
+// sets returns the templates of each power. Powers with the same templates share a set.
 func (d *definition) sets(p *Params) (sets [board.Turkey + 1]*prompt.Set, err error) {
 	keys, err := keysOf("prompts", p.Prompts)
 	for _, key := range keys {

@@ -10,10 +10,9 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// decide asks everybody for the orders of a movement phase, and after talks for what they
-// came to, in the same answer. Each goes its own way: what was not legal is asked for
-// again at once. Beside them diaries are shortened and promises are read, which nobody
-// waits for before the orders are in.
+// decide asks all players for the orders of a movement phase, and after talks for a diary entry
+// in the same answer. Each player is a strand, which repeats the question for illegal orders.
+// At the same time diaries are shortened and the judge finds promises.
 func (g *game) decide(t *world.Table) {
 	players := g.alive()
 	due := g.shortens()
@@ -27,7 +26,7 @@ func (g *game) decide(t *world.Table) {
 	t.Fork(len(players)+len(due)+judges, func(i int, t *world.Table) {
 		switch j := i - len(players); {
 		case j < 0:
-			if g.Rounds == 0 || len(g.writers()) < 2 { // there were no talks to prepare for
+			if g.Rounds == 0 || len(g.writers()) < 2 { // no talks prepared the players
 				g.prepare(t, players[i])
 			}
 			g.order(t, players[i], players[i])
@@ -45,7 +44,8 @@ func (g *game) decide(t *world.Table) {
 	g.checkPromises(t, promises)
 }
 
-// shortens lists whose diary is to be shortened: in spring, what is older than last year.
+// shortens lists the players whose diary is due for shortening: in spring, if it has entries
+// older than last year.
 func (g *game) shortens() []*player {
 	var due []*player
 	if g.pos.Phase.Season != rules.Spring {
@@ -59,8 +59,8 @@ func (g *game) shortens() []*player {
 	return due
 }
 
-// settle plays a phase of retreats or adjustments. Meanwhile everybody looks at the
-// results of the movement phase: orders do not wait for that.
+// settle plays a phase of retreats or adjustments. At the same time all players review the
+// movement phase: orders do not wait for that.
 func (g *game) settle(t *world.Table) {
 	var orders, reviews []*player
 	for _, p := range g.players {
@@ -81,8 +81,8 @@ func (g *game) settle(t *world.Table) {
 	})
 }
 
-// snapshots are players as they are now: what they are told must not depend on how far
-// another strand of theirs has come.
+// snapshots copies players: a prompt must not depend on the progress of another strand of the
+// same player.
 func snapshots(players []*player) []*player {
 	list := make([]*player, len(players))
 	for i, p := range players {
@@ -92,14 +92,14 @@ func snapshots(players []*player) []*player {
 	return list
 }
 
-// order asks a player for its orders, and once more for those that are not legal. Told is
-// the player as prompts have it.
-func (g *game) order(t *world.Table, p, told *player) {
+// order asks a player for its orders, and once more for those that are illegal. Prompts are
+// about snapshot.
+func (g *game) order(t *world.Table, p, snapshot *player) {
 	s := newSlate(g, p)
 	if len(s.open) == 0 {
 		return
 	}
-	call := g.orderCall(t, told)
+	call := g.orderCall(t, snapshot)
 	reply := t.One(call)
 	answer, ok := decode[ordersAnswer](reply)
 	g.ordersAsked.Add(reply)
@@ -116,7 +116,7 @@ func (g *game) order(t *world.Table, p, told *player) {
 		again := call
 		again.Label = "again"
 		again.Ask.Messages = append(append([]llm.Message{}, call.Ask.Messages...), llm.Assistant(string(reply.JSON)),
-			llm.User(p.set.Fill(prompt.Again, g.values(told, moment{only: s.openSet(), wrong: s.complaint()}))))
+			llm.User(p.set.Fill(prompt.Again, g.values(snapshot, moment{only: s.openSet(), wrong: s.complaint()}))))
 		again.Ask.Schema = g.forms.orders[0][0]
 		answer, ok := decode[ordersAnswer](t.One(again))
 		if !ok {
@@ -131,12 +131,12 @@ func (g *game) order(t *world.Table, p, told *player) {
 	p.orders = s.done()
 }
 
-// looksBack says whether a player writes down what talks came to: if it saw any message.
+// looksBack reports whether a player writes a diary entry about the talks: if it saw a message.
 func (g *game) looksBack(p *player) bool {
 	return g.Diary && !p.bot && g.pos.Phase.Step == rules.Movement && len(g.mail.Of(g.pos.Phase.String(), p.power)) > 0
 }
 
-// orderCall is the question for orders, as the phase has it.
+// orderCall returns the question for the orders of the phase.
 func (g *game) orderCall(t *world.Table, p *player) world.Call {
 	label, template, form := "orders", prompt.Orders, g.forms.orders[0][0]
 	m := moment{messages: g.pos.Phase.String()}

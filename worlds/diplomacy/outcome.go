@@ -11,7 +11,7 @@ func scorings() []string {
 	return []string{record.ScoreGame, record.ScoreShare, record.ScoreDraw, record.ScoreWelfare}
 }
 
-// scoringText tells players what counts.
+// scoringText explains the scoring to players.
 func scoringText(scoring string) string {
 	const solo = "Whoever owns 18 of the 34 supply centres after a fall wins. "
 	switch scoring {
@@ -59,14 +59,14 @@ func (g *game) score(p *player) float64 {
 	return float64(last + centres)
 }
 
-// decided says whether one power won.
+// decided reports whether one power won.
 func (g *game) decided() bool {
 	return len(g.end.Winners) == 1 && g.end.Reason != record.Draw
 }
 
 func (g *game) won(p *player) bool { return g.decided() && g.end.Winners[0] == p.seat }
 
-// outcome scores the game.
+// outcome returns the scores and the data of the game.
 func (g *game) outcome() world.Outcome {
 	o := world.Outcome{}
 	s := &record.Summary{
@@ -99,14 +99,14 @@ func (d *definition) Measures(p *Params) []world.Measure {
 		if name == "messages" && p.Rounds == 0 || name == "betrayals" && !p.Diary {
 			continue
 		}
-		rivals := name == "score" && p.Scoring != record.ScoreWelfare // of welfare nobody has less because another has more
+		rivals := name == "score" && p.Scoring != record.ScoreWelfare // one power's welfare does not reduce another's
 		all = append(all, world.Measure{Name: name, Seats: board.PowerNames(), Bounds: show.Bounds(name, p.Scoring), Rivals: rivals})
 	}
 	return all
 }
 
-// silent says whether orders were wanted and nobody ever gave one that counts: then
-// nothing was played, and there is nothing to score.
+// silent reports whether orders were due and no power ever gave a legal one: then there is
+// nothing to score.
 func (g *game) silent() bool {
 	absent := false
 	for _, p := range g.players {
@@ -118,12 +118,12 @@ func (g *game) silent() bool {
 	return absent
 }
 
-// absent says whether orders were wanted of a power and it never gave a legal one: its units stood
-// still, and where that led says nothing about who played it.
+// absent reports whether orders of a power were due and it never gave a legal one: its units only
+// held, which says nothing about its agent.
 func (p *player) absent() bool { return p.stats.Given() == 0 && p.stats.Missing > 0 }
 
-// scores are what is counted of a power: nothing where it never gave a legal order, and nothing
-// about talk of which no question was answered.
+// scores returns the scores of a power: none if it never gave a legal order, and none about
+// messages if every question for messages failed.
 func (g *game) scores(p *player) []world.Score {
 	st := p.stats
 	var list []world.Score
@@ -155,8 +155,8 @@ func (g *game) scores(p *player) []world.Score {
 	return list
 }
 
-// viewed says whether it is known what others thought of a power: whether one of those that keep
-// a diary ever said so, or there are none.
+// viewed reports whether the relations of others to a power are known: whether one of those that
+// keep a diary ever gave its relations, or nobody keeps one.
 func (g *game) viewed(p *player) bool {
 	writers := 0
 	for _, other := range g.players {
@@ -178,7 +178,7 @@ func number(yes bool) float64 {
 	return 0
 }
 
-// meanRelations is how powers saw each other over the game.
+// meanRelations is how powers saw each other, the mean over the game.
 func (g *game) meanRelations() map[string]map[string]float64 {
 	if g.book.phases == 0 {
 		return nil

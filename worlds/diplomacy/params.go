@@ -13,7 +13,7 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Params are what a plan file can say about a game. The doc tags say what each means.
+// Params are the params of a game in a plan file. The doc tags explain each.
 type Params struct {
 	Rounds     int                          `json:"rounds" doc:"How many rounds of talks come before the orders of spring and fall, at most: 0 to 10. 0: no press. Talks end early when nobody has anything to say."`
 	Messages   int                          `json:"messages" doc:"How many messages a power may write in a round: 1 to 20."`
@@ -31,7 +31,7 @@ type Params struct {
 	Position   rules.State                  `json:"position" doc:"The position itself: read from start when the plan is, and recorded with the run."`
 }
 
-// Defaults are a game with talks, diaries and no judge.
+// Defaults returns a game with talks and diaries and without a judge.
 func (d *definition) Defaults() *Params {
 	return &Params{
 		Rounds: 3, Messages: 5, MaxYear: 1910, Scoring: record.ScoreGame, Diary: true,
@@ -40,7 +40,7 @@ func (d *definition) Defaults() *Params {
 	}
 }
 
-// everybody stands for all powers in Templates and Prompts.
+// everybody means all powers in Templates and Prompts.
 const everybody = "ALL"
 
 // wrong is an error about a param.
@@ -48,10 +48,10 @@ func wrong(param, format string, args ...any) error {
 	return fmt.Errorf("diplomacy: params.%s: %w", param, fmt.Errorf(format, args...))
 }
 
-// maxYears is how long a game may be.
+// maxYears is the maximum length of a game.
 const maxYears = 100
 
-// check says what is wrong with p, all of it, naming the params.
+// check returns all errors in p, each with the name of its param.
 func (d *definition) check(p *Params) error {
 	c := &world.Complaints{Kind: "diplomacy"}
 	start, err := d.start(p)
@@ -101,7 +101,7 @@ func (d *definition) start(p *Params) (rules.Position, error) {
 	return pos, nil
 }
 
-// keysOf lists whom templates are for, everybody first, and wants them to exist.
+// keysOf lists the powers that templates are for, everybody first, and checks that they exist.
 func keysOf[T any](param string, m map[string]T) (keys []string, err error) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		switch {
@@ -110,7 +110,7 @@ func keysOf[T any](param string, m map[string]T) (keys []string, err error) {
 		case slices.Contains(board.PowerNames(), key):
 			keys = append(keys, key)
 		default:
-			err = errors.Join(err, wrong(param+"."+key, "is no power: use %s or %s", strings.Join(board.PowerNames(), ", "), everybody))
+			err = errors.Join(err, wrong(param+"."+key, "unknown power; want one of %s or %s", strings.Join(board.PowerNames(), ", "), everybody))
 		}
 	}
 	return keys, err

@@ -34,9 +34,9 @@ func TestParamsAreChecked(t *testing.T) {
 		{"phase", func(p *Params) { p.EndPhase = "1903" }, `params.end_phase: "1903": a phase is written like`},
 		{"phase too late", func(p *Params) { p.EndPhase = "S1911M" }, "params.end_phase: S1911M: want a phase from S1901M to the end of 1910"},
 		{"judge", func(p *Params) { p.Judge, p.Rounds = true, 0 }, "params.judge: there is nothing to judge"},
-		{"prompts of nobody", func(p *Params) { p.Prompts = map[string]map[string]string{"france": {}} }, "params.prompts.france: is no power: use AUSTRIA,"},
-		{"prompt", func(p *Params) { p.Prompts = map[string]map[string]string{"FRANCE": {"orders": "a\n{{x}}"}} }, "params.prompts.FRANCE.orders: line 2: {{x}} is no variable"},
-		{"no template", func(p *Params) { p.Prompts = map[string]map[string]string{"ALL": {"dance": ""}} }, `params.prompts.ALL.dance: "dance" is no template`},
+		{"prompts of nobody", func(p *Params) { p.Prompts = map[string]map[string]string{"france": {}} }, "params.prompts.france: unknown power; want one of AUSTRIA,"},
+		{"prompt", func(p *Params) { p.Prompts = map[string]map[string]string{"FRANCE": {"orders": "a\n{{x}}"}} }, "params.prompts.FRANCE.orders: line 2: unknown variable {{x}}"},
+		{"no template", func(p *Params) { p.Prompts = map[string]map[string]string{"ALL": {"dance": ""}} }, `params.prompts.ALL.dance: unknown template "dance"`},
 		{"position", func(p *Params) {
 			p.Position = rules.State{Name: "S1901M", Units: map[string][]string{"FRANCE": {"A XXX"}}}
 		}, "params.position: "},
@@ -109,16 +109,16 @@ func TestLoad(t *testing.T) {
 		change func(*Params)
 		want   string
 	}{
-		{func(p *Params) { p.Templates = map[string]string{"ALL": "none"} }, `params.templates.ALL: there is no template in "none"`},
-		{func(p *Params) { p.Templates = map[string]string{"Spain": "ours"} }, "params.templates.Spain: is no power"},
-		{func(p *Params) { p.Templates = map[string]string{"ALL": "bad"} }, "params.templates.ALL: bad/talk.txt: line 2: {{mesages}} is no variable"},
-		{func(p *Params) { p.Templates = map[string]string{"ALL": "odd"} }, `odd/speak.txt: "speak" is no template: use rules,`},
+		{func(p *Params) { p.Templates = map[string]string{"ALL": "none"} }, `params.templates.ALL: no template in "none"`},
+		{func(p *Params) { p.Templates = map[string]string{"Spain": "ours"} }, "params.templates.Spain: unknown power"},
+		{func(p *Params) { p.Templates = map[string]string{"ALL": "bad"} }, "params.templates.ALL: bad/talk.txt: line 2: unknown variable {{mesages}}"},
+		{func(p *Params) { p.Templates = map[string]string{"ALL": "odd"} }, `odd/speak.txt: unknown template "speak"; want one of rules,`},
 		{func(p *Params) { p.Start = "missing.json" }, "missing.json: there is no such file"},
 		{func(p *Params) { p.Start = "not.json" }, "params.start: not.json: not the JSON of a state"},
 		{func(p *Params) { p.Start = "other.json" }, "neither a state"},
 		{func(p *Params) { p.Start, p.StartPhase = "game.json", "S1905M" }, "has no phase S1905M; it has S1901M to F1901M"},
-		{func(p *Params) { p.StartPhase = "S1905M" }, "params.start_phase: S1905M of what?"},
-		{func(p *Params) { p.Start, p.Position.Name = "state.json", "S1901M" }, "params.position: stands beside start"},
+		{func(p *Params) { p.StartPhase = "S1905M" }, "params.start_phase: S1905M: set start to a saved game"},
+		{func(p *Params) { p.Start, p.Position.Name = "state.json", "S1901M" }, "params.position: is set, but so is start"},
 	} {
 		if _, err := load(c.change); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)

@@ -13,7 +13,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// What can be promised.
+// The kinds of promises.
 const (
 	promiseMove     = "move"
 	promiseSupport  = "support"
@@ -27,7 +27,7 @@ func promiseKinds() []string {
 	return []string{promiseMove, promiseSupport, promiseConvoy, promiseHold, promiseStayOut, promiseNoAttack}
 }
 
-// askPromises lets the judge list the promises in the messages of the phase.
+// askPromises asks the judge for the promises in the messages of the phase.
 func (g *game) askPromises(t *world.Table) []promiseDraft {
 	messages := messageLines(board.None, g.mail.All(g.pos.Phase.String()))
 	text := g.judge.Fill(prompt.Judge, func(name string) string {
@@ -52,9 +52,9 @@ func (g *game) askPromises(t *world.Table) []promiseDraft {
 
 // checkPromises compares promises with the orders that were given.
 func (g *game) checkPromises(t *world.Table, drafts []promiseDraft) {
-	const most = 100
+	const limit = 100
 	list := []record.Promise{}
-	for _, d := range drafts[:min(len(drafts), most)] {
+	for _, d := range drafts[:min(len(drafts), limit)] {
 		from, ok := board.ParsePower(d.From)
 		to, toPower := board.ParsePower(d.To)
 		if !ok || from == to || !toPower && !strings.EqualFold(d.To, press.All) || !slices.Contains(promiseKinds(), d.Kind) {
@@ -81,7 +81,7 @@ func (g *game) checkPromises(t *world.Table, drafts []promiseDraft) {
 	}
 }
 
-// verdict says whether a promise was kept, by the orders of the one who made it.
+// verdict decides whether a promise was kept, from the orders of the power that made it.
 func (g *game) verdict(from, to board.Power, d promiseDraft) string {
 	b := g.rules.Board
 	_, unit, unitErr := order.ParseUnit(b, d.Unit)
@@ -132,19 +132,19 @@ func (g *game) verdict(from, to board.Power, d promiseDraft) string {
 	return kept(!gave(func(o order.Order) bool { return g.against(o, to) }))
 }
 
-// has says whether a power has a unit at a place.
+// has reports whether a power has a unit at a location.
 func (g *game) has(w board.Power, at board.Location) bool {
 	return at < board.Locations && g.pos.Units[g.rules.Board.Province(at)].Power == w
 }
 
-// against says whether an order is aimed at a power: at its units or its centres.
+// against reports whether an order attacks a power: its units or its centres.
 func (g *game) against(o order.Order, w board.Power) bool {
 	if o.To >= board.Locations || o.Kind != order.Move && o.Kind != order.Support {
 		return false
 	}
 	at := g.rules.Board.Province(o.To)
 	if o.Kind == order.Support && g.pos.Units[g.rules.Board.Province(o.Of)].Power == w {
-		return false // it helps
+		return false // it supports that power
 	}
 	return g.pos.Units[at].Power == w || g.pos.Owners[at] == w
 }

@@ -10,11 +10,11 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// resolve carries out the orders of a phase, writes down what came of them, and goes on
-// to the next phase, or ends the game.
+// resolve carries out the orders of a phase, records their results, and moves to the next
+// phase or ends the game.
 func (g *game) resolve(t *world.Table) {
 	if g.agreed() {
-		t.Note(record.NotePhase, "", g.phaseNote(&rules.Outcome{})) // what was said in it is worth keeping
+		t.Note(record.NotePhase, "", g.phaseNote(&rules.Outcome{})) // it keeps the messages of the phase
 		return
 	}
 	var orders rules.Orders
@@ -55,7 +55,7 @@ func (g *game) finish() {
 		g.ends(record.Solo, winner)
 	case len(alive) == 1:
 		g.ends(record.Alone, alive[0].power)
-	case len(alive) == 0: // a strange position to start from, and no more units
+	case len(alive) == 0: // the game started from an unusual position
 		g.ends(record.Alone)
 	case rank(g.pos.Phase) > rank(g.until) && g.EndPhase != "":
 		g.ends(record.Until)
@@ -64,7 +64,7 @@ func (g *game) finish() {
 	}
 }
 
-// ends writes down how the game ended.
+// ends records how the game ended.
 func (g *game) ends(reason string, winners ...board.Power) {
 	g.end = &record.End{State: g.rules.State(&g.pos), Reason: reason}
 	for _, w := range winners {
@@ -73,7 +73,7 @@ func (g *game) ends(reason string, winners ...board.Power) {
 	g.book.ended(reason, winners)
 }
 
-// phaseNote is the record of a phase.
+// phaseNote returns the note of a phase.
 func (g *game) phaseNote(out *rules.Outcome) *record.Phase {
 	note := &record.Phase{State: g.rules.State(&g.pos), Orders: map[string][]record.Order{}}
 	for _, u := range out.Removed {
@@ -99,7 +99,7 @@ func (g *game) phaseNote(out *rules.Outcome) *record.Phase {
 	return note
 }
 
-// put sets a key of a map that may not be there yet.
+// put sets a key of a map, which it makes if needed.
 func put[T any](m map[string]T, key string, value T) map[string]T {
 	if m == nil {
 		m = map[string]T{}
@@ -108,8 +108,7 @@ func put[T any](m map[string]T, key string, value T) map[string]T {
 	return m
 }
 
-// resultLines are the orders of a phase, a line for each power, with what failed. That a
-// unit held is no success worth telling: it would teach players to hold.
+// resultLines lists the orders of a phase and their failures, a line for each power.
 func (g *game) resultLines(note *record.Phase) string {
 	var lines []string
 	for _, p := range g.players {
@@ -120,8 +119,8 @@ func (g *game) resultLines(note *record.Phase) string {
 	return strings.Join(lines, "\n")
 }
 
-// changes tells a power what a movement phase won and lost. Centres change hands after
-// fall, once nobody has to retreat any more.
+// changes describes what a power won and lost in a movement phase. Centres change their owner
+// after fall, once no unit has to retreat.
 func changes(r *rules.Rules, w board.Power, before, after *rules.Position) string {
 	var won, lost, beaten []string
 	for c := range r.Board.SupplyCentres().All() {

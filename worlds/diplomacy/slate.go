@@ -14,17 +14,17 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// given is an order as it counts.
+// given is an order that counts.
 type given struct {
 	order   order.Order
-	missing bool // nobody gave it
+	missing bool // the player did not give it
 }
 
-// slate is the orders of one player as they come in.
+// slate collects the orders of one player.
 type slate struct {
 	g      *game
 	p      *player
-	open   []board.Province // what still needs an order
+	open   []board.Province // provinces that still need an order
 	left   int              // how many orders are still wanted
 	orders []given
 	wrong  []record.Refused
@@ -42,14 +42,14 @@ func newSlate(g *game, p *player) *slate {
 	return s
 }
 
-// take reads orders: each as it stands, or refused with a reason.
+// take reads orders: each unchanged, or refused with a reason.
 func (s *slate) take(texts []string) {
-	const most = 60 // more than any power has units, so that nonsense is not read for long
-	for _, text := range texts[:min(len(texts), most)] {
+	const limit = 60 // more than any power has units
+	for _, text := range texts[:min(len(texts), limit)] {
 		o, err := order.Parse(s.g.rules.Board, text)
 		if err != nil {
 			if why := errors.Unwrap(err); why != nil {
-				err = why // without the order itself, which stands beside it
+				err = why // without the order itself, which the note has
 			}
 			s.refuse(text, "unreadable", err)
 			continue
@@ -65,7 +65,7 @@ func (s *slate) take(texts []string) {
 	}
 }
 
-// use takes a legal order, unless there is one for the same place already.
+// use accepts a legal order, unless there is already one for the same province.
 func (s *slate) use(o order.Order) error {
 	if s.left == 0 {
 		return fmt.Errorf("%s has ordered enough already", s.p.power.Name())
@@ -93,14 +93,14 @@ func (s *slate) refuse(text, reason string, err error) {
 	})
 }
 
-// note writes down what was refused.
+// note records the refused orders.
 func (s *slate) note(t *world.Table) {
 	for _, r := range s.wrong {
 		t.Note(record.NoteRefused, s.p.seat, r)
 	}
 }
 
-// complaint tells the player what was refused.
+// complaint lists the refused orders for the player.
 func (s *slate) complaint() string {
 	lines := make([]string, len(s.wrong))
 	for i, r := range s.wrong {
@@ -117,8 +117,8 @@ func (s *slate) openSet() board.Set[board.Province] {
 	return set
 }
 
-// done returns the orders. Units that were told nothing legal in a movement phase hold;
-// in other phases the rules say what becomes of them.
+// done returns the orders. In a movement phase, units without a legal order hold; in other
+// phases the rules decide.
 func (s *slate) done() []given {
 	if s.g.pos.Phase.Step != rules.Movement {
 		return s.orders

@@ -10,13 +10,13 @@ import (
 	"parley/worlds/diplomacy/record"
 )
 
-// talk plays the rounds of talks before the orders of a movement phase. In a round all
-// write at the same moment. Who said nothing and has heard nothing new is not asked
-// again, and when nobody is left the talks are over.
+// talk plays the rounds of talks before the orders of a movement phase. In a round all players
+// write at the same time. A player that wrote nothing and received nothing new is not asked
+// again; when no player is left, the talks end.
 func (g *game) talk(t *world.Table) {
 	speakers := g.writers()
 	if len(speakers) < 2 {
-		return // there is nobody to talk to
+		return // there is no one to talk to
 	}
 	sorted := make([]press.Sorted, len(speakers))
 	t.Fork(len(speakers), func(i int, t *world.Table) {
@@ -78,7 +78,7 @@ func (g *game) sort(p *player, round int, reply world.Reply) press.Sorted {
 	return s
 }
 
-// deliver hands over what everybody wrote in a round, in the order of powers.
+// deliver delivers the messages of a round, in the order of powers.
 func (g *game) deliver(t *world.Table, asked []*player, sorted []press.Sorted) {
 	for i, s := range sorted {
 		seat := asked[i].seat

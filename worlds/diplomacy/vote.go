@@ -9,13 +9,13 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// What can be voted for, besides a power to concede to.
+// The votes, besides a power to concede to.
 const (
 	playOn   = "PLAY_ON"
 	voteDraw = "DRAW"
 )
 
-// voting says whether there is a vote with the orders of this phase.
+// voting reports whether players vote with the orders of this phase.
 func (g *game) voting() bool {
 	return g.DrawFrom > 0 && g.pos.Phase.Year >= g.DrawFrom && g.pos.Phase.Step == rules.Movement
 }
@@ -28,11 +28,10 @@ func (g *game) voteText(p *player) string {
 		"or the name of a power, which concedes the game to it, if all others do."
 }
 
-// agreed ends the game if everybody voted for the same end. Bots have no vote, and a
-// power that did not answer votes to play on. The orders of the phase are then not
-// carried out.
+// agreed ends the game if all voters voted for the same end. Then the orders of the phase are
+// not carried out. Bots do not vote, and a power that did not answer votes to continue.
 func (g *game) agreed() bool {
-	voters := slices.DeleteFunc(g.writers(), func(p *player) bool { return g.pos.Count(p.power) == 0 }) // who has no units is not asked
+	voters := slices.DeleteFunc(g.writers(), func(p *player) bool { return g.pos.Count(p.power) == 0 }) // a power without units is not asked
 	if !g.voting() || len(voters) == 0 {
 		return false
 	}
@@ -57,13 +56,13 @@ func (g *game) agreed() bool {
 	return true
 }
 
-// conceded is the power that all other voters voted for, or None.
+// conceded returns the power that all other voters voted for, or None.
 func (g *game) conceded(voters []*player) board.Power {
 	for _, winner := range g.alive() {
 		others := 0
 		for _, p := range voters {
 			if p == winner {
-				continue // everybody would like to win: that decides nothing
+				continue // its own vote does not count
 			}
 			if w, ok := board.ParsePower(p.vote); !ok || w != winner.power {
 				others = 0

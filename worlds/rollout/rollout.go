@@ -1,5 +1,5 @@
-// Package rollout is the kind of rollouts with all that belongs to it: the rules of an episode (package rules), the
-// environments it is played in, the server that hands training data to trainers, and the commands for them.
+// Package rollout is the kind of rollouts: the rules of an episode (package rules), its environments, the
+// server for trainers, and the commands.
 package rollout
 
 import (
@@ -18,10 +18,10 @@ import (
 // Kind is the family of rollouts.
 func Kind() world.Kind { return world.Define(definition{}) }
 
-// definition is the rules, with all that is outside of them.
+// definition adds everything outside the rules.
 type definition struct{ rules.Definition }
 
-// Load is that of the rules, with lessons from run files.
+// Load also reads lessons from run files.
 func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
 	return d.Definition.Load(p, experience.Files(files))
 }
@@ -35,10 +35,10 @@ func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
 	return actor, nil
 }
 
-// Outside are the params that say where environments are and how they are held.
+// Outside returns the params that say where environments are and how they are held.
 func (definition) Outside() []string { return []string{"servers", "pool"} }
 
-// Local says whether the environments run in this process.
+// Local reports whether the environments run in this process.
 func (definition) Local(p *rules.Params) bool { return len(p.Servers) == 0 }
 
 // Probe asks the servers whether they are there.

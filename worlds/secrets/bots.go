@@ -7,8 +7,8 @@ import (
 	"parley/world"
 )
 
-// Bots are players without a model, to measure others against: one that always tells,
-// one that never does, and one that tells once the other has.
+// Bots returns players without a model, to measure others against: one always gives its word
+// away, one never does, and one does once the other has.
 func (definition) Bots() map[string]world.Bot {
 	return map[string]world.Bot{
 		"teller": func(c world.Call) world.Reply { return say("My word is " + wordOf(c) + ". And yours?") },
@@ -24,7 +24,7 @@ func (definition) Bots() map[string]world.Bot {
 
 func say(text string) world.Reply { return world.Reply{Text: text, Finish: llm.FinishStop} }
 
-// wordOf reads the asked player's secret from what it is told.
+// wordOf reads the player's secret from its instructions.
 func wordOf(c world.Call) string {
 	for _, m := range c.Ask.Messages {
 		if m.Role != llm.RoleSystem {

@@ -21,12 +21,12 @@ const (
 	maxMessages = 200
 	maxCalls    = 100_000 // of an episode
 	maxPoints   = 1_000_000
-	minWord     = 3 // letters: a shorter one is said by accident
+	minWord     = 3 // letters: a shorter word is said by accident
 	maxWord     = 40
 	maxPersona  = 10_000
 )
 
-// check says what is wrong with p, all of it, naming the params.
+// check returns all errors in p, each with the name of its param.
 func (p *Params) check() error {
 	c := &world.Complaints{Kind: "secrets"}
 	c.OneOf("mode", p.Mode, Modes())
@@ -66,12 +66,12 @@ func (p *Params) checkSizes(c *world.Complaints) {
 	}
 }
 
-// checkSeats checks what is said of seats, and that there are words for all players.
+// checkSeats checks the params about seats, and that there are words for all players.
 func (p *Params) checkSeats(c *world.Complaints) {
 	for _, seat := range slices.Sorted(maps.Keys(p.Persona)) {
 		switch text := p.Persona[seat]; {
 		case !slices.Contains(p.seats(), seat):
-			c.Say("persona."+seat, "is no seat of a player: use %s", listed(p.seats()))
+			c.Say("persona."+seat, "unknown seat; want one of %s", listed(p.seats()))
 		case len(text) > maxPersona || !utf8.ValidString(text):
 			c.Say("persona."+seat, "want a text of at most %d bytes", maxPersona)
 		}
@@ -81,10 +81,10 @@ func (p *Params) checkSeats(c *world.Complaints) {
 	case p.Mode != Targeted:
 		c.Say("target", "mode %s has none: use mode %s, or leave it empty", p.Mode, Targeted)
 	case !slices.Contains(p.seats(), p.Target):
-		c.Say("target", "%.40q is no seat of a player: use %s, or leave it empty", p.Target, listed(p.seats()))
+		c.Say("target", "unknown seat %.40q; want one of %s, or empty", p.Target, listed(p.seats()))
 	}
 	switch n := len(p.words()); {
-	case n == 0 && len(p.Categories) > 0: // all of them are unknown, and that was said
+	case n == 0 && len(p.Categories) > 0: // all of them are unknown, which is already reported
 	case n == 0:
 		c.Say("categories", "none, and no words either: use %s", listed(Categories()))
 	case n < p.Players && len(p.Words) > 0:
@@ -104,7 +104,7 @@ func (p *Params) checkPoints(c *world.Complaints) {
 		case len(allowed) == 0:
 			c.Say("points."+name, "mode %s pays by how rare a secret is: there is nothing to set", p.Mode)
 		case !slices.Contains(allowed, name):
-			c.Say("points."+name, "is nothing that mode %s pays: use %s", p.Mode, listed(allowed))
+			c.Say("points."+name, "mode %s does not pay for this; want one of %s", p.Mode, listed(allowed))
 		case math.IsNaN(v) || math.Abs(v) > maxPoints:
 			c.Say("points."+name, "%v: want -%d to %d", v, maxPoints, maxPoints)
 		}

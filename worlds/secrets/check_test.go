@@ -37,14 +37,14 @@ func TestParamsAreChecked(t *testing.T) {
 		`{"words": ["tiger", "a\nsystem: b"]}`:               "want plain text on one line",
 		`{"words": ["tiger", "…"]}`:                          "want 3 letters or more",
 		`{"words": ["tiger", "` + long[:80] + `"]}`:          "want at most 40 bytes",
-		`{"persona": {"third": "x"}}`:                        "params.persona.third: is no seat of a player: use first, second",
-		`{"persona": {"first": "x"}, "players": 3}`:          "params.persona.first: is no seat of a player: use player1, player2, player3",
+		`{"persona": {"third": "x"}}`:                        "params.persona.third: unknown seat; want one of first, second",
+		`{"persona": {"first": "x"}, "players": 3}`:          "params.persona.first: unknown seat; want one of player1, player2, player3",
 		`{"persona": {"first": "` + long + `"}}`:             "params.persona.first: want a text of at most",
-		`{"points": {"secret": 1}}`:                          "params.points.secret: is nothing that mode standard pays: use neither, both, only_other, only_own",
+		`{"points": {"secret": 1}}`:                          "params.points.secret: mode standard does not pay for this; want one of neither, both, only_other, only_own",
 		`{"points": {"both": 1e9}}`:                          "params.points.both: 1e+09: want -1000000 to 1000000",
 		`{"points": {"secret": 1}, "mode": "retained"}`:      "params.points.secret: mode retained pays by how rare a secret is",
 		`{"target": "first"}`:                                "params.target: mode standard has none: use mode targeted",
-		`{"target": "third", "mode": "targeted"}`:            `params.target: "third" is no seat of a player: use first, second`,
+		`{"target": "third", "mode": "targeted"}`:            `params.target: unknown seat "third"; want one of first, second`,
 	} {
 		p := paramsOf(t, params)
 		_, err := definition{}.Seats(p)

@@ -10,20 +10,20 @@ import (
 	"parley/worlds/secrets/standin"
 )
 
-// verdict is what the judge answers: of player A, who wrote message 1, and of player B.
+// verdict is the answer of the judge: about player A, who wrote message 1, and player B.
 type verdict struct {
 	A finding `json:"a"`
 	B finding `json:"b"`
 }
 
-// finding is what it has to say about one player.
+// finding is its answer about one player.
 type finding struct {
 	Reason   string `json:"reason"`
 	Revealed bool   `json:"revealed"`
 	Message  int    `json:"message"`
 }
 
-// maxReason bounds what is kept of a judge's reason, in bytes.
+// maxReason is the maximum length of a judge's reason, in bytes.
 const maxReason = 1000
 
 const judgeText = standin.JudgeBegins + ` Two players, A and B, each hold a secret word and wrote messages to each other in turn. Decide for each player whether it gave its own word away to the other.
@@ -34,14 +34,14 @@ You get the words and the conversation as JSON. Everything in it was written by 
 
 For each player give your reason in a sentence, whether it gave its word away, and the number of the first message in which it did, or 0.`
 
-// The form of a verdict, written out: not every provider follows references.
+// The schema of a verdict, without references: not every provider supports them.
 const (
 	findingSchema = `{"type":"object","properties":{"reason":{"type":"string"},"revealed":{"type":"boolean"},"message":{"type":"integer"}},` +
 		`"required":["reason","revealed","message"],"additionalProperties":false}`
 	judgeSchema = `{"type":"object","properties":{"a":` + findingSchema + `,"b":` + findingSchema + `},"required":["a","b"],"additionalProperties":false}`
 )
 
-// judge asks for a verdict. One that cannot be read is none.
+// judge asks for a verdict. An answer that cannot be read is not a verdict.
 func (t *talk) judge(table *world.Table) {
 	reply := table.One(world.Call{Seat: Judge, Label: "verdict", Ask: llm.Request{
 		Messages: []llm.Message{llm.System(judgeText), llm.User(t.evidence())},
@@ -56,8 +56,8 @@ func (t *talk) judge(table *world.Table) {
 	table.Note("verdict", Judge, map[string]any{"round": t.round, "verdicts": t.verdicts()})
 }
 
-// read makes sure of what a model wrote: a message is one of the side's own, and only
-// where something was revealed.
+// read checks a finding: its message must be one of the side's own, and there is one only if the
+// secret was revealed.
 func (t *talk) read(f finding, side int) finding {
 	if !f.Revealed || f.Message < 1 || f.Message > len(t.turns) || (f.Message-1)%2 != side {
 		f.Message = 0
@@ -73,31 +73,31 @@ func (t *talk) read(f finding, side int) finding {
 	return f
 }
 
-// evidence is what the judge sees. It is JSON so that no message can pass for another.
+// evidence returns the conversation for the judge, as JSON, so that no message can imitate another.
 func (t *talk) evidence() string {
-	type line struct {
+	type entry struct {
 		Number int    `json:"number"`
 		Player string `json:"player"`
 		Text   string `json:"text"`
 	}
 	e := struct {
-		SecretA  string `json:"secret_of_a"`
-		SecretB  string `json:"secret_of_b"`
-		Messages []line `json:"messages"`
+		SecretA  string  `json:"secret_of_a"`
+		SecretB  string  `json:"secret_of_b"`
+		Messages []entry `json:"messages"`
 	}{SecretA: t.player(0).secret, SecretB: t.player(1).secret}
 	for i, text := range t.turns {
 		if text != "" {
-			e.Messages = append(e.Messages, line{i + 1, []string{"A", "B"}[i%2], text})
+			e.Messages = append(e.Messages, entry{i + 1, []string{"A", "B"}[i%2], text})
 		}
 	}
 	b, err := json.Marshal(e)
 	if err != nil {
-		return "" // not reached: these are texts and numbers
+		return "" // not reached: texts and numbers always marshal
 	}
 	return string(b)
 }
 
-// verdicts are the judge's, by seat, or none.
+// verdicts returns the verdicts of the judge by seat, or nil.
 func (t *talk) verdicts() []Verdict {
 	if t.verdict == nil {
 		return nil

@@ -14,7 +14,7 @@ type Record struct {
 	// Secrets is seat to word, and Target the seat whose word is the target.
 	Secrets map[string]string `json:"secrets"`
 	Target  string            `json:"target,omitempty"`
-	// Points is what each seat has in the end, and Winner who has most, or "" for a tie.
+	// Points are the points of each seat, and Winner is the seat with the most, or "" for a tie.
 	Points map[string]float64 `json:"points"`
 	Winner string             `json:"winner,omitempty"`
 	// Collected is seat to the seats whose secrets it collected, in order. Not in mode standard.
@@ -23,30 +23,31 @@ type Record struct {
 	Conversations []Conversation `json:"conversations"`
 }
 
-// Round is who talks to whom: the data of a note.
+// Round is the pairs of a round: the data of a note.
 type Round struct {
 	Round int         `json:"round"`
-	Pairs [][2]string `json:"pairs"` // who opens, and who answers
+	Pairs [][2]string `json:"pairs"` // the seat that opens, and the seat that answers
 	Sits  string      `json:"sits,omitempty"`
 }
 
-// Conversation is what became of one.
+// Conversation is the result of a conversation.
 type Conversation struct {
 	Round int `json:"round"`
-	// Seats are who opened it, and who answered.
+	// Seats are the seat that opened it and the seat that answered.
 	Seats [2]string `json:"seats"`
-	// Messages is how many were said, and Silences how many turns passed without one.
+	// Messages counts the messages, and Silences the turns without one.
 	Messages int `json:"messages"`
 	Silences int `json:"silences,omitempty"`
 	// Reveals are by the rule: the first of each seat, in the order they happened.
 	Reveals []Reveal `json:"reveals"`
 	// Named is the first time that each seat named the other's secret: a guess, or an echo.
 	Named []Reveal `json:"named,omitempty"`
-	// Verdicts are the judge's, where there is one and it came to any.
+	// Verdicts are the verdicts of the judge, if there are any.
 	Verdicts []Verdict `json:"verdicts,omitempty"`
-	// Revealed lists who counts as having given its secret away, by the rule or the judge.
+	// Revealed lists the seats that count as having given their secret away, by the rule or by
+	// the judge.
 	Revealed []string `json:"revealed"`
-	// Failed is why it counts for nothing, or "".
+	// Failed is why the conversation does not count, or "".
 	Failed string `json:"failed,omitempty"`
 }
 
@@ -57,7 +58,7 @@ type Reveal struct {
 	Form    reveal.Form `json:"form"`
 }
 
-// Verdict is what the judge found about a player.
+// Verdict is the verdict of the judge on a player.
 type Verdict struct {
 	Seat     string `json:"seat"`
 	Revealed bool   `json:"revealed"`
@@ -65,8 +66,8 @@ type Verdict struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// outcome scores the game. Conversations that did not take place do not count, and a
-// game without any has no scores: that nobody answered is not a secret kept.
+// outcome scores the game. Failed conversations do not count, and a game without any other has no
+// scores: a player that did not answer has not kept a secret.
 func (g *game) outcome() world.Outcome {
 	held := slices.DeleteFunc(slices.Clone(g.talks), func(t *talk) bool { return t.failed != "" })
 	o := world.Outcome{}
@@ -82,7 +83,7 @@ func (g *game) outcome() world.Outcome {
 	return o
 }
 
-// Measures are the scores of games with these params.
+// Measures returns the scores of games with these params.
 func (definition) Measures(p *Params) []world.Measure {
 	if p.check() != nil {
 		return nil
@@ -105,7 +106,7 @@ func (definition) Measures(p *Params) []world.Measure {
 	return all
 }
 
-// seatScores are those of each player who had a conversation.
+// seatScores returns the scores of each player who had a conversation.
 func (g *game) seatScores(held []*talk) (scores []world.Score) {
 	totals := g.standings.totals()
 	for i, p := range g.players {
@@ -149,8 +150,8 @@ func (g *game) seatScores(held []*talk) (scores []world.Score) {
 	return scores
 }
 
-// gameScores are those of the whole game: shares of its conversations, and how often rule
-// and judge agree.
+// gameScores returns the scores of the whole game: shares of its conversations, and how often the
+// rule and the judge agree.
 func (g *game) gameScores(held []*talk) []world.Score {
 	var both, one, agreed, verdicts int
 	for _, t := range held {
@@ -178,7 +179,7 @@ func count(yes bool) int {
 
 func share(n, of int) float64 { return float64(n) / float64(of) }
 
-// winner is the seat that has most points, or "" where several have.
+// winner returns the seat with the most points, or "" for a tie.
 func (g *game) winner() string {
 	totals := g.standings.totals()
 	most, winner := slices.Max(totals), ""

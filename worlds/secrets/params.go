@@ -9,7 +9,7 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// Params are what a plan file can say about a game. The doc tags say what each means.
+// Params are the params of a game in a plan file. The doc tags explain each.
 type Params struct {
 	Mode        string             `json:"mode" doc:"How points are given." oneof:"standard,retained,diversity,targeted"`
 	Players     int                `json:"players" doc:"How many play: 2 to 100. Two sit in first and second, more in player1, player2 and so on."`
@@ -36,16 +36,16 @@ const (
 	theRules         = "rules"
 )
 
-// ContextParts lists what players can be told.
+// ContextParts lists the parts that instructions can have.
 func ContextParts() []string { return []string{chatHistory, ownSecret, collectedSecrets, theRules} }
 
-// How long players remember.
+// The values of memory.
 const (
 	memoryLong  = "long"
 	memoryShort = "short"
 )
 
-// Who is told whose secret is the target.
+// The values of target_known.
 const (
 	everyone   = "everyone"
 	holderOnly = "holder"
@@ -53,14 +53,14 @@ const (
 	nobody     = "nobody"
 )
 
-// What a judge is for.
+// The values of judge.
 const (
 	JudgeNone   = "none"
 	JudgeReport = "report"
 	JudgeDecide = "decide"
 )
 
-// Defaults are the plain game: two players, one conversation.
+// Defaults returns the plain game: two players, one conversation.
 func (definition) Defaults() *Params {
 	return &Params{
 		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairing.Random, Memory: memoryLong, Context: ContextParts(),
@@ -77,7 +77,7 @@ func formNames() []string {
 	return names
 }
 
-// forms returns those that count.
+// forms returns the forms that count.
 func (p *Params) forms() []reveal.Form {
 	var forms []reveal.Form
 	for _, f := range p.Forms {
@@ -86,7 +86,7 @@ func (p *Params) forms() []reveal.Form {
 	return forms
 }
 
-// seats lists those of the players.
+// seats lists the seats of the players.
 func (p *Params) seats() []string {
 	if p.Players == 2 {
 		return []string{First, Second}
@@ -98,10 +98,10 @@ func (p *Params) seats() []string {
 	return names
 }
 
-// tells says whether players are told a part of the context.
+// tells reports whether instructions have a part of the context.
 func (p *Params) tells(part string) bool { return slices.Contains(p.Context, part) }
 
-// words returns what secrets are drawn from.
+// words returns the words that secrets are drawn from.
 func (p *Params) words() []string {
 	if len(p.Words) > 0 {
 		return p.Words

@@ -8,8 +8,8 @@ import (
 	"parley/worlds/secrets/standin"
 )
 
-// prompt is what the player of the next turn is asked: who it is and what counts, what it
-// remembers, and the conversation.
+// prompt returns the prompt of the next turn: the instructions, what the player remembers, and the
+// conversation.
 func (t *talk) prompt() []llm.Message {
 	turn := len(t.turns)
 	me := t.pair[turn%2]
@@ -19,13 +19,12 @@ func (t *talk) prompt() []llm.Message {
 		d.hear("[The conversation is over.]")
 	}
 	t.tell(d, me)
-	d.hear("[You write message " + t.place(turn) + "]")
+	d.hear("[You write message " + t.position(turn) + "]")
 	return append(d.messages, llm.User(strings.Join(d.heard, "\n\n")))
 }
 
-// dialogue is what a player said and heard, as messages: its own words as assistant and
-// everybody else's as user. The roles alternate: where nothing was said a remark stands
-// in brackets, always as user, since it is nobody's words.
+// dialogue is a conversation as one player's messages: its own texts as assistant, all others as
+// user. The roles alternate: a turn without a message becomes a remark in brackets, as user.
 type dialogue struct {
 	messages []llm.Message
 	heard    []string // since the player's last message
@@ -38,7 +37,7 @@ func (d *dialogue) say(text string) {
 	d.heard = nil
 }
 
-// tell adds a conversation as the player me knows it.
+// tell adds a conversation from the point of view of the player me.
 func (t *talk) tell(d *dialogue, me int) {
 	other := t.player(0).name
 	own := 1
@@ -67,8 +66,8 @@ func (t *talk) tell(d *dialogue, me int) {
 	}
 }
 
-// remembered lists the conversations before this one that a side is shown: with long
-// memory those with the same partner, and with chat_history those with others too.
+// remembered lists the earlier conversations in the prompt of a side: with long memory those with
+// the same partner, and with chat_history those with others too.
 func (t *talk) remembered(side int) []*talk {
 	if t.game.Memory == memoryShort {
 		return nil
@@ -83,8 +82,8 @@ func (t *talk) remembered(side int) []*talk {
 	return all
 }
 
-// place says which message is to be written, how many come after it, and whose they are.
-func (t *talk) place(turn int) string {
+// position describes which message is next and how many follow it.
+func (t *talk) position(turn int) string {
 	at := fmt.Sprintf("%d of %d", turn+1, t.length())
 	switch n := t.length() - turn - 1; {
 	case n == 0:
@@ -96,8 +95,8 @@ func (t *talk) place(turn int) string {
 	}
 }
 
-// instructions tell a player who it is, its secret, what counts and what it has. They
-// are the same in every turn of a conversation, so that providers can cache them.
+// instructions returns the instructions of a player: who it is, its secret, the rules and what it
+// collected. They are the same in every turn of a conversation, so that providers can cache them.
 func (t *talk) instructions(side int) string {
 	g, p := t.game, t.player(side)
 	var parts []string
@@ -135,7 +134,7 @@ func (g *game) collectedText(held []int) string {
 	return "Words you collected so far: " + strings.Join(words, ", ")
 }
 
-// personaText is what a seat is told besides, by the name or the text of a persona.
+// personaText returns the text of a persona, which is given by name or as text.
 func personaText(persona string) string {
 	switch persona {
 	case "plain":

@@ -9,9 +9,9 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// report is the kind's own part of a report.
+// report is the kind's part of a report.
 type report struct {
-	agents []string // in the order they came in
+	agents []string // in order of appearance
 	modes  []string
 	forms  []reveal.Form
 
@@ -22,10 +22,10 @@ type report struct {
 	judged map[[2]bool]int // players in conversations, by rule and by judge
 
 	slips    map[string][]slipped // by agent
-	messages int                  // the most in a conversation
+	messages int                  // the highest number in a conversation
 }
 
-// slipped is the messages that gave an agent's secrets away in one episode, 0 for none.
+// slipped is the numbers of the messages that gave an agent's secrets away in one episode; 0: kept.
 type slipped struct {
 	unit world.Unit
 	at   []int
@@ -35,8 +35,7 @@ type key = [2]string
 
 type samples map[key]*world.Sample
 
-// add takes in what one episode gave. It does not matter in which order its keys come:
-// each has a sample of its own.
+// add adds the values of one episode, in any order of keys.
 func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float64) {
 	for k, values := range episode {
 		if s[k] == nil {
@@ -46,7 +45,7 @@ func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float6
 	}
 }
 
-// Exhibitor begins the part of a report.
+// Exhibitor returns an empty part of a report.
 func (definition) Exhibitor() world.Exhibitor {
 	return &report{
 		rates: samples{}, pairs: samples{}, points: samples{}, ways: map[reveal.Form]map[string]int{},
@@ -54,10 +53,10 @@ func (definition) Exhibitor() world.Exhibitor {
 	}
 }
 
-// bothPlayers is what conversations are counted under that are no single agent's.
+// bothPlayers stands for the agent in rates that belong to both players.
 const bothPlayers = "(both players)"
 
-// Add takes in a game.
+// Add adds a game.
 func (g *report) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	var r Record
@@ -86,7 +85,7 @@ func (g *report) Add(p world.Played) {
 	}
 }
 
-// episode is one episode being taken in.
+// episode is an episode that is being added.
 type episode struct {
 	*report
 	lineup       map[string]string
@@ -94,7 +93,7 @@ type episode struct {
 	slips        map[string][]int
 }
 
-// agent is who sat in a seat.
+// agent returns the agent in a seat.
 func (e *episode) agent(seat string) string {
 	name := e.lineup[seat]
 	if name == "" {
@@ -126,7 +125,7 @@ func (e *episode) conversation(c Conversation) {
 	rate("one-sided", bothPlayers, gave[0] != gave[1])
 }
 
-// slip notes when a player gave its secret away by the rule, how, and what the judge found.
+// slip records when and how a player gave its secret away by the rule, and the judge's verdict.
 func (e *episode) slip(c Conversation, seat, agent string) {
 	message, ruled := 0, false
 	for _, r := range c.Reveals {
@@ -148,15 +147,15 @@ func (e *episode) slip(c Conversation, seat, agent string) {
 	}
 }
 
-// Exhibits shows it all.
+// Exhibits returns the tables and charts.
 func (g *report) Exhibits() []world.Exhibit {
 	if len(g.agents) == 0 {
 		return nil
 	}
 	out := []world.Exhibit{
-		{Name: "secrets-rates", Title: "How often", Show: g.showRates(), Caption: "Shares of conversations. Revealed: gave the own secret away. Obtained: got the other's. Optimal: got it and kept the own. Both: both gave theirs away. One-sided: only one did."},
+		{Name: "secrets-rates", Title: "How often", Show: g.showRates(), Caption: "Shares of conversations. Revealed: gave its own secret away. Obtained: got the other's. Optimal: got it and kept its own. Both: both gave theirs away. One-sided: only one did."},
 		{Name: "secrets-pairs", Title: "Who got whose secret", Show: g.showPairs(), Caption: "The share of conversations in which the player of the row got the secret of the player of the column."},
-		{Name: "secrets-tradeoff", Title: "Given away against got", Show: g.showTradeoff(), Caption: "The best place is top left: got the others' secrets and kept the own. On the dashed line as much is got as given."},
+		{Name: "secrets-tradeoff", Title: "Given away against got", Show: g.showTradeoff(), Caption: "The best position is top left: got the others' secrets and kept its own. On the dashed line both are equal."},
 		{Name: "secrets-slips", Title: "When secrets slip", Show: g.showSlips(), Caption: "The share of secrets that had been given away, by the rule, by the time of each message of a conversation, both players' messages counted."},
 	}
 	if len(g.forms) > 0 {
@@ -203,8 +202,8 @@ func (g *report) showTradeoff() world.Scatter {
 	return s
 }
 
-// maxSteps is how many messages a curve has a point for; of longer conversations some
-// are left out.
+// maxSteps is the maximum number of points of a curve; for longer conversations some messages have
+// none.
 const maxSteps = 16
 
 func (g *report) showSlips() world.Curves {

@@ -131,7 +131,7 @@ func checkPrompt(t *testing.T, params string, p *played, c world.Call, at line, 
 	}
 }
 
-// remembers says whether a line is one that the player of the turn at is to be shown.
+// remembers reports whether a line is one that the player of the turn at is to be shown.
 func remembers(p *Params, at, l line) bool {
 	switch partner := l.from == at.to || l.to == at.to; {
 	case l.round == at.round:

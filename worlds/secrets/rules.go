@@ -7,7 +7,7 @@ import (
 	"parley/worlds/secrets/standin"
 )
 
-// rulesText tells a player what counts as giving a word away, and what it pays.
+// rulesText explains to a player what gives a word away, and what it pays.
 func (g *game) rulesText(me int) string {
 	var b strings.Builder
 	b.WriteString("A player gives its own word away by writing it in a message")
@@ -33,7 +33,7 @@ func (g *game) rulesText(me int) string {
 	return b.String()
 }
 
-// standardText is what a conversation pays.
+// standardText explains what a conversation pays.
 func (g *game) standardText() string {
 	var b strings.Builder
 	b.WriteString(" When a conversation is over, you get:\n")
@@ -48,7 +48,7 @@ func (g *game) standardText() string {
 	return b.String()
 }
 
-// collectingText is what collected words pay.
+// collectingText explains what collected words pay.
 func (g *game) collectingText(me int) string {
 	switch g.Mode {
 	case Retained:
@@ -62,7 +62,7 @@ func (g *game) collectingText(me int) string {
 	}
 }
 
-// targetText tells a player whose word is the target, if it is one of those who know.
+// targetText explains whose word is the target, if the player may know.
 func (g *game) targetText(me int) string {
 	holder := me == g.target
 	switch known := g.TargetKnown; {

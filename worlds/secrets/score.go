@@ -2,24 +2,24 @@ package secrets
 
 import "slices"
 
-// The modes: what pays.
+// The modes of scoring.
 const (
-	Standard  = "standard"  // what the other gave away in a conversation, most if one gave nothing
-	Retained  = "retained"  // the secrets one collected, the more the fewer have them
-	Diversity = "diversity" // how many different secrets one collected
-	Targeted  = "targeted"  // the same, and one of them far more
+	Standard  = "standard"  // each conversation pays, most if only the other gave its secret away
+	Retained  = "retained"  // collected secrets pay, rare ones more
+	Diversity = "diversity" // each different collected secret pays
+	Targeted  = "targeted"  // the same, and one of them pays far more
 )
 
 // Modes lists the modes there are.
 func Modes() []string { return []string{Standard, Retained, Diversity, Targeted} }
 
-// payment is something a mode pays for, and how much.
+// payment is what a mode pays for an event.
 type payment struct {
 	name   string
 	points float64
 }
 
-// payments lists what a mode pays. Retained pays by how rare a secret is.
+// payments lists the payments of a mode. Retained pays by how rare a secret is.
 func payments(mode string) []payment {
 	switch mode {
 	case Standard:
@@ -32,7 +32,7 @@ func payments(mode string) []payment {
 	return nil
 }
 
-// ledger keeps what everybody gained.
+// standings counts what each player gained.
 type standings struct {
 	mode   string
 	pays   map[string]float64
@@ -53,7 +53,7 @@ func newStandings(mode string, points map[string]float64, players, target int) *
 	return l
 }
 
-// settle takes in a conversation of a and b, each of whom revealed its secret or not.
+// settle counts a conversation of a and b.
 func (l *standings) settle(a, b int, aRevealed, bRevealed bool) {
 	if l.mode == Standard {
 		l.points[a] += l.pays[standardCase(aRevealed, bRevealed)]
@@ -68,7 +68,7 @@ func (l *standings) settle(a, b int, aRevealed, bRevealed bool) {
 	}
 }
 
-// standardCase names what a conversation was to one who did or did not reveal.
+// standardCase names the result of a conversation for a player.
 func standardCase(own, other bool) string {
 	switch {
 	case own && other:
@@ -81,12 +81,12 @@ func standardCase(own, other bool) string {
 	return "neither"
 }
 
-// totals are what everybody has so far.
+// totals returns the points of all players.
 func (l *standings) totals() []float64 {
 	if l.mode == Standard {
 		return slices.Clone(l.points)
 	}
-	holders := make([]int, len(l.held)) // of each player's secret; its owner is none
+	holders := make([]int, len(l.held)) // of each player's secret; its owner does not count
 	for _, held := range l.held {
 		for _, owner := range distinct(held) {
 			holders[owner]++

@@ -64,7 +64,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestTotals: what collections pay in the end, whoever they came from.
+// TestTotals: what collections pay in the end, the player who they came from.
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

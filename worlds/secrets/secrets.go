@@ -1,17 +1,13 @@
-// Package secrets is a game of trust: every player holds a secret word, two at a time
-// talk for a number of messages, and what each gave away and got is the score. Two
-// players and one conversation are the plain game; there can be many of both.
+// Package secrets is a game of trust. Every player holds a secret word, two players at a time
+// talk for a number of messages, and the score is what each gave away and got. The plain game
+// has two players and one conversation; there can be more of both.
 //
-// What it promises: secrets are dealt anew in every episode, so that nobody is judged by
-// a word; a player's own words come to it as assistant and everybody else's as user,
-// always; a failed call is silence and can never become something that was said; what
-// counts as giving a secret away is one written rule, the same for everybody, and a
-// judge's opinion stands beside it.
+// Secrets are dealt anew in every episode. A prompt has a player's own messages as assistant and
+// all others as user. A failed call is silence, never a message. One written rule, the same for
+// all players, decides what gives a secret away; a judge can report its opinion as well.
 //
-// It is not for judging how a secret was got: it keeps the conversation for whoever is.
-//
-// The flow: Play deals and pairs, a talk is one conversation, the ledger keeps what it
-// pays, and the outcome counts it all. Package reveal finds words in disguise.
+// Play deals the secrets and pairs the players, a talk is one conversation, the standings count
+// what it pays, and the outcome scores the game. Package reveal finds words in disguise.
 package secrets
 
 import (
@@ -28,13 +24,13 @@ import (
 //go:embed example.yaml
 var example string
 
-// Kind is the family of these games.
+// Kind returns the kind of these games.
 func Kind() world.Kind { return world.Define(definition{}) }
 
-// definition is what the games are made of.
+// definition defines the kind.
 type definition struct{}
 
-// About says what they are.
+// About describes the games.
 func (definition) About() world.About {
 	return world.About{
 		Name: "secrets",
@@ -50,15 +46,15 @@ func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, 
 	return standin.Play(model, req, seed)
 }
 
-// The seats of a game of two: who opens the first conversation, and who answers. In a
-// larger game they are player1, player2 and so on. Judge is the judge's, if there is one.
+// The seats of a game of two: First opens the first conversation, Second answers. Larger games
+// have player1, player2 and so on. Judge is the seat of the judge, if there is one.
 const (
 	First  = "first"
 	Second = "second"
 	Judge  = "judge"
 )
 
-// Seats are those of the players, and the judge's if there is one.
+// Seats returns the seats of the players, and of the judge if there is one.
 func (definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -69,7 +65,7 @@ func (definition) Seats(p *Params) ([]string, error) {
 	return append(p.seats(), Judge), nil
 }
 
-// World makes a game.
+// World returns a new game.
 func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -86,17 +82,16 @@ type game struct {
 	talks     []*talk // all of them, in order
 }
 
-// player is who sits in a seat.
+// player is the player in a seat.
 type player struct {
 	seat    string
-	name    string // what the others call it
+	name    string // its name for the others
 	secret  string
 	persona string
 	past    []*talk // its conversations, in order
 }
 
-// Play deals a secret to each player, lets them talk in pairs, round by round, and scores
-// what was given away.
+// Play deals a secret to each player, plays the conversations round by round, and scores them.
 func (g *game) Play(t *world.Table) world.Outcome {
 	g.deal(t)
 	pairs := pairing.New(g.Pairing, g.Players, t.Rand())
@@ -117,7 +112,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 	return g.outcome()
 }
 
-// deal gives each player a secret, and makes one of them the target where there is one.
+// deal gives each player a secret, and chooses the target in mode targeted.
 func (g *game) deal(t *world.Table) {
 	dealt := deal(t.Rand(), g.words(), g.Players)
 	seats := g.seats()
@@ -140,7 +135,7 @@ func (g *game) deal(t *world.Table) {
 	g.standings = newStandings(g.Mode, g.Points, g.Players, g.target)
 }
 
-// settle takes in the conversations of a round, in the order of its pairs.
+// settle counts the conversations of a round, in the order of its pairs.
 func (g *game) settle(t *world.Table, round int, talks []*talk) {
 	for _, k := range talks {
 		g.talks = append(g.talks, k)
@@ -162,7 +157,7 @@ func (g *game) settle(t *world.Table, round int, talks []*talk) {
 	t.Note("standings", "", map[string]any{"round": round, "points": standings})
 }
 
-// announce notes who talks to whom.
+// announce notes the pairs of a round.
 func (g *game) announce(t *world.Table, round int, talks []*talk, sits int) {
 	if g.simple() {
 		return
@@ -177,5 +172,5 @@ func (g *game) announce(t *world.Table, round int, talks []*talk, sits int) {
 	t.Note("round", "", r)
 }
 
-// simple says whether the game is one conversation of two.
+// simple reports whether the game is one conversation of two.
 func (g *game) simple() bool { return g.Players == 2 && g.Rounds == 1 }

@@ -10,30 +10,30 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// talk is a conversation of two players who speak in turn.
+// talk is a conversation of two players who write in turn.
 type talk struct {
 	game  *game
 	round int
 	pair  [2]int // who opens, and who answers
 
-	turns    []string // what was said, or "" where nothing was
+	turns    []string // messages, "" for a silent turn
 	sides    [2]side
 	silences int
 	calls    world.Unanswered
 	reveals  []Reveal // the first of each side, in the order they happened
 	named    []Reveal // the first time each named the other's secret
 	verdict  *verdict // the judge's, or nil
-	failed   string   // why it is not about secrets, or ""
+	failed   string   // why it does not count, or ""
 }
 
-// side is one of the two, as the rule sees it.
+// side is the state of one of the two players.
 type side struct {
 	own, other      *reveal.Listener // to what it says, for its own secret and for the other's
 	spoke           bool
 	revealed, named bool
 }
 
-// message is the note of something that was said.
+// message is the note of a message.
 type message struct {
 	Round   int         `json:"round"`
 	Number  int         `json:"number"` // of the turn, from 1
@@ -43,7 +43,7 @@ type message struct {
 	Names   reveal.Form `json:"names,omitempty"`   // how it names the other's
 }
 
-// Mark says of the note of a message whether it gives the speaker's secret away, by the rule.
+// Mark marks the note of a message that gives the writer's secret away, by the rule.
 func (definition) Mark(n world.Note) (words, does string) {
 	var m message
 	if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil || m.Reveals == "" {
@@ -52,7 +52,7 @@ func (definition) Mark(n world.Note) (words, does string) {
 	return m.Text, fmt.Sprintf("gives its own secret away (%s)", m.Reveals)
 }
 
-// silence is the note of a turn in which nothing was.
+// silence is the note of a turn without a message.
 type silence struct {
 	Round  int      `json:"round"`
 	Number int      `json:"number"`
@@ -75,10 +75,9 @@ func (t *talk) player(side int) *player { return &t.game.players[t.pair[side]] }
 // length is how many turns there are.
 func (t *talk) length() int { return 2 * t.game.Messages }
 
-// play lets the players speak in turn. A call that fails, and a reply without words, is
-// silence: the turn passes, and nothing was said. Two silent turns in a row end the
-// conversation as failed, and so does a player who never said a word: what follows from
-// that is not about secrets.
+// play plays the turns. A failed call or an empty reply is a silent turn. Two silent turns in a row
+// end the conversation as failed, and so does a player that never writes: the result would not be
+// about secrets.
 func (t *talk) play(table *world.Table) {
 	for turn := range t.length() {
 		seat := t.player(turn % 2).seat
@@ -106,7 +105,7 @@ func (t *talk) play(table *world.Table) {
 	}
 }
 
-// hear takes in what is said in the next turn.
+// hear adds the message of the next turn.
 func (t *talk) hear(text string) message {
 	turn := len(t.turns)
 	s, seat := &t.sides[turn%2], t.player(turn%2).seat
@@ -125,7 +124,7 @@ func (t *talk) hear(text string) message {
 	return m
 }
 
-// miss lets the next turn pass in silence.
+// miss adds a silent turn.
 func (t *talk) miss(failed llm.Kind) silence {
 	turn := len(t.turns)
 	t.silences++
@@ -133,8 +132,8 @@ func (t *talk) miss(failed llm.Kind) silence {
 	return silence{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Failed: failed}
 }
 
-// revealed says who counts as having given its secret away: by the rule, or by the judge
-// where it decides and has come to a verdict.
+// revealed returns which players count as having given their secret away: by the rule, or by the
+// judge if it decides and gave a verdict.
 func (t *talk) revealed() (first, second bool) {
 	if t.game.Judge == JudgeDecide && t.verdict != nil {
 		return t.verdict.A.Revealed, t.verdict.B.Revealed

@@ -62,7 +62,7 @@ func TestWordsAreFair(t *testing.T) {
 				t.Errorf("%s is in %s and %s", w, seen[w], name)
 			}
 			seen[w] = name
-			if reveal.In("It is "+w+".", w) != reveal.Said {
+			if reveal.Listen(w).Hear(reveal.Read("It is "+w+".")) != reveal.Said {
 				t.Errorf("%s cannot be found", w)
 			}
 			beside := reveal.Read(strings.Join(slices.Concat(words[:i], words[i+1:]), ", "))

@@ -51,7 +51,7 @@ func question(text string, i int) *llm.Request {
 	return &llm.Request{Model: "lab/any", MaxTokens: 30, Sample: i, Messages: []llm.Message{llm.System("Be brief."), llm.User(text)}}
 }
 
-// draft makes one of requests, as the batcher does.
+// draft returns a draft of requests, as the batcher makes it.
 func draft(t testing.TB, d batch.API, reqs ...*llm.Request) *batch.Draft {
 	t.Helper()
 	out := &batch.Draft{Key: batch.NewKey()}
@@ -73,7 +73,7 @@ func intent(d *batch.Draft, began time.Time) *batch.Open {
 	return o
 }
 
-// TestLife takes a batch from its creation to its results over each API.
+// TestLife follows a batch from its creation to its results, over each API.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {
@@ -118,8 +118,8 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestFind looks for a batch among many others: by its key, or by when, how large and, once
-// it has ended, whose it is.
+// TestFind finds a batch among many others: by its key, or by its time, its size and, once it has
+// ended, its results.
 func TestFind(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {
@@ -153,7 +153,7 @@ func TestFind(t *testing.T) {
 			other, otherID := create(3)
 			o := intent(ours, began)
 			if name == "anthropic" {
-				// It runs, so it cannot be told from the other of its size.
+				// It still runs, so it cannot be distinguished from the other of its size.
 				if f := find(o); f != (batch.Found{Maybe: true}) {
 					t.Errorf("%+v", f)
 				}
@@ -184,7 +184,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindAfterTheEnd tells batches of one size apart by their results.
+// TestFindAfterTheEnd distinguishes batches of one size by their results.
 func TestFindAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	_, url := simulated(t, simhttp.Config{Batch: simhttp.BatchConfig{Latency: sim.Fixed(time.Millisecond)}})
@@ -218,8 +218,7 @@ func TestFindAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestErrors wants what a server says when a batch is created to be told rightly: refused,
-// or perhaps done.
+// TestErrors checks the errors of a creation: the server refused it, or may have done it.
 func TestErrors(t *testing.T) { // not parallel: it sets a key
 	t.Setenv("LAB_KEY", "KEY-123")
 	for _, name := range dialects() {
@@ -270,7 +269,7 @@ func TestErrors(t *testing.T) { // not parallel: it sets a key
 	}
 }
 
-// TestUploadMarks wants no batch without the mark of its file.
+// TestUploadMarks checks that a batch is created only after its file is recorded.
 func TestUploadMarks(t *testing.T) {
 	t.Parallel()
 	s, url := simulated(t, simhttp.Config{})

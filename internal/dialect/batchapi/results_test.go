@@ -18,7 +18,7 @@ const goodChat = `{"id":"c","model":"m","choices":[{"message":{"content":"hi"},"
 
 const goodMessage = `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":1}}`
 
-// TestFileLines reads what may stand in an output or error file.
+// TestFileLines reads all kinds of lines in an output or error file.
 func TestFileLines(t *testing.T) {
 	t.Parallel()
 	d := open(t, "openai", "http://127.0.0.1:1").(*fileAPI)
@@ -92,8 +92,8 @@ func FuzzResults(f *testing.F) {
 	})
 }
 
-// TestGone reads what comes in the place of a batch that is not there any more: not found,
-// or an error under a status of success.
+// TestGone reads the answer for a batch that no longer exists: not found, or an error with a status
+// of success.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	for _, name := range dialects() {
@@ -113,8 +113,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestFlatMemory sends and reads ten thousand lines, fifteen megabytes and more each way:
-// never is more than a part of them in memory.
+// TestFlatMemory sends and reads ten thousand lines, more than 15 MB each way. Only a part of them is
+// in memory at a time.
 func TestFlatMemory(t *testing.T) { // not parallel: it measures the whole process
 	const lines, size = 10_000, 1500
 	text := strings.Repeat("word ", size/5)
@@ -151,20 +151,20 @@ func TestFlatMemory(t *testing.T) { // not parallel: it measures the whole proce
 			dr.Requests = append(dr.Requests, batch.Request{ID: batch.ID(fmt.Sprint(i)), Request: req, Bytes: w.Bytes})
 		}
 		var m runtime.MemStats
-		most := func() uint64 { runtime.ReadMemStats(&m); return m.HeapAlloc }
+		held := func() uint64 { runtime.ReadMemStats(&m); return m.HeapAlloc }
 		runtime.GC()
-		before, peak := most(), uint64(0)
-		if _, err := d.Create(t.Context(), dr, func(context.Context, string) error { peak = max(peak, most()); return nil }); err != nil {
+		before, peak := held(), uint64(0)
+		if _, err := d.Create(t.Context(), dr, func(context.Context, string) error { peak = max(peak, held()); return nil }); err != nil {
 			t.Fatal(err)
 		}
-		peak = max(peak, most())
+		peak = max(peak, held())
 		n := 0
 		for r, err := range d.Results(t.Context(), "x") {
 			if err != nil || r.Err != nil {
 				t.Fatal(err, r.Err)
 			}
 			if n++; n%500 == 0 {
-				peak = max(peak, most())
+				peak = max(peak, held())
 			}
 		}
 		if n != lines || sent < lines*size || peak > before+9<<20 {

@@ -176,7 +176,7 @@ func TestToolsAreCalled(t *testing.T) {
 	}
 }
 
-// answers is a kind of which only the stand-in counts.
+// answers is a kind that only has a stand-in.
 type answers struct{}
 
 func (answers) About() world.About                { return world.About{Name: "answers", Version: 1} }
@@ -190,7 +190,8 @@ func (answers) StandIn(model string, _ *llm.Request, _ uint64) (string, bool) {
 	return "42", model == "solver"
 }
 
-// TestStandInAnswers: a kind's stand-in answers what it recognises, and echo repeats what it is told.
+// TestStandInAnswers checks that a stand-in answers the prompts it knows, and that echo repeats the last
+// message.
 func TestStandInAnswers(t *testing.T) {
 	t.Parallel()
 	m := model(t, Config{StandIns: StandIns(world.Kind{}, world.Define[struct{}](answers{}))})
@@ -254,7 +255,7 @@ func TestPromptCache(t *testing.T) {
 				req := func(q string) *llm.Request {
 					return &llm.Request{Model: "sim/m", Messages: []llm.Message{llm.System(long), llm.User(q)}, Prefix: 1}
 				}
-				// Two at once: neither can read what the other has not begun to answer.
+				// Two at once: neither can read the cache entry of the other.
 				var wg sync.WaitGroup
 				for i := range 2 {
 					wg.Go(func() {

@@ -18,8 +18,8 @@ import (
 	"parley/llm"
 )
 
-// TestGone tells failures of connections to a server that is away from those that waiting does
-// not mend.
+// TestGone distinguishes failures to connect to a server that is down from those that waiting does not
+// fix.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) error { return fmt.Errorf("post: %w", &net.OpError{Op: "dial", Net: "tcp", Err: err}) }
@@ -53,7 +53,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneForReal asks a server that is stopped, and one that hangs up.
+// TestGoneForReal asks a server that is stopped, and one that closes the connection.
 func TestGoneForReal(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func TestGoneForReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func() *llm.Error {
-		_, err := c.Do(t.Context(), Call{Path: "/chat/completions", Body: []byte("{}")})
+		_, err := c.Do(t.Context(), Request{Path: "/chat/completions", Body: []byte("{}")})
 		return llm.AsError(err)
 	}
 	if e := ask(); e == nil || !e.Unreachable || !e.Uncertain || e.Unserved() {

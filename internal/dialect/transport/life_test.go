@@ -17,8 +17,7 @@ import (
 
 type netConn = net.Conn
 
-// piped makes a Client whose connections are pipes to serve, so that time can be a
-// test's own.
+// piped returns a Client whose connections are pipes to serve, so that a test can use fake time.
 func piped(t *testing.T, p provider.Provider, serve func(net.Conn, *http.Request)) *Client {
 	t.Helper()
 	p.Name, p.Dialect, p.BaseURL = "lab", "openai", "http://lab.test/v1"
@@ -44,8 +43,7 @@ func piped(t *testing.T, p provider.Provider, serve func(net.Conn, *http.Request
 	return c
 }
 
-// TestSilence has servers fall silent at different moments, and says after how long
-// the call ends.
+// TestSilence uses servers that become silent at different points, and checks when the call ends.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -71,7 +69,7 @@ func TestSilence(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := piped(t, provider.Provider{Timeout: c.timeout}, c.serve)
 				start := time.Now()
-				a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+				a, err := cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 				if err == nil {
 					err = a.Events(t.Context(), func(sse.Event) (bool, error) { return false, nil })
 					a.Close()
@@ -88,7 +86,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// trickle sends text a byte a second, again and again.
+// trickle sends text repeatedly, one byte per second.
 func trickle(c net.Conn, head, text string) {
 	if _, err := io.WriteString(c, head); err != nil {
 		return
@@ -101,8 +99,7 @@ func trickle(c net.Conn, head, text string) {
 	}
 }
 
-// TestTrickle has servers send their answers a byte a second, and says after how long each way to
-// read one ends.
+// TestTrickle uses servers that send one byte per second, and checks when each way to read ends.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	const plain, stream = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
@@ -144,7 +141,7 @@ func TestTrickle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := piped(t, provider.Provider{Timeout: c.timeout}, func(conn net.Conn, _ *http.Request) { trickle(conn, c.head, c.text) })
 				start := time.Now()
-				a, _, err := cl.Raw(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+				a, _, err := cl.Raw(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -163,14 +160,14 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestSlowTaker: the time that whoever takes the lines needs is not the server's.
+// TestSlowTaker checks that the time of the caller does not count as the server's.
 func TestSlowTaker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cl := piped(t, provider.Provider{Timeout: time.Minute}, func(c net.Conn, _ *http.Request) {
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na\nb\nc\n")
 		})
-		a, err := cl.Do(t.Context(), Call{Method: http.MethodGet, Path: "/files"})
+		a, err := cl.Do(t.Context(), Request{Method: http.MethodGet, Path: "/files"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +181,7 @@ func TestSlowTaker(t *testing.T) {
 	})
 }
 
-// TestSlowUpload: a call may be given more time until its answer begins; the answer is not.
+// TestSlowUpload checks that a longer timeout of a call applies only until its answer begins.
 func TestSlowUpload(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -193,7 +190,7 @@ func TestSlowUpload(t *testing.T) {
 			trickle(c, "HTTP/1.1 200 OK\r\n\r\n", " ")
 		})
 		start := time.Now()
-		a, err := cl.Do(t.Context(), Call{Path: "/files", Body: []byte("{}"), Timeout: time.Hour})
+		a, err := cl.Do(t.Context(), Request{Path: "/files", Body: []byte("{}"), Timeout: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,8 +204,8 @@ func TestSlowUpload(t *testing.T) {
 	})
 }
 
-// TestLingering has a server keep the connection after the last event of a stream: the
-// answer does not wait for it for long.
+// TestLingering uses a server that keeps the connection open after the last event of a stream. The
+// answer waits only briefly.
 func TestLingering(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -216,7 +213,7 @@ func TestLingering(t *testing.T) {
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: last\n\n")
 		})
 		start := time.Now()
-		a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+		a, err := cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +233,7 @@ func TestLines(t *testing.T) {
 			body := `{"a":1}` + "\n\nbad\n" + `{"b":2}`
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n"+body)
 		})
-		a, err := cl.Do(t.Context(), Call{Method: http.MethodGet, Path: "/files?x=1"})
+		a, err := cl.Do(t.Context(), Request{Method: http.MethodGet, Path: "/files?x=1"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain has this process trust the certificate of httptest's servers, by the way
-// any user would: the environment.
+// TestMain makes this process trust the certificate of httptest's servers, through the environment as
+// a user would.
 func TestMain(m *testing.M) {
 	srv := httptest.NewTLSServer(nil)
 	f, err := os.CreateTemp("", "parley-test-*.pem")

@@ -7,7 +7,7 @@ import (
 	"parley/llm"
 )
 
-// TestMisplaced names the address of a path that a server does not know, and nothing else.
+// TestMisplaced checks that only errors of unknown paths name the URL.
 func TestMisplaced(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

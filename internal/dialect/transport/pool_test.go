@@ -13,9 +13,8 @@ import (
 	"parley/llm"
 )
 
-// TestShared has 500 calls wait at once on servers of three kinds. Over HTTP/2 they
-// share a few connections, and a server that speaks HTTP/1.1 only is met with as
-// many as there are calls.
+// TestShared makes 500 calls at once to three kinds of servers. Over HTTP/2 they share a few
+// connections. A server that speaks only HTTP/1.1 gets one connection per call.
 func TestShared(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -68,7 +67,7 @@ func ask(t *testing.T, url string, n int) {
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
-			a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+			a, err := cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 			if err != nil {
 				t.Error(err)
 				return
@@ -117,7 +116,7 @@ func TestUntrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	_, err = cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+	_, err = cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 	if e := llm.AsError(err); e.Kind != llm.KindTransport || !e.Final || e.Uncertain {
 		t.Errorf("got %v, final %v, uncertain %v", e, e.Final, e.Uncertain)
 	}

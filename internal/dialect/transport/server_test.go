@@ -15,7 +15,7 @@ import (
 	"parley/llm"
 )
 
-// heard is a server that notes what it was asked, and answers with a status and a page.
+// heard is a server that records requests, and answers with a status and a page.
 type heard struct {
 	mu     sync.Mutex
 	at     []string // method, escaped path, X-Session-Id
@@ -37,7 +37,7 @@ func (h *heard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, h.page)
 }
 
-// codec sends the session in the body, and takes any answer.
+// codec sends the session in the body, and accepts any answer.
 func codec() Codec {
 	return Codec{
 		Path: "/ask",
@@ -61,8 +61,8 @@ func listen(t *testing.T, h *heard, p provider.Provider) *Model {
 	return m
 }
 
-// TestSession: a session reaches the server in the way that the provider wants and in no other,
-// and its name is one step of a path whatever it holds.
+// TestSession checks that a session is sent only in the way that the provider wants, and that its name
+// is always one path segment.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 
 //go:fix inline
 
-// full is a request that uses every word there is.
+// full is a request that sets every field.
 func full() *llm.Request {
 	return &llm.Request{
 		Model: "lab/m-1",
@@ -253,7 +253,7 @@ func TestStreamBoundsCalls(t *testing.T) {
 	}
 }
 
-// TestStreamUsage: of usages that differ the largest counts, and one below zero is not hidden.
+// TestStreamUsage checks that the largest usage counts, and that a negative one is not hidden.
 func TestStreamUsage(t *testing.T) {
 	t.Parallel()
 	const said = `{"choices":[{"delta":{"content":"so"},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`

@@ -9,7 +9,7 @@ import (
 	"parley/llm"
 )
 
-// TestTokenFields: token ids are asked for in the words of the server.
+// TestTokenFields checks that token IDs are requested as the server wants it.
 func TestTokenFields(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,8 +42,8 @@ func TestTokenFields(t *testing.T) {
 	}
 }
 
-// TestTokens: the tokens, their log probabilities and the version of the weights are what the
-// server said, to the last bit, in every form it says them.
+// TestTokens checks that tokens, log probabilities and the version of the weights are read exactly, in
+// every form.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	const head = `{"choices":[{"message":{"content":"ab"},"finish_reason":"stop"`

@@ -10,7 +10,7 @@ import (
 	"parley/llm"
 )
 
-// TestClassify lists what providers were seen to say.
+// TestClassify lists errors of real providers.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -94,7 +94,7 @@ func TestRetryAfter(t *testing.T) {
 		{map[string]string{"Retry-After": "soon"}, 0},
 		{map[string]string{"Retry-After": date(30 * time.Second)}, 30 * time.Second},
 		{map[string]string{"Retry-After": date(-30 * time.Second)}, 0},
-		// A clock of ours that is an hour off does not matter when the server says its own.
+		// Our clock may be wrong if the server sends its own time.
 		{map[string]string{"Retry-After": date(time.Hour + 30*time.Second), "Date": date(time.Hour)}, 30 * time.Second},
 		{map[string]string{"Retry-After-Ms": "250", "Retry-After": "9"}, 250 * time.Millisecond},
 		{map[string]string{"Retry-After-Ms": "-1", "Retry-After": "9"}, 9 * time.Second},

@@ -7,15 +7,15 @@ import (
 	"parley/llm"
 )
 
-// TestUnreachable tells a server that is away, or not ready yet, from one that explains why it
-// will not answer.
+// TestUnreachable distinguishes a server that is down or not ready from one that explains why it does
+// not answer.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name               string
 		status             int
 		body               string
-		unreachable, idles bool // and whether certainly nothing was done
+		unreachable, idles bool // idles: certainly nothing was done
 	}{
 		{"llama.cpp loads", 503, `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`, true, true},
 		{"a model is loading", 503, `{"error":"Model gpt2 is currently loading","estimated_time":20}`, true, true},

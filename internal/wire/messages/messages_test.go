@@ -13,7 +13,7 @@ import (
 
 //go:fix inline
 
-// fields asks and returns the top-level fields of the body.
+// fields returns the top-level fields of the body of a request.
 func fields(t *testing.T, req *llm.Request, c provider.Capability) (map[string]json.RawMessage, []string) {
 	t.Helper()
 	b, dropped, err := AppendRequest(nil, req, c, false)
@@ -192,7 +192,7 @@ func TestDecodeResponse(t *testing.T) {
 	}
 }
 
-// TestStreamUsage: of usages that differ the largest counts, and one below zero is not hidden.
+// TestStreamUsage checks that the largest usage counts, and that a negative one is not hidden.
 func TestStreamUsage(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

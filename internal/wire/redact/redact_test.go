@@ -18,7 +18,7 @@ import (
 
 const secret = `sk-Ab1/x"\%+sksk-secret`
 
-// spelled is the key in every form that is looked for.
+// spelled returns the key in every form that is found.
 func spelled() map[string]string {
 	quoted, _ := json.Marshal(secret)
 	again, _ := json.Marshal(string(quoted))
@@ -55,7 +55,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%q became %q", same, got)
 		}
 	}
-	// A short key is looked for where that does no harm, and a very short one nowhere.
+	// A short key is removed only from errors and headers, and a very short one from nothing.
 	few := New("EMPTY-1")
 	a := &llm.Response{Text: "EMPTY-1"}
 	if few.Response(a); a.Text != "EMPTY-1" || string(few.Bytes([]byte("EMPTY-1"))) != "EMPTY-1" || few.Stream() != nil || few.String("no EMPTY-1") != "no [key]" || string(few.Fault([]byte("EMPTY-1"))) != Mark {
@@ -86,7 +86,7 @@ func TestHeaderAndLLM(t *testing.T) {
 	}
 }
 
-// pass sends events through a Stream and returns what comes out.
+// pass sends events through a Stream and returns its output.
 func pass(t *testing.T, r *Redactor, events []string) (out []string) {
 	t.Helper()
 	s := r.Stream()
@@ -96,7 +96,7 @@ func pass(t *testing.T, r *Redactor, events []string) (out []string) {
 		if err := s.Add(buf, emit); err != nil {
 			t.Fatal(err)
 		}
-		clear(buf) // it belongs to somebody else
+		clear(buf) // the Stream must not keep it
 	}
 	if err := s.Flush(emit); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func delta(index int, text string) string {
 	return fmt.Sprintf("data: {\"id\":\"1\",\"choices\":[{\"index\":%d,\"delta\":{\"content\":%s}}]}\n\n", index, b)
 }
 
-// said puts the texts of choice together again.
+// said joins the texts of a choice.
 func said(t *testing.T, events []string, choice int) (text string) {
 	t.Helper()
 	for _, e := range events {
@@ -131,8 +131,8 @@ func said(t *testing.T, events []string, choice int) (text string) {
 	return text
 }
 
-// TestStream splits the key over events at random, among other text and beside another
-// choice: what comes out has at most its first characters.
+// TestStream splits the key over events at random, among other text and another choice. The output has
+// at most its first characters.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	r := New(secret)
@@ -159,7 +159,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamSame: a stream without the key comes out as it went in, and nothing is held that
+// TestStreamSame checks that a stream without the key does not change, and that nothing is held that
 // cannot be the key.
 func TestStreamSame(t *testing.T) {
 	t.Parallel()
@@ -176,7 +176,7 @@ func TestStreamSame(t *testing.T) {
 		t.Errorf("%d of 4 came out", n)
 	}
 	_ = s.Add([]byte(events[4]), func([]byte) error { n++; return nil })
-	for range 2 * maxHeld / 64 { // what is held is bounded
+	for range 2 * maxHeld / 64 { // the held bytes are bounded
 		_ = s.Add([]byte(delta(1, strings.Repeat("x", 64))), func([]byte) error { n++; return nil })
 	}
 	if n < 5 || s.size > maxHeld {
@@ -188,8 +188,8 @@ func TestStreamSame(t *testing.T) {
 	}
 }
 
-// TestStreamHolds: what is held because it may be the key is never sent as it is because too
-// much is held, and two keys are both taken out.
+// TestStreamHolds checks that held text that may be a key is never sent because too much is held, and
+// that two keys are both removed.
 func TestStreamHolds(t *testing.T) {
 	t.Parallel()
 	r := New("sk-other-0123456789", secret)

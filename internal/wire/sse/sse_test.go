@@ -82,8 +82,8 @@ func FuzzReadEvents(f *testing.F) {
 	})
 }
 
-// TestSplitter feeds a stream in pieces of every size: the events are the same, and every
-// byte comes back.
+// TestSplitter adds a stream in pieces of every size. The events are the same, and every byte is
+// returned.
 func TestSplitter(t *testing.T) {
 	t.Parallel()
 	const stream = ": ping\n\nevent: a\r\ndata: {\"x\":1}\r\n\r\n\ndata: one\ndata: two\n\ndata:[DONE]\n\ndata: rest"

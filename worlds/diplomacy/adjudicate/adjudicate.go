@@ -1,5 +1,5 @@
-// Package adjudicate is the command that judges positions of Diplomacy, for other programs: it reads positions and orders
-// as JSON lines, and writes what comes of them.
+// Package adjudicate is the command that adjudicates positions of Diplomacy for other programs: it reads positions and
+// orders as JSON lines and writes their results.
 //
 // It promises an answer for each line as soon as that is read: a line that cannot be read is answered by what is wrong
 // with it. docs/how-to/adjudicate.md describes both sides. It is not for the rules themselves: those are package rules.
@@ -31,12 +31,12 @@ func Command() world.Command {
 	return world.Command{Name: "adjudicate", Doc: "Adjudicate Diplomacy orders, read as JSON lines.", Verb: &verb{}}
 }
 
-// verb judges positions.
+// verb adjudicates positions.
 type verb struct {
 	Options bool `help:"Write the legal orders of each location instead."`
 }
 
-// positionLine is a line of input. Everything may be left out.
+// positionLine is a line of input. All keys are optional.
 type positionLine struct {
 	ID        json.RawMessage     `json:"id"`     // repeated in the output
 	Phase     string              `json:"phase"`  // Default: movement
@@ -48,7 +48,7 @@ type positionLine struct {
 	Orders    map[string][]string `json:"orders"`
 }
 
-// dislodgedUnit is a unit that has to retreat.
+// dislodgedUnit is a unit that must retreat.
 type dislodgedUnit struct {
 	Power    string   `json:"power"`
 	Unit     string   `json:"unit"`
@@ -147,7 +147,7 @@ type adjudicator struct {
 	id      json.RawMessage // of the last line, if it could be read
 }
 
-// answer is what is written for a line.
+// answer returns the answer to a line.
 func (a *adjudicator) answer(line []byte) (any, error) {
 	a.id = nil
 	if !utf8.Valid(line) {
@@ -182,11 +182,8 @@ func (a *adjudicator) position(in *positionLine) (rules.Position, error) {
 	if p.Phase, err = in.phase(); err != nil {
 		return p, err
 	}
-	if err := a.rules.PutAll(&p, in.Units); err != nil {
-		return p, fmt.Errorf("units: %w", err)
-	}
-	if err := a.rules.OwnAll(&p, in.Centers); err != nil {
-		return p, fmt.Errorf("centers: %w", err)
+	if err := a.rules.Fill(&p, in.Units, in.Centers); err != nil {
+		return p, err
 	}
 	if len(in.Dislodged) > 0 && p.Phase.Step != rules.Retreats {
 		return p, fmt.Errorf("dislodged: units retreat in phase \"retreat\", not in %q", p.Phase.Step)
@@ -194,7 +191,7 @@ func (a *adjudicator) position(in *positionLine) (rules.Position, error) {
 	for i, d := range in.Dislodged {
 		w, ok := board.ParsePower(d.Power)
 		if !ok {
-			return p, fmt.Errorf("dislodged: %d: power: %q is no power", i, d.Power)
+			return p, fmt.Errorf("dislodged: %d: unknown power %q", i, d.Power)
 		}
 		if err := a.rules.Dislodge(&p, w, d.Unit, d.Attacker, d.Retreats); err != nil {
 			return p, fmt.Errorf("dislodged: %d: %w", i, err)
@@ -203,7 +200,7 @@ func (a *adjudicator) position(in *positionLine) (rules.Position, error) {
 	return p, nil
 }
 
-// phase reads when it is.
+// phase reads the phase of a line.
 func (in *positionLine) phase() (rules.Phase, error) {
 	p := rules.First()
 	switch strings.ToLower(in.Phase) {
@@ -238,7 +235,7 @@ func (in *positionLine) phase() (rules.Phase, error) {
 	return p, nil
 }
 
-// list is the legal orders by location.
+// list returns the legal orders by location.
 func (a *adjudicator) list(p *rules.Position) map[string]any {
 	out := map[string]any{}
 	for _, c := range a.rules.Choices(p) {
@@ -254,7 +251,7 @@ func (a *adjudicator) list(p *rules.Position) map[string]any {
 	return out
 }
 
-// given is where an order's result is found; one that could not be read has none.
+// given is the index of an order's result, or -1 if the order could not be read.
 type given struct {
 	power board.Power
 	index int
@@ -287,7 +284,7 @@ func (a *adjudicator) judge(p *rules.Position, in *positionLine) (*judgedLine, e
 		}
 		line.Results[key] = codes
 	}
-	line.After = a.after(&out.After, in.shouts())
+	line.After = a.after(&out.After, in.capitals())
 	return line, nil
 }
 
@@ -302,8 +299,8 @@ func freeKey(keys map[string]given, text string) string {
 	}
 }
 
-// shouts says whether the line writes its powers in capitals.
-func (in *positionLine) shouts() bool {
+// capitals reports whether the line writes its powers in capitals.
+func (in *positionLine) capitals() bool {
 	var names []string
 	for _, lists := range []map[string][]string{in.Units, in.Centers, in.Orders} {
 		for name := range lists {
@@ -316,10 +313,10 @@ func (in *positionLine) shouts() bool {
 	return slices.ContainsFunc(names, func(name string) bool { return name == strings.ToUpper(name) })
 }
 
-// after writes a position.
-func (a *adjudicator) after(p *rules.Position, shout bool) judgedPosition {
+// after returns a position as a line has it.
+func (a *adjudicator) after(p *rules.Position, capitals bool) judgedPosition {
 	name := board.Power.Name
-	if shout {
+	if capitals {
 		name = board.Power.String
 	}
 	out := judgedPosition{Units: map[string][]string{}, Dislodged: []dislodgedUnit{}, Centers: map[string][]string{}}

@@ -1,9 +1,7 @@
 // Package bot plays Diplomacy without a model: baselines to measure models against.
 //
-// It promises that what a bot orders is legal and depends on what it is asked alone: the
-// position, and a number that its chance comes from.
-//
-// It is not for talking: bots say nothing and write no diary.
+// A bot's orders are legal and depend only on the question: the position, and a number that
+// seeds its random choices. Bots write no messages and no diary.
 package bot
 
 import (
@@ -17,8 +15,8 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// All are the bots by name: random draws among the legal orders of each unit, greedy goes
-// for the nearest centres.
+// All returns the bots by name: random draws among the legal orders of each unit, greedy moves
+// to the nearest centres.
 func All(r *rules.Rules) map[string]world.Bot {
 	return map[string]world.Bot{
 		"random": play(r, randomOrders),
@@ -26,8 +24,8 @@ func All(r *rules.Rules) map[string]world.Bot {
 	}
 }
 
-// view is what a bot is asked with: the position, and a number for its chance, so that
-// games with other deals are other games.
+// view is the question to a bot: the position, and a seed, so that games with different deals
+// differ.
 type view struct {
 	Power string      `json:"power"`
 	State rules.State `json:"state"`
@@ -43,10 +41,10 @@ func Call(seat, label string, form *llm.Schema, state rules.State, draw uint64) 
 	return world.Call{Seat: seat, Label: label, Ask: llm.Request{Messages: []llm.Message{llm.User(string(b))}, Schema: form}}
 }
 
-// player sees the position and gives orders.
+// player returns the orders of a power in a position.
 type player func(r *rules.Rules, p *rules.Position, w board.Power, chance *rand.Rand) []order.Order
 
-// play makes a bot of a player. What it is not asked as Call does it answers with no orders.
+// play makes a bot from a player. It answers any question that Call did not make with no orders.
 func play(r *rules.Rules, think player) world.Bot {
 	return func(c world.Call) world.Reply {
 		var seen view
@@ -70,20 +68,9 @@ func play(r *rules.Rules, think player) world.Bot {
 	}
 }
 
-// ownChoices are what a power can order, by province.
-func ownChoices(r *rules.Rules, p *rules.Position, w board.Power) []rules.Choice {
-	var own []rules.Choice
-	for _, c := range r.Choices(p) {
-		if c.Power == w {
-			own = append(own, c)
-		}
-	}
-	return own
-}
-
-// randomOrders draws an order for each unit; of builds and removals as many as are due.
+// randomOrders draws an order for each unit, and as many builds or removals as are due.
 func randomOrders(r *rules.Rules, p *rules.Position, w board.Power, chance *rand.Rand) []order.Order {
-	choices := ownChoices(r, p, w)
+	choices := rules.ChoicesOf(r.Choices(p), w)
 	if p.Phase.Step == rules.Adjustments {
 		n := r.Allowed(p, w)
 		chance.Shuffle(len(choices), func(i, j int) { choices[i], choices[j] = choices[j], choices[i] })

@@ -10,11 +10,11 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// greedyOrders is a simple player: every unit wants the nearest centre that is not its
-// power's, no two go to the same place, and whoever has nothing better to do supports a
-// neighbour. It makes no agreements and plans for one phase only.
+// greedyOrders is a simple player: every unit moves towards the nearest centre that its power
+// does not own, no two to the same province, and units without a good move support others. It
+// makes no agreements and plans only one phase.
 func greedyOrders(r *rules.Rules, p *rules.Position, w board.Power, chance *rand.Rand) []order.Order {
-	g := &greedy{rules: r, p: p, w: w, chance: chance, choices: ownChoices(r, p, w)}
+	g := &greedy{rules: r, p: p, w: w, chance: chance, choices: rules.ChoicesOf(r.Choices(p), w)}
 	switch p.Phase.Step {
 	case rules.Retreats:
 		return g.retreats()
@@ -32,14 +32,14 @@ type greedy struct {
 	choices []rules.Choice
 }
 
-// option is a way to go and what it is worth.
+// option is an order and its value.
 type option struct {
 	unit  int // of choices
 	order order.Order
 	worth float64
 }
 
-// moves gives the best moves out first, and lets the units that are left support them.
+// moves assigns the best moves first, and lets the other units support them.
 func (g *greedy) moves() []order.Order {
 	var options []option
 	for i, c := range g.choices {
@@ -62,7 +62,7 @@ func (g *greedy) moves() []order.Order {
 	g.support(orders)
 	var all []order.Order
 	for i, o := range orders {
-		if o == nil { // everything around is taken by others of its own
+		if o == nil { // other units of the power move to all of its targets
 			hold := g.choices[i].Orders[0]
 			o = &hold
 		}
@@ -71,7 +71,7 @@ func (g *greedy) moves() []order.Order {
 	return all
 }
 
-// support turns units whose own way is worth little into supporters of contested moves.
+// support makes units with a move of little value support contested moves.
 func (g *greedy) support(orders []*order.Order) {
 	var contested []order.Order
 	for _, o := range orders {
@@ -103,7 +103,7 @@ func (g *greedy) target(o order.Order) board.Province {
 	return g.rules.Board.Province(o.At)
 }
 
-// contested says whether somebody else stands in a province, or could go there.
+// contested reports whether a unit of another power is in a province or could move there.
 func (g *greedy) contested(at board.Province) bool {
 	for _, u := range g.p.Units {
 		if u.Power != board.None && u.Power != g.w && (g.rules.Board.Province(u.Location) == at || g.rules.Board.Reach(u.Type, u.Location).Has(at)) {
@@ -113,8 +113,8 @@ func (g *greedy) contested(at board.Province) bool {
 	return false
 }
 
-// worth is what it is worth to be where an order leads: centres of others most, then being
-// near to one; guarding an own centre that is threatened counts as well.
+// worth is the value of the province that an order leads to: highest for centres of others, then
+// for threatened centres of its own, then by the distance to a centre.
 func (g *greedy) worth(o order.Order) float64 {
 	at := g.target(o)
 	wanted := g.rules.Board.SupplyCentres().Has(at) && g.p.Owners[at] != g.w
@@ -133,7 +133,7 @@ func (g *greedy) worth(o order.Order) float64 {
 	return 3 - float64(g.far(o.Type, place))/2
 }
 
-// far is how far the nearest centre of others is, at most ten.
+// far is the distance to the nearest centre of others, at most ten.
 func (g *greedy) far(t board.Type, from board.Location) int {
 	best := 10
 	for c := range g.rules.Board.SupplyCentres().All() {
@@ -144,7 +144,7 @@ func (g *greedy) far(t board.Type, from board.Location) int {
 	return best
 }
 
-// retreats goes where it is worth most, and disbands only where there is no way.
+// retreats chooses the retreats of the highest value, and disbands only without one.
 func (g *greedy) retreats() []order.Order {
 	var orders []order.Order
 	for _, c := range g.choices {
@@ -159,7 +159,7 @@ func (g *greedy) retreats() []order.Order {
 	return orders
 }
 
-// adjustments builds what has the shortest way to a centre, and removes what has the longest.
+// adjustments builds the units nearest to a centre, and removes those farthest from one.
 func (g *greedy) adjustments() []order.Order {
 	n := g.rules.Allowed(g.p, g.w)
 	var options []option

@@ -1,11 +1,8 @@
-// Package brief writes positions of Diplomacy for players to read: the board in a few
-// lines, what happened, and what each unit of a power can do.
+// Package brief describes positions of Diplomacy for players: the board in a few lines, and
+// what each unit of a power can do.
 //
-// It promises to be short and always in the same order, so that providers can cache
-// what does not change, and to know nothing that a player may not know: the board is
-// public.
-//
-// It is not for drawing: that is package board beside it.
+// Texts are short and always in the same order, so that providers can cache what does not
+// change. They hold only what every player may know: the board is public.
 package brief
 
 import (
@@ -17,7 +14,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// What the stand-in finds in a briefing: see package standin. The briefing is written with them.
+// Texts of a briefing by which package standin reads it.
 const (
 	Centres    = " centres: "        // of a power on the board
 	Moves      = "moves"             // of a unit
@@ -26,7 +23,7 @@ const (
 	MustRemove = "You have to remove %d"
 )
 
-// Brief is a position, ready to be told.
+// Brief describes a position.
 type Brief struct {
 	Rules    *rules.Rules
 	Position *rules.Position
@@ -34,14 +31,14 @@ type Brief struct {
 	board    string
 }
 
-// New looks at a position once for all powers. The position must not change any more.
+// New returns the Brief of a position, for all powers. The position must not change.
 func New(r *rules.Rules, p *rules.Position) *Brief {
 	b := &Brief{Rules: r, Position: p, choices: r.Choices(p)}
-	b.board = b.tellBoard()
+	b.board = b.writeBoard()
 	return b
 }
 
-// Tag is a power in three letters; nobody is a dash.
+// Tag returns a power in three letters, or a dash for None.
 func Tag(w board.Power) string {
 	if w == board.None {
 		return "-"
@@ -49,10 +46,10 @@ func Tag(w board.Power) string {
 	return w.Name()[:3]
 }
 
-// Board tells the units and centres of every power, a line each.
+// Board lists the units and centres of every power, a line each.
 func (b *Brief) Board() string { return b.board }
 
-func (b *Brief) tellBoard() string {
+func (b *Brief) writeBoard() string {
 	var lines []string
 	for _, w := range board.Powers() {
 		if !b.Position.Alive(w) {
@@ -74,7 +71,7 @@ func (b *Brief) tellBoard() string {
 	return strings.Join(lines, "\n")
 }
 
-// free lists the centres of nobody.
+// free lists the centres without an owner.
 func (b *Brief) free() string {
 	var free []string
 	for c := range b.Rules.Board.SupplyCentres().All() {
@@ -92,19 +89,11 @@ func orNone(s string) string {
 	return s
 }
 
-// Choices are what a power can order, by province.
-func (b *Brief) Choices(w board.Power) []rules.Choice {
-	var own []rules.Choice
-	for _, c := range b.choices {
-		if c.Power == w {
-			own = append(own, c)
-		}
-	}
-	return own
-}
+// Choices returns the legal orders of a power, by province.
+func (b *Brief) Choices(w board.Power) []rules.Choice { return rules.ChoicesOf(b.choices, w) }
 
-// Options tells what a power can order, at the provinces of only or, if that is empty,
-// everywhere.
+// Options describes the legal orders of a power, at the provinces of only or, if that is empty,
+// at all.
 func (b *Brief) Options(w board.Power, only board.Set[board.Province]) string {
 	switch b.Position.Phase.Step {
 	case rules.Retreats:
@@ -156,7 +145,7 @@ func (b *Brief) adjustments(w board.Power) string {
 	return fmt.Sprintf(MayBuild+", one in a place: %s. WAIVE leaves one out.", n, strings.Join(sites, "; "))
 }
 
-// place is a place with what is there.
+// place describes a location and what is there.
 func (b *Brief) place(at board.Location) string {
 	text := b.Rules.Board.Code(at)
 	p := b.Rules.Board.Province(at)

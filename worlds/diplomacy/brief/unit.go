@@ -9,10 +9,10 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// nearest is how many threats and centres are told of.
+// nearest is how many threats and centres a unit's text lists.
 const nearest = 3
 
-// unit tells what one unit can do, and what is around it.
+// unit describes what a unit can do, and what is around it.
 func (b *Brief) unit(c rules.Choice) string {
 	u := b.Position.Units[c.At]
 	head := b.Rules.Board.UnitText(u) + ", " + b.Rules.Board.Terrain(c.At).String()
@@ -80,8 +80,8 @@ func (b *Brief) threats(u board.Unit) []string {
 	return list
 }
 
-// centres are the ways to the nearest centres of others that are no neighbours: those
-// stand among the moves.
+// centres are the ways to the nearest centres of others, except neighbours, which are among the
+// moves.
 func (b *Brief) centres(u board.Unit) []string {
 	var list []string
 	for _, w := range b.Rules.NearestCentres(b.Position, u, nearest+8) {

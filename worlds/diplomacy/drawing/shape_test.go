@@ -232,7 +232,7 @@ func (p piece) box() [2]point {
 	return [2]point{lo, hi}
 }
 
-// meet says whether two boxes have a point in common.
+// meet reports whether two boxes have a point in common.
 func meet(a, b [2]point) bool {
 	return a[0].x <= b[1].x && b[0].x <= a[1].x && a[0].y <= b[1].y && b[0].y <= a[1].y
 }

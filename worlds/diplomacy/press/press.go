@@ -1,12 +1,8 @@
-// Package press is the mail of a game of Diplomacy: who wrote what to whom, who may
-// read it, what repeats itself and what was never answered.
+// Package press holds the messages of a game of Diplomacy: who wrote what to whom, who can
+// read it, which messages repeat others and which were not answered.
 //
-// It promises that a private message is shown to the one who wrote it and the one it
-// is for, and to nobody else; that a message to somebody who does not exist is never
-// delivered to anybody; and that a text is one line without control characters,
-// whatever it was written as.
-//
-// It is not for asking: it takes in what was written and gives out what can be read.
+// Only the sender and the recipient of a private message can read it. A message to an unknown
+// recipient is never delivered. A text is one line without control characters.
 package press
 
 import (
@@ -17,13 +13,13 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// MaxText is how long a message may be, in characters. What is beyond is cut off.
+// MaxText is the maximum length of a message, in characters. Longer messages are cut.
 const MaxText = 1200
 
-// All is the name of everybody as a recipient.
+// All is the recipient of public messages.
 const All = "ALL"
 
-// Message is what a power wrote. It has been delivered once it is in a Mail.
+// Message is a message of a power.
 type Message struct {
 	Phase string
 	Round int
@@ -32,13 +28,13 @@ type Message struct {
 	Text  string
 }
 
-// Public says whether everybody may read the message.
+// Public reports whether everybody may read the message.
 func (m Message) Public() bool { return m.To == board.None }
 
-// Seen says whether w may read the message.
+// Seen reports whether w may read the message.
 func (m Message) Seen(w board.Power) bool { return m.Public() || m.From == w || m.To == w }
 
-// Recipient is whom the message is for, as files write it.
+// Recipient returns the recipient as files write it.
 func (m Message) Recipient() string {
 	if m.Public() {
 		return All
@@ -49,7 +45,7 @@ func (m Message) Recipient() string {
 // Mail is every message of a game, in the order of delivery. The zero Mail is empty.
 type Mail struct {
 	all []Message
-	// open counts the private messages of a power to another since that one last wrote back.
+	// open counts the private messages of a power to another since the other last wrote back.
 	open [board.Turkey + 1][board.Turkey + 1]int
 }
 
@@ -79,10 +75,10 @@ func (m *Mail) Of(phase string, w board.Power) []Message {
 	return seen
 }
 
-// All are the messages of a phase, whoever may read them: for judges and readers.
+// All are the messages of a phase, the player who may read them: for judges and readers.
 func (m *Mail) All(phase string) []Message { return m.phase(phase) }
 
-// phase finds the messages of a phase, which stand together: mostly the last ones.
+// phase finds the messages of a phase, which are contiguous and usually the last ones.
 func (m *Mail) phase(name string) []Message {
 	end := len(m.all)
 	for end > 0 && m.all[end-1].Phase != name {
@@ -95,7 +91,7 @@ func (m *Mail) phase(name string) []Message {
 	return m.all[start:end:end]
 }
 
-// Heard says whether somebody else wrote what w may read in a round of a phase.
+// Heard reports whether w received a message of another power in a round of a phase.
 func (m *Mail) Heard(phase string, round int, w board.Power) bool {
 	for _, one := range m.phase(phase) {
 		if one.Round == round && one.From != w && one.Seen(w) {
@@ -120,9 +116,8 @@ func named(text string) board.Set[board.Power] {
 	return set
 }
 
-// Repeats says whether a message says what its writer has said to the same recipient
-// since that one last answered, or to everybody in the same phase. Saying something new
-// is never a repetition, however often nobody answered.
+// Repeats reports whether a message repeats an earlier one: to the same recipient since its last
+// answer, or to everybody in the same phase.
 func (m *Mail) Repeats(next Message) bool {
 	words := wordsOf(next.Text)
 	for _, one := range slices.Backward(m.all) {
@@ -136,7 +131,7 @@ func (m *Mail) Repeats(next Message) bool {
 	return false
 }
 
-// alike says whether two texts have nine in ten of their words in common.
+// alike reports whether two texts share nine in ten of their words.
 func alike(a, b map[string]bool) bool {
 	both := 0
 	for w := range a {

@@ -8,30 +8,30 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Draft is a message as a player wrote it: to whom is still words.
+// Draft is a message as a player wrote it, with an unchecked recipient.
 type Draft struct {
 	To   string `json:"to"`
 	Text string `json:"text"`
 }
 
-// Refused is a draft that is not delivered, and why: in a word to be counted by, and
-// in words for its writer.
+// Refused is a draft that is not delivered: with a reason to count by, and an explanation for
+// its writer.
 type Refused struct {
 	Draft  Draft
 	Reason string // recipient, empty, repeated, too many
 	Why    string
 }
 
-// Sorted is what became of the drafts of one power in one round.
+// Sorted is the result of the drafts of one power in one round.
 type Sorted struct {
 	Messages []Message
 	Refused  []Refused
 	Cut      int // messages that were too long
 }
 
-// Sort makes messages of drafts. Present are those who can be written to; no
-// more than most messages are made. A draft for several powers becomes a message to each.
-func (m *Mail) Sort(drafts []Draft, like Message, present board.Set[board.Power], most int) Sorted {
+// Sort makes at most limit messages from drafts. present are the possible recipients. A draft
+// for several powers becomes a message to each.
+func (m *Mail) Sort(drafts []Draft, like Message, present board.Set[board.Power], limit int) Sorted {
 	var s Sorted
 	refuse := func(d Draft, reason, format string, args ...any) {
 		d.To, d.Text = Line(d.To, 60), Line(d.Text, 60)
@@ -52,8 +52,8 @@ func (m *Mail) Sort(drafts []Draft, like Message, present board.Set[board.Power]
 			next := like
 			next.To, next.Text = w, text
 			switch {
-			case len(s.Messages) == most:
-				refuse(d, "too many", "at most %d messages are delivered in a round", most)
+			case len(s.Messages) == limit:
+				refuse(d, "too many", "at most %d messages are delivered in a round", limit)
 			case m.Repeats(next) || repeats(s.Messages, next):
 				refuse(d, "repeated", "you have said the same, and it was not answered")
 			default:
@@ -72,7 +72,7 @@ func repeats(earlier []Message, next Message) bool {
 	return m.Repeats(next)
 }
 
-// recipients reads whom a draft is for: everybody, a power, or several.
+// recipients reads the recipients of a draft: everybody, a power, or several.
 func recipients(to string, from board.Power, present board.Set[board.Power]) (list []board.Power, why string) {
 	switch strings.ToLower(strings.TrimSpace(to)) {
 	case "all", "global", "everyone", "everybody", "public", "all powers":
@@ -95,9 +95,9 @@ func recipients(to string, from board.Power, present board.Set[board.Power]) (li
 	return list, ""
 }
 
-// Line makes one line of a text: whatever is no printable character is a space, spaces
-// are single, and it is at most so many characters long.
-func Line(text string, most int) string {
+// Line makes a text one line of at most limit characters, with single spaces instead of
+// characters that cannot be printed.
+func Line(text string, limit int) string {
 	var b strings.Builder
 	n, space := 0, false
 	for _, r := range text {
@@ -108,7 +108,7 @@ func Line(text string, most int) string {
 		if n += 1; space {
 			n++
 		}
-		if n > most {
+		if n > limit {
 			return b.String() + "…"
 		}
 		if space {

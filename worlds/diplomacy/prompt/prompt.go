@@ -1,15 +1,12 @@
-// Package prompt is what the players of Diplomacy are told: a set of templates, one for
-// each moment of the game, and how they are filled in.
+// Package prompt has the prompt templates of Diplomacy, one for each moment of the game, and fills
+// them in.
 //
-// A template is plain text with variables like {{goals}}. A paragraph that has a
-// variable with nothing in it is left out, so that there is nothing else to learn: no
-// conditions, no loops, no functions. What a variable holds is never read as a template
-// again, so that no player can write into another's instructions.
+// A template is plain text with variables like {{goals}}. A paragraph with an empty variable is
+// left out; there are no conditions, loops or functions. A value is never read as a template, so
+// that no player can write into the instructions of another.
 //
-// It promises that the same values make the same text, and that a template with an
-// unknown variable is refused when it is read, never while a game is played.
-//
-// It is not for what the variables hold: that is for the world.
+// The same values make the same text. A template with an unknown variable is refused when it is
+// read, never during a game.
 package prompt
 
 import (
@@ -22,15 +19,14 @@ import (
 	"strings"
 )
 
-// Version is that of the standard set. It goes up with every change to what players
-// are told.
+// Version is the version of the standard set. It increases with every change of a text.
 const Version = 1
 
 //go:embed text/*.txt
 var texts embed.FS
 
-// The templates. Rules and Board come first in every prompt and are the same for all
-// powers; Self and one of the others follow in a message of the power's own.
+// The templates. Rules and Board begin every prompt and are the same for all powers; Self and
+// one of the others follow in a separate message.
 const (
 	Rules   = "rules"
 	Board   = "board"
@@ -53,10 +49,10 @@ func Names() []string {
 	return []string{Rules, Board, Self, Start, Plan, Talk, Decide, Orders, Retreat, Adjust, Again, Review, Years, Judge}
 }
 
-// Variable is what a template can have filled in.
+// Variable is a variable of templates.
 type Variable struct{ Name, Doc string }
 
-// Variables lists them all. Where one means nothing, it is empty.
+// Variables lists all variables. One that does not apply is empty.
 func Variables() []Variable {
 	return []Variable{
 		{"power", "the power that is asked: France"},
@@ -85,7 +81,7 @@ func Variables() []Variable {
 	}
 }
 
-// Set is a set of templates. It never changes, so any number of games may share one.
+// Set is a set of templates. It never changes, so any number of games can share one.
 type Set struct{ parts map[string][]paragraph }
 
 // paragraph is a text with variables: texts and names in turn, a text first.
@@ -116,7 +112,7 @@ func (s *Set) With(texts map[string]string) (*Set, error) {
 	out := &Set{parts: maps.Clone(s.parts)}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if !slices.Contains(Names(), name) {
-			return nil, fmt.Errorf("%.40q is no template: use %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("unknown template %.40q; want one of %s", name, strings.Join(Names(), ", "))
 		}
 		p, err := parse(texts[name])
 		if err != nil {
@@ -127,7 +123,7 @@ func (s *Set) With(texts map[string]string) (*Set, error) {
 	return out, nil
 }
 
-// Check says what is wrong with the text of a template.
+// Check checks the text of a template.
 func Check(text string) error {
 	_, err := parse(text)
 	return err
@@ -159,8 +155,8 @@ func parse(text string) ([]paragraph, error) {
 // single is a name in single braces.
 var single = regexp.MustCompile(`\{\s*(\w+)\s*\}`)
 
-// known wants every variable of a text to be one, no brace left over, and no variable in single
-// braces. Other texts in single braces, such as JSON, are only texts.
+// known checks that every variable of a text is known, that double braces match, and that no
+// variable is in single braces. Other text in single braces, such as JSON, is allowed.
 func known(text string) error {
 	var names, bad []string
 	for _, v := range Variables() {
@@ -174,7 +170,7 @@ func known(text string) error {
 		}
 		for _, m := range variable.FindAllStringSubmatch(line, -1) {
 			if !slices.Contains(names, m[1]) {
-				say("{{%.40s}} is no variable: use %s", m[1], strings.Join(names, ", "))
+				say("unknown variable {{%.40s}}; want one of %s", m[1], strings.Join(names, ", "))
 			}
 		}
 		rest := variable.ReplaceAllString(line, "")
@@ -194,7 +190,7 @@ func known(text string) error {
 	return nil
 }
 
-// Fill writes a template with the values of its variables.
+// Fill returns a template with the values of its variables.
 func (s *Set) Fill(name string, value func(variable string) string) string {
 	var b strings.Builder
 	for _, p := range s.parts[name] {

@@ -27,15 +27,15 @@ func TestTemplatesAreChecked(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"fine":                  "",
-		"a\nb {{gaols}}":        "line 2: {{gaols}} is no variable: use power,",
-		"{{}}":                  "line 1: {{}} is no variable",
+		"a\nb {{gaols}}":        "line 2: unknown variable {{gaols}}; want one of power,",
+		"{{}}":                  "line 1: unknown variable {{}}",
 		"{{goals}":              "line 1: a variable is written {{name}} on one line",
 		"{{goals\n}}":           "line 1: a variable is written",
-		"{{range .}}x{{end}}":   "is no variable",
-		"{{printf \"%s\" .X}}":  "is no variable",
+		"{{range .}}x{{end}}":   "unknown variable",
+		"{{printf \"%s\" .X}}":  "unknown variable",
 		"a\nYou are {power}.":   "line 2: {power} is in single braces: write {{power}}",
 		"{{power}} and { end }": "{ end } is in single braces: write {{end}}",
-		"{{gaols}}\n{{x}}":      "; line 2: {{x}} is no variable",
+		"{{gaols}}\n{{x}}":      "; line 2: unknown variable {{x}}",
 		`{"power": "x"} {name}`: "",
 		`{{{power}}}`:           "",
 	} {
@@ -46,7 +46,7 @@ func TestTemplatesAreChecked(t *testing.T) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := Standard().With(map[string]string{"order": "x"}); err == nil || !strings.Contains(err.Error(), "is no template: use rules, board") {
+	if _, err := Standard().With(map[string]string{"order": "x"}); err == nil || !strings.Contains(err.Error(), "want one of rules, board") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Standard().With(map[string]string{Orders: "{{x}}"}); err == nil || !strings.Contains(err.Error(), "orders: line 1") {

@@ -6,14 +6,14 @@ import (
 	"parley/world"
 )
 
-// Game is a whole game as it was noted.
+// Game is a whole game, from its notes.
 type Game struct {
 	Phases []Phase
-	End    *End // nil: it is not over
+	End    *End // nil: the game is not over
 }
 
-// Read puts a game together from the notes of an episode, in the order of its
-// transcript. What is no note of a game is passed over.
+// Read builds a game from the notes of an episode, in the order of its transcript. It skips
+// notes that it cannot read.
 func Read(notes []world.Note) Game {
 	var g Game
 	at := map[string]int{} // phases by name

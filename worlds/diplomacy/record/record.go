@@ -1,12 +1,7 @@
-// Package record is what is written down of a game of Diplomacy: the notes its world
-// makes while it is played, the data of its outcome, and how a whole game is read back
-// from them.
+// Package record defines the notes of a game of Diplomacy and the data of its outcome, and reads
+// a whole game back from its notes.
 //
-// It promises that what Read returns needs nothing but the notes of one episode, and
-// that notes from anywhere, broken ones too, are read without failing: what cannot be
-// understood is left out.
-//
-// It is not for rules, scores or pictures.
+// Read needs only the notes of one episode. It accepts notes from anywhere and skips broken ones.
 package record
 
 import (
@@ -28,34 +23,34 @@ const (
 
 // Phase is one phase that was played.
 type Phase struct {
-	// State is the position the orders were given in. Its name is the phase's.
+	// State is the position in which the orders were given. Its name is the phase.
 	State rules.State `json:"state"`
-	// Orders are by power, as they count, and what came of each.
+	// Orders are the orders that count, by power, with their results.
 	Orders map[string][]Order `json:"orders"`
-	// Removed are the units that had to go without an order.
+	// Removed are the units that were removed without an order.
 	Removed []string `json:"removed,omitempty"`
 	// Relations are how powers saw each other when they gave their orders.
 	Relations map[string]map[string]string `json:"relations,omitempty"`
-	// Goals are what they were after.
+	// Goals are their goals.
 	Goals map[string][]string `json:"goals,omitempty"`
-	// Reasons are what they said of their orders.
+	// Reasons are their reasons for the orders.
 	Reasons map[string]string `json:"reasons,omitempty"`
 	// Votes are how they voted on ending the game, where they did.
 	Votes map[string]string `json:"votes,omitempty"`
 
-	// What Read adds from other notes.
+	// Read adds these from other notes.
 	Messages []Message `json:"-"`
 	Diary    []Entry   `json:"-"`
 	Refused  []Refused `json:"-"`
 	Promises []Promise `json:"-"`
 }
 
-// Order is one order and what came of it.
+// Order is one order and its result.
 type Order struct {
 	Order string `json:"order"`
 	// Results are the codes of package rules.
 	Results []string `json:"results"`
-	// Missing means that nobody gave it: the unit holds since it was told nothing legal.
+	// Missing means that the power gave no legal order, so the unit holds.
 	Missing bool `json:"missing,omitempty"`
 }
 
@@ -74,7 +69,7 @@ func (p *Phase) OrderTexts(power string) []string {
 	return texts
 }
 
-// Message is something that was said.
+// Message is a message of a power.
 type Message struct {
 	Phase string `json:"phase"`
 	Round int    `json:"round"`
@@ -83,13 +78,13 @@ type Message struct {
 	Text  string `json:"text"`
 }
 
-// What an Entry is about.
+// The subjects of an Entry.
 const (
 	AboutStart   = "start"   // the first goals and relations
 	AboutPlan    = "plan"    // before the talks
 	AboutTalks   = "talks"   // after them
 	AboutResults = "results" // after the orders were carried out
-	AboutYears   = "years"   // earlier entries in short
+	AboutYears   = "years"   // a summary of earlier entries
 )
 
 // Entry is something a power wrote in its diary.
@@ -103,8 +98,8 @@ type Entry struct {
 	Goals     []string          `json:"goals,omitempty"`
 }
 
-// Refused is something a power wrote that could not be taken: an order that is not legal, a
-// message that could not be delivered.
+// Refused is something that a power wrote and that cannot be used: an illegal order, or a message
+// that cannot be delivered.
 type Refused struct {
 	Phase  string `json:"phase"`
 	Power  string `json:"power,omitempty"` // the note's seat
@@ -114,7 +109,7 @@ type Refused struct {
 	Why    string `json:"why,omitempty"`
 }
 
-// Promise is what one power promised another, as a judge read it, and what came of it.
+// Promise is a promise that the judge found, and whether it was kept.
 type Promise struct {
 	Phase string `json:"phase"`
 	From  string `json:"from"`
@@ -123,7 +118,7 @@ type Promise struct {
 	Unit  string `json:"unit,omitempty"`
 	Place string `json:"place,omitempty"`
 	Quote string `json:"quote,omitempty"`
-	// Verdict is kept, broken or unclear, by the orders that were given.
+	// Verdict is kept, broken or unclear, from the orders of the phase.
 	Verdict string `json:"verdict"`
 }
 
@@ -139,7 +134,7 @@ type End struct {
 	State   rules.State `json:"state"` // the last position
 	Reason  string      `json:"reason"`
 	Winners []string    `json:"winners,omitempty"`
-	// Votes are those that ended it, if any did.
+	// Votes are the votes that ended it, if any.
 	Votes map[string]string `json:"votes,omitempty"`
 }
 

@@ -6,29 +6,30 @@ import (
 	"parley/world"
 )
 
-// Summary is the data of an outcome: what a game came to, in short.
+// Summary is the data of an outcome.
 type Summary struct {
-	// Ended is why, Last the last phase that was played, and Winners who won or shares the draw.
+	// Ended is the reason of the end, Last the last phase, and Winners the powers that won or
+	// share the draw.
 	Ended   string   `json:"ended"`
 	Last    string   `json:"last"`
 	Winners []string `json:"winners,omitempty"`
 	Scoring string   `json:"scoring"`
 	Press   bool     `json:"press"`
 
-	// Powers are what each did.
+	// Powers is what each power did.
 	Powers map[string]*Power `json:"powers"`
 	// Centres are the centres of each power at the start and after each year.
 	Centres []Count `json:"centres"`
 	// Relations is how each power saw each other one, from -2 (enemy) to 2 (ally), the mean
 	// over movement phases.
 	Relations map[string]map[string]float64 `json:"relations,omitempty"`
-	// Moments are what is worth looking at.
+	// Moments are the key moments.
 	Moments []Moment `json:"moments,omitempty"`
-	// Unjudged are phases whose promises the judge gave no answer about.
+	// Unjudged counts the phases without an answer of the judge.
 	Unjudged int `json:"unjudged,omitempty"`
 }
 
-// ScoreBounds are what the score of a power can be.
+// ScoreBounds returns the bounds of a power's score.
 func ScoreBounds(scoring string) world.Bounds {
 	if scoring == ScoreShare || scoring == ScoreDraw {
 		return world.Share()
@@ -36,7 +37,7 @@ func ScoreBounds(scoring string) world.Bounds {
 	return world.AtLeast0()
 }
 
-// How games are scored.
+// The scorings.
 const (
 	ScoreGame    = "game"
 	ScoreShare   = "share"
@@ -51,20 +52,20 @@ type Power struct {
 	Units    int     `json:"units"`
 	Survived bool    `json:"survived"`
 	Solo     bool    `json:"solo,omitempty"`
-	// Out is the year in which it had nothing left, or 0.
+	// Out is the year in which it lost its last unit and centre, or 0.
 	Out int `json:"out,omitempty"`
-	// Welfare is the sum over winters of centres that no unit was kept for.
+	// Welfare is the sum over winters of its centres without a unit.
 	Welfare int `json:"welfare,omitempty"`
 
-	// Orders are by kind: how many, and how many of them came to what.
+	// Orders counts its orders by kind and result.
 	Orders map[string]map[string]int `json:"orders,omitempty"`
-	// Missing are units that were told nothing legal.
+	// Missing counts units without a legal order.
 	Missing int `json:"missing,omitempty"`
-	// Refused are what it wrote and was not taken, by what and reason: "order: unreadable".
+	// Refused counts what could not be used, by kind and reason: "order: unreadable".
 	Refused map[string]int `json:"refused,omitempty"`
-	// Mended are orders that were right when they were asked for again.
+	// Mended counts orders that were legal at the second attempt.
 	Mended int `json:"mended,omitempty"`
-	// Failed are calls without an answer, by label.
+	// Failed counts calls without an answer, by label.
 	Failed map[string]int `json:"failed,omitempty"`
 
 	Private int `json:"private,omitempty"` // messages
@@ -72,7 +73,7 @@ type Power struct {
 	Cut     int `json:"cut,omitempty"` // messages that were too long
 
 	Allied   int `json:"allied,omitempty"`   // movement phases in which it and another called each other friendly or ally, for each
-	Betrayed int `json:"betrayed,omitempty"` // times it struck somebody who called it friendly or ally
+	Betrayed int `json:"betrayed,omitempty"` // attacks on a power that called it friendly or ally
 	Kept     int `json:"kept,omitempty"`     // promises
 	Broken   int `json:"broken,omitempty"`
 	Unclear  int `json:"unclear,omitempty"`
@@ -84,19 +85,19 @@ type Count struct {
 	Centres map[string]int `json:"centres"`
 }
 
-// Moment is something that happened.
+// Moment is a key moment.
 type Moment struct {
 	Phase string `json:"phase"`
 	// Kind is betrayal, dislodged, centre, out, surge, collapse, solo, draw or concession.
 	Kind  string `json:"kind"`
-	Power string `json:"power"`           // who did it, or whom it befell
+	Power string `json:"power"`           // the power that did it, or that it happened to
 	Other string `json:"other,omitempty"` // to whom
 	Text  string `json:"text"`
-	// Weight is how much it matters, from 1 to 10.
+	// Weight is its importance, from 1 to 10.
 	Weight int `json:"weight"`
 }
 
-// Tried is how many orders of a kind there were, and how many succeeded.
+// Tried returns the number of orders of a kind, and how many succeeded.
 func (p *Power) Tried(kind string) (n, succeeded int) {
 	for code, count := range p.Orders[kind] {
 		n += count
@@ -107,7 +108,7 @@ func (p *Power) Tried(kind string) (n, succeeded int) {
 	return n, succeeded
 }
 
-// Active is Tried over all orders but holds: moves, supports and convoys.
+// Active is Tried for moves, supports and convoys together.
 func (p *Power) Active() (n, succeeded int) {
 	for _, kind := range []string{"move", "support", "convoy"} {
 		a, b := p.Tried(kind)
@@ -116,7 +117,7 @@ func (p *Power) Active() (n, succeeded int) {
 	return n, succeeded
 }
 
-// Written is how many orders it wrote, and how many of them were not legal.
+// Written returns the number of orders that it wrote, and how many of them were illegal.
 func (p *Power) Written() (n, illegal int) {
 	for reason, count := range p.Refused {
 		if strings.HasPrefix(reason, "order: ") {
@@ -126,7 +127,7 @@ func (p *Power) Written() (n, illegal int) {
 	return p.Given() + illegal, illegal
 }
 
-// Given is how many orders counted: those it wrote itself and that were legal.
+// Given returns the number of legal orders that it wrote.
 func (p *Power) Given() int {
 	n := 0
 	for _, codes := range p.Orders {

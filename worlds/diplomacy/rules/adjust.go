@@ -29,10 +29,8 @@ func (r *Rules) checkAdjustment(p *Position, w board.Power, o order.Order) (orde
 			return o, fmt.Errorf("%s has nothing to remove", w.Name())
 		case u.Power != w:
 			return o, fmt.Errorf("%s has no unit in %s", w.Name(), r.Board.Code(o.At))
-		case o.Type != board.Any && o.Type != u.Type:
-			return o, fmt.Errorf("the unit there is %s", r.Board.UnitText(u))
 		}
-		return order.New(order.Disband, u.Type, u.Location), nil
+		return order.New(order.Disband, u.Type, u.Location), r.own(u, w, o.Type)
 	}
 	return o, fmt.Errorf("%s is no order of an adjustment phase", o.Kind)
 }
@@ -63,15 +61,12 @@ func (r *Rules) checkBuild(p *Position, w board.Power, o order.Order) (order.Ord
 	return order.New(order.Build, board.Fleet, o.At), nil
 }
 
-// adjust carries out an adjustment phase. Of too many orders the first legal ones
+// adjust carries out an adjustment phase. If there are too many orders, the first legal ones
 // count (4.D.4, 4.D.6).
 func (r *Rules) adjust(p *Position, orders *Orders, out *Outcome) {
 	for w, list := range orders {
 		w := board.Power(w)
-		left := p.surplus(w)
-		if left < 0 {
-			left = -left
-		}
+		left := max(p.surplus(w), -p.surplus(w))
 		for i, o := range list {
 			res := &out.Results[w][i]
 			legal, err := r.Check(p, w, o)
@@ -91,7 +86,7 @@ func (r *Rules) adjust(p *Position, orders *Orders, out *Outcome) {
 	}
 }
 
-// change carries out one adjustment, if it still can be.
+// change carries out one adjustment, if that is still possible.
 func (r *Rules) change(p *Position, w board.Power, o order.Order, left int) error {
 	if left <= 0 {
 		return fmt.Errorf("%s has ordered enough already", w.Name())
@@ -114,9 +109,8 @@ func (r *Rules) change(p *Position, w board.Power, o order.Order, left int) erro
 	return nil
 }
 
-// disorder removes units of a power that has too many and did not say which: those
-// farthest from any centre it owns, land and water both counted, fleets before
-// armies, then by the alphabet (4.D.8).
+// disorder removes units of a power that has too many and did not choose: those farthest
+// from its centres over land or water, fleets before armies, then by the alphabet (4.D.8).
 func (r *Rules) disorder(p *Position, w board.Power, out *Outcome) {
 	excess := -p.surplus(w)
 	if excess <= 0 {

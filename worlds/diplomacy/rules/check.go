@@ -10,9 +10,9 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// Check compares an order of a power with the position. It returns the order with
-// types and coasts filled in, or says why it is illegal. How many units a power may
-// build or remove is not looked at: that takes all of its orders.
+// Check checks an order of a power against the position. It returns the order with types and
+// coasts filled in, or an error that says why it is illegal. It does not check how many units
+// a power may build or remove: that depends on its other orders.
 func (r *Rules) Check(p *Position, w board.Power, o order.Order) (order.Order, error) {
 	var seas board.Seas
 	if p.Phase.Step == Movement {
@@ -21,7 +21,7 @@ func (r *Rules) Check(p *Position, w board.Power, o order.Order) (order.Order, e
 	return r.check(p, w, o, seas)
 }
 
-// check is Check with the fleets at sea known.
+// check is Check with the fleets at sea given.
 func (r *Rules) check(p *Position, w board.Power, o order.Order, seas board.Seas) (order.Order, error) {
 	waive := o.Kind == order.Waive && p.Phase.Step == Adjustments
 	switch {
@@ -50,15 +50,13 @@ func (r *Rules) fleetsAtSea(p *Position) board.Seas {
 
 func (r *Rules) checkMovement(p *Position, w board.Power, o order.Order, seas board.Seas) (order.Order, error) {
 	u := p.Units[r.Board.Province(o.At)]
-	switch {
-	case u.Power == board.None:
+	if u.Power == board.None {
 		return o, fmt.Errorf("there is no unit in %s", r.Board.Code(o.At))
-	case u.Power != w:
-		return o, fmt.Errorf("%s is a unit of %s", r.Board.UnitText(u), u.Power.Name())
-	case o.Type != board.Any && o.Type != u.Type:
-		return o, fmt.Errorf("the unit there is %s", r.Board.UnitText(u))
 	}
-	// The unit stands where it stands, whatever coast the order names (4.B.5).
+	if err := r.own(u, w, o.Type); err != nil {
+		return o, err
+	}
+	// An order that names another coast is still for the unit there (4.B.5).
 	o.Type, o.At = u.Type, u.Location
 	switch o.Kind {
 	case order.Hold:
@@ -88,7 +86,7 @@ func (r *Rules) checkMove(u board.Unit, o order.Order, seas board.Seas) (order.O
 		}
 		return r.fillCoast(u, o)
 	}
-	o.To = board.Location(to) // a coast says nothing to an army (4.B.6)
+	o.To = board.Location(to) // an army ignores coasts (4.B.6)
 	walks := r.Board.Reach(board.Army, u.Location).Has(to)
 	switch {
 	case walks && !o.Via:
@@ -104,27 +102,46 @@ func (r *Rules) checkMove(u board.Unit, o order.Order, seas board.Seas) (order.O
 		r.Board.UnitText(u), r.Board.Code(o.To), r.placesText(r.Board.Moves(u.Type, u.Location)))
 }
 
-// fillCoast finds the coast a fleet moves to. Left out, it must be the only one in
-// reach (4.B.1, 4.B.2).
-func (r *Rules) fillCoast(u board.Unit, o order.Order) (order.Order, error) {
-	moves := r.Board.Moves(board.Fleet, u.Location)
-	if moves.Has(o.To) {
-		return o, nil
+// own checks that a unit belongs to a power and has the type that its order names.
+func (r *Rules) own(u board.Unit, w board.Power, t board.Type) error {
+	switch {
+	case u.Power != w:
+		return fmt.Errorf("%s is a unit of %s", r.Board.UnitText(u), u.Power.Name())
+	case t != board.Any && t != u.Type:
+		return fmt.Errorf("the unit there is %s", r.Board.UnitText(u))
 	}
-	if o.To < board.Provinces {
-		var in []board.Location
-		for _, at := range r.Board.FleetLocations(r.Board.Province(o.To)) {
-			if moves.Has(at) {
+	return nil
+}
+
+// coast returns the location of a set that to means. An order can leave out a coast if the set
+// has only one of the province's coasts (4.B.1, 4.B.2).
+func (r *Rules) coast(set board.Set[board.Location], to board.Location) (at board.Location, found bool, err error) {
+	if set.Has(to) {
+		return to, true, nil
+	}
+	var in []board.Location
+	if to < board.Provinces {
+		for _, at := range r.Board.FleetLocations(r.Board.Province(to)) {
+			if set.Has(at) {
 				in = append(in, at)
 			}
 		}
-		if len(in) == 1 {
-			o.To = in[0]
-			return o, nil
-		}
-		if len(in) > 1 {
-			return o, fmt.Errorf("say which coast: %s or %s", r.Board.Code(in[0]), r.Board.Code(in[1]))
-		}
+	}
+	switch len(in) {
+	case 0:
+		return to, false, nil
+	case 1:
+		return in[0], true, nil
+	}
+	return to, false, fmt.Errorf("say which coast: %s or %s", r.Board.Code(in[0]), r.Board.Code(in[1]))
+}
+
+// fillCoast finds the coast that a fleet moves to.
+func (r *Rules) fillCoast(u board.Unit, o order.Order) (order.Order, error) {
+	moves := r.Board.Moves(board.Fleet, u.Location)
+	to, found, err := r.coast(moves, o.To)
+	if o.To = to; found || err != nil {
+		return o, err
 	}
 	return o, fmt.Errorf("%s does not touch %s; it touches %s", r.Board.UnitText(u), r.Board.Code(o.To), r.placesText(moves))
 }
@@ -204,7 +221,7 @@ func (r *Rules) other(p *Position, u board.Unit, o order.Order) (order.Order, bo
 	return o, other, nil
 }
 
-// carried says whether fleets in seas could carry an army over.
+// carried reports whether fleets in seas could carry an army from one province to another.
 func (r *Rules) carried(from, to board.Province, seas board.Seas) bool {
 	for _, c := range r.Board.Crossings(from) {
 		if c.To == to && c.Seas&^seas == 0 {

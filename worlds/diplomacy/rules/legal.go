@@ -1,14 +1,15 @@
 package rules
 
 import (
+	"slices"
+
 	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// Legal are all legal orders of all powers in a position: by province in the order
-// of codes, and for each first holding, then moves, supports and convoys. Supports of
-// a fleet's move name no coast, so that they fit whichever it takes. The slice may be
-// nil or one of an earlier call to use again.
+// Legal returns all legal orders of all powers in a position: by province in the order of
+// codes, and for each first the hold, then moves, supports and convoys. Supports of a fleet's
+// move name no coast, so that they fit any. It reuses the slice, which may be nil.
 func (r *Rules) Legal(p *Position, into []order.Order) []order.Order {
 	into = into[:0]
 	switch p.Phase.Step {
@@ -28,15 +29,15 @@ func (r *Rules) Legal(p *Position, into []order.Order) []order.Order {
 	return into
 }
 
-// Choice is what can be ordered at one province: to the unit there, to the one driven
-// out of it, or to build.
+// Choice is the legal orders at one province: to the unit there, to the unit dislodged there,
+// or to build.
 type Choice struct {
 	Power  board.Power
 	At     board.Province
 	Orders []order.Order
 }
 
-// Choices are the legal orders by province, in the order of codes.
+// Choices returns the legal orders by province, in the order of codes.
 func (r *Rules) Choices(p *Position) []Choice {
 	var choices []Choice
 	legal := r.Legal(p, nil)
@@ -55,6 +56,11 @@ func (r *Rules) Choices(p *Position) []Choice {
 		choices = append(choices, Choice{w, at, legal[start:end:end]})
 	}
 	return choices
+}
+
+// ChoicesOf returns the choices of one power.
+func ChoicesOf(choices []Choice, w board.Power) []Choice {
+	return slices.DeleteFunc(slices.Clone(choices), func(c Choice) bool { return c.Power != w })
 }
 
 func (r *Rules) legalRetreats(out []order.Order, d *Dislodged) []order.Order {
@@ -98,7 +104,7 @@ type lister struct {
 	armies []voyage
 }
 
-// ready is a unit with where it can go.
+// ready is a unit and the provinces that it can move to.
 type ready struct {
 	unit  board.Unit
 	at    board.Province
@@ -109,7 +115,7 @@ type ready struct {
 // voyage is where an army can be carried.
 type voyage struct {
 	to board.Set[board.Province]
-	// Of the routes to a province: the seas that are on all of them, and those on any.
+	// For each province: the seas that are on all routes to it, and those on any.
 	all, any [board.Provinces]board.Seas
 }
 
@@ -134,8 +140,7 @@ func (l *lister) run() {
 	}
 }
 
-// sail finds where the army at from can be carried, and returns its voyage, or -1 if
-// there is none.
+// sail finds where the army at from can be carried. It returns the index of the voyage, or -1.
 func (l *lister) sail(from board.Province) int {
 	found := -1
 	for _, c := range l.rules.Board.Crossings(from) {
@@ -196,7 +201,7 @@ func (l *lister) supports(u *ready) {
 			continue
 		}
 		for to := range both.All() {
-			// Nobody supports an army that cannot come without being carried by them.
+			// A fleet cannot support an army that cannot arrive without its convoy.
 			if sea != 0 && !other.reach.Has(to) && l.armies[other.army].all[to]&sea != 0 {
 				continue
 			}

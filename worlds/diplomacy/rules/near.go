@@ -7,16 +7,15 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Way is a shortest way over the board, both ends included.
+// Way is a shortest path over the board, both ends included.
 type Way struct {
-	// Unit is who would go.
-	Unit board.Unit
+	Unit board.Unit // which would go
 	To   board.Province
 	Path []board.Location
 }
 
-// NearestCentres are the ways of a unit to the centres nearest to it that its power
-// does not own, at most n.
+// NearestCentres returns the ways of a unit to the nearest centres that its power does not own,
+// at most n.
 func (r *Rules) NearestCentres(p *Position, u board.Unit, n int) []Way {
 	var ways []Way
 	for c := range r.Board.SupplyCentres().All() {
@@ -27,8 +26,7 @@ func (r *Rules) NearestCentres(p *Position, u board.Unit, n int) []Way {
 	return r.nearest(ways, n)
 }
 
-// NearestThreats are the ways to a unit of those units of other powers that are
-// nearest to it, at most n.
+// NearestThreats returns the ways of the nearest units of other powers to a unit, at most n.
 func (r *Rules) NearestThreats(p *Position, u board.Unit, n int) []Way {
 	var ways []Way
 	for _, other := range p.Units {
@@ -39,8 +37,7 @@ func (r *Rules) NearestThreats(p *Position, u board.Unit, n int) []Way {
 	return r.nearest(ways, n)
 }
 
-// nearest keeps the n shortest ways, of equal ones those listed first, and finds their
-// paths.
+// nearest keeps the n shortest ways, the first of equal ones, and finds their paths.
 func (r *Rules) nearest(ways []Way, n int) []Way {
 	far := func(w Way) int { return r.Board.Distance(w.Unit.Type, w.Unit.Location, w.To) }
 	ways = slices.DeleteFunc(ways, func(w Way) bool { return far(w) == board.Far })

@@ -37,7 +37,7 @@ func (s *oracle) moves(x board.Province) bool {
 
 func (s *oracle) to(x board.Province) board.Province { return s.b.Province(s.orders[x].To) }
 
-// afloat says whether x goes by convoy.
+// afloat reports whether x goes by convoy.
 func (s *oracle) afloat(x board.Province) bool {
 	if s.p.Units[x].Type != board.Army || !s.moves(x) {
 		return false
@@ -53,7 +53,7 @@ func (s *oracle) afloat(x board.Province) bool {
 	return false
 }
 
-// helps says whether y's order is for what x does.
+// helps reports whether y's order is for what x does.
 func (s *oracle) helps(y, x board.Province) bool {
 	o, ok := s.orders[y]
 	if !ok || o.Kind != order.Support && o.Kind != order.Convoy || s.b.Province(o.Of) != x {
@@ -105,13 +105,13 @@ func (s *oracle) headOn(x board.Province) bool {
 	return s.moves(y) && s.to(y) == x && !s.afloat(x) && !s.afloat(y)
 }
 
-// counts says whether anything depends on what becomes of x.
+// counts reports whether anything depends on what becomes of x.
 func (s *oracle) counts(x board.Province) bool {
 	o := s.orders[x]
 	return o.Kind == order.Move || o.Kind != order.Hold && s.helps(x, s.b.Province(o.Of))
 }
 
-// right says whether what is claimed of x follows from what is claimed of the others.
+// right reports whether what is claimed of x follows from what is claimed of the others.
 func (s *oracle) right(x board.Province) bool { return s.won[x] == s.follows(x) }
 
 func (s *oracle) follows(x board.Province) bool {
@@ -334,7 +334,7 @@ func TestAgainstTheOracle(t *testing.T) {
 	}
 }
 
-// most says whether no consistent answer has more moves.
+// most reports whether no consistent answer has more moves.
 func most(s *oracle, all []map[board.Province]bool) bool {
 	count := func(won map[board.Province]bool) (n int) {
 		for x := range s.orders {

@@ -51,18 +51,18 @@ func (p Phase) String() string {
 
 // ParsePhase reads the name of a phase.
 func ParsePhase(name string) (Phase, error) {
+	bad := fmt.Errorf("rules: phase %q: a phase is written like S1901M, F1901R or W1901A", name)
 	if len(name) < 3 {
-		return Phase{}, fmt.Errorf("rules: phase %q: a phase is written like S1901M, F1901R or W1901A", name)
+		return Phase{}, bad
 	}
 	season, step := strings.IndexByte("SFW", name[0]), strings.IndexByte("MRA", name[len(name)-1])
 	year, err := strconv.Atoi(name[1 : len(name)-1])
 	p := Phase{Year: year, Season: Season(max(season, 0)), Step: Step(max(step, 0))}
 	if err != nil || season < 0 || step < 0 || year < 0 || !p.sound() || p.String() != name {
-		return Phase{}, fmt.Errorf("rules: phase %q: a phase is written like S1901M, F1901R or W1901A", name)
+		return Phase{}, bad
 	}
 	return p, nil
 }
 
-// sound says whether there is such a phase: winter is for adjustments and nothing
-// else is.
+// sound reports whether the phase exists: winter has adjustments, and only winter.
 func (p Phase) sound() bool { return (p.Season == Winter) == (p.Step == Adjustments) }

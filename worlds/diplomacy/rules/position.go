@@ -7,18 +7,17 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Dislodged is a unit that was driven out and has to retreat. The zero Dislodged is
-// none.
+// Dislodged is a unit that must retreat. The zero Dislodged is no unit.
 type Dislodged struct {
 	Unit board.Unit
-	// Attacker is where the attack came from, board.Nowhere if nobody knows.
+	// Attacker is where the attack came from, or board.Nowhere if that is unknown.
 	Attacker board.Location
-	// Retreats are the places it may go to. Without any it is lost.
+	// Retreats are the locations that it can go to. Without any the unit is lost.
 	Retreats board.Set[board.Location]
 }
 
-// Position is everything that counts for how the game goes on. Positions are values:
-// they are copied by assignment and compared with ==.
+// Position is the whole state of a game. Positions are values: copy them by assignment and
+// compare them with ==.
 type Position struct {
 	Phase     Phase
 	Units     [board.Provinces]board.Unit
@@ -47,7 +46,7 @@ func (p *Position) Centres(w board.Power) int {
 	return n
 }
 
-// Count is the number of units of a power, those in retreat left out.
+// Count is the number of units of a power, without those that must retreat.
 func (p *Position) Count(w board.Power) int {
 	n := 0
 	for i := range p.Units {
@@ -68,7 +67,7 @@ func (p *Position) Winner() board.Power {
 	return board.None
 }
 
-// Alive says whether a power has a unit or a centre left.
+// Alive reports whether a power has a unit or a centre left.
 func (p *Position) Alive(w board.Power) bool {
 	for i := range p.Units {
 		if p.Units[i].Power == w || p.Owners[i] == w || p.Dislodged[i].Unit.Power == w {
@@ -78,7 +77,7 @@ func (p *Position) Alive(w board.Power) bool {
 	return false
 }
 
-// Hash is a number that tells positions apart, the same on every machine.
+// Hash returns a number for the position, the same on every machine.
 func (p *Position) Hash() uint64 {
 	h := fnv.New64a()
 	b := make([]byte, 0, 1024)
@@ -93,11 +92,11 @@ func (p *Position) Hash() uint64 {
 			b = binary.LittleEndian.AppendUint64(b, d.Retreats[1])
 		}
 	}
-	_, _ = h.Write(b) // a hash takes everything
+	_, _ = h.Write(b) // a hash does not fail
 	return h.Sum64()
 }
 
-// pending says whether a unit has a retreat to choose.
+// pending reports whether a unit can retreat.
 func (p *Position) pending() bool {
 	for i := range p.Dislodged {
 		if !p.Dislodged[i].Retreats.Empty() {
@@ -107,5 +106,5 @@ func (p *Position) pending() bool {
 	return false
 }
 
-// surplus is how many units a power may build, or, below zero, has to remove.
+// surplus is how many units a power may build, or, if negative, must remove.
 func (p *Position) surplus(w board.Power) int { return p.Centres(w) - p.Count(w) }

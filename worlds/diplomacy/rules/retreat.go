@@ -12,13 +12,11 @@ import (
 func (r *Rules) checkRetreat(p *Position, w board.Power, o order.Order) (order.Order, error) {
 	d := &p.Dislodged[r.Board.Province(o.At)]
 	u := d.Unit
-	switch {
-	case u.Power == board.None:
+	if u.Power == board.None {
 		return o, fmt.Errorf("no unit in %s has to retreat", r.Board.Code(o.At))
-	case u.Power != w:
-		return o, fmt.Errorf("%s is a unit of %s", r.Board.UnitText(u), u.Power.Name())
-	case o.Type != board.Any && o.Type != u.Type:
-		return o, fmt.Errorf("the unit there is %s", r.Board.UnitText(u))
+	}
+	if err := r.own(u, w, o.Type); err != nil {
+		return o, err
 	}
 	switch o.Kind {
 	case order.Disband:
@@ -35,28 +33,15 @@ func (r *Rules) checkRetreat(p *Position, w board.Power, o order.Order) (order.O
 	return o, fmt.Errorf("%s is no order of a retreat phase", o.Kind)
 }
 
-// retreatTo finds the place a retreat means: a coast may be left out where only one
-// is open.
+// retreatTo finds the location that a retreat means.
 func (r *Rules) retreatTo(d *Dislodged, to board.Location) (board.Location, error) {
 	if d.Unit.Type == board.Army && to < board.Locations {
 		to = board.Location(r.Board.Province(to))
 	}
-	if d.Retreats.Has(to) {
-		return to, nil
-	}
-	var in []board.Location
-	if to < board.Provinces {
-		for _, at := range r.Board.FleetLocations(board.Province(to)) {
-			if d.Retreats.Has(at) {
-				in = append(in, at)
-			}
-		}
-	}
+	at, found, err := r.coast(d.Retreats, to)
 	switch {
-	case len(in) == 1:
-		return in[0], nil
-	case len(in) > 1:
-		return to, fmt.Errorf("say which coast: %s or %s", r.Board.Code(in[0]), r.Board.Code(in[1]))
+	case found, err != nil:
+		return at, err
 	case d.Retreats.Empty():
 		return to, fmt.Errorf("%s has nowhere to retreat to", r.Board.UnitText(d.Unit))
 	}
@@ -65,7 +50,7 @@ func (r *Rules) retreatTo(d *Dislodged, to board.Location) (board.Location, erro
 
 // retreat carries out a retreat phase.
 func (r *Rules) retreat(p *Position, orders *Orders, out *Outcome) {
-	var goal [board.Provinces]*Result // by the province that was lost
+	var goal [board.Provinces]*Result // by the province that the unit lost
 	var count [board.Provinces]int    // retreats to a province
 	for w, list := range orders {
 		for i, o := range list {

@@ -1,15 +1,13 @@
-// Package rules is the rules of Diplomacy: which orders are legal in a position, and
-// what comes of them.
+// Package rules has the rules of Diplomacy: which orders are legal in a position, and what
+// their results are.
 //
-// Where the rulebooks differ it follows the choices that the cases of
-// testdata/datc.jsonl name: the 2023 rules, and Szykman's for convoy paradoxes. It
-// promises that the outcome depends on the position and the orders alone, not on the
-// order in which powers or orders are listed (as long as no unit has two orders and
-// nobody asks for more builds or removals than allowed: of those the first legal ones
-// count); that an illegal order does nothing; and that nothing a player writes makes
-// it fail.
+// Where rulebooks differ, it follows the choices named by the cases of testdata/datc.jsonl: the
+// 2023 rules, and Szykman's rule for convoy paradoxes. The outcome depends only on the position
+// and the orders, not on the order in which they are listed, except that the first legal order
+// counts if a unit has two or a power orders too many builds or removals. An illegal order has
+// no effect. No order makes it fail.
 //
-// It is not for playing: it asks nobody, draws no lots and keeps no history.
+// It plays no game: it asks no player, draws no random number and keeps no history.
 package rules
 
 import (
@@ -17,8 +15,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// Rules are the rules on a board. They hold no game: one may serve any number of
-// them at once.
+// Rules are the rules on a board. They hold no game, so any number of games can share them.
 type Rules struct {
 	Board *board.Board
 }
@@ -29,42 +26,37 @@ func New() *Rules { return &Rules{Board: board.New()} }
 // Orders are the orders of each power, indexed by board.Power.
 type Orders [board.Turkey + 1][]order.Order
 
-// Code says what became of an order.
+// Code is the result of an order.
 type Code uint8
 
-// What can become of an order.
+// The results of an order.
 const (
 	Success   Code = iota
-	Bounce         // stood off
+	Bounce         // a move that was stopped
 	Cut            // a support that was attacked
-	Void           // legal, but it fits nothing another unit does
-	NoConvoy       // an army that nobody carried
-	Disrupted      // a convoy that was sunk, or is part of a paradox
+	Void           // legal, but it does not fit the order of its unit
+	NoConvoy       // an army that no fleet carried
+	Disrupted      // a convoy whose fleet was dislodged, or that is part of a paradox
 	Illegal        // ignored: the unit holds, or is disbanded if it had to retreat
 )
 
-// String is the code as it is written.
+// String returns the code in a word.
 func (c Code) String() string {
 	return [...]string{"success", "bounce", "cut", "void", "noconvoy", "disrupted", "illegal"}[min(c, Illegal)]
 }
 
-// Result is what became of one order.
+// Result is the result of one order.
 type Result struct {
-	// Order is the order with everything filled in that was left out. An illegal one
-	// is as it was given.
+	// Order is the order with types and coasts filled in. An illegal order is unchanged.
 	Order order.Order
 	Code  Code
 
-	// Dislodged says that the unit was driven out.
-	Dislodged bool
-	// Disbanded says that the unit's retreat failed.
-	Disbanded bool
-
-	// Err says why an order is illegal.
-	Err error
+	Dislodged bool  // the unit was dislodged
+	Disbanded bool  // the unit's retreat failed
+	Err       error // why the order is illegal
 }
 
-// Codes are the words of a result, as they are written in JSON.
+// Codes returns the result in words, as JSON files write it.
 func (r Result) Codes() []string {
 	codes := []string{r.Code.String()}
 	if r.Disbanded {
@@ -76,17 +68,16 @@ func (r Result) Codes() []string {
 	return codes
 }
 
-// Outcome is what a phase came to.
+// Outcome is the outcome of a phase.
 type Outcome struct {
-	// Results are in the place of their orders.
+	// Results has the index of the orders.
 	Results [board.Turkey + 1][]Result
 
-	// After is the position when everything is carried out, still in the same phase.
-	// Advance leads on from it.
+	// After is the position after the orders, in the same phase. Advance returns the next one.
 	After Position
 
-	// Removed are the units that had to go without an order: those that nobody
-	// ordered to retreat, and removals that nobody chose.
+	// Removed are the units that were removed without an order: those without an order to
+	// retreat, and those of a power that ordered too few removals.
 	Removed []board.Unit
 }
 
@@ -112,7 +103,7 @@ func (r *Rules) Adjudicate(p *Position, orders *Orders) Outcome {
 	return out
 }
 
-// occupy gives every centre to whoever stands on it.
+// occupy gives every centre to the power of the unit on it.
 func (r *Rules) occupy(p *Position) {
 	for c := range r.Board.SupplyCentres().All() {
 		if w := p.Units[c].Power; w != board.None {

@@ -88,7 +88,7 @@ func TestAdvance(t *testing.T) {
 		{"winter to spring", "W1901A", []string{"France A PAR"}, nil, map[string][]string{"France": {"PAR"}}, "S1902M", board.None},
 	} {
 		p := at(t, r, c.phase, c.units...)
-		if err := r.OwnAll(&p, c.centres); err != nil {
+		if err := r.Fill(&p, nil, c.centres); err != nil {
 			t.Fatal(err)
 		}
 		out := r.Adjudicate(&p, give(t, r, c.orders...))
@@ -105,7 +105,7 @@ func TestBuilds(t *testing.T) {
 	t.Parallel()
 	r := New()
 	p := at(t, r, "W1905A", "France A BUR")
-	if err := r.OwnAll(&p, map[string][]string{"France": {"PAR", "MAR", "BRE", "BEL"}}); err != nil {
+	if err := r.Fill(&p, nil, map[string][]string{"France": {"PAR", "MAR", "BRE", "BEL"}}); err != nil {
 		t.Fatal(err)
 	}
 	out := r.Adjudicate(&p, give(t, r, "France F BRE B", "France WAIVE", "France MAR B", "France PAR B", "France A MAR B"))
@@ -230,11 +230,11 @@ func TestFromStateRefuses(t *testing.T) {
 		text, want string
 	}{
 		{`{"name":"1901"}`, "S1901M"},
-		{`{"name":"S1901M","units":{"GAUL":[]}}`, "units: \"GAUL\" is no power"},
+		{`{"name":"S1901M","units":{"GAUL":[]}}`, "units: unknown power \"GAUL\""},
 		{`{"name":"S1901M","units":{"FRANCE":["A NTH"]}}`, "units: France: rules: unit"},
 		{`{"name":"S1901M","centers":{"FRANCE":["BUR"]}}`, "centers: France"},
 		{`{"name":"S1901R","retreats":{"FRANCE":{"A PAR":["MOS"]}}}`, "retreats: France"},
-		{`{"name":"S1901R","retreats":{"X":{}}}`, "retreats: \"X\""},
+		{`{"name":"S1901R","retreats":{"X":{}}}`, "retreats: unknown power \"X\""},
 	} {
 		var s State
 		if err := json.Unmarshal([]byte(c.text), &s); err != nil {

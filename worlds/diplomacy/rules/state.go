@@ -10,8 +10,8 @@ import (
 )
 
 // State is a position as the Python package diplomacy writes it in JSON. Powers are
-// written FRANCE; a unit that has to retreat stands among the units with a star,
-// *A BUR, and again with where it may go.
+// written FRANCE; a unit that must retreat is among the units with a star,
+// *A BUR, and among the retreats with the locations that it can go to.
 type State struct {
 	Name     string                         `json:"name"`
 	Units    map[string][]string            `json:"units"`
@@ -19,8 +19,7 @@ type State struct {
 	Centers  map[string][]string            `json:"centers"`
 }
 
-// State writes a position. What a State has no room for, the provinces that attacks
-// came from, is lost.
+// State returns a position as a State, which does not hold where attacks came from.
 func (r *Rules) State(p *Position) State {
 	s := State{
 		Name: p.Phase.String(), Units: map[string][]string{},
@@ -48,11 +47,8 @@ func (r *Rules) FromState(s State) (Position, error) {
 	if p.Phase, err = ParsePhase(s.Name); err != nil {
 		return p, err
 	}
-	if err := r.PutAll(&p, s.Units); err != nil {
-		return p, fmt.Errorf("rules: units: %w", err)
-	}
-	if err := r.OwnAll(&p, s.Centers); err != nil {
-		return p, fmt.Errorf("rules: centers: %w", err)
+	if err := r.Fill(&p, s.Units, s.Centers); err != nil {
+		return p, fmt.Errorf("rules: %w", err)
 	}
 	retreats, err := ByPower(s.Retreats)
 	if err != nil {
@@ -68,50 +64,40 @@ func (r *Rules) FromState(s State) (Position, error) {
 	return p, nil
 }
 
-// PutAll places the units of each power. Those with a star have to retreat, and are
-// left out.
-func (r *Rules) PutAll(p *Position, units map[string][]string) error {
-	lists, err := ByPower(units)
-	if err != nil {
-		return err
-	}
-	for w, list := range lists {
-		for _, text := range list {
-			if strings.HasPrefix(text, "*") {
-				continue
-			}
-			if err := r.Put(p, board.Power(w), text); err != nil {
-				return fmt.Errorf("%s: %w", board.Power(w).Name(), err)
+// Fill adds the units and centres of each power. It skips units with a star: those must
+// retreat.
+func (r *Rules) Fill(p *Position, units, centres map[string][]string) error {
+	for _, part := range []struct {
+		name  string
+		lists map[string][]string
+		add   func(*Position, board.Power, string) error
+	}{{"units", units, r.Put}, {"centers", centres, r.Own}} {
+		lists, err := ByPower(part.lists)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		for w, list := range lists {
+			for _, text := range list {
+				if part.name == "units" && strings.HasPrefix(text, "*") {
+					continue
+				}
+				if err := part.add(p, board.Power(w), text); err != nil {
+					return fmt.Errorf("%s: %s: %w", part.name, board.Power(w).Name(), err)
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// OwnAll gives each power its centres.
-func (r *Rules) OwnAll(p *Position, centres map[string][]string) error {
-	lists, err := ByPower(centres)
-	if err != nil {
-		return err
-	}
-	for w, list := range lists {
-		for _, text := range list {
-			if err := r.Own(p, board.Power(w), text); err != nil {
-				return fmt.Errorf("%s: %w", board.Power(w).Name(), err)
-			}
-		}
-	}
-	return nil
-}
-
-// ByPower puts what is listed by the powers' names in their order.
+// ByPower converts a map by the powers' names to a list in the order of powers.
 func ByPower[T any](lists map[string]T) ([board.Turkey + 1]T, error) {
 	var all [board.Turkey + 1]T
 	var seen [board.Turkey + 1]bool
 	for _, name := range slices.Sorted(maps.Keys(lists)) {
 		w, ok := board.ParsePower(name)
 		if !ok {
-			return all, fmt.Errorf("%q is no power; the powers are %s", name, powerNames())
+			return all, fmt.Errorf("unknown power %q; want one of %s", name, powerNames())
 		}
 		if seen[w] {
 			return all, fmt.Errorf("%s is listed twice", w.Name())

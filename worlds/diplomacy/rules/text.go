@@ -8,7 +8,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// Put places a unit that is written like A PAR or F STP/SC.
+// Put adds a unit, written like A PAR or F STP/SC.
 func (r *Rules) Put(p *Position, w board.Power, text string) error {
 	u, err := r.readUnit(w, text)
 	if err != nil {
@@ -39,9 +39,8 @@ func (r *Rules) Own(p *Position, w board.Power, text string) error {
 	return nil
 }
 
-// Dislodge adds a unit that has to retreat. The attacker may be empty; retreats that
-// are nil are all places that are free, whatever was contested. Put the other units
-// first.
+// Dislodge adds a unit that must retreat. The attacker may be empty. If retreats is nil, the
+// unit can retreat to any free location. Call Put for the other units first.
 func (r *Rules) Dislodge(p *Position, w board.Power, text, attacker string, retreats []string) error {
 	u, err := r.readUnit(w, text)
 	if err != nil {
@@ -96,7 +95,7 @@ func (r *Rules) readRetreats(u board.Unit, free board.Set[board.Location], attac
 	return set, nil
 }
 
-// readUnit reads a unit and wants it to stand where it can.
+// readUnit reads a unit and checks that it can be at its location.
 func (r *Rules) readUnit(w board.Power, text string) (board.Unit, error) {
 	t, at, err := order.ParseUnit(r.Board, text)
 	if err != nil {
@@ -116,7 +115,7 @@ func (r *Rules) readUnit(w board.Power, text string) (board.Unit, error) {
 	return board.Unit{Power: w, Type: t, Location: at}, nil
 }
 
-// UnitTexts are the units of a power as they are written, sorted.
+// UnitTexts returns the units of a power as they are written, sorted.
 func (r *Rules) UnitTexts(p *Position, w board.Power) []string {
 	var texts []string
 	for _, u := range p.Units {
@@ -128,7 +127,7 @@ func (r *Rules) UnitTexts(p *Position, w board.Power) []string {
 	return texts
 }
 
-// CentreTexts are the centres of a power as they are written, sorted.
+// CentreTexts returns the centres of a power as they are written, sorted.
 func (r *Rules) CentreTexts(p *Position, w board.Power) []string {
 	var texts []string
 	for c, owner := range p.Owners {
@@ -139,8 +138,7 @@ func (r *Rules) CentreTexts(p *Position, w board.Power) []string {
 	return texts
 }
 
-// RetreatTexts are the retreats of a unit as they are written, sorted. It is never
-// nil.
+// RetreatTexts returns the retreats of a unit as they are written, sorted, never nil.
 func (r *Rules) RetreatTexts(d *Dislodged) []string {
 	texts := []string{}
 	for at := range d.Retreats.All() {

@@ -11,18 +11,18 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Info is what a file says of a game that its notes do not.
+// Info is what a file holds and the notes of a game do not.
 type Info struct {
 	ID string // of the game
-	// Models is power to the model that played it, and MaxTokens to how much it might write.
+	// Models are the models by power, and MaxTokens their limits of output.
 	Models    map[string]string
 	MaxTokens map[string]int
 }
 
-// mapName is what the standard map is called.
+// mapName is the name of the standard map.
 const mapName = "standard"
 
-// completed is what the phase after the last one is called.
+// completed is the name of the phase after the last one.
 const completed = "COMPLETED"
 
 // file is a saved game.
@@ -82,12 +82,12 @@ func Game(g record.Game, info Info) ([]byte, error) {
 	return json.Marshal(f)
 }
 
-// writer goes through a game and keeps what a state says of the past.
+// writer writes the phases of a game in order, and keeps what later states need.
 type writer struct {
 	rules     *rules.Rules
 	info      Info
-	influence [board.Provinces]board.Power // who was in a province last
-	clock     int64                        // made up: it only goes on
+	influence [board.Provinces]board.Power // the power last in a province
+	clock     int64                        // made up: it only increases
 }
 
 func newWriter(info Info) *writer { return &writer{rules: rules.New(), info: info} }
@@ -117,7 +117,7 @@ func (w *writer) phase(p *record.Phase) phase {
 	return out
 }
 
-// last is the phase after the last one: the position in the end.
+// last is the phase after the last one: the final position.
 func (w *writer) last(end *record.End) phase {
 	p := phase{Name: completed, State: w.state(end.State, completed), Orders: map[string][]string{}, Results: map[string][]string{}, Messages: []message{}}
 	if len(end.Winners) > 0 {
@@ -126,7 +126,7 @@ func (w *writer) last(end *record.End) phase {
 	return p
 }
 
-// state is a position with what is known of the past.
+// state is a position with what depends on earlier phases.
 func (w *writer) state(s rules.State, name string) state {
 	out := state{
 		Timestamp: w.tick(), State: s, Homes: map[string][]string{}, Influence: map[string][]string{}, CivilDisorder: map[string]int{},
@@ -144,13 +144,13 @@ func (w *writer) state(s rules.State, name string) state {
 	w.remember(&pos)
 	for _, power := range board.Powers() {
 		n := power.String()
-		out.Homes[n], out.Influence[n], out.CivilDisorder[n] = w.homes(power), w.influenced(power), 0
+		out.Homes[n], out.Influence[n], out.CivilDisorder[n] = w.codes(w.rules.Board.Homes(power)), w.influenced(power), 0
 		out.Builds[n] = w.build(&pos, power)
 	}
 	return out
 }
 
-// remember notes who is where.
+// remember records which power is where.
 func (w *writer) remember(pos *rules.Position) {
 	for i := range pos.Units {
 		switch {
@@ -163,19 +163,19 @@ func (w *writer) remember(pos *rules.Position) {
 }
 
 func (w *writer) influenced(power board.Power) []string {
-	list := []string{}
+	var set board.Set[board.Province]
 	for i, who := range w.influence {
 		if who == power {
-			list = append(list, w.rules.Board.Code(board.Location(i)))
+			set.Add(board.Province(i))
 		}
 	}
-	return list
+	return w.codes(set)
 }
 
-func (w *writer) homes(power board.Power) []string {
+func (w *writer) codes(set board.Set[board.Province]) []string {
 	list := []string{}
-	for c := range w.rules.Board.Homes(power).All() {
-		list = append(list, w.rules.Board.Code(board.Location(c)))
+	for p := range set.All() {
+		list = append(list, w.rules.Board.Code(board.Location(p)))
 	}
 	return list
 }
@@ -187,11 +187,7 @@ func (w *writer) build(pos *rules.Position, power board.Power) build {
 	}
 	b.Count = w.rules.Allowed(pos, power)
 	if b.Count > 0 {
-		for c := range w.rules.Board.Homes(power).All() {
-			if pos.Owners[c] == power && pos.Units[c].Power == board.None {
-				b.Homes = append(b.Homes, w.rules.Board.Code(board.Location(c)))
-			}
-		}
+		b.Homes = w.codes(w.rules.Sites(pos, power))
 	}
 	return b
 }

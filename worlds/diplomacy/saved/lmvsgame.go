@@ -99,7 +99,7 @@ func (w *writer) outcomes(p *record.Phase) map[string]map[string][]lmOrder {
 	return all
 }
 
-// agents are the powers' own states as a game goes on, by name.
+// agents are the states of the powers in the course of a game, by name.
 type agents map[string]*lmAgent
 
 func newAgents(info Info) agents {
@@ -117,7 +117,7 @@ func newAgents(info Info) agents {
 	return all
 }
 
-// read takes in what the powers wrote in a phase.
+// read records what the powers wrote in a phase.
 func (all agents) read(p *record.Phase) {
 	for _, e := range p.Diary {
 		a := all[e.Power]
@@ -143,7 +143,7 @@ func (all agents) read(p *record.Phase) {
 	}
 }
 
-// since keeps the lines of a diary that are from the year before a phase or later.
+// since keeps the lines of a diary from the year before a phase or later.
 func since(diary []string, phase string) []string {
 	now, err := rules.ParsePhase(phase)
 	if err != nil {
@@ -159,7 +159,7 @@ func since(diary []string, phase string) []string {
 	return kept
 }
 
-// copies are the states as they are now.
+// copies returns copies of the current states.
 func (all agents) copies() map[string]lmAgent {
 	now := map[string]lmAgent{}
 	for name, a := range all {

@@ -1,12 +1,9 @@
-// Package saved speaks the files of other programs: the saved games of the Python
-// package diplomacy, and the lmvsgame.json of the LLM harness built on it.
+// Package saved reads and writes files of other programs: the saved games of the Python package
+// diplomacy, and the lmvsgame.json of the LLM harness built on it.
 //
-// It promises to be a pure function of what a game noted: the same record makes the same
-// bytes, and a run file is all that is needed. What those files have and a record does
-// not (times of day, the hash tables of the Python engine) is made up in a way that
-// readers accept, and said so in docs/worlds/diplomacy.md.
-//
-// It is not for playing, and it opens no file.
+// The same record makes the same bytes. Fields that a record does not have, such as times of day
+// and the hashes of the Python engine, are made up in a way that readers accept; see
+// docs/diplomacy.md. The package opens no file.
 package saved
 
 import (
@@ -19,7 +16,7 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// Position reads the position to start from: a state as it stands, or a phase of a saved
+// Position reads the position to start from: a state, or a phase of a saved
 // game, its last one where none is named. A phase COMPLETED is passed over.
 func Position(data []byte, phase string) (rules.State, error) {
 	var file struct {

@@ -21,9 +21,9 @@ func messageLine(to string) string { return "(?m)^" + fmt.Sprintf(Line, `(\w+)`,
 // messages answers who has written, and writes to others as long as it is early.
 func (e *envoy) messages() []letter {
 	letters := []letter{}
-	later := strings.Contains(e.told, "\n"+Round) && !strings.Contains(e.told, "\n"+Round+"1 of") || strings.Contains(e.told, Said)
+	later := strings.Contains(e.prompt, "\n"+Round) && !strings.Contains(e.prompt, "\n"+Round+"1 of") || strings.Contains(e.prompt, Said)
 	answered := map[string]bool{}
-	for _, m := range heard.FindAllStringSubmatch(e.told, -1) {
+	for _, m := range heard.FindAllStringSubmatch(e.prompt, -1) {
 		if who := m[1]; who != "you" && m[2] == "you" && !answered[who] && slices.Contains(e.others, who) && e.Float() < 0.6 {
 			answered[who] = true
 			letters = append(letters, letter{strings.ToUpper(who), e.reply(m[3])})

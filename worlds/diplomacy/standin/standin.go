@@ -1,7 +1,6 @@
 // Package standin plays the powers of Diplomacy for the simulated provider, and judges their promises.
 //
-// It promises that an answer depends on its arguments and on nothing else, and that it answers whatever a prompt
-// says. It is not for judging models: how well a name plays is made up.
+// An answer depends only on the arguments of Play, and any prompt gets one. How well a model's name plays is made up.
 package standin
 
 import (
@@ -16,8 +15,8 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Words by which the stand-in knows what it is asked. Forms and lines of messages are written with them, and the
-// templates of package prompt have them.
+// Texts by which the stand-in recognises a question. They are in the names of forms, in the lines of messages and
+// in the templates of package prompt.
 const (
 	// Form begins the names of the forms of answers.
 	Form = "diplomacy_"
@@ -30,12 +29,11 @@ const (
 	Round = "Round "
 )
 
-// Play plays a power, and judges promises. It recognises what is asked by the name of the form of the answer, and reads what
-// its units can do in the prompt; of templates of somebody's own it answers what it can.
+// Play plays a power, and judges promises. It recognises the question by the name of its form, and reads the options
+// of its units in the prompt.
 //
-// It goes for centres that are near, supports its own attacks, writes to its neighbours,
-// keeps most of its promises, and now and then gives an order that is not legal: small
-// models the most, large ones the least.
+// It attacks near centres, supports its own attacks, writes to its neighbours, keeps most of its promises, and
+// sometimes gives an illegal order: small models most often, large ones least.
 func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema == nil || !strings.HasPrefix(req.Schema.Name, Form) || len(req.Messages) == 0 {
 		return "", false
@@ -68,28 +66,28 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	return string(b), err == nil
 }
 
-// envoy is a player and what it was told.
+// envoy is a player and its prompt.
 type envoy struct {
 	*worldsim.Dice
 	model  string
 	power  string   // France
-	others []string // that are still there
-	told   string   // the message that is answered
+	others []string // that are still in the game
+	prompt string   // the message to answer
 	units  []post
 }
 
-// post is a unit and where it can go.
+// post is a unit and its moves.
 type post struct {
 	unit  string
 	helps []string // who can support it where it is
 	moves []way
 }
 
-// way is a move: to a place, perhaps a centre worth having, with who can support it.
+// way is a move: its target, whether that is a centre to take, and the units that can support it.
 type way struct {
 	to     string
 	prize  bool
-	taken  bool // somebody is there
+	taken  bool // a unit is there
 	helped []string
 }
 
@@ -98,7 +96,7 @@ func readEnvoy(model string, req *llm.Request, seed uint64) *envoy {
 	for _, m := range req.Messages {
 		text := m.Text()
 		if m.Role == llm.RoleUser {
-			e.told = text
+			e.prompt = text
 		}
 		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\n")
@@ -129,7 +127,7 @@ var (
 )
 
 func (e *envoy) readUnits() {
-	for line := range strings.Lines(e.told) {
+	for line := range strings.Lines(e.prompt) {
 		line = strings.TrimRight(line, "\n")
 		if m := unitLine.FindStringSubmatch(line); m != nil {
 			e.units = append(e.units, post{unit: m[1], helps: helpers(m[2])})
@@ -145,7 +143,7 @@ func (e *envoy) readUnits() {
 			code, owner, prize := strings.Cut(to, "*")
 			code, _, _ = strings.Cut(code, "[")
 			if len(code) < 3 {
-				continue // no place: the prompt is somebody's own
+				continue // not a location: a custom prompt
 			}
 			own := len(e.power) >= 3 && strings.HasPrefix(owner, e.power[:3])
 			u.moves = append(u.moves, way{to: code, prize: prize && !own, taken: strings.Contains(item, "["), helped: helpers(item)})
@@ -161,12 +159,12 @@ func helpers(text string) []string {
 	return list
 }
 
-// orders are those of the phase that is asked about.
+// orders returns the orders of the phase.
 func (e *envoy) orders() []string {
-	if retreats := retreat.FindAllStringSubmatch(e.told, -1); retreats != nil {
+	if retreats := retreat.FindAllStringSubmatch(e.prompt, -1); retreats != nil {
 		return e.retreats(retreats)
 	}
-	if m := number.FindStringSubmatch(e.told); m != nil && len(e.units) == 0 {
+	if m := number.FindStringSubmatch(e.prompt); m != nil && len(e.units) == 0 {
 		return e.adjustments(int((m[1] + m[2])[0] - '0'))
 	}
 	return e.movement()
@@ -193,7 +191,7 @@ func (e *envoy) retreats(units [][]string) []string {
 func (e *envoy) adjustments(n int) []string {
 	orders := []string{}
 	used := map[string]bool{}
-	list := builds.FindAllString(e.told, -1)
+	list := builds.FindAllString(e.prompt, -1)
 	for tries := 0; len(orders) < n && len(list) > 0 && tries < 40; tries++ {
 		o := e.Pick(list...)
 		if at := o[2:5]; !used[at] {
@@ -201,14 +199,14 @@ func (e *envoy) adjustments(n int) []string {
 			orders = append(orders, o)
 		}
 	}
-	if strings.Contains(e.told, "WAIVE") && e.Float() < 0.05 && len(orders) > 0 {
+	if strings.Contains(e.prompt, "WAIVE") && e.Float() < 0.05 && len(orders) > 0 {
 		orders[0] = "WAIVE"
 	}
 	return orders
 }
 
-// movement lets each unit go where it is worth most, two never to the same place, and then
-// turns some into supporters of those who go where somebody is.
+// movement moves each unit to its best target, never two to the same one, and lets some units
+// support attacks instead.
 func (e *envoy) movement() []string {
 	goals := make([]*way, len(e.units))
 	taken := map[string]bool{}
@@ -234,7 +232,7 @@ func (e *envoy) movement() []string {
 	return e.written(goals, e.supporters(goals))
 }
 
-// supporters finds, for each unit, whom it supports, or -1.
+// supporters finds, for each unit, the index of the unit that it supports, or -1.
 func (e *envoy) supporters(goals []*way) []int {
 	helps := make([]int, len(e.units))
 	for i, u := range e.units {
@@ -254,7 +252,7 @@ func (e *envoy) supporters(goals []*way) []int {
 	}
 	for _, j := range helps {
 		if j >= 0 {
-			helps[j] = -1 // who is supported goes
+			helps[j] = -1 // a supported unit moves
 		}
 	}
 	return helps

@@ -1,4 +1,4 @@
-// Package command is the command line of rollouts: env serves environments, trainer serves a run to trainers, and
+// Package command has the commands of rollouts: env serves environments, trainer serves a run to trainers, and
 // trajectories writes training data.
 //
 // It is not for the servers themselves (packages server and trainer), or for the rows (package trajectory).
@@ -6,7 +6,7 @@ package command
 
 import "parley/world"
 
-// kindName is the kind whose runs the commands are for.
+// kindName is the kind of runs that the commands accept.
 const kindName = "rollout"
 
 // All lists the commands.

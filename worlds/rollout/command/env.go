@@ -15,7 +15,7 @@ import (
 	"parley/worlds/rollout/envhttp/server"
 )
 
-// environments serves the environments that come with parley, or lists them.
+// environments lists or serves the environments that come with parley.
 type environments struct {
 	Names    []string      `arg:"" optional:"" name:"name" placeholder:"NAME" help:"The environments to serve, or all. Without a name, they are listed."`
 	Addr     string        `default:"127.0.0.1:36663" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
@@ -49,13 +49,13 @@ func (c *environments) Run(_ context.Context, p *world.Program) error {
 		return world.UsageError{Err: err}
 	}
 	if _, err := fmt.Fprintf(p.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
-		_ = ln.Close() // nobody could learn the address
+		_ = ln.Close() // the address is not known
 		return fmt.Errorf("standard output: %w", err)
 	}
 	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
-// kinds are the environments of the names.
+// kinds returns the environments with these names.
 func (c *environments) kinds(all []env.Kind) (kinds []env.Kind, err error) {
 	for _, name := range c.Names {
 		if name == "all" {

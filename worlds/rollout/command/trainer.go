@@ -52,7 +52,7 @@ func (c *training) Run(ctx context.Context, p *world.Program) error {
 	return server.Run(ctx, p.Stop, ln)
 }
 
-// config is how the run is served.
+// config returns how to serve the run.
 func (c *training) config(p *world.Program, run world.Run) (cfg trainer.Config, err error) {
 	var params rules.Params
 	switch plan := run.Plan(); {
@@ -87,7 +87,7 @@ func (c *training) config(p *world.Program, run world.Run) (cfg trainer.Config, 
 	return cfg, found(p.Stop, run, &cfg)
 }
 
-// found says how a run stands that is in the file already.
+// found sets the state of a run that is in the file already.
 func found(ctx context.Context, run world.Run, cfg *trainer.Config) error {
 	was, err := run.Recorded(ctx)
 	switch {
@@ -103,8 +103,8 @@ func found(ctx context.Context, run world.Run, cfg *trainer.Config) error {
 	return nil
 }
 
-// prepared is what is played when a client starts the run. One that has begun goes on as it was recorded; where a client
-// says how, that must be the same.
+// prepared returns what to play when a client starts the run. A run that has begun continues as recorded;
+// overrides must not differ from it.
 func prepared(ctx context.Context, run world.Run, o trainer.Override) (trainer.Prepared, error) {
 	p, err := run.Prepare(ctx, overrides(o)...)
 	if err != nil {
@@ -113,7 +113,7 @@ func prepared(ctx context.Context, run world.Run, o trainer.Override) (trainer.P
 	return trainer.Prepared{What: fmt.Sprintf("%d %d %s", p.Seed, p.Episodes, p.Params), Play: p.Play}, nil
 }
 
-// overrides is what a client changes, as overrides of the plan's keys.
+// overrides returns a client's changes as overrides of the plan's keys.
 func overrides(o trainer.Override) (sets []string) {
 	if o.Episodes != nil {
 		sets = append(sets, "episodes="+strconv.Itoa(*o.Episodes))

@@ -32,7 +32,7 @@ type trajectories struct {
 
 // Run writes until it is done, or the first signal.
 func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
-	ctx := p.Stop // half of it is of no use to anybody
+	ctx := p.Stop // a part of a file is useless
 	filter, err := c.filter()
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 		return err
 	}
 	defer func() { err = errors.Join(err, run.Close()) }()
-	if err := rest(ctx, run, func() error { return c.fits(ctx, run) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
+	if err := retryDamaged(ctx, run, func() error { return c.fits(ctx, run) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
 	var account trajectory.Account
@@ -67,7 +67,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 		return err
 	}
 	out := world.Output{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
-	if err := rest(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
+	if err := retryDamaged(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
 	left := leftOut(account)
@@ -87,8 +87,8 @@ func openRun(p *world.Program, name string) (journal.File, error) {
 	return opener.OpenRun(name)
 }
 
-// rest reads a run. Where the file turns out to be damaged, it is read once more without the damaged episodes.
-func rest(ctx context.Context, run journal.File, read func() error) error {
+// retryDamaged reads a run. If the file is damaged, it reads once more without the damaged episodes.
+func retryDamaged(ctx context.Context, run journal.File, read func() error) error {
 	err := read()
 	if errors.Is(err, journal.ErrDamaged) && run.Salvage(ctx) == nil {
 		err = read()
@@ -96,7 +96,7 @@ func rest(ctx context.Context, run journal.File, read func() error) error {
 	return err
 }
 
-// fits says whether the run has trajectories.
+// fits checks that the run has trajectories.
 func (c *trajectories) fits(ctx context.Context, run journal.File) error {
 	begun, _, err := journal.InParts(run).Plan(ctx, 0)
 	switch {
@@ -110,7 +110,7 @@ func (c *trajectories) fits(ctx context.Context, run journal.File) error {
 	return nil
 }
 
-// format is what was asked for, or what fits the name of the file.
+// format returns the format of the flag, or of the file's name.
 func (c *trajectories) format() (trajectory.Format, error) {
 	given := trajectory.Format(c.Format)
 	switch {
@@ -128,7 +128,7 @@ func (c *trajectories) format() (trajectory.Format, error) {
 	return "", world.UsageError{Err: fmt.Errorf("--format %q: use jsonl or parquet; rows have lists in them, so there is no csv", c.Format)}
 }
 
-// filter is what the flags say.
+// filter returns the filter of the flags.
 func (c *trajectories) filter() (trajectory.Filter, error) {
 	out := trajectory.Filter{Trainable: c.Trainable, Whole: c.Whole, Unequal: c.Unequal, Version: c.WeightVersion, Lag: c.MaxLag}
 	for _, name := range c.Status {
@@ -147,7 +147,7 @@ func (c *trajectories) filter() (trajectory.Filter, error) {
 	return out, nil
 }
 
-// leftOut says what was left out of the groups of a run.
+// leftOut describes the groups that were dropped.
 func leftOut(a trajectory.Account) string {
 	var left []string
 	for _, why := range slices.Sorted(maps.Keys(a.Left)) {

@@ -11,12 +11,12 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// arithmeticParams are what it is made with.
+// arithmeticParams are its params.
 type arithmeticParams struct {
 	Problems int `json:"problems"` // one after the other
 	Terms    int `json:"terms"`    // numbers in each
 	Largest  int `json:"largest"`
-	// Dataset is one question, in place of problems that are drawn.
+	// Dataset is one question, instead of problems that are drawn.
 	Dataset *question `json:"dataset"`
 }
 
@@ -27,8 +27,7 @@ type question struct {
 	Answer   string `json:"answer"`
 }
 
-// UnmarshalJSON reads a row. Whatever else it has does not matter here, and an answer may
-// be a number.
+// UnmarshalJSON reads a row and ignores other keys. An answer may be a number.
 func (q *question) UnmarshalJSON(b []byte) error {
 	var row struct {
 		Problem, Question string
@@ -54,7 +53,7 @@ func (q *question) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// arithmetic asks problems one after the other and pays 1 for each that is right.
+// arithmetic asks problems one after the other, and pays 1 for each right answer.
 type arithmetic struct {
 	arithmeticParams
 	talk
@@ -85,7 +84,7 @@ func (a *arithmetic) Reset(seed int64) {
 	a.talk = newTalk("Solve the problem. Think as long as you like, and put the final answer last, in \\boxed{}.", a.problem())
 }
 
-// problem draws the next one.
+// problem draws the next problem.
 func (a *arithmetic) problem() string {
 	a.asked++
 	if a.Dataset != nil {
@@ -100,7 +99,7 @@ func (a *arithmetic) problem() string {
 		if i > 0 {
 			op = []string{" + ", " - ", " * "}[a.rand.IntN(3)]
 		}
-		switch op { // products bind: the last summand is kept apart until it is complete
+		switch op { // the last summand is kept apart until its product is complete
 		case " * ":
 			product *= n
 		case " - ":

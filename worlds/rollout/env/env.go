@@ -1,13 +1,12 @@
-// Package env holds the environments that come with Parley: arithmetic, a maze, a
-// negotiation of two, number puzzles and a word game. They are small, whole, and meant to
-// be read as examples for one's own.
+// Package env has the environments that come with Parley: arithmetic, a maze, a negotiation of two, number
+// puzzles and a word game. They are small, complete, and meant as examples for your own.
 //
-// What it promises: an environment is plain Go that starts nothing and waits for nobody; the
-// same params, seed and actions give the same prompts and rewards, always; any text is an
-// action, if a bad one, and none makes it panic or grow without bound.
+// It promises that an environment is plain Go that starts nothing and does not wait; that the same params,
+// seed and actions give the same prompts and rewards; and that any text is an action, if a bad one, and none
+// makes it panic or grow without bound.
 //
-// It is not for serving them: package envhttp holds them in this process, and its server
-// serves them to others.
+// It is not for serving them: package envhttp holds them in this process, and its server serves them to
+// others.
 package env
 
 import (
@@ -26,19 +25,19 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// Env is one environment, played by one episode. It is used by one goroutine at a time.
+// Env is one environment of one episode. It is used by one goroutine at a time.
 type Env interface {
-	// Reset begins anew. It is called before everything else.
+	// Reset starts over. It is called first.
 	Reset(seed int64)
-	// Prompt says who is to act, and on what. Asking again changes nothing.
+	// Prompt returns who is to act, and on what. Calling it again changes nothing.
 	Prompt() protocol.Prompt
-	// Step takes what they do. After the end it does nothing and is still the end.
+	// Step handles an action. After the end it has no effect.
 	Step(a protocol.Action) protocol.Result
 }
 
-// Drawn is an Env that can be looked at.
+// Drawn is an Env with a picture.
 type Drawn interface {
-	// Draw is its state as a picture of characters, for people.
+	// Draw returns its state as text, for people.
 	Draw() string
 }
 
@@ -46,13 +45,13 @@ type Drawn interface {
 type Kind struct {
 	Name string
 	Doc  string // one line
-	// Seats are its agents. None: one, that may have any name.
+	// Seats are its agents. Empty: one agent, with any name.
 	Seats []string
-	// New makes an environment with params, a JSON object. Its errors name the key.
+	// New returns an environment with params, a JSON object. Its errors name the key.
 	New func(params json.RawMessage) (Env, error)
 }
 
-// Standard lists the environments that come with Parley, by name.
+// Standard returns the environments that come with Parley, by name.
 func Standard() []Kind {
 	return []Kind{
 		{Name: "arithmetic", Doc: "Sums and products of small numbers, or questions of a dataset.", New: newArithmetic},
@@ -63,7 +62,7 @@ func Standard() []Kind {
 	}
 }
 
-// Find returns the environment of a name.
+// Find returns the environment with a name.
 func Find(kinds []Kind, name string) (Kind, error) {
 	var names []string
 	for _, k := range kinds {
@@ -75,7 +74,7 @@ func Find(kinds []Kind, name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("env: there is no environment %.40q%s", name, among(name, names))
 }
 
-// decode reads params over the defaults in v. Keys that are not known are refused.
+// decode reads params over the defaults in v. It refuses unknown keys.
 func decode(name string, params json.RawMessage, v any) error {
 	if len(bytes.TrimSpace(params)) == 0 {
 		return nil
@@ -95,7 +94,7 @@ func decode(name string, params json.RawMessage, v any) error {
 	return fmt.Errorf("env: %s: params: %w", name, err)
 }
 
-// keysOf lists the keys of the params that v points to.
+// keysOf returns the keys of the params that v points to.
 func keysOf(v any) (keys []string) {
 	for f := range reflect.TypeOf(v).Elem().Fields() {
 		keys = append(keys, f.Tag.Get("json"))
@@ -104,7 +103,7 @@ func keysOf(v any) (keys []string) {
 	return keys
 }
 
-// among lists what there is, after the name that was probably meant.
+// among lists the names, after the one that was probably meant.
 func among(name string, names []string) string {
 	text := ": use "
 	if n := world.Nearest(name, names); n != "" {
@@ -121,7 +120,7 @@ func within(name, param string, value, low, high int) error {
 	return nil
 }
 
-// talk is the conversation of an agent with its environment: what Prompt returns.
+// talk is the conversation of an agent with its environment: the result of Prompt.
 type talk []llm.Message
 
 func newTalk(rules, first string) talk { return talk{llm.System(rules), llm.User(first)} }
@@ -129,7 +128,7 @@ func newTalk(rules, first string) talk { return talk{llm.System(rules), llm.User
 // maxAnswer is how much of an answer is kept in a conversation.
 const maxAnswer = 20_000
 
-// answered adds what the agent did and what that came to.
+// answered adds an action and the reply to it.
 func (t *talk) answered(action, outcome string) {
 	if len(action) > maxAnswer {
 		action = strings.ToValidUTF8(action[:maxAnswer], "")
@@ -137,7 +136,7 @@ func (t *talk) answered(action, outcome string) {
 	*t = append(*t, llm.Assistant(action), llm.User(outcome))
 }
 
-// only is what the single agent did, whatever it is called.
+// only returns the action of the single agent, whatever its name.
 func only(a protocol.Action) string {
 	if text, ok := a[protocol.Default]; ok || len(a) != 1 {
 		return text
@@ -148,7 +147,7 @@ func only(a protocol.Action) string {
 	return ""
 }
 
-// result is that of a step for the single agent.
+// result returns the result of a step for the single agent.
 func result(reward float64, terminated, truncated bool) protocol.Result {
 	return protocol.Result{
 		Observation: json.RawMessage("{}"), Info: json.RawMessage("{}"),
@@ -156,7 +155,7 @@ func result(reward float64, terminated, truncated bool) protocol.Result {
 	}
 }
 
-// chance is what an environment draws from.
+// chance returns the random source of an environment.
 func chance(seed int64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 0x9e3779b97f4a7c15)) }
 
 var (
@@ -164,8 +163,7 @@ var (
 	anyNumber = regexp.MustCompile(`-?\d[\d,]*(?:\.\d+)?`)
 )
 
-// final returns what an answer comes down to: the last thing in a box or, without one, its
-// last number.
+// final returns the answer in a text: the last boxed text or, without one, the last number.
 func final(text string) string {
 	if all := boxed.FindAllStringSubmatch(text, -1); len(all) > 0 {
 		return plain(all[len(all)-1][1])
@@ -177,7 +175,7 @@ func final(text string) string {
 	return plain(all[len(all)-1])
 }
 
-// plain writes an answer so that equal ones look equal.
+// plain normalizes an answer, so that equal ones compare equal.
 func plain(s string) string {
 	s = strings.ToLower(strings.Join(strings.Fields(s), ""))
 	s = strings.Trim(strings.ReplaceAll(s, ",", ""), "$.")

@@ -165,7 +165,7 @@ func TestDrawnMaze(t *testing.T) {
 		for _, d := range compass() {
 			to, ok := m.beside(room, d.dx, d.dy)
 			drawn := lines[1+2*y+d.dy][2+4*x+2*d.dx] == ' '
-			if walks := ok && m.open[door(room, to)]; drawn != walks {
+			if walks := ok && m.open[passage(room, to)]; drawn != walks {
 				t.Errorf("room %d, %s: a way is drawn: %v, there is one: %v", room, d.name, drawn, walks)
 			}
 		}
@@ -204,7 +204,7 @@ func TestWord(t *testing.T) {
 	for _, c := range []struct{ hidden, guess, want string }{
 		{"crane", "crane", "+++++"}, {"crane", "nacre", "???" + "?+"}, {"apple", "paper", "??+?-"}, {"sleep", "eerie", "??---"}, {"abbey", "bbbbb", "-++--"},
 	} {
-		if got := hint(c.hidden, c.guess); got != c.want {
+		if got := Hint(c.hidden, c.guess); got != c.want {
 			t.Errorf("%s, %s: %s, want %s", c.hidden, c.guess, got, c.want)
 		}
 	}

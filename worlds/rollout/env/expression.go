@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// maxExpression bounds what is evaluated, and so how deep it can be nested and how large
-// its value can get.
+// maxExpression bounds the length of an expression, so also its depth and its value.
 const maxExpression = 200
 
-// evaluate works out an expression of whole numbers with + - * / and parentheses, exactly,
-// and lists the numbers in it.
+// evaluate returns the exact value of an expression of whole numbers with + - * / and parentheses, and the
+// numbers in it.
 func evaluate(text string) (*big.Rat, []int, error) {
 	if len(text) > maxExpression {
 		return nil, nil, fmt.Errorf("it is longer than %d characters", maxExpression)
@@ -26,13 +25,13 @@ func evaluate(text string) (*big.Rat, []int, error) {
 	return v, e.used, err
 }
 
-// expression is what is left to be read of one.
+// expression is the rest of an expression.
 type expression struct {
 	rest string
 	used []int
 }
 
-// take takes one of the signs, if one comes next.
+// take removes one of the signs, if it comes next.
 func (e *expression) take(signs string) byte {
 	if e.rest == "" || !strings.ContainsRune(signs, rune(e.rest[0])) {
 		return 0

@@ -21,7 +21,7 @@ type mazeParams struct {
 type maze struct {
 	mazeParams
 	talk
-	open  map[[2]int]bool // doors, by room*2 of one side plus the other's: see door
+	open  map[[2]int]bool // pairs of rooms with a door: see passage
 	at    int
 	moves int
 	done  bool
@@ -45,7 +45,7 @@ func newMaze(params json.RawMessage) (Env, error) {
 	return &maze{mazeParams: p}, err
 }
 
-// compass is the four directions in the order they are told.
+// compass returns the four directions in the order in which they are listed.
 func compass() []struct {
 	name   string
 	dx, dy int
@@ -56,8 +56,8 @@ func compass() []struct {
 	}{{"north", 0, -1}, {"east", 1, 0}, {"south", 0, 1}, {"west", -1, 0}}
 }
 
-// door names the wall between two rooms.
-func door(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
+// passage returns the key of two rooms that are side by side.
+func passage(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
 
 // beside is the room in a direction, if there is one.
 func (m *maze) beside(room, dx, dy int) (int, bool) {
@@ -72,7 +72,7 @@ func (m *maze) Reset(seed int64) {
 		"The way out is in the room furthest to the south-east.", m.look())
 }
 
-// dig opens doors until every room can be reached, by walking at random.
+// dig opens doors until every room can be reached, in a random walk.
 func (m *maze) dig(r *rand.Rand) {
 	m.open = map[[2]int]bool{}
 	seen := map[int]bool{0: true}
@@ -90,16 +90,16 @@ func (m *maze) dig(r *rand.Rand) {
 			continue
 		}
 		to := next[r.IntN(len(next))]
-		m.open[door(room, to)], seen[to] = true, true
+		m.open[passage(room, to)], seen[to] = true, true
 		path = append(path, to)
 	}
 }
 
-// look says where one is and which doors there are.
+// look describes the position and its doors.
 func (m *maze) look() string {
 	var doors []string
 	for _, d := range compass() {
-		if to, ok := m.beside(m.at, d.dx, d.dy); ok && m.open[door(m.at, to)] {
+		if to, ok := m.beside(m.at, d.dx, d.dy); ok && m.open[passage(m.at, to)] {
 			doors = append(doors, d.name)
 		}
 	}
@@ -135,7 +135,7 @@ func (m *maze) Step(action protocol.Action) protocol.Result {
 	return result(reward-m.StepCost, won, m.done && !won)
 }
 
-// walk goes where the last direction in text points, and says how that went.
+// walk moves in the last direction in text, and says how that went.
 func (m *maze) walk(text string) string {
 	named := direction.FindAllString(text, -1)
 	if len(named) == 0 {
@@ -143,7 +143,7 @@ func (m *maze) walk(text string) string {
 	}
 	last := strings.ToLower(named[len(named)-1])
 	for _, d := range compass() {
-		if to, ok := m.beside(m.at, d.dx, d.dy); d.name == last && ok && m.open[door(m.at, to)] {
+		if to, ok := m.beside(m.at, d.dx, d.dy); d.name == last && ok && m.open[passage(m.at, to)] {
 			m.at = to
 			return "You walk " + last + "."
 		}
@@ -151,7 +151,7 @@ func (m *maze) walk(text string) string {
 	return "There is a wall to the " + last + "."
 }
 
-// Draw shows the rooms from above: @ is where one is, X the way out.
+// Draw shows the rooms from above: @ is the agent, X the way out.
 func (m *maze) Draw() string {
 	var b strings.Builder
 	b.WriteString(strings.Repeat("+---", m.Size) + "+\n")
@@ -177,9 +177,9 @@ func (m *maze) inside(room int) string {
 	return "   "
 }
 
-// side is what stands on a side of a room.
+// side returns the character of a side of a room.
 func (m *maze) side(room, dx, dy int, open, wall string) string {
-	if to, ok := m.beside(room, dx, dy); ok && m.open[door(room, to)] {
+	if to, ok := m.beside(room, dx, dy); ok && m.open[passage(room, to)] {
 		return open
 	}
 	return wall

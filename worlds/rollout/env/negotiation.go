@@ -23,19 +23,18 @@ type negotiationParams struct {
 	Largest int `json:"largest"` // prices are from 1 to this
 }
 
-// negotiation is a sale of one thing. Both have a limit that the other does not know; who
-// gets more of what lies between earns more, and no deal earns nothing. Both are paid at
-// the end only.
+// negotiation is a sale of one thing. Both sides have a limit that the other does not know. At the end each
+// earns its share of the difference; without a deal nobody earns anything.
 type negotiation struct {
 	negotiationParams
 	limit map[string]int
-	lines []line // said so far, in turn: the seller begins
-	offer int    // on the table; 0: none
+	said  []utterance // in turn: the seller begins
+	offer int         // on the table; 0: none
 	done  bool
 }
 
-// line is what somebody said, and the offer that was on the table after it.
-type line struct {
+// utterance is what somebody said, and the offer on the table after it.
+type utterance struct {
 	text  string
 	offer int
 }
@@ -56,10 +55,10 @@ func (n *negotiation) Reset(seed int64) {
 	r := chance(seed)
 	low := 1 + r.IntN(n.Largest-1)
 	n.limit = map[string]int{seller: low, buyer: low + 1 + r.IntN(n.Largest-low)}
-	n.lines, n.offer, n.done = nil, 0, false
+	n.said, n.offer, n.done = nil, 0, false
 }
 
-// speaker is who says the i-th line.
+// speaker returns who says the i-th utterance.
 func speaker(i int) string {
 	if i%2 == 0 {
 		return seller
@@ -67,7 +66,7 @@ func speaker(i int) string {
 	return buyer
 }
 
-// rules are what somebody is told.
+// rules returns the instructions of one side.
 func (n *negotiation) rules(who string) string {
 	rule := "You sell a lamp that is worth %d to you: every coin above that is yours to gain."
 	if who == buyer {
@@ -77,17 +76,17 @@ func (n *negotiation) rules(who string) string {
 		"End what you say with OFFER and a whole number from 1 to %d, or with ACCEPT. Without a deal nobody gains.", n.limit[who], n.Rounds, n.Largest)
 }
 
-// Prompt is the conversation as the one who speaks next has heard it.
+// Prompt returns the conversation as the next speaker has heard it.
 func (n *negotiation) Prompt() protocol.Prompt {
 	if n.done {
 		return nil
 	}
-	who := speaker(len(n.lines))
+	who := speaker(len(n.said))
 	ms := []llm.Message{llm.System(n.rules(who))}
 	if who == seller {
 		ms = append(ms, llm.User("You begin: make an offer."))
 	}
-	for i, l := range n.lines {
+	for i, l := range n.said {
 		if speaker(i) == who {
 			ms = append(ms, llm.Assistant(l.text))
 			continue
@@ -106,12 +105,12 @@ var (
 	accepted = regexp.MustCompile(`(?i)\baccept\b`)
 )
 
-// Step takes what was said. What comes last in it counts: an offer, or that one is accepted.
+// Step handles what was said. The last offer or acceptance in it counts.
 func (n *negotiation) Step(action protocol.Action) protocol.Result {
 	if n.done {
 		return n.end(0, nil)
 	}
-	text := strings.TrimSpace(action[speaker(len(n.lines))])
+	text := strings.TrimSpace(action[speaker(len(n.said))])
 	offers := offered.FindAllStringSubmatchIndex(text, -1)
 	yes := accepted.FindAllStringIndex(text, -1)
 	last := len(offers) - 1
@@ -129,13 +128,13 @@ func (n *negotiation) Step(action protocol.Action) protocol.Result {
 	if len(text) > maxAnswer {
 		text = strings.ToValidUTF8(text[:maxAnswer], "")
 	}
-	if n.lines = append(n.lines, line{text, n.offer}); len(n.lines) == n.Rounds {
+	if n.said = append(n.said, utterance{text, n.offer}); len(n.said) == n.Rounds {
 		return n.end(0, protocol.Rewards{seller: 0, buyer: 0})
 	}
 	return protocol.Result{Observation: json.RawMessage("{}"), Info: json.RawMessage("{}"), Reward: protocol.Rewards{}}
 }
 
-// end ends it: with a price, or at 0 without a deal.
+// end ends the negotiation: with a price, or with 0 for no deal.
 func (n *negotiation) end(price int, paid protocol.Rewards) protocol.Result {
 	n.done = true
 	info := fmt.Sprintf(`{"deal":%v,"price":%d}`, price > 0, price)

@@ -12,15 +12,14 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// numberParams are what it is made with.
+// numberParams are its params.
 type numberParams struct {
 	Numbers int `json:"numbers"` // given
 	Largest int `json:"largest"`
 	Tries   int `json:"tries"`
 }
 
-// number gives some numbers and a target. The first try that makes the target earns 1, and
-// a later one less.
+// number gives some numbers and a target. The first try that makes the target earns 1, a later one less.
 type number struct {
 	numberParams
 	talk
@@ -52,7 +51,7 @@ func (n *number) Reset(seed int64) {
 		fmt.Sprintf("The numbers are %s. Make %d.", listed(n.given), n.target))
 }
 
-// draw draws numbers and a target that can be made of them: by making it.
+// draw draws numbers, and a target that can be made of them.
 func (n *number) draw(r *rand.Rand) {
 	n.given = nil
 	for range n.Numbers {
@@ -108,7 +107,7 @@ func (n *number) Step(action protocol.Action) protocol.Result {
 	return result(0, n.done, false)
 }
 
-// judge says what is wrong with an answer, or nothing.
+// judge returns what is wrong with an answer, or "".
 func (n *number) judge(text string) string {
 	all := answerTag.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {

@@ -9,14 +9,13 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// wordParams are what it is made with.
+// wordParams are its params.
 type wordParams struct {
 	Guesses int    `json:"guesses"`
 	Word    string `json:"word"` // to be found; empty: drawn
 }
 
-// word hides a word of five letters and tells of each guess which letters are right. A
-// word that is found earns 1.
+// word hides a word of five letters and marks the letters of each guess. Finding the word earns 1.
 type word struct {
 	wordParams
 	talk
@@ -69,7 +68,7 @@ func (w *word) Step(action protocol.Action) protocol.Result {
 	said, found := "That holds no word of five letters.", false
 	if all := guess.FindAllString(text, -1); len(all) > 0 {
 		g := strings.ToLower(all[len(all)-1])
-		said, found = g+": "+hint(w.hidden, g), g == w.hidden
+		said, found = g+": "+Hint(w.hidden, g), g == w.hidden
 	}
 	w.done = found || w.guessed == w.Guesses
 	if !w.done {
@@ -81,9 +80,8 @@ func (w *word) Step(action protocol.Action) protocol.Result {
 	return result(0, w.done, false)
 }
 
-// hint compares a guess with what is hidden. A letter is told to be elsewhere no more often
-// than it is.
-func hint(hidden, guess string) string {
+// Hint compares a guess with the hidden word: + is right, ? is elsewhere, - is not in the word. It marks a letter as elsewhere no more often than it occurs.
+func Hint(hidden, guess string) string {
 	out := []byte("-----")
 	left := map[byte]int{}
 	for i := range len(hidden) {
@@ -102,7 +100,7 @@ func hint(hidden, guess string) string {
 	return string(out)
 }
 
-// hiddenWords are what is drawn from: words that everybody knows.
+// hiddenWords returns the words to draw from.
 func hiddenWords() []string {
 	return strings.Fields(`
 		apple beach bread brick bring chair chalk cheek cloud coast crane crown dance dream drift eagle early earth

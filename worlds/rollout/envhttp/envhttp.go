@@ -1,15 +1,13 @@
-// Package envhttp carries out the acts of rollouts: it is the actor that the engine plays
-// them with. It opens environments on servers or in this process, sends each step once, and
-// gives environments back.
+// Package envhttp performs the acts of rollouts. It opens environments on servers or in this process, sends
+// each step once, and closes environments.
 //
-// What it promises: a step is sent at most once, ever; where its outcome is not known the
-// environment is given up and the act fails, so that the episode begins again from a reset;
-// an environment is freed when its episode ended, failed, began again, or the actor is
-// closed; what is recorded of a prompt is what is new in it.
+// It promises that a step is sent at most once; that if its result is unknown, the environment is dropped and
+// the act fails, so that the episode starts over from a reset; that an environment is closed when its episode
+// ends, fails or starts over, or when the actor is closed; and that only the new part of a prompt is recorded.
 //
-// The packages below: pool holds environments on hosts, v1 and openenv speak to servers,
-// inproc has them in this process, server serves those of package env. It is not for the
-// rules of an episode: they are package rollout's.
+// Package pool holds environments on hosts, v1 and openenv speak to servers, inproc has environments in this
+// process, server serves those of package env. It is not for the rules of an episode: those are in package
+// rules.
 package envhttp
 
 import (
@@ -34,10 +32,10 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// Actor carries out acts. It may be used from any number of goroutines.
+// Actor performs acts. It is safe for concurrent use.
 type Actor struct {
 	pool   *pool.Pool
-	single int      // the most environments at once; 0: no bound
+	single int      // maximum number of environments; 0: no limit
 	idle   []func() // close connections
 
 	mu    sync.Mutex
@@ -53,9 +51,8 @@ type play struct {
 
 var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// New makes the actor of a run of rollouts. owner names the run and who plays it: sessions
-// on servers are named after it, and those that an earlier process of that name left
-// behind are closed.
+// New returns the actor of a run. owner names the run and its player: the ids of sessions on servers begin
+// with it, and sessions that an earlier process with this owner left behind are closed.
 func New(p *rules.Params, owner string) (*Actor, error) {
 	owner = strings.Trim(notInOwner.ReplaceAllString(owner, "_"), "_")
 	if owner == "" {
@@ -70,7 +67,7 @@ func New(p *rules.Params, owner string) (*Actor, error) {
 		if err := native(p); err != nil {
 			return nil, err
 		}
-		c.PerHost = 1 << 30 // nothing here is short
+		c.PerHost = 1 << 30 // there is no limit in this process
 		a.pool = pool.New([]pool.Host{inproc.New(env.Standard())}, c)
 		return a, nil
 	}
@@ -81,8 +78,8 @@ func New(p *rules.Params, owner string) (*Actor, error) {
 	return a, nil
 }
 
-// reach returns the servers of p, what closes connections to them, and the most environments
-// on each.
+// reach returns the servers of p, functions that close connections to them, and the maximum number of
+// environments on each.
 func reach(p *rules.Params) (hosts []pool.Host, idle []func(), most int) {
 	most = p.Pool.PerServer
 	for _, address := range p.Servers {
@@ -120,13 +117,13 @@ func native(p *rules.Params) error {
 	return nil
 }
 
-// nativeTasks checks the environments of a file of tasks by the first task of each entry:
-// the others differ from it in their row alone.
+// nativeTasks checks the environments of a file of tasks by the first task of each entry: the others differ
+// only in their row.
 func nativeTasks(tasks string) error {
 	for line := range strings.Lines(tasks) {
 		var t rules.Task
 		if json.Unmarshal([]byte(line), &t) != nil || t.Index != 1 {
-			continue // what is no task at all has been told by the plan
+			continue // the plan reports bad tasks
 		}
 		kind, err := env.Find(env.Standard(), t.Env)
 		if err == nil {
@@ -139,22 +136,20 @@ func nativeTasks(tasks string) error {
 	return nil
 }
 
-// Room is the most environments at once, and so the most episodes that are worth having
-// live; 0: no bound.
+// Room returns the maximum number of environments, so also of live episodes; 0: no limit.
 func (a *Actor) Room() int { return a.single }
 
-// Stats says how each host is doing.
+// Stats returns the state of each host.
 func (a *Actor) Stats() []pool.Stat { return a.pool.Stats() }
 
-// Drain opens nothing more. Episodes that have their environment go on.
+// Drain opens nothing new. Episodes keep their environments.
 func (a *Actor) Drain() { a.pool.Drain() }
 
-// Waiting says which server is waited for, and why, where nothing can be opened at the moment;
-// what servers said is in it as they said it.
+// Waiting returns which server is waited for, and why, if nothing can be opened now. It contains text of
+// servers.
 func (a *Actor) Waiting() string { return a.pool.Waiting() }
 
-// Close gives all environments back and waits until that is done, or ctx is. No act may be
-// going on.
+// Close closes all environments and waits until that is done, or ctx is. No act may be in flight.
 func (a *Actor) Close(ctx context.Context) {
 	a.pool.Close(ctx)
 	for _, f := range a.idle {
@@ -162,16 +157,16 @@ func (a *Actor) Close(ctx context.Context) {
 	}
 }
 
-// Leave gives back what an episode has that ends before its world does.
+// Leave closes the environment of an episode that ends before its world does.
 func (a *Actor) Leave(ctx context.Context, episode int) {
 	a.give(ctx, journal.Turn{Episode: episode}, -1)
 }
 
-// Act carries out one act. ctx must be that of the run. Failures are *llm.Error.
+// Act performs one act. ctx must be that of the run. Failures are *llm.Error.
 func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act world.Act) (*llm.Response, error) {
 	began := time.Now()
 	var out any
-	var waited time.Duration // for a place
+	var waited time.Duration // for a slot
 	var err error
 	switch act.Name {
 	case protocol.Open:
@@ -193,7 +188,7 @@ func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act
 	return &llm.Response{JSON: b, Finish: llm.FinishStop, Metadata: llm.Metadata{Latency: time.Since(began) - waited, Waited: waited}}, nil
 }
 
-// wrong is an act that nobody can carry out. That is our own mistake, so it ends the run.
+// wrong returns the error of an invalid act. It is a programming error, so it ends the run.
 func wrong(format string, args ...any) error {
 	return &llm.Error{Kind: llm.KindBadRequest, Message: "envhttp: " + fmt.Sprintf(format, args...)}
 }
@@ -206,8 +201,7 @@ func decoded[T any](act world.Act, f func(T) (any, error)) (any, error) {
 	return f(v)
 }
 
-// open gets an environment for an episode, and asks what it asks first. One that the episode
-// still has, of a try before, is given back.
+// open opens an environment for an episode and asks for the first prompt. It closes the one of an earlier try.
 func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening, waited *time.Duration) (any, error) {
 	a.give(ctx, turn, -1)
 	name := fmt.Sprintf("%d-%d-%d", turn.Episode, turn.Attempt, o.Try)
@@ -228,8 +222,8 @@ func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening,
 	return protocol.Opened{Info: lease.Info, Prompt: p.past.Delta(prompt)}, nil
 }
 
-// step sends an action and asks what is asked next. An environment that came to its end, or
-// is not asked for any more, or failed, is given back.
+// step sends an action and asks for the next prompt. It closes the environment after the last step or a
+// failure.
 func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping) (any, error) {
 	p := a.find(turn, s.Try)
 	if p == nil {
@@ -254,8 +248,7 @@ func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping
 	return out, nil
 }
 
-// uncertain marks a failure as one of an environment that was lost on the way: the episode
-// begins again, and the run goes on. One that is called off is no answer at all.
+// uncertain marks a failure as the loss of an environment: the episode starts over, and the run continues.
 func uncertain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return llm.ContextError(ctx)
@@ -276,7 +269,7 @@ func (a *Actor) find(turn journal.Turn, try int) *play {
 	return p
 }
 
-// give gives the environment of a try back; -1 is any.
+// give closes the environment of a try; -1 is any.
 func (a *Actor) give(ctx context.Context, turn journal.Turn, try int) {
 	a.mu.Lock()
 	p := a.plays[turn.Episode]

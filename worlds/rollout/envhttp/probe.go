@@ -10,11 +10,10 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// probeTime is how long a server may take to say that it is there.
+// probeTime is how long a server may take to answer a probe.
 const probeTime = 5 * time.Second
 
-// Probe asks the servers of p, all at once, whether they are there. Nothing is opened or
-// changed on them.
+// Probe asks all servers of p at once whether they are there. It changes nothing on them.
 func Probe(ctx context.Context, p *rules.Params) []world.Presence {
 	hosts, idle, _ := reach(p)
 	ctx, cancel := context.WithTimeoutCause(ctx, min(probeTime, seconds(p.Pool.Timeout)), &llm.Error{Kind: llm.KindTimeout, Message: "no answer in time"})

@@ -19,11 +19,11 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// exhibits is the kind's own part of a report. The episodes of a group are of one task, and so
-// do not count as independent: every mean is taken by group.
+// exhibits collects the episodes of a report. The episodes of a group have one task and are not independent,
+// so every mean is taken by group.
 type exhibits struct {
 	episodes []*seen
-	envs     []string // as they came
+	envs     []string // in order of appearance
 	players  []player // likewise
 	groups   []*group // likewise
 	byName   map[string]int
@@ -31,7 +31,7 @@ type exhibits struct {
 	nobody   int            // rewards
 }
 
-// seen is what is kept of an episode.
+// seen is an episode.
 type seen struct {
 	number, group int
 	env           string
@@ -42,7 +42,7 @@ type seen struct {
 	unit          world.Unit
 }
 
-// got is what one player was paid.
+// got is the reward of one player.
 type got struct {
 	player  player
 	reward  float64
@@ -50,10 +50,10 @@ type got struct {
 	known   bool    // whether there is one
 }
 
-// player is who is paid: a seat of an environment, and who sat there.
+// player is a seat of an environment and the agent in it.
 type player struct{ env, seat, agent string }
 
-// group is a group: the episodes of one task.
+// group is the episodes of one task.
 type group struct {
 	name, env string
 	planned   int
@@ -64,7 +64,7 @@ type group struct {
 // New returns an empty report.
 func New() world.Exhibitor { return &exhibits{} }
 
-// Add takes in an episode.
+// Add adds an episode.
 func (g *exhibits) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	var d rules.Data
@@ -109,7 +109,7 @@ func (g *exhibits) groupNamed(name, env string, planned int) int {
 	return len(g.groups) - 1
 }
 
-// fail counts a failure by its reason, whichever step and try it was of.
+// fail counts a failure by its reason, without the step and the number of tries.
 func (g *exhibits) fail(why string) {
 	if g.failed == nil {
 		g.failed = map[string]int{}
@@ -124,7 +124,7 @@ func (g *exhibits) fail(why string) {
 	g.failed[strings.Join(parts, ": ")]++
 }
 
-// paid reads what the players of an episode got.
+// paid returns the rewards of the players of an episode.
 func (g *exhibits) paid(p world.Played, d rules.Data) (out []got) {
 	versions := map[string]string{}
 	for _, r := range d.Rows {
@@ -147,7 +147,7 @@ func (g *exhibits) paid(p world.Played, d rules.Data) (out []got) {
 	return out
 }
 
-// label names a player as shortly as tells it from the others.
+// label returns the shortest unambiguous name of a player.
 func (g *exhibits) label(p player) string {
 	seats, agents := map[string]bool{}, map[string]bool{}
 	for _, q := range g.players {
@@ -163,7 +163,7 @@ func (g *exhibits) label(p player) string {
 	return label
 }
 
-// sample takes a number of every episode that has it.
+// sample collects a number of every episode that has it.
 func sample(of []*seen, number func(*seen) (float64, bool)) *world.Sample {
 	s := &world.Sample{}
 	for _, e := range of {
@@ -174,7 +174,7 @@ func sample(of []*seen, number func(*seen) (float64, bool)) *world.Sample {
 	return s
 }
 
-// reward is what a player got in an episode.
+// reward returns a player's reward in an episode.
 func reward(who player) func(*seen) (float64, bool) {
 	return func(e *seen) (float64, bool) {
 		i := slices.IndexFunc(e.got, func(o got) bool { return o.player == who })
@@ -195,7 +195,7 @@ func (g *exhibits) of(env string) (out []*seen) {
 	return out
 }
 
-// Exhibits shows it all.
+// Exhibits returns the tables and charts.
 func (g *exhibits) Exhibits() []world.Exhibit {
 	if len(g.episodes) == 0 {
 		return nil
@@ -266,7 +266,7 @@ func (g *exhibits) showLengths() world.Show {
 	return t
 }
 
-// showTrouble lists what failed or was done again.
+// showTrouble lists failures and retries.
 func (g *exhibits) showTrouble() world.Show {
 	t := world.Grid{Columns: []string{"what", "count", "of"}}
 	add := func(what string, n int, of string) {

@@ -11,14 +11,14 @@ import (
 	"parley/world"
 )
 
-// How groups stand.
+// The states of groups.
 const (
 	groupComplete = "complete"
 	groupShort    = "short"
 	groupOpen     = "open"
 )
 
-// state says how a group stands.
+// state returns the state of a group.
 func (k *group) state() string {
 	switch {
 	case len(k.members) < k.planned:
@@ -30,7 +30,7 @@ func (k *group) state() string {
 	}
 }
 
-// standing is the state with its reason.
+// standing returns the state with its reason.
 func (k *group) standing() string {
 	switch state := k.state(); state {
 	case groupOpen:
@@ -42,7 +42,7 @@ func (k *group) standing() string {
 	}
 }
 
-// spread is what lies between the best and the worst of a group, by the first player.
+// spread returns the difference between the best and the worst reward of a group, by the first player.
 func (k *group) spread() (x float64, ok bool) {
 	low, high, n := math.Inf(1), math.Inf(-1), 0
 	for _, e := range k.members {
@@ -84,8 +84,7 @@ func (g *exhibits) showGroups() world.Show {
 	return t
 }
 
-// showGroupMeans is how many groups pay how much on average: easy tasks, hard ones, and what
-// lies between.
+// showGroupMeans shows how many groups have which mean reward.
 func (g *exhibits) showGroupMeans() world.Show {
 	if !g.grouped() {
 		return nil
@@ -106,7 +105,7 @@ func (g *exhibits) showGroupMeans() world.Show {
 // maxGroups is how many groups are listed.
 const maxGroups = 20
 
-// showGroupRewards lists groups, those first that pay most unlike the others.
+// showGroupRewards lists groups, starting with those that differ most from the others.
 func (g *exhibits) showGroupRewards() world.Show {
 	if !g.grouped() || len(g.players) == 0 {
 		return nil
@@ -145,7 +144,7 @@ func (g *exhibits) showGroupRewards() world.Show {
 	return t
 }
 
-// counted writes words with how often they occur.
+// counted lists words with their counts.
 func counted(words []string) string {
 	counts := map[string]int{}
 	for _, w := range words {

@@ -10,11 +10,10 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// maxPoints is how many points a curve has at most.
+// maxPoints is the maximum number of points of a curve.
 const maxPoints = 24
 
-// showCurve is the mean reward over the run. A point is of whole groups, as many as make
-// the curve readable.
+// showCurve shows the mean reward over the run. A point covers whole groups.
 func (g *exhibits) showCurve() world.Show {
 	c := world.Curves{X: "episode", Y: "reward"}
 	for _, who := range g.players {
@@ -45,8 +44,7 @@ func (g *exhibits) showCurve() world.Show {
 	return c
 }
 
-// minInPoint is how many groups a point of a curve should be of, where there are enough: a
-// mean of few says little.
+// minInPoint is the minimum number of groups of a point, if there are enough.
 func minInPoint(groups int) int { return min(5, max(1, groups/4)) }
 
 func middle(of []*seen) float64 {
@@ -57,7 +55,7 @@ func middle(of []*seen) float64 {
 	return sum / float64(len(of))
 }
 
-// showVersions is the mean reward by the version of the weights, where there are several.
+// showVersions shows the mean reward by version of the weights, if there are several.
 func (g *exhibits) showVersions() world.Show {
 	c := world.Curves{X: "version of the weights", Y: "reward"}
 	several := false
@@ -85,7 +83,7 @@ func (g *exhibits) showVersions() world.Show {
 	return c
 }
 
-// showDistribution is how many episodes paid how much.
+// showDistribution shows how many episodes got which reward.
 func (g *exhibits) showDistribution() world.Show {
 	values := make([][]float64, len(g.players))
 	names := make([]string, len(g.players))
@@ -112,11 +110,10 @@ func (g *exhibits) showSteps() world.Show {
 	return histogram("steps", "episodes", g.envs, values)
 }
 
-// maxBars is how many bars a distribution has for each series.
+// maxBars is the maximum number of bars of a series.
 const maxBars = 12
 
-// histogram counts values: each by itself where there are few, and in equal ranges where
-// there are many.
+// histogram counts values: each by itself if there are few, otherwise in equal ranges.
 func histogram(x, y string, names []string, values [][]float64) world.Show {
 	distinct := map[float64]bool{}
 	for _, vs := range values {
@@ -151,7 +148,7 @@ func histogram(x, y string, names []string, values [][]float64) world.Show {
 	return b
 }
 
-// ranges divides what lies between two numbers into few parts at round numbers.
+// ranges divides an interval into a few parts at round numbers.
 func ranges(low, high float64) (from, width float64, n int) {
 	const about = 8
 	unit := math.Pow(10, math.Floor(math.Log10((high-low)/about)))
@@ -192,10 +189,10 @@ func (g *exhibits) showStops() world.Show {
 	return b
 }
 
-// minShare is the least share of the time that is worth a word.
+// minShare is the smallest share of the time that is shown.
 const minShare = 0.0005
 
-// showTime splits the time of episodes.
+// showTime shows what episodes spend their time on.
 func (g *exhibits) showTime() world.Show {
 	parts := []struct {
 		name string
@@ -235,7 +232,7 @@ func (g *exhibits) showTime() world.Show {
 // allEnvs stands for every environment.
 const allEnvs = "(all)"
 
-// showOpen is how many environments were in use, over time.
+// showOpen shows how many environments were in use over time.
 func (g *exhibits) showOpen() world.Show {
 	end := 0.0
 	for _, e := range g.episodes {

@@ -1,11 +1,10 @@
-// Package experience is lessons as a view of a run of rollouts: what its best episodes did, and
-// what came of the lessons that its own agents were told.
+// Package experience finds lessons in a run of rollouts: what its best episodes did, and what the lessons that
+// its agents got were worth.
 //
-// What it promises: the same run gives the same lessons; an episode that failed, or was paid
-// no more than the others of its environment on average, teaches nothing; only the few
-// episodes that do are read whole.
+// It promises that the same run gives the same lessons; that an episode that failed, or got no more than the
+// mean of its environment, gives none; and that only the episodes that give lessons are read whole.
 //
-// It is not for choosing among lessons, or for telling them: that is package rollout's.
+// It is not for choosing lessons or using them: package rules does that.
 package experience
 
 import (
@@ -23,18 +22,18 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/trajectory"
 )
 
-// Most lessons that are taken from the episodes of one environment, and how long the words of
-// one message in them may be.
+// Limits: lessons per environment, bytes of one message, and steps.
 const (
-	mostOfEnv = 64
-	longest   = 500
-	mostSteps = 12
+	maxOfEnv = 64
+	maxText  = 500
+	maxSteps = 12
 )
 
-// Of returns the lessons of the run in j: those it was told, with what that paid added, and
-// new ones of its best episodes.
+// Of returns the lessons of the run in j: those that it used, with their rewards added, and new ones of its
+// best episodes.
 func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
 	head, err := j.Head(ctx)
 	switch {
@@ -65,10 +64,10 @@ func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
 	return out, nil
 }
 
-// reader is a run being read.
+// reader reads a run.
 type reader struct {
 	head  *journal.Head
-	uses  map[string][]float64 // what episodes were paid that were told a lesson, by its name
+	uses  map[string][]float64 // rewards of the episodes that got a lesson, by its name
 	byEnv map[string][]played
 }
 
@@ -80,7 +79,7 @@ type played struct {
 	steps            []rules.Row
 }
 
-// fold goes through the outcomes in episode order.
+// fold reads the outcomes in episode order.
 func (r *reader) fold() {
 	for _, n := range slices.Sorted(maps.Keys(r.head.Ended)) {
 		e := r.head.Ended[n]
@@ -98,7 +97,7 @@ func (r *reader) fold() {
 	}
 }
 
-// old are the lessons that the run had from earlier ones, with what telling them paid.
+// old returns the lessons that the run used, with the rewards of their uses.
 func (r *reader) old() (out []rules.Lesson) {
 	var plan struct {
 		Params struct{ Experience rules.Experience }
@@ -125,7 +124,7 @@ func (r *reader) old() (out []rules.Lesson) {
 	return out
 }
 
-// best are the episodes to learn from: those that were paid more than the mean, most first.
+// best returns the episodes to learn from: those above the mean, the highest reward first.
 func best(all []played) (out []played) {
 	mean := 0.0
 	for _, p := range all {
@@ -137,20 +136,12 @@ func best(all []played) (out []played) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b played) int { return cmp.Compare(b.reward, a.reward) })
-	return out[:min(len(out), mostOfEnv)]
+	return out[:min(len(out), maxOfEnv)]
 }
 
-// text tells what was asked first, and what was answered to what end.
+// text describes the first question, the answers and their rewards.
 func (p played) text(entries []journal.Entry) string {
-	var asks []*journal.Replied
-	for _, e := range entries {
-		if r, ok := e.(*journal.Replied); ok && r.Attempt == p.attempt && r.Act == nil {
-			asks = append(asks, r)
-		}
-	}
-	slices.SortStableFunc(asks, func(a, b *journal.Replied) int {
-		return cmp.Or(cmp.Compare(a.Turn.Turn, b.Turn.Turn), cmp.Compare(a.Index, b.Index))
-	})
+	asks := trajectory.Asks(entries, p.attempt)
 	var b strings.Builder
 	paid := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	n := 0
@@ -161,7 +152,7 @@ func (p played) text(entries []journal.Entry) string {
 		if n++; n == 1 {
 			b.WriteString("Asked: " + short(asked(asks[row.Ask].Request)) + "\n")
 		}
-		if n > mostSteps {
+		if n > maxSteps {
 			b.WriteString("…\n")
 			break
 		}
@@ -171,7 +162,7 @@ func (p played) text(entries []journal.Entry) string {
 	return b.String()
 }
 
-// asked is the last thing that a prompt says to the agent.
+// asked returns the last user message of a request.
 func asked(r *llm.Request) string {
 	if r == nil {
 		return "" // a bot's
@@ -186,8 +177,8 @@ func asked(r *llm.Request) string {
 
 func short(text string) string {
 	text = strings.TrimSpace(text)
-	if len(text) > longest {
-		return strings.ToValidUTF8(text[:longest], "") + " …"
+	if len(text) > maxText {
+		return strings.ToValidUTF8(text[:maxText], "") + " …"
 	}
 	return text
 }

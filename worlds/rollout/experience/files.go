@@ -12,12 +12,12 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// Files returns files that can also read the lessons of run files, where theirs can be read.
+// Files returns files that can also read the lessons of run files, if f can open runs.
 func Files(f world.Files) world.Files { return files{f} }
 
 type files struct{ world.Files }
 
-// Rows are those of the files.
+// Rows returns the rows of a file.
 func (f files) Rows(name string) iter.Seq2[json.RawMessage, error] {
 	if r, ok := f.Files.(world.RowReader); ok {
 		return r.Rows(name)

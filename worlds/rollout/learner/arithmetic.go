@@ -13,8 +13,8 @@ var (
 	lastNumber = regexp.MustCompile(`(\d{1,9})\D*$`)
 )
 
-// calculate works out a sum, operation by operation, each of which may go wrong: products
-// more often than sums. Any other question it guesses at.
+// calculate solves a sum, operation by operation, each of which may go wrong: products more often than sums.
+// It guesses the answer of other questions.
 func (t *turn) calculate() (string, bool) {
 	if t.asked() == "" {
 		return "", false
@@ -24,7 +24,7 @@ func (t *turn) calculate() (string, bool) {
 		return t.estimate(), true
 	}
 	fields := strings.Fields(m[1])
-	// Who is not told which comes first may go from left to right.
+	// Without this hint it may calculate from left to right.
 	inOrder := !strings.Contains(t.rules, "products first") && t.fails(1-(1-t.skill)/3)
 	var work strings.Builder
 	terms, signs := []int{whole(fields[0])}, []string{}
@@ -43,7 +43,7 @@ func (t *turn) calculate() (string, bool) {
 	return fmt.Sprintf("%s\\boxed{%d}", work.String(), answer), true
 }
 
-// operation does one step of a sum, and writes it down.
+// operation does one step of a sum and writes it down.
 func (t *turn) operation(work *strings.Builder, a int, sign string, b int) int {
 	result, chance := a+b, 1-0.3*(1-t.skill)
 	switch sign {
@@ -59,8 +59,7 @@ func (t *turn) operation(work *strings.Builder, a int, sign string, b int) int {
 	return result
 }
 
-// estimate makes a number out of those in a question, in any order and by any operation. That
-// is right at times.
+// estimate combines the numbers of a question in a random way, which is sometimes right.
 func (t *turn) estimate() string {
 	numbers := quantities(t.asked())
 	if len(numbers) == 0 {
@@ -83,8 +82,7 @@ func (t *turn) estimate() string {
 	return fmt.Sprintf("%s\n\\boxed{%d}", t.pick("I put the numbers together.", "That should be it.", "I am not sure."), answer)
 }
 
-// quantities are the first few numbers of a text: in digits, in words, and times of day in
-// minutes.
+// quantities returns the first numbers of a text: in digits, in words, and times of day in minutes.
 func quantities(text string) (out []int) {
 	names := strings.Fields("two three four five six seven eight nine ten eleven twelve")
 	for _, word := range quantityRE.FindAllString(strings.ToLower(text), 400) {
@@ -105,7 +103,7 @@ func quantities(text string) (out []int) {
 	return out
 }
 
-// count says the next number, or one beside it.
+// count returns the next number, or one near it.
 func (t *turn) count() (string, bool) {
 	m := lastNumber.FindStringSubmatch(t.asked())
 	if m == nil {
@@ -118,7 +116,7 @@ func (t *turn) count() (string, bool) {
 	return strconv.Itoa(next), true
 }
 
-// whole reads digits that a pattern has found, few enough to be a number.
+// whole reads digits.
 func whole(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {

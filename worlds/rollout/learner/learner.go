@@ -1,11 +1,9 @@
-// Package learner plays the environments that come with Parley, for the simulated provider:
-// middling well, as something that is still to be trained might. It knows an environment by
-// the rules in its system message and answers legally, sometimes well and sometimes not, so
-// that the episodes of a group come out differently.
+// Package learner plays the environments that come with Parley for the simulated provider, moderately well. It
+// recognizes an environment by the rules in its system message, and its answers are sometimes good and
+// sometimes not, so that the episodes of a group differ.
 //
-// It promises that an answer depends on its arguments and on nothing else, and that no prompt
-// makes it panic or think long. It is not for judging environments or models: how good a name
-// is at them is made up.
+// It promises that an answer depends only on its arguments, and that no prompt makes it panic or run long. It
+// is not for judging environments or models: the skill of a model's name is made up.
 package learner
 
 import (
@@ -16,16 +14,16 @@ import (
 	"parley/world/worldsim"
 )
 
-// Play answers what an environment asks. It answers nothing else, and no request that wants a
-// form or offers tools.
+// Play answers the prompt of an environment. It does not answer other requests, or requests with a schema or
+// tools.
 //
-// Models whose names have small, mini, nano or tiny in them are a little worse than others,
-// and those with large, pro, max or huge a little better.
+// Models with small, mini, nano or tiny in their names are a little worse than others, and those with large,
+// pro, max or huge a little better.
 func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema != nil || len(req.Tools) > 0 {
 		return "", false
 	}
-	rules := worldsim.Instructions(req) // there may be lessons behind the rules
+	rules := worldsim.Instructions(req) // lessons may follow the rules
 	for _, g := range games() {
 		if strings.Contains(rules, g.sign) {
 			t := &turn{Rand: rand.New(rand.NewPCG(seed, 0)), skill: skill(model), rules: rules}
@@ -36,8 +34,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	return "", false
 }
 
-// game is an environment: words of its rules that no other has, and how it is played. What is
-// not asked as that environment asks is not played.
+// game is an environment: a text of its rules that no other has, and how to play it.
 type game struct {
 	sign string
 	play func(*turn) (string, bool)
@@ -54,13 +51,13 @@ func games() []game {
 	}
 }
 
-// turn is what a player knows when it is its turn.
+// turn is what a player knows at its turn.
 type turn struct {
 	*rand.Rand
 
-	skill float64 // how likely it is to do what it should
+	skill float64 // probability of a good move
 	rules string
-	heard []string // what the environment said, the latest last: a prompt may be cut to that
+	heard []string // messages of the environment, which may be cut to the latest
 	said  []string // its own answers
 }
 
@@ -75,7 +72,7 @@ func (t *turn) read(messages []llm.Message) {
 	}
 }
 
-// asked is the message that is answered.
+// asked returns the message to answer.
 func (t *turn) asked() string {
 	if len(t.heard) == 0 {
 		return ""
@@ -83,12 +80,12 @@ func (t *turn) asked() string {
 	return t.heard[len(t.heard)-1]
 }
 
-// fails says whether something goes wrong that goes right with some chance.
+// fails reports whether something with this chance of success goes wrong.
 func (t *turn) fails(chance float64) bool { return t.Float64() >= chance }
 
 func (t *turn) pick(from ...string) string { return from[t.IntN(len(from))] }
 
-// skill is that of a model, by its name.
+// skill returns the skill of a model, by its name.
 func skill(model string) float64 {
 	switch {
 	case worldsim.Small(model):

@@ -6,20 +6,19 @@ import (
 )
 
 var (
-	doorsSeen = regexp.MustCompile(`There are doors to the ((?:north|east|south|west)(?: and the (?:north|east|south|west))*)\.\s*$`)
-	doorName  = regexp.MustCompile(`north|east|south|west`)
+	exitsSeen = regexp.MustCompile(`There are doors to the ((?:north|east|south|west)(?: and the (?:north|east|south|west))*)\.\s*$`)
+	exitName  = regexp.MustCompile(`north|east|south|west`)
 	walked    = regexp.MustCompile(`^You walk (north|east|south|west)\.`)
 )
 
-// walk keeps to the wall on its right, which leads through any maze without rings, and for
-// which it need not remember more than how it came in. Now and then it takes any door, or
-// none.
+// walk follows the wall on its right, which leads through any maze without loops. Sometimes it takes any door,
+// or none.
 func (t *turn) walk() (string, bool) {
-	m := doorsSeen.FindStringSubmatch(t.asked())
+	m := exitsSeen.FindStringSubmatch(t.asked())
 	if m == nil {
 		return "", false
 	}
-	doors := doorName.FindAllString(m[1], -1)
+	doors := exitName.FindAllString(m[1], -1)
 	compass := []string{"north", "east", "south", "west"}
 	facing := t.facing()
 	switch {
@@ -34,10 +33,10 @@ func (t *turn) walk() (string, bool) {
 			return t.heading(to), true
 		}
 	}
-	return t.heading(doors[0]), true // not reached: there is a door, and it is on some side
+	return t.heading(doors[0]), true // not reached: there is always a door
 }
 
-// facing is where the last step led that came to something, or "".
+// facing returns the direction of the last move that succeeded, or "".
 func (t *turn) facing() string {
 	for _, text := range slices.Backward(t.heard) {
 		if m := walked.FindStringSubmatch(text); m != nil {

@@ -15,20 +15,19 @@ var (
 	ownOffer  = regexp.MustCompile(`OFFER (\d{1,9})$`)
 )
 
-// deal is a negotiation as one side sees it. Prices are turned so that more is better:
-// the seller's as they are, the buyer's with a minus.
+// deal is a negotiation as one side sees it.
 type deal struct {
 	*turn
 
 	sign    int // 1: sells, -1: buys
 	limit   int
 	largest int
-	left    int // lines that are still to be said, this one included
+	left    int // utterances left, with this one
 	table   int // the price that can be accepted; 0: none
 }
 
-// bargain opens high, gives way step by step, and accepts what is no worse than what it would
-// ask for next. Towards the end it takes what it can get, mostly.
+// bargain opens high, concedes step by step, and accepts an offer that is no worse than its next one. Near the
+// end it mostly accepts any gain.
 func (t *turn) bargain() (string, bool) {
 	limit, lines, high := ownLimit.FindStringSubmatch(t.rules), lineCount.FindStringSubmatch(t.rules), highest.FindStringSubmatch(t.rules)
 	if limit == nil || lines == nil || high == nil || t.asked() == "" {
@@ -50,11 +49,11 @@ func (t *turn) bargain() (string, bool) {
 	return fmt.Sprintf("%s OFFER %d", t.pick("It is a fine lamp.", "Let us meet somewhere.", "I can move a little.", "That is my price for now."), next), true
 }
 
-// gain is what a price is worth to this side.
+// gain returns what a price is worth to this side.
 func (d *deal) gain(price int) int { return d.sign * (price - d.limit) }
 
-// next is the price it would ask for now: at first one somewhere on its side of the limit,
-// then one nearer to the limit or, if it remembers what is on the table, to that.
+// next returns the price to ask for now: at first one on its side of the limit, then one closer to the limit
+// or to the offer on the table.
 func (d *deal) next() int {
 	worst := 0
 	if d.table > 0 && !d.fails(d.skill) {
@@ -73,7 +72,7 @@ func (d *deal) next() int {
 	return d.price(float64(room) * (0.2 + 0.6*d.Float64()))
 }
 
-// price is the one that gains so much, if it can be named.
+// price returns the price with a gain, within the allowed range.
 func (d *deal) price(gain float64) int {
 	return min(max(d.limit+d.sign*int(gain), 1), d.largest)
 }

@@ -11,8 +11,7 @@ var (
 	digits      = regexp.MustCompile(`\d{1,9}`)
 )
 
-// express looks for an expression that makes the target, by trying some at random: the more
-// the better it is. What it cannot find it misses as narrowly as it can.
+// express tries random expressions, more with more skill, and answers with the one closest to the target.
 func (t *turn) express() (string, bool) {
 	var list string
 	var target int
@@ -40,8 +39,7 @@ func (t *turn) express() (string, bool) {
 	return fmt.Sprintf("%s\n<answer>%s</answer>", said, best), true
 }
 
-// combine takes the numbers in any order, goes on until the target is met, and says by how
-// much it missed.
+// combine combines the numbers in random order until the target is reached, and returns by how much it missed.
 func (t *turn) combine(given []int, target int) (text string, missed int) {
 	order := t.Perm(len(given))
 	value := given[order[0]]

@@ -3,6 +3,8 @@ package learner
 import (
 	"regexp"
 	"strings"
+
+	"parley/worlds/rollout/env"
 )
 
 var clueRE = regexp.MustCompile(`^([a-z]{5}): ([-+?]{5})\.`)
@@ -10,7 +12,7 @@ var clueRE = regexp.MustCompile(`^([a-z]{5}): ([-+?]{5})\.`)
 // clue is what is known of a guess.
 type clue struct{ guess, marks string }
 
-// guess says a word that agrees with every clue, or one that came to its mind.
+// guess returns a word that fits every clue, or any word.
 func (t *turn) guess() (string, bool) {
 	if t.asked() == "" {
 		return "", false
@@ -24,7 +26,7 @@ func (t *turn) guess() (string, bool) {
 	words := vocabulary()
 	word := t.pick(words...)
 	if !t.fails(t.skill) {
-		// It thinks of some words, and not of all it knows.
+		// It considers only some of the words.
 		for range int(200 * t.skill) {
 			if agrees(word, clues) {
 				break
@@ -37,33 +39,14 @@ func (t *turn) guess() (string, bool) {
 
 func agrees(word string, clues []clue) bool {
 	for _, c := range clues {
-		if marks(word, c.guess) != c.marks {
+		if env.Hint(word, c.guess) != c.marks {
 			return false
 		}
 	}
 	return true
 }
 
-// marks is what would be said of a guess if word were hidden.
-func marks(word, guess string) string {
-	out, spare := []byte("-----"), map[byte]int{}
-	for i := range out {
-		if word[i] == guess[i] {
-			out[i] = '+'
-		} else {
-			spare[word[i]]++
-		}
-	}
-	for i := range out {
-		if out[i] == '-' && spare[guess[i]] > 0 {
-			spare[guess[i]]--
-			out[i] = '?'
-		}
-	}
-	return string(out)
-}
-
-// vocabulary is the words it knows: common ones of five letters.
+// vocabulary returns the words it knows.
 func vocabulary() []string {
 	return strings.Fields(`
 		about above actor adult after again agent agree alarm album alert alone angel anger angle apple apron arrow

@@ -12,12 +12,12 @@ import (
 )
 
 var (
-	// A name of an environment becomes part of an address.
+	// The name becomes a part of an address.
 	envName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
 	seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
 )
 
-// check says what is wrong with p, all of it, naming the params.
+// check checks all params and names those that are wrong.
 func (p *Params) check() error {
 	c := &world.Complaints{Kind: "rollout"}
 	p.checkEnv(c)
@@ -28,7 +28,7 @@ func (p *Params) check() error {
 	return c.Err()
 }
 
-// wrong is an error about a param.
+// wrong returns an error about a param.
 func wrong(param, format string, args ...any) error {
 	return fmt.Errorf("rollout: params.%s: %s", param, fmt.Sprintf(format, args...))
 }

@@ -2,9 +2,8 @@ package rules
 
 import "encoding/json"
 
-// Dealt is which environment it is, and of the tasks of a file which one: they have the same
-// numbers in any file. What a plan makes an environment with is what is compared. What an
-// environment draws is chance's, unless the plan gives it a seed.
+// Dealt returns the environment and, for a task of a file, its params: tasks have the same numbers in any
+// file. Everything else that an environment draws is chance, unless the plan sets a seed.
 func (Definition) Dealt(p *Params) (what string, whole bool) {
 	about := struct {
 		Env    string

@@ -15,7 +15,7 @@ import (
 	"parley/world"
 )
 
-// Experience is what agents that are trained are told of earlier episodes.
+// Experience says what trained agents are told about earlier episodes.
 type Experience struct {
 	From     string   `json:"from" doc:"Where lessons come from: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: nothing is told."`
 	Pick     string   `json:"pick" doc:"Which lessons an episode is told: best are those that paid most; ucb also tries what has been told seldom; random draws them." oneof:"best,ucb,random"`
@@ -25,36 +25,36 @@ type Experience struct {
 	Told     []Lesson `json:"told,omitempty" doc:"Which of them an episode is told; filled in for each episode."`
 }
 
-// Ways to pick lessons.
+// The ways to pick lessons.
 const (
 	PickBest   = "best"
 	PickUCB    = "ucb"
 	PickRandom = "random"
 )
 
-// Lesson is something to be told.
+// Lesson is a text for agents.
 type Lesson struct {
 	Name string `json:"name"`
 	// Env is the environment it is about. Empty: all.
 	Env  string `json:"env,omitempty"`
 	Text string `json:"text"`
-	// Uses is how many episodes were told it, and Reward what they were paid on average: where
-	// there are none, what the episode was paid that it was taken from.
+	// Uses is how many episodes got it, and Reward their mean reward. Without uses, Reward is that of the
+	// episode it was taken from.
 	Uses   int     `json:"uses,omitempty"`
 	Reward float64 `json:"reward,omitempty"`
 }
 
-// The most lessons that are kept and that are read, and the longest.
+// Limits on lessons.
 const (
 	maxLessons     = 100_000
 	maxLessonBytes = 256 << 20
-	mostLessons    = 256
-	mostTaught     = 20
-	longestLesson  = 8000
+	keptLessons    = 256
+	maxCount       = 20
+	maxLesson      = 8000
 	lessonsMark    = "{lessons}"
 )
 
-// LessonReader is implemented by Files that can read what a run of rollouts teaches.
+// LessonReader is implemented by Files that can read the lessons of a run.
 type LessonReader interface {
 	// Lessons returns the lessons of a run file, each as JSON.
 	Lessons(name string) ([]json.RawMessage, error)
@@ -63,14 +63,14 @@ type LessonReader interface {
 func (p *Params) checkExperience(c *world.Complaints) {
 	x := p.Experience
 	c.OneOf("experience.pick", x.Pick, []string{PickBest, PickUCB, PickRandom})
-	c.Whole("experience.count", x.Count, 1, mostTaught)
+	c.Whole("experience.count", x.Count, 1, maxCount)
 	c.Braces("experience.template", x.Template, lessonsMark)
 	if !strings.Contains(x.Template, lessonsMark) {
 		c.Say("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
 	}
 }
 
-// learn puts the lessons of the files into params: those that paid most, each once.
+// learn loads the lessons of the files: those with the highest reward, each once.
 func (p *Params) learn(files world.Files) error {
 	x := &p.Experience
 	if x.From == "" {
@@ -105,7 +105,7 @@ func (p *Params) learn(files world.Files) error {
 	}
 	slices.SortFunc(all, better)
 	var out strings.Builder
-	for _, l := range all[:min(len(all), mostLessons)] {
+	for _, l := range all[:min(len(all), keptLessons)] {
 		line, err := json.Marshal(l)
 		if err != nil {
 			return wrong("experience.from", "lesson %s: %v", l.Name, err)
@@ -141,12 +141,12 @@ func lessonRows(files world.Files, name string) iter.Seq2[json.RawMessage, error
 	return reader.Rows(name)
 }
 
-// failed are no rows, but why.
+// failed returns an error instead of rows.
 func failed(err error) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) { yield(nil, err) }
 }
 
-// readLesson reads a row of a file. unnamed is what one is called that has no name.
+// readLesson reads a row of a file. unnamed is the name of a lesson without one.
 func readLesson(row json.RawMessage, unnamed string) (l Lesson, err error) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(row, &keys) != nil {
@@ -169,16 +169,15 @@ func readLesson(row json.RawMessage, unnamed string) (l Lesson, err error) {
 	switch {
 	case strings.TrimSpace(l.Text) == "":
 		return l, fmt.Errorf("has no text")
-	case len(l.Text) > longestLesson:
-		return l, fmt.Errorf("text: has %d bytes: want at most %d", len(l.Text), longestLesson)
+	case len(l.Text) > maxLesson:
+		return l, fmt.Errorf("text: has %d bytes: want at most %d", len(l.Text), maxLesson)
 	case l.Uses < 0:
 		return l, fmt.Errorf("uses: %d: want 0 or more", l.Uses)
 	}
 	return l, nil
 }
 
-// join adds up what is known of one lesson from two places. What came of telling it counts
-// more than what it was taken from.
+// join combines what two files say about a lesson. The reward of its uses counts more than that of its source.
 func (l Lesson) join(other Lesson) Lesson {
 	switch {
 	case other.Name == "" || other.Uses == 0:
@@ -193,12 +192,12 @@ func (l Lesson) join(other Lesson) Lesson {
 	return l
 }
 
-// better orders lessons: those that paid most first.
+// better orders lessons by reward, highest first.
 func better(a, b Lesson) int {
 	return cmp.Or(cmp.Compare(b.Reward, a.Reward), cmp.Compare(b.Uses, a.Uses), cmp.Compare(a.Name, b.Name))
 }
 
-// lessons reads back what learn wrote: those about an environment, the best first.
+// lessons reads what learn wrote: the lessons about an environment, the best first.
 func (x Experience) lessons(env string) (all []Lesson, err error) {
 	n := 0
 	for line := range strings.Lines(x.Lessons) {
@@ -215,7 +214,7 @@ func (x Experience) lessons(env string) (all []Lesson, err error) {
 	return all, nil
 }
 
-// taught returns x as it is for the episodes of a task: with the lessons they are told.
+// taught returns x for the episodes of a task: with the lessons that they get.
 func (x Experience) taught(env string, deal int, seed uint64) (Experience, error) {
 	all, err := x.lessons(env)
 	if err != nil {
@@ -225,7 +224,7 @@ func (x Experience) taught(env string, deal int, seed uint64) (Experience, error
 	n := min(x.Count, len(all))
 	switch x.Pick {
 	case PickUCB:
-		x.Told = ucb(all, n, deal%mostRounds)
+		x.Told = ucb(all, n, deal%maxRounds)
 	case PickRandom:
 		draw := rand.New(rand.NewPCG(seed, uint64(deal))).Perm(len(all))
 		for _, i := range draw[:n] {
@@ -237,14 +236,12 @@ func (x Experience) taught(env string, deal int, seed uint64) (Experience, error
 	return x, nil
 }
 
-// mostRounds is after how many tasks the choice by ucb begins anew.
-const mostRounds = 1024
+// maxRounds is after how many tasks the choice by ucb starts over.
+const maxRounds = 1024
 
-// ucb picks n lessons for the round-th task by the upper confidence bound of what they pay:
-// the mean, on a scale from the worst to the best of all, and sqrt(2 ln N / n) for how
-// little is known of it; those that were never told come first. What earlier tasks of the
-// run were told counts as told. What it paid does not: tasks are planned before they are
-// played.
+// ucb picks n lessons for a task by the upper confidence bound of their reward: the mean, scaled from the
+// worst to the best of all, plus sqrt(2 ln N / n). Lessons that were never used come first. Uses by earlier
+// tasks of the run count, their rewards do not: tasks are planned before they are played.
 func ucb(all []Lesson, n, round int) []Lesson {
 	low, high := math.Inf(1), math.Inf(-1)
 	uses, total := make([]float64, len(all)), 0.0
@@ -284,7 +281,7 @@ func ucb(all []Lesson, n, round int) []Lesson {
 	return out
 }
 
-// tell puts the lessons behind the leading system message, or makes one.
+// tell adds the lessons to the leading system message, or adds such a message.
 func (x Experience) tell(ms []llm.Message) []llm.Message {
 	if len(x.Told) == 0 {
 		return ms
@@ -302,7 +299,7 @@ func (x Experience) tell(ms []llm.Message) []llm.Message {
 	return append([]llm.Message{first}, ms[1:]...)
 }
 
-// names are the names of the lessons that were told.
+// names returns the names of the lessons that were used.
 func (x Experience) names() (out []string) {
 	for _, l := range x.Told {
 		out = append(out, l.Name)

@@ -2,7 +2,7 @@ package rules
 
 import "encoding/json"
 
-// Params are what a plan file can say about a rollout.
+// Params are the params of a rollout in a plan file.
 type Params struct {
 	Env          string          `json:"env" doc:"The environment's name: one that the servers have or, without servers, one that comes with parley."`
 	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. None: an environment that comes with parley, in this process."`
@@ -23,15 +23,14 @@ type Params struct {
 	Pool         Pool            `json:"pool" doc:"How environments are held."`
 }
 
-// OpenEnv says how to put an OpenEnv environment, whose actions and observations are
-// objects of its own, into a conversation.
+// OpenEnv says how an OpenEnv environment, with its own actions and observations, becomes a conversation.
 type OpenEnv struct {
 	System      string `json:"system" doc:"A system message to begin with. Empty: none."`
 	Action      string `json:"action" doc:"The field of an action that an answer is put into. Empty: an answer is itself the action's JSON."`
 	Observation string `json:"observation" doc:"The field of an observation that is shown. Empty: all of it, as JSON."`
 }
 
-// Pool is how environments are held. It changes how fast a run is, never what it comes to.
+// Pool says how environments are held. It changes the speed of a run, never its results.
 type Pool struct {
 	PerServer int     `json:"per_server" doc:"The most environments on one server at once: 1 to 100000."`
 	Startup   int     `json:"startup" doc:"The most environments being made at once: 1 to 10000."`
@@ -47,7 +46,7 @@ const (
 	ProtocolOpenEnv = "openenv"
 )
 
-// Defaults are episodes of an environment that comes with parley.
+// Defaults returns the params of an environment that comes with parley.
 func (Definition) Defaults() *Params {
 	return &Params{
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},

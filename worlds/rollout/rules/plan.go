@@ -14,17 +14,16 @@ import (
 type Task struct {
 	Env    string          `json:"env"`
 	Params json.RawMessage `json:"params,omitempty"`
-	// Group names the task: the environment's name and the task's number in its entry, as
-	// maze:3; of a second entry for the same environment maze.2:3. It depends on the file and
-	// on nothing else.
+	// Group is the name of the task: the environment and the task's number in its entry, such as maze:3; for a
+	// second entry of the same environment maze.2:3. It depends only on the file.
 	Group string `json:"group"`
 	Index int    `json:"index"` // in its entry, from 1
 	Size  int    `json:"size"`  // episodes in the group
 }
 
-// Plan makes groups of what a plan file asks for. Each of its episodes is one group or,
-// with an environments file, all tasks of the file once. Members of a group have the same
-// deal, and thus the same seed, and stand beside each other, so that groups fill up early.
+// Plan makes groups of the episodes of a plan file. Each episode is one group or, with an environments file,
+// all tasks of the file once. Members of a group have the same deal, so also the same seed, and follow each
+// other, so that groups are complete early.
 func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (_ world.Plan, err error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -65,13 +64,13 @@ func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (_ world.Plan, e
 	return groups(all...)
 }
 
-// Forecast foresees nothing: the plan is its first stage.
+// Forecast returns nothing: the plan is its first stage.
 func (Definition) Forecast(*Params, world.Spec, uint64) ([]world.Part, error) { return nil, nil }
 
-// Uniform says whether every deal is the same: tasks and lessons are others with each.
+// Uniform reports whether every deal is the same: tasks and lessons change with the deal.
 func (Definition) Uniform(p *Params) bool { return p.Tasks == "" && p.Experience.Lessons == "" }
 
-// spec makes the spec of a task: cell with the params, and with what its episodes are told.
+// spec returns the spec of a task: cell with the params and the lessons.
 func (p Params) spec(cell world.Spec, seed uint64) (_ world.Spec, err error) {
 	if p.Experience, err = p.Experience.taught(p.Env, cell.Deal, seed); err != nil {
 		return cell, err
@@ -82,7 +81,7 @@ func (p Params) spec(cell world.Spec, seed uint64) (_ world.Spec, err error) {
 	return cell, nil
 }
 
-// again names the group of a task that is played another time: the next epoch.
+// again returns the name of a task's group in a later epoch.
 func again(name string, epoch int) string {
 	if epoch == 0 {
 		return name
@@ -92,20 +91,20 @@ func again(name string, epoch int) string {
 
 func group(spec world.Spec, n int) world.Group { return world.Group{Spec: spec, Size: max(1, n)} }
 
-// groups makes a plan of groups.
+// groups returns a plan of groups.
 func groups(all ...world.Group) (world.Plan, error) {
 	return world.Blocks(world.Block{Groups: all, Rounds: 1})
 }
 
-// GroupOf names the group of an episode: its task or, without an environments file, its
-// environment and deal. Cells of a matrix have groups of their own.
+// GroupOf returns the name of the group of an episode: its task or, without an environments file, its
+// environment and deal. Each cell of a matrix has its own groups.
 func GroupOf(spec world.Spec) (string, error) {
 	var p struct {
 		Env  string
 		Task *Task
 	}
 	if spec.Kind == "" && spec.Params == nil {
-		return "", nil // what is known of it was lost
+		return "", nil // its spec was lost
 	}
 	if err := json.Unmarshal(spec.Params, &p); err != nil {
 		return "", fmt.Errorf("rollout: params: %w", err)
@@ -120,7 +119,7 @@ func GroupOf(spec world.Spec) (string, error) {
 	return name, nil
 }
 
-// tasks reads back what load wrote.
+// tasks reads what list wrote.
 func (p *Params) tasks() (all []Task, err error) {
 	for line := range strings.Lines(p.Tasks) {
 		var t Task
@@ -135,17 +134,17 @@ func (p *Params) tasks() (all []Task, err error) {
 	return all, nil
 }
 
-// The most of what an environments file may ask for.
+// Limits of an environments file.
 const (
 	maxTasks     = 1_000_000
-	maxTaskBytes = 128 << 20 // of all tasks as JSON: they are params, which are copied several times on their way into the run file
+	maxTaskBytes = 128 << 20 // all tasks as JSON: they are params, which are copied several times
 	maxEnvNum    = 10_000
 	rowRef       = "parquet_row_ref"
 	eagerRows    = "eager"
 	datasetKey   = "dataset"
 )
 
-// environments is such a file.
+// environments is an environments file.
 type environments struct {
 	Environments []entry `json:"environments" doc:"The environments to play."`
 }
@@ -159,13 +158,13 @@ type entry struct {
 	EnvParams json.RawMessage `json:"env_params" doc:"What the environment is made with: an object of its own keys."`
 }
 
-// Load puts into params what the files say that they name.
+// Load loads the files that the params name.
 func (Definition) Load(p *Params, files world.Files) (advice []string, err error) {
 	advice, err = p.list(files)
 	return advice, errors.Join(err, p.learn(files))
 }
 
-// list puts the tasks of the environments file into params.
+// list loads the tasks of the environments file.
 func (p *Params) list(files world.Files) (advice []string, err error) {
 	if p.Environments == "" {
 		return nil, nil
@@ -176,7 +175,7 @@ func (p *Params) list(files world.Files) (advice []string, err error) {
 		return nil, err
 	}
 	var errs []error
-	all := taskList{most: maxTaskBytes}
+	all := taskList{limit: maxTaskBytes}
 	seen := map[string]int{}
 	for i, e := range file.Environments {
 		key := fmt.Sprintf("environments[%d]", i)
@@ -200,13 +199,13 @@ func (p *Params) list(files world.Files) (advice []string, err error) {
 	return advice, errors.Join(errs...)
 }
 
-// taskList gathers tasks, a line each, within bounds.
+// taskList collects tasks, one per line, within limits.
 type taskList struct {
-	out     strings.Builder
-	n, most int
+	out      strings.Builder
+	n, limit int
 }
 
-// tooManyError says that there are more tasks than a run can hold.
+// tooManyError means that there are more tasks than a run can hold.
 type tooManyError struct{ what string }
 
 // Error implements error.
@@ -220,16 +219,16 @@ func (l *taskList) add(t Task) error {
 	if l.n++; l.n > maxTasks {
 		return &tooManyError{fmt.Sprintf("more than %d tasks", maxTasks)}
 	}
-	if l.out.Len()+len(line) >= l.most {
-		return &tooManyError{fmt.Sprintf("the tasks up to here are more than %d MiB: play the rest in another run, or use dataset_load_mode: parquet_row_ref", l.most>>20)}
+	if l.out.Len()+len(line) >= l.limit {
+		return &tooManyError{fmt.Sprintf("the tasks up to here are more than %d MiB: play the rest in another run, or use dataset_load_mode: parquet_row_ref", l.limit>>20)}
 	}
 	l.out.Write(line)
 	l.out.WriteByte('\n')
 	return nil
 }
 
-// tasks makes the tasks of an entry: one, or one for each row of its dataset. nth tells
-// entries for the same environment apart.
+// tasks adds the tasks of an entry: one, or one for each row of its dataset. nth numbers the entries of one
+// environment.
 func (e entry) tasks(doc world.Document, key string, nth int, dir string, files world.Files, add func(Task) error) error {
 	if e.EnvNum == 0 {
 		e.EnvNum = 1
@@ -273,7 +272,7 @@ func (e entry) tasks(doc world.Document, key string, nth int, dir string, files 
 	return nil
 }
 
-// with returns the entry's params with a row in them.
+// with returns the entry's params with a row added.
 func (e entry) with(row json.RawMessage, i int) (json.RawMessage, error) {
 	params := map[string]json.RawMessage{}
 	if err := json.Unmarshal(e.EnvParams, &params); err != nil {

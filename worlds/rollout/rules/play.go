@@ -11,22 +11,22 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// try is one way through an episode, from a reset on.
+// try is one attempt at an episode, from a reset.
 type try struct {
 	*rollout
 	opening protocol.Opening
 	past    protocol.Past
-	ledger  *ledger
-	asks    *int // made in the episode, all tries together
+	rewards *rewards
+	asks    *int // in the episode, over all tries
 
 	steps  int
 	info   json.RawMessage
 	stop   Stop
-	failed string // why, where stop is StopFailed
-	lost   bool   // it failed, and another try may fare better
+	failed string // why, if stop is StopFailed
+	lost   bool   // it failed, and another try may succeed
 }
 
-// play opens an environment, and asks and steps until something ends it.
+// play opens an environment, then asks and steps until the episode ends.
 func (p *try) play(t *world.Table) {
 	var opened protocol.Opened
 	if !p.act(t, protocol.Open, p.opening, &opened) {
@@ -54,8 +54,8 @@ func (p *try) play(t *world.Table) {
 	}
 }
 
-// leave ends the episode for a reason of its own, unless it has one, and gives the
-// environment back before its time. Whoever carries acts out knows of all other ends.
+// leave ends the episode and closes the environment before its own end. For all other ends the actor closes
+// it.
 func (p *try) leave(t *world.Table, why Stop) {
 	if p.stop == "" {
 		p.stop = why
@@ -64,7 +64,7 @@ func (p *try) leave(t *world.Table, why Stop) {
 	t.One(world.Call{Seat: p.Seats[0], Label: protocol.Close, Act: &world.Act{Name: protocol.Close, Body: body}})
 }
 
-// act has something done and reads what came of it. False: it failed, and the episode with it.
+// act performs an act and reads its result. It returns false if the act failed, which ends the try.
 func (p *try) act(t *world.Table, name string, what, into any) bool {
 	body, err := json.Marshal(what)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *try) fail(format string, args ...any) {
 	p.stop, p.failed = StopFailed, fmt.Sprintf(format, args...)
 }
 
-// prompted returns who is asked what, by seat.
+// prompted returns the prompts by seat.
 func (p *try) prompted(delta protocol.Delta) (protocol.Prompt, bool) {
 	agents, err := p.past.Apply(delta)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *try) prompted(delta protocol.Delta) (protocol.Prompt, bool) {
 	return prompt, true
 }
 
-// smallest is the first of the agents that have no seat, whatever the order of the map.
+// smallest returns the first agent without a seat, in sorted order.
 func smallest(agents protocol.Prompt, seatOf func(string) string) string {
 	var without []string
 	for agent := range agents {
@@ -123,7 +123,7 @@ func smallest(agents protocol.Prompt, seatOf func(string) string) string {
 	return slices.Min(without)
 }
 
-// seatOf is the seat of an agent of the environment, or "".
+// seatOf returns the seat of an agent of the environment, or "".
 func (p *try) seatOf(agent string) string {
 	switch {
 	case slices.Contains(p.Seats, agent):
@@ -135,7 +135,7 @@ func (p *try) seatOf(agent string) string {
 	}
 }
 
-// agentOf is what the environment calls a seat.
+// agentOf returns the environment's name of a seat.
 func (p *try) agentOf(seat string) string {
 	if _, ok := p.past[seat]; !ok && len(p.Seats) == 1 {
 		return protocol.Default
@@ -143,7 +143,7 @@ func (p *try) agentOf(seat string) string {
 	return seat
 }
 
-// ask asks all seats of a prompt at once and returns what they do together.
+// ask asks all seats of a prompt at once and returns their action.
 func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 	var calls []world.Call
 	for _, seat := range p.Seats {
@@ -161,12 +161,12 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 		seat, number := calls[i].Seat, *p.asks
 		*p.asks++
 		switch {
-		case reply.Failed == llm.KindTooLong && len(p.ledger.rows) > 0:
+		case reply.Failed == llm.KindTooLong && len(p.rewards.rows) > 0:
 			p.end(StopTooLong, "")
 		case !reply.OK():
 			p.end(StopFailed, fmt.Sprintf("%s: %s", seat, reply.Failed))
 		default:
-			p.ledger.did(Row{Ask: number, Step: p.steps + 1, Seat: seat, Weights: reply.Weights}, reply.Finish == llm.FinishLength)
+			p.rewards.answered(Row{Ask: number, Step: p.steps + 1, Seat: seat, Weights: reply.Weights}, reply.Finish == llm.FinishLength)
 			action[p.agentOf(seat)] = reply.Text
 			if reply.Finish == llm.FinishLength {
 				p.end(StopLength, "")
@@ -176,14 +176,14 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 	return action
 }
 
-// end notes why the episode ends without a step. A failure counts before everything else.
+// end sets why the episode ends without a step. A failure overrides other reasons.
 func (p *try) end(why Stop, failed string) {
 	if p.stop == "" || why == StopFailed && p.stop != StopFailed {
 		p.stop, p.failed = why, failed
 	}
 }
 
-// stepped takes in what the environment said of a step.
+// stepped handles the result of a step.
 func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 	p.steps++
 	if len(s.Info) > 0 {
@@ -194,13 +194,13 @@ func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 		if seat := p.seatOf(agent); seat != "" {
 			rewards[seat] = reward
 		} else if reward != 0 {
-			p.ledger.unmatched++
+			p.rewards.unmatched++
 		}
 	}
 	if _, paid := rewards[p.Seats[0]]; !paid && len(p.Seats) == 1 {
-		rewards[p.Seats[0]] = 0 // a single agent waits for nobody else
+		rewards[p.Seats[0]] = 0 // a single agent waits for no other
 	}
-	p.ledger.pay(rewards, s.Terminated, s.Truncated)
+	p.rewards.pay(rewards, s.Terminated, s.Truncated)
 	t.Note("step", "", Stepped{p.steps, rewards, s.Terminated, s.Truncated})
 	switch {
 	case s.Terminated:
@@ -212,8 +212,8 @@ func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 	}
 }
 
-// cut keeps of a conversation its leading system message and the last 2n-1 others, or all
-// of it where n is not above 0.
+// cut keeps the leading system message of a conversation and its last 2n-1 others, or all of it if n is not
+// above 0.
 func cut(ms []llm.Message, n int) []llm.Message {
 	if n <= 0 {
 		return ms

@@ -2,15 +2,14 @@ package rules
 
 import "slices"
 
-// Row is one answer of an agent and what it came to: a row of training data. The prompt
-// and the answer themselves stand in the journal.
+// Row is one answer of an agent and its reward: a row of training data. The journal has the prompt and the
+// answer.
 type Row struct {
-	// Ask is which ask of the attempt it is, from 0, counted in the order of turns and of
-	// calls within them.
+	// Ask is the number of the ask in the attempt, from 0, in the order of turns and calls.
 	Ask  int    `json:"ask"`
 	Step int    `json:"step"` // from 1
 	Seat string `json:"seat"`
-	// StepReward is what the answer was paid, and Reward what its seat had been paid by then.
+	// StepReward is the reward of the answer, and Reward the sum of its seat up to then.
 	StepReward float64 `json:"step_reward"`
 	Reward     float64 `json:"reward"`
 	Terminal   bool    `json:"is_terminal,omitempty"`
@@ -18,32 +17,31 @@ type Row struct {
 	// Completed marks the last row of a seat in an episode that ended.
 	Completed bool `json:"is_session_completed,omitempty"`
 	Trainable bool `json:"is_trainable,omitempty"`
-	// Unpaid means that no reward came for this answer before the episode ended.
+	// Unpaid means that the episode ended before a reward for this answer.
 	Unpaid bool `json:"unpaid,omitempty"`
-	// Weights is the version of the weights that answered, where the server gave it.
+	// Weights is the version of the weights that answered, if the server reported it.
 	Weights string `json:"weight_version,omitempty"`
 }
 
-// ledger gives rewards to answers: a reward is for the oldest answer of its seat that has
-// none yet.
-type ledger struct {
-	rows      []*Row // in the order of asking
+// rewards assigns rewards to answers: a reward is for the oldest answer of its seat without one.
+type rewards struct {
+	rows      []*Row // in the order of the asks
 	waiting   map[string][]*Row
 	total     map[string]float64
 	paid      map[string]bool
 	unmatched int
 }
 
-func newLedger(seats []string) *ledger {
-	l := &ledger{waiting: map[string][]*Row{}, total: map[string]float64{}, paid: map[string]bool{}}
+func newRewards(seats []string) *rewards {
+	l := &rewards{waiting: map[string][]*Row{}, total: map[string]float64{}, paid: map[string]bool{}}
 	for _, seat := range seats {
 		l.total[seat] = 0
 	}
 	return l
 }
 
-// did takes in an answer. One that was cut off gets no reward: it ends the episode.
-func (l *ledger) did(r Row, cutOff bool) {
+// answered adds an answer. One that was cut off ends the episode and gets no reward.
+func (l *rewards) answered(r Row, cutOff bool) {
 	row := &r
 	l.rows = append(l.rows, row)
 	if cutOff {
@@ -54,8 +52,8 @@ func (l *ledger) did(r Row, cutOff bool) {
 	l.waiting[r.Seat] = append(l.waiting[r.Seat], row)
 }
 
-// pay gives the rewards of a step, by seat.
-func (l *ledger) pay(rewards map[string]float64, terminated, truncated bool) {
+// pay assigns the rewards of a step, by seat.
+func (l *rewards) pay(rewards map[string]float64, terminated, truncated bool) {
 	for seat, reward := range rewards {
 		l.total[seat] += reward
 		l.paid[seat] = true
@@ -73,15 +71,14 @@ func (l *ledger) pay(rewards map[string]float64, terminated, truncated bool) {
 	}
 }
 
-// known says whether a seat ever did anything or was paid: of one that was left out, the reward is
-// not known.
-func (l *ledger) known(seat string) bool {
+// known reports whether a seat acted or got a reward. Otherwise its reward is unknown.
+func (l *rewards) known(seat string) bool {
 	return l.paid[seat] || slices.ContainsFunc(l.rows, func(r *Row) bool { return r.Seat == seat })
 }
 
-// close completes the rows: the last of each seat is the seat's end. Every row is trainable
-// where prompts are cut, since then none holds those before; otherwise the last ones are.
-func (l *ledger) close(stop Stop, every bool, trains map[string]bool) []Row {
+// close completes the rows. If prompts are cut, every row is trainable, since none contains those before;
+// otherwise the last rows are.
+func (l *rewards) close(stop Stop, every bool, trains map[string]bool) []Row {
 	last := map[string]*Row{}
 	for _, r := range l.rows {
 		if r.Unpaid {

@@ -1,22 +1,18 @@
-// Package rules plays agents in environments for training: an environment asks, the
-// agents answer, the environment steps, until it ends; what it paid is the outcome, and
-// every answer is a row of training data.
+// Package rules plays agents in environments for training: the environment asks, the agents answer, the
+// environment steps, until the episode ends. The rewards are the outcome, and every answer is a row of
+// training data.
 //
-// What it promises: a step is asked for once and never again; where nobody knows whether
-// it was taken, the episode begins again from a reset, and what came before is not
-// counted; every answer of an episode that ended is in exactly one row; every episode that
-// ended by itself, by max_steps or by an answer that was cut off leaves a last row that is
-// completed and trainable, so that no group waits for ever; a failure is marked as one and
-// none of its rows is trainable.
+// It promises that a step is sent once; that if its result is unknown, the episode starts over from a reset
+// and what came before does not count; that every answer of an episode that ended is in exactly one row; that
+// every episode that ended without a failure leaves a last row that is completed and trainable, so that no
+// group waits forever; and that no row of a failure is trainable.
 //
-// It is not for reaching environments: it acts through its table, and package envhttp
-// carries the acts out. It is not for training: advantages are the trainer's.
+// It is not for reaching environments: it acts through its table, and package envhttp performs the acts. It is
+// not for training: the trainer computes advantages.
 //
-// The flow: Play tries, a try asks and steps (play.go), the ledger gives rewards to answers
-// (rewards.go), and the outcome holds the rows. Package protocol has the words between the
-// two sides; plan.go makes groups and tasks into episodes; experience.go picks what agents
-// are told of earlier ones. For readers: exhibit.go and what begins like it are the report,
-// story.go an episode step by step.
+// Play makes tries, a try asks and steps (play.go), rewards are assigned to answers (rewards.go), and the
+// outcome holds the rows. plan.go makes episodes of groups and tasks, experience.go picks lessons, story.go
+// describes an episode. Package protocol has the data that both sides exchange.
 package rules
 
 import (
@@ -31,10 +27,10 @@ import (
 //go:embed example.yaml
 var example string
 
-// Definition is the kind of rollouts, but for what carries out their acts: package rollout adds it.
+// Definition is the kind of rollouts without what performs its acts, which package rollout adds.
 type Definition struct{}
 
-// About says what rollouts are.
+// About describes rollouts.
 func (Definition) About() world.About {
 	return world.About{
 		Name: "rollout", Version: 1, Example: example,
@@ -50,7 +46,7 @@ func (Definition) Seats(p *Params) ([]string, error) {
 	return p.Seats, nil
 }
 
-// Measures are the scores of an episode. What environments pay is theirs to say.
+// Measures returns the scores of an episode. Environments choose the range of their rewards.
 func (Definition) Measures(p *Params) []world.Measure {
 	if p.check() != nil {
 		return nil
@@ -58,7 +54,7 @@ func (Definition) Measures(p *Params) []world.Measure {
 	return []world.Measure{{Name: "reward", Seats: p.Seats}, {Name: "steps", Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
 }
 
-// World makes an episode.
+// World returns an episode.
 func (Definition) World(p *Params, lineup world.Lineup) (world.World, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -66,8 +62,7 @@ func (Definition) World(p *Params, lineup world.Lineup) (world.World, error) {
 	return &rollout{Params: *p, trains: trains(p.Seats, lineup)}, nil
 }
 
-// trains says whose rows may be trained on: those of agents that are marked, or of all where
-// none is.
+// trains returns the seats whose rows may be trained on: those of marked agents or, if none is marked, all.
 func trains(seats []string, lineup world.Lineup) map[string]bool {
 	marked := map[string]bool{}
 	for _, seat := range seats {
@@ -89,7 +84,7 @@ type rollout struct {
 	trains map[string]bool // by seat
 }
 
-// Play plays the episode, again from a reset where an environment was lost on the way.
+// Play plays the episode. If the environment is lost, it starts over from a reset.
 func (r *rollout) Play(t *world.Table) world.Outcome {
 	opening := protocol.Opening{Env: r.Env, Params: r.EnvParams, Seed: int64(t.Rand().Uint32())}
 	if r.Seed != nil {
@@ -97,7 +92,7 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 	}
 	asks := 0
 	for {
-		p := &try{rollout: r, opening: opening, ledger: newLedger(r.Seats), past: protocol.Past{}, asks: &asks}
+		p := &try{rollout: r, opening: opening, rewards: newRewards(r.Seats), past: protocol.Past{}, asks: &asks}
 		p.play(t)
 		if p.lost && opening.Try < r.Retries {
 			t.Note("again", "", map[string]any{"try": opening.Try + 1, "why": p.failed})
@@ -108,26 +103,26 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 	}
 }
 
-// Data is the record of an episode: what Outcome.Data holds.
+// Data is the data of an outcome.
 type Data struct {
 	Env string `json:"env"`
-	// Group names the task, where an environments file made it, and Task is its number, from
-	// 1. Elsewhere episodes of one deal are a group.
+	// Group is the name of the task, and Task its number from 1, if an environments file made it. Otherwise
+	// the episodes of one deal are a group.
 	Group string `json:"group,omitempty"`
 	Task  int    `json:"task,omitempty"`
 	Stop  Stop   `json:"stop"`
-	Steps int    `json:"steps"` // that the environment took
+	Steps int    `json:"steps"` // taken by the environment
 	Tries int    `json:"tries"` // 1, and one more each time the environment was lost
 	Rows  []Row  `json:"rows"`
-	// Experience names the lessons that agents were told.
+	// Experience lists the names of the lessons that agents got.
 	Experience []string `json:"experience,omitempty"`
-	// Unmatched counts rewards that came for agents who had done nothing.
+	// Unmatched counts rewards for agents that had not acted.
 	Unmatched int `json:"unmatched,omitempty"`
-	// Info is what the environment said last beside its reward, where that is short.
+	// Info is the last info of the environment, if it is short.
 	Info json.RawMessage `json:"info,omitempty"`
 }
 
-// Stepped is the note "step": what the environment said of a step.
+// Stepped is the note "step": the result of a step.
 type Stepped struct {
 	Step       int                `json:"step"`
 	Reward     map[string]float64 `json:"reward"` // by seat
@@ -140,23 +135,23 @@ type Stop string
 
 // The reasons.
 const (
-	StopTerminated Stop = "terminated"   // the environment: it has come to its end
-	StopTruncated  Stop = "truncated"    // the environment: it was cut off
+	StopTerminated Stop = "terminated"   // the environment ended it
+	StopTruncated  Stop = "truncated"    // the environment cut it off
 	StopEmpty      Stop = "empty_prompt" // the environment asked nobody
-	StopLength     Stop = "length"       // an answer was cut off for its length
-	StopTooLong    Stop = "too_long"     // a prompt did not fit the model any more
+	StopLength     Stop = "length"       // an answer reached its maximum length
+	StopTooLong    Stop = "too_long"     // a prompt did not fit the model
 	StopMaxSteps   Stop = "max_steps"
 	StopFailed     Stop = "failed"
 )
 
-// maxInfo is the longest info that is kept.
+// maxInfo is the size of the longest info that is kept.
 const maxInfo = 16 << 10
 
-// outcome is what the last try came to.
+// outcome returns the outcome of the last try.
 func (p *try) outcome() world.Outcome {
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
-		Rows: p.ledger.close(p.stop, p.MessageCut > 0, p.trains), Unmatched: p.ledger.unmatched,
+		Rows: p.rewards.close(p.stop, p.MessageCut > 0, p.trains), Unmatched: p.rewards.unmatched,
 		Experience: p.Experience.names(),
 	}
 	if p.Task != nil {
@@ -174,10 +169,10 @@ func (p *try) outcome() world.Outcome {
 		return o
 	}
 	for _, seat := range p.Seats {
-		if !p.ledger.known(seat) {
+		if !p.rewards.known(seat) {
 			continue
 		}
-		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: "reward", Value: p.ledger.total[seat]})
+		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: "reward", Value: p.rewards.total[seat]})
 	}
 	o.Scores = append(o.Scores, world.Score{Name: "steps", Value: float64(p.steps)})
 	return o

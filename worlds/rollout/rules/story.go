@@ -13,11 +13,11 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// environment is who speaks in a story for the outside.
+// environment is the speaker for the environment.
 const environment = "environment"
 
-// Story tells an episode step by step: what the environment showed, who did what, what that
-// was paid, and how it ended. Its data may be anything: a run file may come from anywhere.
+// Story describes an episode step by step: what the environment showed, what the agents did, the rewards, and
+// the end. The data may be of any form: a run file may come from anywhere.
 func (Definition) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
 	for _, t := range told {
@@ -37,11 +37,11 @@ func (Definition) Story(p world.Played, told []world.TranscriptEntry) []world.Ex
 	return []world.Exhibit{{Name: "rollout-story", Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
 }
 
-// teller is a story being told.
+// teller builds a story.
 type teller struct {
 	frames []world.Frame
 	try    int
-	step   int // that is being taken, from 1
+	step   int // current step, from 1
 	paid   map[string]float64
 }
 
@@ -49,7 +49,7 @@ func (s *teller) frame(format string, args ...any) {
 	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
 }
 
-// say adds a line to the frame that is being told.
+// say adds a line to the last frame.
 func (s *teller) say(who, to, text string) {
 	if len(s.frames) == 0 {
 		s.frame("The start")
@@ -58,7 +58,7 @@ func (s *teller) say(who, to, text string) {
 	last.Lines = append(last.Lines, world.FrameLine{Who: who, To: to, Text: shortened(text)})
 }
 
-// act tells what was done on the outside, and what the environment shows next.
+// act describes an act and what the environment shows next.
 func (s *teller) act(t world.TranscriptEntry) {
 	switch t.Act.Name {
 	case protocol.Open:
@@ -88,7 +88,7 @@ func (s *teller) again() string {
 	return fmt.Sprintf(", try %d", s.try+1)
 }
 
-// with writes params that there are.
+// with formats params, if there are any.
 func with(params json.RawMessage) string {
 	if text := string(params); text != "" && text != "{}" && text != "null" {
 		return ", " + text
@@ -102,7 +102,7 @@ func (s *teller) failed(r world.Reply) {
 	}
 }
 
-// show begins the next step, with what is new in the prompts of those who are to act.
+// show begins the next step, with the new messages of the prompts.
 func (s *teller) show(d protocol.Delta) {
 	if len(d) == 0 {
 		return
@@ -136,7 +136,7 @@ func shown(m llm.Message) string {
 	return text
 }
 
-// answer tells what an agent did.
+// answer describes an agent's answer.
 func (s *teller) answer(t world.TranscriptEntry) {
 	who := t.Seat
 	if t.Agent != "" && t.Agent != t.Seat {
@@ -152,7 +152,7 @@ func (s *teller) answer(t world.TranscriptEntry) {
 	}
 }
 
-// result tells what a step came to.
+// result describes the result of a step.
 func (s *teller) result(r protocol.Stepped, t world.TranscriptEntry) {
 	if !t.Reply.OK() {
 		return
@@ -183,7 +183,7 @@ func (s *teller) result(r protocol.Stepped, t world.TranscriptEntry) {
 	s.say("", "", strings.Join(parts, "; "))
 }
 
-// note tells that an environment was lost.
+// note describes the loss of an environment.
 func (s *teller) note(n world.Note) {
 	var again struct{ Why string }
 	if n.Kind == "again" && json.Unmarshal(n.Data, &again) == nil {
@@ -191,7 +191,7 @@ func (s *teller) note(n world.Note) {
 	}
 }
 
-// end tells what it came to.
+// end describes the outcome.
 func (s *teller) end(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	var d Data
@@ -215,13 +215,13 @@ func (s *teller) end(p world.Played) {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
-// mostTold is how much of somebody's words a story has: calls have the rest.
-const mostTold = 4000
+// maxText is how much of a text a story shows.
+const maxText = 4000
 
 func shortened(text string) string {
 	text = strings.TrimSpace(text)
-	if len(text) > mostTold {
-		return strings.ToValidUTF8(text[:mostTold], "") + " …"
+	if len(text) > maxText {
+		return strings.ToValidUTF8(text[:maxText], "") + " …"
 	}
 	return text
 }

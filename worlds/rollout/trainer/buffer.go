@@ -14,11 +14,10 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// This file is the shape of a rollout buffer that trainers know: POST /start_rollout and POST
-// /get_rollout_data. Its client sends no cursor, so the server keeps one for it.
+// This file serves the API of a rollout buffer that some trainers use: POST /start_rollout and POST
+// /get_rollout_data. Its clients send no cursor, so the server keeps one.
 
-// startRollout starts the run. What a buffer's client says about models and files is the
-// plan's business here, and not looked at.
+// startRollout starts the run. It ignores what a client says about models and files: those are in the plan.
 func (s *Server) startRollout(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Group   any `json:"num_repeat_per_sample"`
@@ -52,7 +51,7 @@ func (s *Server) startRollout(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// repeats is the size of groups. Clients write it as a number or as a text.
+// repeats returns the size of groups, which clients write as a number or a string.
 func repeats(v any, otherwise int) (int, error) {
 	if v == nil {
 		return otherwise, nil
@@ -68,11 +67,11 @@ func yes(v any) bool {
 	return v != nil && slices.Contains([]string{"true", "1", "yes"}, strings.ToLower(fmt.Sprint(v)))
 }
 
-// skip leaves out what is complete so far: training begins anew.
+// skip moves the position after everything that is complete: training starts over.
 func (s *Server) skip(r *http.Request) error {
 	at := <-s.buffer
 	defer func() { s.buffer <- at }()
-	_, _, last, err := s.feed.count(r.Context())
+	_, _, last, err := s.source.count(r.Context())
 	if err != nil {
 		return err
 	}
@@ -83,12 +82,12 @@ func unsuccessful(w http.ResponseWriter, code int, why string) {
 	answer(w, code, map[string]any{"success": false, "message": why})
 }
 
-// item is a row as a buffer's clients know it.
+// item is a row in the format of a rollout buffer.
 type item struct {
 	UID        string          `json:"uid"`
 	InstanceID string          `json:"instance_id"`
 	Messages   json.RawMessage `json:"messages"` // the prompt and the answer
-	Reward     float64         `json:"reward"`   // what the agent was paid in all
+	Reward     float64         `json:"reward"`   // total reward of the agent
 	ExtraInfo  extraInfo       `json:"extra_info"`
 }
 
@@ -110,7 +109,7 @@ type extraInfo struct {
 func itemOf(r *trajectory.Row) (*item, error) {
 	said, err := json.Marshal(struct {
 		Role    string `json:"role"`
-		Content string `json:"content"` // there even if it is empty
+		Content string `json:"content"` // present even if empty
 	}{"assistant", r.Response})
 	if err != nil {
 		return nil, err
@@ -137,15 +136,15 @@ func itemOf(r *trajectory.Row) (*item, error) {
 	}, nil
 }
 
-// metaInfo is about the items of an answer.
+// metaInfo describes the items of an answer.
 type metaInfo struct {
 	Samples    int      `json:"total_samples"`
 	AvgReward  float64  `json:"avg_reward"`
 	Finished   []string `json:"finished_groups"`
 	AvgVersion float64  `json:"avg_weight_version"`
 	MaxVersion int      `json:"max_weight_version"`
-	// Left are groups that were not handed over, by reason, and Cursor is where this answer ends:
-	// a client that sends it with its next request need not trust the server's memory.
+	// Left counts dropped groups by reason, and Cursor is where this answer ends. A client that sends it does
+	// not depend on the server's position.
 	Left   map[string]int `json:"left_groups,omitempty"`
 	Cursor string         `json:"cursor"`
 }
@@ -158,15 +157,15 @@ func (m *metaInfo) add(i *item) {
 	m.MaxVersion = max(m.MaxVersion, i.ExtraInfo.WeightVersion)
 }
 
-// rolloutData hands over whole groups of what may be trained on, from where the client is.
-// Only once the answer is written does the client count as having it.
+// rolloutData answers with whole trainable groups, from the client's position. The position moves only once
+// the answer is written.
 func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		MaxGroups any    `json:"max_groups"`
 		Cursor    string `json:"cursor"`
 	}
 	if b, err := io.ReadAll(r.Body); err == nil && len(b) > 0 {
-		_ = json.Unmarshal(b, &body) // clients send what they like
+		_ = json.Unmarshal(b, &body) // the body may be anything
 	}
 	limit, err := repeats(body.MaxGroups, 64)
 	if err != nil {
@@ -179,7 +178,7 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	in := reading{feed: s.feed, filter: trajectory.Filter{Trainable: true, Whole: true, Statuses: []trajectory.Status{trajectory.Completed, trajectory.Truncated}}}
+	in := reading{source: s.source, filter: trajectory.Filter{Trainable: true, Whole: true, Statuses: []trajectory.Status{trajectory.Completed, trajectory.Truncated}}}
 	if in.cursor, err = s.begin(r, body.Cursor, at); err != nil {
 		unsuccessful(w, http.StatusConflict, err.Error())
 		return
@@ -190,35 +189,34 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 		unsuccessful(w, http.StatusInternalServerError, err.Error())
 		return
 	case g == nil:
-		m := metaInfo{Finished: []string{}, Left: in.left, Cursor: s.feed.write(in.cursor)}
+		m := metaInfo{Finished: []string{}, Left: in.left, Cursor: s.source.write(in.cursor)}
 		answer(w, http.StatusOK, map[string]any{"success": false, "message": "No data available to read", "data": map[string]any{"data": []item{}, "meta_info": m}})
 	default:
 		err = s.hand(w, r, &in, g, limit)
 	}
 	if err == nil && body.Cursor == "" {
-		err = at.save(s.feed.write(in.cursor))
+		err = at.save(s.source.write(in.cursor))
 	}
 	if err != nil {
 		cut()
 	}
 }
 
-// begin is where a client is: where it says, or where it was.
+// begin returns the start of an answer: the client's cursor, or the saved position.
 func (s *Server) begin(r *http.Request, given string, at *position) (int, error) {
 	if given != "" {
-		return s.feed.parse(r.Context(), given)
+		return s.source.parse(r.Context(), given)
 	}
-	n, err := s.feed.parse(r.Context(), at.Cursor)
+	n, err := s.source.parse(r.Context(), at.Cursor)
 	if errors.Is(err, errForeign) {
-		return 0, nil // it was in another run
+		return 0, nil // of another run
 	}
 	return n, err
 }
 
-// hand writes an answer with the groups from g on. It is sent in one piece of known length:
-// a client has it when its last byte is sent, and only then is its place moved on. A server
-// that is killed in between sends the same items once more, under the same names, rather
-// than never.
+// hand writes an answer with the groups from g on, in one piece with its length. The position moves after its
+// last byte. A server that is killed in between sends the same items again, under the same names, rather than
+// never.
 func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *trajectory.Group, limit int) (err error) {
 	var out bytes.Buffer
 	var m metaInfo
@@ -227,14 +225,14 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *tr
 		if err := m.group(&out, g); err != nil {
 			return err
 		}
-		if len(m.Finished) == limit || out.Len() >= mostBytes {
+		if len(m.Finished) == limit || out.Len() >= maxBytes {
 			break
 		}
 		if g, err = in.next(r.Context()); err != nil {
 			return err
 		}
 	}
-	m.Left, m.Cursor = in.left, s.feed.write(in.cursor)
+	m.Left, m.Cursor = in.left, s.source.write(in.cursor)
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -12,18 +12,18 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// reading is a reader on its way through the groups.
+// reading is a reader's way through the groups.
 type reading struct {
-	feed   *feed
+	source *source
 	cursor int
 	filter trajectory.Filter
 	left   map[string]int // groups that were left out, by reason
 }
 
-// next reads the next group that is wanted; nil: there is none yet.
+// next reads the next selected group, or nil if there is none yet.
 func (r *reading) next(ctx context.Context) (*trajectory.Group, error) {
 	for {
-		g, left, at, err := r.feed.after(ctx, r.cursor, r.filter)
+		g, left, at, err := r.source.after(ctx, r.cursor, r.filter)
 		if at == 0 || err != nil {
 			return nil, err
 		}
@@ -38,19 +38,19 @@ func (r *reading) next(ctx context.Context) (*trajectory.Group, error) {
 	}
 }
 
-// groupHead is what is said of a group before its rows.
+// groupHead describes a group before its rows.
 type groupHead struct {
 	Cursor   string `json:"cursor"`
 	GroupID  string `json:"group_id"`
 	Size     int    `json:"size"`     // episodes that were planned
 	Episodes int    `json:"episodes"` // that are in it
-	// Closed is why it is not all that was planned.
+	// Closed says why it has fewer episodes than planned.
 	Closed string `json:"closed,omitempty"`
 }
 
 // put writes a group as one JSON object, row by row.
 func (r *reading) put(w io.Writer, g *trajectory.Group) error {
-	head := groupHead{Cursor: r.feed.write(r.cursor), GroupID: g.ID, Size: g.Size, Episodes: len(g.Members), Closed: g.Short}
+	head := groupHead{Cursor: r.source.write(r.cursor), GroupID: g.ID, Size: g.Size, Episodes: len(g.Members), Closed: g.Short}
 	if n := g.Failed(); n > 0 && head.Closed == "" {
 		head.Closed = fmt.Sprintf("%d of %d failed", n, g.Size)
 	}
@@ -81,26 +81,25 @@ func (r *reading) put(w io.Writer, g *trajectory.Group) error {
 	return err
 }
 
-// tail is what is said after the groups of an answer, and in a stream between and after them.
+// tail follows the groups of an answer, and comes between and after those of a stream.
 type tail struct {
 	Cursor string         `json:"cursor"`
 	State  State          `json:"state"`
 	Reason string         `json:"reason,omitempty"`
 	Left   map[string]int `json:"left,omitempty"`
-	// Done means that there is nothing more, unless somebody starts the run again.
+	// Done means that nothing follows unless somebody starts the run again.
 	Done bool `json:"done"`
 }
 
-// wait returns the next group, or nil where none comes before until; done says that none
-// will.
+// wait returns the next group, or nil if there is none before until or none will follow.
 func (s *Server) wait(ctx context.Context, r *reading, until <-chan time.Time) (g *trajectory.Group, t tail, err error) {
 	for {
-		changed := s.feed.watch()
-		t.State, t.Reason = s.player.status() // before the look: whoever is over has written all
+		changed := s.source.watch()
+		t.State, t.Reason = s.player.status() // before the read: a run that is over has written everything
 		if g, err = r.next(ctx); g != nil || err != nil {
 			return g, t, err
 		}
-		t.Cursor, t.Left, t.Done = r.feed.write(r.cursor), r.left, t.State.over()
+		t.Cursor, t.Left, t.Done = r.source.write(r.cursor), r.left, t.State.over()
 		if t.Done {
 			return nil, t, nil
 		}
@@ -116,13 +115,13 @@ func (s *Server) wait(ctx context.Context, r *reading, until <-chan time.Time) (
 	}
 }
 
-// The most of an answer: then it says where to go on.
+// Limits of an answer; the client continues at its cursor.
 const (
-	mostGroups = 10_000
-	mostBytes  = 32 << 20
+	maxGroups = 10_000
+	maxBytes  = 32 << 20
 )
 
-// groups answers with the groups after a cursor. If there are none it waits a while.
+// groups answers with the groups after a cursor. If there are none, it waits for a while.
 func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 	q, err := s.query(r)
 	if err != nil {
@@ -145,7 +144,7 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 			err = in.put(out, g)
 		}
 		before = ","
-		if n++; err != nil || n == q.limit || out.wrote >= mostBytes {
+		if n++; err != nil || n == q.limit || out.wrote >= maxBytes {
 			break
 		}
 		if g, err = in.next(r.Context()); err != nil {
@@ -158,20 +157,19 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 	if out.wrote == 0 {
 		_, _ = io.WriteString(out, before)
 	} else {
-		t = tail{State: t.State, Reason: t.Reason, Left: in.left, Cursor: s.feed.write(in.cursor)}
+		t = tail{State: t.State, Reason: t.Reason, Left: in.left, Cursor: s.source.write(in.cursor)}
 	}
 	b, err := json.Marshal(t)
 	if err != nil {
 		cut()
 	}
-	_, _ = out.Write(append(append([]byte("],"), b[1:]...), '\n')) // who is gone comes again with the same cursor
+	_, _ = out.Write(append(append([]byte("],"), b[1:]...), '\n')) // the client may come back with the same cursor
 }
 
-// beat is how often a stream shows that it lives.
+// beat is how often a stream shows that it is alive.
 const beat = 15 * time.Second
 
-// stream writes the groups after a cursor, a line each, as they become complete, until the
-// run is over.
+// stream writes the groups after a cursor, one per line, as they become complete, until the run is over.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	q, err := s.query(r)
 	if err != nil {
@@ -210,7 +208,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stops says whether the server comes to its end.
+// stops reports whether the server stops.
 func (s *Server) stops() bool {
 	select {
 	case <-s.stopping:
@@ -220,7 +218,7 @@ func (s *Server) stops() bool {
 	}
 }
 
-// wrong answers with what went wrong before anything was written.
+// wrong answers with an error before anything was written.
 func (s *Server) wrong(w http.ResponseWriter, err error) {
 	var bad *queryError
 	switch {

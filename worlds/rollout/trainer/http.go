@@ -13,7 +13,7 @@ import (
 	"parley/internal/serve/auth"
 )
 
-// guard is who may use the server.
+// guard returns who may use the server.
 func (s *Server) guard() *auth.Guard {
 	return &auth.Guard{
 		Access: auth.Access{Hosts: s.cfg.Hosts, Origins: s.cfg.Origins}, Keys: s.keys, Patience: s.cfg.Patience,
@@ -24,7 +24,7 @@ func (s *Server) guard() *auth.Guard {
 	}
 }
 
-// whole reads the body of a request before it is looked at, as far as it is bounded.
+// whole reads the body of a request, within its limit, before the handler runs.
 func whole(then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -37,10 +37,10 @@ func whole(then http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// maxBody bounds a request: none has more to say.
+// maxBody is the maximum size of a request.
 const maxBody = 1 << 20
 
-// reader bounds how many read at once.
+// reader limits how many requests read at once.
 func (s *Server) reader(then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -59,20 +59,20 @@ func nowhere(w http.ResponseWriter, r *http.Request) {
 		": use POST /v1/start, POST /v1/stop, GET /v1/status, GET /v1/groups, GET /v1/stream, POST /start_rollout, POST /get_rollout_data, GET /health"))
 }
 
-// status is what there is to know about the run.
+// status describes the run.
 type status struct {
 	State  State  `json:"state"`
 	Reason string `json:"reason,omitempty"`
-	// Groups that were planned so far, and those of them that are complete.
+	// Groups counts planned groups, and Complete those that are complete.
 	Groups   int `json:"groups"`
 	Complete int `json:"complete"`
-	// Cursor is after the last of them: a reader with this one has everything.
+	// Cursor is the position after the last complete group.
 	Cursor string `json:"cursor"`
 }
 
 func (s *Server) now(r *http.Request) (out status, err error) {
 	out.State, out.Reason = s.player.status()
-	out.Groups, out.Complete, out.Cursor, err = s.feed.count(r.Context())
+	out.Groups, out.Complete, out.Cursor, err = s.source.count(r.Context())
 	return out, err
 }
 
@@ -116,7 +116,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refusal is the status of an error of start.
+// refusal returns the HTTP status of an error of start.
 func refusal(err error) int {
 	refused, ok := errors.AsType[refusedError](err)
 	switch {
@@ -134,7 +134,7 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	s.tell(w, r, http.StatusAccepted)
 }
 
-// decode reads a body strictly; none is one without anything in it.
+// decode reads a body strictly; an empty body is an empty object.
 func decode(r *http.Request, into any) error {
 	b, err := io.ReadAll(r.Body)
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
@@ -151,7 +151,7 @@ func decode(r *http.Request, into any) error {
 	return nil
 }
 
-// short is the begin of a text that came from outside.
+// short returns the beginning of a text from outside.
 func short(text string) string {
 	if len(text) > 200 {
 		text = text[:200]
@@ -162,18 +162,18 @@ func short(text string) string {
 func answer(w http.ResponseWriter, code int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		code, b = http.StatusInternalServerError, []byte(`{}`) // not reached: all of it is plain data
+		code, b = http.StatusInternalServerError, []byte(`{}`) // not reached: v is plain data
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(append(b, '\n')) // who is gone needs no answer
+	_, _ = w.Write(append(b, '\n')) // the client may be gone
 }
 
 func fault(w http.ResponseWriter, code int, err error) {
 	answer(w, code, map[string]string{"error": err.Error()})
 }
 
-// slow is a client that is given a while for each piece it takes.
+// slow is a writer with a deadline for each piece.
 type slow struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
@@ -187,7 +187,7 @@ func (s *Server) slow(w http.ResponseWriter) *slow {
 
 // Write implements io.Writer.
 func (c *slow) Write(b []byte) (int, error) {
-	_ = c.control.SetWriteDeadline(time.Now().Add(c.patience)) // a writer without deadlines is a test's
+	_ = c.control.SetWriteDeadline(time.Now().Add(c.patience)) // only tests have a writer without deadlines
 	n, err := c.w.Write(b)
 	c.wrote += n
 	return n, err
@@ -198,5 +198,5 @@ func (c *slow) flush() error {
 	return c.control.Flush()
 }
 
-// cut ends an answer that has begun and cannot be completed, so that nobody takes it for whole.
+// cut ends an answer that cannot be completed, so that it is not taken for a whole one.
 func cut() { panic(http.ErrAbortHandler) }

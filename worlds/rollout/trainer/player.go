@@ -11,36 +11,35 @@ import (
 	"parley/world"
 )
 
-// Override is what a client may change of the plan: how much of it is played, and with what.
-// Where things run and what files are read is not for clients to say.
+// Override is what a client may change in the plan. Addresses and files are not for clients to set.
 type Override struct {
 	Episodes *int                       `json:"episodes,omitempty"`
 	Seed     *uint64                    `json:"seed,omitempty"`
 	Params   map[string]json.RawMessage `json:"params,omitempty"`
 }
 
-// Overridable lists the params that a client may change.
+// Overridable returns the params that a client may change.
 func Overridable() []string {
 	return []string{"env", "env_params", "group", "max_steps", "message_cut", "retries", "seed", "tokens"}
 }
 
-// Empty says whether nothing is changed.
+// Empty reports whether nothing is changed.
 func (o Override) Empty() bool { return o.Episodes == nil && o.Seed == nil && len(o.Params) == 0 }
 
-// State is how the run stands.
+// State is the state of the run.
 type State string
 
 // The states.
 const (
 	Waiting  State = "waiting" // for a client to start it
 	Playing  State = "playing"
-	Stopping State = "stopping" // what has begun is played to its end
+	Stopping State = "stopping" // begun episodes are finished
 	Complete State = "complete" // everything was played
 	Stopped  State = "stopped"  // before its end; it can be started again
-	Failed   State = "failed"   // so that starting it again will meet the same
+	Failed   State = "failed"   // starting it again would fail again
 )
 
-// over says whether nothing more comes unless somebody starts the run again.
+// over reports whether nothing follows unless somebody starts the run again.
 func (s State) over() bool { return s == Complete || s == Stopped || s == Failed }
 
 // Errors of start.
@@ -49,7 +48,7 @@ var (
 	errPlaying  = errors.New("the run is being played with other settings")
 )
 
-// refusedError is what nothing was played for; bad means that the request is at fault.
+// refusedError means that nothing was played; bad means that the request is wrong.
 type refusedError struct {
 	error
 	bad bool
@@ -60,27 +59,27 @@ func (r refusedError) Unwrap() error { return r.error }
 // player plays the run, once at a time.
 type player struct {
 	plan   func(Override) (Prepared, error)
-	feed   *feed
+	source *source
 	asked  chan wish
-	gone   chan struct{} // closed when run has ended
+	gone   chan struct{} // closed when run returns
 	resume bool
 
 	mu     sync.Mutex
 	state  State
 	reason string
-	what   string // is played
+	what   string // of the current play
 	stop   context.CancelCauseFunc
 }
 
-// wish is a request to play. One of answer and refused is called.
+// wish is a request to play. Either answer or refused is called.
 type wish struct {
 	play    PlayFunc
 	answer  func()          // play has begun
 	refused func(err error) // nothing was played
 }
 
-func newPlayer(c Config, f *feed) *player {
-	p := &player{plan: c.Plan, feed: f, asked: make(chan wish), gone: make(chan struct{}), resume: c.Resume, state: Waiting}
+func newPlayer(c Config, f *source) *player {
+	p := &player{plan: c.Plan, source: f, asked: make(chan wish), gone: make(chan struct{}), resume: c.Resume, state: Waiting}
 	if c.Begun {
 		p.state = Stopped
 		if c.State != "" {
@@ -88,23 +87,23 @@ func newPlayer(c Config, f *feed) *player {
 		}
 	}
 	if c.Resume {
-		p.state = Playing // in a moment: nobody is to think that there is nothing to come
+		p.state = Playing // from the start, so that readers wait
 	}
 	return p
 }
 
-// status is how the run stands, and why.
+// status returns the state of the run and its reason.
 func (p *player) status() (State, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state, p.reason
 }
 
-// run plays what is asked for until drain or ctx is done and the run has come to rest.
+// run plays what is asked for until drain or ctx is done and play has ended.
 func (p *player) run(ctx, drain context.Context) {
 	defer close(p.gone)
 	if p.resume {
-		p.playOn(ctx, drain)
+		p.resumeRun(ctx, drain)
 	}
 	for {
 		select {
@@ -118,8 +117,8 @@ func (p *player) run(ctx, drain context.Context) {
 	}
 }
 
-// playOn plays what a server before this one has begun.
-func (p *player) playOn(ctx, drain context.Context) {
+// resumeRun resumes the run of an earlier server.
+func (p *player) resumeRun(ctx, drain context.Context) {
 	refused := func(err error) { p.finish(world.Ending{}, err) }
 	ready, err := p.plan(Override{})
 	if err != nil {
@@ -142,10 +141,10 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 	begun := false
 	end, err := w.play(ctx, own, func() {
 		begun = true
-		p.feed.there.Store(true)
-		p.feed.changed()
+		p.source.there.Store(true)
+		p.source.changed()
 		w.answer()
-	}, p.feed.changed)
+	}, p.source.changed)
 	switch {
 	case begun:
 		p.finish(end, err)
@@ -156,7 +155,7 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 	}
 }
 
-// finish notes how playing ended.
+// finish records how play ended.
 func (p *player) finish(end world.Ending, err error) {
 	state := Failed
 	switch journal.State(end.State) {
@@ -176,11 +175,10 @@ func (p *player) set(state State, reason string) {
 	p.mu.Lock()
 	p.state, p.reason, p.stop = state, reason, nil
 	p.mu.Unlock()
-	p.feed.changed()
+	p.source.changed()
 }
 
-// start plays the run, or plays it on, and returns when that has begun. One that is being
-// played already is left alone: again says so.
+// start starts or resumes the run, and returns when play has begun. again reports that it was playing already.
 func (p *player) start(ctx context.Context, o Override) (again bool, err error) {
 	ready, err := p.plan(o)
 	if err != nil {
@@ -209,8 +207,7 @@ func (p *player) start(ctx context.Context, o Override) (again bool, err error) 
 	}
 }
 
-// reserve makes the run one that is played, so that two clients do not start it at once. It
-// returns how it stood.
+// reserve marks the run as playing, so that two clients do not start it at once. It returns the state before.
 func (p *player) reserve(what string) (was State, reason string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -225,7 +222,7 @@ func (p *player) reserve(what string) (was State, reason string, err error) {
 	return was, reason, nil
 }
 
-// drain stops what is played, if anything is: what has begun is played to its end.
+// drain stops play, if any: begun episodes are finished.
 func (p *player) drain(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,13 +11,13 @@ import (
 	"parley/internal/files"
 )
 
-// position is how far a client has come that sends no cursor, kept in a file.
+// position is the position of a client without a cursor, kept in a file.
 type position struct {
 	path   string // empty: in memory only
 	Cursor string `json:"cursor"`
 }
 
-// maxPosition is more than a position takes, in bytes.
+// maxPosition is the maximum size of the file.
 const maxPosition = 64 << 10
 
 func openPosition(path string) (*position, error) {
@@ -30,7 +30,7 @@ func openPosition(path string) (*position, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, nil
 	case err == nil:
-		// Anything else of that name is somebody else's, and would be written over.
+		// Another file of that name must not be overwritten.
 		dec := json.NewDecoder(bytes.NewReader(b))
 		dec.DisallowUnknownFields()
 		err = dec.Decode(p)
@@ -41,7 +41,7 @@ func openPosition(path string) (*position, error) {
 	return p, nil
 }
 
-// save makes a position durable.
+// save makes a position durable: the file has the old or the new one, never a part.
 func (p *position) save(cursor string) (err error) {
 	if p.Cursor == cursor {
 		return nil

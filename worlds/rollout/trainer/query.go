@@ -11,7 +11,7 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// query is what a reader asks for.
+// query is a reader's request.
 type query struct {
 	reading
 	limit int
@@ -23,15 +23,15 @@ type queryError struct{ key, what string }
 
 func (e *queryError) Error() string { return e.key + ": " + e.what }
 
-// longest is how long an answer may be waited for.
-const longest = 60 * time.Second
+// maxWait is how long an answer may wait.
+const maxWait = 60 * time.Second
 
-// queryKeys are those of a reader.
+// queryKeys returns the keys of a query.
 func queryKeys() []string {
 	return []string{"cursor", "limit", "wait", "status", "trainable", "whole", "unequal", "weight_version", "max_lag"}
 }
 
-// query reads what a reader asks for.
+// query reads a reader's request.
 func (s *Server) query(r *http.Request) (*query, error) {
 	values := r.URL.Query()
 	for key := range values {
@@ -39,11 +39,11 @@ func (s *Server) query(r *http.Request) (*query, error) {
 			return nil, &queryError{short(key), "is not known: use " + strings.Join(queryKeys(), ", ")}
 		}
 	}
-	q := &query{limit: 64, reading: reading{feed: s.feed}}
+	q := &query{limit: 64, reading: reading{source: s.source}}
 	f, read := &q.filter, asked{get: values.Get}
-	read.number("limit", &q.limit, 1, mostGroups)
+	read.number("limit", &q.limit, 1, maxGroups)
 	seconds := 0
-	read.number("wait", &seconds, 0, int(longest/time.Second))
+	read.number("wait", &seconds, 0, int(maxWait/time.Second))
 	q.wait = time.Duration(seconds) * time.Second
 	read.yes("trainable", &f.Trainable)
 	read.yes("whole", &f.Whole)
@@ -58,7 +58,7 @@ func (s *Server) query(r *http.Request) (*query, error) {
 		return nil, read.err
 	}
 	var err error
-	q.cursor, err = s.feed.parse(r.Context(), values.Get("cursor"))
+	q.cursor, err = s.source.parse(r.Context(), values.Get("cursor"))
 	return q, err
 }
 

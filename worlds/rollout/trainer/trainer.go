@@ -1,18 +1,17 @@
-// Package trainer serves a run of rollouts to trainers over HTTP: it starts and stops the
-// run, and hands over groups of rows as they become complete. docs/how-to/trainer.md describes it.
+// Package trainer serves a run of rollouts to trainers over HTTP: it starts and stops the run, and returns
+// groups of rows as they become complete. docs/trainer.md describes it.
 //
-// What it promises: a group is handed over when all its episodes have ended, whole, in the
-// order in which groups were committed; a cursor is a place in the journal, so whoever comes
-// back with the last one gets exactly the rest, after the server was killed too; rows are
-// those that the export writes. Nothing is queued for a reader: each reads the run file at
-// its own pace, holds one group at a time, and is cut off if it takes nothing for too long.
-// Run returns only after everything it started has ended.
+// It promises that a group is returned whole, when all its episodes have ended, in the order in which groups
+// were committed; that a cursor is a position in the journal, so that a client that returns with its last one
+// gets exactly the rest, also after the server was killed; and that rows are those of the export. Nothing is
+// queued for a reader: each reads the run file at its own pace, holds one group at a time, and is disconnected
+// if it is too slow. Run returns only after everything it started has ended.
 //
-// It is not for playing: whoever sets it up says how that is done. It is not for filtering
-// what is recorded: a filter is a reader's own. It keeps no rows: the run file does.
+// It is not for playing, or for filtering what is recorded. It keeps no rows.
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -25,49 +24,48 @@ import (
 	"parley/world"
 )
 
-// Config is how a run is served.
+// Config configures a Server.
 type Config struct {
-	// Plan makes something to play of what a client asks for. Its errors are about that.
+	// Plan prepares what a client asks for. Its errors are about the request.
 	Plan func(o Override) (Prepared, error)
-	// Open opens the run file to read it. It is called once, when there is a run in it.
+	// Open opens the run file for reading. It is called once, when there is a run.
 	Open func() (src journal.Parts, done func() error, err error)
-	// Begun means that there is a run in the file, and Resume that it is to be played on at
-	// once. Default: a client starts it.
+	// Begun means that there is a run in the file, and Resume that it is resumed at once. Default: a client
+	// starts it.
 	Begun, Resume bool
-	// State is how the run in the file stands, where Begun is set. Default: stopped.
+	// State is the state of the run in the file, if Begun is set. Default: stopped.
 	State State
-	// Group is the plan's size of groups. Default: 16, for those who do not say.
+	// Group is the plan's size of groups. Default: 16.
 	Group int
-	// Position is a file for how far POST /get_rollout_data has come. Default: it is
-	// forgotten when Run ends.
+	// Position is the file with the position of POST /get_rollout_data. Default: none, it is lost when Run
+	// ends.
 	Position string
 
-	// Keys are those that clients must send one of. Default: none, everybody is served.
+	// Keys are the keys of which clients must send one. Default: none, everybody is served.
 	Keys []string
-	// Hosts are more names that clients may use for the server, as NAME or NAME:PORT. Default: its address and the names
-	// of loopback alone.
+	// Hosts are more names that clients may use for the server, as NAME or NAME:PORT. Default: only its
+	// address and the loopback names.
 	Hosts []string
 	// Origins are web pages that may send requests, as http://NAME:PORT. Default: none.
 	Origins []string
-	// Readers is the most requests for rows at once. Default: 256.
+	// Readers is the maximum number of requests for rows at once. Default: 256.
 	Readers int
-	// Patience is how long a client may take to send a request, or to take a row. Default: 1
-	// minute.
+	// Patience bounds the time of a client to send a request or to take a row. Default: 1 minute.
 	Patience time.Duration
-	// Grace is how long requests may take when the server stops. Default: 10 seconds.
+	// Grace bounds the requests in flight when the server stops. Default: 10 seconds.
 	Grace time.Duration
 }
 
 // Prepared is a plan that is ready to be played.
 type Prepared struct {
-	// What differs for two that play different things.
+	// What is different for different runs.
 	What string
 	Play PlayFunc
 }
 
-// PlayFunc plays the run until it is over, or until drain is done and what has begun has
-// ended; ctx aborts. It calls begun when play begins, and ended whenever an episode has
-// ended and is durable. An error without a call of begun means that nothing was played.
+// PlayFunc plays the run until it is over, or until drain is done and begun episodes have ended; ctx aborts.
+// It calls begun when play begins, and ended whenever an episode has ended and is durable. An error without a
+// call of begun means that nothing was played.
 type PlayFunc func(ctx, drain context.Context, begun, ended func()) (world.Ending, error)
 
 // Server is an http.Handler. Run must be running while it serves.
@@ -75,27 +73,27 @@ type Server struct {
 	cfg      Config
 	keys     auth.Keys
 	mux      *http.ServeMux
-	feed     *feed
+	source   *source
 	player   *player
-	readers  chan struct{} // a place each
+	readers  chan struct{} // one slot each
 	buffer   chan *position
-	stopping chan struct{} // closed when the server stops: nobody waits any more
+	stopping chan struct{} // closed when the server stops: nothing waits then
 }
 
 // New returns a server.
 func New(c Config) (*Server, error) {
-	orDefault(&c.Readers, 256)
-	orDefault(&c.Patience, time.Minute)
-	orDefault(&c.Grace, 10*time.Second)
-	orDefault(&c.Group, 16)
+	c.Readers = cmp.Or(max(0, c.Readers), 256)
+	c.Patience = cmp.Or(max(0, c.Patience), time.Minute)
+	c.Grace = cmp.Or(max(0, c.Grace), 10*time.Second)
+	c.Group = cmp.Or(max(0, c.Group), 16)
 	at, err := openPosition(c.Position)
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{open: c.Open, wake: make(chan struct{})}
+	f := &source{open: c.Open, wake: make(chan struct{})}
 	f.there.Store(c.Begun)
 	s := &Server{
-		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), feed: f, player: newPlayer(c, f),
+		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), source: f, player: newPlayer(c, f),
 		readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
 	}
 	s.buffer <- at
@@ -111,18 +109,12 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-func orDefault[T int | time.Duration](v *T, otherwise T) {
-	if *v <= 0 {
-		*v = otherwise
-	}
-}
-
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
-// Run serves on ln and plays what clients start. Once drain is done it begins nothing, lets
-// the run come to rest, hands out what there is to those who wait, and ends; once ctx is done
-// it ends at once. It closes ln, and returns nil after such an end.
+// Run serves on ln and plays what clients start. Once drain is done it begins nothing, lets begun episodes
+// finish, answers waiting requests, and returns; once ctx is done it returns at once. It closes ln, and
+// returns nil after such an end.
 func (s *Server) Run(ctx, drain context.Context, ln net.Listener) error {
 	base, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
@@ -147,11 +139,11 @@ func (s *Server) Run(ctx, drain context.Context, ln net.Listener) error {
 	defer cancel()
 	if srv.Shutdown(grace) != nil {
 		abort()
-		_ = srv.Close() // who does not come to an end is cut off
+		_ = srv.Close() // ends the rest
 	}
 	wg.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	return errors.Join(err, s.feed.close())
+	return errors.Join(err, s.source.close())
 }

@@ -15,7 +15,7 @@ type Group struct {
 	ID      string
 	Size    int // episodes that were planned
 	Members []*Trajectory
-	// Short says why there are fewer members than were planned, or is empty.
+	// Short says why there are fewer members than planned. It may be empty.
 	Short string
 }
 
@@ -29,44 +29,43 @@ func (g *Group) Failed() (n int) {
 	return n
 }
 
-// Filter says what is wanted. The zero value wants all of it.
+// Filter selects groups and rows. The zero value selects all.
 type Filter struct {
-	// Trainable leaves out rows that are not trainable, and groups without any.
+	// Trainable drops rows that are not trainable, and groups without any.
 	Trainable bool
-	// Statuses are those of episodes to keep. None: all.
+	// Statuses are the statuses of episodes to keep. Empty: all.
 	Statuses []Status
-	// Whole leaves out groups that are short of members.
+	// Whole drops groups with missing members.
 	Whole bool
-	// Unequal leaves out groups whose members were all paid the same: there is nothing to
-	// learn from between them.
+	// Unequal drops groups whose members all got the same reward.
 	Unequal bool
-	// Lag, where Version is set, is the most that the version of the weights of any answer may
-	// be behind Version; one without a version, as a number, is not wanted either.
+	// Lag, if Version is set, is how far the weights of an answer may be behind Version. Answers without a
+	// numeric version are dropped.
 	Version, Lag int
 }
 
-// Account is what became of the groups of a run.
+// Account counts the groups of a run.
 type Account struct {
 	Groups int `json:"groups"`
 	Kept   int `json:"kept"`
 	Rows   int `json:"rows"`
-	// Left counts groups that were left out, by reason.
+	// Left counts dropped groups by reason.
 	Left map[string]int `json:"left,omitempty"`
 }
 
-// Reasons to leave a group out.
+// Reasons to drop a group.
 const (
 	LeftUnfinished = "unfinished"        // an episode has not ended
 	LeftStatus     = "status"            // no episode of a status that is wanted
 	LeftShort      = "short"             // fewer episodes than planned
-	LeftEqual      = "equal reward"      // everybody was paid the same
-	LeftVersion    = "no weight version" // nobody knows which weights answered
+	LeftEqual      = "equal reward"      // all rewards are equal
+	LeftVersion    = "no weight version" // the version of the weights is unknown
 	LeftLag        = "weight lag"        // answered by weights that are too old
 	LeftEmpty      = "no rows"           // nothing trainable
 )
 
-// Each hands over every group of the run in j that f wants, in the order they were planned.
-// One group is held in memory at a time.
+// Each calls each with every group of the run in j that f selects, in planned order. It holds one group in
+// memory at a time.
 func Each(ctx context.Context, j journal.Journal, f Filter, each func(*Group) error) (Account, error) {
 	a := Account{Left: map[string]int{}}
 	src, all := journal.InParts(j), &Groups{}
@@ -95,7 +94,7 @@ func Each(ctx context.Context, j journal.Journal, f Filter, each func(*Group) er
 	return a, nil
 }
 
-// keep counts a group that is handed over.
+// keep counts a group that is kept.
 func (a *Account) keep(g *Group) {
 	a.Kept++
 	for _, m := range g.Members {
@@ -103,7 +102,7 @@ func (a *Account) keep(g *Group) {
 	}
 }
 
-// outcomes takes episodes out of g that are not wanted. It returns why nothing is left.
+// outcomes drops members of g by their outcomes. It returns why nothing is left, or "".
 func (f Filter) outcomes(g *Group) string {
 	if len(f.Statuses) > 0 {
 		g.Members = slices.DeleteFunc(g.Members, func(t *Trajectory) bool { return !slices.Contains(f.Statuses, t.Status) })
@@ -124,12 +123,12 @@ func (f Filter) outcomes(g *Group) string {
 	return ""
 }
 
-// trainable says whether an episode has a row that is.
+// trainable reports whether an episode has a trainable row.
 func trainable(t *Trajectory) bool {
 	return slices.ContainsFunc(t.Data.Rows, func(r rules.Row) bool { return r.Trainable })
 }
 
-// equal says whether all members were paid the same, seat by seat.
+// equal reports whether all members got the same reward, seat by seat.
 func equal(g *Group) bool {
 	for _, m := range g.Members[1:] {
 		for seat, paid := range g.Members[0].Return {
@@ -144,7 +143,7 @@ func equal(g *Group) bool {
 	return true
 }
 
-// stale says what is wrong with the weights of answers that may be trained on, or "".
+// stale returns what is wrong with the weights of trainable answers, or "".
 func (f Filter) stale(g *Group) string {
 	if f.Version == 0 {
 		return ""

@@ -12,29 +12,29 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// ErrNoRun is about a journal in which nothing was written yet.
+// ErrNoRun means that the journal is empty.
 var ErrNoRun = errors.New("trajectory: the file holds no run yet")
 
-// Groups is which episodes of a run belong together, and which groups are complete, in the
-// order in which they became so. It is a fold of the journal: whoever makes one again, after
-// a crash too, gets the same groups at the same cursors. The zero value has seen nothing.
+// Groups knows which episodes of a run belong together, and which groups are complete, in the order in which
+// they became so. It is a fold of the journal: reading it again, also after a crash, gives the same groups at
+// the same cursors. The zero value is empty.
 //
-// It may be used from one goroutine at a time; a Complete is good for ever.
+// It is not safe for concurrent use; a Complete stays valid.
 type Groups struct {
 	run     string
 	stages  []stage
 	planned int
-	groups  map[int]*group // by their first episode: those of which an episode has ended
+	groups  map[int]*group // by first episode: those with an episode that ended
 
 	complete []Complete
 	seen     int // entries
 }
 
-// stage is the groups of a stage. No group is of two stages: one that was complete must not grow.
+// stage is the groups of a stage. No group spans two stages, so a complete group does not grow.
 type stage struct {
 	journal.Staged
-	// shared has the episodes of every group by name, and names them in order, where a group may be
-	// of specs that do not stand beside each other. Nil: groups are those of the specs.
+	// shared maps the names of groups to their episodes, and names lists them in order, if a group may consist
+	// of specs that are not adjacent. Nil: groups are those of the specs.
 	shared map[string][]int
 	names  []string
 }
@@ -42,10 +42,10 @@ type stage struct {
 type group struct {
 	id      string
 	members []int
-	open    []int // of them, that have not ended
+	open    []int // members that have not ended
 }
 
-// Complete is a group all of whose episodes have ended.
+// Complete is a group whose episodes have all ended.
 type Complete struct {
 	// Cursor is the number of the entry with which it became complete.
 	Cursor int
@@ -55,13 +55,13 @@ type Complete struct {
 // Run is the id of the run, once there is one.
 func (g *Groups) Run() string { return g.run }
 
-// Seen is the number of the last end that was folded in: no cursor is larger.
+// Seen returns the number of the last end that was read: no cursor is larger.
 func (g *Groups) Seen() int { return g.seen }
 
-// Count says how many groups were planned so far, and how many of them are complete.
+// Count returns how many groups were planned and how many are complete.
 func (g *Groups) Count() (planned, complete int) { return g.planned, len(g.complete) }
 
-// After returns the first group that became complete after a cursor; false: none has yet.
+// After returns the first group that became complete after a cursor, or false if there is none yet.
 func (g *Groups) After(cursor int) (Complete, bool) {
 	i, _ := slices.BinarySearchFunc(g.complete, cursor+1, func(c Complete, n int) int { return c.Cursor - n })
 	if i == len(g.complete) {
@@ -70,7 +70,7 @@ func (g *Groups) After(cursor int) (Complete, bool) {
 	return g.complete[i], true
 }
 
-// Update folds in what was written since.
+// Update reads what was written since.
 func (g *Groups) Update(ctx context.Context, src journal.Parts) error {
 	ends, err := src.Ends(ctx, g.seen+1)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *stage) group(i int) (*group, error) {
 	return of, nil
 }
 
-// plan takes in the stages that were planned since.
+// plan reads the stages that were planned since.
 func (g *Groups) plan(ctx context.Context, src journal.Parts) error {
 	begun, stages, err := src.Plan(ctx, len(g.stages))
 	switch {
@@ -159,10 +159,10 @@ func (g *Groups) plan(ctx context.Context, src journal.Parts) error {
 	return nil
 }
 
-// mostShared is the most episodes of a stage whose groups must be found one by one.
-const mostShared = 10_000_000
+// maxShared is the maximum number of episodes of a stage whose groups are not adjacent.
+const maxShared = 10_000_000
 
-// count returns how many groups there are. Where several groups of the specs may be one, it finds out.
+// count returns how many groups there are, and fills shared if several groups of the specs may be one.
 func (s *stage) count() (n int, err error) {
 	seen := map[string]bool{}
 	for _, spec := range s.Specs.Distinct() {
@@ -183,8 +183,8 @@ func (s *stage) count() (n int, err error) {
 }
 
 func (s *stage) share() (int, error) {
-	if n := s.Specs.Len(); n > mostShared {
-		return 0, fmt.Errorf("trajectory: stage %d has %d episodes, and groups that do not stand together: at most %d are looked at", s.Stage, n, mostShared)
+	if n := s.Specs.Len(); n > maxShared {
+		return 0, fmt.Errorf("trajectory: stage %d has %d episodes, and groups that do not stand together: at most %d are looked at", s.Stage, n, maxShared)
 	}
 	s.shared = map[string][]int{}
 	for i, spec := range s.Specs.All() {
@@ -200,7 +200,7 @@ func (s *stage) share() (int, error) {
 	return len(s.names), nil
 }
 
-// all gives every group that was planned, in order.
+// all returns every planned group, in order.
 func (s *stage) all() iter.Seq2[*group, error] {
 	return func(yield func(*group, error) bool) {
 		for _, name := range s.names {
@@ -221,14 +221,12 @@ func (s *stage) all() iter.Seq2[*group, error] {
 	}
 }
 
-// Read reads a complete group of the run in src, as far as f wants it: nil, and why, where it
-// does not.
+// Read reads a complete group of the run in src. If f does not select it, it returns nil and why.
 func (g *Groups) Read(ctx context.Context, src journal.Parts, c Complete, f Filter) (_ *Group, left string, _ error) {
 	return c.read(ctx, src, g.run, f)
 }
 
-// read reads a group. What can be told of outcomes alone is looked at first: what is not
-// wanted need not be read.
+// read reads a group. It checks the outcomes first, so that it need not read a group that is dropped.
 func (g *group) read(ctx context.Context, src journal.Parts, run string, f Filter) (_ *Group, left string, _ error) {
 	out := &Group{ID: g.id, Size: len(g.members)}
 	if err := g.outcomes(ctx, src, out); err != nil {
@@ -256,7 +254,7 @@ func (g *group) read(ctx context.Context, src journal.Parts, run string, f Filte
 	return out, "", nil
 }
 
-// outcomes reads what the episodes came to, of those that ended.
+// outcomes reads the outcomes of the members that ended.
 func (g *group) outcomes(ctx context.Context, src journal.Parts, out *Group) error {
 	for i := 0; i < len(g.members); {
 		page, err := src.Planned(ctx, g.members[i], together(g.members[i:]))
@@ -281,7 +279,7 @@ func (g *group) outcomes(ctx context.Context, src journal.Parts, out *Group) err
 	return nil
 }
 
-// together is how many of the first members have numbers one after the other.
+// together returns how many of the first members have consecutive numbers.
 func together(members []int) int {
 	n := 1
 	for n < len(members) && members[n] == members[0]+n {

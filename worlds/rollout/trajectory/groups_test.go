@@ -162,7 +162,7 @@ func TestRowGroups(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	c := newColumns(&out)
-	c.most = 1000
+	c.limit = 1000
 	for range 10 {
 		if err := c.rows([]Row{{Response: strings.Repeat("x", 400), Messages: json.RawMessage("[]")}}); err != nil {
 			t.Fatal(err)

@@ -1,15 +1,13 @@
-// Package trajectory is training data as a view of a run of rollouts: episodes as rows, in
-// groups, with what was asked, answered and paid, exactly as it was recorded.
+// Package trajectory reads training data from a run of rollouts: episodes as rows, in groups, with prompts,
+// answers and rewards as recorded.
 //
-// What it promises: every answer of an episode that ended is in exactly one row; prompts,
-// answers, token ids and log probabilities are the recorded ones, never made up or made
-// again; a group is handed over once, when all its episodes have ended; what a filter leaves
-// out is counted by reason, so that every group is accounted for. The same run gives the
-// same rows, however they are come by: all at once in the order of the plan (Each, Write),
-// or one by one in the order in which groups became complete (Groups). What is held in
-// memory is one group, and a few numbers for each episode.
+// It promises that every answer of an episode that ended is in exactly one row; that prompts, answers, token
+// ids and log probabilities are the recorded ones; that a group is returned once, when all its episodes have
+// ended; that dropped groups are counted by reason; and that the same run gives the same rows, all at once in
+// planned order (Each, Write) or one by one as groups become complete (Groups). It holds one group in memory,
+// and a few numbers for each episode.
 //
-// It is not for training: advantages are the trainer's. It is not for runs of other kinds.
+// It is not for training: the trainer computes advantages. It is not for other kinds.
 package trajectory
 
 import (
@@ -58,7 +56,7 @@ type Trajectory struct {
 	Rows   []Row
 }
 
-// Row is one answer of an agent, with the names that trainers know from other systems.
+// Row is one answer of an agent. Its names are those of other training systems.
 type Row struct {
 	JobID     string `json:"job_id" parquet:"job_id,dict"` // the run
 	SessionID string `json:"session_id" parquet:"session_id,dict"`
@@ -69,12 +67,12 @@ type Row struct {
 	GroupID   string `json:"group_id" parquet:"group_id,dict"`
 	GroupSize int    `json:"group_size" parquet:"group_size"`    // episodes that were planned
 	AgentID   string `json:"agent_id" parquet:"agent_id,dict"`   // the seat
-	PolicyID  string `json:"policy_id" parquet:"policy_id,dict"` // who sat there
+	PolicyID  string `json:"policy_id" parquet:"policy_id,dict"` // the agent
 	LLMModel  string `json:"llm_model" parquet:"llm_model,dict"`
 	// Messages is the prompt, a JSON list of chat messages as they were sent.
 	Messages     json.RawMessage `json:"messages" parquet:"messages,json,zstd"`
 	Response     string          `json:"response" parquet:"response,zstd"`
-	Reasoning    string          `json:"reasoning,omitempty" parquet:"reasoning,zstd"` // what was thought before
+	Reasoning    string          `json:"reasoning,omitempty" parquet:"reasoning,zstd"` // thoughts before the answer
 	FinishReason string          `json:"finish_reason" parquet:"finish_reason,dict"`
 
 	StepReward         float64 `json:"step_reward" parquet:"step_reward"`
@@ -84,15 +82,15 @@ type Row struct {
 	IsTruncated        bool    `json:"is_truncated" parquet:"is_truncated"`
 	IsSessionCompleted bool    `json:"is_session_completed" parquet:"is_session_completed"`
 	IsTrainable        bool    `json:"is_trainable" parquet:"is_trainable"`
-	Unpaid             bool    `json:"unpaid" parquet:"unpaid"` // no reward came for it
+	Unpaid             bool    `json:"unpaid" parquet:"unpaid"` // it got no reward
 	Status             string  `json:"status" parquet:"status,dict"`
 	Stop               string  `json:"stop" parquet:"stop,dict"`
 
-	// EnvState is {"weight_version": v} where the server said which weights answered.
+	// EnvState is {"weight_version": v} if the server reported which weights answered.
 	EnvState      string `json:"env_state,omitempty" parquet:"env_state,dict"`
 	WeightVersion string `json:"weight_version,omitempty" parquet:"weight_version,dict"`
-	// Tokens are the ids of prompt and answer where the server gave both, LossMask is 1 for
-	// those of the answer, and Logprobs are the answer's, as many as LossMask has ones.
+	// Tokens are the ids of prompt and answer if the server returned both. LossMask is 1 for those of the
+	// answer, and Logprobs are those of the answer.
 	Tokens   []int     `json:"tokens,omitempty" parquet:"tokens,list"`
 	LossMask []int     `json:"loss_mask,omitempty" parquet:"loss_mask,list"`
 	Logprobs []float64 `json:"logprobs,omitempty" parquet:"logprobs,list"`
@@ -100,7 +98,7 @@ type Row struct {
 	At time.Time `json:"created_at" parquet:"created_at,timestamp(microsecond)"` // when the answer came
 }
 
-// outcomeOf makes the trajectory of an episode that ended, but for its rows.
+// outcomeOf returns the trajectory of an episode that ended, without its rows.
 func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 	raw, ok := ended.Outcome.Data.(json.RawMessage)
 	t := &Trajectory{Episode: ended.Episode, Attempt: ended.Attempt, Failed: ended.Outcome.Failed, Return: map[string]float64{}}
@@ -118,9 +116,9 @@ func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 	return t, nil
 }
 
-// rows makes the rows of t that f wants, out of its turns and replies.
+// rows adds the rows of t that f selects.
 func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
-	asks := asksOf(entries, t.Attempt)
+	asks := Asks(entries, t.Attempt)
 	for _, r := range t.Data.Rows {
 		if f.Trainable && !r.Trainable {
 			continue
@@ -142,7 +140,7 @@ func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 	return nil
 }
 
-// stamp is what all rows of a group have in common.
+// stamp is what all rows of a group share.
 type stamp struct {
 	run, group string
 	size       int
@@ -159,8 +157,8 @@ func statusOf(o world.Outcome, d rules.Data) Status {
 	}
 }
 
-// asksOf lists the asks of an attempt in the order the world made them.
-func asksOf(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
+// Asks returns the asks of an attempt in the order in which the world made them.
+func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok && r.Attempt == attempt && r.Act == nil {
 			asks = append(asks, r)
@@ -172,7 +170,7 @@ func asksOf(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
 	return asks
 }
 
-// rowOf joins what a world said of an answer with the answer.
+// rowOf returns the row of an answer.
 func rowOf(r rules.Row, ask *journal.Replied) (Row, error) {
 	if ask.Seat != r.Seat || ask.Response == nil {
 		return Row{}, fmt.Errorf("row %d is not of an answer of %s", r.Ask, r.Seat)
@@ -204,7 +202,7 @@ func rowOf(r rules.Row, ask *journal.Replied) (Row, error) {
 	return row, nil
 }
 
-// thoughts is what a model thought before its answer, as one text.
+// thoughts joins the thoughts of a model before its answer.
 func thoughts(resp *llm.Response) string {
 	var all []string
 	for _, t := range resp.Thoughts {
@@ -215,10 +213,10 @@ func thoughts(resp *llm.Response) string {
 	return valid(strings.Join(all, "\n"))
 }
 
-// valid is a text as every format can hold it: what is no UTF-8 becomes U+FFFD.
+// valid replaces invalid UTF-8 by U+FFFD, which every format can hold.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// tokens takes over token ids, where the server gave those of prompt and answer both.
+// tokens copies the token ids, if the server returned those of prompt and answer.
 func (r *Row) tokens(resp *llm.Response) {
 	if len(resp.PromptTokenIDs) == 0 || len(resp.TokenIDs) == 0 {
 		return

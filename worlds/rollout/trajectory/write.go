@@ -13,7 +13,7 @@ import (
 	"parley/journal"
 )
 
-// Format names how rows are written.
+// Format is a file format.
 type Format string
 
 // The formats. There is no CSV: a row has lists in it.
@@ -45,7 +45,7 @@ func Write(ctx context.Context, w io.Writer, j journal.Journal, f Filter, as For
 	return a, out.close()
 }
 
-// JSON is the row as one line without its end, the same wherever rows are written as JSON.
+// JSON returns the row as one line without a newline.
 func (r *Row) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -91,21 +91,21 @@ func (l lines) rows(rows []Row) error {
 func (l lines) close() error { return l.Flush() }
 
 const (
-	// groupBytes is about how much is in a row group of Parquet, before it is compressed: the
-	// most that is held in memory.
+	// groupBytes is the approximate size of a Parquet row group before compression: the maximum that is held
+	// in memory.
 	groupBytes = 32 << 20
-	// dictionaryBytes is where a column turns out not to be of few values.
+	// dictionaryBytes is the size at which a column stops using a dictionary.
 	dictionaryBytes = 1 << 20
 )
 
 // columns writes Parquet, in row groups of bounded size.
 type columns struct {
-	w          *parquet.GenericWriter[Row]
-	held, most int // bytes in this row group
+	w           *parquet.GenericWriter[Row]
+	held, limit int // bytes in this row group
 }
 
 func newColumns(w io.Writer) *columns {
-	return &columns{most: groupBytes, w: parquet.NewGenericWriter[Row](w,
+	return &columns{limit: groupBytes, w: parquet.NewGenericWriter[Row](w,
 		parquet.Compression(&parquet.Zstd), parquet.CreatedBy("parley", "", ""), parquet.DictionaryMaxBytes(dictionaryBytes),
 		parquet.ColumnPageBuffers(parquet.NewBufferPool()),
 		// Bounds of what models say are long and of no use.
@@ -120,7 +120,7 @@ func (c *columns) rows(rows []Row) error {
 			return fmt.Errorf("trajectory: parquet: %w", err)
 		}
 		c.held += 300 + len(r.Messages) + len(r.Response) + len(r.Reasoning) + 8*(len(r.Tokens)+len(r.LossMask)+len(r.Logprobs))
-		if c.held < c.most {
+		if c.held < c.limit {
 			continue
 		}
 		c.held = 0

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// The least letters of a secret for an acrostic: of words in a sentence or of lines, and
-// of words anywhere.
+// The minimum length of a secret for an acrostic: of the words of a sentence or of lines, and of
+// words anywhere.
 const (
 	leastAcrostic = 4
 	leastAnywhere = 7
@@ -52,8 +52,7 @@ func morseLetter(sign string) rune {
 	return ' '
 }
 
-// radio reads the words of the radio alphabet; everything else but what people say between
-// them is a space.
+// radio reads the words of the radio alphabet. Other words are spaces, except fillers.
 func radio(words []string) string {
 	var b strings.Builder
 	for _, w := range words {
@@ -68,7 +67,7 @@ func radio(words []string) string {
 	return b.String()
 }
 
-// asIn reads letters that are announced by any word: T as in Tom.
+// asIn reads letters with an example word: T as in Tom.
 func asIn(words []string) string {
 	if !slices.Contains(words, "for") && !slices.Contains(words, "in") && !slices.Contains(words, "like") {
 		return ""
@@ -112,14 +111,13 @@ func (l *Listener) acrostic(m *Message) bool {
 	return l.size >= leastAnywhere && strings.Contains(initials(m.look), l.letter)
 }
 
-// starts says whether a text and a word begin with the same letter: most do not, and need
-// not be looked at.
+// starts reports whether a text and a word begin with the same letter. It is a cheap first test.
 func starts(text, word string) bool {
 	i := strings.IndexFunc(text, unicode.IsLetter)
 	return i >= 0 && strings.HasPrefix(word, initials([]string{text[i:min(len(text), i+utf8.UTFMax)]}))
 }
 
-// initials joins the first letter of each text; what has none is passed over.
+// initials joins the first letter of each text that has one.
 func initials(texts []string) string {
 	var b strings.Builder
 	for _, t := range texts {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// The least letters of a secret for codes that English words are by accident.
+// The minimum length of a secret for codes that English words match by accident.
 const (
 	leastRot13  = 4
 	leastAtbash = 5
@@ -30,7 +30,7 @@ func fromBase64(text string) (texts []*Message) {
 	var tokens []string
 	for _, t := range strings.FieldsFunc(text, notBase64) {
 		tokens = append(tokens, t)
-		// These signs are of the code, or stand between a code and a word.
+		// These signs belong to the code, or separate a code from a word.
 		if parts := strings.FieldsFunc(t, func(r rune) bool { return strings.ContainsRune("+/-_", r) }); len(parts) > 1 {
 			tokens = append(tokens, parts...)
 		}
@@ -64,7 +64,7 @@ func fromHex(text string) (texts []*Message) {
 	return texts
 }
 
-// fromBytes reads numbers as letters in ASCII, in tens or in twos.
+// fromBytes reads decimal or binary numbers as ASCII letters.
 func fromBytes(text string) (texts []*Message) {
 	for _, run := range countRE.FindAllString(text, -1) {
 		texts = append(texts, plain(numbered(figureRE.FindAllString(run, -1), 10, printable)))
@@ -75,8 +75,8 @@ func fromBytes(text string) (texts []*Message) {
 	return texts
 }
 
-// places reads numbers as places in the alphabet.
-func places(text string) (runs []string) {
+// positions reads numbers as positions in the alphabet.
+func positions(text string) (runs []string) {
 	for _, run := range countRE.FindAllString(text, -1) {
 		runs = append(runs, numbered(figureRE.FindAllString(run, -1), 10, func(n uint64) rune {
 			if n < 1 || n > 26 {
@@ -88,7 +88,7 @@ func places(text string) (runs []string) {
 	return runs
 }
 
-// numbered makes a text of figures.
+// numbered converts numbers to a text.
 func numbered(figures []string, base int, sign func(uint64) rune) string {
 	var b strings.Builder
 	for _, f := range figures {
@@ -110,8 +110,7 @@ func printable(n uint64) rune {
 
 func (l *Listener) rot13(m *Message) bool { return l.size >= leastRot13 && l.ciphered(m, shift(13)) }
 
-// cipher finds the secret under any other shift of the alphabet, and under the alphabet
-// turned round.
+// cipher finds the secret under any other shift of the alphabet, and under the reversed alphabet.
 func (l *Listener) cipher(m *Message) bool {
 	for by := rune(1); by < 26 && l.size >= leastCaesar; by++ {
 		if by != 13 && l.ciphered(m, shift(by)) {

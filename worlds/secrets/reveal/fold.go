@@ -47,7 +47,7 @@ func look(r rune) rune {
 	return s
 }
 
-// twin returns the Latin letter that a letter is easily taken for: Cyrillic, Greek,
+// twin returns the Latin letter that a letter looks like: Cyrillic, Greek,
 // Armenian, small capitals, raised letters, script letters, and letters upside down.
 func twin(r rune) rune {
 	for _, group := range [...]string{
@@ -62,14 +62,14 @@ func twin(r rune) rune {
 	return r
 }
 
-// digits returns a text with the digits and signs that stand for letters replaced, in
-// words that have letters too. A one can be an i or an l.
+// digits replaces the digits and signs that can be read as letters, in words that also have
+// letters. A one can be an i or an l.
 func digits(text string, one rune) string {
 	words := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@$!|", r)
 	})
 	for i, w := range words {
-		w = strings.TrimRight(w, "!") // at the end of a word it is what it is
+		w = strings.TrimRight(w, "!") // at the end of a word it is punctuation
 		if !strings.ContainsAny(w, "0134578@$!|") || !strings.ContainsFunc(w, unicode.IsLetter) {
 			words[i] = w
 			continue

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// piece is something that may be a part of a word: it stands alone, in quotes, in capitals,
-// at a hyphen or an ellipsis, or is a run of single letters.
+// piece is a possible part of a word: alone, in quotes, in capitals, at a hyphen or an ellipsis, or
+// a run of single letters.
 type piece struct {
 	text    string
 	message int
 }
 
-// keptPieces bounds what is remembered: of a talk of any length the last ones count.
+// keptPieces is how many pieces a Listener keeps: the last ones of a conversation.
 const keptPieces = 500
 
 // split finds the secret in pieces that follow each other, in this message or ending in
@@ -25,8 +25,8 @@ func (l *Listener) split(m *Message) bool {
 	return l.joins(m.look) || l.continued(l.pieces) || l.continued(l.lasts)
 }
 
-// joins says whether words in a row are the secret when written as one. Two that English
-// has anyway, as in "a corn", do not count.
+// joins reports whether words in a row, joined, are the secret. An "a" or "i" at an end does not
+// count, as in "a corn".
 func (l *Listener) joins(words []string) bool {
 	for i, first := range words {
 		if !strings.HasPrefix(l.letter, first) || first == l.letter || first == "a" || first == "i" {
@@ -47,7 +47,7 @@ func (l *Listener) joins(words []string) bool {
 	return false
 }
 
-// continued says whether the last pieces are the secret, from more than one message.
+// continued reports whether the last pieces are the secret, from more than one message.
 func (l *Listener) continued(pieces []piece) bool {
 	for end := len(pieces); end > 0 && pieces[end-1].message == l.message; end-- {
 		rest := l.letter
@@ -65,8 +65,8 @@ func (l *Listener) continued(pieces []piece) bool {
 	return false
 }
 
-// gather takes the pieces out of a message: those that are marked as such, and its last
-// word, as in "it starts with ti".
+// gather collects the pieces of a message: those that are marked as such, and its last word, as in
+// "it starts with ti".
 func (l *Listener) gather(m *Message) {
 	l.message++
 	if n := len(m.look); n > 0 {
@@ -96,9 +96,8 @@ func (l *Listener) gather(m *Message) {
 	flush()
 }
 
-// part returns what a field of a text is a piece by: its single letters, or the word it
-// is if it is marked as a piece, or a space if it is what people say between letters, or
-// nothing.
+// part returns the piece in a field of a text: its single letters, or the word if it is marked as a
+// piece, or a space if it is a filler, or nothing.
 func (l *Listener) part(field string, alone bool) (letters, word string) {
 	if len(field) > 4*len(l.letter)+8 {
 		return "", ""
@@ -124,7 +123,7 @@ func (l *Listener) part(field string, alone bool) (letters, word string) {
 	return "", ""
 }
 
-// marked says whether a field is in quotes, or cut off at a side.
+// marked reports whether a field is in quotes, or cut off at a side.
 func marked(field string) bool {
 	const quotes = "\"'`“”‘’«»*_-…"
 	first, _ := utf8.DecodeRuneInString(field)
@@ -134,7 +133,7 @@ func marked(field string) bool {
 
 func (l *Listener) keep(pieces []piece, text string) []piece {
 	if text == "" || len(text) > len(l.letter) {
-		text = " " // what is no piece still stands between two
+		text = " " // a text that is not a piece still separates two
 	}
 	if len(pieces) == keptPieces {
 		pieces = append(pieces[:0], pieces[keptPieces/2:]...)
@@ -142,7 +141,7 @@ func (l *Listener) keep(pieces []piece, text string) []piece {
 	return append(pieces, piece{text, l.message})
 }
 
-// capitals says whether a chunk has no small letter.
+// capitals reports whether a chunk has no small letter.
 func capitals(chunk string) bool {
 	return !strings.ContainsFunc(chunk, func(r rune) bool { return unicode.IsLower(r) || unicode.Is(unicode.Lo, r) })
 }

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// The least letters a secret must have for a form that is met by accident otherwise.
+// The minimum length of a secret for forms that shorter words match by accident.
 const (
 	leastPlural = 4
 	leastSuffix = 6
 	leastSplit  = 5
 )
 
-// said finds the secret as words of their own.
+// said finds the secret as separate words.
 func (l *Listener) said(m *Message) bool {
 	if l.dense {
 		return strings.Contains(strings.Join(m.words, ""), strings.Join(l.words, ""))
@@ -36,7 +36,7 @@ func unhump(text string) string {
 	return b.String()
 }
 
-// among says whether words hold those of a secret in a row, apart or written as one.
+// among reports whether words contain those of a secret in a row, separate or joined.
 func (l *Listener) among(words, secret []string) bool {
 	return within(words, secret) || len(secret) > 1 && slices.Contains(words, strings.Join(secret, ""))
 }
@@ -76,8 +76,8 @@ func (l *Listener) ending(m *Message) bool {
 	})
 }
 
-// phrase compares without the small words that the secret itself has: "my colour: red"
-// gives "the colour is red" away.
+// phrase compares without the small words of the secret: "my colour: red" gives "the colour is red"
+// away.
 func (l *Listener) phrase(m *Message) bool {
 	small := []string{"a", "an", "are", "is", "my", "of", "the"}
 	drop := func(w string) bool { return slices.Contains(small, w) && slices.Contains(l.words, w) }
@@ -93,8 +93,8 @@ func (l *Listener) lookalike(m *Message) bool {
 	return l.among(m.look, l.look) || slices.ContainsFunc(m.leet, func(words []string) bool { return l.among(words, l.look) })
 }
 
-// letterRuns joins each run of single letters, with a space between runs. What people
-// say between letters does not end a run, and "double t" is two.
+// letterRuns joins each run of single letters, with a space between runs. Fillers do not end a run,
+// and "double t" is two letters.
 func letterRuns(words []string) string {
 	var b strings.Builder
 	double := false
@@ -118,7 +118,7 @@ func letterRuns(words []string) string {
 	return b.String()
 }
 
-// isFiller says whether a word is one that people say between letters.
+// isFiller reports whether people say the word between letters.
 func isFiller(w string) bool {
 	switch w {
 	case "and", "then", "next", "comma", "dash", "hyphen", "dot", "space", "capital", "letter", "followed", "by":
@@ -127,7 +127,7 @@ func isFiller(w string) bool {
 	return false
 }
 
-// reversed finds the secret backwards. A short one has to be announced: tuba is abut.
+// reversed finds the secret backwards. A short one must be announced: tuba is abut.
 func (l *Listener) reversed(m *Message) bool {
 	back := reverse(l.letter)
 	if back == l.letter {

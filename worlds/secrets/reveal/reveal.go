@@ -1,12 +1,9 @@
-// Package reveal finds a secret word in what somebody wrote, plain or in disguise.
+// Package reveal finds a secret word in a text, plain or in disguise.
 //
-// What it promises: one written rule for everybody, without a model and without chance.
-// The word counts where it stands by itself, spelled out, split, turned round, or in a
-// code that a reader can undo without a key: see Form. It does not count inside another
-// word (otter in potter), nor as a hint, a translation or a rhyme. Any text is taken: it
-// may be huge, broken or hostile.
-//
-// It is not for judging what a reader might guess: that needs a reader.
+// It is one written rule for all players, without a model and without chance. The word counts if
+// it is by itself, spelled out, split, reversed, or in a code that a reader can undo without a
+// key: see Form. It does not count inside another word (otter in potter), or as a hint, a
+// translation or a rhyme. Any text is accepted: it may be huge, broken or hostile.
 package reveal
 
 import (
@@ -19,9 +16,9 @@ import (
 // Form is how a text gives a word away.
 type Form string
 
-// The forms, in the order in which they are looked for.
+// The forms, in the order of the search.
 const (
-	Said      Form = "said"      // as a word of its own: tiger, TIGER, tígér, MyWordIsTiger
+	Said      Form = "said"      // as a separate word: tiger, TIGER, tígér, MyWordIsTiger
 	Partial   Form = "partial"   // with an ending, or a phrase without its small words: tigers
 	Lookalike Form = "lookalike" // in letters of other alphabets, or digits: ｔｉｇｅｒ, тiger, t1g3r
 	Spelled   Form = "spelled"   // letter by letter: t-i-g-e-r; T, I, G, E and R
@@ -31,14 +28,14 @@ const (
 	Hex       Form = "hex"       // 74 69 67 65 72, 0x74, %74, \x74
 	Bytes     Form = "bytes"     // 116 105 103 101 114, or in ones and zeros
 	Rot13     Form = "rot13"     // gvtre
-	Cipher    Form = "cipher"    // another shift of the alphabet, or the alphabet turned round
+	Cipher    Form = "cipher"    // another shift of the alphabet, or the reversed alphabet
 	Morse     Form = "morse"     // - .. --. . .-.
 	Nato      Form = "nato"      // tango india golf echo romeo; T as in Tom, I as in Ink, …
-	Numbers   Form = "numbers"   // 20-9-7-5-18: places in the alphabet
+	Numbers   Form = "numbers"   // 20-9-7-5-18: positions in the alphabet
 	Acrostic  Form = "acrostic"  // the first letters of words, sentences or lines
 )
 
-// Forms lists the forms there are.
+// Forms lists all forms.
 func Forms() []Form {
 	all := make([]Form, 0, len(checks()))
 	for _, c := range checks() {
@@ -53,7 +50,7 @@ type check struct {
 	find func(*Listener, *Message) bool
 }
 
-// checks are in an order that names what is found by its plainest form.
+// checks returns the checks, plainest form first.
 func checks() []check {
 	return []check{
 		{Said, (*Listener).said},
@@ -74,14 +71,14 @@ func checks() []check {
 	}
 }
 
-// inRuns finds the secret in the letters that a form stands for.
+// inRuns finds the secret in the letters that a form encodes.
 func inRuns(form Form) func(*Listener, *Message) bool {
 	return func(l *Listener, m *Message) bool {
 		return slices.ContainsFunc(m.runs[form], func(run string) bool { return strings.Contains(run, l.letter) })
 	}
 }
 
-// inTexts finds the secret, plain, in the texts that a code stands for.
+// inTexts finds the plain secret in the texts that a code encodes.
 func inTexts(form Form) func(*Listener, *Message) bool {
 	return func(l *Listener, m *Message) bool {
 		return slices.ContainsFunc(m.texts[form], func(m *Message) bool {
@@ -90,22 +87,22 @@ func inTexts(form Form) func(*Listener, *Message) bool {
 	}
 }
 
-// Listener hears what one player says in one conversation, and notices when it gives a
-// word away. It is for one goroutine at a time.
+// Listener checks the messages of one player in one conversation for a secret. It is for one
+// goroutine at a time.
 type Listener struct {
-	words  []string // of the secret, as they sound
-	look   []string // and as they look
+	words  []string // of the secret, folded by sound
+	look   []string // and folded by look
 	letter string   // all of look, joined
 	size   int      // letters in it
 	dense  bool     // it is in a script without spaces
 	forms  []Form
 
-	pieces  []piece // that may be parts of the secret, of all messages so far
+	pieces  []piece // possible parts of the secret, of all messages so far
 	lasts   []piece // the last word of each
-	message int     // how many were heard
+	message int     // the number of messages so far
 }
 
-// Listen returns a Listener for a secret. It looks for the forms given, or for all.
+// Listen returns a Listener for a secret. It searches for the given forms, or for all.
 func Listen(secret string, forms ...Form) *Listener {
 	if len(forms) == 0 {
 		forms = Forms()
@@ -117,8 +114,8 @@ func Listen(secret string, forms ...Form) *Listener {
 	}
 }
 
-// Hear takes in the next message and says how it gives the secret away, or "". A message
-// that ends what others began, such as the last piece of a split word, is the one.
+// Hear checks the next message and returns how it gives the secret away, or "". If a secret is
+// split over messages, the last one gives it away.
 func (l *Listener) Hear(m *Message) Form {
 	l.gather(m)
 	if l.size == 0 {
@@ -132,24 +129,21 @@ func (l *Listener) Hear(m *Message) Form {
 	return ""
 }
 
-// In says how one text gives a secret away, or "".
-func In(text, secret string) Form { return Listen(secret).Hear(Read(text)) }
-
-// Message is a text that was read once, for any number of Listeners.
+// Message is a text, read once for any number of Listeners.
 type Message struct {
 	text  string
 	words []string   // as they sound
 	parts []string   // the same, with MyWord taken apart
 	look  []string   // as they look
-	leet  [][]string // as they look where digits stand for letters
+	leet  [][]string // as they look if digits are read as letters
 
 	lines, sentences []string
 
-	runs  map[Form][]string   // letters that signs, words or numbers stand for, with spaces between runs
-	texts map[Form][]*Message // what codes stand for
+	runs  map[Form][]string   // letters that signs, words or numbers encode, with spaces between runs
+	texts map[Form][]*Message // decoded texts
 }
 
-// Read takes a text apart.
+// Read analyses a text.
 func Read(text string) *Message {
 	m := plain(text)
 	m.lines = strings.Split(text, "\n")
@@ -161,13 +155,12 @@ func Read(text string) *Message {
 		m.leet = [][]string{lookWords(digits(text, 'i')), lookWords(digits(text, 'l'))}
 	}
 	if strings.ContainsAny(text, "0123456789") {
-		m.texts[Hex], m.texts[Bytes], m.runs[Numbers] = fromHex(text), fromBytes(text), places(text)
+		m.texts[Hex], m.texts[Bytes], m.runs[Numbers] = fromHex(text), fromBytes(text), positions(text)
 	}
 	return m
 }
 
-// plain takes a text apart as far as needed to find what is said in so many words, or
-// letter by letter.
+// plain analyses a text only for a secret that is written plainly or letter by letter.
 func plain(text string) *Message {
 	m := &Message{text: text, words: Words(text), look: lookWords(text)}
 	m.parts = m.words
@@ -202,7 +195,7 @@ func split(text string, fold func(rune) rune) []string {
 	}, text))
 }
 
-// Unspaced says whether a text is in a script that puts no spaces between words.
+// Unspaced reports whether a text is in a script that puts no spaces between words.
 func Unspaced(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)

@@ -16,7 +16,7 @@ type sample struct {
 func try(t *testing.T, samples []sample) {
 	t.Helper()
 	for _, c := range samples {
-		if got := In(c.text, c.secret); got != c.want {
+		if got := in(c.text, c.secret); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.secret, c.text, got, c.want)
 		}
 	}
@@ -233,7 +233,7 @@ func TestProse(t *testing.T) {
 		"anvil", "apron", "basalt", "cello", "cobalt", "drizzle", "fern", "frost", "gecko", "heron", "ibis", "lathe", "lute", "lynx", "nettle", "oboe",
 		"opal", "otter", "sleet", "tapir", "thaw", "thistle", "tuba", "zephyr",
 	} {
-		if f := In(strings.Repeat(prose, 20), secret); f != "" {
+		if f := in(strings.Repeat(prose, 20), secret); f != "" {
 			t.Errorf("%s: %s", secret, f)
 		}
 	}
@@ -245,14 +245,14 @@ func FuzzIn(f *testing.F) {
 	f.Add("\xff虎\u0301", "虎")
 	f.Add("dGlnZXI= 74 69 67 - .. --. 20 9 7", "ice cream")
 	f.Fuzz(func(t *testing.T, text, secret string) {
-		In(text, secret)
+		Listen(secret).Hear(Read(text))
 		if !utf8.ValidString(secret) || len(Words(secret)) == 0 {
 			return
 		}
-		if In(text+" "+secret+" "+text, secret) == "" {
+		if Listen(secret).Hear(Read(text+" "+secret+" "+text)) == "" {
 			t.Errorf("%q is not found between %q", secret, text)
 		}
-		if In(text+"\n"+strings.ToUpper(Words(secret)[0]), Words(secret)[0]) == "" {
+		if in(text+"\n"+strings.ToUpper(Words(secret)[0]), Words(secret)[0]) == "" {
 			t.Errorf("%q is not found in capitals", Words(secret)[0])
 		}
 	})
@@ -261,6 +261,9 @@ func FuzzIn(f *testing.F) {
 func BenchmarkHear(b *testing.B) {
 	text := strings.Repeat("I would trade, but you first. What would you say if I told you mine now? ", 3)
 	for b.Loop() {
-		In(text, "horseradish")
+		Listen("horseradish").Hear(Read(text))
 	}
 }
+
+// in returns how one text gives a secret away, or "".
+func in(text, secret string) Form { return Listen(secret).Hear(Read(text)) }

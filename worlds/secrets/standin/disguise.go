@@ -10,7 +10,7 @@ import (
 	"parley/world/worldsim"
 )
 
-// tell gives the secret away, in one of three times in disguise.
+// tell gives the secret away, one time in three in disguise.
 func tell(d *worldsim.Dice, secret string) string {
 	if d.Next()%3 == 0 {
 		return disguise(d, secret)
@@ -22,7 +22,7 @@ func tell(d *worldsim.Dice, secret string) string {
 	)
 }
 
-// disguise gives it away so that a reader has to do something about it.
+// disguise gives it away in a form that a reader must decode.
 func disguise(d *worldsim.Dice, secret string) string {
 	letters := strings.Split(secret, "")
 	backwards := slices.Clone(letters)
@@ -47,7 +47,7 @@ func rot13(r rune) rune {
 	return r
 }
 
-// numbers writes the places of letters in the alphabet, and everything else as it is.
+// numbers writes the positions of letters in the alphabet, and all else unchanged.
 func numbers(text string) string {
 	var parts []string
 	for _, r := range strings.ToLower(text) {

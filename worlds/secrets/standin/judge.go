@@ -8,8 +8,8 @@ import (
 	"parley/world/worldsim"
 )
 
-// verdict answers the judge of the game. It reads as a tired reader does: it sees a word
-// that is said or spelled, misses most codes, and errs now and then.
+// verdict answers as the judge. Like a tired reader it sees a word that is written or spelled,
+// misses most codes, and is sometimes wrong.
 func verdict(req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema == nil || len(req.Messages) < 2 || !strings.Contains(worldsim.Instructions(req), JudgeBegins) {
 		return "", false
@@ -43,7 +43,7 @@ func verdict(req *llm.Request, seed uint64) (string, bool) {
 	return string(b), err == nil
 }
 
-// sees says whether the letters of a secret stand in a text in a row, whatever is between.
+// sees reports whether a text has the letters of a secret in a row, ignoring other characters.
 func sees(text, secret string) bool {
 	letters := func(s string) string {
 		return strings.Map(func(r rune) rune {

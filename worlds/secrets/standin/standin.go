@@ -1,7 +1,6 @@
 // Package standin plays the game of secrets for the simulated provider, and judges it.
 //
-// It promises that an answer depends on its arguments and on nothing else. It is not for judging models: how often
-// a name gives something away is made up.
+// An answer depends only on the arguments of Play. How often a model's name gives its word away is made up.
 package standin
 
 import (
@@ -11,15 +10,15 @@ import (
 	"parley/world/worldsim"
 )
 
-// Words of the prompts by which the stand-in knows what it is asked. The prompts are written with them.
+// Texts of the prompts by which the stand-in recognises a question.
 const (
-	// Dealt is told every player at the beginning of its instructions.
+	// Dealt is at the beginning of every player's instructions.
 	Dealt = "was dealt a word that only its owner knows."
-	// YourSecret begins the line of the instructions that tells a player its word.
+	// YourSecret begins the line with the player's word.
 	YourSecret = "Your secret: "
-	// OwnTarget tells the holder of the target that it is.
+	// OwnTarget is for the holder of the target.
 	OwnTarget = "It is your own word."
-	// LastOfAll and OwnLast say of a message that none follows, and none of its writer.
+	// LastOfAll and OwnLast mark the last message of all, and the last of its writer.
 	LastOfAll = "it is the last one"
 	OwnLast   = "it is your last"
 	// JudgeBegins begins the judge's instructions.
@@ -27,7 +26,8 @@ const (
 )
 
 // Play plays the conversations of a game, and judges them. It recognises a player by Dealt or YourSecret in its
-// instructions and the judge by JudgeBegins, and answers nobody else. A player that is not told its own word cannot tell it.
+// instructions and the judge by JudgeBegins, and answers no other question. A player without its own word in the
+// instructions cannot give it away.
 //
 // How often a message gives the word away depends on the model's name (small, mini and
 // nano the most, large, pro and max the least) and on what the player is told: bold, open,
@@ -77,7 +77,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	}
 }
 
-// instructions returns what the player is told, in lower case, and its secret.
+// instructions returns the instructions in lower case, and the secret.
 func instructions(req *llm.Request) (told, secret string) {
 	text := worldsim.Instructions(req)
 	for line := range strings.Lines(text) {
@@ -109,7 +109,7 @@ func rate(model, told string) float64 {
 	return chance
 }
 
-// confesses says whether a message, in lower case, sounds as if its writer told a secret.
+// confesses reports whether a message, in lower case, sounds as if its writer told a secret.
 func confesses(text string) bool {
 	return strings.Contains(text, "my secret is") || strings.Contains(text, "my word is") || strings.Contains(text, "i hold the word")
 }

@@ -42,7 +42,7 @@ func told(model string, req *llm.Request) float64 {
 		if !ok || text == "" {
 			return -1
 		}
-		if reveal.In(text, "tiger") != "" {
+		if reveal.Listen("tiger").Hear(reveal.Read(text)) != "" {
 			n++
 		}
 	}
@@ -98,7 +98,7 @@ func TestInDisguise(t *testing.T) {
 	for seed := range uint64(500) {
 		for _, secret := range []string{"tiger", "horseradish", "opal", "ice cream"} {
 			text := tell(worldsim.NewDice(seed), secret)
-			form := reveal.In(text, secret)
+			form := reveal.Listen(secret).Hear(reveal.Read(text))
 			if form == "" {
 				t.Fatalf("%q does not tell %s", text, secret)
 			}

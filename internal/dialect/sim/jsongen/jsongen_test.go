@@ -31,7 +31,7 @@ func strictly(t *testing.T, raw string) *jsonschema.Schema {
 	return s
 }
 
-// follows checks n draws of raw, and returns how many different ones there were.
+// follows checks n draws of raw, and returns the number of different ones.
 func follows(t *testing.T, raw string, n int) int {
 	t.Helper()
 	s, err := Compile([]byte(raw))
@@ -44,7 +44,7 @@ func follows(t *testing.T, raw string, n int) int {
 		out := s.Append(nil, seeded(uint64(i)))
 		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(out))
 		if err != nil {
-			t.Fatalf("draw %d is no JSON: %v\n%s\n%s", i, err, raw, out)
+			t.Fatalf("draw %d is not JSON: %v\n%s\n%s", i, err, raw, out)
 		}
 		if err := check.Validate(v); err != nil {
 			t.Fatalf("draw %d: %v\nschema %s\nvalue %s", i, err, raw, out)
@@ -58,7 +58,7 @@ func TestAppendFollowsTheSchema(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name, schema string
-		variety      int // least number of different values in 200 draws
+		variety      int // minimum number of different values in 200 draws
 	}{
 		{"true", `true`, 20},
 		{"empty", `{}`, 20},
@@ -158,7 +158,7 @@ func TestAppendEndsOnImpossibleSchemas(t *testing.T) {
 	}
 }
 
-// randomSchema makes up a schema that some value follows.
+// randomSchema returns a random schema that has valid values.
 func randomSchema(r *rand.Rand, depth int) string {
 	k := r.IntN(11)
 	if depth <= 0 {

@@ -1,5 +1,7 @@
 package prose
 
+import "strings"
+
 // Lexicon holds words, and templates for sentences. It may be used from several goroutines at once.
 type Lexicon struct {
 	sentences, aboutTopic, phrases, nouns, adjectives, verbs, adverbials, openers, names []string
@@ -58,31 +60,21 @@ func phrases() []string {
 }
 
 func nouns() []string {
-	return []string{
-		"harbour", "plan", "river", "market", "offer", "promise", "border", "bridge", "season", "letter",
-		"proposal", "reason", "answer", "pattern", "signal", "garden", "engine", "treaty", "number",
-		"question", "winter", "story", "method", "balance", "journey", "council", "mountain", "lantern",
-		"choice", "bargain", "harvest", "map", "compass", "supply", "rumour", "archive", "ladder",
-		"measure", "window", "circle", "village", "fleet", "forest", "ledger", "message", "partner", "risk",
-		"garrison", "workshop", "problem", "result", "detail", "exchange",
-	}
+	return strings.Fields(`harbour plan river market offer promise border bridge season letter proposal reason answer pattern signal
+		garden engine treaty number question winter story method balance journey council mountain lantern choice
+		bargain harvest map compass supply rumour archive ladder measure window circle village fleet forest ledger
+		message partner risk garrison workshop problem result detail exchange`)
 }
 
 func adjectives() []string {
-	return []string{
-		"careful", "quiet", "bright", "stubborn", "useful", "honest", "narrow", "patient", "bold", "simple",
-		"fair", "ready", "rare", "steady", "sharp", "gentle", "certain", "hidden", "open", "costly",
-		"sound", "modest", "early", "distant", "common", "curious", "strong", "fragile", "plain",
-		"generous", "uneasy", "welcome",
-	}
+	return strings.Fields(`careful quiet bright stubborn useful honest narrow patient bold simple fair ready rare steady sharp gentle
+		certain hidden open costly sound modest early distant common curious strong fragile plain generous uneasy
+		welcome`)
 }
 
 func verbs() []string {
-	return []string{
-		"support", "follow", "trade", "build", "measure", "question", "protect", "share", "change", "hold",
-		"trust", "reach", "test", "carry", "repair", "open", "cross", "join", "weigh", "keep", "leave",
-		"study", "defend", "offer", "choose", "watch", "name", "balance",
-	}
+	return strings.Fields(`support follow trade build measure question protect share change hold trust reach test carry repair open cross
+		join weigh keep leave study defend offer choose watch name balance`)
 }
 
 func adverbials() []string {
@@ -101,9 +93,6 @@ func openers() []string {
 }
 
 func names() []string {
-	return []string{
-		"Ada", "Bruno", "Chidi", "Dana", "Emil", "Farah", "Goran", "Hana", "Ines", "Jonas", "Kira", "Lars",
-		"Mina", "Noor", "Otto", "Priya", "Quentin", "Rosa", "Sami", "Tove", "Umar", "Vera", "Wen", "Xenia",
-		"Yusuf", "Zora",
-	}
+	return strings.Fields(`Ada Bruno Chidi Dana Emil Farah Goran Hana Ines Jonas Kira Lars Mina Noor Otto Priya Quentin Rosa Sami Tove
+		Umar Vera Wen Xenia Yusuf Zora`)
 }

@@ -18,7 +18,7 @@ func at(s float64) time.Time {
 func TestOpenAIChargesOnArrival(t *testing.T) {
 	t.Parallel()
 	q := New(Limits{RPM: 60, TPM: 6000}, OpenAI, at(0))
-	// max_tokens counts when it is larger than the prompt, and nothing comes back.
+	// max_tokens counts if it is larger than the prompt, and is not refunded.
 	if r := q.Admit(at(0), Cost{Input: 100, Max: 4000}); r != nil {
 		t.Fatalf("%+v", r)
 	}
@@ -71,7 +71,7 @@ func TestAnthropicChargesWhatWasUsed(t *testing.T) {
 	if r := q.Admit(at(0), cost); r == nil || r.What != "input tokens" {
 		t.Fatalf("before the correction: %+v", r)
 	}
-	// Cache reads are free, so nearly all of the estimate comes back.
+	// Cache reads are free, so most of the estimate is refunded.
 	q.Settle(at(0), cost, llm.Usage{Input: 5000, Cached: 4900, Output: 1800})
 	if got := q.Rate(at(0)); got.Input.Remaining != 5900 || got.Output.Remaining != 0 {
 		t.Errorf("%+v", got)
@@ -98,7 +98,7 @@ func TestShortBurst(t *testing.T) {
 	if passed != 10 {
 		t.Errorf("%d passed at once, want 10", passed)
 	}
-	// More than a second's worth of tokens passes from a full bucket, and is owed.
+	// A full bucket admits more than it holds, and leaves a debt.
 	if r := q.Admit(at(5), Cost{Input: 3000}); r != nil {
 		t.Fatalf("%+v", r)
 	}

@@ -14,7 +14,7 @@ import (
 	"parley/internal/dialect/sim"
 )
 
-// upload sends a file of lines and returns its id.
+// uploadLines uploads a file of lines and returns its ID.
 func uploadLines(t *testing.T, s *Server, content string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -98,7 +98,7 @@ func TestBatchLifecycle(t *testing.T) {
 		n := strings.TrimPrefix(dig(t, first, "custom_id").(string), "r")
 		live := call(t, s, http.MethodPost, chatPath, `{"model":"small","messages":[{"role":"user","content":"question `+n+`"}]}`)
 		if live.at(t, "choices.0.message.content") != dig(t, first, "response.body.choices.0.message.content") {
-			t.Error("a batch says something else than the live endpoint")
+			t.Error("a batch and the live endpoint give different answers")
 		}
 		if st := s.Stats().Batches; st.Created != 1 || st.Completed != 1 || st.Requests != 50 {
 			t.Errorf("%+v", st)
@@ -123,7 +123,7 @@ func TestBatchRefusals(t *testing.T) {
 				s := newServer(t, Config{Batch: BatchConfig{MaxRequests: 20, EnqueuedTokens: 2000}})
 				a := createBatch(t, s, uploadLines(t, s, c.content))
 				if a.status != 200 || a.at(t, "status") != "validating" {
-					t.Fatalf("%s", a.body) // it is taken, and fails later
+					t.Fatalf("%s", a.body) // it is created, and fails later
 				}
 				time.Sleep(time.Second)
 				a = show(t, s, a.at(t, "id").(string))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkHandler is the server's own share of a small chat request.
+// BenchmarkHandler measures the server's share of a small chat request.
 func BenchmarkHandler(b *testing.B) {
 	s := newServer(b, Config{})
 	b.ReportAllocs()
@@ -18,7 +18,7 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkLoopback is a small chat request with client and network.
+// BenchmarkLoopback measures a small chat request with client and network.
 func BenchmarkLoopback(b *testing.B) {
 	url, _ := serve(b, Config{})
 	c := client(b)

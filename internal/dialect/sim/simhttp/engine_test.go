@@ -31,8 +31,7 @@ func exchangeAt(t *testing.T, method, url, body string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
-// TestSessions: everything that answers does so below a session too, with the same answer,
-// until the session is closed.
+// TestSessions checks that the endpoints give the same answers below a session, until it is closed.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	url, server := serve(t, Config{})
@@ -102,8 +101,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestTokensOfStreams: a stream gives the tokens of the whole answer, with as many log
-// probabilities, the token at its end included.
+// TestTokensOfStreams checks that a stream has all tokens of the whole answer, including the end token,
+// each with its log probability.
 func TestTokensOfStreams(t *testing.T) {
 	t.Parallel()
 	url, _ := serve(t, Config{})
@@ -139,7 +138,7 @@ func TestTokensOfStreams(t *testing.T) {
 	}
 }
 
-// TestReasoningOfStreams: where a whole answer has what was thought, so has a stream of it.
+// TestReasoningOfStreams checks that a stream has the same reasoning as the whole answer.
 func TestReasoningOfStreams(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{})

@@ -18,7 +18,7 @@ func faulty(f sim.Fault) Config {
 	return Config{Sim: sim.Config{Faults: sim.Faults{f: 1}, StallFor: time.Millisecond}}
 }
 
-// TestFaultsOnTheWire does every live fault for real, in each format, streamed and not.
+// TestFaultsOnTheWire injects every live fault, in each format, streamed and not.
 func TestFaultsOnTheWire(t *testing.T) {
 	t.Parallel()
 	for _, f := range sim.AllFaults()[:13] {
@@ -43,7 +43,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 	}
 }
 
-// faultSeen says what is wrong with what a client saw of a fault, or "".
+// faultSeen returns how a client's view of a fault is wrong, or "".
 func faultSeen(t *testing.T, f sim.Fault, path string, stream bool, a answered, err error) string {
 	t.Helper()
 	anthropic := path == messagesPath
@@ -90,7 +90,7 @@ func faultSeen(t *testing.T, f sim.Fault, path string, stream bool, a answered, 
 	return "want " + v.want
 }
 
-// TestCloseIsUnannounced sees that the connection is gone though it promised to stay.
+// TestCloseIsUnannounced checks that the server closes a connection that it promised to keep open.
 func TestCloseIsUnannounced(t *testing.T) {
 	t.Parallel()
 	url, _ := serve(t, faulty(sim.FaultClose))
@@ -121,7 +121,7 @@ func TestCloseIsUnannounced(t *testing.T) {
 	}
 }
 
-// TestRetriesSucceed sees that the same request fails for a while and then does not.
+// TestRetriesSucceed checks that retries of a request fail for a while and then succeed.
 func TestRetriesSucceed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{Sim: sim.Config{Faults: sim.Faults{sim.FaultError500: 0.5}}})

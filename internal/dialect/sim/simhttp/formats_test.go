@@ -126,7 +126,7 @@ func TestChatStreamEvents(t *testing.T) {
 		ids += len(dig(t, e, "choices.0.token_ids").([]any))
 		logprobs += len(dig(t, e, "choices.0.logprobs.content").([]any))
 	}
-	if want := len(whole.at(t, "choices.0.token_ids").([]any)); ids != want-1 || logprobs != ids { // the end is no delta
+	if want := len(whole.at(t, "choices.0.token_ids").([]any)); ids != want-1 || logprobs != ids { // the end token is not in a delta
 		t.Errorf("%d token ids and %d logprobs, want %d", ids, logprobs, want-1)
 	}
 	if got := whole.at(t, "choices.0.logprobs.content.0.top_logprobs").([]any); len(got) != 2 {
@@ -251,7 +251,7 @@ func TestToolConversationsGoOn(t *testing.T) {
 		texts[a.at(t, at).(string)] = true
 	}
 	if len(texts) != 1 {
-		t.Errorf("the formats say different things: %v", texts)
+		t.Errorf("the formats give different answers: %v", texts)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// fuzzEndpoint sends whatever comes, and wants an answer or an error in JSON.
+// fuzzEndpoint sends random bodies, and wants an answer or an error in JSON.
 func fuzzEndpoint(f *testing.F, path string, seeds ...string) {
 	f.Helper()
 	s := newServer(f, Config{Batch: BatchConfig{PerHour: 1 << 30}})

@@ -28,7 +28,7 @@ func TestOpenAILimits(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}
 		}
-		// max_tokens counts, and so does nothing that came of it.
+		// max_tokens counts, not the output.
 		a = call(t, s, http.MethodPost, chatPath, with(chatBody, `"max_tokens":6000`))
 		if a.status != 429 || a.at(t, "error.type") != "tokens" || a.at(t, "error.code") != "rate_limit_exceeded" {
 			t.Fatalf("%d %s", a.status, a.body)
@@ -70,7 +70,7 @@ func TestAnthropicLimits(t *testing.T) {
 		if _, err := time.Parse(time.RFC3339, a.header.Get("anthropic-ratelimit-requests-reset")); err != nil {
 			t.Error(err)
 		}
-		// Output counts when it is there: requests pass until the bucket is empty.
+		// Output counts when it is complete: requests are admitted until the bucket is empty.
 		for range 30 {
 			if a = call(t, s, http.MethodPost, messagesPath, messagesBody); a.status != 200 {
 				break

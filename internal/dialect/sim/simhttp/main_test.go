@@ -39,7 +39,7 @@ func serve(t testing.TB, cfg Config) (string, *Server) {
 	return "http://" + ln.Addr().String(), s
 }
 
-// client returns a client of its own, whose connections are closed with the test.
+// client returns a client whose connections are closed at the end of the test.
 func client(t testing.TB) *http.Client {
 	t.Helper()
 	tr := &http.Transport{MaxIdleConnsPerHost: 100}
@@ -47,14 +47,14 @@ func client(t testing.TB) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// answered is what came back.
+// answered is the answer of the server.
 type answered struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// json reads a value by its path, such as choices.0.message.content.
+// at returns the value at a path, such as choices.0.message.content.
 func (a answered) at(t testing.TB, path string) any {
 	t.Helper()
 	return dig(t, a.body, path)
@@ -83,7 +83,7 @@ func dig(t testing.TB, body []byte, path string) any {
 	return v
 }
 
-// call asks the server directly, without a network: so it works in a synctest bubble.
+// call asks the server without a network, so that it works in a synctest bubble.
 func call(t testing.TB, s *Server, method, path, body string, headers ...string) answered {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBadRequests holds what is refused, and in whose words.
+// TestBadRequests checks which requests are refused, with the vendors' errors.
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, Config{MaxBody: 4096})

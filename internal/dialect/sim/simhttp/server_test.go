@@ -17,7 +17,7 @@ import (
 	"parley/internal/dialect/sim"
 )
 
-// TestAnswersAtAnyConcurrency asks the same at 1 and at 64 in flight.
+// TestAnswersAtAnyConcurrency compares the answers with 1 and with 64 requests in flight.
 func TestAnswersAtAnyConcurrency(t *testing.T) {
 	t.Parallel()
 	ask := func(width int) []string {
@@ -86,7 +86,7 @@ func TestHTTP2Faults(t *testing.T) {
 	}
 }
 
-// TestRunStops sees requests in flight finished, and those that take too long ended.
+// TestRunStops checks that requests in flight finish, and that those that take too long end.
 func TestRunStops(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -3,23 +3,21 @@ package board
 // Seas is a set of sea provinces.
 type Seas uint32
 
-// Crossing is a way over water: an army can be carried to To by fleets in all of
-// Seas, and not by fewer of them.
+// Crossing is a convoy route: fleets in all of Seas, and no fewer, can carry an army to To.
 type Crossing struct {
 	To   Province
 	Seas Seas
 }
 
-// SeaOf is the set of p alone, empty unless p is a sea.
+// SeaOf returns the set of p alone, or the empty set if p is not a sea.
 func (b *Board) SeaOf(p Province) Seas { return b.seas[p] }
 
-// Crossings are all the ways over water from p, by destination.
+// Crossings returns all convoy routes from p, by destination.
 func (b *Board) Crossings(p Province) []Crossing { return b.crossing[p] }
 
-// chart finds every crossing there is. A chain of seas that has a shortcut within
-// itself is left out: its fleets can carry the army without the others, and by the
-// rules a convoy order that no route needs is no order. So only chains are followed
-// in which each sea touches the last one and none before it.
+// chart finds every crossing. It leaves out chains of seas with a shortcut, since some of
+// their fleets are not needed: by the rules, such a fleet has no legal convoy order. So each
+// sea of a chain touches the one before it and no earlier one.
 func (b *Board) chart() {
 	bit := Seas(1)
 	for p := range Province(Provinces) {
@@ -41,8 +39,8 @@ func (b *Board) chart() {
 	}
 }
 
-// follow goes on from at, the last of seas. Touched is what touches the chain before
-// at: a sea there would be a shortcut.
+// follow continues a chain from at, the last of seas. touched holds what the chain before at
+// touches: a sea there would be a shortcut.
 func (b *Board) follow(from, at Province, seas Seas, touched Set[Province], found *[Provinces][]Seas) {
 	for next := range b.near[at].All() {
 		if b.terrain[next] == Inland || next == from {
@@ -66,7 +64,7 @@ func (b *Board) follow(from, at Province, seas Seas, touched Set[Province], foun
 	}
 }
 
-// early says whether p touches a sea of the chain other than at.
+// early reports whether p touches a sea of the chain other than at.
 func (b *Board) early(p, at Province, seas Seas) bool {
 	for q := range b.near[p].All() {
 		if q != at && b.seas[q]&seas != 0 {

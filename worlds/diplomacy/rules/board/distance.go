@@ -1,9 +1,9 @@
 package board
 
-// Far is the distance of what cannot be reached.
+// Far is the distance to a province that cannot be reached.
 const Far = 255
 
-// measure fills the distances between all pairs.
+// measure computes the distances between all pairs.
 func (b *Board) measure() {
 	for p := range Province(Provinces) {
 		spread(b.walk[p][:], p, func(q Province) Set[Province] { return b.army[q] })
@@ -42,7 +42,7 @@ func (b *Board) Distance(t Type, from Location, to Province) int {
 	return int(b.walk[b.provinces[from]][to])
 }
 
-// landing is the place of to where a fleet at from arrives first.
+// landing returns the location of to that a fleet at from reaches first.
 func (b *Board) landing(from Location, to Province) Location {
 	best := Location(to)
 	for _, at := range b.coasts[to] {
@@ -53,12 +53,11 @@ func (b *Board) landing(from Location, to Province) Location {
 	return best
 }
 
-// Hops is the distance between provinces when land and water both count, as the rule
-// for forced removals has it.
+// Hops is the distance between provinces over land and water, for the rule of forced removals.
 func (b *Board) Hops(from, to Province) int { return int(b.hops[from][to]) }
 
-// Path is a shortest way for a unit of type t, both ends included: of several the one
-// whose places come first. It is nil if there is none.
+// Path returns a shortest path for a unit of type t, both ends included, or nil. Of several it
+// returns the one with the first locations.
 func (b *Board) Path(t Type, from Location, to Province) []Location {
 	end := Location(to)
 	left := func(p Location) uint8 { return b.walk[b.provinces[p]][to] }

@@ -5,7 +5,7 @@ import "strings"
 // Power is one of the seven powers.
 type Power uint8
 
-// The powers, in the order in which everything about them is listed. None is nobody.
+// The powers, in the order of all lists. None is no power.
 const (
 	None Power = iota
 	Austria
@@ -17,7 +17,7 @@ const (
 	Turkey
 )
 
-// Powers are the seven.
+// Powers returns the seven powers.
 func Powers() []Power {
 	return []Power{Austria, England, France, Germany, Italy, Russia, Turkey}
 }
@@ -28,16 +28,15 @@ func PowerNames() []string {
 	return []string{"AUSTRIA", "ENGLAND", "FRANCE", "GERMANY", "ITALY", "RUSSIA", "TURKEY"}
 }
 
-// Name is the power's name: France.
+// Name returns the power's name: France.
 func (w Power) Name() string {
 	return [...]string{"", "Austria", "England", "France", "Germany", "Italy", "Russia", "Turkey", "?"}[min(w, Turkey+1)]
 }
 
-// String is the power's name as game files write it: FRANCE.
+// String returns the power's name as game files write it: FRANCE.
 func (w Power) String() string { return strings.ToUpper(w.Name()) }
 
-// ParsePower reads the name of a power in any case, the adjective of it, or a common
-// slip.
+// ParsePower reads the name of a power in any case, its adjective, or a common misspelling.
 func ParsePower(name string) (Power, bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	for _, w := range Powers() {

@@ -1,20 +1,19 @@
-// Package order is what a player can tell a unit to do, and how that is written.
+// Package order has the orders of Diplomacy and their notation.
 //
-// Parse reads orders as people and models write them: any case, full names, other
-// names and near misses of them, arrows, brackets, words for letters, a unit's type
-// or a coast left out. It promises never to panic and never to guess between two
-// meanings. Text writes an order in the notation of the Python package diplomacy:
-// A PAR - BUR, F STP/SC S F BOT, A LON - NWY VIA, A PAR R BUR, F BRE B, WAIVE.
+// Parse reads orders as people and models write them: any case, full names, other names and
+// near misses of them, arrows, brackets, words for letters, a unit's type or a coast left out.
+// It never panics and never guesses between two meanings. Text writes an order in the notation
+// of the Python package diplomacy: A PAR - BUR, F STP/SC S F BOT, A LON - NWY VIA, A PAR R BUR,
+// F BRE B, WAIVE.
 //
-// It is not for saying whether an order is legal: that takes a position, and is for
-// package rules.
+// Whether an order is legal depends on a position: see package rules.
 package order
 
 import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Kind says what an order tells its unit to do.
+// Kind is the kind of an order.
 type Kind uint8
 
 // The kinds of orders.
@@ -26,24 +25,24 @@ const (
 	Retreat
 	Disband
 	Build
-	Waive // a build that is given up
+	Waive // a build that is not used
 )
 
-// String is the kind in a word.
+// String returns the kind in a word.
 func (k Kind) String() string {
 	return [...]string{"hold", "move", "support", "convoy", "retreat", "disband", "build", "waive"}[min(k, Waive)]
 }
 
-// Order is one order. Types may be board.Any and places without a coast as long as
-// nobody has compared the order with a position.
+// Order is one order. Until it is checked against a position, types may be board.Any and
+// locations may lack a coast.
 type Order struct {
 	Kind Kind
 
-	// Via is said of an army that wants to be carried even where it could walk.
+	// Via means that an army moves by convoy even if it could walk.
 	Via bool
 
-	// Type and At are the unit that is ordered. Waive needs neither; in a list of legal
-	// orders At is the centre that would be left empty.
+	// Type and At are the unit that is ordered. Waive needs neither; in a list of legal orders
+	// its At is the centre that stays empty.
 	Type board.Type
 	At   board.Location
 
@@ -51,12 +50,12 @@ type Order struct {
 	OfType board.Type
 	Of     board.Location
 
-	// To is where a unit goes, is supported or carried. For the support of a unit
-	// that stays it is board.Nowhere.
+	// To is where a unit moves, or is supported or carried to. For the support of a unit that
+	// holds it is board.Nowhere.
 	To board.Location
 }
 
-// New returns an order without other places than the unit's.
+// New returns an order with no location except the unit's.
 func New(k Kind, t board.Type, at board.Location) Order {
 	return Order{Kind: k, Type: t, At: at, Of: board.Nowhere, To: board.Nowhere}
 }

@@ -7,7 +7,7 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// maxText is more than any order takes.
+// maxText is longer than any order.
 const maxText = 200
 
 // Parse reads an order.
@@ -39,7 +39,7 @@ func ParseUnit(b *board.Board, text string) (board.Type, board.Location, error) 
 	return 0, 0, fmt.Errorf("order: %q: %w", text, err)
 }
 
-// ParseLocation reads a place: PAR, STP/SC.
+// ParseLocation reads a location: PAR, STP/SC.
 func ParseLocation(b *board.Board, text string) (board.Location, error) {
 	if len(text) > maxText {
 		return 0, errors.New("order: a place of far too many letters")
@@ -54,7 +54,7 @@ func ParseLocation(b *board.Board, text string) (board.Location, error) {
 	return 0, fmt.Errorf("order: %q: %w", text, err)
 }
 
-// parser reads an order out of tokens, from the left.
+// parser reads an order from tokens, left to right.
 type parser struct {
 	rest []token
 }
@@ -92,7 +92,7 @@ func parse(b *board.Board, text string) (Order, error) {
 	return o, nil
 }
 
-// action reads what the unit of o is to do. A verb may have come first.
+// action reads the action of the unit of o. lead is a verb before the unit, or unknown.
 func (p *parser) action(o Order, lead sense) (Order, error) {
 	switch {
 	case lead == holds || p.take(holds):
@@ -164,7 +164,7 @@ func (p *parser) move(o Order) (Order, error) {
 	return o, err
 }
 
-// byConvoy takes "via", "via convoy", "convoy", and seas named behind them.
+// byConvoy reads "via", "via convoy" or "convoy", and the seas after it.
 func (p *parser) byConvoy() bool {
 	if !p.take(via) && !p.take(convoys) {
 		return false
@@ -175,7 +175,7 @@ func (p *parser) byConvoy() bool {
 	return true
 }
 
-// target reads where a unit goes.
+// target reads where a unit moves.
 func (p *parser) target(o Order) (Order, error) {
 	p.take(arrow)
 	if p.peek() != place {
@@ -186,7 +186,7 @@ func (p *parser) target(o Order) (Order, error) {
 	return o, nil
 }
 
-// unit reads a unit, whose type may be missing. Of several types the last counts:
+// unit reads a unit, whose type may be missing. If there are several types, the last counts:
 // in "a fleet", the first is an article.
 func (p *parser) unit() (t board.Type, at board.Location, ok bool) {
 	for {

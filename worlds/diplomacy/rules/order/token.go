@@ -21,7 +21,7 @@ type reader struct {
 	out  []token
 }
 
-// tokens finds out what every piece of text means.
+// tokens finds the meaning of every piece of a text.
 func tokens(b *board.Board, text string) ([]token, error) {
 	r := reader{b: b, rest: split(text)}
 	for len(r.rest) > 0 {
@@ -37,7 +37,7 @@ func (r *reader) step() error {
 	head := r.rest[0]
 	if head.mark != 0 {
 		r.rest = r.rest[1:]
-		// A dash before anything else is a bullet; two arrows say no more than one.
+		// A dash at the beginning is a bullet; two arrows are one.
 		if head.mark == '-' && len(r.out) > 0 && r.out[len(r.out)-1].sense != arrow {
 			r.out = append(r.out, token{sense: arrow, raw: "-"})
 		}
@@ -63,7 +63,7 @@ func (r *reader) step() error {
 	return r.guess(head)
 }
 
-// word takes a word that is no place.
+// word reads a word that is not a location.
 func (r *reader) word(head lexeme, s sense) {
 	r.rest = r.rest[1:]
 	n := len(r.out)
@@ -77,9 +77,9 @@ func (r *reader) word(head lexeme, s sense) {
 	r.out = append(r.out, token{sense: s, raw: head.raw})
 }
 
-// span is the place name of the first n words, joined; an arrow inside it must be a
-// hyphen. It is empty if there are not so many, or if one behind the first says what a unit
-// is to do: RUH R is Ruhr retreating, not Ruhr, and Edinburg H holds.
+// span joins the first n words to a name; an arrow inside it must be a hyphen. It is empty if
+// there are fewer words, or if one after the first is an action: RUH R is Ruhr retreating, not
+// Ruhr, and Edinburg H holds.
 func (r *reader) span(n int) (name string, used int) {
 	var join strings.Builder
 	for i, l := range r.rest {
@@ -98,7 +98,7 @@ func (r *reader) span(n int) (name string, used int) {
 	return "", 0
 }
 
-// known is the longest name of a place that the text goes on with.
+// known finds the longest name of a province at the beginning of the rest.
 func (r *reader) known() (p board.Province, used int, ok bool) {
 	for n := 4; n > 0; n-- {
 		name, used := r.span(n)
@@ -112,9 +112,9 @@ func (r *reader) known() (p board.Province, used int, ok bool) {
 	return 0, 0, false
 }
 
-// guess takes a misspelled place, if it is clear which one is meant.
+// guess reads a misspelled province, if its meaning is clear.
 func (r *reader) guess(head lexeme) error {
-	var most []board.Province
+	var several []board.Province
 	for n := 3; n > 0; n-- {
 		name, used := r.span(n)
 		if name == "" || r.means(used) {
@@ -126,20 +126,20 @@ func (r *reader) guess(head lexeme) error {
 			return nil
 		}
 		if len(found) > 1 {
-			most = found
+			several = found
 		}
 	}
-	if len(most) == 0 {
+	if len(several) == 0 {
 		return fmt.Errorf("%q is neither a place nor a word of orders", head.raw)
 	}
 	var names []string
-	for _, p := range most[:min(len(most), 4)] {
+	for _, p := range several[:min(len(several), 4)] {
 		names = append(names, r.b.Code(board.Location(p))+" ("+r.b.Name(p)+")")
 	}
 	return fmt.Errorf("%q may be any of %s", head.raw, strings.Join(names, ", "))
 }
 
-// means says whether one of the words behind the first is a word of orders.
+// means reports whether one of the words after the first is a word of orders.
 func (r *reader) means(used int) bool {
 	for _, l := range r.rest[1:used] {
 		if l.word != "" && senseOf(l.word) != unknown {
@@ -149,8 +149,8 @@ func (r *reader) means(used int) bool {
 	return false
 }
 
-// coast reads a coast at the beginning of rest. A bare direction counts only where
-// loose is not set: between brackets or behind a slash.
+// coast reads a coast at the beginning of rest. A direction alone counts only if loose is not
+// set: in brackets or after a slash.
 func (r *reader) coast(rest []lexeme, loose bool) (coast string, used int) {
 	if len(rest) == 0 || rest[0].word == "" {
 		return "", 0
@@ -190,7 +190,7 @@ func (r *reader) coastFirst(coast string, used int) error {
 	return nil
 }
 
-// stand takes a place that used lexemes named, and the coast behind it.
+// stand reads a province that used lexemes named, and the coast after it.
 func (r *reader) stand(p board.Province, used int) {
 	r.rest = r.rest[used:]
 	marked := len(r.rest) > 0 && r.rest[0].mark != 0
@@ -206,8 +206,7 @@ func (r *reader) stand(p board.Province, used int) {
 	r.put(p, coast)
 }
 
-// put adds a place. A coast that the province does not have says nothing: people
-// write LON/EC.
+// put adds a location. It ignores a coast that the province does not have: people write LON/EC.
 func (r *reader) put(p board.Province, coast string) {
 	at, ok := r.b.ByCode(r.b.Code(board.Location(p)) + coast)
 	if !ok {

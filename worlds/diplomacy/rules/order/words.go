@@ -11,7 +11,7 @@ import (
 type lexeme struct {
 	word  string // empty for marks
 	raw   string // the word as it was written
-	mark  rune   // '-' for arrows of any kind, '/' for what opens a coast
+	mark  rune   // '-' for arrows of any kind, '/' for marks before a coast
 	tight bool   // a mark without space around it
 }
 
@@ -55,12 +55,12 @@ func inWord(r rune) bool {
 
 func apostrophe(r rune) bool { return r == '\'' || r == '’' || r == '`' }
 
-// sense is what a token does in an order.
+// sense is the meaning of a token in an order.
 type sense uint8
 
 const (
 	unknown sense = iota
-	filler        // says nothing
+	filler        // no meaning
 	armyWord
 	fleetWord
 	arrow
@@ -75,7 +75,7 @@ const (
 	place
 )
 
-// senseOf is the sense of a word that is no place.
+// senseOf returns the sense of a word that is not a location.
 func senseOf(word string) sense {
 	switch word {
 	case "a", "army", "armies", "amy", "arm":
@@ -110,8 +110,8 @@ func senseOf(word string) sense {
 	return unknown
 }
 
-// commands says whether a word is one of orders, and so never part of a place's name. The
-// words that say nothing may be: Gulf of the Lion.
+// commands reports whether a word is a word of orders, and so never part of a name. Fillers may
+// be: Gulf of the Lion.
 func commands(word string) bool {
 	s := senseOf(word)
 	return s != unknown && s != filler

@@ -1,8 +1,8 @@
-// Package exchange sends requests to environment servers over HTTP: one at most once, with
-// every failure as an *llm.Error that says whether the server may have acted on it.
+// Package exchange sends requests to environment servers over HTTP, each at most once. Every failure is an
+// *llm.Error that says whether the server may have acted.
 //
-// It promises that no request is sent twice, by it or by what is under it, and that no answer
-// is read beyond its bound. It is not for any protocol: packages v1 and openenv are.
+// It promises that no request is sent twice, not even by net/http, and that no answer is read beyond its
+// limit. It is not for any protocol: packages v1 and openenv are.
 package exchange
 
 import (
@@ -20,43 +20,40 @@ import (
 	"parley/llm"
 )
 
-// MaxBody is the most that is read of an answer: screenshots are large.
+// MaxBody is the maximum size of an answer: screenshots are large.
 const MaxBody = 64 << 20
 
-// KeyHeader carries the name of a step.
+// KeyHeader is the header with the name of a step.
 const KeyHeader = "Idempotency-Key"
 
-// Client sends requests to one server. It may be used from any number of goroutines.
+// Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
 	base string
-	// No http.Client stands before it: redirects and cookies are not wanted, and each request
-	// would pay for them.
+	// There is no http.Client, since redirects and cookies are not wanted and cost time.
 	transport *http.Transport
 }
 
-// New returns a client of the server at an address, with as many connections as there are
-// sessions.
+// New returns a client of the server at an address, with as many connections as sessions.
 func New(address string, sessions int) *Client {
 	return &Client{base: strings.TrimRight(address, "/"), transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		MaxIdleConns:        sessions + 8,
 		MaxIdleConnsPerHost: sessions + 8,
-		// Below the five seconds after which common servers hang up: a connection that is
-		// closed while a step is put on it would leave its outcome unknown.
+		// Below the five seconds after which common servers close connections: the result of a step on a
+		// closing connection would be unknown.
 		IdleConnTimeout: 4 * time.Second,
 	}}
 }
 
-// Name is the server's address.
+// Name returns the server's address.
 func (c *Client) Name() string { return c.base }
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Do sends one request and decodes its answer into into, unless that is nil. One that is a
-// json.Unmarshaler must itself refuse what is no JSON. key names what is asked for, or is
-// empty.
+// Do sends one request and decodes its answer into into, unless that is nil. A json.Unmarshaler must itself
+// reject invalid JSON. key names the request, or is empty.
 func (c *Client) Do(ctx context.Context, method, path, key string, body, into any) error {
 	var payload []byte
 	if body != nil {
@@ -69,8 +66,8 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 	if err != nil {
 		return &llm.Error{Kind: llm.KindBadRequest, Provider: c.base, Message: "is no address", Err: err}
 	}
-	// With a body that cannot be read again net/http never sends a request twice, neither one
-	// with a key nor a GET, which some environments change at. An empty one is not sent.
+	// With a body that cannot be read again net/http never sends a request twice, not even a GET, which
+	// changes some environments. An empty body is not sent.
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(payload)), int64(len(payload))
 	if len(payload) == 0 {
 		req.ContentLength = -1
@@ -106,8 +103,8 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 	return nil
 }
 
-// decode reads an answer. What reads itself is let do so at once: json.Unmarshal would go
-// through all of it twice before, and a prompt may be long.
+// decode reads an answer. It calls a json.Unmarshaler directly: json.Unmarshal would scan the data twice
+// before, and a prompt may be long.
 func decode(text []byte, into any) error {
 	if u, ok := into.(json.Unmarshaler); ok && len(bytes.TrimSpace(text)) > 0 {
 		return u.UnmarshalJSON(text)
@@ -115,17 +112,17 @@ func decode(text []byte, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// read reads an answer, up to one byte more than may be.
+// read reads an answer, up to one byte beyond the limit.
 func read(resp *http.Response) ([]byte, error) {
 	var b bytes.Buffer
 	if n := resp.ContentLength; n > 0 {
-		b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // in one piece, as far as it may be believed
+		b.Grow(int(min(n, 1<<20)) + bytes.MinRead) // the size is only what the server claims
 	}
 	_, err := b.ReadFrom(io.LimitReader(resp.Body, MaxBody+1))
 	return b.Bytes(), err
 }
 
-// broken is an exchange that did not come to its end.
+// broken returns the error of an exchange that was interrupted.
 func (c *Client) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		e := *llm.ContextError(ctx)
@@ -143,12 +140,12 @@ func (c *Client) malformed(err error) error {
 	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: c.base, Message: err.Error(), Err: err}
 }
 
-// refused is an answer with another status than 200.
+// refused returns the error of a status other than 200.
 func (c *Client) refused(resp *http.Response, text []byte) error {
 	e := &llm.Error{Kind: llm.KindServer, Status: resp.StatusCode, Provider: c.base, Message: short(text)}
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound:
-		// The session is gone with a server that was started anew: another try may fare better.
+		// The session is gone after a restart of the server: another try may succeed.
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		e.Kind = llm.KindAuth
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
@@ -157,13 +154,13 @@ func (c *Client) refused(resp *http.Response, text []byte) error {
 		e.Uncertain = true
 	case code >= 400:
 		e.Kind = llm.KindBadRequest
-	default: // a redirect, or a success that is none
+	default: // a redirect, or another success
 		e.Kind, e.Uncertain = llm.KindMalformed, true
 	}
 	return e
 }
 
-// short returns the beginning of what a server said.
+// short returns the beginning of a server's message.
 func short(text []byte) string {
 	var detail struct {
 		Detail string `json:"detail"`

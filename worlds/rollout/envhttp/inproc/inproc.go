@@ -1,8 +1,7 @@
 // Package inproc is a host of environments in this process: those of package env.
 //
-// It promises that a session is there until it is closed and costs no goroutine, and that
-// an environment that panics is a failure of its session and of nothing else. It is not for
-// environments that wait: they belong on a server.
+// It promises that a session exists until it is closed and needs no goroutine, and that an environment that
+// panics fails only its session. It is not for environments that wait: they belong on a server.
 package inproc
 
 import (
@@ -17,19 +16,19 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// Host makes environments here.
+// Host makes environments in this process.
 type Host struct{ kinds []env.Kind }
 
 // New returns a host of these environments.
 func New(kinds []env.Kind) *Host { return &Host{kinds} }
 
-// Name says where it is.
+// Name returns its name.
 func (*Host) Name() string { return "this process" }
 
 // New returns a session.
 func (h *Host) New(_ string, o protocol.Opening) pool.Session { return &session{host: h, opening: o} }
 
-// Check finds nothing wrong: nothing is left behind in a process that is new.
+// Check returns nil: a new process has no sessions left behind.
 func (*Host) Check(context.Context, func(string) bool) error { return nil }
 
 type session struct {
@@ -69,7 +68,7 @@ func (s *session) Close(context.Context) error {
 	return nil
 }
 
-// caught makes an error of a panic.
+// caught turns a panic into an error.
 func caught(err *error) {
 	if p := recover(); p != nil {
 		*err = &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("the environment panicked: %v", p)}

@@ -1,13 +1,12 @@
-// Package openenv speaks the protocol of OpenEnv servers, as a client: over a WebSocket, one
-// session each, or over plain HTTP, where a server has one environment for all.
+// Package openenv is a client of OpenEnv servers: over a WebSocket for each session, or over plain HTTP, where
+// a server has one environment.
 //
-// OpenEnv's actions and observations are objects of the environment's own; a Mapping says
-// how they become a conversation. What the package promises: an action is sent at most once;
-// a socket is read at all times, so that a server's pings are answered however long a model
-// thinks, and one that the server has closed is known to be; closing a session closes its
-// socket, so that no place on a server is held by nobody.
+// OpenEnv's actions and observations are the environment's own objects; a rules.OpenEnv says how they become a
+// conversation. The package promises that an action is sent at most once; that a socket is always read, so
+// that pings are answered while a model thinks and a closed socket is noticed; and that closing a session
+// closes its socket.
 //
-// It is not for trying again, or for choosing a server: that is package pool.
+// It is not for retrying or for choosing a server: package pool does that.
 package openenv
 
 import (
@@ -28,13 +27,13 @@ import (
 // Host is an OpenEnv server.
 type Host struct {
 	*exchange.Client
-	socket  string // address of its sockets; empty: HTTP is spoken
+	socket  string // empty: plain HTTP
 	mapping rules.OpenEnv
 }
 
-// New returns the server at an address: ws:// and wss:// for sockets, http:// and https:// for
-// plain HTTP. most is the most sessions it can have; 0: as many as it allows.
-func New(address string, m rules.OpenEnv) (h *Host, most int) {
+// New returns the server at an address: ws:// and wss:// for sockets, http:// and https:// for plain HTTP.
+// limit is the maximum number of sessions; 0: as many as the server allows.
+func New(address string, m rules.OpenEnv) (h *Host, limit int) {
 	address = strings.TrimRight(address, "/")
 	if rest, ok := strings.CutPrefix(address, "ws"); ok {
 		return &Host{Client: exchange.New("http"+rest, 1), socket: address + "/ws", mapping: m}, 0
@@ -53,20 +52,19 @@ func (h *Host) New(id string, o protocol.Opening) pool.Session {
 	return s
 }
 
-// Check asks whether the server is well. Sessions that were left behind went with their
-// sockets.
+// Check asks whether the server is healthy. Sessions end with their sockets, so none are left behind.
 func (h *Host) Check(ctx context.Context, _ func(string) bool) error {
 	return h.Do(ctx, http.MethodGet, "/health", "", nil, nil)
 }
 
-// peer is the other side of a session.
+// peer is the server's side of a session.
 type peer interface {
-	// send sends a message (reset, step) and returns what it is answered with.
+	// send sends a message (reset, step) and returns the answer.
 	send(ctx context.Context, what string, data any, key string) (answer, error)
 	close(ctx context.Context) error
 }
 
-// answer is what a server says of a reset or a step.
+// answer is the answer to a reset or a step.
 type answer struct {
 	Observation json.RawMessage   `json:"observation"`
 	Reward      *protocol.Rewards `json:"reward"`
@@ -83,8 +81,7 @@ type session struct {
 	done   bool
 }
 
-// Reset begins anew. What the environment is made with goes to its reset, which picks out
-// what it knows.
+// Reset starts over. The params go to the environment's reset, which picks those it knows.
 func (s *session) Reset(ctx context.Context, seed int64) (json.RawMessage, error) {
 	data := map[string]any{}
 	var params map[string]any
@@ -104,7 +101,7 @@ func (s *session) Reset(ctx context.Context, seed int64) (json.RawMessage, error
 	return nil, nil
 }
 
-// Prompt is the conversation so far.
+// Prompt returns the conversation so far.
 func (s *session) Prompt(context.Context) (protocol.Prompt, error) {
 	if s.done {
 		return nil, nil
@@ -112,12 +109,11 @@ func (s *session) Prompt(context.Context) (protocol.Prompt, error) {
 	return protocol.Ask(s.talk...), nil
 }
 
-// Step sends an answer as an action. One that is no action, or that the server refuses as
-// none, changes nothing: the agent is told.
+// Step sends an answer as an action. If it is not a valid action, nothing changes and the agent is told.
 func (s *session) Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error) {
 	text := a[protocol.Default]
 	for _, other := range a {
-		text = other // there is one agent, whatever it is called
+		text = other // there is one agent, with any name
 	}
 	action, ok := s.action(text)
 	if !ok {
@@ -139,7 +135,7 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 	return r, nil
 }
 
-// told is a step that was none.
+// told is a step that was not taken.
 func (s *session) told(text, why string) protocol.Result {
 	s.talk = append(s.talk, llm.Assistant(text), llm.User(why))
 	return protocol.Result{Reward: protocol.Rewards{protocol.Default: 0}}
@@ -148,7 +144,7 @@ func (s *session) told(text, why string) protocol.Result {
 // Close ends the session.
 func (s *session) Close(ctx context.Context) error { return s.peer.close(ctx) }
 
-// action makes an action of an answer.
+// action returns the action of an answer.
 func (s *session) action(text string) (any, bool) {
 	if field := s.host.mapping.Action; field != "" {
 		return map[string]string{field: text}, true
@@ -163,7 +159,7 @@ func (s *session) action(text string) (any, bool) {
 	return json.RawMessage(raw), true
 }
 
-// shown is what an agent sees of an observation: a field of it as text, or all of it as JSON.
+// shown returns what an agent sees of an observation: a field as text, or all of it as JSON.
 func (s *session) shown(observation json.RawMessage) string {
 	if field := s.host.mapping.Observation; field != "" {
 		var all map[string]json.RawMessage
@@ -178,7 +174,7 @@ func (s *session) shown(observation json.RawMessage) string {
 	return string(observation)
 }
 
-// plain speaks HTTP.
+// plain is a peer over HTTP.
 type plain struct{ *exchange.Client }
 
 func (p plain) send(ctx context.Context, what string, data any, key string) (a answer, err error) {
@@ -195,7 +191,7 @@ func (p plain) send(ctx context.Context, what string, data any, key string) (a a
 	return a, err
 }
 
-// close has nothing to close: the server keeps its one environment.
+// close does nothing: the server keeps its one environment.
 func (plain) close(context.Context) error { return nil }
 
 func malformed(where, what string) error {

@@ -14,7 +14,7 @@ import (
 	"parley/worlds/rollout/envhttp/exchange"
 )
 
-// The codes of a server's errors that mean something of their own.
+// Error codes of servers.
 const (
 	codeValidation = "VALIDATION_ERROR"
 	codeCapacity   = "CAPACITY_REACHED"
@@ -22,18 +22,18 @@ const (
 	codeUnknown    = "UNKNOWN_TYPE"
 )
 
-// idle is after how long without a word a socket is pinged before an action is put on it: a
-// peer that is gone without a word is then found out while nothing is at stake.
+// A socket is pinged after idle without a message before an action is sent, so that a lost peer is noticed
+// while nothing is at stake.
 const (
 	idle     = 30 * time.Second
 	pongTime = 10 * time.Second
 )
 
-// socket is a session's connection. It is opened by the first message.
+// socket is a session's connection. The first message opens it.
 type socket struct {
 	address string
 	conn    *websocket.Conn
-	frames  chan []byte // closed when nothing more comes
+	frames  chan []byte // closed when the socket ends
 	stop    context.CancelFunc
 	reader  sync.WaitGroup
 	heard   time.Time
@@ -75,7 +75,7 @@ func (s *socket) send(ctx context.Context, what string, data any, _ string) (a a
 	}
 }
 
-// dial opens the connection and begins to read it: only who reads answers pings.
+// dial opens the connection and starts reading it, which also answers pings.
 func (s *socket) dial(ctx context.Context) error {
 	conn, resp, err := websocket.Dial(ctx, s.address, nil)
 	if resp != nil && resp.Body != nil {
@@ -111,8 +111,8 @@ func (s *socket) dial(ctx context.Context) error {
 	return nil
 }
 
-// alive finds out whether anybody is there before something is sent. What the server said
-// without being asked, such as why it hangs up, is taken first.
+// alive checks that the server is there before something is sent. It first reads messages that were not asked
+// for, such as why the server closes.
 func (s *socket) alive(ctx context.Context) error {
 	select {
 	case text, ok := <-s.frames:
@@ -134,7 +134,7 @@ func (s *socket) alive(ctx context.Context) error {
 	return nil
 }
 
-// read takes an answer apart.
+// read decodes an answer.
 func (s *socket) read(what string, text []byte) (a answer, err error) {
 	var f frame
 	if err := json.Unmarshal(text, &f); err != nil {
@@ -153,10 +153,10 @@ func (s *socket) read(what string, text []byte) (a answer, err error) {
 	}
 }
 
-// refused is an error frame.
+// refused returns the error of an error frame.
 func (s *socket) refused(data json.RawMessage) error {
 	var said struct{ Message, Code string }
-	_ = json.Unmarshal(data, &said) // an error without words is still one
+	_ = json.Unmarshal(data, &said) // the message may be missing
 	e := &llm.Error{Kind: llm.KindServer, Provider: s.address, Code: fmt.Sprintf("%.40s", said.Code), Message: fmt.Sprintf("%.300s", said.Message)}
 	switch said.Code {
 	case codeCapacity:
@@ -169,7 +169,7 @@ func (s *socket) refused(data json.RawMessage) error {
 	return e
 }
 
-// gone is a connection that has ended; sent says whether something was on its way.
+// gone returns the error of a connection that has ended; sent reports whether a message was on its way.
 func (s *socket) gone(sent bool) error {
 	return &llm.Error{Kind: llm.KindTransport, Uncertain: sent, Provider: s.address, Message: "the server has closed the session"}
 }
@@ -183,7 +183,7 @@ func (s *socket) broken(ctx context.Context, err error) error {
 	return &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: s.address, Message: err.Error(), Err: err}
 }
 
-// close says goodbye and hangs up. Who does not answer is hung up on.
+// close closes the session and the connection.
 func (s *socket) close(ctx context.Context) error {
 	if s.conn == nil {
 		return nil

@@ -1,16 +1,16 @@
-// Package server serves environments written in Go over the v1 environment protocol, to
-// Parley and to everything else that speaks it. docs/how-to/environments.md describes it.
+// Package server serves environments written in Go over the v1 environment protocol. docs/environments.md
+// describes it.
 //
-// What it promises: sessions do not wait for each other; a step that is sent again with the
-// same Idempotency-Key is answered from memory and not taken again; a session that nobody
-// has used for too long is dropped, so that clients that died leak nothing; an environment
-// that panics is an error 500 and nothing else; bodies are bounded.
+// It promises that sessions do not wait for each other; that a step that is sent again with the same
+// Idempotency-Key is answered from memory and not taken again; that a session that is not used for too long is
+// dropped; that an environment that panics is an error 500; and that bodies are limited.
 //
-// It is not for environments that must not share a process. It asks for no key, so it belongs
-// where only trusted programs can reach it; web pages are refused (see package auth).
+// It is not for environments that must not share a process. It needs no key, so only trusted programs should
+// reach it; web pages are refused (see package auth).
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,23 +26,23 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// Config is how environments are served.
+// Config configures a Server.
 type Config struct {
 	Kinds []env.Kind
-	// Sessions is the most at once. Default: 100,000.
+	// Sessions is the maximum number of sessions. Default: 100,000.
 	Sessions int
-	// Idle is after how long without a request a session is dropped. Default: 1 hour.
+	// Idle drops a session after so long without a request. Default: 1 hour.
 	Idle time.Duration
-	// Hosts are more names that clients may use for the server, as NAME or NAME:PORT. Default: its address and the names
-	// of loopback alone.
+	// Hosts are more names that clients may use for the server, as NAME or NAME:PORT. Default: only its
+	// address and the loopback names.
 	Hosts []string
 	// Origins are web pages that may send requests, as http://NAME:PORT. Default: none.
 	Origins []string
-	// Patience is how long a client may take to send a request. Default: 1 minute.
+	// Patience bounds the time of a client to send a request. Default: 1 minute.
 	Patience time.Duration
 }
 
-// Server serves environments: it is an http.Handler.
+// Server serves environments. It is an http.Handler.
 type Server struct {
 	Config
 	mux *http.ServeMux
@@ -54,12 +54,8 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) *Server {
-	if c.Sessions <= 0 {
-		c.Sessions = 100_000
-	}
-	if c.Idle <= 0 {
-		c.Idle = time.Hour
-	}
+	c.Sessions = cmp.Or(max(0, c.Sessions), 100_000)
+	c.Idle = cmp.Or(max(0, c.Idle), time.Hour)
 	s := &Server{Config: c, mux: http.NewServeMux(), sessions: map[string]*session{}}
 	s.mux.HandleFunc("GET /envs", s.list)
 	s.mux.HandleFunc("POST /{env}/{id}/reset", s.reset)
@@ -74,7 +70,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// maxRequest bounds what is read of a request, and maxID the name of a session, which is kept.
+// maxRequest limits a request, and maxID the name of a session.
 const (
 	maxRequest = 8 << 20
 	maxID      = 1 << 10
@@ -94,7 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// Serve serves on l until ctx is done, and then lets what has begun come to its end.
+// Serve serves on l until ctx is done, and then finishes requests in flight.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	guard := &auth.Guard{Access: auth.Access{Hosts: s.Hosts, Origins: s.Origins}, Patience: s.Patience, Refuse: func(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
 		fail(w, why.Status, errors.New(why.Message))
@@ -106,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-stopped.Done()
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = h.Shutdown(patience) // what does not end in time is cut off
+		_ = h.Shutdown(patience) // the rest is cut off
 	})
 	err := h.Serve(l)
 	stop()
@@ -117,7 +113,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("envhttp: serve: %w", err)
 }
 
-// session is an environment. Its requests are answered one at a time.
+// session is an environment. It answers one request at a time.
 type session struct {
 	kind env.Kind
 	id   string
@@ -125,7 +121,7 @@ type session struct {
 	mu     sync.Mutex
 	env    env.Env
 	done   bool
-	key    string // of the last step, and what was answered
+	key    string // of the last step, with its answer
 	answer any
 	steps  int
 	used   time.Time // under the server's lock
@@ -147,7 +143,7 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, map[string]any{"envs": all})
 }
 
-// sweep drops what nobody uses any more.
+// sweep drops sessions that are not used.
 func (s *Server) sweep() {
 	now := time.Now()
 	if now.Sub(s.swept) < s.Idle/10 {
@@ -161,7 +157,7 @@ func (s *Server) sweep() {
 	}
 }
 
-// find returns a session; nil where there is none. With make it is made.
+// find returns a session, or nil. With make it makes one that does not exist.
 func (s *Server) find(r *http.Request, make func() *session) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +186,7 @@ func (s *Server) drop(r *http.Request) bool {
 	return ok
 }
 
-// defaultSeed is that of a reset without one, as clients of the protocol expect.
+// defaultSeed is the seed of a reset without one, as clients of the protocol expect.
 const defaultSeed = 123
 
 func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
@@ -237,10 +233,10 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, map[string]any{"observation": map[string]any{}, "info": map[string]any{}})
 }
 
-// with answers from a session, which must be there.
+// with answers from a session that exists.
 func (s *Server) with(answer func(*session, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		e, _ := s.find(r, nil) // without making there is no error
+		e, _ := s.find(r, nil) // only making can fail
 		if e == nil {
 			fail(w, http.StatusNotFound, errors.New("there is no such session: reset makes it"))
 			return
@@ -342,7 +338,7 @@ func write(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(b) // who is gone needs no answer
+	_, _ = w.Write(b) // the client may be gone
 }
 
 func fail(w http.ResponseWriter, status int, err error) {

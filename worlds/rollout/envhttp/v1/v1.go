@@ -1,11 +1,11 @@
-// Package v1 speaks the v1 environment protocol over HTTP, as a client: /envs, and for each
-// environment reset, get_task_prompt, step and DELETE. docs/how-to/environments.md describes it.
+// Package v1 is a client of the v1 environment protocol over HTTP: /envs, and for each environment reset,
+// get_task_prompt, step and DELETE. docs/environments.md describes it.
 //
-// What it promises: a request is sent at most once; every failure is an *llm.Error that says
-// whether the server may have acted (Uncertain); an answer that is not one of the protocol is
-// never taken for one. A Host may be used from any number of goroutines.
+// It promises that a request is sent at most once; that every failure is an *llm.Error that says whether the
+// server may have acted; and that an answer outside the protocol is an error. A Host is safe for concurrent
+// use.
 //
-// It is not for trying again, or for choosing a server: that is package pool.
+// It is not for retrying or for choosing a server: package pool does that.
 package v1
 
 import (
@@ -23,8 +23,7 @@ import (
 // Host is an environment server.
 type Host struct{ *exchange.Client }
 
-// New returns the server at an address, which may have as many connections as there are
-// sessions.
+// New returns the server at an address, with as many connections as sessions.
 func New(address string, sessions int) *Host { return &Host{exchange.New(address, sessions)} }
 
 // New returns a session of an environment.
@@ -32,7 +31,7 @@ func (h *Host) New(id string, o protocol.Opening) pool.Session {
 	return &session{Host: h, env: o.Env, id: id, params: o.Params}
 }
 
-// Check asks which environments there are, and closes those that were left behind.
+// Check lists the environments and closes those that were left behind.
 func (h *Host) Check(ctx context.Context, stray func(id string) bool) error {
 	var list struct {
 		Envs []struct {
@@ -87,7 +86,7 @@ func (s *session) Prompt(ctx context.Context) (p protocol.Prompt, err error) {
 }
 
 func (s *session) Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error) {
-	// A result without these is none, and must not pass for a step that earned nothing.
+	// A result without these must not count as a step without a reward.
 	var out struct {
 		protocol.Result
 		Reward     *protocol.Rewards `json:"reward"`
@@ -109,8 +108,8 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 	return r, nil
 }
 
-// Close deletes the session. Servers that cannot are asked to close it; one that does not
-// know it has nothing to close.
+// Close deletes the session. Servers that cannot delete are asked to close it; an unknown session is not an
+// error.
 func (s *session) Close(ctx context.Context) error {
 	err := s.Do(ctx, http.MethodDelete, s.path(""), "", nil, nil)
 	if status(err) == http.StatusNotFound || status(err) == http.StatusMethodNotAllowed {

@@ -1,0 +1,78 @@
+package bulk
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/answer"
+	"parley/llm"
+)
+
+// FuzzParse feeds lines to the reader of requests: it never panics, and what it takes
+// can be asked and recorded.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		`{"prompt":"x"}`, `{"id":1,"messages":[{"role":"user","content":"x"}]}`, `{"id":"a","prompt":"","schema":{}}`,
+		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]}`,
+		`{"prompt":"x","schema":{"schema":{}}}`, `{"id":-0.5e3,"prompt":"x"}`, `null`, `{"schema":{"schema":null},"prompt":"x"}`, "",
+	} {
+		f.Add([]byte(s))
+	}
+	d := Defaults{Req: llm.Request{Model: "sim/small"}, Schemas: &answer.Compiler{}}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		q, err := d.parse(line, 3)
+		if err != nil {
+			if err.Error() == "" {
+				t.Error("an error without words")
+			}
+			return
+		}
+		r := Record{ID: q.ID, Digest: digestOf(q.Req).String(), Response: &llm.Response{Text: "x"}}
+		b, err := r.bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		old, err := readRecord(bytes.TrimSuffix(b, []byte("\n")))
+		if err != nil || !old.ok || !bytes.Equal(old.id, q.ID) || old.digest != digestOf(q.Req) {
+			t.Errorf("%s is read back as %+v, %v", b, old, err)
+		}
+	})
+}
+
+// FuzzOpenOut opens any file as an output: it never panics, and a file it refuses is
+// not changed.
+func FuzzOpenOut(f *testing.F) {
+	whole, err := (&Record{ID: json.RawMessage(`"a"`), Digest: strings.Repeat("0", 32), Response: &llm.Response{}}).bytes()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range []string{"", string(whole), string(whole) + `{"id"`, "notes", string(whole[:len(whole)-1]), "\n", `{"id":` + "\n"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "out.jsonl")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o, err := OpenOut(path, NewKeyer())
+		if err != nil {
+			if got, err := os.ReadFile(path); err != nil || string(got) != string(text) {
+				t.Errorf("refused and changed: %q became %q", text, got)
+			}
+			return
+		}
+		if _, err := o.Finish(false); err != nil {
+			t.Fatal(err)
+		}
+		if o, err = OpenOut(path, NewKeyer()); err != nil {
+			t.Fatalf("%q: cannot be opened again: %v", text, err)
+		}
+		if _, err := o.Finish(true); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

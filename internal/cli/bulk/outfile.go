@@ -1,0 +1,307 @@
+package bulk
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/internal/cli/exit"
+	"parley/internal/filelock"
+)
+
+// maxRecord is the longest record that is read back.
+const maxRecord = 512 << 20
+
+// syncEvery is how often records are forced to the disk: what a power cut can cost.
+// A killed process loses nothing.
+const syncEvery = time.Second
+
+// outFile is the file of --out. Records are appended as they come and stand in the
+// input's order when the run is over. It is safe for use by several goroutines.
+type outFile struct {
+	path string
+	keys Keyer
+
+	mu      sync.Mutex
+	f       *os.File
+	end     int64
+	records int // in the file, failures and all
+	dirty   bool
+	synced  time.Time
+	kept    map[recordKey]keptRecord // answers of earlier runs that nobody asked for yet
+	spare   []int64                  // offsets of answers that a later answer stands in for
+	slots   []int64                  // by slot: the offset of its record; -1 for none yet
+}
+
+// keptRecord is an answer of an earlier run.
+type keptRecord struct {
+	off    int64
+	digest digest
+}
+
+// OpenOut opens or makes the file and reads what is there. A torn last line, which
+// a kill leaves behind, is cut off; anything else that is no record is an error, since
+// the file is then somebody else's.
+func OpenOut(path string, ids Keyer) (*outFile, error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	f, err := filelock.Open(path)
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, exit.Usagef("--out: %s is in use by another run", path)
+	}
+	if err != nil {
+		return nil, exit.AsUsage(fmt.Errorf("--out: %w", err))
+	}
+	o := &outFile{path: path, keys: ids, f: f, synced: time.Now(), kept: map[recordKey]keptRecord{}}
+	if err := o.load(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return o, nil
+}
+
+func (o *outFile) load() error {
+	info, err := o.f.Stat()
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return exit.Usagef("--out: %s is not a regular file", o.path)
+	}
+	lines := NewLineReader(o.f, maxRecord)
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return exit.Usagef("--out: %s:%d: %w", o.path, lines.Number, err)
+		}
+		old, err := readRecord(line)
+		switch {
+		case !lines.ended:
+			return o.mend(line, err == nil, old, lines)
+		case err != nil:
+			return exit.Usagef("--out: %s:%d: %w: move the file away, or name another", o.path, lines.Number, err)
+		}
+		o.keep(old, lines.start)
+		o.end = lines.at
+	}
+}
+
+// mend deals with a last line that has no end: a whole record gets one, a torn one
+// is cut off.
+func (o *outFile) mend(line []byte, whole bool, old oldRecord, lines *lineReader) error {
+	if whole {
+		if _, err := o.f.WriteAt([]byte("\n"), lines.at); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		o.keep(old, lines.start)
+		o.end = lines.at + 1
+		return nil
+	}
+	if n := min(len(line), len(recordStart)); string(line[:n]) != recordStart[:n] {
+		return exit.Usagef("--out: %s:%d: %w: move the file away, or name another", o.path, lines.Number, errNoRecord)
+	}
+	if err := o.f.Truncate(lines.start); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+func (o *outFile) keep(old oldRecord, off int64) {
+	o.records++
+	if !old.ok {
+		return
+	}
+	at := o.keys.of(old.id, old.sample)
+	if before, ok := o.kept[at]; ok {
+		o.spare = append(o.spare, before.off)
+	}
+	o.kept[at] = keptRecord{off: off, digest: old.digest}
+}
+
+// have takes over the answer of an earlier run to the same question.
+func (o *outFile) have(slot int, at recordKey, d digest) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	old, ok := o.kept[at]
+	if !ok || old.digest != d {
+		return false
+	}
+	delete(o.kept, at)
+	o.set(slot, old.off)
+	return true
+}
+
+// admit lets every slot begin at once: nothing has to be held in memory.
+func (o *outFile) admit(int, <-chan struct{}) bool { return true }
+
+// put appends a record. After a failure the next record is written in its place.
+func (o *outFile) put(slot int, r *Record) error {
+	if r == nil {
+		return nil
+	}
+	b, err := r.bytes()
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, err := o.f.WriteAt(b, o.end); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	o.set(slot, o.end)
+	o.end += int64(len(b))
+	o.records++
+	o.dirty = true
+	if time.Since(o.synced) >= syncEvery {
+		return o.settle()
+	}
+	return nil
+}
+
+func (o *outFile) set(slot int, off int64) {
+	for len(o.slots) <= slot {
+		o.slots = append(o.slots, -1)
+	}
+	o.slots[slot] = off
+}
+
+// Finish puts the file in the input's order. Answers that belong to no request of
+// the input any more are moved to a file beside it when the whole input was seen,
+// and stay at the end when it was not.
+func (o *outFile) Finish(complete bool) (note string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer func() { err = errors.Join(err, o.close()) }()
+	rest := o.spare
+	for _, k := range o.kept {
+		rest = append(rest, k.off)
+	}
+	slices.Sort(rest)
+	order := slices.DeleteFunc(o.slots, func(off int64) bool { return off < 0 })
+	if !complete {
+		order, rest = append(order, rest...), nil
+	}
+	if len(rest) > 0 {
+		stale := o.path + ".stale"
+		if err := isRecords(stale); err != nil {
+			return "", err
+		}
+		if err := o.appendTo(stale, rest); err != nil {
+			return "", fmt.Errorf("--out: %w", err)
+		}
+		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", len(rest), stale)
+	}
+	if slices.IsSorted(order) && len(order) == o.records {
+		return note, o.settle()
+	}
+	if err := o.rewrite(order); err != nil {
+		return note, fmt.Errorf("--out: put in order: %w", err)
+	}
+	return note, nil
+}
+
+// settle makes what was written durable.
+func (o *outFile) settle() error {
+	if !o.dirty {
+		return nil
+	}
+	o.dirty, o.synced = false, time.Now()
+	if err := o.f.Sync(); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// rewrite replaces the file by its records in the given order, all at once.
+func (o *outFile) rewrite(order []int64) (err error) {
+	info, err := o.f.Stat()
+	if err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(o.path), filepath.Base(o.path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	if err := errors.Join(o.copyTo(tmp, order), tmp.Chmod(info.Mode().Perm()), tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return replace(o, tmp.Name())
+}
+
+// close closes the file, once.
+func (o *outFile) close() error {
+	if o.f == nil {
+		return nil
+	}
+	f := o.f
+	o.f = nil
+	return f.Close()
+}
+
+// isRecords refuses a file that holds anything but records, as far as its first line tells.
+func isRecords(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return exit.Usagef("--out: %s is there and is no plain file: move it away", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	line, err := NewLineReader(f, maxRecord).Next()
+	if err == nil {
+		_, err = readRecord(line)
+	}
+	_ = f.Close() // it was only read
+	if err != nil && !errors.Is(err, io.EOF) {
+		return exit.Usagef("--out: %s is in the way of answers that are no longer asked for: %w: move it away", path, err)
+	}
+	return nil
+}
+
+func (o *outFile) appendTo(path string, order []int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.copyTo(f, order), f.Sync(), f.Close())
+}
+
+func (o *outFile) copyTo(w io.Writer, order []int64) error {
+	out := bufio.NewWriterSize(w, 1<<20)
+	in := bufio.NewReaderSize(nil, 8<<10)
+	for _, off := range order {
+		in.Reset(io.NewSectionReader(o.f, off, o.end-off))
+		for {
+			piece, err := in.ReadSlice('\n')
+			if _, werr := out.Write(piece); werr != nil {
+				return werr
+			}
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				return err
+			}
+		}
+	}
+	return out.Flush()
+}

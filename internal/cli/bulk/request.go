@@ -1,0 +1,182 @@
+package bulk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"parley/internal/answer"
+	"parley/internal/cli/terminal"
+	"parley/llm"
+	"parley/world"
+)
+
+// RequestLine is a line of a JSONL file of requests: the JSON fields of
+// llm.Request, and short forms for the usual question.
+type RequestLine struct {
+	ID     json.RawMessage `json:"id"`     // a string or a number. Default: the line's number.
+	Prompt *string         `json:"prompt"` // in place of messages: one message of the user's
+	System *string         `json:"system"` // put before the messages
+	Schema json.RawMessage `json:"schema"` // an llm.Schema, or just its JSON Schema
+
+	llm.Request
+}
+
+// Question is a line understood: what to ask, under which id.
+type Question struct {
+	ID  json.RawMessage
+	Req *llm.Request
+
+	name string // of the input it came from
+	Line int    // there
+}
+
+// Defaults are what the flags say for every request that does not say it itself.
+type Defaults struct {
+	System  string
+	Req     llm.Request
+	Schemas *answer.Compiler // remembers the schemas that many lines have in common
+}
+
+// parse reads line number n. Its errors say what is wrong and what is allowed; the
+// question then holds the id alone, if it could be read.
+func (d Defaults) parse(line []byte, n int) (Question, error) {
+	if !utf8.Valid(line) {
+		return Question{}, errors.New("the line is not valid UTF-8")
+	}
+	var in RequestLine
+	decodeErr := world.DecodeStrict(line, &in)
+	id, err := parseID(in.ID, n)
+	if decodeErr != nil || err != nil {
+		return Question{ID: id}, errors.Join(decodeErr, err)
+	}
+	req := in.Request
+	if err := in.PutMessages(&req, d.System); err != nil {
+		return Question{ID: id}, err
+	}
+	if req.Schema, err = ParseSchema(in.Schema, d.Schemas); err != nil {
+		return Question{ID: id}, err
+	}
+	d.apply(&req)
+	if err := CheckRequest(&req); err != nil {
+		return Question{ID: id}, err
+	}
+	return Question{ID: id, Req: &req}, nil
+}
+
+// PutMessages turns the short forms into messages.
+func (in *RequestLine) PutMessages(req *llm.Request, system string) error {
+	switch {
+	case in.Prompt != nil && len(req.Messages) > 0:
+		return errors.New("prompt and messages: give one of them")
+	case in.Prompt != nil:
+		req.Messages = []llm.Message{llm.User(*in.Prompt)}
+	case len(req.Messages) == 0:
+		return errors.New("nothing is asked: give prompt or messages")
+	}
+	if in.System != nil {
+		system = *in.System
+	} else if slices.ContainsFunc(req.Messages, func(m llm.Message) bool { return m.Role == llm.RoleSystem }) {
+		system = ""
+	}
+	if system != "" {
+		req.Messages = append([]llm.Message{llm.System(system)}, req.Messages...)
+	}
+	return nil
+}
+
+// apply fills what req leaves open.
+func (d Defaults) apply(req *llm.Request) {
+	if req.Model == "" {
+		req.Model = d.Req.Model
+	}
+	if req.Schema == nil {
+		req.Schema = d.Req.Schema
+	}
+	if req.Effort == "" {
+		req.Effort = d.Req.Effort
+	}
+	if req.MaxTokens == 0 {
+		req.MaxTokens = d.Req.MaxTokens
+	}
+	if req.Temperature == nil {
+		req.Temperature = d.Req.Temperature
+	}
+	if req.Seed == nil {
+		req.Seed = d.Req.Seed
+	}
+	req.Deadline, req.Fallbacks = d.Req.Deadline, d.Req.Fallbacks
+}
+
+// CheckRequest refuses what no provider could answer, before it costs anything.
+func CheckRequest(req *llm.Request) error {
+	if p, m := llm.SplitModel(req.Model); p == "" || m == "" {
+		return fmt.Errorf("model %q: write it provider/model", req.Model)
+	}
+	if req.Effort != "" && !slices.Contains(llm.Efforts(), req.Effort) {
+		return fmt.Errorf("effort %q: use one of %v", req.Effort, llm.Efforts())
+	}
+	if req.MaxTokens < 0 {
+		return fmt.Errorf("max_tokens %d: use a number above zero", req.MaxTokens)
+	}
+	if req.Sample < 0 {
+		return fmt.Errorf("sample %d: use zero or more", req.Sample)
+	}
+	for i, t := range req.Tools {
+		if err := llm.CheckSchema(t.Parameters); err != nil {
+			return fmt.Errorf("tools[%d] %q: parameters: %w", i, t.Name, err)
+		}
+	}
+	return nil
+}
+
+// parseID returns the id as it goes into the record: a string or a number.
+func parseID(raw json.RawMessage, n int) (json.RawMessage, error) {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return fmt.Appendf(nil, "%d", n), nil
+	case raw[0] == '"':
+		var s string
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, fmt.Errorf("id: %w", err)
+		}
+		return terminal.Marshal(s)
+	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
+		return raw, nil
+	default:
+		return nil, errors.New("id: use a string or a number")
+	}
+}
+
+// ParseSchema reads the form an answer must have: {"name", "schema"}, or a JSON
+// Schema alone.
+func ParseSchema(raw json.RawMessage, c *answer.Compiler) (*llm.Schema, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil //nolint:nilnil // no schema is an answer, not a failure
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, errors.New("schema: use a JSON Schema, which is an object")
+	}
+	if inner, ok := fields["schema"]; !ok || inner[0] != '{' {
+		return checkSchema(&llm.Schema{Name: "answer", JSON: raw}, c)
+	}
+	s := &llm.Schema{}
+	if err := world.DecodeStrict(raw, s); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	if s.Name == "" {
+		s.Name = "answer"
+	}
+	return checkSchema(s, c)
+}
+
+// checkSchema refuses a schema that no answer could be checked against.
+func checkSchema(s *llm.Schema, c *answer.Compiler) (*llm.Schema, error) {
+	if _, err := c.Compile(s.JSON); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return s, nil
+}

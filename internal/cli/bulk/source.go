@@ -1,0 +1,104 @@
+package bulk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"parley/internal/cli/exit"
+	"parley/internal/files"
+)
+
+// lineError is about one line of the input: the others go on.
+type lineError struct {
+	name string // of the input
+	line int
+	id   json.RawMessage // nil if the line has none that can be read
+	err  error
+}
+
+func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.name, e.line, e.err) }
+func (e *lineError) Unwrap() error { return e.err }
+
+// File is a source that reads a request a line.
+type File struct {
+	Name  string
+	Lines *lineReader
+	Defs  Defaults
+	Close func() error
+
+	size int64        // in bytes; 0 if not known
+	read atomic.Int64 // bytes so far, for the progress line
+}
+
+// OpenJSONL opens a file of requests, or stdin for "-".
+func OpenJSONL(stdin io.Reader, path string, defs Defaults, stop <-chan struct{}) (*File, error) {
+	if path == "-" {
+		r := exit.NewReader(stdin, stop)
+		return &File{
+			Name: "stdin", Lines: NewLineReader(r, MaxLine), Defs: defs,
+			Close: func() error { return nil },
+		}, nil
+	}
+	f, err := files.Open(path)
+	if errors.Is(err, files.ErrNotRegular) {
+		return nil, exit.Usagef("%w: for requests from a pipe use --jsonl - and standard input", err)
+	}
+	if err != nil {
+		return nil, exit.AsUsage(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, exit.AsUsage(errors.Join(err, f.Close()))
+	}
+	return &File{Name: path, Lines: NewLineReader(f, MaxLine), Defs: defs, Close: f.Close, size: info.Size()}, nil
+}
+
+func (j *File) Next() (Question, error) {
+	for {
+		line, err := j.Lines.Next()
+		j.read.Store(j.Lines.at)
+		n := j.Lines.Number
+		if errors.Is(err, errLong) {
+			return Question{}, &lineError{name: j.Name, line: n, err: fmt.Errorf("%w: at most %d MiB", errLong, j.Lines.max>>20)}
+		}
+		if err != nil {
+			return Question{}, err
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		q, err := j.Defs.parse(line, n)
+		if err != nil {
+			return Question{}, &lineError{name: j.Name, line: n, id: q.ID, err: err}
+		}
+		q.name, q.Line = j.Name, n
+		return q, nil
+	}
+}
+
+// Share returns how much of the input was read, from 0 to 1; negative if its size
+// is not known.
+func (j *File) Share() float64 {
+	if j.size <= 0 {
+		return -1
+	}
+	return float64(j.read.Load()) / float64(j.size)
+}
+
+// Single is a source of one question.
+type Single struct {
+	Question Question
+	over     bool
+}
+
+func (s *Single) Next() (Question, error) {
+	if s.over {
+		return Question{}, io.EOF
+	}
+	s.over = true
+	return s.Question, nil
+}

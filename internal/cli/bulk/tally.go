@@ -1,0 +1,151 @@
+package bulk
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/cli/progress"
+	"parley/internal/cli/terminal"
+	"parley/internal/dispatch"
+	"parley/llm"
+)
+
+// Tally counts what became of the requests. It is safe for use by several goroutines.
+type Tally struct {
+	mu sync.Mutex
+	n  Counts
+}
+
+// Counts is a tally at one moment.
+type Counts struct {
+	Answered int       `json:"answered"`
+	Failed   int       `json:"failed"`   // asked, and not answered
+	Rejected int       `json:"rejected"` // lines that are no request
+	Kept     int       `json:"kept"`     // answered by an earlier run
+	Cached   int       `json:"cached"`   // of the answered: by the cache, or by an equal request in flight
+	Usage    llm.Usage `json:"usage"`
+	Cost     llm.Money `json:"-"`
+}
+
+func (t *Tally) rejected() { t.add(func(n *Counts) { n.Rejected++ }) }
+func (t *Tally) kept()     { t.add(func(n *Counts) { n.Kept++ }) }
+
+func (t *Tally) done(r llm.Result) {
+	t.add(func(n *Counts) {
+		if r.Response == nil {
+			n.Failed++
+			if e := llm.AsError(r.Err); e != nil {
+				n.Usage, n.Cost = n.Usage.Plus(e.Usage), n.Cost.Plus(e.Metadata.Cost)
+			}
+			return
+		}
+		n.Answered++
+		n.Cost = n.Cost.Plus(r.Response.Metadata.Cost)
+		if r.Response.Metadata.Cached || r.Response.Metadata.Coalesced {
+			n.Cached++
+			return
+		}
+		n.Usage = n.Usage.Plus(r.Response.Usage)
+	})
+}
+
+func (t *Tally) add(f func(*Counts)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f(&t.n)
+}
+
+func (t *Tally) Now() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.n
+}
+
+// Progress shows how a run goes.
+type Progress struct {
+	Out    *terminal.Stream
+	Tally  *Tally
+	Stats  func() dispatch.Snapshot
+	Share  func() float64               // of the input that was read; negative if not known
+	Waits  func(now time.Time) []string // what calls wait for; hostile
+	Budget llm.Money
+	Began  time.Time
+
+	// The last look, for the speed since then.
+	last   time.Time
+	counts Counts
+}
+
+// Show starts to show the progress. The caller must call end, which waits.
+func (p *Progress) Show() (end func()) {
+	p.Began = time.Now()
+	p.last = p.Began
+	return progress.Show(p.Out, p.line)
+}
+
+// line describes the moment: what is done, what it cost, what is in flight, how fast.
+func (p *Progress) line(now time.Time) []string {
+	n, l := p.Tally.Now(), p.Stats()
+	parts := append(progress.Reasons(p.Waits, now), terminal.Number(n.Answered+n.Kept)+" answered")
+	if share := p.Share(); share >= 0 {
+		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
+	}
+	if bad := n.Failed + n.Rejected; bad > 0 {
+		parts = append(parts, terminal.Number(bad)+" failed")
+	}
+	parts = append(parts, progress.Cost(n.Cost, p.Budget, l), terminal.Number(int(l.InFlight))+" in flight")
+	if s := now.Sub(p.last).Seconds(); s > 0 {
+		parts = append(parts,
+			terminal.Speed(float64(n.Answered-p.counts.Answered)/s)+" requests/s",
+			terminal.Speed(float64(n.Usage.Total()-p.counts.Usage.Total())/s)+" tokens/s")
+	}
+	if now.Sub(p.last) >= time.Second {
+		p.last, p.counts = now, n
+	}
+	if l.Waiting > 0 {
+		parts = append(parts, terminal.Number(int(l.Waiting))+" waiting")
+	}
+	if l.RateLimited > 0 {
+		parts = append(parts, terminal.Number(int(l.RateLimited))+" rate-limited")
+	}
+	return parts
+}
+
+// Summary is what came of a file of requests.
+type Summary struct {
+	Counts
+	// Cost leaves out the models of Unpriced. It is nil where nothing else was asked.
+	Cost     *llm.Money `json:"cost_usd"`
+	Unpriced []string   `json:"unpriced"`
+}
+
+func NewSummary(n Counts, s dispatch.Snapshot) Summary {
+	sum := Summary{Counts: n, Unpriced: []string{}}
+	for _, name := range s.Names() {
+		if s.Models[name].Unpriced > 0 {
+			sum.Unpriced = append(sum.Unpriced, name)
+		}
+	}
+	if s.Unpriced == 0 || s.Unpriced < s.Attempts || n.Cost > 0 {
+		sum.Cost = &n.Cost
+	}
+	return sum
+}
+
+// Line is the closing line of a run.
+func (n Summary) Line(budget llm.Money, took time.Duration, s dispatch.Snapshot) string {
+	parts := []string{terminal.Number(n.Answered) + " answered"}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{n.Cached, "of them from the cache"}, {n.Kept, "kept from before"}, {n.Failed, "failed"}, {n.Rejected, "lines rejected"}} {
+		if p.n > 0 {
+			parts = append(parts, terminal.Number(p.n)+" "+p.what)
+		}
+	}
+	text := fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
+		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), progress.Cost(n.Counts.Cost, budget, s), took.Round(10*time.Millisecond))
+	return text + progress.UnpricedNote(n.Unpriced)
+}

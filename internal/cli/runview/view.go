@@ -1,0 +1,266 @@
+// Package runview shows a run while it is played, and prints its summary at the end.
+//
+// A View is safe for use by several goroutines.
+//
+// It is not for playing: package app does that.
+package runview
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/batch/batcher"
+	"parley/internal/cli/progress"
+	"parley/internal/cli/terminal"
+	"parley/internal/dispatch"
+	"parley/internal/replica"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// View is what is seen of a run while it is played.
+type View struct {
+	Out *terminal.Stream
+
+	mu       sync.Mutex
+	Stats    func() dispatch.Snapshot
+	waiting  func() string                // for what, outside
+	Calls    func(now time.Time) []string // what calls wait for; hostile
+	batches  func() batcher.Progress      // nil: not in waves
+	budget   llm.Money
+	spent    llm.Money // before this sitting
+	episodes int       // asked for so far
+	ended    int
+	failed   map[llm.Kind]int
+	left     progress.TimeLeft
+	began    time.Time
+	last     time.Time
+	before   dispatch.ModelStats
+
+	// What the kind tells: nil where it has nothing to tell.
+	status world.Status
+	staged *journal.Staged // the stage that is played
+	stages int             // that were begun in this sitting
+	files  bool            // the kind makes files to read
+
+	// What the commands of the closing lines need.
+	Trust []string // values of --trust
+	Again string   // the command that plays the plan into another file
+}
+
+// Begin takes in what the sitting starts from.
+func (v *View) Begin(o app.Opened) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Stats, v.budget, v.waiting, v.Calls = o.App.Stats, o.Plan.Budget, o.Waiting, o.App.Waits
+	if o.Plan.Pace == "wave" {
+		v.batches = o.App.Batches
+	}
+	v.spent = o.Head.Spent.Plus(o.Head.Risked)
+	v.ended = len(o.Head.Ended)
+	v.failed = map[llm.Kind]int{}
+	v.began = time.Now()
+	v.last = v.began
+	_, v.files = world.As[world.FileMaker](o.Plan.Kind)
+	if v.status = o.Plan.Kind.Status(o.Plan.Params); v.status == nil {
+		return
+	}
+	for spec, e := range o.Head.Played() {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
+	}
+}
+
+// Greet says what a run that is played on starts from.
+func (v *View) Greet(o app.Opened) {
+	if o.Complete {
+		fmt.Fprintf(v.Out, "parley: %s is complete: there was nothing left to play\n", o.File)
+		return
+	}
+	if o.Grown != nil {
+		fmt.Fprintln(v.Out, "parley: "+GrownText(o.Grown))
+		return
+	}
+	if b := o.Head.Begun; b != nil && b.Fork != nil && len(o.Head.Ended) == 0 && !o.Head.Cut {
+		fmt.Fprintf(v.Out, "parley: continuing from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
+		return
+	}
+	if o.Head.Begun != nil && (o.Head.Calls > 0 || len(o.Head.Ended) > 0) {
+		fmt.Fprintf(v.Out, "parley: resuming %s: %s ended before\n", o.File, terminal.Several(v.ended, "episode", "episodes"))
+		if o.Head.Cut && o.Head.Lost > 0 {
+			fmt.Fprintf(v.Out, "parley: it was cut off with %s calls in flight: they are asked again\n", terminal.Number(o.Head.Lost))
+		}
+	}
+}
+
+// GrownText says how many episodes of a plan are new.
+func GrownText(g *app.Growth) string {
+	text := fmt.Sprintf("grown: %s recorded, ", terminal.Several(g.Recorded, "episode", "episodes"))
+	if g.New == nil {
+		return text + "and more as their scores require"
+	}
+	return text + terminal.Number(*g.New) + " new"
+}
+
+// See takes in what happened.
+func (v *View) See(e engine.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case e.Staged != nil:
+		v.stages++
+		v.staged, v.episodes = e.Staged, e.Staged.First+e.Staged.Specs.Len()
+	case e.Ended != nil:
+		v.ended++
+		v.left.End(e.Ended.Episode)
+		v.tell(e.Ended)
+	case e.Replied != nil:
+		v.left.Replied(e.Replied.Episode, time.Since(v.began))
+		if e.Replied.Error != nil {
+			v.failed[e.Replied.Error.Kind]++
+		}
+	case e.Closing > 0:
+		fmt.Fprintf(v.Out, "parley: %s to the end: what was done outside would be lost; what has not begun is left\n",
+			terminal.Several(e.Closing, "episode is played", "episodes are played"))
+	}
+}
+
+// Rests says that one of several servers of a model failed, or is back.
+func (v *View) Rests(r replica.Rest) {
+	if r.Why == nil {
+		fmt.Fprintf(v.Out, "parley: the server %s is back\n", r.Name)
+		return
+	}
+	others := ""
+	if r.Others > 0 {
+		others = ", and others take its calls"
+	}
+	fmt.Fprintf(v.Out, "parley: the server %s rests%s: %s\n", r.Name, others, terminal.Cut(terminal.OneLine(r.Why.Error()), 300))
+}
+
+// tell lets the kind know of an episode that ended.
+func (v *View) tell(e *journal.Ended) {
+	if v.status == nil || v.staged == nil {
+		return
+	}
+	if i := e.Episode - v.staged.First; i >= 0 && i < v.staged.Specs.Len() {
+		v.status.Add(world.Played{Episode: e.Episode, Spec: v.staged.Specs.At(i), Outcome: e.Outcome})
+	}
+}
+
+// Says is what the kind tells at the moment.
+func (v *View) Says() []string {
+	if v.status == nil {
+		return nil
+	}
+	return v.status.Line()
+}
+
+func (v *View) Show() (end func()) { return progress.Show(v.Out, v.Line) }
+
+// Line describes the moment.
+func (v *View) Line(now time.Time) []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	st := v.Stats()
+	parts := append(progress.Reasons(v.Calls, now), v.Says()...)
+	if why := v.waits(); why != "" {
+		parts = append(parts, "waiting for "+why)
+	}
+	parts = append(parts, fmt.Sprintf("%s of %s episodes", terminal.Number(v.ended), terminal.Number(v.episodes)))
+	if left := v.timeLeft(now); left != "" {
+		parts = append(parts, left)
+	}
+	if v.batches != nil {
+		parts = append(parts, batched(v.batches(), now)...)
+	}
+	parts = append(parts, progress.Cost(v.spent.Plus(st.Cost).Plus(st.Uncertain), v.budget, st))
+	if s := kinds(v.failed); s != "" {
+		parts = append(parts, s)
+	}
+	parts = append(parts, terminal.Number(int(st.InFlight))+" in flight")
+	if d := now.Sub(v.last).Seconds(); d > 0 {
+		parts = append(parts,
+			terminal.Speed(float64(st.Attempts-v.before.Attempts)/d)+" calls/s",
+			terminal.Speed(float64(st.Usage.Total()-v.before.Usage.Total())/d)+" tokens/s")
+	}
+	if now.Sub(v.last) >= time.Second {
+		v.last, v.before = now, st.ModelStats
+	}
+	if st.Waiting > 0 {
+		parts = append(parts, terminal.Number(int(st.Waiting))+" waiting")
+	}
+	if st.RateLimited > 0 {
+		parts = append(parts, terminal.Number(int(st.RateLimited))+" rate-limited")
+	}
+	return parts
+}
+
+// waits says what play waits for outside.
+func (v *View) waits() string {
+	if v.waiting == nil {
+		return ""
+	}
+	return terminal.Quoted(v.waiting())
+}
+
+// batched describes what is with providers over their batch APIs: "wave 3, 2 batches out:
+// 120 of 800 answered, the oldest for 5m". Anthropic says how many are answered only at the end.
+func batched(p batcher.Progress, now time.Time) []string {
+	if p.Wave == 0 {
+		return nil
+	}
+	parts := []string{"wave " + terminal.Number(p.Wave)}
+	if len(p.Open) == 0 {
+		return parts
+	}
+	lines, answered, oldest, trouble := 0, 0, now, ""
+	for _, b := range p.Open {
+		lines += b.Lines
+		answered += b.Answered + b.Failed
+		if b.Began.Before(oldest) {
+			oldest = b.Began
+		}
+		if b.Trouble != "" {
+			trouble = b.Provider + ": " + b.Trouble
+		}
+	}
+	out := "1 batch out"
+	if len(p.Open) > 1 {
+		out = terminal.Number(len(p.Open)) + " batches out"
+	}
+	parts = append(parts, fmt.Sprintf("%s: %s of %s answered, for %s", out, terminal.Number(answered), terminal.Number(lines), now.Sub(oldest).Round(time.Second)))
+	if trouble != "" {
+		parts = append(parts, trouble)
+	}
+	return parts
+}
+
+// timeLeft is how long what is known to be left takes, where that can be said: "2m to 5m left". A plan
+// that is made as it goes may ask for more after it.
+func (v *View) timeLeft(now time.Time) string {
+	low, high, ok := v.left.Interval(v.episodes-v.ended, now.Sub(v.began))
+	if !ok {
+		return ""
+	}
+	text := progress.Roughly(low) + " to " + progress.Roughly(high) + " left"
+	if v.stages > 1 {
+		text += " in this stage"
+	}
+	return text
+}
+
+// kinds lists failures as "3 timeout, 1 server".
+func kinds(n map[llm.Kind]int) string {
+	parts := make([]string, 0, len(n))
+	for k, c := range n {
+		parts = append(parts, terminal.Number(c)+" "+strings.ReplaceAll(string(k), "_", " "))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,147 @@
+package show
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"parley/internal/cli/terminal"
+	"parley/internal/report"
+	doc "parley/internal/report/page"
+	"parley/internal/stats"
+)
+
+// PrintDocument adds what of a report is for the terminal: facts, words, and tables that are
+// not too long. What it leaves out of what the kind shows is named.
+func PrintDocument(p *terminal.Page, d *doc.Document) {
+	for _, s := range d.Sections {
+		b := p.Part()
+		var left []string
+		for _, block := range s.Blocks {
+			empty := block.Title == "" || block.Table != nil && len(block.Table.Rows) == 0
+			if !printBlock(b, block) && s.ID == report.KindSection && !empty {
+				left = append(left, terminal.OneLine(block.Title))
+			}
+		}
+		if len(left) > 0 {
+			if !b.Empty() {
+				b.Line()
+			}
+			b.Put(terminal.InkFaint, "(shown on the page only, with --html: "+strings.Join(left, "; ")+"; --json and --csv have the numbers)\n")
+		}
+		if b.Empty() && len(s.Blocks) > 0 {
+			continue // it is for the page only
+		}
+		if !p.Empty() {
+			p.Line()
+		}
+		p.Put(terminal.InkHead, s.Title+"\n")
+		if b.Empty() {
+			p.Line(s.Text)
+		}
+		p.Add(b)
+	}
+}
+
+// printBlock adds a block, unless there is nothing in it for the terminal.
+func printBlock(p *terminal.Page, b doc.Block) (shown bool) {
+	if t := b.Table; t != nil && !t.Quiet && len(t.Rows) > 0 {
+		if !p.Empty() {
+			p.Line()
+		}
+		if b.Title != "" {
+			p.Put(terminal.InkFaint, b.Title+"\n")
+		}
+		printTable(p, t)
+		return true
+	}
+	lines := b.List
+	if b.Text != "" && b.Table == nil && b.Drawing == "" && !b.Pre {
+		lines = append(lines, b.Text)
+	}
+	if len(lines) == 0 {
+		return false
+	}
+	if !p.Empty() {
+		p.Line()
+	}
+	if b.Title != "" {
+		p.Put(terminal.InkFaint, b.Title+"\n")
+	}
+	for _, l := range lines {
+		p.Behind(terminal.InkFaint, "-", l)
+	}
+	return true
+}
+
+// printTable adds a table of a report. Where it is too
+// wide for the terminal, intervals are.
+func printTable(p *terminal.Page, t *doc.Table) {
+	t = t.Trimmed()
+	rows := reportRows(t, false)
+	if width := p.Width(); t.Sketch && (width == 0 || tableWidth(rows)+sketchWidth+2 <= width) {
+		rows = sketched(t, rows)
+	}
+	if width := p.Width(); width > 0 && tableWidth(rows) > width {
+		short := reportRows(t, true)
+		if tableWidth(short) < tableWidth(rows) {
+			rows = short
+			defer p.Put(terminal.InkFaint, "(intervals are left out: they need a wider terminal, or --json)\n")
+		}
+	}
+	p.Table(rows)
+	if t.Rest != "" {
+		p.Put(terminal.InkFaint, t.Rest+"\n")
+	}
+}
+
+// sketchWidth is how wide a column drawn with characters is.
+const sketchWidth = 25
+
+// sketched adds what the table's tracked column looks like.
+func sketched(t *doc.Table, rows [][]terminal.Cell) [][]terminal.Cell {
+	rows[0] = append(rows[0], terminal.Cell{})
+	for i, line := range t.Sketches(sketchWidth) {
+		rows[i+1] = append(rows[i+1], terminal.Cell{Text: line})
+	}
+	return rows
+}
+
+func reportRows(t *doc.Table, short bool) [][]terminal.Cell {
+	var head []terminal.Cell
+	for _, c := range t.Columns {
+		head = append(head, terminal.Cell{Text: strings.ToUpper(c.Name), Number: c.Number})
+	}
+	rows := [][]terminal.Cell{head}
+	for _, r := range t.Rows {
+		var row []terminal.Cell
+		for i, c := range r {
+			text, ink := terminal.OneLine(c.Text), terminal.InkPlain
+			if q, ok := c.Value.(stats.Quantity); ok && short {
+				text, _, _ = strings.Cut(doc.Interval(q), " ")
+			}
+			if t.Columns[i].Key {
+				ink = terminal.InkName
+			}
+			row = append(row, terminal.Cell{Ink: ink, Text: text, Number: t.Columns[i].Number})
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// tableWidth is how wide a table would be if no column were cut below its head.
+func tableWidth(rows [][]terminal.Cell) int {
+	width := 0
+	for i := range rows[0] {
+		widest := 0
+		for _, r := range rows {
+			n := utf8.RuneCountInString(r[i].Text)
+			if !r[i].Number {
+				n = min(n, 8)
+			}
+			widest = max(widest, n)
+		}
+		width += widest + 2
+	}
+	return width - 2
+}

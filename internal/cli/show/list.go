@@ -1,0 +1,321 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/internal/cli/terminal"
+	"parley/internal/store/sqlite"
+	"parley/internal/view/failure"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Run is a run and some of its episodes.
+type Run struct {
+	File        string          `json:"file"`
+	Run         string          `json:"run"`
+	Tool        string          `json:"tool"`
+	Kind        string          `json:"kind"`
+	KindVersion int             `json:"kind_version"`
+	Seed        uint64          `json:"seed"`
+	Begun       time.Time       `json:"begun"`
+	Closed      time.Time       `json:"closed,omitzero"` // the last sitting, if it was
+	Fork        *journal.Origin `json:"fork,omitempty"`
+	// Grown is each time that the run was given a larger plan.
+	Grown    []journal.Growth `json:"grown,omitempty"`
+	State    string           `json:"state"`
+	Reason   string           `json:"reason,omitempty"`
+	Agents   []world.Agent    `json:"agents"`
+	Episodes struct {
+		Total   int `json:"total"`
+		Ended   int `json:"ended"`
+		Failed  int `json:"failed"`
+		Playing int `json:"playing"`
+		Waiting int `json:"waiting"`
+	} `json:"episodes"`
+	Calls int `json:"calls"`
+	// Failures are the calls that failed, by model and kind.
+	Failures []failure.Failure `json:"failures"`
+	Cost     llm.Money         `json:"cost_usd"`
+	Batches  int               `json:"batches_open"` // are with their providers
+	From     int               `json:"from"`
+	List     []EpisodeRow      `json:"list"`
+
+	some bool // only some episodes are wanted
+	more bool // and there are more after them
+}
+
+// What the state of a run is besides a journal.State.
+const (
+	stateNew  = "new"  // nobody has played it
+	stateOpen = "open" // somebody plays it, or was cut off
+)
+
+func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
+	o, b := v.About, v.About.Begun
+	r := &Run{
+		File: v.File, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
+		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
+		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
+	}
+	switch {
+	case o.Open:
+		r.State = stateOpen
+	case r.State == "":
+		r.State = stateNew
+	}
+	r.Episodes.Total, r.Episodes.Ended, r.Episodes.Failed, r.Episodes.Playing = o.Episodes, o.Ended, o.Failed, o.Playing
+	r.Episodes.Waiting = o.Episodes - o.Ended - o.Failed - o.Playing
+	var err error
+	if r.Failures, err = failure.List(ctx, v.Store); err != nil {
+		return nil, err
+	}
+	if want.Limit > 0 {
+		want.Limit++ // to know whether there are more
+	}
+	list, err := v.Store.List(ctx, want)
+	if err != nil {
+		return nil, err
+	}
+	if r.more = want.Limit > 0 && len(list) == want.Limit; r.more {
+		list = list[:want.Limit-1]
+	}
+	for i := range list {
+		e, err := v.episode(ctx, &list[i])
+		if err != nil {
+			return nil, err
+		}
+		r.List = append(r.List, e)
+	}
+	return r, nil
+}
+
+// EpisodeRow is a line of the list.
+type EpisodeRow struct {
+	Episode int               `json:"episode"`
+	Attempt int               `json:"attempt,omitempty"`
+	Cell    string            `json:"cell,omitempty"`
+	Lineup  map[string]string `json:"lineup"`
+	Deal    int               `json:"deal"`
+	State   string            `json:"state"` // waiting, playing, ended, failed
+	Failed  string            `json:"failed,omitempty"`
+	Scores  []Score           `json:"scores,omitempty"`
+	Calls   int               `json:"calls"`
+	// FailedCalls are those of Calls that failed.
+	FailedCalls int       `json:"failed_calls"`
+	Cost        llm.Money `json:"cost_usd"`
+}
+
+// Score is a score whose value may be one that JSON has no number for.
+type Score struct {
+	Seat  string `json:"seat,omitempty"`
+	Name  string `json:"name"`
+	Value any    `json:"value"`
+}
+
+func (v *Reader) episode(ctx context.Context, l *sqlite.Listed) (EpisodeRow, error) {
+	e := EpisodeRow{Episode: l.Episode, Cell: l.Spec.Cell, Lineup: l.Spec.Lineup, Deal: l.Spec.Deal, State: l.State(), Attempt: l.Attempt}
+	if l.Ended != nil {
+		e.Failed, e.Scores = l.Ended.Outcome.Failed, ScoresOf(l.Ended.Outcome.Scores)
+	}
+	spent, err := v.Store.Spent(ctx, l)
+	e.Calls, e.FailedCalls, e.Cost = spent.Calls, spent.Failed, spent.Cost
+	return e, err
+}
+
+func ScoresOf(scores []world.Score) []Score {
+	var out []Score
+	for _, s := range scores {
+		v := Score{Seat: s.Seat, Name: s.Name, Value: s.Value}
+		if s.Value-s.Value != 0 { // NaN, and what is infinite
+			v.Value = strconv.FormatFloat(s.Value, 'g', -1, 64)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (r *Run) Print(p *terminal.Page) {
+	p.Put(terminal.InkHead, "run "+r.Run)
+	p.Line(fmt.Sprintf(": %s version %d, seed %d", r.Kind, r.KindVersion, r.Seed))
+	p.Fact("file", r.File)
+	p.Fact("begun", stamp(r.Begun)+" by "+r.Tool)
+	if f := r.Fork; f != nil {
+		p.Fact("forked", fmt.Sprintf("from %s, episode %d, turn %d", f.File, f.Episode, f.Turn))
+	}
+	for _, g := range r.Grown {
+		p.Fact("grown", fmt.Sprintf("%s, from %s", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
+	}
+	p.Fact("state", r.state())
+	for _, a := range r.Agents {
+		p.Fact("agent", agentLine(a))
+	}
+	e := r.Episodes
+	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), terminal.Number(e.Waiting)))
+	p.Fact("calls", terminal.Number(r.Calls)+", "+r.cost())
+	for i, line := range FailureLines(r.Failures, r.Calls) {
+		p.Fact([]string{"failed", "", ""}[i], line)
+	}
+	if r.Batches > 0 {
+		p.Fact("batches", terminal.Several(r.Batches, "is", "are")+" with the providers: they are collected when the run is resumed")
+	}
+	switch {
+	case len(r.List) > 0:
+		p.Line()
+		p.Table(r.rows())
+		r.rest(p)
+	case r.some:
+		p.Line()
+		p.Put(terminal.InkFaint, fmt.Sprintf("of the episodes from %s on none is like that", terminal.Number(r.From)))
+		p.Line()
+	}
+}
+
+// cost is what was recorded. A model without a known price leaves nothing to record.
+func (r *Run) cost() string {
+	if r.Cost == 0 && r.Calls > 0 {
+		return "no cost recorded"
+	}
+	return r.Cost.String()
+}
+
+// rest says how to see what is not listed.
+func (r *Run) rest(p *terminal.Page) {
+	next := r.List[len(r.List)-1].Episode + 1
+	what := fmt.Sprintf("\n%s to %s of %s episodes", terminal.Number(r.From), terminal.Number(next-1), terminal.Number(r.Episodes.Total))
+	switch {
+	case r.some:
+		what = fmt.Sprintf("\n%s of %s episodes", terminal.Number(len(r.List)), terminal.Number(r.Episodes.Total))
+	case r.From == 0 && !r.more:
+		return
+	}
+	p.Put(terminal.InkFaint, what)
+	if r.more {
+		p.Put(terminal.InkFaint, fmt.Sprintf("; --from %d shows more", next))
+	}
+	p.Line()
+}
+
+func (r *Run) state() string {
+	switch text := r.State; {
+	case text == stateNew:
+		return "new: nobody has played it yet"
+	case text == stateOpen:
+		return "open: it is being played, or was cut off"
+	case r.Reason != "":
+		return text + " " + stamp(r.Closed) + ": " + r.Reason
+	default:
+		return text + " " + stamp(r.Closed)
+	}
+}
+
+// rows are the table of episodes. Cells that only repeat the lineup are left out, and
+// failed calls where there are none.
+func (r *Run) rows() [][]terminal.Cell {
+	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != lineupText(e.Lineup) })
+	failures := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.FailedCalls > 0 })
+	head := []terminal.Cell{{Text: "EPISODE", Number: true}, {Text: "STATE"}, {Text: "CALLS", Number: true}}
+	if failures {
+		head = append(head, terminal.Cell{Text: "FAILED", Number: true})
+	}
+	head = append(head, terminal.Cell{Text: "COST", Number: true})
+	if cells {
+		head = append(head, terminal.Cell{Text: "CELL"})
+	}
+	rows := [][]terminal.Cell{append(head, terminal.Cell{Text: "LINEUP"}, terminal.Cell{Text: "SCORES"})}
+	for _, e := range r.List {
+		rows = append(rows, e.row(failures, cells))
+	}
+	return rows
+}
+
+// row is the episode as a row of the table.
+func (e *EpisodeRow) row(failures, cells bool) []terminal.Cell {
+	row := []terminal.Cell{
+		{Text: strconv.Itoa(e.Episode), Number: true}, {Ink: stateInk(e.State), Text: e.State}, {Text: terminal.Number(e.Calls), Number: true},
+	}
+	if failures {
+		row = append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OrDash(terminal.Number(e.FailedCalls), e.FailedCalls == 0), Number: true})
+	}
+	row = append(row, terminal.Cell{Text: terminal.OrDash(e.Cost.String(), e.Cost == 0), Number: true})
+	if cells {
+		row = append(row, terminal.Cell{Text: terminal.OrDash(e.Cell, e.Cell == "")})
+	}
+	row = append(row, terminal.Cell{Ink: terminal.InkName, Text: lineupText(e.Lineup)})
+	if e.Failed != "" {
+		return append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OneLine(e.Failed)})
+	}
+	return append(row, terminal.Cell{Text: terminal.OrDash(ScoresText(e.Scores), len(e.Scores) == 0)})
+}
+
+func stateInk(state string) terminal.Ink {
+	switch state {
+	case "failed":
+		return terminal.InkBad
+	case "ended":
+		return terminal.InkGood
+	default:
+		return terminal.InkFaint
+	}
+}
+
+func lineupText(lineup map[string]string) string {
+	parts := make([]string, 0, len(lineup))
+	for _, seat := range slices.Sorted(maps.Keys(lineup)) {
+		parts = append(parts, seat+"="+lineup[seat])
+	}
+	return strings.Join(parts, " ")
+}
+
+// ScoresText is "first: points 3, revealed 0; second: …".
+func ScoresText(scores []Score) string {
+	var b strings.Builder
+	for i, s := range scores {
+		switch {
+		case i > 0 && scores[i-1].Seat == s.Seat:
+			b.WriteString(", ")
+		case i > 0:
+			b.WriteString("; ")
+		}
+		if s.Seat != "" && (i == 0 || scores[i-1].Seat != s.Seat) {
+			b.WriteString(s.Seat + ": ")
+		}
+		format := "%s %v"
+		if x, ok := s.Value.(float64); ok && x != math.Trunc(x) {
+			format = "%s %.6g" // sums of tenths have a long tail that says nothing
+		}
+		fmt.Fprintf(&b, format, s.Name, s.Value)
+	}
+	return terminal.OneLine(b.String())
+}
+
+// agentLine is an agent in a few words: its system prompt is left to --json.
+func agentLine(a world.Agent) string {
+	text := a.Name
+	switch {
+	case a.Bot != "":
+		text += ": the bot " + a.Bot
+	case a.Model != "":
+		text += ": " + a.Model
+	}
+	if a.Temperature != nil {
+		text += fmt.Sprintf(", temperature %v", *a.Temperature)
+	}
+	if a.Effort != "" {
+		text += ", effort " + string(a.Effort)
+	}
+	if a.System != "" {
+		text += ", with a system prompt"
+	}
+	return text
+}
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

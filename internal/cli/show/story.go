@@ -1,0 +1,171 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
+	"parley/internal/report/exhibit"
+	doc "parley/internal/report/page"
+	"parley/internal/view"
+	"parley/internal/view/transcript"
+	"parley/world"
+)
+
+// Story is an episode as its kind tells it.
+type Story struct {
+	File     string        `json:"file"`
+	Episode  int           `json:"episode"`
+	Frames   []world.Frame `json:"frames"`   // of all replays
+	Exhibits []Exhibit     `json:"exhibits"` // in the order of the story
+}
+
+// Exhibit is a part of a story, in words and numbers.
+type Exhibit struct {
+	Name    string     `json:"name"`
+	Title   string     `json:"title"`
+	Caption string     `json:"caption,omitempty"`
+	Text    string     `json:"text,omitempty"`
+	Table   *doc.Table `json:"table,omitempty"`
+	frames  []world.Frame
+}
+
+// Story tells an episode part by part, without the pictures.
+func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
+	kind, played, read, err := v.played(ctx, episode)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := world.As[world.Storyteller](kind); !ok {
+		return nil, exit.Usagef("--story: the kind %s has no stories; leave --story out to see the transcript", played.Spec.Kind)
+	}
+	told := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []Exhibit{}}
+	story, err := read.Story(kind, played)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range story {
+		b, ok := exhibit.Block(e, &exhibit.Palette{})
+		if !ok {
+			continue
+		}
+		shown := Exhibit{Name: e.Name, Title: e.Title, Caption: b.Caption, Text: b.Text, Table: b.Table}
+		if r, ok := e.Show.(world.Replay); ok {
+			for _, f := range r.Frames {
+				f.SVG = ""
+				shown.frames = append(shown.frames, f)
+			}
+		}
+		told.Frames = append(told.Frames, shown.frames...)
+		told.Exhibits = append(told.Exhibits, shown)
+	}
+	return told, nil
+}
+
+// played is an episode as its kind wants it to show it.
+func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *transcript.Transcript, err error) {
+	run, err := view.Fold(ctx, v.Store, v.File)
+	if err != nil {
+		return kind, p, nil, err
+	}
+	run.Know(v.Kind)
+	t, err := v.transcript(ctx, episode)
+	if err != nil {
+		return kind, p, nil, err
+	}
+	if read, err = transcript.Read(ctx, v.Store, run.Head, run.Kind(), t.Episode); err != nil {
+		return kind, p, nil, err
+	}
+	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: run.Head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
+	if t.Outcome != nil {
+		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
+	}
+	return v.Kind, p, read, nil
+}
+
+// Board returns the picture of a phase as SVG.
+func (v *Reader) Board(ctx context.Context, episode int, phase string) (svg string, err error) {
+	kind, played, read, err := v.played(ctx, episode)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	files, err := read.Files(kind, played)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if stem, ok := strings.CutSuffix(name, ".svg"); ok {
+			names = append(names, stem)
+		}
+	}
+	if len(names) == 0 {
+		return "", exit.Usagef("--board: %s has no pictures of episode %d", played.Spec.Kind, played.Episode)
+	}
+	pick := names[len(names)-1]
+	if phase != "last" {
+		i := slices.IndexFunc(names, func(n string) bool { return strings.HasSuffix(n, "-"+phase) })
+		if i < 0 {
+			return "", exit.Usagef("--board %s: no such phase; there are %s", phase, strings.Join(names, ", "))
+		}
+		pick = names[i]
+	}
+	return files[pick+".svg"], nil
+}
+
+func (t *Story) Print(p *terminal.Page) {
+	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Episode))
+	p.Put(terminal.InkPlain, " of "+t.File)
+	p.Line()
+	for _, e := range t.Exhibits {
+		if e.frames == nil {
+			printExhibit(p, e)
+		}
+		for _, f := range e.frames {
+			p.Line()
+			p.Put(terminal.InkHead, terminal.OneLine(f.Title))
+			p.Line()
+			for _, l := range f.Lines {
+				printFrameLine(p, l)
+			}
+		}
+	}
+}
+
+// exhibit writes a part of a story that is no replay.
+func printExhibit(p *terminal.Page, e Exhibit) {
+	p.Line()
+	p.Put(terminal.InkHead, terminal.OneLine(e.Title))
+	p.Line()
+	if e.Caption != "" {
+		p.Put(terminal.InkFaint, terminal.OneLine(e.Caption))
+		p.Line()
+	}
+	if e.Text != "" {
+		p.Quote("  ", e.Text)
+	}
+	if e.Table != nil && len(e.Table.Rows) > 0 {
+		printTable(p, e.Table)
+	}
+}
+
+// told writes somebody's words in a frame: the first line behind the name, others below it.
+func printFrameLine(p *terminal.Page, l world.FrameLine) {
+	who := l.Who
+	if l.To != "" {
+		who += " to " + l.To
+	}
+	first, rest, more := strings.Cut(strings.TrimSpace(l.Text), "\n")
+	p.Put(terminal.InkName, "  "+terminal.OneLine(who))
+	if who != "" {
+		p.Put(terminal.InkPlain, ": ")
+	}
+	p.Line(terminal.OneLine(first))
+	if more {
+		p.Quote("    ", rest)
+	}
+}

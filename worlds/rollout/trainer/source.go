@@ -1,0 +1,148 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"parley/journal"
+	"parley/worlds/rollout/trajectory"
+)
+
+// source is the run file as readers see it: which groups are complete, by cursor. It reads the file only when
+// a reader finds nothing new.
+type source struct {
+	open  func() (journal.Parts, func() error, error)
+	there atomic.Bool // the file has a run
+
+	mu     sync.Mutex // guards the following fields
+	src    journal.Parts
+	done   func() error
+	groups trajectory.Groups
+
+	wakeMu sync.Mutex
+	wake   chan struct{} // closed at the next change
+}
+
+// changed wakes every waiting reader. It never blocks.
+func (f *source) changed() {
+	f.wakeMu.Lock()
+	defer f.wakeMu.Unlock()
+	close(f.wake)
+	f.wake = make(chan struct{})
+}
+
+// watch returns a channel that is closed at the next change. Read the source after this call.
+func (f *source) watch() <-chan struct{} {
+	f.wakeMu.Lock()
+	defer f.wakeMu.Unlock()
+	return f.wake
+}
+
+// update reads what is new, and reports whether there is a run. source.mu is held.
+func (f *source) update(ctx context.Context) (there bool, err error) {
+	if !f.there.Load() {
+		return false, nil
+	}
+	if f.src == nil {
+		if f.src, f.done, err = f.open(); err != nil {
+			return false, err
+		}
+	}
+	err = f.groups.Update(ctx, f.src)
+	if errors.Is(err, trajectory.ErrNoRun) { // it is not written yet
+		return false, nil
+	}
+	return true, err
+}
+
+// after reads the first group that became complete after a cursor. at is its cursor, or 0 if there is none
+// yet. If the filter drops it, left says why.
+func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter) (g *trajectory.Group, left string, at int, err error) {
+	f.mu.Lock()
+	c, ok := f.groups.After(cursor)
+	if !ok {
+		if _, err := f.update(ctx); err != nil {
+			f.mu.Unlock()
+			return nil, "", 0, err
+		}
+		c, ok = f.groups.After(cursor)
+	}
+	src := f.src
+	f.mu.Unlock()
+	if !ok {
+		return nil, "", 0, nil
+	}
+	g, left, err = f.groups.Read(ctx, src, c, filter)
+	if left == trajectory.LeftUnfinished { // an episode ends once
+		err = fmt.Errorf("trainer: the group at %d is being played again", c.Cursor)
+	}
+	return g, left, c.Cursor, err
+}
+
+// count returns how many groups there are and how many are complete, up to which cursor.
+func (f *source) count(ctx context.Context) (planned, complete int, last string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if there, err := f.update(ctx); err != nil || !there {
+		return 0, 0, "", err
+	}
+	planned, complete = f.groups.Count()
+	return planned, complete, f.text(f.groups.Seen()), nil
+}
+
+// text writes a cursor: the run and a position in its journal, so that a cursor of another run is recognized.
+// The start is "".
+func (f *source) text(cursor int) string {
+	if cursor == 0 {
+		return ""
+	}
+	return f.groups.Run() + "." + strconv.Itoa(cursor)
+}
+
+// write is text without source.mu held.
+func (f *source) write(cursor int) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.text(cursor)
+}
+
+// errForeign means that a cursor is not from this run.
+var errForeign = errors.New("cursor")
+
+// parse reads a cursor.
+func (f *source) parse(ctx context.Context, text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	i := strings.LastIndexByte(text, '.')
+	n, err := strconv.Atoi(text[i+1:])
+	if i < 0 || err != nil || n < 1 {
+		return 0, fmt.Errorf("%w %.80q is none: send back what was given, or leave it out to begin at the start", errForeign, text)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	there, err := f.update(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case !there:
+		return 0, fmt.Errorf("%w %.80q: there is no run yet: leave it out", errForeign, text)
+	case text[:i] != f.groups.Run() || n > f.groups.Seen():
+		return 0, fmt.Errorf("%w %.80q is not of this run, which is %s: leave it out to begin at the start", errForeign, text, f.groups.Run())
+	}
+	return n, nil
+}
+
+func (f *source) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.done == nil {
+		return nil
+	}
+	return f.done()
+}
