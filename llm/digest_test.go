@@ -212,7 +212,7 @@ func TestDigestIgnoresSpaceInJSON(t *testing.T) {
 		t.Error("white space in a string does not change the digest")
 	}
 	if with(`{broken `) == with(`{broken`) {
-		t.Error("what is not JSON is not taken as it stands")
+		t.Error("text that is not JSON is not used unchanged")
 	}
 }
 

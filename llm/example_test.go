@@ -31,7 +31,7 @@ func ExampleModel() {
 	// Output: you said: hello! <nil>
 }
 
-// Failures are told apart by their Kind.
+// Kind distinguishes failures.
 func ExampleError() {
 	busy := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 		return nil, &llm.Error{Kind: llm.KindOverloaded, Status: 529, Provider: "lab", Model: "large", Message: "try later"}

@@ -8,7 +8,7 @@ import (
 	"parley/world"
 )
 
-// TestComplaints: every check says what is allowed, and what is right is not told of.
+// TestComplaints: every check says what is allowed, and reports nothing that is right.
 func TestComplaints(t *testing.T) {
 	t.Parallel()
 	c := world.Complaints{Kind: "duel"}

@@ -173,7 +173,7 @@ func (ofOthers) Dealt(*struct{}) (string, bool)                     { return "",
 func (*byPointer) Story(world.Played, []world.Note) []world.Exhibit { return nil }
 func (unexported) story()                                           {}
 
-// TestDefineRefuses: a method that was meant as part of a kind and is none stops the program when it starts.
+// TestDefineRefuses: a method that looks like a part of a kind but is not one stops the program when it starts.
 func TestDefineRefuses(t *testing.T) {
 	t.Parallel()
 	unexported{}.story()
@@ -249,7 +249,7 @@ func TestDefineRefusesNames(t *testing.T) {
 	}
 }
 
-// bare is a definition that says of itself what it is told to.
+// bare is a definition with any About.
 type bare struct{ is world.About }
 
 func (b bare) About() world.About                            { return b.is }

@@ -7,8 +7,8 @@ import (
 	"parley/world"
 )
 
-// A world asks through its table and goes on when the replies are there. Whoever drives
-// it resumes its strand: the engine does so when replies are durable.
+// A world asks through its table and continues when the replies have arrived. The engine
+// resumes its strand when replies are durable.
 func Example() {
 	duel := world.Func(func(t *world.Table) world.Outcome {
 		call := func(seat string) world.Call {

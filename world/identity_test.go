@@ -7,8 +7,8 @@ import (
 	"parley/world"
 )
 
-// TestEssence: what is outside of play does not tell two plans apart; everything else does.
-func TestEssence(t *testing.T) {
+// TestIdentity: two plans differ in everything except params that are outside of play.
+func TestIdentity(t *testing.T) {
 	t.Parallel()
 	k := outsideOf("servers", "pool")
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"parley/world"
 )
 
-// drawn is a sequence of random blocks, and the list it stands for.
+// drawn is a sequence of random blocks, and the list it means.
 func drawn(t *rapid.T) (world.Specs, []world.Spec) {
 	var parts []world.Specs
 	var list []world.Spec
@@ -44,7 +44,7 @@ func drawn(t *rapid.T) (world.Specs, []world.Spec) {
 	return world.Join(parts...), list
 }
 
-// TestSpecs: a sequence of blocks is the list that it stands for.
+// TestSpecs: a sequence of blocks equals its list.
 func TestSpecs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -101,7 +101,7 @@ func FuzzVisible(f *testing.F) {
 	f.Add("\x1b[31m\u009b\u202e\xff\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if got := Visible(text); !utf8.ValidString(got) || strings.ContainsFunc(got, hostile) {
-			t.Errorf("%q came through as %q", text, got)
+			t.Errorf("%q became %q", text, got)
 		}
 	})
 }

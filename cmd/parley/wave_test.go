@@ -30,7 +30,7 @@ agents:
 lineup: {first: quiet, second: bold}
 params: {messages: 2}
 pace: wave
-batch: {lane: batch, poll: 5ms}
+batch: {route: batch, poll: 5ms}
 `, episodes, url, url)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

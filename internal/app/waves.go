@@ -29,7 +29,7 @@ type waves struct {
 // asked freely, their calls would be paid for twice.
 func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
 	b := plan.Batch
-	w := &waves{policy: batcher.Policy{Route: batcher.Route(b.Lane), Min: b.Min, Deadline: b.Deadline}}
+	w := &waves{policy: batcher.Policy{Route: batcher.Route(b.Route), Min: b.Min, Deadline: b.Deadline}}
 	if b.Poll > 0 {
 		w.policy.Poll = batcher.Poll{First: b.Poll, Max: 30 * b.Poll, Settle: 15 * b.Poll}
 	}
@@ -37,7 +37,7 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 		return w, nil
 	}
 	if plan.Pace != "wave" {
-		return nil, usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave, which collects them (and sends no new ones with --set batch.lane=live)", len(head.Batches))}
+		return nil, usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave, which collects them (and sends no new ones with --set batch.route=live)", len(head.Batches))}
 	}
 	since := 0
 	for _, n := range head.Batches {
@@ -85,7 +85,7 @@ func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
 		return
 	}
 	can := func(model string) bool { return a.Batched(model) }
-	if len(w.open) > 0 || (plan.Batch.Lane != "live" && slices.ContainsFunc(modelsOf(plan), can)) {
+	if len(w.open) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan), can)) {
 		c.Batches, c.Ledger = a, w.into
 	}
 }

@@ -149,7 +149,7 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 	if _, err := (Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free"), File: file}).Run(t.Context(), context.Background()); !IsUsage(err) || !strings.Contains(err.Error(), "--pace wave") {
 		t.Errorf("played on freely: %v", err)
 	}
-	playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "batch.lane=live"), File: file})
+	playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "batch.route=live"), File: file})
 	st := server.Stats()
 	if n := st.Batches.Requests + st.Endpoints["POST /v1/chat/completions"] + st.Endpoints["POST /v1/messages"]; n != 480 || st.Batches.Created != 1 {
 		t.Errorf("%d requests were asked, 480 were needed; batches %+v", n, st.Batches)

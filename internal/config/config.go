@@ -91,7 +91,7 @@ const DefaultUnreachable = 10 * time.Minute
 // Batch says how waves use the providers' batch APIs. A zero field means the default of package
 // batch/batcher.
 type Batch struct {
-	Lane     string        `json:"lane,omitempty"` // auto, batch or live. Default: auto
+	Route    string        `json:"route,omitempty"` // auto, batch or live. Default: auto
 	Min      int           `json:"min,omitempty"`
 	Deadline time.Duration `json:"deadline,omitempty"`
 	Poll     time.Duration `json:"poll,omitempty"`

@@ -85,7 +85,7 @@ func rows(b *strings.Builder, s *schema.Shape, prefix string) {
 	}
 }
 
-// holds says what stands under a key.
+// holds describes the value of a key.
 func holds(k schema.Key) string {
 	switch s := k.Shape; {
 	case k.Name == "kind":

@@ -168,7 +168,7 @@ func TestWorld(t *testing.T) {
 	}
 }
 
-// TestMatrixWithin: a path with dots changes what stands there, and leaves its neighbours.
+// TestMatrixWithin: a path with dots changes the value there, and not its neighbours.
 func TestMatrixWithin(t *testing.T) {
 	t.Parallel()
 	plan, err := load(t, "matrix-within").World()

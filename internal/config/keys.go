@@ -16,31 +16,31 @@ import (
 func keys(kinds []string, params *schema.Shape) *schema.Shape {
 	s := schema.Record(
 		schema.Key{Name: "kind", Shape: schema.Text(kinds...), Required: true, Doc: "What is played. `parley worlds` lists the kinds.", Aliases: []string{"world", "game", "type"}},
-		schema.Key{Name: "seed", Shape: schema.Int(0, math.MaxUint64), Default: "1", Doc: "What all chance of the run depends on: the same plan with the same seed and the same replies comes to the same outcomes.", Aliases: []string{"random_seed"}},
+		schema.Key{Name: "seed", Shape: schema.Int(0, math.MaxUint64), Default: "1", Doc: "Determines all chance in the run: the same plan with the same seed and the same replies has the same outcomes.", Aliases: []string{"random_seed"}},
 		schema.Key{Name: "episodes", Shape: schema.Int(1, maxEpisodes), Default: "1", Doc: "How many episodes to play with the lineup. Not together with plan.", Aliases: []string{"games", "count", "repeat", "runs"}},
-		schema.Key{Name: "plan", Shape: planKeys(params), Default: "none", Doc: "Which episodes to play, where their number alone does not say it. Not together with episodes."},
+		schema.Key{Name: "plan", Shape: planKeys(params), Default: "none", Doc: "Which episodes to play, if their number alone does not say it. Not together with episodes."},
 		schema.Key{Name: "providers", Shape: schema.Map("NAME", providerKeys()), Default: "the presets", Doc: "Accounts at model endpoints. The presets (" + presetNames() + ") are known without being listed; listed under its name, a preset keeps what is not given.", Aliases: []string{"endpoints", "provider"}},
 		schema.Key{Name: "agents", Shape: agentsShape(), Required: true, Doc: "Who plays, by names of your choice. A text instead of the keys is the model: `quiet: sim/small`.", Aliases: []string{"players", "models", "agent"}},
 		schema.Key{Name: "lineup", Shape: schema.Map("SEAT", schema.NonEmpty()), Default: "the only agent, in every seat", Doc: "Which agent sits in which seat. The seats are the kind's; a matrix fills the seats that are left out.", Aliases: []string{"seats", "roles"}},
 		schema.Key{Name: "params", Shape: params, Default: "the kind's", Doc: "The parameters of the kind. `parley init KIND` writes them all with their meaning.", Aliases: []string{"parameters", "settings", "options", "config"}},
 		schema.Key{Name: "limits", Shape: schema.Record(
-			schema.Key{Name: "concurrency", Shape: schema.Int(1, 1_000_000), Default: "what the providers bear", Doc: "The most calls in flight over all providers.", Aliases: []string{"calls", "parallel", "workers"}},
-			schema.Key{Name: "live", Shape: schema.Int(1, 1_000_000), Default: "20000", Doc: "The most episodes begun and not ended."},
-		), Doc: "Bounds of the whole run. Those of an account stand under providers.NAME.limits."},
+			schema.Key{Name: "concurrency", Shape: schema.Int(1, 1_000_000), Default: "what the providers allow", Doc: "The largest number of calls in flight, over all providers.", Aliases: []string{"calls", "parallel", "workers"}},
+			schema.Key{Name: "live", Shape: schema.Int(1, 1_000_000), Default: "20000", Doc: "The largest number of episodes in progress."},
+		), Doc: "Limits of the whole run. Limits of an account are under providers.NAME.limits."},
 		schema.Key{Name: "budget", Shape: schema.Number(0.0001, 1e9), Default: "none", Doc: "The most the run may cost, in US dollars. When the next call might not fit, the run stops and can be resumed. A server that gives more than it was asked for can exceed it, within the bounds that docs/how-to/providers.md states.", Aliases: []string{"max_cost", "cost"}},
-		schema.Key{Name: "episode_budget", Shape: schema.Number(0.0001, 1e9), Default: "none", Doc: "The most an episode may cost, in US dollars. One that might cost more with its next calls ends as failed, and says so; the others go on. It cannot change when a run is played on.", Aliases: []string{"budget_per_episode", "cost_per_run_limit", "max_cost_per_episode"}},
+		schema.Key{Name: "episode_budget", Shape: schema.Number(0.0001, 1e9), Default: "none", Doc: "The most an episode may cost, in US dollars. An episode that might exceed it with its next calls fails with that reason; the others continue. It cannot change when a run is resumed.", Aliases: []string{"budget_per_episode", "cost_per_run_limit", "max_cost_per_episode"}},
 		schema.Key{Name: "cache", Shape: schema.NonEmpty(), Default: "off", Doc: "The path of a file that keeps answers for other runs, from the plan file's folder, or off."},
-		schema.Key{Name: "pace", Shape: schema.Text("free", "wave"), Default: "free", Doc: "free: each episode goes on as soon as its own turn is answered. wave: calls are made only when every live episode waits for one, all of them together."},
+		schema.Key{Name: "pace", Shape: schema.Text("free", "wave"), Default: "free", Doc: "free: each episode continues as soon as its own turn is answered. wave: calls are made together, when every episode in progress waits for one."},
 		schema.Key{Name: "batch", Shape: schema.Record(
-			schema.Key{Name: "lane", Shape: schema.Text("auto", "batch", "live"), Default: "auto", Doc: "auto: a wave's calls of a model go over the batch API where there are many and there is time. batch: wherever there is a batch API. live: never; batches that are open are still collected."},
-			schema.Key{Name: "min", Shape: schema.Int(1, 1_000_000), Default: "100, and 2 with batch", Doc: "The least calls of one model that are worth a batch; fewer are asked live."},
-			schema.Key{Name: "deadline", Shape: schema.Duration(), Default: "the provider's, a day", Doc: "How long a wave may take over its batches. What is not answered by then is cancelled and asked live."},
-			schema.Key{Name: "poll", Shape: schema.Duration(), Default: "2s", Doc: "How long to wait before looking at a batch again; later looks are further apart, up to thirty times that."},
+			schema.Key{Name: "route", Shape: schema.Text("auto", "batch", "live"), Default: "auto", Doc: "auto: a wave's calls of a model use the batch API if there are many and there is time. batch: wherever there is a batch API. live: never; batches that are open are still collected."},
+			schema.Key{Name: "min", Shape: schema.Int(1, 1_000_000), Default: "100, and 2 with batch", Doc: "The smallest number of calls of one model for a batch; fewer are made live."},
+			schema.Key{Name: "deadline", Shape: schema.Duration(), Default: "the provider's, a day", Doc: "How long the batches of a wave may take. Calls that are not answered by then are cancelled and made live."},
+			schema.Key{Name: "poll", Shape: schema.Duration(), Default: "2s", Doc: "How long to wait before checking a batch again; later checks are further apart, up to thirty times that."},
 			schema.Key{Name: "cancel", Shape: schema.Bool(), Default: "false", Doc: "Whether open batches are cancelled at the provider when the run is aborted with a second Ctrl-C. What they have answered is billed and collected later."},
-		), Default: "auto", Doc: "How waves go over the providers' batch APIs, at half the price."},
+		), Default: "auto", Doc: "How waves use the providers' batch APIs, at half the price."},
 		schema.Key{Name: "retry", Shape: schema.Record(
-			schema.Key{Name: "unreachable", Shape: schema.DurationOrZero(), Default: "10m", Doc: "How long a provider that cannot be reached is waited for: connections are refused, a proxy answers 502 to 504 in its place, or it is still loading its model. The other providers go on; after that the run stops and can be resumed. 0s does not wait."},
-		), Doc: "How failures are tried again."},
+			schema.Key{Name: "unreachable", Shape: schema.DurationOrZero(), Default: "10m", Doc: "How long to wait for a provider that cannot be reached: connections are refused, a proxy answers 502 to 504, or it is still loading its model. Calls to other providers continue. After that the run stops and can be resumed. 0s does not wait."},
+		), Doc: "How failed calls are retried."},
 		schema.Key{Name: "prices", Shape: schema.NonEmpty(), Default: "the built-in prices", Doc: "The path of a file of prices, from the plan file's folder."},
 		schema.Key{Name: "out", Shape: schema.NonEmpty(), Default: "beside the plan file, named after it", Doc: "The path of the run file, from the plan file's folder.", Aliases: []string{"output", "file"}},
 	)
@@ -51,7 +51,7 @@ func keys(kinds []string, params *schema.Shape) *schema.Shape {
 func planKeys(params *schema.Shape) *schema.Shape {
 	s := schema.Record(
 		schema.Key{Name: "matrix", Shape: matrixKeys(params), Doc: "Every way to put agents into seats, with every setting of params."},
-		schema.Key{Name: "until", Shape: untilKeys(), Doc: "Plays on until a score is known well enough. Together with matrix: in each of its cells."},
+		schema.Key{Name: "until", Shape: untilKeys(), Doc: "Plays more episodes until a score is known precisely enough. Together with matrix: in each of its cells."},
 	)
 	s.MinLen = 1
 	return s
@@ -60,14 +60,14 @@ func planKeys(params *schema.Shape) *schema.Shape {
 func matrixKeys(params *schema.Shape) *schema.Shape {
 	names := &schema.Shape{Form: yamltree.List, Elem: schema.NonEmpty(), MinLen: 1}
 	return schema.Record(
-		schema.Key{Name: "agents", Shape: names, Default: "none; the lineup stays as it is", Doc: "The agents to put into the seats, in every way."},
+		schema.Key{Name: "agents", Shape: names, Default: "none; the lineup does not change", Doc: "The agents to put into the seats, in every way."},
 		schema.Key{Name: "seats", Shape: names, Default: "those that lineup leaves empty", Doc: "The seats to put them into. All other seats are filled by lineup."},
 		schema.Key{Name: "lineup", Shape: schema.Map("SEAT", names), Default: "none", Doc: "Agents to try in a seat, a list for each seat: every combination of them is played."},
 		schema.Key{Name: "lineups", Shape: &schema.Shape{Form: yamltree.List, Elem: schema.Map("SEAT", schema.NonEmpty()), MinLen: 1}, Default: "none", Doc: "The lineups to play, one by one, each a mapping of seats to agents. Not together with agents."},
 		schema.Key{Name: "self", Shape: schema.Bool(), Default: "false", Doc: "Whether an agent may sit in several of the seats, and so play itself."},
-		schema.Key{Name: "swap", Shape: schema.Bool(), Default: "true", Doc: "Whether the same agents are also played in other seats: both ways round, with two."},
+		schema.Key{Name: "swap", Shape: schema.Bool(), Default: "true", Doc: "Whether the same agents are also played in other seats: with two, both ways round."},
 		schema.Key{Name: "rotate", Shape: schema.Text("latin", "williams"), Default: "none: as swap says", Doc: "Moves agents round the seats with few lineups, so that every agent sits in every seat equally often. latin: as many lineups as agents (a Latin square). williams: each agent also follows each other one equally often; twice as many lineups for an odd number of agents. With lineups, each of these is moved round its seats."},
-		schema.Key{Name: "params", Shape: grid(params), Default: "none", Doc: "Values to try, a list for each param, or for what stands within one, as `set.turns`: every combination of them is played."},
+		schema.Key{Name: "params", Shape: grid(params), Default: "none", Doc: "Values to try, a list for each param or for a value within one, as `set.turns`. Every combination is played."},
 		schema.Key{Name: "variations", Shape: schema.Map("NAME", variationKeys(params)), Default: "none", Doc: "Settings that belong together, by names of your choice: each is played with every lineup and every combination of params.", Aliases: []string{"variants", "conditions", "arms"}},
 		schema.Key{Name: "repeat", Shape: schema.Int(1, maxEpisodes), Default: "1", Doc: "How many episodes to play of each cell. Not together with until.", Aliases: []string{"episodes", "repetitions"}},
 	)
@@ -81,7 +81,7 @@ func variationKeys(params *schema.Shape) *schema.Shape {
 	}
 	return schema.Record(
 		schema.Key{Name: "params", Shape: &own, Default: "none", Doc: "What differs from the plan's params. Mappings are merged; lists are replaced."},
-		schema.Key{Name: "lineup", Shape: schema.Map("SEAT", schema.NonEmpty()), Default: "none", Doc: "Who sits in seats that the matrix does not fill otherwise, in place of the plan's lineup."},
+		schema.Key{Name: "lineup", Shape: schema.Map("SEAT", schema.NonEmpty()), Default: "none", Doc: "Who sits in seats that the matrix does not fill, instead of the plan's lineup."},
 		schema.Key{Name: "tags", Shape: schema.Map("TAG", schema.NonEmpty()), Default: "none", Doc: "Names and values of your choice to group scores by, as for agents."},
 	)
 }
@@ -93,9 +93,9 @@ func untilKeys() *schema.Shape {
 		schema.Key{Name: "agent", Shape: schema.NonEmpty(), Default: "the score of the whole episode", Doc: "Whose score, wherever it sits. Not together with seat."},
 		schema.Key{Name: "width", Shape: &schema.Shape{Form: yamltree.Number, Min: 0, Max: math.MaxFloat64, Above: true}, Required: true, Doc: "Half the width of the interval to reach: 0.05 for ±0.05."},
 		schema.Key{Name: "confidence", Shape: &schema.Shape{Form: yamltree.Number, Min: 0, Max: 1, Above: true, Below: true}, Default: "0.95", Doc: "The confidence of the interval."},
-		schema.Key{Name: "min", Shape: schema.Int(2, maxEpisodes), Default: "30", Doc: "The least episodes of a cell."},
-		schema.Key{Name: "max", Shape: schema.Int(2, maxEpisodes), Default: "1000", Doc: "The most episodes of a cell."},
-		schema.Key{Name: "step", Shape: schema.Int(1, maxEpisodes), Default: "min", Doc: "How many more to play at a time."},
+		schema.Key{Name: "min", Shape: schema.Int(2, maxEpisodes), Default: "30", Doc: "The smallest number of episodes of a cell."},
+		schema.Key{Name: "max", Shape: schema.Int(2, maxEpisodes), Default: "1000", Doc: "The largest number of episodes of a cell."},
+		schema.Key{Name: "step", Shape: schema.Int(1, maxEpisodes), Default: "min", Doc: "How many more episodes to play at a time."},
 	)
 	s.Exclusive = [2]string{"seat", "agent"}
 	return s
@@ -105,14 +105,14 @@ func agentsShape() *schema.Shape {
 	agent := schema.Record(
 		schema.Key{Name: "model", Shape: schema.NonEmpty(), Doc: "The model, written provider/model. An agent has a model or a bot."},
 		schema.Key{Name: "bot", Shape: schema.NonEmpty(), Doc: "One of the kind's bots: an agent without a model behind it."},
-		schema.Key{Name: "system", Shape: schema.Text(), Default: "none", Doc: "A system prompt, put before everything the world says.", Aliases: []string{"prompt", "system_prompt", "instructions"}},
+		schema.Key{Name: "system", Shape: schema.Text(), Default: "none", Doc: "A system prompt, put before all messages of the world.", Aliases: []string{"prompt", "system_prompt", "instructions"}},
 		schema.Key{Name: "temperature", Shape: schema.Number(0, 2), Default: "the provider's", Doc: "The sampling temperature.", Aliases: []string{"temp"}},
 		schema.Key{Name: "top_p", Shape: &schema.Shape{Form: yamltree.Number, Min: 0, Max: 1}, Default: "the provider's", Doc: "Nucleus sampling: the share of probability that is drawn from."},
 		schema.Key{Name: "max_tokens", Shape: schema.Count(), Default: "the world's, or the provider's", Doc: "The most tokens of an answer, reasoning included.", Aliases: []string{"max_output_tokens", "max_completion_tokens"}},
 		schema.Key{Name: "effort", Shape: schema.Text(efforts()...), Default: "the provider's", Doc: "How long a reasoning model may think.", Aliases: []string{"reasoning_effort", "reasoning", "thinking"}},
 		schema.Key{Name: "seed", Shape: schema.Int(math.MinInt64, math.MaxInt64), Default: "none", Doc: "A seed that is sent to providers that take one."},
 		schema.Key{Name: "stop", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Texts at which an answer ends."},
-		schema.Key{Name: "fallbacks", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Models asked in turn when this one cannot answer.", Aliases: []string{"fallback"}},
+		schema.Key{Name: "fallbacks", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Models to ask in turn if this one cannot answer.", Aliases: []string{"fallback"}},
 		schema.Key{Name: "trainable", Shape: schema.Bool(), Default: "false", Doc: "Whether the agent's turns are wanted as training data.", Aliases: []string{"train"}},
 		schema.Key{Name: "tags", Shape: schema.Map("TAG", schema.NonEmpty()), Default: "none", Doc: "Names and values of your choice to group scores by, as `prompt: terse`: see `--by` of report and compare. They do not change how the agent plays.", Aliases: []string{"tag", "labels", "factors"}},
 	)
@@ -137,21 +137,21 @@ func providerKeys() *schema.Shape {
 	return schema.Record(
 		schema.Key{Name: "dialect", Shape: schema.Text(provider.Dialects()...), Default: "the preset's", Doc: "The wire format; go is for models that a Go program brings as values. Needed unless NAME is a preset.", Aliases: []string{"type", "format", "api"}},
 		schema.Key{Name: "base_url", Shape: schema.Text(), Default: "the preset's", Doc: "The address before /chat/completions, /responses or /messages: it ends in /v1 for most. Needed unless NAME is a preset or the dialect sim.", Aliases: []string{"url", "endpoint", "api_base", "host", "address"}},
-		schema.Key{Name: "base_urls", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "The addresses of several servers that serve the same models, in the place of base_url. The calls of an episode stay on one of them; limits hold for each.", Aliases: []string{"urls", "replicas", "servers"}},
-		schema.Key{Name: "session", Shape: schema.Text("none", "header", "path"), Default: "none", Doc: "How a server is told which calls belong to one episode: header sends X-Session-Id, path puts the name into the address (base_url/SESSION/chat/completions)."},
-		schema.Key{Name: "close_session", Shape: schema.Bool(), Default: "false", Doc: "Whether a server is told when an episode is over, with a POST to base_url/SESSION/close. Wants session: path."},
-		schema.Key{Name: "metrics", Shape: schema.Text(), Default: "none", Doc: "The path of a server's page for Prometheus (vLLM, SGLang: /metrics). The number of calls in flight then follows what the server says of its queue and its cache."},
+		schema.Key{Name: "base_urls", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "The addresses of several servers with the same models, instead of base_url. The calls of an episode stay on one of them; limits hold for each.", Aliases: []string{"urls", "replicas", "servers"}},
+		schema.Key{Name: "session", Shape: schema.Text("none", "header", "path"), Default: "none", Doc: "How a server learns which calls belong to one episode: header sends X-Session-Id, path puts the name into the address (base_url/SESSION/chat/completions)."},
+		schema.Key{Name: "close_session", Shape: schema.Bool(), Default: "false", Doc: "Whether to notify a server of the end of an episode, with a POST to base_url/SESSION/close. Requires session: path."},
+		schema.Key{Name: "metrics", Shape: schema.Text(), Default: "none", Doc: "The path of a server's page for Prometheus (vLLM, SGLang: /metrics). The number of calls in flight then follows the server's queue and cache."},
 		schema.Key{Name: "key_env", Shape: schema.Text(), Default: "the preset's, or no key is sent", Doc: "The name of the environment variable that holds the key; never the key itself.", Aliases: []string{"api_key", "key", "token", "apikey", "api_key_env", "secret"}},
-		schema.Key{Name: "headers", Shape: schema.Map("HEADER", schema.Text()), Default: "none", Doc: "Sent with every request. No secrets: those go by key_env."},
+		schema.Key{Name: "headers", Shape: schema.Map("HEADER", schema.Text()), Default: "none", Doc: "Sent with every request. No secrets: use key_env for these."},
 		schema.Key{Name: "limits", Shape: limitKeys(), Default: "learned from the server", Doc: "What the account allows, so that calls are paced before the server refuses them."},
-		schema.Key{Name: "model_limits", Shape: schema.Map("PATTERN", limitKeys()), Default: "none", Doc: "Limits of the models that match a pattern (gpt-5*) of their own; all other models share limits."},
-		schema.Key{Name: "counting", Shape: schema.Text("max", "used"), Default: "by dialect", Doc: "How the server counts tokens against its limits: max charges max_tokens when a request arrives, used charges what is used."},
+		schema.Key{Name: "model_limits", Shape: schema.Map("PATTERN", limitKeys()), Default: "none", Doc: "Separate limits for the models that match a pattern (gpt-5*). All other models share limits."},
+		schema.Key{Name: "counting", Shape: schema.Text("max", "used"), Default: "by dialect", Doc: "How the server counts tokens against its limits: max counts max_tokens when a request arrives, used counts the tokens that are used."},
 		schema.Key{Name: "stream", Shape: schema.Text("auto", "always", "never"), Default: "auto", Doc: "Whether answers are streamed: auto streams long ones."},
 		schema.Key{Name: "http2", Shape: schema.Bool(), Default: "false", Doc: "Whether to multiplex calls over HTTP/2."},
-		schema.Key{Name: "timeout", Shape: schema.Duration(), Default: "10m", Doc: "How long one attempt may take until its answer begins, and then until all of it came, or the next line of a stream. No stream lasts longer than an hour, or this."},
-		schema.Key{Name: "warm", Shape: schema.Bool(), Default: "the preset's, or false", Doc: "Whether equal long prefixes are sent once before they fan out, so that the prompt cache pays."},
-		schema.Key{Name: "batch", Shape: batchKeys(), Default: "the preset's, or none", Doc: "Says that the account has a batch API, at half the price, which waves can go over. `batch: {}` is one with the usual limits."},
-		schema.Key{Name: "capabilities", Shape: schema.List(capabilityKeys()), Default: "the built-in table", Doc: "What models of this provider refuse or call differently, first match first."},
+		schema.Key{Name: "timeout", Shape: schema.Duration(), Default: "10m", Doc: "How long one attempt may take until its answer begins, and then until its end, or until the next line of a stream. No stream lasts longer than an hour, or this."},
+		schema.Key{Name: "warm", Shape: schema.Bool(), Default: "the preset's, or false", Doc: "Whether to send equal long prefixes once before the other calls, so that these can use the prompt cache."},
+		schema.Key{Name: "batch", Shape: batchKeys(), Default: "the preset's, or none", Doc: "The account's batch API, at half the price, for waves. `batch: {}` is one with the usual limits."},
+		schema.Key{Name: "capabilities", Shape: schema.List(capabilityKeys()), Default: "the built-in table", Doc: "What models of this provider refuse or name differently. The first match counts."},
 	)
 }
 
@@ -175,25 +175,25 @@ func capabilityKeys() *schema.Shape {
 		yes("no_penalties", "Refuses frequency and presence penalties."),
 		yes("no_stop", "Refuses stop texts."),
 		yes("no_seed", "Refuses a seed."),
-		yes("no_prefill", "Refuses a last message of the assistant's."),
-		yes("no_schema", "Has no structured output of its own."),
+		yes("no_prefill", "Refuses an assistant message at the end."),
+		yes("no_schema", "Has no native structured output."),
 		yes("schema", "Follows the JSON Schema of a request (vLLM, SGLang and llama.cpp do), so that the prompt need not hold it too. Known of the presets."),
-		yes("no_tools", "Takes no tools."),
-		yes("no_force", "Cannot be made to call a tool."),
+		yes("no_tools", "Refuses tools."),
+		yes("no_force", "Refuses a forced tool call."),
 		yes("no_tool_effort", "Thinks without tools only: with tools, effort none is sent."),
-		yes("no_logprobs", "Gives no log probabilities."),
-		yes("no_system", "Takes no system message: it is put before the first message of the user."),
+		yes("no_logprobs", "Reports no log probabilities."),
+		yes("no_system", "Refuses a system message: it is put before the first message of the user."),
 		yes("no_stream_options", "Refuses stream_options."),
-		yes("token_ids", "Can give token ids (vLLM, SGLang)."),
-		yes("meta_info", "Gives token ids as SGLang does, and only in answers that are not streamed."),
+		yes("token_ids", "Can report token ids (vLLM, SGLang)."),
+		yes("meta_info", "Reports token ids as SGLang does, only in answers that are not streamed."),
 		yes("top_k", "Knows top_k, in the openai dialect."),
 		yes("cache_key", "Knows prompt_cache_key."),
 		yes("thoughts", "Wants its reasoning_content back."),
-		yes("old_max_field", "Spells it max_tokens, not max_completion_tokens."),
-		schema.Key{Name: "seed_field", Shape: schema.Text(), Default: "seed", Doc: "What it calls the seed."},
+		yes("old_max_field", "Uses max_tokens, not max_completion_tokens."),
+		schema.Key{Name: "seed_field", Shape: schema.Text(), Default: "seed", Doc: "Its name for the seed."},
 		schema.Key{Name: "thinking", Shape: schema.Text("adaptive", "always", "budget", "default"), Default: "by dialect", Doc: "How thinking is switched on and off, in the anthropic dialect."},
 		schema.Key{Name: "efforts", Shape: schema.List(schema.Text(efforts()...)), Default: "none", Doc: "The reasoning efforts it knows."},
-		schema.Key{Name: "max_output", Shape: schema.Int(0, math.MaxInt32), Default: "not known", Doc: "The most output tokens."},
+		schema.Key{Name: "max_output", Shape: schema.Int(0, math.MaxInt32), Default: "not known", Doc: "The largest number of output tokens."},
 	)
 }
 

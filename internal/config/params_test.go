@@ -12,7 +12,7 @@ import (
 	"parley/worlds"
 )
 
-// TestParamsAllAtOnce: everything that is wrong with the params of a kind is told at once, each
+// TestParamsAllAtOnce: everything that is wrong with the params of a kind is reported at once, each
 // at its key.
 func TestParamsAllAtOnce(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 		for _, e := range all {
 			keys = append(keys, e.Key)
 			if e.Line != 3 || e.Column < 10 {
-				t.Errorf("%s: %s stands at %d:%d", kind, e.Key, e.Line, e.Column)
+				t.Errorf("%s: %s is at %d:%d", kind, e.Key, e.Line, e.Column)
 			}
 		}
 		if !slices.Equal(keys, c.want) {
@@ -67,7 +67,7 @@ func TestParamsAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestVersionAdvice: an address without a version is told of at its key, and no other one is.
+// TestVersionAdvice: only an address without a version is reported, at its key.
 func TestVersionAdvice(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "plan.yaml")

@@ -96,7 +96,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestOutsideByLink: a link that came with a plan leads nowhere outside its folder, also where
+// TestOutsideByLink: a link in a plan's folder does not lead outside of it, also where
 // it leads to nothing yet; a folder that is itself a link is one like others.
 func TestOutsideByLink(t *testing.T) {
 	t.Parallel()

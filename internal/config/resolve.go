@@ -152,7 +152,7 @@ func (r *resolver) all(beside files) {
 // batches refuses a plan that wants batches if none of its models has a batch API: the calls would
 // be made live, at the full price, without notice.
 func (r *resolver) batches() {
-	if r.plan.Pace != "wave" || r.plan.Batch.Lane != "batch" {
+	if r.plan.Pace != "wave" || r.plan.Batch.Route != "batch" {
 		return
 	}
 	var without []string
@@ -171,7 +171,7 @@ func (r *resolver) batches() {
 		without = append(without, name)
 	}
 	if len(without) > 0 {
-		r.complain(yamltree.Path{"batch", "lane"}, "no provider of this plan has a batch API (%s): use lane: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
+		r.complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): use route: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
 	}
 }
 

@@ -108,7 +108,7 @@ func goodRecords(t *testing.T) []string {
 func TestSchemaRefusesBrokenPlans(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
-	formal := []string{"unknown key", "is missing: ", "wants a ", "wants one of", "wants true", "is empty", "stands beside", "is an empty"}
+	formal := []string{"unknown key", "is missing: ", "wants a ", "wants one of", "wants true", "is empty", "cannot be combined with", "is an empty"}
 	tried := 0
 	for _, file := range planFiles(t, "broken") {
 		src, err := os.ReadFile(file)

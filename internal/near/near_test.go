@@ -65,7 +65,7 @@ func FuzzName(f *testing.F) {
 			return
 		}
 		if got := Name(a, []string{b}); got != "" && got != b {
-			t.Errorf("%q is none of %q", got, b)
+			t.Errorf("%q is not one of %q", got, b)
 		}
 	})
 }

@@ -88,7 +88,7 @@ func experiment(t *rapid.T) (small, large maker) {
 }
 
 // TestGrownIsPlayedAtOnce: a plan that grows plays, in all, what the larger plan plays at once;
-// what was recorded keeps its place; and it goes on the same from every moment.
+// what was recorded keeps its place; and it continues the same way from every moment.
 func TestGrownIsPlayedAtOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,7 +117,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 		}
 		cut := rapid.IntRange(len(recorded), len(got)).Draw(t, "cut")
 		if again := follow(t, grown(specsOf(got[:cut])), byPlay); !reflect.DeepEqual(again, got) {
-			t.Fatalf("cut after stage %d it goes on with %d stages, not %d", cut, len(again), len(got))
+			t.Fatalf("cut after stage %d it continues with %d stages, not %d", cut, len(again), len(got))
 		}
 	})
 }

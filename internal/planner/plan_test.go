@@ -76,7 +76,7 @@ func matrix() planner.Matrix {
 }
 
 // TestPlansAreFolds: the same outcomes in, the same specs out; and a plan made anew that
-// is given the stages so far goes on as the first did.
+// is given the stages so far continues as the first did.
 func TestPlansAreFolds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,7 +134,7 @@ func refolds(t *rapid.T, name string, make maker, outcome func(int, world.Spec) 
 			}
 		}
 		if !(len(next) == 0 && len(want) == 0) && !reflect.DeepEqual(next, want) {
-			t.Fatal(name, "goes on differently after", k+1, "stages")
+			t.Fatal(name, "continues differently after", k+1, "stages")
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // get reads a page of the server into v.
-func (p *prober) get(ctx context.Context, call transport.Call, v any) error {
+func (p *prober) get(ctx context.Context, call transport.Request, v any) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	call.Method = http.MethodGet
@@ -121,7 +121,7 @@ func (p *prober) reach(ctx context.Context) error {
 
 func (p *prober) list(ctx context.Context) (modelList, error) {
 	var list modelList
-	err := p.get(ctx, transport.Call{Path: "/models"}, &list)
+	err := p.get(ctx, transport.Request{Path: "/models"}, &list)
 	return list, err
 }
 
@@ -169,7 +169,7 @@ func (p *prober) surroundings(ctx context.Context) {
 				Context any `json:"n_ctx"`
 			} `json:"default_generation_settings"`
 		}
-		if p.get(ctx, transport.Call{Path: "/props", Root: true}, &props) == nil {
+		if p.get(ctx, transport.Request{Path: "/props", Root: true}, &props) == nil {
 			p.report.Context = tokens(props.Settings.Context)
 		}
 	}
@@ -188,7 +188,7 @@ func (p *prober) batches(ctx context.Context) {
 	var list struct {
 		Data *[]json.RawMessage `json:"data"`
 	}
-	err := p.get(ctx, transport.Call{Path: at}, &list)
+	err := p.get(ctx, transport.Request{Path: at}, &list)
 	switch e := llm.AsError(err); {
 	case err == nil && list.Data != nil:
 		p.batch = true
@@ -206,7 +206,7 @@ func (p *prober) batches(ctx context.Context) {
 func (p *prober) lookMetrics(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	a, err := p.client.Do(ctx, transport.Call{Method: http.MethodGet, Path: "/metrics", Root: true})
+	a, err := p.client.Do(ctx, transport.Request{Method: http.MethodGet, Path: "/metrics", Root: true})
 	if err != nil {
 		p.found(FeatureMetrics, No, "")
 		return

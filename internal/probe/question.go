@@ -171,7 +171,7 @@ func (p *prober) events(ctx context.Context, options bool) (seen, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
-	a, err := p.client.Do(ctx, transport.Call{Path: chat.Path, Body: b})
+	a, err := p.client.Do(ctx, transport.Request{Path: chat.Path, Body: b})
 	if err != nil {
 		return seen{}, err
 	}

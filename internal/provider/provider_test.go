@@ -16,7 +16,7 @@ func TestPresets(t *testing.T) {
 			t.Error(err)
 		}
 		if seen[p.Name] {
-			t.Errorf("%s stands twice", p.Name)
+			t.Errorf("%s is listed twice", p.Name)
 		}
 		seen[p.Name] = true
 		if strings.HasSuffix(p.BaseURL, "/") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestLiteralKeys: a key is refused wherever it stands in an entry, and never repeated.
+// TestLiteralKeys: a key is refused anywhere in an entry, and never repeated.
 func TestLiteralKeys(t *testing.T) {
 	t.Parallel()
 	jwt := "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ.c2lnbmF0dXJlaHVudGVyMg"
@@ -46,7 +46,7 @@ func TestLiteralKeys(t *testing.T) {
 	}
 }
 
-// TestNoLiteralKeys: what only looks a little like a key is none.
+// TestNoLiteralKeys: a value that only resembles a key is accepted.
 func TestNoLiteralKeys(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Provider{

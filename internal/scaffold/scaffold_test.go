@@ -176,7 +176,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestCheckout refuses what is none, and quotes paths as go.mod wants them.
+// TestCheckout refuses other folders, and quotes paths as go.mod wants them.
 func TestCheckout(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "my src (1)")

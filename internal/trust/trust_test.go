@@ -145,7 +145,7 @@ func TestUnset(t *testing.T) {
 	}
 }
 
-// TestPlain: without encryption the user is told, once.
+// TestPlain: the user is warned once that something is sent unencrypted.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	var said []string

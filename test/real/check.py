@@ -104,7 +104,7 @@ class Check:
     def waves(self):
         """A plan that wants batches of a server without a batch API is refused, in words."""
         plan = self.plan("secrets", episodes=2, agents={"a": self.agent(16)}, lineup={"first": "a", "second": "a"}, params={"messages": 1},
-                         pace="wave", batch={"lane": "batch"})
+                         pace="wave", batch={"route": "batch"})
         p = self.parley("run", plan, "--out", plan.with_suffix(".parley"), codes=(0, 1, 2))
         want(p.returncode == 2 and "batch" in p.stderr and "lab" in p.stderr, f"exit code {p.returncode}, and no word that lab has no batch API:", p.stderr[-300:])
         return "refused"

@@ -12,37 +12,37 @@ import (
 	"parley/worlds/evolve/genome"
 )
 
-// exhibitor makes evolve's part of a report. What is drawn over generations is folded from
-// the trials, so that there is something to see while a run is going on; the rest is from
+// exhibitor makes the exhibits of a report. Charts over generations come from
+// the trials, so that they show something while a run goes on; the rest comes from
 // the verdicts.
 type exhibitor struct {
 	all []*evolution
 }
 
-// evolution is one of those that a run plays beside each other.
+// evolution is one of the evolutions of a run.
 type evolution struct {
 	cell     string // of the plan file; may be empty
 	number   int
 	prompts  map[int]*tried
 	last     int                  // generation
 	spent    map[int]*spending    // by generation
-	tests    map[string][]float64 // by entrant: what was solved, problem by problem
+	tests    map[string][]float64 // by entrant: the score of each problem
 	entrants []string
 	verdict  *Verdict
-	course   []generation // once all is folded
+	course   []generation // set when all episodes are added
 
 	validating bool // the finalists are being tried
-	kept       int  // the generation since which status keeps prompts
+	kept       int  // the first generation whose prompts status keeps
 }
 
-// tried is a prompt and what it came to on the training problems.
+// tried is a prompt with its results on the training problems.
 type tried struct {
 	Prompt
 	results []Result
 	fitness float64
 }
 
-// name is what a reader calls the evolution.
+// name returns the name of the evolution for readers.
 func (e *evolution) name() string {
 	if e.number == 0 {
 		return cmp.Or(e.cell, "evolution")
@@ -50,10 +50,10 @@ func (e *evolution) name() string {
 	return strings.TrimSpace(fmt.Sprintf("%s #%d", e.cell, e.number+1))
 }
 
-// Add takes in an episode. What cannot be read is passed over.
+// Add adds an episode. It skips episodes that it cannot read.
 func (x *exhibitor) Add(p world.Played) { x.take(p) }
 
-// take takes in an episode and returns the evolution it is of, if that can be told.
+// take adds an episode and returns its evolution, or nil if it is unknown.
 func (x *exhibitor) take(p world.Played) *evolution {
 	if v, ok := read[Verdict](p.Outcome); ok && v.Stopped != "" {
 		e := x.find(p.Spec.Cell, verdictLabel, v.Evolution)
@@ -81,7 +81,7 @@ func (x *exhibitor) take(p world.Played) *evolution {
 	return nil
 }
 
-// find returns the evolution that an episode is of.
+// find returns the evolution of an episode.
 func (x *exhibitor) find(cell, label string, number int) *evolution {
 	cell = strings.TrimSuffix(strings.TrimSuffix(cell, label), ": ")
 	for _, e := range x.all {
@@ -94,7 +94,7 @@ func (x *exhibitor) find(cell, label string, number int) *evolution {
 	return e
 }
 
-// spending is what the trials of a generation took.
+// spending is what the trials of a generation used.
 type spending struct {
 	calls, tokens int
 	cost          float64 // dollars
@@ -138,15 +138,15 @@ func (e *evolution) tested(rec TrialRecord) {
 	}
 }
 
-// generation is what the prompts that were new in one came to, and the best so far.
+// generation has the fitness of the new prompts of a generation, and the best so far.
 type generation struct{ best, mean, high, median, low, diversity float64 }
 
-// generations folds the prompts. The best so far is of those that have seen as many
-// problems as any.
+// generations summarizes the prompts by generation. The best so far is one of those with the most
+// problems.
 func (e *evolution) generations() []generation {
-	most := 0
+	problems := 0
 	for _, t := range e.prompts {
-		most = max(most, len(t.results))
+		problems = max(problems, len(t.results))
 	}
 	out := make([]generation, e.last+1)
 	best := 0.0
@@ -156,7 +156,7 @@ func (e *evolution) generations() []generation {
 		for _, t := range e.born(i) {
 			fitness = append(fitness, t.fitness)
 			texts = append(texts, genome.Parse(t.Text))
-			if len(t.results) == most {
+			if len(t.results) == problems {
 				best = max(best, t.fitness)
 			}
 		}
@@ -170,7 +170,7 @@ func (e *evolution) generations() []generation {
 	return out
 }
 
-// born lists the prompts that were new in a generation, in order.
+// born returns the new prompts of a generation, in order.
 func (e *evolution) born(generation int) []*tried {
 	var all []*tried
 	for _, t := range e.prompts {
@@ -182,7 +182,7 @@ func (e *evolution) born(generation int) []*tried {
 	return all
 }
 
-// Exhibits shows what came of it, as far as that is known, and then how it came about.
+// Exhibits shows the results so far, and then how they were obtained.
 func (x *exhibitor) Exhibits() []world.Exhibit {
 	if len(x.all) == 0 {
 		return nil
@@ -195,15 +195,15 @@ func (x *exhibitor) Exhibits() []world.Exhibit {
 	return append(out, x.origins()...)
 }
 
-// courses draws what changed from generation to generation.
+// courses draws the changes from generation to generation.
 func (x *exhibitor) courses() []world.Exhibit {
 	for _, e := range x.all {
 		e.course = e.generations()
 	}
 	out := []world.Exhibit{
-		{Name: "evolve-fitness", Title: "Fitness by generation", Caption: "The best so far is of prompts that have seen all training problems; the mean is of those that were new in a generation. Several evolutions with the same params are one line with a band.", Show: x.curves("fitness", line{"best so far", func(g generation) float64 { return g.best }}, line{"mean of the new", func(g generation) float64 { return g.mean }})},
-		{Name: "evolve-spread", Title: "Spread by generation", Caption: "The fitness of prompts that were new in a generation. Those that fell behind in their race count with the problems they had seen until then, so the lowest and the highest may be luck.", Show: x.curves("fitness", line{"highest of the new", func(g generation) float64 { return g.high }}, line{"median", func(g generation) float64 { return g.median }}, line{"lowest of the new", func(g generation) float64 { return g.low }})},
-		{Name: "evolve-diversity", Title: "Diversity by generation", Caption: "How different the new prompts of a generation are: the mean share of neighbouring words that two of them do not have in common.", Show: x.curves("diversity", line{"diversity", func(g generation) float64 { return g.diversity }})},
+		{Name: "evolve-fitness", Title: "Fitness by generation", Caption: "The best so far is of prompts that have seen all training problems; the mean is of those that were new in a generation. Several evolutions with the same params are one line with a band.", Show: x.curves("fitness", series{"best so far", func(g generation) float64 { return g.best }}, series{"mean of the new", func(g generation) float64 { return g.mean }})},
+		{Name: "evolve-spread", Title: "Spread by generation", Caption: "The fitness of prompts that were new in a generation. Those that fell behind in their race count with the problems they had seen until then, so the lowest and the highest may be luck.", Show: x.curves("fitness", series{"highest of the new", func(g generation) float64 { return g.high }}, series{"median", func(g generation) float64 { return g.median }}, series{"lowest of the new", func(g generation) float64 { return g.low }})},
+		{Name: "evolve-diversity", Title: "Diversity by generation", Caption: "How different the new prompts of a generation are: the mean share of neighbouring words that two of them do not have in common.", Show: x.curves("diversity", series{"diversity", func(g generation) float64 { return g.diversity }})},
 		{Name: "evolve-calls", Title: "Calls of solvers by generation", Show: x.bars("calls", func(s *spending) float64 { return float64(s.calls) })},
 	}
 	if x.paid() {
@@ -212,7 +212,7 @@ func (x *exhibitor) courses() []world.Exhibit {
 	return out
 }
 
-// paid says whether anything is known of what it cost.
+// paid reports whether a cost was recorded.
 func (x *exhibitor) paid() bool {
 	for _, e := range x.all {
 		for _, s := range e.spent {
@@ -224,14 +224,14 @@ func (x *exhibitor) paid() bool {
 	return false
 }
 
-// line is something to draw over generations.
-type line struct {
+// series is a number to draw over generations.
+type series struct {
 	name string
 	of   func(generation) float64
 }
 
-// curves draws each line for each cell, over the evolutions in it.
-func (x *exhibitor) curves(y string, lines ...line) world.Curves {
+// curves draws each series for each cell, over the evolutions in it.
+func (x *exhibitor) curves(y string, lines ...series) world.Curves {
 	c := world.Curves{X: "generation", Y: y}
 	at := map[string]int{}
 	for _, e := range x.all {
@@ -255,7 +255,7 @@ func (x *exhibitor) curves(y string, lines ...line) world.Curves {
 	return c
 }
 
-// bars draws what generations took.
+// bars draws what generations used.
 func (x *exhibitor) bars(y string, of func(*spending) float64) world.Bars {
 	b := world.Bars{X: "generation", Y: y}
 	last := 0
@@ -265,7 +265,7 @@ func (x *exhibitor) bars(y string, of func(*spending) float64) world.Bars {
 	for g := range last + 1 {
 		b.Labels = append(b.Labels, fmt.Sprint(g))
 	}
-	for _, e := range x.all[:min(len(x.all), mostShown)] {
+	for _, e := range x.all[:min(len(x.all), maxShown)] {
 		s := world.BarSeries{Name: e.name()}
 		for g := range last + 1 {
 			took := e.spent[g]
@@ -279,14 +279,14 @@ func (x *exhibitor) bars(y string, of func(*spending) float64) world.Bars {
 	return b
 }
 
-// tests are the shares of the final test, by evolution; of many evolutions, by cell, where
-// what one evolution solved counts as one.
+// tests returns the shares of the final test by evolution or, if there are many, by cell, where
+// each evolution counts as one.
 func (x *exhibitor) tests() world.Estimates {
 	t := world.Estimates{By: []string{"evolution", "prompt"}, What: "share of test problems solved", Share: true}
 	at := map[[2]string]*world.Sample{}
 	for _, e := range x.all {
 		for _, name := range e.entrants {
-			labels, many := [2]string{e.name(), name}, len(x.all) > mostShown
+			labels, many := [2]string{e.name(), name}, len(x.all) > maxShown
 			if many {
 				labels[0] = cmp.Or(e.cell, "all evolutions")
 			}
@@ -305,7 +305,7 @@ func (x *exhibitor) tests() world.Estimates {
 			}
 		}
 	}
-	if len(x.all) > mostShown {
+	if len(x.all) > maxShown {
 		slices.SortStableFunc(t.Rows, func(a, b world.Estimated) int { return strings.Compare(a.Labels[0], b.Labels[0]) })
 	}
 	return t

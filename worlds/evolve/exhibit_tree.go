@@ -9,22 +9,21 @@ import (
 	"parley/world"
 )
 
-// What the tree of a winner is drawn with, in pixels. It is narrow, so that it can be read
-// on a telephone.
+// The sizes of the tree of a winner, in pixels. It is narrow enough for a phone.
 const (
-	treeWidth, treeRow  = 400, 46
-	trunkAt, branchAt   = 16, 236
-	mostRows, dot, text = 40, 6, 13
+	treeWidth, treeRow = 400, 46
+	trunkAt, branchAt  = 16, 236
+	maxRows, dot, text = 40, 6, 13
 )
 
-// tree draws how a winner came about: its line of first parents from top to bottom, and
-// beside it who else they had as parents.
+// tree draws the ancestors of a winner: its first parents from top to bottom, and
+// their other parents beside them.
 func tree(line []Ancestor) world.Figure {
 	trunk := trunkOf(line)
 	if len(trunk) == 0 {
 		return world.Figure{}
 	}
-	cut := max(0, len(trunk)-mostRows)
+	cut := max(0, len(trunk)-maxRows)
 	trunk = trunk[cut:]
 	var b strings.Builder
 	height := treeRow*len(trunk) + 8
@@ -36,7 +35,7 @@ func tree(line []Ancestor) world.Figure {
 			for _, id := range a.Parents[min(1, len(a.Parents)):] {
 				k := slices.IndexFunc(line, func(x Ancestor) bool { return x.ID == id })
 				if k < 0 || slices.ContainsFunc(trunk, func(x *Ancestor) bool { return x.ID == id }) {
-					continue // of the trunk itself: the label says so
+					continue // in the trunk itself: the label says so
 				}
 				edge(&b, branchAt, y-treeRow, trunkAt, y)
 				node(&b, branchAt, y-treeRow, &line[k], false)
@@ -48,7 +47,7 @@ func tree(line []Ancestor) world.Figure {
 	return world.Figure{SVG: b.String(), Alt: treeWords(trunk, cut)}
 }
 
-// trunkOf is the winner's line of first parents, oldest first.
+// trunkOf returns the first parents of the winner, oldest first.
 func trunkOf(line []Ancestor) []*Ancestor {
 	var trunk []*Ancestor
 	for at := len(line) - 1; at >= 0 && len(trunk) <= len(line); {
@@ -68,7 +67,7 @@ func edge(b *strings.Builder, fromX, fromY, toX, toY int) {
 	fmt.Fprintf(b, `<path d="M%d %dC%d %d %d %d %d %d" fill="none" stroke="currentColor" stroke-opacity="0.35" stroke-width="1.5"/>`, fromX, fromY, fromX, middle, toX, middle, toX, toY)
 }
 
-// node draws a prompt: which one it is, its fitness, and how it was bred.
+// node draws a prompt: its number, its fitness, and how it was bred.
 func node(b *strings.Builder, x, y int, a *Ancestor, winner bool) {
 	weight, fill := "normal", "0.5"
 	if winner {

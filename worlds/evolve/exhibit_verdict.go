@@ -9,26 +9,26 @@ import (
 	"parley/world"
 )
 
-// mostShown is how many evolutions of a run are shown with all that there is about them.
-const mostShown = 4
+// maxShown is the maximum number of evolutions that are shown in detail.
+const maxShown = 4
 
-// ended lists the evolutions that have come to a verdict.
+// ended returns the evolutions that have a verdict.
 func (x *exhibitor) ended() []*evolution {
 	return slices.DeleteFunc(slices.Clone(x.all), func(e *evolution) bool { return e.verdict == nil })
 }
 
-// verdicts shows what is known at the end, and the best prompts.
+// verdicts shows the verdicts and the best prompts.
 func (x *exhibitor) verdicts() []world.Exhibit {
 	ended := x.ended()
 	if len(ended) == 0 {
 		return nil
 	}
 	out := []world.Exhibit{{
-		Name: "evolve-verdict", Title: "What came of it", Show: verdictTable(ended),
-		Caption: "Winner and baseline are the shares of test problems that they solved; the gain is how many more the winner solved than the best baseline, problem by problem, with its interval of 95%; p is how often chance alone makes such a difference.",
+		Name: "evolve-verdict", Title: "Results", Show: verdictTable(ended),
+		Caption: "Winner and baseline are the shares of test problems that they solved; the gain is how many more the winner solved than the best baseline, problem by problem, with its 95% interval; p is how often chance alone makes such a difference.",
 	}}
 	for i, e := range ended {
-		if e.verdict.Winner == nil || i >= mostShown {
+		if e.verdict.Winner == nil || i >= maxShown {
 			continue
 		}
 		suffix, of := x.apart(ended, i)
@@ -37,31 +37,31 @@ func (x *exhibitor) verdicts() []world.Exhibit {
 	return out
 }
 
-// origins shows how the best prompts came about, and what that took.
+// origins shows the ancestors of the best prompts, and what they cost.
 func (x *exhibitor) origins() []world.Exhibit {
 	ended := x.ended()
 	if len(ended) == 0 {
 		return nil
 	}
 	out := []world.Exhibit{
-		{Name: "evolve-savings", Title: "Calls that were not needed", Caption: "Races: of prompts that were dropped. Elites: they live on with the fitness they have. Bred again: prompts that were there before and were not taken a second time. All: what trying every prompt of every generation on every problem would have taken.", Show: savingsTable(ended)},
+		{Name: "evolve-savings", Title: "Calls that were not needed", Caption: "Races: calls for prompts that were dropped. Elites: they keep their fitness. Bred again: prompts that existed already and were not tried again. All: the calls for trying every prompt of every generation on every problem.", Show: savingsTable(ended)},
 		{Name: "evolve-operators", Title: "Operators", Caption: "Finished: not dropped in a race. Better: fitter than every parent. A prompt that was crossed and changed counts for both.", Show: operatorTable(ended)},
 	}
 	for i, e := range ended {
-		if e.verdict.Winner == nil || i >= mostShown {
+		if e.verdict.Winner == nil || i >= maxShown {
 			continue
 		}
 		suffix, of := x.apart(ended, i)
 		out = append(out,
-			world.Exhibit{Name: "evolve-tree" + suffix, Title: "Where it comes from" + of, Caption: "The best prompt at the bottom, its first parents above it, and beside them who else they had as a parent. The numbers are those of prompts, and their fitness.", Show: tree(e.verdict.Lineage)},
-			world.Exhibit{Name: "evolve-lineage" + suffix, Title: "How it came about" + of, Caption: "Its ancestors, oldest first. Lines with + came in, lines with - went out, beside the first parent.", Show: world.Text{Body: lineageText(e.verdict.Lineage), Pre: true}},
-			world.Exhibit{Name: "evolve-generations" + suffix, Title: "Generations" + of, Caption: "Saved: calls that races made needless. Duplicates: prompts that were bred again and not tried again.", Show: e.generationTable()},
+			world.Exhibit{Name: "evolve-tree" + suffix, Title: "Ancestors" + of, Caption: "The best prompt is at the bottom, its first parents are above it, and their other parents are beside them. The numbers are those of prompts, with their fitness.", Show: tree(e.verdict.Lineage)},
+			world.Exhibit{Name: "evolve-lineage" + suffix, Title: "Lineage" + of, Caption: "Its ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.", Show: world.Text{Body: lineageText(e.verdict.Lineage), Pre: true}},
+			world.Exhibit{Name: "evolve-generations" + suffix, Title: "Generations" + of, Caption: "Saved: calls that races saved. Duplicates: prompts that were bred again and not tried again.", Show: e.generationTable()},
 		)
 	}
 	return out
 }
 
-// apart tells the exhibits of several evolutions from each other.
+// apart returns what distinguishes the exhibits of several evolutions.
 func (x *exhibitor) apart(ended []*evolution, i int) (suffix, of string) {
 	if len(ended) == 1 {
 		return "", ""
@@ -94,14 +94,14 @@ func verdictTable(ended []*evolution) world.Grid {
 	return g
 }
 
-// quantity is an estimate as all numbers with an interval are shown.
+// quantity returns an estimate as a number with an interval.
 func quantity(e Estimate) any {
 	q := (&world.Sample{Bounds: world.Share()}).Estimate(confidence)
 	q.Value, q.Low, q.High, q.N = e.Value, e.Low, e.High, e.N
 	return q
 }
 
-// savingsTable compares the calls that were made with those of trying everything.
+// savingsTable compares the calls with those of trying everything.
 func savingsTable(ended []*evolution) world.Grid {
 	g := world.Grid{Columns: []string{"evolution", "calls in generations", "saved by races", "by elites", "bred again", "all", "made of all, %"}}
 	for _, e := range ended {
@@ -116,20 +116,20 @@ func savingsTable(ended []*evolution) world.Grid {
 	return g
 }
 
-// wholeTrial is how many calls it takes to try a prompt on all training problems.
+// wholeTrial returns the number of calls for trying a prompt on all training problems.
 func (e *evolution) wholeTrial() int {
-	most := 0
+	calls := 0
 	for _, t := range e.prompts {
 		n := 0
 		for _, r := range t.results {
 			n += max(0, r.Asked)
 		}
-		most = max(most, n)
+		calls = max(calls, n)
 	}
-	return most
+	return calls
 }
 
-// operatorTable sums over evolutions.
+// operatorTable adds up the operators of evolutions.
 func operatorTable(ended []*evolution) world.Grid {
 	var all []Operator
 	for _, e := range ended {
@@ -166,7 +166,7 @@ func generationTable(all []Generation) world.Grid {
 	return g
 }
 
-// generationTable lists them with what they took.
+// generationTable lists generations with their tokens and cost.
 func (e *evolution) generationTable() world.Grid {
 	g := generationTable(e.verdict.Generations)
 	g.Columns = append(g.Columns, "tokens", "cost")
@@ -180,10 +180,10 @@ func (e *evolution) generationTable() world.Grid {
 	return g
 }
 
-// round leaves three digits behind the point: what is counted over a hundred problems has no more.
+// round keeps three decimals: counts over a hundred problems have no more.
 func round(x float64) float64 { return math.Round(1000*x) / 1000 }
 
-// lineageText is a paragraph for each ancestor.
+// lineageText returns a paragraph for each ancestor.
 func lineageText(line []Ancestor) string {
 	var b strings.Builder
 	for i, a := range line {
@@ -195,7 +195,7 @@ func lineageText(line []Ancestor) string {
 	return b.String()
 }
 
-// title says who an ancestor is.
+// title describes an ancestor in one line.
 func (a *Ancestor) title() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "prompt %d, generation %d, by %s", a.ID, a.Generation, a.Operator)
@@ -206,7 +206,7 @@ func (a *Ancestor) title() string {
 	return b.String()
 }
 
-// body is how it differs from its first parent, or all of it.
+// body returns the difference from the first parent, or the whole prompt.
 func (a *Ancestor) body() string {
 	if a.Diff != "" {
 		return a.Diff

@@ -9,9 +9,9 @@ import (
 	"parley/world"
 )
 
-// Files makes what there is to take away of an evolution out of its verdict: the best
-// prompt as it is to be used, the same with all that is known about it, how it came about,
-// and tables. Other episodes have none.
+// Files returns the files of an evolution from its verdict: the best
+// prompt, the same with all its data, its lineage,
+// and tables. Other episodes have no files.
 func (definition) Files(p world.Played, _ []world.Note) map[string]string {
 	v, ok := read[Verdict](p.Outcome)
 	if !ok || v.Stopped == "" {
@@ -33,7 +33,7 @@ func (definition) Files(p world.Played, _ []world.Note) map[string]string {
 	return all
 }
 
-// best is what is known about the best prompt.
+// best has the data of the best prompt.
 type best struct {
 	Prompt      string     `json:"prompt"`
 	Stopped     Stop       `json:"stopped"`
@@ -55,7 +55,7 @@ func bestOf(v *Verdict) best {
 	}
 }
 
-// testGrid is the final test, a row for each prompt.
+// testGrid returns the final test, with a row for each prompt.
 func testGrid(all []Tested) world.Grid {
 	g := world.Grid{Columns: []string{"prompt", "id", "solves", "from", "to", "problems", "failed"}}
 	for _, t := range all {
@@ -65,7 +65,7 @@ func testGrid(all []Tested) world.Grid {
 	return g
 }
 
-// csvOf writes a table. What a spreadsheet would take for a formula is made a text.
+// csvOf writes a table as CSV. It puts a ' before a text that a spreadsheet would read as a formula.
 func csvOf(g world.Grid) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -84,17 +84,17 @@ func csvOf(g world.Grid) string {
 	return b.String()
 }
 
-// lineageMarkdown tells how the best prompt came about.
+// lineageMarkdown writes the lineage of the best prompt.
 func lineageMarkdown(v *Verdict) string {
 	var b strings.Builder
-	b.WriteString("# How the best prompt came about\n\nIts ancestors, oldest first. Lines with + came in and lines with - went out, beside the first parent.\n")
+	b.WriteString("# The lineage of the best prompt\n\nIts ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.\n")
 	for _, a := range v.Lineage {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", world.Markdown(strings.Join(strings.Fields(a.title()), " ")), indented(a.body()))
 	}
 	return b.String()
 }
 
-// indented makes a block of code that nothing within it can end, and in which nothing hides.
+// indented returns a code block that nothing within it can end, with hidden characters made visible.
 func indented(text string) string {
 	text = world.Visible(strings.ReplaceAll(text, "\r\n", "\n"))
 	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")

@@ -83,7 +83,7 @@ func TestTree(t *testing.T) {
 	for i := 1; i < 200; i++ {
 		long = append(long, at(i, i-1))
 	}
-	if f := tree(long); strings.Count(f.SVG, "<circle") != mostRows || !strings.Contains(f.Alt, "160 more") {
+	if f := tree(long); strings.Count(f.SVG, "<circle") != maxRows || !strings.Contains(f.Alt, "160 more") {
 		t.Error(f.Alt)
 	}
 	for _, odd := range [][]Ancestor{nil, {at(3, 3)}, {at(1, 2), at(2, 1)}, {at(5, 77, -1)}} {

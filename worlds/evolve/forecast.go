@@ -8,9 +8,9 @@ import (
 	"parley/world"
 )
 
-// Forecast says what an evolution may come to: the rounds of the first generation's race,
-// those of all others, what the breeder may be asked, validation, the final test and the
-// verdict. It takes it that calls are answered.
+// Forecast returns the parts of an evolution: the rounds of the first generation's race,
+// those of all others, calls of the breeder, validation, the final test and the
+// verdict. It assumes that all calls succeed.
 func (d definition) Forecast(params *Params, cell world.Spec, seed uint64) ([]world.Part, error) {
 	made, err := d.Plan(params, cell, seed)
 	if err != nil {
@@ -23,34 +23,34 @@ func (d definition) Forecast(params *Params, cell world.Spec, seed uint64) ([]wo
 	p.begin()
 	parts := p.foreseenRaces()
 	if p.breeds() && p.generations > 0 {
-		most := p.generations * p.mostChildren()
+		calls := p.generations * p.maxChildren()
 		if p.BreederCalls > 0 {
-			most = min(most, p.BreederCalls)
+			calls = min(calls, p.BreederCalls)
 		}
-		parts = append(parts, world.Part{Name: breedingLabel, Like: p.likeBreeding(), High: most, Stages: p.generations})
+		parts = append(parts, world.Part{Name: breedingLabel, Like: p.likeBreeding(), High: calls, Stages: p.generations})
 	}
 	return append(parts, p.foreseenEnd()...), nil
 }
 
-// foreseenRaces is a part for every round of the race in the first generation, and for
-// every round in the others. The first round is for all that are new; of the first
-// generation some are in it to the end.
+// foreseenRaces returns a part for every round of the race in the first generation, and for
+// every round in the others. All new prompts are in the first round; some of the first
+// generation stay to the end.
 func (p *plan) foreseenRaces() []world.Part {
 	var parts, others []world.Part
 	var takes []int // calls of an episode of each round
-	first, later, label := len(p.runners), p.mostChildren(), laterGenerations(p.generations)
+	first, later, label := len(p.runners), p.maxChildren(), laterGenerations(p.generations)
 	for round := 0; ; round++ {
 		from, to := p.span(round)
 		if from == to {
 			break
 		}
-		low, least := first, p.leastGenerations()*later
+		low, lowLater := first, p.minGenerations()*later
 		if round > 0 {
-			low, least = min(first, p.kept()*len(p.islands)), 0
+			low, lowLater = min(first, p.kept()*len(p.islands)), 0
 		}
 		t := Trial{Purpose: Racing, Round: round, Problems: p.set.Train[from:to]}
 		parts = append(parts, world.Part{Name: generationLabel(0), Like: p.like(t, generationLabel(0)), Low: low, High: first, Stages: 1})
-		others = append(others, world.Part{Name: label, Like: p.like(t, label), Low: least, High: p.generations * later, Stages: p.generations})
+		others = append(others, world.Part{Name: label, Like: p.like(t, label), Low: lowLater, High: p.generations * later, Stages: p.generations})
 		takes = append(takes, (to-from)*p.perProblem())
 	}
 	parts = append(parts, others...)
@@ -67,7 +67,7 @@ func laterGenerations(n int) string {
 	return fmt.Sprintf("generations 1 to %d", n)
 }
 
-// within takes episodes out of parts, from the last on, until they take no more calls.
+// within removes episodes from parts, the last first, until they fit into the number of calls.
 func within(parts []world.Part, takes []int, calls int) {
 	over := -calls
 	for i, part := range parts {
@@ -81,46 +81,45 @@ func within(parts []world.Part, takes []int, calls int) {
 	}
 }
 
-// kept is how many of an island are never dropped.
+// kept returns how many prompts of an island are never dropped.
 func (p *plan) kept() int {
 	return max(2, int(math.Ceil(p.Race.Keep*float64(p.population)/float64(len(p.islands)))))
 }
 
-// mostChildren is the most that are new in a generation after the first.
-func (p *plan) mostChildren() int {
+// maxChildren returns the maximum number of new prompts in a generation after the first.
+func (p *plan) maxChildren() int {
 	n := len(p.islands)
 	return p.population - n*min(p.elite/n, p.kept())
 }
 
-// leastGenerations is how many there are after the first however it goes.
-func (p *plan) leastGenerations() int {
+// minGenerations returns the minimum number of generations after the first.
+func (p *plan) minGenerations() int {
 	if p.target > 0 || p.DiversityThreshold > 0 || p.MaxCalls > 0 {
 		return 0
 	}
-	least := p.generations
+	n := p.generations
 	for _, patience := range []int{p.patience, p.PlateauGenerations} {
 		if patience > 0 {
-			least = min(least, patience)
+			n = min(n, patience)
 		}
 	}
-	return least
+	return n
 }
 
-// mostLike is how many episodes a part is described by.
-const mostLike = 32
+// maxLike is the maximum number of example episodes of a part.
+const maxLike = 32
 
-// like makes trials of the first prompts. What prompts are later is not known; that they
-// are often longer is something a reader is to be told.
+// like returns trials of the first prompts as examples. Later prompts are unknown, and often longer.
 func (p *plan) like(t Trial, label string) []world.Spec {
 	var specs []world.Spec
-	for _, x := range p.runners[:min(len(p.runners), mostLike)] {
+	for _, x := range p.runners[:min(len(p.runners), maxLike)] {
 		specs = append(specs, p.trialOf(x, t, label, x.ID))
 	}
 	return specs
 }
 
-// likeBreeding asks the breeder in every way that has a weight, with as many cases as it
-// may be shown.
+// likeBreeding returns example calls of the breeder, for every operator that has a weight, with the maximum number of
+// cases.
 func (p *plan) likeBreeding() []world.Spec {
 	var specs []world.Spec
 	add := func(d draft, k int) {
@@ -135,7 +134,7 @@ func (p *plan) likeBreeding() []world.Spec {
 		}
 		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, k))
 	}
-	for k, a := range p.runners[:min(len(p.runners), mostLike/4)] {
+	for k, a := range p.runners[:min(len(p.runners), maxLike/4)] {
 		if p.Crossover[byModel] > 0 {
 			add(draft{parents: []*individual{a, p.runners[0]}, Breed: Breed{Operator: byModel}}, k)
 		}
@@ -148,7 +147,7 @@ func (p *plan) likeBreeding() []world.Spec {
 	return specs
 }
 
-// foreseenEnd is what comes after evolution.
+// foreseenEnd returns the parts after evolution.
 func (p *plan) foreseenEnd() []world.Part {
 	var parts []world.Part
 	if len(p.set.Validation) > 0 {
@@ -161,7 +160,7 @@ func (p *plan) foreseenEnd() []world.Part {
 	p.winner = p.runners[len(p.runners)-1]
 	p.enter()
 	test := world.Part{Name: "final test", Low: max(1, len(p.entrants)-1) * len(p.set.Test), High: len(p.entrants) * len(p.set.Test), Stages: 1}
-	for i := range mostLike {
+	for i := range maxLike {
 		e, problem := p.entrants[i%len(p.entrants)], i%len(p.set.Test)
 		t := Trial{Purpose: Testing, Baseline: e.name, Problems: p.set.Test[problem : problem+1]}
 		test.Like = append(test.Like, p.trialOf(e.in, t, testLabel(e.name), problem))

@@ -9,17 +9,19 @@ import (
 	"parley/worlds/evolve/genome"
 )
 
-// status tells how evolutions go. It folds what the exhibits of a report do, and forgets
-// what is not needed any more.
+// status reports the progress of evolutions. It collects the same as the exhibits of a report, and drops
+// what it no longer needs.
 type status struct {
 	exhibitor
-	most int // generations after the first
+	generations int // after the first
 }
 
-// Status begins to tell how evolutions go.
-func (definition) Status(p *Params) world.Status { return &status{most: p.numbers().generations} }
+// Status returns what reports the progress of evolutions.
+func (definition) Status(p *Params) world.Status {
+	return &status{generations: p.numbers().generations}
+}
 
-// Add takes in an episode.
+// Add adds an episode.
 func (s *status) Add(p world.Played) {
 	if e := s.take(p); e != nil {
 		e.forget()
@@ -40,7 +42,7 @@ func (e *evolution) forget() {
 	}
 }
 
-// best is the fittest of those that have seen as many problems as any.
+// best returns the fittest of the prompts with the most problems.
 func (e *evolution) best() *tried {
 	var best *tried
 	for _, t := range e.prompts {
@@ -55,13 +57,13 @@ func (e *evolution) best() *tried {
 	return best
 }
 
-// Line says how it goes: of one evolution in full, of several in short.
+// Line describes the progress: of one evolution in full, of several in short.
 func (s *status) Line() []string {
 	switch len(s.all) {
 	case 0:
 		return nil
 	case 1:
-		return s.all[0].line(s.most)
+		return s.all[0].line(s.generations)
 	}
 	winners, best := world.Sample{Bounds: world.Share()}, world.Sample{}
 	gains := world.Sample{Bounds: world.Share().Difference()}
@@ -83,7 +85,7 @@ func (s *status) Line() []string {
 		}
 	}
 	if ended < len(s.all) {
-		line := []string{s.generations(low, high), fmt.Sprintf("%d of %d evolutions ended", ended, len(s.all))}
+		line := []string{s.span(low, high), fmt.Sprintf("%d of %d evolutions ended", ended, len(s.all))}
 		return append(line, "their best "+meanOf(&best)+" on average")
 	}
 	line := []string{fmt.Sprintf("%d evolutions", ended)}
@@ -97,9 +99,9 @@ func (s *status) Line() []string {
 	return line
 }
 
-// generations says where several are. How many there are at most is said only where it is
+// span describes the current generations of several evolutions. It includes the maximum only if it is
 // the same for all, which it may not be in a matrix.
-func (s *status) generations(low, high int) string {
+func (s *status) span(low, high int) string {
 	text := fmt.Sprintf("generation %d", low)
 	if high > low {
 		text = fmt.Sprintf("generations %d to %d", low, high)
@@ -109,15 +111,15 @@ func (s *status) generations(low, high int) string {
 			return text
 		}
 	}
-	return fmt.Sprintf("%s of %d", text, s.most)
+	return fmt.Sprintf("%s of %d", text, s.generations)
 }
 
-// line is what to say about one evolution.
-func (e *evolution) line(most int) []string {
+// line describes the progress of one evolution.
+func (e *evolution) line(generations int) []string {
 	if e.verdict != nil {
 		return e.verdict.line()
 	}
-	line := []string{fmt.Sprintf("generation %d of %d", e.last, max(most, e.last))}
+	line := []string{fmt.Sprintf("generation %d of %d", e.last, max(generations, e.last))}
 	switch {
 	case len(e.tests) > 0:
 		line = append(line, "final test")
@@ -127,7 +129,7 @@ func (e *evolution) line(most int) []string {
 	if best := e.best(); best != nil {
 		line = append(line, "best "+best.line())
 	}
-	const enough = 64 // to know how different they are, several times a second
+	const enough = 64 // for the diversity, which is computed several times a second
 	var fitness []float64
 	var texts []genome.Genome
 	for _, t := range e.born(e.last) {
@@ -139,7 +141,7 @@ func (e *evolution) line(most int) []string {
 	return append(line, fmt.Sprintf("mean %.2f", mean(fitness)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
 }
 
-// line is the fitness of a prompt, with the interval of the share of problems it solves.
+// line describes the fitness of a prompt, with the interval of the share of problems it solves.
 func (t *tried) line() string {
 	solved := world.Sample{Bounds: world.Share()}
 	for _, r := range t.results {
@@ -158,13 +160,13 @@ func (t *tried) line() string {
 	return fmt.Sprintf("%.2f, which solves %s", t.fitness, solves)
 }
 
-// meanOf writes a mean with its interval, where there is one.
+// meanOf formats a mean with its interval, if there is one.
 func meanOf(s *world.Sample) string {
 	q := s.Estimate(confidence)
 	return Estimate{q.Value, q.Low, q.High, s.Episodes()}.short()
 }
 
-// short leaves the interval of a single one out: nothing is known of it.
+// short formats an estimate, without the interval if there is a single observation.
 func (e Estimate) short() string {
 	if e.N < 2 {
 		return fmt.Sprintf("%.2f", e.Value)
@@ -172,7 +174,7 @@ func (e Estimate) short() string {
 	return e.String()
 }
 
-// beyond says how a gain stands beside the best baseline.
+// beyond describes a gain over the best baseline.
 func (e Estimate) beyond() string {
 	word := "more"
 	if e.Value < 0 {
@@ -181,7 +183,7 @@ func (e Estimate) beyond() string {
 	return e.short() + " " + word + " than the best baseline"
 }
 
-// line is what came of an evolution.
+// line describes the result of an evolution.
 func (v *Verdict) line() []string {
 	line := []string{fmt.Sprintf("stopped by %s after generation %d", strings.ReplaceAll(string(v.Stopped), "_", " "), max(0, len(v.Generations)-1))}
 	if len(v.Test) == 0 || v.Winner == nil {
@@ -199,7 +201,7 @@ func (v *Verdict) line() []string {
 	return line
 }
 
-// pText is how often chance alone would do it.
+// pText formats P.
 func pText(p float64) string {
 	if p < 0.001 {
 		return "p < 0.001"

@@ -2,12 +2,12 @@ package scenario
 
 import "embed"
 
-// The example is a plan and a scenario folder, so that they can be read and run as they are.
+// The example is a plan and a scenario folder that you can read and run.
 //
 //go:embed example
 var example embed.FS
 
-// examplePlan is the plan file of the example.
+// examplePlan returns the plan file of the example.
 func examplePlan() string {
 	b, err := example.ReadFile("example/plan.yaml")
 	if err != nil {
@@ -16,7 +16,7 @@ func examplePlan() string {
 	return string(b)
 }
 
-// exampleFiles are the files beside it, by name.
+// exampleFiles returns the other files, by name.
 func exampleFiles() map[string]string {
 	files := map[string]string{}
 	collect("", files)

@@ -22,10 +22,10 @@ import (
 // Kind is the family of scenarios.
 func Kind() world.Kind { return world.Define(definition{}) }
 
-// definition is what scenarios are made of.
+// definition implements world.Definition.
 type definition struct{}
 
-// About says what they are.
+// About describes the kind.
 func (definition) About() world.About {
 	return world.About{
 		Name: "scenario", Version: 2,
@@ -34,10 +34,10 @@ func (definition) About() world.About {
 	}
 }
 
-// Defaults leave everything to the folder, which has none.
+// Defaults returns empty params: the folder has to be given.
 func (definition) Defaults() *Params { return &Params{Set: map[string]any{}} }
 
-// Params are what a plan file can say about a scenario. The doc tags say what each means.
+// Params are the params of a scenario in a plan file. The doc tags describe each.
 type Params struct {
 	Folder string         `json:"folder" doc:"The folder of the scenario's files, beside the plan file."`
 	Turns  int            `json:"turns" doc:"How many turns to play; 0 for as many as the scenario says."`
@@ -45,13 +45,13 @@ type Params struct {
 	Script *script.Script `json:"script,omitempty" doc:"The scenario itself: read from folder when the plan is, and recorded with the run."`
 }
 
-// Load reads the folder. A script that is given in its place is left as it is.
+// Load reads the folder. A script that is given instead stays unchanged.
 func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	if p.Folder == "" {
-		return nil, nil // seats says what is missing
+		return nil, nil // Seats reports what is missing
 	}
 	if p.Script != nil {
-		return nil, errors.New("scenario: params.script: stands beside folder, from which it would be read: leave one of them out")
+		return nil, errors.New("scenario: params.script: conflicts with folder, from which it would be read; leave one of them out")
 	}
 	s, advice, err := folder.Read(files, p.Folder)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Params) script() (*script.Script, error) {
 	s := p.Script
 	switch {
 	case s == nil && p.Folder == "":
-		return nil, errors.New("scenario: params.folder: is missing: the folder of the scenario's files")
+		return nil, errors.New("scenario: params.folder: is missing; name the folder of the scenario's files")
 	case s == nil:
 		return nil, fmt.Errorf("scenario: params.folder: %q %w", p.Folder, world.ErrUnread)
 	case s.From != p.Folder && p.Folder != "":
@@ -77,13 +77,13 @@ func (p *Params) script() (*script.Script, error) {
 		set = map[string]any{"turns": p.Turns}
 		for key, v := range p.Set {
 			if key == "turns" {
-				return nil, errors.New("scenario: params.set.turns: stands beside turns: give one of them")
+				return nil, errors.New("scenario: params.set.turns: conflicts with turns; give one of them")
 			}
 			set[key] = v
 		}
 	}
 	c := world.Complaints{Kind: "scenario"}
-	// What is read was checked where it stands, so that only what is set can be wrong, or
+	// Load checked what it read, so only what is set can be wrong, or
 	// a script that was written into the plan.
 	asWritten := func(key string) string { return key }
 	if len(set) == 0 {
@@ -100,7 +100,7 @@ func (p *Params) script() (*script.Script, error) {
 	return s, nil
 }
 
-// complain tells of problems at the params that brought them.
+// complain reports problems at the params that caused them.
 func (p *Params) complain(c *world.Complaints, where string, problems []script.Problem, named func(string) string) {
 	for _, wrong := range problems {
 		at := where + named(wrong.Key)
@@ -111,7 +111,7 @@ func (p *Params) complain(c *world.Complaints, where string, problems []script.P
 	}
 }
 
-// Seats are those of the actors, and of whoever tells, measures and checks.
+// Seats returns the seats of the actors, the narrator, and those that measure and check.
 func (definition) Seats(p *Params) ([]string, error) {
 	s, err := p.script()
 	if err != nil {
@@ -120,7 +120,7 @@ func (definition) Seats(p *Params) ([]string, error) {
 	return s.Seats(), nil
 }
 
-// Models are those that the files name.
+// Models returns the models that the files name.
 func (definition) Models(p *Params) map[string]string {
 	s, err := p.script()
 	if err != nil {
@@ -129,7 +129,7 @@ func (definition) Models(p *Params) map[string]string {
 	return s.Models()
 }
 
-// World makes an episode.
+// World returns an episode.
 func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	s, err := p.script()
 	if err != nil {
@@ -138,8 +138,7 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	return play.New(s), nil
 }
 
-// Dealt is which scenario it is. What a plan sets in it is what is compared, and luck is
-// chance's.
+// Dealt returns the name of the scenario. What a plan sets in it may differ between compared episodes.
 func (definition) Dealt(p *Params) (what string, whole bool) {
 	s, err := p.script()
 	if err != nil {
@@ -148,7 +147,7 @@ func (definition) Dealt(p *Params) (what string, whole bool) {
 	return s.Name, false
 }
 
-// StandIn plays for the simulated provider.
+// StandIn answers for the simulated provider.
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
 	return standin.Play(model, req, seed)
 }
@@ -166,7 +165,7 @@ func (definition) Files(p world.Played, notes []world.Note) map[string]string {
 	return show.Files(p, notes)
 }
 
-// Measures are the scores of a scenario: its metrics, and what is counted besides.
+// Measures returns the scores of a scenario: its metrics, the turns and the issues.
 func (definition) Measures(p *Params) []world.Measure {
 	s, err := p.script()
 	if err != nil {

@@ -101,13 +101,13 @@ func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error
 }
 
 // ask makes a small exchange and reads its JSON into v.
-func (b *connection) ask(ctx context.Context, call transport.Call, v any) (http.Header, error) {
+func (b *connection) ask(ctx context.Context, call transport.Request, v any) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, smallTime)
 	defer cancel()
 	return b.exchange(ctx, call, v)
 }
 
-func (b *connection) exchange(ctx context.Context, call transport.Call, v any) (http.Header, error) {
+func (b *connection) exchange(ctx context.Context, call transport.Request, v any) (http.Header, error) {
 	a, err := b.c.Do(ctx, call)
 	if err != nil {
 		return nil, b.c.Fail(err, "", nil)
@@ -144,7 +144,7 @@ var errStop = errors.New("enough")
 
 // lines reads a body of lines, and calls more with the result of each until it returns false.
 func (b *connection) lines(ctx context.Context, path string, header http.Header, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
-	a, err := b.c.Do(ctx, transport.Call{Method: http.MethodGet, Path: path, Header: header})
+	a, err := b.c.Do(ctx, transport.Request{Method: http.MethodGet, Path: path, Header: header})
 	if err != nil {
 		return b.c.Fail(err, "", nil)
 	}

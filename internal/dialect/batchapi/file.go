@@ -40,7 +40,7 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 		return "", err
 	}
 	var made batches.Batch
-	if _, err := d.ask(ctx, transport.Call{Path: "/batches", Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
+	if _, err := d.ask(ctx, transport.Request{Path: "/batches", Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
 		return "", unsure(err)
 	}
 	if made.ID == "" {
@@ -60,7 +60,7 @@ func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error
 		part("name=\"file\"; filename=\"parley-"+draft.Key+".jsonl\"\r\nContent-Type: application/jsonl\r\n\r\n")
 	s.tail = "\r\n--" + boundary + "--\r\n"
 	var made batches.File
-	_, err := d.exchange(ctx, transport.Call{
+	_, err := d.exchange(ctx, transport.Request{
 		Path: "/files", Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}},
 		Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
 	}, &made)
@@ -96,7 +96,7 @@ func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) 
 	after := ""
 	for range maxPages {
 		var page batches.List[batches.Batch]
-		h, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: "/batches?limit=100" + after}, &page)
+		h, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: "/batches?limit=100" + after}, &page)
 		if err != nil {
 			return batch.Found{}, err
 		}
@@ -117,7 +117,7 @@ func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) 
 
 // Cancel implements batch.Writer.
 func (d *fileAPI) Cancel(ctx context.Context, id string) error {
-	_, err := d.ask(ctx, transport.Call{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &batches.Batch{})
+	_, err := d.ask(ctx, transport.Request{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &batches.Batch{})
 	return err
 }
 
@@ -158,7 +158,7 @@ func faultsOf(list *batches.Faults) (out []batch.Fault) {
 
 func (d *fileAPI) show(ctx context.Context, id string) (*batches.Batch, error) {
 	var b batches.Batch
-	if _, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: "/batches/" + url.PathEscape(id)}, &b); err != nil {
+	if _, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: "/batches/" + url.PathEscape(id)}, &b); err != nil {
 		return nil, err
 	}
 	if b.ID == "" {

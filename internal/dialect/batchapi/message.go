@@ -33,7 +33,7 @@ func (d *messageAPI) Create(ctx context.Context, draft *batch.Draft, _ func(cont
 		},
 	}
 	var made batches.MessageBatch
-	if _, err := d.exchange(ctx, transport.Call{Path: messageBatches, Open: once(s.reader()), Size: s.size(), Timeout: sendTime}, &made); err != nil {
+	if _, err := d.exchange(ctx, transport.Request{Path: messageBatches, Open: once(s.reader()), Size: s.size(), Timeout: sendTime}, &made); err != nil {
 		return "", unsure(err)
 	}
 	if made.ID == "" {
@@ -49,7 +49,7 @@ func (d *messageAPI) Find(ctx context.Context, o *batch.Open, taken func(string)
 	after := ""
 	for range maxPages {
 		var page batches.List[batches.MessageBatch]
-		h, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: messageBatches + "?limit=100" + after}, &page)
+		h, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: messageBatches + "?limit=100" + after}, &page)
 		if err != nil {
 			return batch.Found{}, err
 		}
@@ -103,14 +103,14 @@ func (d *messageAPI) isOurs(ctx context.Context, id, key string) (bool, error) {
 
 // Cancel implements batch.Writer.
 func (d *messageAPI) Cancel(ctx context.Context, id string) error {
-	_, err := d.ask(ctx, transport.Call{Path: messageBatches + "/" + url.PathEscape(id) + "/cancel"}, &batches.MessageBatch{})
+	_, err := d.ask(ctx, transport.Request{Path: messageBatches + "/" + url.PathEscape(id) + "/cancel"}, &batches.MessageBatch{})
 	return err
 }
 
 // State implements batch.Reader.
 func (d *messageAPI) State(ctx context.Context, id string) (batch.State, error) {
 	var b batches.MessageBatch
-	if _, err := d.ask(ctx, transport.Call{Method: http.MethodGet, Path: messageBatches + "/" + url.PathEscape(id)}, &b); err != nil {
+	if _, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: messageBatches + "/" + url.PathEscape(id)}, &b); err != nil {
 		return batch.State{}, err
 	}
 	if b.ID == "" {

@@ -30,8 +30,8 @@ const longest = time.Hour
 // only if the body is read to its end.
 const afterEnd = 250 * time.Millisecond
 
-// Call is one HTTP request below the provider's base URL.
-type Call struct {
+// Request is one HTTP request below the provider's base URL.
+type Request struct {
 	Method string      // Default: POST
 	Path   string      // such as /chat/completions, escaped; a query may follow
 	Root   bool        // Path is below the server's root, not below the base URL
@@ -49,7 +49,7 @@ type Call struct {
 	Hide *redact.Redactor
 }
 
-// Answer is the answer to a Call: the header, and a body that Bytes, Events or Lines reads once.
+// Answer is the answer to a Request: the header, and a body that Bytes, Events or Lines reads once.
 // Close it. Do not use what it returned after that.
 type Answer struct {
 	Header    http.Header
@@ -72,7 +72,7 @@ type Answer struct {
 }
 
 // Do sends call and waits for the header of its answer. A status outside 200 to 299 is an error.
-func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
+func (c *Client) Do(ctx context.Context, call Request) (*Answer, error) {
 	a, status, err := c.Raw(ctx, call)
 	if err != nil {
 		return nil, err
@@ -86,10 +86,10 @@ func (c *Client) Do(ctx context.Context, call Call) (*Answer, error) {
 }
 
 // begins returns the time that a call has until the header of its answer.
-func (c *Client) begins(call Call) time.Duration { return max(c.timeout, call.Timeout) }
+func (c *Client) begins(call Request) time.Duration { return max(c.timeout, call.Timeout) }
 
 // reason returns our own reason for the end of a call, or err.
-func (c *Client) reason(inner context.Context, call Call, err error) error {
+func (c *Client) reason(inner context.Context, call Request, err error) error {
 	if context.Cause(inner) == errSilent {
 		return &silentError{c.begins(call)}
 	}
@@ -107,7 +107,7 @@ func (e *silentError) Unwrap() error { return errSilent }
 
 // request returns the HTTP request of a call. It sets sent when the whole body was read to be sent:
 // from then on the server may have done the work.
-func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, call Request, sent *atomic.Bool) (*http.Request, error) {
 	method := call.Method
 	if method == "" {
 		method = http.MethodPost
@@ -145,7 +145,7 @@ func (c *Client) request(ctx context.Context, call Call, sent *atomic.Bool) (*ht
 }
 
 // address returns the URL of a call.
-func (c *Client) address(call Call) (*url.URL, error) {
+func (c *Client) address(call Request) (*url.URL, error) {
 	u := *c.base
 	if call.Root {
 		u.Path, u.RawPath = "", ""

@@ -65,7 +65,7 @@ func TestGoneForReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func() *llm.Error {
-		_, err := c.Do(t.Context(), Call{Path: "/chat/completions", Body: []byte("{}")})
+		_, err := c.Do(t.Context(), Request{Path: "/chat/completions", Body: []byte("{}")})
 		return llm.AsError(err)
 	}
 	if e := ask(); e == nil || !e.Unreachable || !e.Uncertain || e.Unserved() {

@@ -69,7 +69,7 @@ func TestSilence(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := piped(t, provider.Provider{Timeout: c.timeout}, c.serve)
 				start := time.Now()
-				a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+				a, err := cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 				if err == nil {
 					err = a.Events(t.Context(), func(sse.Event) (bool, error) { return false, nil })
 					a.Close()
@@ -141,7 +141,7 @@ func TestTrickle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := piped(t, provider.Provider{Timeout: c.timeout}, func(conn net.Conn, _ *http.Request) { trickle(conn, c.head, c.text) })
 				start := time.Now()
-				a, _, err := cl.Raw(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+				a, _, err := cl.Raw(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -167,7 +167,7 @@ func TestSlowTaker(t *testing.T) {
 		cl := piped(t, provider.Provider{Timeout: time.Minute}, func(c net.Conn, _ *http.Request) {
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na\nb\nc\n")
 		})
-		a, err := cl.Do(t.Context(), Call{Method: http.MethodGet, Path: "/files"})
+		a, err := cl.Do(t.Context(), Request{Method: http.MethodGet, Path: "/files"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestSlowUpload(t *testing.T) {
 			trickle(c, "HTTP/1.1 200 OK\r\n\r\n", " ")
 		})
 		start := time.Now()
-		a, err := cl.Do(t.Context(), Call{Path: "/files", Body: []byte("{}"), Timeout: time.Hour})
+		a, err := cl.Do(t.Context(), Request{Path: "/files", Body: []byte("{}"), Timeout: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestLingering(t *testing.T) {
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: last\n\n")
 		})
 		start := time.Now()
-		a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+		a, err := cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +233,7 @@ func TestLines(t *testing.T) {
 			body := `{"a":1}` + "\n\nbad\n" + `{"b":2}`
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n"+body)
 		})
-		a, err := cl.Do(t.Context(), Call{Method: http.MethodGet, Path: "/files?x=1"})
+		a, err := cl.Do(t.Context(), Request{Method: http.MethodGet, Path: "/files?x=1"})
 		if err != nil {
 			t.Fatal(err)
 		}

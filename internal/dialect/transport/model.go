@@ -65,7 +65,7 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	case len(req.Messages) == 0:
 		return nil, m.c.Fail(fault.BadRequest("the request has no messages"), model, nil)
 	}
-	call := Call{Path: m.codec.Path}
+	call := Request{Path: m.codec.Path}
 	req, err := m.session(&call, req)
 	if err != nil {
 		return nil, m.c.Fail(err, model, nil)

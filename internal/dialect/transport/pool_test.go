@@ -67,7 +67,7 @@ func ask(t *testing.T, url string, n int) {
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() {
-			a, err := cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+			a, err := cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 			if err != nil {
 				t.Error(err)
 				return
@@ -116,7 +116,7 @@ func TestUntrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	_, err = cl.Do(t.Context(), Call{Path: "/x", Body: []byte("{}")})
+	_, err = cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 	if e := llm.AsError(err); e.Kind != llm.KindTransport || !e.Final || e.Uncertain {
 		t.Errorf("got %v, final %v, uncertain %v", e, e.Final, e.Uncertain)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Raw sends call and waits for the header of its answer, whatever its status. It is for callers that
 // relay the answer. They read the body with Read.
-func (c *Client) Raw(ctx context.Context, call Call) (_ *Answer, status int, _ error) {
+func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, _ error) {
 	if ctx.Err() != nil {
 		return nil, 0, c.broken(ctx, ctx.Err(), false)
 	}

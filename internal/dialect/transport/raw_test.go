@@ -32,7 +32,7 @@ func TestRaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	a, status, err := c.Raw(t.Context(), Call{Path: "/refused", Body: []byte("{}")})
+	a, status, err := c.Raw(t.Context(), Request{Path: "/refused", Body: []byte("{}")})
 	if err != nil || status != http.StatusTeapot {
 		t.Fatal(status, err)
 	}
@@ -43,7 +43,7 @@ func TestRaw(t *testing.T) {
 	}
 	a.Close()
 
-	if a, _, err = c.Raw(t.Context(), Call{Path: "/stalls", Body: []byte("{}")}); err != nil {
+	if a, _, err = c.Raw(t.Context(), Request{Path: "/stalls", Body: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()

@@ -14,7 +14,7 @@ import (
 
 // session adds the session of req to call, in the way that the provider wants. It returns req,
 // without the session if the provider must not see it.
-func (m *Model) session(call *Call, req *llm.Request) (*llm.Request, error) {
+func (m *Model) session(call *Request, req *llm.Request) (*llm.Request, error) {
 	if req.Session == "" {
 		return req, nil
 	}
@@ -51,7 +51,7 @@ func (m *Model) Alive(ctx context.Context) error { return m.c.Alive(ctx) }
 
 // Alive returns an error if the server cannot be reached, or answers with a server error.
 func (c *Client) Alive(ctx context.Context) error {
-	a, err := c.Do(ctx, Call{Method: http.MethodGet, Path: "/models"})
+	a, err := c.Do(ctx, Request{Method: http.MethodGet, Path: "/models"})
 	if err == nil {
 		a.Drain()
 		a.Close()
@@ -66,7 +66,7 @@ func (c *Client) Alive(ctx context.Context) error {
 // Load reads the server's load from its Prometheus metrics.
 func (m *Model) Load(ctx context.Context) (replica.Load, error) {
 	var r replica.Reader
-	if err := m.small(ctx, Call{Method: http.MethodGet, Path: m.p.Metrics, Root: true}, r.Line); err != nil {
+	if err := m.small(ctx, Request{Method: http.MethodGet, Path: m.p.Metrics, Root: true}, r.Line); err != nil {
 		return replica.Load{}, err
 	}
 	return r.Load()
@@ -86,11 +86,11 @@ func (m *Model) End(ctx context.Context, session string, whole bool) error {
 	if err != nil {
 		return err
 	}
-	return m.small(ctx, Call{Path: at + "/close", Body: body}, nil)
+	return m.small(ctx, Request{Path: at + "/close", Body: body}, nil)
 }
 
 // small makes a small exchange, and calls each with the lines of its answer.
-func (m *Model) small(ctx context.Context, call Call, each func(line []byte)) error {
+func (m *Model) small(ctx context.Context, call Request, each func(line []byte)) error {
 	a, err := m.c.Do(ctx, call)
 	if err != nil {
 		return m.c.Fail(err, "", nil)

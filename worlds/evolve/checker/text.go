@@ -75,14 +75,14 @@ func letterOf(answer string, choices []string) (string, bool) {
 	return "", false
 }
 
-// mostObjects is how many places of a text are tried for a JSON object: a text of nothing
+// maxObjects is how many places of a text are tried for a JSON object: a text of nothing
 // but brackets is not to take long.
-const mostObjects = 50
+const maxObjects = 50
 
 // gradeField looks for the last JSON object in a text that has the field.
 func (c Checker) gradeField(text string, p problem.Problem) Grade {
 	at := len(text)
-	for range mostObjects {
+	for range maxObjects {
 		if at = strings.LastIndexByte(text[:at], '{'); at < 0 {
 			break
 		}

@@ -33,13 +33,13 @@ type actor struct {
 	Format             any     `json:"response_format"`
 }
 
-// access is what an actor can know beside what everybody does.
+// access is what an actor knows besides what everybody knows.
 type access struct {
 	Public  any `json:"public"`
 	Private any `json:"private"`
 }
 
-// readActors reads the actors that the scenario lists, in its order; all there are where it lists none.
+// readActors reads the actors that the scenario lists, in its order, or all actors if it lists none.
 func (r *reader) readActors() {
 	listed := r.script.Actors
 	r.script.Actors = nil
@@ -55,7 +55,7 @@ func (r *reader) readActors() {
 		stem := strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".yaml"), ".yml")
 		a := r.actor(d, f, stem)
 		if _, twice := found[a.ShortName]; twice {
-			r.fail(d, "short_name", "two files of actors are of %s", a.ShortName)
+			r.fail(d, "short_name", "two files are for the actor %s", a.ShortName)
 			continue
 		}
 		found[a.ShortName], docs[a.ShortName] = a, d
@@ -63,10 +63,10 @@ func (r *reader) readActors() {
 	}
 	if listed == nil && r.scenario != nil {
 		if len(order) == 0 {
-			r.fail(r.scenario, "actors", "is missing: the short names of those who act, each with a file actors/NAME.yaml")
+			r.fail(r.scenario, "actors", "is missing: the short names of the actors, each with a file actors/NAME.yaml")
 			return
 		}
-		r.advise(r.scenario, "actors", "is missing, so that every file in actors plays: write actors: [%s]", strings.Join(order, ", "))
+		r.advise(r.scenario, "actors", "is missing, so every file in actors plays: write actors: [%s]", strings.Join(order, ", "))
 		for _, short := range order {
 			listed = append(listed, script.Actor{ShortName: short})
 		}
@@ -74,12 +74,12 @@ func (r *reader) readActors() {
 	r.cast(listed, found, docs, order)
 }
 
-// cast puts those who are listed on the stage.
+// cast adds the listed actors to the script.
 func (r *reader) cast(listed []script.Actor, found map[string]script.Actor, docs map[string]world.Document, order []string) {
 	for i, l := range listed {
 		a, ok := found[l.ShortName]
 		if !ok && !r.broken {
-			r.fail(r.scenario, at("actors", i), "no file actors/%s.yaml, and none with short_name %s; files are of %s", l.ShortName, l.ShortName, orNobody(order))
+			r.fail(r.scenario, at("actors", i), "there is no file actors/%s.yaml, and no file with short_name %s; there are files for %s", l.ShortName, l.ShortName, orNone(order))
 		}
 		if ok {
 			r.script.Actors = append(r.script.Actors, a)
@@ -93,9 +93,9 @@ func (r *reader) cast(listed []script.Actor, found map[string]script.Actor, docs
 	}
 }
 
-func orNobody(names []string) string {
+func orNone(names []string) string {
 	if len(names) == 0 {
-		return "nobody"
+		return "none"
 	}
 	return strings.Join(names, ", ")
 }
@@ -115,13 +115,13 @@ func (r *reader) actor(d world.Document, f actor, stem string) script.Actor {
 		Private:            r.texts(d, "private_information", f.Private),
 	}
 	if f.ShortName == nil {
-		r.advise(d, "short_name", "is missing, and the file's name taken for it: write short_name: %s", stem)
+		r.advise(d, "short_name", "is missing, so the name of the file is used: write short_name: %s", stem)
 	}
 	if f.Control == "human" {
 		r.fail(d, "control", "human: a person cannot play yet: write control: ai, or leave it out")
 	}
 	if f.Format != nil {
-		r.advise(d, "response_format", "has no effect: answers have a form that is checked: leave it out")
+		r.advise(d, "response_format", "has no effect, because answers follow a schema: leave it out")
 	}
 	if f.Access != nil {
 		a.Private = append(a.Private, r.texts(d, "information_access.private", f.Access.Private)...)

@@ -45,10 +45,10 @@ func (r *reader) readChecks() {
 		HaltOnCritical: f.Halt, MaxIssues: value(f.Issues, 0), Rules: r.texts(d, "scenario_specific_rules", f.Rules),
 	}
 	if f.Issues != nil && *f.Issues < 1 {
-		r.fail(d, "max_issues_before_halt", "wants 1 or more, found %d; leave it out to go on whatever is found", *f.Issues)
+		r.fail(d, "max_issues_before_halt", "wants 1 or more, found %d; leave it out to continue whatever is found", *f.Issues)
 	}
 	if f.Format != nil {
-		r.advise(d, "report_format", "has no effect: findings are in the run file: leave it out")
+		r.advise(d, "report_format", "has no effect, because findings are in the run file: leave it out")
 	}
 	for _, one := range []struct {
 		name string

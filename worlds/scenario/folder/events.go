@@ -11,8 +11,7 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// eventFile is exogenous-events.yaml, in the three ways it was ever written: one list
-// under either of two names, or a list for each type.
+// eventFile is exogenous-events.yaml. Earlier spellings are the list events, and a list for each type.
 type eventFile struct {
 	Events      []event `json:"exogenous_events"`
 	Plain       []event `json:"events"`
@@ -22,7 +21,7 @@ type eventFile struct {
 	Scheduled   []event `json:"scheduled_events"`
 }
 
-// event is one event in any of these spellings.
+// event is an event in any spelling.
 type event struct {
 	Name        *string  `json:"name"`
 	ID          *string  `json:"id"`
@@ -102,7 +101,7 @@ func (r *reader) event(e event, here, kind string) script.Event {
 	return out
 }
 
-// onlyIf returns p if it counts: a name beside an id is no second spelling of it.
+// onlyIf returns p if yes: an id besides a name is not a second spelling of the name.
 func onlyIf[T any](yes bool, p *T) *T {
 	if yes {
 		return p
@@ -110,7 +109,7 @@ func onlyIf[T any](yes bool, p *T) *T {
 	return nil
 }
 
-// eventType is the one that is written or, where none is, the one that its keys mean.
+// eventType returns the type that is written or, if there is none, the type that the keys imply.
 func (r *reader) eventType(e event, here, kind string) string {
 	if e.Type != "" || kind != "" {
 		if e.Type != "" && kind != "" && e.Type != kind {
@@ -138,7 +137,7 @@ func (r *reader) eventType(e event, here, kind string) string {
 	return ""
 }
 
-// eventConditions reads what has to hold, under any of its names.
+// eventConditions reads the conditions of an event, under any of their names.
 func (r *reader) eventConditions(e event, here string, out *script.Event) {
 	given := ""
 	for _, one := range []struct {
@@ -149,7 +148,7 @@ func (r *reader) eventConditions(e event, here string, out *script.Event) {
 		case one.v == nil:
 			continue
 		case given != "":
-			r.fail(r.events, here+"."+one.key, "stands beside %s, which means the same: give one of them", given)
+			r.fail(r.events, here+"."+one.key, "conflicts with %s, which means the same; give one of them", given)
 			continue
 		case one.key != "conditions":
 			r.advise(r.events, here+"."+one.key, "is read as conditions: write conditions")
@@ -200,7 +199,7 @@ func (r *reader) turnRange(e event, here string) []int {
 	return nil
 }
 
-// turns reads the turns of a scheduled event: one, or a list of them.
+// turns reads the turns of a scheduled event: a number, or a list.
 func (r *reader) turns(e event, here string) []int {
 	var all []int
 	for _, k := range []struct {

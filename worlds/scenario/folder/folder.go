@@ -1,12 +1,9 @@
-// Package folder reads scenario folders: scenario.yaml, actors/*.yaml and, where they are
-// there, metrics.yaml, validation-rules.yaml, exogenous-events.yaml and background/*.md.
+// Package folder reads scenario folders: scenario.yaml, actors/*.yaml and, if they exist,
+// metrics.yaml, validation-rules.yaml, exogenous-events.yaml and background/*.md.
 //
-// It reads every spelling that scenarios were written in before, and says how to write it
-// now. What it cannot take it refuses: a key it does not
-// know, a file that is named wrongly, a value that means nothing. Everything that is wrong
-// is reported at once, with file, line, column and key.
-//
-// It is not for opening files: that is done by the world.Files it is handed.
+// It also reads earlier spellings, and advises how to write them
+// now. It refuses an unknown key, a misnamed file and an invalid value. It reports all
+// errors at once, with file, line, column and key.
 package folder
 
 import (
@@ -28,26 +25,26 @@ const (
 	eventsFile   = "exogenous-events.yaml"
 )
 
-// reader gathers a script from the files of a folder.
+// reader collects a script from the files of a folder.
 type reader struct {
 	files  world.Files
 	dir    string
 	script *script.Script
 	errs   []error
 	advice []string
-	// broken means that a file is no YAML: what depends on it cannot be judged.
+	// broken means that a file is not valid YAML, so what depends on it cannot be checked.
 	broken bool
 	off    features
 
 	scenario, metrics, checks, events world.Document
 	actors                            []world.Document // in the order of script.Actors
-	// spelled is script key to the key that the scenario file uses for it.
+	// spelled maps a script key to the key that the scenario file uses for it.
 	spelled map[string]string
-	// eventKeys are where the script's events stand in their file.
+	// eventKeys has the keys of the script's events in their file.
 	eventKeys []string
 }
 
-// Read reads the folder dir. advice is what to write differently, though it was
+// Read reads the folder dir. advice says what to write differently, although it was
 // understood. The error joins everything that is wrong.
 func Read(files world.Files, dir string) (s *script.Script, advice []string, err error) {
 	clean := strings.TrimSuffix(strings.TrimSuffix(path.Clean(dir), "/"+scenarioFile), "/")
@@ -72,10 +69,10 @@ func Read(files world.Files, dir string) (s *script.Script, advice []string, err
 
 func (r *reader) path(name string) string { return r.dir + "/" + name }
 
-// missing says why a folder cannot be a scenario's.
+// missing explains why a folder is not that of a scenario.
 func (r *reader) missing(dir string) error {
 	if found := r.files.Match(r.path("definition/" + scenarioFile)); len(found) > 0 {
-		return fmt.Errorf("params.folder: %q: the files stand in its folder definition: write %s/definition", dir, r.dir)
+		return fmt.Errorf("params.folder: %q: the files are in its folder definition: write %s/definition", dir, r.dir)
 	}
 	if found := r.files.Match(r.path("scenario.yml")); len(found) > 0 {
 		return fmt.Errorf("params.folder: %q: rename its scenario.yml to %s", dir, scenarioFile)
@@ -85,9 +82,9 @@ func (r *reader) missing(dir string) error {
 		names := beside.Folders(parent)
 		if like := world.Nearest(base, names); base != "." && base != ".." && !slices.Contains(names, base) {
 			if like != "" {
-				return fmt.Errorf("params.folder: %q: there is no such folder; did you mean %s?", dir, parent+like)
+				return fmt.Errorf("params.folder: %q: no such folder; did you mean %s?", dir, parent+like)
 			}
-			return fmt.Errorf("params.folder: %q: there is no such folder; name the folder of a scenario, beside the plan file", dir)
+			return fmt.Errorf("params.folder: %q: no such folder; name the folder of a scenario, beside the plan file", dir)
 		}
 	}
 	return fmt.Errorf("params.folder: %q: there is no %s in it; name the folder of a scenario, beside the plan file", dir, scenarioFile)
@@ -103,14 +100,14 @@ func (r *reader) fail(d world.Document, key, format string, args ...any) {
 	}
 }
 
-// advise keeps how to write something that was understood as it is.
+// advise adds advice on how to write something that was understood.
 func (r *reader) advise(d world.Document, key, format string, args ...any) {
 	if d != nil {
 		r.advice = append(r.advice, d.Place(key)+": "+fmt.Sprintf(format, args...))
 	}
 }
 
-// yaml reads one of the files; false if it is not there or no YAML.
+// yaml reads one of the files. It is not ok if the file is missing or not valid YAML.
 func (r *reader) yaml(name string, v any) (world.Document, bool) {
 	if len(r.files.Match(r.path(name))) == 0 {
 		return nil, false
@@ -125,7 +122,7 @@ func (r *reader) yaml(name string, v any) (world.Document, bool) {
 	return d, d != nil
 }
 
-// problem reports what is wrong with the script where it is written.
+// problem reports a problem of the script at its place in the files.
 func (r *reader) problem(p script.Problem) {
 	head, rest, nested := strings.Cut(p.Key, ".")
 	index := 0
@@ -149,7 +146,7 @@ func (r *reader) problem(p script.Problem) {
 	}
 }
 
-// misnamed reports files that are meant to be read and would not be.
+// misnamed reports files whose names suggest that they should be read, but that are not.
 func (r *reader) misnamed() {
 	known := []string{scenarioFile, metricsFile, checksFile, eventsFile}
 	found := append(r.files.Match(r.path("*.yaml")), r.files.Match(r.path("*.yml"))...)
@@ -157,14 +154,14 @@ func (r *reader) misnamed() {
 		name := path.Base(file)
 		for _, like := range []struct{ word, file string }{{"metric", metricsFile}, {"valid", checksFile}, {"check", checksFile}, {"event", eventsFile}} {
 			if !slices.Contains(known, name) && strings.Contains(strings.ToLower(name), like.word) {
-				r.errs = append(r.errs, fmt.Errorf("params.folder: %s would not be read: call it %s", file, like.file))
+				r.errs = append(r.errs, fmt.Errorf("params.folder: %s would not be read: rename it to %s", file, like.file))
 				break
 			}
 		}
 	}
 }
 
-// readBackground takes in the documents that everybody can read.
+// readBackground reads the documents that everybody can read.
 func (r *reader) readBackground() {
 	for _, file := range append(r.files.Match(r.path("background/*.md")), r.files.Match(r.path("background/*.txt"))...) {
 		text, err := r.files.Text(file)

@@ -40,7 +40,7 @@ type extraction struct {
 
 func (r *reader) readMetrics() {
 	if r.oldMetrics() {
-		r.broken = true // what depends on metrics cannot be judged
+		r.broken = true // what depends on metrics cannot be checked
 		return
 	}
 	var f metricFile
@@ -54,7 +54,7 @@ func (r *reader) readMetrics() {
 		v   any
 	}{{"export_format", f.Format}, {"auto_export", f.Auto}, {"export_path", f.Path}} {
 		if one.v != nil {
-			r.advise(d, one.key, "has no effect: every metric of every turn is in the run file: leave it out")
+			r.advise(d, one.key, "has no effect, because every metric of every turn is in the run file: leave it out")
 		}
 	}
 	for i, m := range f.Metrics {
@@ -65,7 +65,7 @@ func (r *reader) readMetrics() {
 		}
 		if m.Type == "" {
 			r.fail(d, here+".type", "is missing: one of continuous, categorical, boolean")
-			out.Type = script.Boolean // said; nothing else shall be found wrong for it
+			out.Type = script.Boolean // avoids further errors
 		}
 		out.Extraction = r.extraction(d, here, m)
 		r.script.Metrics = append(r.script.Metrics, out)
@@ -95,12 +95,12 @@ func (r *reader) extraction(d world.Document, here string, m metric) script.Extr
 		out.Model = ""
 	}
 	if out.Type == script.ByHand && len(out.Values) == 0 {
-		r.advise(d, here+".type", "manual, and no values are given, so that it stays unknown: write values: [..], the first for turn 1")
+		r.advise(d, here+".type", "manual without values, so it stays unknown: write values: [..], the first for turn 1")
 	}
 	return out
 }
 
-// manual reads values given by hand. One that is empty is not known.
+// manual reads values given by hand. An empty value is unknown.
 func (r *reader) manual(d world.Document, here string, v any) []string {
 	if v == nil {
 		return nil
@@ -114,7 +114,7 @@ func (r *reader) manual(d world.Document, here string, v any) []string {
 	for i, item := range items {
 		text, ok := plain(item)
 		if !ok && item != nil {
-			r.fail(d, at(here+".values", i), "wants a single value, or nothing where it is not known")
+			r.fail(d, at(here+".values", i), "wants a single value, or nothing if it is unknown")
 		}
 		out[i] = text
 	}

@@ -8,9 +8,8 @@ import (
 	"parley/world"
 )
 
-// oldMetrics says whether metrics.yaml is written as the first version of Scenario Lab had
-// it, and reports what to write in the place of each of its keys. Held against the keys of
-// today, such a file would be wrong in every line for one reason.
+// oldMetrics reports whether metrics.yaml has the format of the first version of Scenario Lab,
+// and what to write instead of each of its keys. Otherwise every line of such a file would be an error.
 func (r *reader) oldMetrics() bool {
 	name := r.path(metricsFile)
 	if len(r.files.Match(name)) == 0 {
@@ -19,13 +18,13 @@ func (r *reader) oldMetrics() bool {
 	var file map[string]any
 	d, err := r.files.YAML(name, &file)
 	if err != nil || d == nil || !isOld(file) {
-		return false // whatever else is wrong with it is said when it is read
+		return false // other errors are reported when it is read
 	}
 	if file["extraction_model"] != nil {
-		r.fail(d, "extraction_model", "is of version 1: leave it out; the analyst's seat is asked, or a model of a metric's own, extraction: {model: …}")
+		r.fail(d, "extraction_model", "belongs to version 1: leave it out; the analyst answers, or set a model for a metric, extraction: {model: …}")
 	}
 	if file["thresholds"] != nil {
-		r.fail(d, "thresholds", "is of version 1: write warning_threshold and critical_threshold at each metric")
+		r.fail(d, "thresholds", "belongs to version 1: write warning_threshold and critical_threshold at each metric")
 	}
 	switch metrics := file["metrics"].(type) {
 	case map[string]any:
@@ -44,7 +43,7 @@ func (r *reader) oldMetrics() bool {
 	return true
 }
 
-// isOld says whether a file has anything that only the first version had.
+// isOld reports whether a file has a key that only the first version had.
 func isOld(file map[string]any) bool {
 	var all []any
 	switch metrics := file["metrics"].(type) {
@@ -62,12 +61,12 @@ func isOld(file map[string]any) bool {
 	})
 }
 
-// oldMetric reports what to write in the place of the keys of one metric.
+// oldMetric reports what to write instead of the keys of one metric.
 func (r *reader) oldMetric(d world.Document, here string, m any) {
 	keys, _ := m.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if advice := newSpelling(key, keys[key]); advice != "" {
-			r.fail(d, here+"."+key, "is of version 1: %s", advice)
+			r.fail(d, here+"."+key, "belongs to version 1: %s", advice)
 		}
 	}
 }
@@ -78,7 +77,7 @@ func newSpelling(key string, value any) string {
 	case "data_type":
 		switch strings.ToLower(word) {
 		case "string", "str":
-			return "write type: categorical, and categories, from least to most"
+			return "write type: categorical, and categories in ascending order"
 		case "bool", "boolean":
 			return "write type: boolean"
 		}
@@ -90,7 +89,7 @@ func newSpelling(key string, value any) string {
 	case "keywords", "scoring", "pattern", "model":
 		return "write it as extraction: {" + key + ": …}"
 	case "aggregation":
-		return "leave it out: every turn is measured by itself, and a report shows all of them"
+		return "leave it out: every turn is measured separately, and a report shows all of them"
 	}
 	return ""
 }

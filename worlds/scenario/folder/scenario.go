@@ -42,14 +42,14 @@ type situation struct {
 	Features features `json:"features"`
 }
 
-// length is how long a scenario is.
+// length is the length of a scenario.
 type length struct {
 	Type      string `json:"type" oneof:"fixed,condition"`
 	Turns     *int   `json:"turns"`
 	Condition any    `json:"condition"`
 }
 
-// features switch parts of a scenario off.
+// features turn parts of a scenario off.
 type features struct {
 	Communications *bool `json:"communications"`
 	Events         *bool `json:"exogenous_events"`
@@ -97,7 +97,7 @@ func (r *reader) readScenario() {
 	}
 }
 
-// readVersion takes any that scenarios were written with so far.
+// readVersion accepts any version so far.
 func (r *reader) readVersion(v any) {
 	text, ok := plain(v)
 	if v == nil || ok && (text == "1" || text == "2" || strings.HasPrefix(text, "1.") || strings.HasPrefix(text, "2.")) {
@@ -106,7 +106,7 @@ func (r *reader) readVersion(v any) {
 	r.fail(r.scenario, "schema_version", "wants 1 or 2, or leave it out")
 }
 
-// readLength finds how many turns there are, and what ends the scenario before.
+// readLength reads the number of turns, and the condition that ends the scenario earlier.
 func (r *reader) readLength(f *situation) {
 	d, s := r.scenario, r.script
 	turns := either(r, d, "", "turns", f.Turns, "num_turns", f.NumTurns)
@@ -127,19 +127,19 @@ func (r *reader) readLength(f *situation) {
 		case l.Type == "condition" && l.Condition == nil:
 			r.fail(d, "scenario_length.condition", "is missing: what ends the scenario, as tension >= 9")
 		case l.Type == "fixed" && l.Condition != nil:
-			r.fail(d, "scenario_length.condition", "stands beside type: fixed: write type: condition, or leave it out")
+			r.fail(d, "scenario_length.condition", "conflicts with type: fixed; write type: condition, or leave it out")
 		case l.Condition != nil:
 			s.End = r.conditions(d, "scenario_length.condition", l.Condition)
 			r.spelled["end"] = "scenario_length.condition"
 		}
 	}
 	if turns == nil {
-		what := "is missing: how many turns there are"
+		what := "is missing: the number of turns"
 		if s.End != nil {
-			what = "is missing: the most turns there are, since a condition may never hold"
+			what = "is missing: the maximum number of turns, because the condition may never hold"
 		}
 		r.fail(d, "turns", "%s", what)
-		s.Turns = script.MaxTurns // said; nothing else shall be found wrong for it
+		s.Turns = script.MaxTurns // avoids further errors
 		return
 	}
 	s.Turns = *turns
@@ -175,7 +175,7 @@ func (r *reader) readTalk(f *situation) {
 	}
 }
 
-// conditions reads what has to hold: a mapping of metrics to comparisons, a text, or a
+// conditions reads conditions: a mapping of metrics to comparisons, a text, or a
 // list of either.
 func (r *reader) conditions(d world.Document, key string, v any) []script.Condition {
 	switch v := v.(type) {

@@ -11,8 +11,8 @@ import (
 	"parley/world"
 )
 
-// texts reads a value that may be a text, a list of texts, or a mapping of names to
-// texts: people write goals and expertise in all three ways.
+// texts reads a value that is a text, a list of texts, or a mapping of names to
+// texts.
 func (r *reader) texts(d world.Document, key string, v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -46,7 +46,7 @@ func (r *reader) texts(d world.Document, key string, v any) []string {
 	return out
 }
 
-// bullets splits a text that is a list of lines with dashes; any other is one.
+// bullets splits a text whose lines are all bullet points. Any other text is one item.
 func bullets(text string) []string {
 	var items []string
 	for line := range strings.Lines(text) {
@@ -80,7 +80,7 @@ func plain(v any) (string, bool) {
 	return "", false
 }
 
-// pairs writes a mapping of single values as "name: text; name: text".
+// pairs formats a mapping of single values as "name: text; name: text".
 func pairs(v any) (string, bool) {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -97,8 +97,8 @@ func pairs(v any) (string, bool) {
 	return strings.Join(parts, "; "), true
 }
 
-// either returns the one of two spellings of a key that is given. Both are too many; the
-// second is taken with advice.
+// either returns the given one of two spellings of a key. Both are an error; the
+// second comes with advice.
 func either[T any](r *reader, d world.Document, in, key string, v *T, also string, other *T) *T {
 	at := func(k string) string {
 		if in == "" {
@@ -110,7 +110,7 @@ func either[T any](r *reader, d world.Document, in, key string, v *T, also strin
 	case other == nil:
 		return v
 	case v != nil:
-		r.fail(d, at(also), "stands beside %s, which means the same: give one of them, best %s", key, key)
+		r.fail(d, at(also), "conflicts with %s, which means the same; give one of them, best %s", key, key)
 		return v
 	}
 	r.advise(d, at(also), "is read as %s: write %s", key, key)

@@ -11,8 +11,8 @@ import (
 	"parley/worlds/scenario/text"
 )
 
-// The most that is kept of what a model writes, in characters, and of a list. What is
-// said once stands in every later question.
+// The limits of what is kept of an answer, in characters, and of a list. Later questions
+// repeat what is kept.
 const (
 	maxLine  = 1_000
 	MaxWords = 8_000
@@ -20,6 +20,7 @@ const (
 	maxItems = 20
 )
 
+// Opening is what an actor says before everybody decides.
 type Opening struct {
 	Statement string `json:"public_statement"`
 	Messages  []struct {
@@ -32,11 +33,13 @@ type Opening struct {
 	} `json:"coalition"`
 }
 
+// Invite is the answer to an invitation to a coalition.
 type Invite struct {
 	Accept bool   `json:"accept"`
 	Answer string `json:"answer"`
 }
 
+// Joint is what the proposer of a coalition writes once it is formed.
 type Joint struct {
 	Agreement string `json:"agreement"`
 	Statement string `json:"joint_statement"`
@@ -52,6 +55,7 @@ type Decision struct {
 	Reflection string   `json:"reflection"`
 }
 
+// Update is the narrator's account of a turn.
 type Update struct {
 	State        string   `json:"state"`
 	Changes      []string `json:"key_changes"`
@@ -66,6 +70,7 @@ type metricAnswer struct {
 	Evidence string          `json:"evidence"`
 }
 
+// Check is the result of a check.
 type Check struct {
 	Issues []struct {
 		Issue    string `json:"issue"`
@@ -74,7 +79,7 @@ type Check struct {
 	Explanation string `json:"explanation"`
 }
 
-// structured decodes an answer that follows a schema, or one that stands in a text.
+// structured decodes a structured answer, or the JSON object in a text.
 func structured(r world.Reply, into any) bool {
 	if !r.OK() {
 		return false
@@ -86,6 +91,7 @@ func structured(r world.Reply, into any) bool {
 	return from >= 0 && to > from && json.Unmarshal([]byte(r.Text[from:to+1]), into) == nil
 }
 
+// ReadOpening reads an opening. It is empty if the answer cannot be read.
 func ReadOpening(r world.Reply) Opening {
 	var o Opening
 	if !structured(r, &o) {
@@ -111,6 +117,7 @@ func ReadText(r world.Reply, key string) string {
 	return ""
 }
 
+// ReadInvite reads an answer to an invitation. It declines if the answer cannot be read.
 func ReadInvite(r world.Reply) Invite {
 	var a Invite
 	if !structured(r, &a) {
@@ -120,6 +127,7 @@ func ReadInvite(r world.Reply) Invite {
 	return a
 }
 
+// ReadJoint reads what a coalition agreed on. It is empty if the answer cannot be read.
 func ReadJoint(r world.Reply) Joint {
 	var a Joint
 	if !structured(r, &a) {
@@ -128,7 +136,7 @@ func ReadJoint(r world.Reply) Joint {
 	return Joint{text.Clean(a.Agreement, MaxWords), text.Clean(a.Statement, MaxWords)}
 }
 
-// ReadDecision reads a decision, written by the schema or, where it is none, in sections.
+// ReadDecision reads a decision, structured or in sections.
 func ReadDecision(r world.Reply) Decision {
 	var a Decision
 	if !structured(r, &a) {
@@ -144,7 +152,7 @@ func ReadDecision(r world.Reply) Decision {
 	}
 }
 
-// ReadUpdate reads the narrator's account. A text without any form is the state itself.
+// ReadUpdate reads the narrator's account. A text without structure or sections is the state itself.
 func ReadUpdate(r world.Reply) Update {
 	var a Update
 	if !structured(r, &a) {
@@ -160,11 +168,11 @@ func ReadUpdate(r world.Reply) Update {
 	return Update{text.Clean(a.State, maxState), items(a.Changes), items(a.Consequences), items(a.Hidden), text.Clean(a.BlackSwan, MaxWords)}
 }
 
-// NoAnswer is why a metric is unknown whose question was not answered.
+// NoAnswer is the reason why a metric is unknown if its question was not answered.
 const NoAnswer = "no answer"
 
-// ReadMetric reads what a metric is said to be. Whatever is not a value within its range
-// is not known.
+// ReadMetric reads the value of a metric. A value outside its range
+// is unknown.
 func ReadMetric(r world.Reply, m *script.Metric) script.Reading {
 	var a metricAnswer
 	if !structured(r, &a) {
@@ -184,7 +192,7 @@ func ReadMetric(r world.Reply, m *script.Metric) script.Reading {
 	return script.Reading{Unknown: "no value, or out of range: " + text.Cut(text.Clean(value, maxLine), 60), Evidence: evidence}
 }
 
-// ReadCheck reads what a check found. One that cannot be read is not known to be passed.
+// ReadCheck reads the result of a check. It is unknown if the answer cannot be read.
 func ReadCheck(r world.Reply, severity string) (_ Check, unknown bool) {
 	var a Check
 	if !structured(r, &a) {

@@ -13,20 +13,20 @@ import (
 	"parley/worlds/scenario/standin"
 )
 
-// property is one member of an object, in the order in which a model is to write it:
-// what it thinks before what it decides.
+// property is one member of an object. Members are in the order in which a model writes them:
+// reasoning comes before the decision.
 type property struct {
 	name   string
 	schema map[string]any
 }
 
-// schemaOf returns a schema of an object with these members, all of them required: where
-// there is nothing to say a text is empty and a list has no items.
+// schemaOf returns the schema of an object with these members. All are required: a text may be empty, and a list may
+// have no items.
 func schemaOf(name string, members ...property) *llm.Schema {
 	return &llm.Schema{Name: name, JSON: object(members...)}
 }
 
-// object writes the members in their order, which a map would not keep.
+// object writes the members in their order, which a map would lose.
 func object(members ...property) json.RawMessage {
 	properties, required := make([]string, len(members)), make([]string, len(members))
 	for i, m := range members {
@@ -88,20 +88,24 @@ func OpeningSchema(talk script.Talk, others []string) *llm.Schema {
 	return schemaOf(standin.FormOpening, members...)
 }
 
+// ReplySchema is the schema of an answer in an exchange.
 func ReplySchema() *llm.Schema {
 	return schemaOf(standin.FormReply, word("reply", "What you write back; an empty text ends the exchange."))
 }
 
+// InviteSchema is the schema of Invite.
 func InviteSchema() *llm.Schema {
 	return schemaOf(standin.FormInvitation, word("answer", "What you write to the others who were invited."), truth("accept", "Whether you join."))
 }
 
+// JointSchema is the schema of Joint.
 func JointSchema() *llm.Schema {
 	return schemaOf(standin.FormCoalition,
 		word("agreement", "What the members agreed on. Only they read it."),
 		word("joint_statement", "What the coalition says in public, or an empty text to keep it secret."))
 }
 
+// DecisionSchema is the schema of Decision, with a reflection if actors reflect.
 func DecisionSchema(reflect bool) *llm.Schema {
 	members := []property{
 		word("reasoning", "Why you do it. Nobody else reads this."),
@@ -114,6 +118,7 @@ func DecisionSchema(reflect bool) *llm.Schema {
 	return schemaOf(standin.FormDecision, append(members, word("action", "What you do in this turn: concrete, within your means."))...)
 }
 
+// UpdateSchema is the schema of Update, with an unforeseen event if there is one.
 func UpdateSchema(swan bool) *llm.Schema {
 	var members []property
 	if swan {
@@ -127,6 +132,7 @@ func UpdateSchema(swan bool) *llm.Schema {
 	)...)
 }
 
+// SummarySchema is the schema of a summary.
 func SummarySchema() *llm.Schema {
 	return schemaOf(standin.FormSummary, word("summary", "The summary, 200 to 400 words."))
 }
@@ -147,6 +153,7 @@ func MetricSchema(m *script.Metric) *llm.Schema {
 		truth("known", "Whether the text says enough to tell."), value)
 }
 
+// CheckSchema is the schema of Check.
 func CheckSchema() *llm.Schema {
 	return schemaOf(standin.FormCheck,
 		word("explanation", "What you looked at, in a sentence or two."),

@@ -17,9 +17,9 @@ var (
 	pointLine  = regexp.MustCompile(`^\s*[-*•]\s+(.*)$`)
 )
 
-// sections splits a text by the headers that are wanted. A section ends with the next of
-// them or with a horizontal rule; of two with one name the first counts; what stands in a
-// code block is no header. One that is missing is "".
+// sections splits a text at the wanted headers. A section ends at the next wanted header
+// or at a horizontal rule. If two have the same name, the first counts. A header in a
+// code block does not count. A missing section is "".
 func sections(text string, wanted ...string) map[string]string {
 	found := map[string]string{}
 	name, fenced := "", false
@@ -51,7 +51,7 @@ func sections(text string, wanted ...string) map[string]string {
 	return found
 }
 
-// headerOf returns the name of a header as words in lower case, and what follows it.
+// headerOf returns the name of a header as words in lower case, and the rest of the line.
 func headerOf(line string) (name, rest string) {
 	for _, re := range []*regexp.Regexp{boldHeader, capsHeader, markHeader} {
 		m := re.FindStringSubmatch(line)
@@ -66,8 +66,8 @@ func headerOf(line string) (name, rest string) {
 	return "", ""
 }
 
-// points lists the lines of a text that are points of a list; numbered ones are not. A
-// text without points is one.
+// points returns the bullet points of a text; numbered points do not count. A
+// text without bullet points is one point.
 func points(text string) []string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -62,7 +62,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestReadDecision: by the schema, in a text around it, in sections, or not at all.
+// TestReadDecision reads decisions that are structured, within a text, in sections, or missing.
 func TestReadDecision(t *testing.T) {
 	t.Parallel()
 	object := `{"reasoning":"why","long_term_goals":["far"],"short_term_goals":["near"],"action":"what"}`

@@ -10,32 +10,32 @@ import (
 	"parley/worlds/scenario/text"
 )
 
-// question is a call about a turn, and what is made of its reply.
+// question is a call about a turn, and the function that takes its reply.
 type question struct {
 	call world.Call
 	take func(*assessment, world.Reply)
 }
 
-// assessment is what was asked about a turn.
+// assessment has the answers to the questions about a turn.
 type assessment struct {
 	values   []reading
 	findings []finding
 
 	summary       string
-	summarized    int // up to which turn; 0: there is none
+	summarized    int // the last turn of the summary; 0 if there is none
 	summaryFailed llm.Kind
 	asides        []aside
 }
 
-// aside is a summary of what was said to one actor in private, and of what it said.
+// aside is a summary of the private talk of one actor.
 type aside struct {
 	who    int
 	text   string
 	failed llm.Kind
 }
 
-// assessing lists what is asked about the last turn that was told: metrics and checks
-// and, unless it is the last, a summary of what is about to leave the window.
+// assessing returns the questions about the current turn: metrics and checks
+// and, unless it is the last turn, a summary of the turn that is about to leave the window.
 func (g *game) assessing(last bool) []question {
 	asks := g.measuring(g.now())
 	if !g.Validation.LastOnly {
@@ -53,8 +53,8 @@ func (g *game) assessing(last bool) []question {
 	return asks
 }
 
-// asides lists the questions for summaries of private talk that is about to leave the
-// window. Each actor that took part is asked itself: nobody else may read it.
+// asides returns the questions for summaries of private talk that is about to leave the
+// window. Each actor that took part summarizes its own talk, because no other may read it.
 func (g *game) asides(turn int) []question {
 	var asks []question
 	for i := range g.cast {
@@ -73,7 +73,7 @@ func (g *game) asides(turn int) []question {
 	return asks
 }
 
-// assess asks all of it at once.
+// assess asks all questions at once.
 func (g *game) assess(t *world.Table, asks []question) assessment {
 	var a assessment
 	calls := make([]world.Call, len(asks))
@@ -86,7 +86,7 @@ func (g *game) assess(t *world.Table, asks []question) assessment {
 	return a
 }
 
-// plainSummary stands in for a summary that nobody wrote: what changed, and no more.
+// plainSummary replaces a summary that failed: only what changed.
 func (g *game) plainSummary(turn int) string {
 	now := g.turns[turn]
 	lines := append([]string{g.summary}, now.changes...)
@@ -96,7 +96,7 @@ func (g *game) plainSummary(turn int) string {
 	return text.Tail(strings.Join(lines, "\n"), form.MaxWords)
 }
 
-// plainAside stands in for a summary of private talk that nobody wrote: the beginning of
+// plainAside replaces a summary of private talk that failed: the beginning of
 // what was said and agreed.
 func (g *game) plainAside(i, turn int) string {
 	mem := g.cast[i].past[turn-1]
@@ -107,11 +107,11 @@ func (g *game) plainAside(i, turn int) string {
 		}
 	}
 	for _, c := range mem.pacts {
-		came := "nothing came of it"
+		result := "nothing came of it"
 		if c.formed {
-			came = "agreed: " + text.Cut(text.OneLine(c.agreed), 200)
+			result = "agreed: " + text.Cut(text.OneLine(c.agreed), 200)
 		}
-		lines = append(lines, fmt.Sprintf("Turn %d, a coalition of %s, %s: %s", turn, g.names(c.members), text.Cut(text.OneLine(c.purpose), 200), came))
+		lines = append(lines, fmt.Sprintf("Turn %d, a coalition of %s, %s: %s", turn, g.names(c.members), text.Cut(text.OneLine(c.purpose), 200), result))
 	}
 	return text.Tail(strings.Join(lines, "\n"), form.MaxWords)
 }

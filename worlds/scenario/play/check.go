@@ -10,17 +10,17 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// finding is what a check of a turn found.
+// finding is the result of a check of a turn.
 type finding struct {
 	turn    int
 	check   string
-	actor   int // -1: about the world
+	actor   int // -1 if it is about the world
 	unknown bool
 	failed  llm.Kind
 	answer  form.Check
 }
 
-// checking lists what is checked about a turn: checks of decisions once for each actor
+// checking returns the checks of a turn: checks of decisions for each actor
 // that decided, checks of the world once.
 func (g *game) checking(turn int) []question {
 	if turn == 0 {
@@ -48,7 +48,7 @@ func (g *game) checking(turn int) []question {
 	return asks
 }
 
-// found takes in a finding, and halts the scenario where that is wanted.
+// found notes a finding, and halts the scenario if the script says so.
 func (g *game) found(t *world.Table, f finding) {
 	seat := ""
 	if f.actor >= 0 {

@@ -8,7 +8,7 @@ import (
 	"parley/worlds/scenario/record"
 )
 
-// decide asks every actor at the same moment. One that fails to answer does nothing.
+// decide asks all actors at the same moment. An actor that fails to answer does nothing.
 func (g *game) decide(t *world.Table, m *moves) {
 	calls := make([]world.Call, len(g.cast))
 	for i := range g.cast {
@@ -19,7 +19,7 @@ func (g *game) decide(t *world.Table, m *moves) {
 	}
 }
 
-// noteDecision says what an actor decided, and how its goals changed.
+// noteDecision notes what an actor decided, and how its goals changed.
 func (g *game) noteDecision(t *world.Table, turn, who int, d form.Decision) {
 	a, did := &g.cast[who], &g.conduct[who]
 	g.choices.Add(world.Reply{Failed: d.Failed})
@@ -44,7 +44,7 @@ func (g *game) noteDecision(t *world.Table, turn, who int, d form.Decision) {
 	}
 }
 
-// without returns what is in all and not in some; nothing if either says nothing.
+// without returns the elements of all that are not in some, or nothing if either is empty.
 func without(all, some []string) []string {
 	if len(all) == 0 || len(some) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func without(all, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(some, s) })
 }
 
-// remember lets each actor keep what it alone knows of a turn.
+// remember adds what each actor alone knows of a turn to its memory.
 func (g *game) remember(m moves) {
 	for i := range g.cast {
 		mem := memory{decision: m.decisions[i]}

@@ -27,20 +27,20 @@ import (
 type game struct {
 	*script.Script
 	cast []actor
-	// turns are what happened, for everybody to read; the first is the situation at the start.
+	// turns is the public account of each turn; the first is the situation at the start.
 	turns []turn
-	// summary is of the turns up to summarized, which are no longer told in full.
+	// summary covers the turns up to summarized, which are no longer shown in full.
 	summary    string
 	summarized int
-	coming     assessment // with the summary that takes its place after the next turn
-	// public is what everybody reads before a question, and silent the same without
-	// statements. They are written once for each turn, since all questions share them.
+	coming     assessment // has the summary that replaces it after the next turn
+	// public is the text that everybody reads before a question, and silent the same without
+	// statements. They are written once for each turn, because all questions share them.
 	public, silent string
 	// hidden is what the narrator keeps to itself, and untold what it failed to tell.
 	hidden []string
 	untold []string
 	missed int // accounts that failed, one after the other
-	// What came of the calls of the narrator, and of those for decisions.
+	// The failures of the narrator's calls, and of calls for decisions.
 	accounts, choices world.Unanswered
 
 	luck   uint64
@@ -55,32 +55,32 @@ type game struct {
 	checks    []record.Tally
 
 	ended  string // why it is over
-	failed string // why it has not come to an end of its own
+	failed string // why it failed
 }
 
-// actor is an actor and what became of it.
+// actor is an actor with its goals and memory.
 type actor struct {
 	script.Actor
 	long, short []string // its goals now
 	past        []memory // by turn, from turn 1
-	// aside is a summary of what it said and was told in private before the window.
+	// aside is a summary of its private talk before the window.
 	aside string
 }
 
 // memory is what an actor alone knows of a turn.
 type memory struct {
 	decision  form.Decision
-	exchanges []exchange // it took part in
+	exchanges []exchange // that it took part in
 	pacts     []pact
 }
 
-// turn is what everybody can read of a turn.
+// turn is the public account of a turn.
 type turn struct {
 	number       int
 	statements   []saying
 	pacts        []pact // with a joint statement
 	state        string
-	stale        bool // the narrator failed: the state is the one before
+	stale        bool // the narrator failed, so the state is that of the turn before
 	changes      []string
 	consequences []string
 }
@@ -115,11 +115,11 @@ func New(s *script.Script) world.World {
 	return g
 }
 
-// now is the number of the last turn that was told.
+// now returns the number of the last turn that was told.
 func (g *game) now() int { return len(g.turns) - 1 }
 
-// Play plays turn after turn. What a turn came to is measured while the next is decided;
-// where that ends the scenario, what was decided meanwhile is dropped.
+// Play plays all turns. It measures a turn while the actors decide the next one. If that
+// ends the scenario, it drops these decisions.
 func (g *game) Play(t *world.Table) world.Outcome {
 	g.luck = t.Rand().Uint64()
 	g.note(t)
@@ -132,8 +132,8 @@ func (g *game) Play(t *world.Table) world.Outcome {
 		if last {
 			found = g.assess(t, asks)
 		} else {
-			// A fork even where nothing is asked: turn n of a scenario is always decided in
-			// turn 2n-2 of its first strand, and told in the next, for whoever forks it there.
+			// Fork even if there are no questions: then turn n of a scenario is always decided in
+			// turn 2n-2 of the first strand, and told in the next, which users of parley fork rely on.
 			t.Fork(1+min(1, len(asks)), func(i int, t *world.Table) {
 				if i == 0 {
 					next = g.act(t)
@@ -167,7 +167,7 @@ func (g *game) end(format string, args ...any) {
 	}
 }
 
-// fail ends a scenario that came to no end of its own.
+// fail ends the scenario as failed, once.
 func (g *game) fail(format string, args ...any) {
 	if g.failed == "" {
 		g.failed = fmt.Sprintf(format, args...)
@@ -175,8 +175,8 @@ func (g *game) fail(format string, args ...any) {
 	}
 }
 
-// checkPlayed fails a scenario of which nothing was played: where nobody ever decided anything, or
-// nothing was ever told, what is left to measure is the situation at the start.
+// checkPlayed fails a scenario in which no actor ever decided anything, or
+// the narrator never told anything: only the situation at the start could be measured.
 func (g *game) checkPlayed() {
 	switch {
 	case g.now() == 0:
@@ -187,7 +187,7 @@ func (g *game) checkPlayed() {
 	}
 }
 
-// note says what is played.
+// note notes the start of the scenario.
 func (g *game) note(t *world.Table) {
 	o := record.Opening{Name: g.Name, Author: g.Author, Tags: g.Tags, Turns: g.Turns, TurnDuration: g.TurnDuration, State: g.State}
 	for _, a := range g.cast {
@@ -196,7 +196,7 @@ func (g *game) note(t *world.Table) {
 	t.Note("scenario", "", o)
 }
 
-// act is what the actors do in the next turn: they talk, and then decide.
+// act lets the actors talk and then decide in the next turn.
 func (g *game) act(t *world.Table) moves {
 	m := moves{turn: g.now() + 1}
 	if talk := g.Talk; talk.Statements || len(g.cast) > 1 && (talk.Bilateral || talk.Coalitions) {
@@ -206,7 +206,7 @@ func (g *game) act(t *world.Table) moves {
 	return m
 }
 
-// learn takes in what was measured and found, and ends the scenario where that does.
+// learn records what was measured and found, and ends the scenario if its condition is met.
 func (g *game) learn(t *world.Table, a assessment) {
 	for _, v := range a.values {
 		g.record(t, v)
@@ -218,7 +218,7 @@ func (g *game) learn(t *world.Table, a assessment) {
 	g.close()
 }
 
-// refresh writes anew what everybody can read.
+// refresh rewrites what everybody can read.
 func (g *game) refresh() {
 	g.public = g.publish(true)
 	g.silent = ""
@@ -239,7 +239,7 @@ func (g *game) close() {
 	g.end("its condition is met: %s", strings.Join(texts, " and "))
 }
 
-// holds says whether all conditions hold by what is known of the last turn.
+// holds reports whether all conditions hold after the last turn.
 func (g *game) holds(all []script.Condition) bool {
 	return !slices.ContainsFunc(all, func(c script.Condition) bool { return !c.Holds(g.latest(c.Metric, c.Actor)) })
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // happening returns the events of a turn, in the order of the script, and marks those
-// that happen once. Conditions are about what is known when the turn is told.
+// that happen once. Conditions use the metrics that are known when the turn is told.
 func (g *game) happening(turn int) []record.Event {
 	var all []record.Event
 	for i, e := range g.Events {
@@ -24,7 +24,7 @@ func (g *game) happening(turn int) []record.Event {
 	return all
 }
 
-// due says whether an event happens in a turn, if it may.
+// due reports whether an event happens in a turn.
 func (g *game) due(e script.Event, turn int) bool {
 	if len(e.Range) == 2 && (turn < e.Range[0] || turn > e.Range[1]) {
 		return false
@@ -44,14 +44,14 @@ func (g *game) due(e script.Event, turn int) bool {
 	return true
 }
 
-// swan says whether something happens in a turn that nobody foresaw.
+// swan reports whether an unforeseen event happens in a turn.
 func (g *game) swan(turn int) bool {
 	return g.BlackSwan > 0 && g.chance("", turn) < g.BlackSwan
 }
 
-// chance is a number from 0 to 1 for one event in one turn. It depends on the deal, the
-// event's name and the turn alone: with the same deal an event has the same luck,
-// whatever else is varied.
+// chance returns a number from 0 to 1 for one event in one turn. It depends only on the deal, the
+// event's name and the turn: with the same deal an event has the same luck,
+// whatever else varies.
 func (g *game) chance(event string, turn int) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(event + "\x00" + strconv.Itoa(turn)))

@@ -11,11 +11,11 @@ import (
 // series is one metric over the turns, of the world or of one actor.
 type series struct {
 	metric *script.Metric
-	actor  int // -1: of the world
+	actor  int // -1 for the world
 	values []reading
 }
 
-// reading is what a metric was found to be after a turn.
+// reading is a metric after a turn.
 type reading struct {
 	script.Reading
 	series int
@@ -38,7 +38,7 @@ func newSeries(s *script.Script) []series {
 	return all
 }
 
-// latest is a metric after the last turn that was told. It may not be known (yet).
+// latest returns a metric after the last turn. It may be unknown.
 func (g *game) latest(metric, actor string) script.Value {
 	for _, s := range g.series {
 		if s.metric.Name != metric || s.actor >= 0 && g.cast[s.actor].ShortName != actor || len(s.values) == 0 {
@@ -51,9 +51,8 @@ func (g *game) latest(metric, actor string) script.Value {
 	return script.Value{}
 }
 
-// measuring lists what is asked of models about a turn. Before the first turn there is a
-// world, and nobody has decided anything. Of a turn that was not told nothing is known but what
-// actors decided.
+// measuring returns the questions for metrics of a turn. Before the first turn there are no
+// decisions. For a turn that the narrator failed to tell, only decisions are measured.
 func (g *game) measuring(turn int) []question {
 	var asks []question
 	for i, s := range g.series {
@@ -72,7 +71,7 @@ func (g *game) decided(who, turn int) bool {
 	return turn > 0 && g.cast[who].past[turn-1].decision.Action != ""
 }
 
-// measureTexts takes the metrics that no model is asked for.
+// measureTexts records the metrics that need no model.
 func (g *game) measureTexts(t *world.Table) {
 	turn := g.now()
 	for i, s := range g.series {
@@ -95,7 +94,7 @@ func (g *game) measureTexts(t *world.Table) {
 	}
 }
 
-// record keeps a reading, and warns where it passes a threshold.
+// record keeps a reading, and notes when it passes a threshold.
 func (g *game) record(t *world.Table, v reading) {
 	s := &g.series[v.series]
 	s.values = append(s.values, v)
@@ -116,8 +115,8 @@ func (g *game) record(t *world.Table, v reading) {
 	g.warned[name] = level
 }
 
-// passed says which threshold a value has passed. They are passed upwards unless the
-// critical one is the lesser.
+// passed returns the threshold that a value has passed. Thresholds are passed upwards unless the
+// critical one is lower than the warning.
 func passed(m *script.Metric, v script.Value) (level string, limit float64) {
 	down := m.Warning != nil && m.Critical != nil && *m.Critical < *m.Warning
 	for _, one := range []struct {

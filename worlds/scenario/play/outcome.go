@@ -7,9 +7,8 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// outcome scores a scenario: each metric after the last turn, if it is known, or each of its categories, the turns
-// that were played, the issues that were found, if every check is known. One that came to no end
-// of its own has no scores.
+// outcome scores a scenario: each metric after the last turn if it is known, or each of its categories, the number of
+// turns, and the number of issues if every check is known. A failed scenario has no scores.
 func (g *game) outcome() world.Outcome {
 	rec := record.Outcome{
 		Name: g.Name, Turns: g.now(), Ended: g.ended, State: g.turns[g.now()].state, Events: g.events, Goals: map[string][]string{},
@@ -40,8 +39,7 @@ func (g *game) outcome() world.Outcome {
 	return o
 }
 
-// checked says whether checks were made and all of them came to a finding: the issues of the others
-// are not known, and so neither is their number.
+// checked reports whether checks were made and all of them have a result. Otherwise the number of issues is unknown.
 func (g *game) checked() bool {
 	made, unknown := 0, 0
 	for _, c := range g.checks {
@@ -51,7 +49,7 @@ func (g *game) checked() bool {
 	return made > 0 && unknown == 0
 }
 
-// unknowns counts turns that were not told, and questions for metrics without an answer.
+// unknowns counts turns that the narrator failed to tell, and questions for metrics without an answer.
 func (g *game) unknowns() (untold, unanswered int) {
 	for _, t := range g.turns {
 		if t.stale {
@@ -68,7 +66,7 @@ func (g *game) unknowns() (untold, unanswered int) {
 	return untold, unanswered
 }
 
-// curve is a metric over the turns that were played.
+// curve returns a metric over the turns that were played.
 func (g *game) curve(s *series) record.Curve {
 	m := s.metric
 	c := record.Curve{

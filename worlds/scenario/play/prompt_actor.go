@@ -10,7 +10,7 @@ import (
 	"parley/worlds/scenario/text"
 )
 
-// brief is what an actor is told before every question: who it is, what it alone knows,
+// brief writes what an actor reads before every question: who it is, what it alone knows,
 // and what it remembers. m is the turn being played.
 func (g *game) brief(m *moves, i int) *text.Page {
 	a, p := &g.cast[i], &text.Page{}
@@ -48,7 +48,7 @@ func (g *game) brief(m *moves, i int) *text.Page {
 	return p
 }
 
-// memories writes what an actor did, in full within the window and in a line before it.
+// memories writes what an actor did, in full within the window and in one line before it.
 func (g *game) memories(p *text.Page, i int) {
 	a := &g.cast[i]
 	if len(a.past) == 0 {
@@ -82,7 +82,7 @@ func (g *game) memories(p *text.Page, i int) {
 	g.goals(p, a)
 }
 
-// goals writes what an actor wants now.
+// goals writes the current goals of an actor.
 func (g *game) goals(p *text.Page, a *actor) {
 	p.Heading("## What you want now")
 	for _, goal := range a.long {
@@ -110,8 +110,8 @@ func (g *game) heard(p *text.Page, i int, exchanges []exchange, pacts []pact) {
 	}
 }
 
-// lines writes an exchange. Who wrote what stands outside of what is quoted, where nobody
-// can put words into another's mouth.
+// lines writes an exchange. The names of the speakers are outside the quotes, so that an actor
+// cannot pretend that another said something.
 func (g *game) lines(p *text.Page, x exchange) {
 	for _, line := range x.lines {
 		p.Line("%s wrote:", g.cast[line.who].Name)
@@ -124,7 +124,7 @@ func (g *game) proposal(p *text.Page, c pact) {
 	p.Quote(c.purpose)
 }
 
-// answers writes what came of a proposal.
+// answers writes the answers to a proposal.
 func (g *game) answers(p *text.Page, c pact) {
 	for _, a := range c.answers {
 		verb := "declined"
@@ -140,8 +140,7 @@ func (g *game) answers(p *text.Page, c pact) {
 	}
 }
 
-// current writes what has been said so far in the turn being played. In strands of talk
-// that is what everybody opened with: nobody has heard anything else yet.
+// current writes the public statements of the turn being played so far.
 func (g *game) current(p *text.Page, m *moves, i int) {
 	if g.cast[i].Deaf || len(m.statements) == 0 {
 		return
@@ -207,8 +206,7 @@ func (g *game) decisionCall(m *moves, i int) world.Call {
 	return g.ask(g.cast[i].ShortName, "decision", p, form.DecisionSchema(g.Reflect))
 }
 
-// asideCall asks an actor to sum up what it said and was told in private, with one turn
-// more.
+// asideCall asks an actor to extend the summary of its private talk by one turn.
 func (g *game) asideCall(i, turn int) world.Call {
 	p := &text.Page{}
 	p.Line(standin.YouAre, g.cast[i].Name)

@@ -13,10 +13,10 @@ import (
 	"parley/worlds/scenario/text"
 )
 
-// Who measures and who checks reads the turn in question and not the whole record: that
-// is less to pay for, and the first message is the same for all metrics of a turn.
+// Questions for metrics and checks contain only the turn in question, not the whole record: that
+// costs less, and the first message is the same for all metrics of a turn.
 
-// askAbout makes a call about one turn.
+// askAbout returns a call about one turn.
 func askAbout(seat, label, read string, told *text.Page, schema *llm.Schema) world.Call {
 	return world.Call{Seat: seat, Label: label, Ask: llm.Request{
 		Messages: []llm.Message{llm.System(read), llm.User(strings.TrimSpace(told.String()))},
@@ -88,7 +88,7 @@ func (g *game) checkCall(c script.Check, i, turn int) world.Call {
 	return askAbout(script.Validator, "check "+c.Name, strings.TrimSpace(read.String()), &p, form.CheckSchema())
 }
 
-// questionOf says what a check asks.
+// questionOf returns the question of a check.
 func questionOf(check string) string {
 	switch check {
 	case script.CheckDecisions:
@@ -120,7 +120,7 @@ func (g *game) readTurn(p *text.Page, turn int) {
 	p.Quote(g.turns[turn].state)
 }
 
-// readDecision writes what an actor is and knew, and what it decided.
+// readDecision writes who an actor is, what it knew, and what it decided.
 func (g *game) readDecision(p *text.Page, c script.Check, i, turn int) {
 	a := &g.cast[i]
 	mem := a.past[turn-1]

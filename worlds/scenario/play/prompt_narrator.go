@@ -9,9 +9,8 @@ import (
 	"parley/worlds/scenario/text"
 )
 
-// updateCall asks the narrator what follows. It reads what is public and what is done,
-// and neither what actors know alone nor what they said to each other: it cannot let slip
-// what it was not told.
+// updateCall asks the narrator what follows. The narrator reads what is public and what actors do,
+// but neither their private knowledge nor their private talk, so it cannot reveal them.
 func (g *game) updateCall(m moves, events []record.Event, swan bool) world.Call {
 	p := &text.Page{}
 	p.Line(standin.YouAre, "the narrator")
@@ -56,7 +55,7 @@ func (g *game) updateCall(m moves, events []record.Event, swan bool) world.Call 
 	return g.ask(script.Narrator, "update", p, form.UpdateSchema(swan))
 }
 
-// summaryCall asks for a summary that takes in one more turn.
+// summaryCall asks for a summary that includes one more turn.
 func (g *game) summaryCall(turn int) world.Call {
 	p := &text.Page{}
 	p.Line(standin.YouAre, "the narrator")

@@ -10,7 +10,7 @@ import (
 
 // exchange is what two actors say to each other in a turn.
 type exchange struct {
-	between [2]int // by place, the lesser first
+	between [2]int // actors, the smaller index first
 	lines   []saying
 }
 
@@ -25,15 +25,15 @@ type pact struct {
 	agreed, statement string
 }
 
-// answer is what one who was invited says.
+// answer is the answer of an actor that was invited to a coalition.
 type answer struct {
 	who     int
 	accepts bool
 	text    string
 }
 
-// talk lets everybody open at the same moment, and then plays each exchange and each
-// coalition in a strand of its own.
+// talk asks all actors for their opening at the same moment, and then plays each exchange and each
+// coalition in its own strand.
 func (g *game) talk(t *world.Table, m *moves) {
 	calls := make([]world.Call, len(g.cast))
 	for i := range g.cast {
@@ -52,8 +52,8 @@ func (g *game) talk(t *world.Table, m *moves) {
 	})
 }
 
-// opened takes in what an actor began. What is addressed to nobody, to itself or to one
-// twice is left out, and so is what goes beyond the limit.
+// opened adds the opening of an actor. It leaves out messages to unknown actors, to itself or twice to the
+// same actor, and messages beyond the limit.
 func (g *game) opened(m *moves, who int, o form.Opening) {
 	if g.Talk.Statements && o.Statement != "" {
 		m.statements = append(m.statements, saying{who, o.Statement})
@@ -79,7 +79,7 @@ func (g *game) opened(m *moves, who int, o form.Opening) {
 	}
 }
 
-// add puts a first line into the exchange of two, which is one whoever began it.
+// add adds a first line to the exchange of two actors. There is one exchange, whoever began it.
 func (m *moves) add(between [2]int, line saying) {
 	for i := range m.exchanges {
 		if m.exchanges[i].between == between {
@@ -90,8 +90,8 @@ func (m *moves) add(between [2]int, line saying) {
 	m.exchanges = append(m.exchanges, exchange{between: between, lines: []saying{line}})
 }
 
-// proposed makes a coalition of a proposal: one who proposes and two or more others. One
-// of the same members was enough.
+// proposed returns the coalition of a proposal: the proposer and two or more others. It is not ok if
+// a coalition of the same members was already proposed.
 func (g *game) proposed(m *moves, who int, o form.Opening) (pact, bool) {
 	p := pact{proposer: who, members: []int{who}, purpose: o.Coalition.Purpose}
 	for _, short := range o.Coalition.Members {
@@ -104,8 +104,8 @@ func (g *game) proposed(m *moves, who int, o form.Opening) (pact, bool) {
 	return p, len(p.members) >= 3 && p.purpose != "" && !slices.ContainsFunc(m.pacts, same)
 }
 
-// speak plays the exchange of two: whoever was spoken to answers, for a number of rounds
-// or until nobody has more to say.
+// speak plays the exchange of two actors: an actor that gets a message answers, for a number of rounds
+// or until both are silent.
 func (g *game) speak(t *world.Table, m *moves, x *exchange) {
 	last := x.lines
 	for range g.Talk.Rounds {
@@ -130,7 +130,7 @@ func (g *game) speak(t *world.Table, m *moves, x *exchange) {
 
 func (x *exchange) other(who int) int { return x.between[0] + x.between[1] - who }
 
-// join asks everybody who is invited at once. If all accept, the proposer writes down
+// join asks all invited actors at once. If all accept, the proposer writes
 // what they agreed on and what they say together.
 func (g *game) join(t *world.Table, m *moves, p *pact) {
 	var calls []world.Call
@@ -153,7 +153,7 @@ func (g *game) join(t *world.Table, m *moves, p *pact) {
 	p.agreed, p.statement = j.Agreement, j.Statement
 }
 
-// noteTalk says who said what to whom.
+// noteTalk notes who said what to whom.
 func (g *game) noteTalk(t *world.Table, m moves) {
 	for _, s := range m.statements {
 		t.Note("statement", g.cast[s.who].ShortName, record.Statement{Turn: m.turn, Text: s.text})

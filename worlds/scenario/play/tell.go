@@ -9,13 +9,11 @@ import (
 	"parley/worlds/scenario/record"
 )
 
-// maxMissed is how many accounts may fail one after the other: a world that stands still is
-// not the one that was asked for.
+// maxMissed is the number of consecutive failures of the narrator that end the scenario.
 const maxMissed = 2
 
-// tell lets what was decided and what comes from outside happen: the narrator writes what
-// follows. Where it fails, the world stays as it is, and what it should have told is told
-// with the next turn.
+// tell asks the narrator for what follows from the decisions and events of a turn. If it fails, the
+// situation stays unchanged, and the narrator tells this turn together with the next.
 func (g *game) tell(t *world.Table, m moves) {
 	g.noteTalk(t, m)
 	for i, d := range m.decisions {
@@ -70,7 +68,7 @@ func (g *game) tell(t *world.Table, m moves) {
 	}
 }
 
-// untoldTurn keeps what should have been told.
+// untoldTurn keeps what the narrator failed to tell.
 func (g *game) untoldTurn(m moves, events []record.Event) {
 	for i, d := range m.decisions {
 		if d.Action != "" {
@@ -82,7 +80,7 @@ func (g *game) untoldTurn(m moves, events []record.Event) {
 	}
 }
 
-// actions lists what is done in a turn.
+// actions returns the actions of a turn.
 func (g *game) actions(m moves) []saying {
 	var all []saying
 	for i, d := range m.decisions {

@@ -6,7 +6,7 @@ import (
 	"parley/world"
 )
 
-// The notes of a scenario, by kind: what readers find in a run file.
+// The notes of a scenario, by kind.
 type (
 	// Opening is the note scenario: what is played.
 	Opening struct {
@@ -16,7 +16,7 @@ type (
 		Turns        int      `json:"turns"`
 		TurnDuration string   `json:"turn_duration"`
 		Actors       []string `json:"actors"`
-		Names        []string `json:"names"` // of the actors, as people call them
+		Names        []string `json:"names"` // of the actors, for people
 		State        string   `json:"state"`
 	}
 	// Statement is the note statement, by the actor in its seat.
@@ -24,13 +24,13 @@ type (
 		Turn int    `json:"turn"`
 		Text string `json:"text"`
 	}
-	// Message is the note message: said by one actor to another.
+	// Message is the note message, from one actor to another.
 	Message struct {
 		Turn int    `json:"turn"`
 		To   string `json:"to"`
 		Text string `json:"text"`
 	}
-	// Coalition is the note coalition, by who proposed it.
+	// Coalition is the note coalition, by the actor that proposed it.
 	Coalition struct {
 		Turn      int      `json:"turn"`
 		Members   []string `json:"members"`
@@ -38,15 +38,15 @@ type (
 		Answers   []Answer `json:"answers"`
 		Formed    bool     `json:"formed"`
 		Agreed    string   `json:"agreed,omitempty"`    // for members
-		Statement string   `json:"statement,omitempty"` // for everybody
+		Statement string   `json:"statement,omitempty"` // public
 	}
-	// Answer is what one who was invited to a coalition said.
+	// Answer is the answer of an actor that was invited to a coalition.
 	Answer struct {
 		Actor   string `json:"actor"`
 		Accepts bool   `json:"accepts"`
 		Text    string `json:"text,omitempty"`
 	}
-	// Decision is the note decision, with what changed of the long-term goals.
+	// Decision is the note decision, with the changes of the long-term goals.
 	Decision struct {
 		Turn       int      `json:"turn"`
 		LongTerm   []string `json:"long_term_goals,omitempty"`
@@ -69,8 +69,8 @@ type (
 		Type        string `json:"type"`
 		Description string `json:"description"`
 	}
-	// World is the note world: the situation after a turn. Stale: it is the one before,
-	// since the narrator failed.
+	// World is the note world: the situation after a turn. If the narrator failed, it is Stale:
+	// that of the turn before.
 	World struct {
 		Turn         int      `json:"turn"`
 		State        string   `json:"state"`
@@ -80,7 +80,7 @@ type (
 		Stale        bool     `json:"stale,omitempty"`
 		Failed       llm.Kind `json:"failed,omitempty"`
 	}
-	// Metric is the note metric. Value is nil where it is not known, and Unknown says why.
+	// Metric is the note metric. Value is nil if it is unknown, and Unknown says why.
 	Metric struct {
 		Turn     int      `json:"turn"`
 		Name     string   `json:"name"`
@@ -91,7 +91,7 @@ type (
 		Unknown  string   `json:"unknown,omitempty"`
 		Failed   llm.Kind `json:"failed,omitempty"`
 	}
-	// Threshold is the note threshold: a metric has passed one.
+	// Threshold is the note threshold: a metric has passed a threshold.
 	Threshold struct {
 		Turn  int     `json:"turn"`
 		Name  string  `json:"name"`
@@ -99,7 +99,7 @@ type (
 		Value float64 `json:"value"`
 		Limit float64 `json:"limit"`
 	}
-	// Finding is the note check. Unknown: nobody could say.
+	// Finding is the note check. It is Unknown if the check got no usable answer.
 	Finding struct {
 		Turn        int      `json:"turn"`
 		Check       string   `json:"check"`
@@ -109,15 +109,15 @@ type (
 		Explanation string   `json:"explanation,omitempty"`
 		Failed      llm.Kind `json:"failed,omitempty"`
 	}
-	// Summary is the note summary: of the turns up to Turns, or of what the actor in its
-	// seat said and was told in private until then.
+	// Summary is the note summary: of the turns up to Turns, or of the private talk of the actor in its
+	// seat until then.
 	Summary struct {
 		Turns  int      `json:"turns"`
 		Text   string   `json:"text"`
 		Failed llm.Kind `json:"failed,omitempty"`
 	}
-	// Dropped is the note dropped: what was decided for a turn that is not played, since
-	// what was measured meanwhile ended the scenario.
+	// Dropped is the note dropped: the decisions for a turn were dropped, because
+	// a measurement ended the scenario.
 	Dropped struct {
 		Turn int    `json:"turn"`
 		Why  string `json:"why"`
@@ -141,35 +141,35 @@ type Issue struct {
 // Outcome is the data of an outcome.
 type Outcome struct {
 	Name  string `json:"name"`
-	Turns int    `json:"turns"` // that were played
+	Turns int    `json:"turns"` // turns played
 	Ended string `json:"ended"` // why
 	State string `json:"state"` // at the end
-	// Metrics are the values by turn, from turn 0, the situation at the start; null where
-	// not known.
+	// Metrics has the values by turn, from turn 0, the situation at the start; null if
+	// unknown.
 	Metrics []Curve `json:"metrics,omitempty"`
 	Events  []Event `json:"events,omitempty"`
 	Issues  []Issue `json:"issues,omitempty"`
-	// Goals are the long-term goals at the end, by actor.
+	// Goals has the long-term goals at the end, by actor.
 	Goals map[string][]string `json:"goals,omitempty"`
-	// Actors are what each did, in their order.
+	// Actors counts what each actor did, in their order.
 	Actors []Conduct `json:"actors"`
-	// Coalitions are those that were proposed.
+	// Coalitions has the proposed coalitions.
 	Coalitions []Proposal `json:"coalitions,omitempty"`
-	// Checks are how often each check was made.
+	// Checks counts the results of each check.
 	Checks []Tally `json:"checks,omitempty"`
-	// Untold is how many turns the narrator failed to tell, and Unanswered how many questions for
-	// metrics were not answered. Silences of actors are in Actors, unknown findings in Checks.
+	// Untold is the number of turns that the narrator failed to tell, and Unanswered the number of questions for
+	// metrics without an answer. Silences of actors are in Actors, unknown findings in Checks.
 	Untold     int `json:"untold,omitempty"`
 	Unanswered int `json:"unanswered,omitempty"`
 }
 
-// Conduct is what an actor did, counted.
+// Conduct counts what an actor did.
 type Conduct struct {
 	Actor      string `json:"actor"`
 	Decisions  int    `json:"decisions"`
 	Silences   int    `json:"silences,omitempty"`
 	Statements int    `json:"statements,omitempty"`
-	// Wrote is how many private messages it wrote, by whom they were for.
+	// Wrote is the number of private messages by recipient.
 	Wrote        map[string]int `json:"wrote,omitempty"`
 	GoalsAdded   int            `json:"goals_added,omitempty"`
 	GoalsDropped int            `json:"goals_dropped,omitempty"`
@@ -182,7 +182,7 @@ type Proposal struct {
 	Formed  bool     `json:"formed,omitempty"`
 }
 
-// Tally is how often a check was made, and how often nobody could say.
+// Tally counts the results of a check.
 type Tally struct {
 	Check   string `json:"check"`
 	Made    int    `json:"made"`
@@ -196,20 +196,20 @@ type Curve struct {
 	Actor  string     `json:"actor,omitempty"`
 	Unit   string     `json:"unit,omitempty"`
 	Values []*float64 `json:"values"`
-	// Range is the least and the most that it can be.
+	// Range is the smallest and the largest possible value.
 	Range []float64 `json:"range,omitempty"`
-	// Categories are what the values 0, 1, … of a category stand for.
+	// Categories has the names of the values 0, 1, … of a categorical metric.
 	Categories []string `json:"categories,omitempty"`
 	Boolean    bool     `json:"boolean,omitempty"`
 	Warning    *float64 `json:"warning_threshold,omitempty"`
 	Critical   *float64 `json:"critical_threshold,omitempty"`
 }
 
-// share names the score of one category of a metric. Categories have no mean: each has a score of its
-// own, 1 where the metric is that category and else 0, whose mean is its share of the episodes.
+// CategoryScore returns the name of the score of one category of a metric. Categories have no mean, so each has its
+// own score: 1 if the metric is that category, otherwise 0. Its mean is the share of episodes.
 func CategoryScore(metric, category string) string { return metric + "=" + category }
 
-// bounds are what a metric that has a mean can be.
+// Bounds returns the bounds of a metric that has a mean.
 func Bounds(within []float64, boolean bool) world.Bounds {
 	switch {
 	case boolean:
@@ -221,7 +221,7 @@ func Bounds(within []float64, boolean bool) world.Bounds {
 	}
 }
 
-// scores are those of a value: of a category, one for each.
+// Scores returns the scores of a value: one for each category if the metric has categories.
 func (c Curve) Scores(value float64) []world.Score {
 	if len(c.Categories) == 0 {
 		return []world.Score{{Seat: c.Actor, Name: c.Name, Value: value}}

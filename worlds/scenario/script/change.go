@@ -15,13 +15,13 @@ import (
 
 // Change returns s with other values at some keys. A key is a path of names with dots;
 // actors, metrics and events go by name: turns, actors.north-port.goals,
-// metrics.tension.range, events.strike.probability. Keys of scenario.yaml that stand
-// elsewhere in a Script, as enable_coalition_formation, are understood too, and so are
-// mappings in the place of dots. What cannot be changed is told, and left as it is.
+// metrics.tension.range, events.strike.probability. It also accepts keys of scenario.yaml that have
+// another path in a Script, such as enable_coalition_formation, and
+// mappings instead of dots. It reports what cannot be changed, and leaves it unchanged.
 func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 	begin := *s
 	if talk := &begin.Talk; !talk.Bilateral && !talk.Coalitions {
-		talk.Max, talk.Rounds = DefaultMax, DefaultRounds // for whoever switches it on
+		talk.Max, talk.Rounds = DefaultMax, DefaultRounds // in case set turns talk on
 	}
 	var tree map[string]any
 	if err := remarshal(begin, &tree); err != nil {
@@ -35,7 +35,7 @@ func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 	var done []string
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		err := change(key)
-		// Decoding after each change tells which of them does not fit.
+		// Decode after each change to find the one that does not fit.
 		if err == nil {
 			err = decode(tree, &Script{})
 		}
@@ -59,7 +59,7 @@ func (s *Script) Change(set map[string]any) (*Script, []Problem) {
 	return changed, problems
 }
 
-// remarshal copies a value by its JSON.
+// remarshal copies a value through JSON.
 func remarshal(from, to any) error {
 	b, err := json.Marshal(from)
 	if err != nil {
@@ -68,7 +68,7 @@ func remarshal(from, to any) error {
 	return json.Unmarshal(b, to)
 }
 
-// flat writes mappings within set as paths: a Script has none with names of one's own.
+// flat turns mappings within set into paths.
 func flat(set map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range set {
@@ -84,7 +84,7 @@ func flat(set map[string]any) map[string]any {
 	return out
 }
 
-// filed returns where a Script has what scenario.yaml says under a key of another name.
+// filed returns the path in a Script of a key of scenario.yaml, if it differs.
 func filed(key string) string {
 	switch key {
 	case "num_turns":
@@ -103,7 +103,7 @@ func filed(key string) string {
 	return ""
 }
 
-// put sets the value at a path in a record, or in a list of such.
+// put sets the value at a path in a record, or in a list of records.
 func put(in any, r *record, path []string, value any) error {
 	step, rest := path[0], path[1:]
 	switch in := in.(type) {
@@ -141,12 +141,12 @@ func put(in any, r *record, path []string, value any) error {
 		}
 		return fmt.Errorf("none is called %q%s", step, among(step, "there are", names))
 	}
-	return fmt.Errorf("%q stands below a single value", step)
+	return fmt.Errorf("%q is below a single value", step)
 }
 
 var listed = regexp.MustCompile(`^(actors|metrics|events)\[(\d+)\]`)
 
-// Called writes the key of a Problem as Change reads it: events[2].turns is
+// Called returns the key of a Problem as Change reads it: events[2].turns becomes
 // events.strike.turns.
 func (s *Script) Called(key string) string {
 	m := listed.FindStringSubmatch(key)
@@ -200,7 +200,7 @@ func decode(tree map[string]any, into *Script) error {
 	return nil
 }
 
-// plainType says what a type is, in the words of the files.
+// plainType returns the name of a type for users.
 func plainType(kind string) string {
 	kind, _, _ = strings.Cut(kind, " ")
 	switch kind {

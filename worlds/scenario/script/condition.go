@@ -3,21 +3,22 @@ package script
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"parley/world"
 )
 
-// Condition compares a metric with a value. It holds only where the metric is known.
+// Condition compares a metric with a value. It holds only if the metric is known.
 type Condition struct {
 	Metric string `json:"metric"`
-	Actor  string `json:"actor,omitempty"` // of a metric of each actor
+	Actor  string `json:"actor,omitempty"` // for a metric that each actor has
 	Op     string `json:"op"`
 	Value  string `json:"value"`
 }
 
-// String writes it as ParseCondition reads it.
+// String formats c as ParseConditions reads it.
 func (c Condition) String() string { return c.key() + " " + c.Op + " " + c.Value }
 
 func (c Condition) key() string {
@@ -27,7 +28,7 @@ func (c Condition) key() string {
 	return c.Metric
 }
 
-// Ops lists the comparisons there are; a longer one stands before one it begins with.
+// Ops returns the comparison operators; a longer one is before its own prefix.
 func Ops() []string { return []string{">=", "<=", "==", "!=", ">", "<"} }
 
 var (
@@ -36,8 +37,8 @@ var (
 	and        = regexp.MustCompile(`(?i)\s+and(?:\s+|$)|\s*&&\s*`)
 )
 
-// Compare makes a condition of a metric, written metric or actor.metric, and a
-// comparison such as ">= 7". A bare value is compared with ==.
+// Compare returns the condition of a metric, written metric or actor.metric, and a
+// comparison such as ">= 7". A bare value means ==.
 func Compare(metric, with string) (Condition, error) {
 	c := Condition{Metric: metric, Op: "==", Value: strings.TrimSpace(with)}
 	if actor, name, ok := strings.Cut(metric, "."); ok {
@@ -70,14 +71,14 @@ func ParseConditions(text string) ([]Condition, error) {
 	return all, nil
 }
 
-// Value is what a metric was found to be.
+// Value is a value of a metric.
 type Value struct {
 	Known  bool
-	Number float64 // of a category its place in the list, of true 1
-	Text   string  // as people read it
+	Number float64 // for a category its index, for true 1
+	Text   string  // for people
 }
 
-// Holds says whether a value meets c. One that is not known meets nothing.
+// Holds reports whether a value meets c. An unknown value meets nothing.
 func (c Condition) Holds(v Value) bool {
 	if !v.Known {
 		return false
@@ -104,25 +105,25 @@ func (c Condition) Holds(v Value) bool {
 	return false
 }
 
-// wrong says what does not fit between a condition and the metrics, or "".
+// wrong returns what is wrong with a condition, or "".
 func (c Condition) wrong(s *Script) string {
 	m := s.Metric(c.Metric)
 	_, err := strconv.ParseFloat(c.Value, 64)
 	switch {
 	case m == nil:
-		return fmt.Sprintf("no metric is called %q%s", c.Metric, among(c.Metric, "metrics", s.metricNames()))
+		return fmt.Sprintf("unknown metric %q%s", c.Metric, among(c.Metric, "metrics", s.metricNames()))
 	case m.ActorSpecific && c.Actor == "":
 		return fmt.Sprintf("%s is measured for each actor: write ACTOR.%s%s", c.Metric, c.Metric, among("", "actors", s.shortNames()))
 	case !m.ActorSpecific && c.Actor != "":
-		return fmt.Sprintf("%s is one for the whole world: write it without %s", c.Metric, c.Actor)
+		return fmt.Sprintf("%s is a metric of the whole world: write it without %s", c.Metric, c.Actor)
 	case c.Actor != "" && s.Actor(c.Actor) < 0:
-		return fmt.Sprintf("no actor is called %q%s", c.Actor, among(c.Actor, "actors", s.shortNames()))
+		return fmt.Sprintf("unknown actor %q%s", c.Actor, among(c.Actor, "actors", s.shortNames()))
 	case err != nil && m.Type == Continuous:
-		return fmt.Sprintf("%q is no number, and %s is one", c.Value, c.Metric)
+		return fmt.Sprintf("%q is not a number, but %s is one", c.Value, c.Metric)
 	case err != nil && c.Op != "==" && c.Op != "!=":
 		return fmt.Sprintf("%s of a word: use == or !=", c.Op)
 	case err != nil && m.Type == Categorical && !has(m.Categories, c.Value):
-		return fmt.Sprintf("%q is no category of %s%s", c.Value, c.Metric, among(c.Value, "categories", m.Categories))
+		return fmt.Sprintf("%q is not a category of %s%s", c.Value, c.Metric, among(c.Value, "categories", m.Categories))
 	case err != nil && m.Type == Boolean && !has([]string{"true", "false"}, c.Value):
 		return fmt.Sprintf("%q is neither true nor false", c.Value)
 	}
@@ -130,15 +131,10 @@ func (c Condition) wrong(s *Script) string {
 }
 
 func has(words []string, word string) bool {
-	for _, w := range words {
-		if strings.EqualFold(w, word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, word) })
 }
 
-// meant asks for the one of names that was probably meant, if there is one.
+// meant suggests the nearest of names, if there is one.
 func meant(name string, names ...string) string {
 	if n := world.Nearest(name, names); n != "" {
 		return "; did you mean " + n + "?"
@@ -146,7 +142,7 @@ func meant(name string, names ...string) string {
 	return ""
 }
 
-// among lists what there is, after the name that was probably meant.
+// among suggests the nearest of names, and lists them all.
 func among(name, what string, names []string) string {
 	text := "; "
 	if n := world.Nearest(name, names); n != "" {

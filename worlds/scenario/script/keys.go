@@ -1,15 +1,15 @@
 package script
 
-// record is one of the mappings that a Script consists of: the keys it has, and those
-// under which another stands, alone or in a list.
+// record describes a mapping of a Script: its keys, and those
+// that contain another mapping or a list of mappings.
 type record struct {
 	name   string
 	keys   []string
 	inside map[string]*record
 }
 
-// scriptKeys lists the keys of a Script and of all in it, as its JSON has them. They stand
-// here once more since what is changed by key has to be told what keys there are.
+// scriptKeys describes the keys of a Script and of everything in it, as its JSON has them. Change needs them
+// for its errors.
 func scriptKeys() *record {
 	condition := &record{name: "a condition", keys: []string{"metric", "actor", "op", "value"}}
 	return &record{

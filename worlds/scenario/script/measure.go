@@ -43,7 +43,7 @@ func (m *Metric) Measure(words string, turn int) Reading {
 	}
 }
 
-// inRange takes a number for a metric, unless it is outside of what it can be.
+// inRange returns the reading of a number, which is unknown if it is out of range.
 func (m *Metric) inRange(n float64) Reading {
 	if v, ok := m.Number(n); ok {
 		return Reading{Value: v}
@@ -51,8 +51,8 @@ func (m *Metric) inRange(n float64) Reading {
 	return Reading{Unknown: "out of range", Evidence: strconv.FormatFloat(n, 'g', -1, 64)}
 }
 
-// countWords counts keywords wherever they stand, as a count, as presence (0 or 1), or by
-// the hundred words of the text.
+// countWords counts keywords anywhere in a text, as a count, as presence (0 or 1), or per
+// hundred words.
 func countWords(text string, keywords []string, scoring string) float64 {
 	n, lower := 0, strings.ToLower(text)
 	for _, k := range keywords {
@@ -69,7 +69,7 @@ func countWords(text string, keywords []string, scoring string) float64 {
 	return float64(n)
 }
 
-// matched returns the last match of a pattern: its first group that is not empty, or all.
+// matched returns the last match of a pattern: its first group that is not empty, or the whole match.
 func matched(pattern, text string) (string, bool) {
 	re, err := regexp.Compile("(?i)" + pattern)
 	if err != nil {

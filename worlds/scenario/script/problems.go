@@ -25,7 +25,7 @@ const (
 	maxRounds  = 20
 	maxWindow  = 1000
 	minState   = 10
-	// maxText bounds everything that stands in front of every question.
+	// maxText bounds the text that is part of every question.
 	maxText = 400_000
 )
 
@@ -35,7 +35,7 @@ var (
 	metricName = regexp.MustCompile(`^[a-z0-9_]+$`)
 )
 
-// problems gathers what is wrong.
+// problems collects what is wrong.
 type problems struct {
 	script *Script
 	all    []Problem
@@ -45,7 +45,7 @@ func (p *problems) add(key, format string, args ...any) {
 	p.all = append(p.all, Problem{key, fmt.Sprintf(format, args...)})
 }
 
-// Problems lists what keeps s from being played, in its order.
+// Problems returns what prevents s from being played.
 func (s *Script) Problems() []Problem {
 	p := &problems{script: s}
 	p.situation()
@@ -63,7 +63,7 @@ func (s *Script) Problems() []Problem {
 func (p *problems) situation() {
 	s := p.script
 	if strings.TrimSpace(s.Name) == "" {
-		p.add("name", "is missing: what the scenario is called")
+		p.add("name", "is missing: the name of the scenario")
 	}
 	if n := utf8.RuneCountInString(strings.TrimSpace(s.State)); n == 0 {
 		p.add("initial_world_state", "is missing: the situation before the first turn")
@@ -93,7 +93,7 @@ func (p *problems) situation() {
 		size += len(d.Text)
 	}
 	if size > maxText {
-		p.add("background", "the situation and its documents have %d bytes: at most %d, since all of it stands in front of every question", size, maxText)
+		p.add("background", "the situation and its documents have %d bytes: at most %d, because all of it is part of every question", size, maxText)
 	}
 	for _, c := range s.End {
 		if why := c.wrong(s); why != "" {
@@ -114,7 +114,7 @@ func (p *problems) actors() {
 		p.add("actors", "wants 1 to %d actors, found %d", maxActors, len(s.Actors))
 	}
 	if s.Talk.Coalitions && len(s.Actors) < 3 {
-		p.add("enable_coalition_formation", "wants 3 actors or more: a coalition is one who proposes and two others; there are %d", len(s.Actors))
+		p.add("enable_coalition_formation", "wants 3 actors or more: a coalition is a proposer and two others; there are %d", len(s.Actors))
 	}
 	seen := map[string]bool{}
 	for i, a := range s.Actors {
@@ -123,19 +123,19 @@ func (p *problems) actors() {
 		case !shortName.MatchString(a.ShortName):
 			p.add(key("short_name"), "wants lower-case letters, digits and -, as north-port, found %q", a.ShortName)
 		case a.ShortName == Narrator, a.ShortName == Analyst, a.ShortName == Validator:
-			p.add(key("short_name"), "%s is the seat of whoever tells, measures or checks: choose another", a.ShortName)
+			p.add(key("short_name"), "%s is the seat of the narrator, analyst or validator: choose another", a.ShortName)
 		case seen[a.ShortName]:
 			p.add(key("short_name"), "two actors are called %s", a.ShortName)
 		}
 		seen[a.ShortName] = true
 		if strings.TrimSpace(a.Name) == "" {
-			p.add(key("name"), "is missing: what everybody calls the actor")
+			p.add(key("name"), "is missing: the name of the actor")
 		}
 	}
 	for i, a := range s.Actors {
 		for _, other := range a.Coalitions {
 			if s.Actor(other) < 0 {
-				p.add(fmt.Sprintf("actors[%d].preferred_coalitions", i), "no actor is called %q%s", other, among(other, "actors", s.shortNames()))
+				p.add(fmt.Sprintf("actors[%d].preferred_coalitions", i), "unknown actor %q%s", other, among(other, "actors", s.shortNames()))
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (p *problems) metric(i int) {
 		p.bounds(m, key)
 	case Categorical:
 		if len(m.Categories) < 2 {
-			p.add(key("categories"), "wants two or more, from least to most, found %d", len(m.Categories))
+			p.add(key("categories"), "wants two or more in ascending order, found %d", len(m.Categories))
 		}
 	case Boolean:
 	default:
@@ -175,9 +175,9 @@ func (p *problems) metric(i int) {
 func (p *problems) bounds(m Metric, key func(string) string) {
 	switch {
 	case len(m.Range) == 0:
-		p.add(key("range"), "is missing: the least and the greatest value, as [0, 10]")
+		p.add(key("range"), "is missing: the smallest and the largest value, as [0, 10]")
 	case len(m.Range) != 2 || !(m.Range[0] < m.Range[1]) || math.IsInf(m.Range[0], 0) || math.IsInf(m.Range[1], 0):
-		p.add(key("range"), "wants two numbers, the lesser first, as [0, 10]")
+		p.add(key("range"), "wants two numbers, the smaller first, as [0, 10]")
 	}
 }
 
@@ -190,7 +190,7 @@ func (p *problems) extraction(m Metric, key func(string) string) {
 			p.add(key("extraction.keywords"), "is missing: the words to look for")
 		}
 		if slices.ContainsFunc(e.Keywords, func(k string) bool { return strings.TrimSpace(k) == "" }) {
-			p.add(key("extraction.keywords"), "an empty word is everywhere: leave it out")
+			p.add(key("extraction.keywords"), "an empty word matches everywhere: leave it out")
 		}
 		if !slices.Contains([]string{"count", "presence", "density"}, e.Scoring) {
 			p.add(key("extraction.scoring"), "wants one of count, presence, density, found %q", e.Scoring)
@@ -204,7 +204,7 @@ func (p *problems) extraction(m Metric, key func(string) string) {
 	}
 }
 
-// patternAdvice says why an expression is none: those of other languages know more.
+// patternAdvice explains why an expression is invalid. Other languages allow more.
 func patternAdvice(pattern string, err error) string {
 	switch {
 	case pattern == "":
@@ -218,17 +218,17 @@ func patternAdvice(pattern string, err error) string {
 func (p *problems) manual(m Metric, key func(string) string) {
 	for i, text := range m.Extraction.Values {
 		if _, ok := m.Read(text); text != "" && !ok {
-			p.add(key(fmt.Sprintf("extraction.values[%d]", i)), "%q is no value of %s", text, m.Name)
+			p.add(key(fmt.Sprintf("extraction.values[%d]", i)), "%q is not a value of %s", text, m.Name)
 		}
 	}
 }
 
-// Checks lists the checks there are.
+// Checks returns the names of all checks.
 func Checks() []string {
 	return []string{CheckDecisions, CheckWorld, CheckInformation, CheckGoals, CheckRules}
 }
 
-// Severities lists how bad an issue can be, from least to worst.
+// Severities returns the severities of issues, from low to critical.
 func Severities() []string { return []string{"low", "medium", "high", "critical"} }
 
 func (p *problems) validation() {
@@ -236,7 +236,7 @@ func (p *problems) validation() {
 	for _, c := range v.Checks {
 		key := "validation.checks." + c.Name
 		if !slices.Contains(Checks(), c.Name) {
-			p.add(key, "there is no such check; there are %s", strings.Join(Checks(), ", "))
+			p.add(key, "unknown check; want one of %s", strings.Join(Checks(), ", "))
 		}
 		if !slices.Contains(Severities(), c.Severity) {
 			p.add(key+".severity", "wants one of %s, found %q", strings.Join(Severities(), ", "), c.Severity)
@@ -254,7 +254,7 @@ func (p *problems) event(i int) {
 	case i >= maxEvents:
 		p.add(key("name"), "is one too many: at most %d events", maxEvents)
 	case strings.TrimSpace(e.Name) == "":
-		p.add(key("name"), "is missing: what the event is called")
+		p.add(key("name"), "is missing: the name of the event")
 	case slices.ContainsFunc(s.Events[:i], func(o Event) bool { return o.Name == e.Name }):
 		p.add(key("name"), "two events are called %q", e.Name)
 	}
@@ -299,7 +299,7 @@ func (p *problems) event(i int) {
 	}
 }
 
-// Read takes a text for a value of m: a number within its range, a category, or true or
+// Read parses a value of m: a number within its range, a category, or true or
 // false.
 func (m *Metric) Read(text string) (Value, bool) {
 	text = strings.TrimSpace(text)
@@ -325,8 +325,8 @@ func (m *Metric) Read(text string) (Value, bool) {
 	return Value{}, false
 }
 
-// Number takes a number for a value of m, if it is within its range. Of a category it is
-// the place in the list.
+// Number returns a number as a value of m, if it is within its range. For a category it is
+// the index.
 func (m *Metric) Number(f float64) (Value, bool) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):

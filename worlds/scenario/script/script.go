@@ -1,41 +1,44 @@
-// Package script holds what a scenario consists of: its situation, actors, metrics,
-// checks and events, as plain data.
+// Package script has scenarios as plain data: the situation, actors, metrics,
+// checks and events.
 //
-// What it promises: a Script that Problems finds nothing wrong with can be played; what a
-// Script means does not depend on where it came from. Its JSON is recorded with a run.
-//
-// It is not for reading files: package folder makes a Script of a scenario folder.
+// A Script without Problems can be played. Its JSON is recorded with a run.
+// Package folder reads a Script from a scenario folder.
 package script
+
+import (
+	"cmp"
+	"slices"
+)
 
 // Script is a scenario. Its keys are those of the files, in the preferred spelling.
 type Script struct {
-	// From is the folder it was read from, as the plan names it.
+	// From is the folder of the script, as the plan names it.
 	From string `json:"from,omitempty"`
 
 	Name        string   `json:"name"`
 	Description string   `json:"description,omitempty"`
 	Author      string   `json:"author,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
-	// System is put before everything that is said of the scenario.
+	// System is put before the description of the scenario.
 	System string `json:"system_prompt,omitempty"`
 	// State is the world before the first turn.
 	State string `json:"initial_world_state"`
-	// Background is what everybody can read, beside the state.
+	// Background is what everybody can read besides the state.
 	Background []Document `json:"background,omitempty"`
 
 	Turns        int    `json:"turns"`
 	TurnDuration string `json:"turn_duration"`
-	// End ends the scenario before its last turn, once all of it holds.
+	// End ends the scenario before its last turn, once all conditions hold.
 	End []Condition `json:"end,omitempty"`
-	// Window is how many turns are remembered in full.
+	// Window is the number of turns that actors remember in full.
 	Window int `json:"context_window_size"`
 
 	Talk Talk `json:"talk,omitzero"`
-	// BlackSwan is how likely it is, in each turn, that something happens which nobody foresaw.
+	// BlackSwan is the probability of an unforeseen event in each turn.
 	BlackSwan float64 `json:"black_swan_probability,omitempty"`
-	// Reflect lets actors keep thoughts of their own from turn to turn.
+	// Reflect lets actors keep private thoughts from turn to turn.
 	Reflect bool `json:"allow_actor_reflection,omitempty"`
-	// Parallel has all actions of a turn happen at one moment; else in a plausible order.
+	// Parallel makes all actions of a turn happen at the same moment; otherwise in a plausible order.
 	Parallel bool `json:"parallel_action_resolution,omitempty"`
 
 	Actors     []Actor    `json:"actors"`
@@ -43,7 +46,7 @@ type Script struct {
 	Validation Validation `json:"validation,omitzero"`
 	Events     []Event    `json:"events,omitempty"`
 
-	// NarratorModel is the model the files ask for to write what happens.
+	// NarratorModel is the model of the narrator, if the files name one.
 	NarratorModel string `json:"world_state_model,omitempty"`
 }
 
@@ -53,7 +56,7 @@ type Document struct {
 	Text string `json:"text"`
 }
 
-// Talk says how actors can speak to each other.
+// Talk describes how actors can speak to each other.
 type Talk struct {
 	Statements bool `json:"public_statements,omitempty"`
 	Bilateral  bool `json:"bilateral,omitempty"`
@@ -64,13 +67,13 @@ type Talk struct {
 	Rounds int `json:"bilateral_rounds,omitempty"`
 }
 
-// The limits of talk in private where none are given.
+// The default limits of private talk.
 const (
 	DefaultMax    = 2
 	DefaultRounds = 1
 )
 
-// Actor is one who decides.
+// Actor is an actor of a scenario.
 type Actor struct {
 	ShortName string `json:"short_name"`
 	Name      string `json:"name"`
@@ -80,7 +83,7 @@ type Actor struct {
 	Role        string `json:"role,omitempty"`
 	Description string `json:"description,omitempty"`
 
-	// What the actor alone is told.
+	// What only the actor knows.
 	System             string   `json:"system_prompt,omitempty"`
 	Goals              []string `json:"goals,omitempty"`
 	Constraints        []string `json:"constraints,omitempty"`
@@ -92,7 +95,7 @@ type Actor struct {
 	Coalitions         []string `json:"preferred_coalitions,omitempty"`
 	Private            []string `json:"private_information,omitempty"`
 	Public             []string `json:"public_information,omitempty"`
-	// Deaf actors are not shown public statements.
+	// Deaf actors do not see public statements.
 	Deaf bool `json:"deaf,omitempty"`
 }
 
@@ -133,23 +136,23 @@ type Extraction struct {
 	Keywords []string `json:"keywords,omitempty"`
 	Scoring  string   `json:"scoring,omitempty"` // count, presence or density
 	Pattern  string   `json:"pattern,omitempty"`
-	// Values are given by hand, the first for turn 1, as texts.
+	// Values has the values given by hand, as texts, from turn 1.
 	Values []string `json:"values,omitempty"`
 }
 
-// Validation is what is checked after each turn.
+// Validation has the checks after each turn.
 type Validation struct {
 	Model  string   `json:"validation_model,omitempty"`
 	Checks []Check  `json:"checks,omitempty"`
 	Rules  []string `json:"scenario_specific_rules,omitempty"`
-	// LastOnly checks the last turn alone.
+	// LastOnly checks only the last turn.
 	LastOnly bool `json:"last_turn_only,omitempty"`
-	// Reports notes every check of every turn; without it only those that found something.
+	// Reports notes every check of every turn; without it, only those with issues.
 	Reports bool `json:"generate_turn_reports,omitempty"`
 	// Summary puts the findings into the outcome.
 	Summary        bool `json:"generate_summary,omitempty"`
 	HaltOnCritical bool `json:"halt_on_critical,omitempty"`
-	// MaxIssues halts the scenario at that many issues. 0: never.
+	// MaxIssues halts the scenario at that many issues, or never if it is 0.
 	MaxIssues int `json:"max_issues_before_halt,omitempty"`
 }
 
@@ -162,7 +165,7 @@ const (
 	CheckRules       = "scenario_specific_rules"
 )
 
-// Check is one of them.
+// Check is a check of a turn.
 type Check struct {
 	Name        string `json:"name"`
 	Severity    string `json:"severity"`
@@ -177,41 +180,32 @@ const (
 	Scheduled   = "scheduled"
 )
 
-// Event is something that happens from outside.
+// Event is an exogenous event.
 type Event struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Type        string `json:"type"`
-	// Range is the first and the last turn in which it can happen. Empty: any.
+	// Range is the first and the last turn in which it can happen. If it is empty, it can happen in any.
 	Range     []int `json:"turn_range,omitempty"`
 	Frequency int   `json:"frequency,omitempty"`
-	// Probability is how likely it is in a turn in which it can happen: 0 is never. Nil:
-	// certain.
+	// Probability is its probability in a turn in which it can happen. Nil means certain.
 	Probability *float64    `json:"probability,omitempty"`
 	Conditions  []Condition `json:"conditions,omitempty"`
 	Turns       []int       `json:"turns,omitempty"`
 	Once        bool        `json:"once,omitempty"`
 }
 
-// The seats beside the actors.
+// The seats besides the actors.
 const (
 	Narrator  = "narrator"
 	Analyst   = "analyst"
 	Validator = "validator"
 )
 
-// Seats lists who is asked: the actors, the narrator, and whoever measures and checks.
+// Seats returns all seats: the actors, the narrator, and those that measure and check.
 func (s *Script) Seats() []string {
-	var seats []string
-	for _, a := range s.Actors {
-		seats = append(seats, a.ShortName)
-	}
-	seats = append(seats, Narrator)
-	analyst := false
-	for _, m := range s.Metrics {
-		analyst = analyst || m.Seat() == Analyst
-	}
-	if analyst {
+	seats := append(s.shortNames(), Narrator)
+	if slices.ContainsFunc(s.Metrics, func(m Metric) bool { return m.Seat() == Analyst }) {
 		seats = append(seats, Analyst)
 	}
 	for _, m := range s.Metrics {
@@ -225,8 +219,8 @@ func (s *Script) Seats() []string {
 	return seats
 }
 
-// Seat is who measures a metric: the analyst, or a seat of its own where the files give
-// it a model of its own. Empty: nobody is asked.
+// Seat returns the seat that measures a metric: the analyst, or its own seat if the files give
+// it its own model. It is empty if no model is asked.
 func (m *Metric) Seat() string {
 	switch {
 	case m.Extraction.Type != ByModel:
@@ -237,12 +231,9 @@ func (m *Metric) Seat() string {
 	return Analyst
 }
 
-// Models returns the models that the files ask for, by seat.
+// Models returns the models that the files name, by seat.
 func (s *Script) Models() map[string]string {
-	models := map[string]string{Narrator: s.NarratorModel, Validator: s.Validation.Model, Analyst: s.NarratorModel}
-	if s.Validation.Model == "" {
-		models[Validator] = s.NarratorModel
-	}
+	models := map[string]string{Narrator: s.NarratorModel, Validator: cmp.Or(s.Validation.Model, s.NarratorModel), Analyst: s.NarratorModel}
 	for _, a := range s.Actors {
 		models[a.ShortName] = a.Model
 	}
@@ -254,22 +245,15 @@ func (s *Script) Models() map[string]string {
 	return models
 }
 
-// Actor returns the place of an actor by short name, or -1.
+// Actor returns the index of an actor by short name, or -1.
 func (s *Script) Actor(short string) int {
-	for i, a := range s.Actors {
-		if a.ShortName == short {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.Actors, func(a Actor) bool { return a.ShortName == short })
 }
 
 // Metric returns the metric of that name, or nil.
 func (s *Script) Metric(name string) *Metric {
-	for i := range s.Metrics {
-		if s.Metrics[i].Name == name {
-			return &s.Metrics[i]
-		}
+	if i := slices.IndexFunc(s.Metrics, func(m Metric) bool { return m.Name == name }); i >= 0 {
+		return &s.Metrics[i]
 	}
 	return nil
 }

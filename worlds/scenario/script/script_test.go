@@ -88,7 +88,7 @@ func TestChange(t *testing.T) {
 		"metrics.m.more":    `metrics.m.more: a metric has no key "more"; keys: name, description, type, range, categories, extraction, unit, actor_specific, warning_threshold, critical_threshold`,
 		"talk.roundz":       `talk.roundz: talk has no key "roundz"; keys: public_statements, bilateral, coalitions, max_communications_per_turn, bilateral_rounds`,
 		"end.tension.value": `end.tension.value: a condition has no key "tension"; keys: metric, actor, op, value`,
-		"turns.more":        `turns.more: "more" stands below a single value`,
+		"turns.more":        `turns.more: "more" is below a single value`,
 		"name":              "name: wants a text, found a number",
 		"actors.east.goals": "actors.east.goals: wants a list, found a number",
 	} {
@@ -98,7 +98,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestKeysAreThoseOfAScript holds the list of keys against the types it is about.
+// TestKeysAreThoseOfAScript compares the list of keys with the types.
 func TestKeysAreThoseOfAScript(t *testing.T) {
 	t.Parallel()
 	var check func(typ reflect.Type, r *record)
@@ -129,7 +129,7 @@ func TestKeysAreThoseOfAScript(t *testing.T) {
 	check(reflect.TypeFor[Script](), scriptKeys())
 }
 
-// TestChangeNamesTheNearest: a slip in a key names the one that was meant.
+// TestChangeNamesTheNearest checks that a misspelled key names the nearest one.
 func TestChangeNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	s := &Script{Name: "n", Turns: 3, Actors: []Actor{{ShortName: "east"}}, Metrics: []Metric{{Name: "tension", Type: Continuous, Range: []float64{0, 10}}}}
@@ -143,8 +143,8 @@ func TestChangeNamesTheNearest(t *testing.T) {
 	}
 }
 
-// TestChangeTalk: talk that is switched on has limits, whether its key is written as in the
-// file or as in a script; a limit of 0 is not taken for none.
+// TestChangeTalk checks that talk that is turned on has limits, whether its key is written as in the
+// file or as in a script, and that a limit of 0 is kept.
 func TestChangeTalk(t *testing.T) {
 	t.Parallel()
 	s := &Script{Name: "n", Turns: 3}

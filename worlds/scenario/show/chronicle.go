@@ -9,8 +9,8 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// chronicle is an episode put together again from its notes, for readers. Notes that are
-// not what they should be are passed over: a run file may come from anywhere.
+// chronicle is an episode rebuilt from its notes. Invalid notes are skipped, because
+// a run file may come from anywhere.
 type chronicle struct {
 	record.Opening
 	chapters []*chapter // by turn, from 0, the situation at the start
@@ -34,7 +34,7 @@ type chapter struct {
 	summaries  []by[record.Summary]
 }
 
-// by is something and whose it is: a short name, or nobody's in particular.
+// by is a note with the short name of its actor, which may be empty.
 type by[T any] struct {
 	seat string
 	note T
@@ -78,7 +78,7 @@ func (c *chronicle) take(n world.Note) {
 	}
 }
 
-// takeOne takes in what there is one of in a turn, or in an episode.
+// takeOne takes a note that occurs once in a turn or in an episode, or has no actor.
 func (c *chronicle) takeOne(n world.Note) {
 	switch n.Kind {
 	case "event":
@@ -100,7 +100,7 @@ func (c *chronicle) takeOne(n world.Note) {
 	}
 }
 
-// decode reads a note into v, and returns the chapter of the turn that it then says.
+// decode reads a note into v, and returns the chapter of its turn.
 func (c *chronicle) decode(n world.Note, v any, turn *int) *chapter {
 	if json.Unmarshal(n.Data, v) != nil {
 		return nil
@@ -120,7 +120,7 @@ func keep[T any](c *chronicle, n world.Note, turn func(T) int, list func(*chapte
 	}
 }
 
-// at returns the chapter of a turn, or nil if there can be none.
+// at returns the chapter of a turn, or nil if the turn is out of range.
 func (c *chronicle) at(turn int) *chapter {
 	if turn < 0 || turn > script.MaxTurns {
 		return nil
@@ -131,7 +131,7 @@ func (c *chronicle) at(turn int) *chapter {
 	return c.chapters[turn]
 }
 
-// name is what people call an actor.
+// name returns the name of an actor for people.
 func (c *chronicle) name(short string) string {
 	if i := slices.Index(c.Actors, short); i >= 0 && i < len(c.Names) {
 		return c.Names[i]
@@ -147,7 +147,7 @@ func (c *chronicle) names(shorts []string) []string {
 	return out
 }
 
-// shown is a metric as people read it.
+// shown formats a metric.
 func shown(m record.Metric) string {
 	switch {
 	case m.Value == nil && m.Unknown != "":

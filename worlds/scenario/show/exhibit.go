@@ -14,12 +14,12 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// exhibitor is the kind's own part of a report.
+// exhibitor collects the outcomes of episodes for the exhibits of a report.
 type exhibitor struct {
-	cells   []string // the variations, in the order they came in
+	cells   []string // the variations, in the order of their first episodes
 	actors  []string
-	metrics []record.Curve // of each metric, what does not change
-	turns   int            // the most of an episode
+	metrics []record.Curve // each metric without values
+	turns   int            // the largest number of turns of an episode
 	past    int            // turns of the first strand that all episodes have copies of: see world.Played
 	first   int            // the episode whose copies count
 
@@ -38,19 +38,19 @@ type exhibitor struct {
 }
 
 type (
-	// point is a place on a curve.
+	// point identifies a point of a curve.
 	point struct {
-		score, actor string // see share
+		score, actor string // see record.CategoryScore
 		cell, turn   int
 	}
-	// occurrence is what happened in one episode.
+	// occurrence has the events of one episode, or why it ended.
 	occurrence struct {
 		unit  world.Unit
 		words []string
 	}
-	// conduct is what an actor did, a value for each episode.
+	// conduct counts what an actor did, with a value for each episode.
 	conduct struct{ statements, messages, decisions, silences, added, dropped world.Sample }
-	// pactCount is how often a coalition was proposed and formed.
+	// pactCount counts how often a coalition was proposed and formed.
 	pactCount struct {
 		members          string
 		proposed, formed int
@@ -73,7 +73,7 @@ func Exhibitor() world.Exhibitor {
 	return &exhibitor{points: map[point]*world.Sample{}, wrote: map[[2]string]*world.Sample{}, conduct: map[string]*conduct{}}
 }
 
-// Add takes in an episode. Of one that failed only why, and what was found wrong.
+// Add adds an episode. For a failed episode, only its end and its checks count.
 func (g *exhibitor) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
 	var r record.Outcome
@@ -117,8 +117,8 @@ func note(words *[]string, word string) {
 	}
 }
 
-// copied says whether what was measured and found after a turn is a copy in all episodes: it is
-// asked for in turn 2n of the first strand, while the next turn is decided.
+// copied reports whether the measurements and findings of a turn are copies in all episodes of a fork. They are
+// made in turn 2n of the first strand, while the next turn is decided.
 func (g *exhibitor) copied(turn int) bool { return 2*turn < g.past }
 
 func (g *exhibitor) addCurve(u world.Unit, cell int, c record.Curve) {
@@ -192,7 +192,7 @@ func newConduct() *conduct {
 	return &conduct{count, count, count, count, count, count}
 }
 
-// maxIssues is how many issues a report lists.
+// maxIssues is the maximum number of issues that a report lists.
 const maxIssues = 25
 
 func (g *exhibitor) addChecks(u world.Unit, episode int, r record.Outcome) {
@@ -230,12 +230,12 @@ func (g *exhibitor) addChecks(u world.Unit, episode int, r record.Outcome) {
 	g.issues = g.issues[:min(len(g.issues), maxIssues)]
 }
 
-// counts says whether an issue is one of its own: of those that were copied, the first is.
+// counts reports whether an issue counts: only the first copy does.
 func (g *exhibitor) counts(episode int, i record.Issue) bool {
 	return episode == g.first || !g.copied(i.Turn)
 }
 
-// variations names the cells. What is set is said by its own key.
+// variations returns the names of the cells, without the prefix of keys that are set.
 func (g *exhibitor) variations() []string {
 	names := make([]string, len(g.cells))
 	for i, cell := range g.cells {

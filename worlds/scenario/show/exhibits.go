@@ -11,7 +11,7 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// Exhibits shows it all.
+// Exhibits returns all exhibits.
 func (g *exhibitor) Exhibits() []world.Exhibit {
 	if len(g.cells) == 0 {
 		return nil
@@ -29,12 +29,12 @@ func (g *exhibitor) Exhibits() []world.Exhibit {
 	return append(out, g.findings()...)
 }
 
-// showEnds is the share of episodes that ended so, of all that are over.
+// showEnds shows how often episodes ended in each way.
 func (g *exhibitor) showEnds(names []string) world.Estimates {
 	return g.shares("why", names, g.whys, g.ends)
 }
 
-// shares makes rows of how many episodes of a variation were so, out of all of them.
+// shares returns the share of episodes in which each word occurs, by variation.
 func (g *exhibitor) shares(what string, names, of []string, episodes [][]occurrence) world.Estimates {
 	e := world.Estimates{By: []string{what, "variation"}, What: "share of episodes", Share: true}
 	if len(names) == 1 {
@@ -56,8 +56,8 @@ func (g *exhibitor) shares(what string, names, of []string, episodes [][]occurre
 	return e
 }
 
-// curves shows each metric over the turns: by variation or, of a metric of each actor in
-// a run without variations, by actor.
+// curves shows each metric over the turns by variation or, if each actor has it and the run
+// has no variations, by actor.
 func (g *exhibitor) curves(names []string) []world.Exhibit {
 	var out []world.Exhibit
 	shown := map[string]bool{}
@@ -82,7 +82,7 @@ func (g *exhibitor) curves(names []string) []world.Exhibit {
 		}
 		c.Curves = append(c.Curves, g.thresholds(m)...)
 		caption := legend(m)
-		if len(out) == 0 { // said once, it holds for all
+		if len(out) == 0 { // once, for all
 			caption = strings.TrimSpace("Means with 95% intervals over the episodes in which it is known after the turn; turns with fewer than three of them are left out. " + g.pastCaption() + caption)
 		}
 		out = append(out, world.Exhibit{
@@ -94,8 +94,8 @@ func (g *exhibitor) curves(names []string) []world.Exhibit {
 	return out
 }
 
-// metricCurves are the curve of a metric or, of one with categories, the share of each. alone: there is
-// nothing else to tell these apart from.
+// metricCurves returns the curve of a metric or, if it has categories, the share of each. If alone, labels do not
+// need the name.
 func (g *exhibitor) metricCurves(name string, alone bool, m record.Curve, actor string, cell int) []world.Curve {
 	if len(m.Categories) == 0 {
 		return []world.Curve{g.curve(name, point{m.Name, actor, cell, 0})}
@@ -111,22 +111,22 @@ func (g *exhibitor) metricCurves(name string, alone bool, m record.Curve, actor 
 	return out
 }
 
-// shares says whether what is shown of a metric is shares of episodes.
+// isShare reports whether a metric is shown as a share of episodes.
 func isShare(c record.Curve) bool { return c.Boolean || len(c.Categories) > 0 }
 
-// pastCaption says what of a fork counts once.
+// pastCaption says what counts once in a fork.
 func (g *exhibitor) pastCaption() string {
 	if g.past == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("All episodes go on from copies of one: what was measured and found up to turn %d is the same in all and counts once. ", (g.past-1)/2)
-	if told := g.past / 2; g.past%2 == 0 {
-		text += fmt.Sprintf("What happened in turn %d is a copy too, measured anew in each. ", told)
+	text := fmt.Sprintf("All episodes continue copies of one: what was measured and found up to turn %d is the same in all and counts once. ", (g.past-1)/2)
+	if g.past%2 == 0 {
+		text += fmt.Sprintf("What happened in turn %d is a copy too, measured again in each. ", g.past/2)
 	}
 	return text
 }
 
-// sharedCaption says of a fork what its totals have in common.
+// sharedCaption says what the totals of a fork have in common.
 func (g *exhibitor) sharedCaption() string {
 	if g.past < 2 { // nothing was told yet
 		return ""
@@ -134,12 +134,11 @@ func (g *exhibitor) sharedCaption() string {
 	return fmt.Sprintf(" What happened up to turn %d is a copy of one episode in all of them.", g.past/2)
 }
 
-// few is how many episodes say too little for a band: it would be far wider than anything
-// that the metric can be.
+// few is the number of episodes from which a curve has a band. With fewer, it would be far wider than the range of the metric.
 const few = 3
 
-// curve is a metric over the turns. Turns that fewer than few episodes came to are left
-// out; where no more were played at all, it is a line without a band.
+// curve returns a metric over the turns. Turns that fewer than few episodes reached are left
+// out. If there are fewer episodes at all, it is a line without a band.
 func (g *exhibitor) curve(name string, at point) world.Curve {
 	c := world.Curve{Name: name}
 	for at.turn = 0; at.turn <= g.turns; at.turn++ {
@@ -158,7 +157,7 @@ func (g *exhibitor) curve(name string, at point) world.Curve {
 	return c
 }
 
-// thresholds are lines of their own, from the first turn to the last.
+// thresholds returns the thresholds as lines from the first turn to the last.
 func (g *exhibitor) thresholds(m record.Curve) []world.Curve {
 	var out []world.Curve
 	for _, t := range []struct {
@@ -189,7 +188,7 @@ func axis(c record.Curve) string {
 	return strings.ReplaceAll(c.Name, "_", " ")
 }
 
-// legend says what numbers stand for.
+// legend explains the numbers of a metric.
 func legend(c record.Curve) string {
 	switch {
 	case c.Boolean:

@@ -13,9 +13,9 @@ import (
 	"parley/worlds/scenario/text"
 )
 
-// Files writes an episode down as people read it: the situation after each turn, what each
-// actor decided, what was said in private, what checks found, and the metrics as a table.
-// The number in a name is the turn.
+// Files writes an episode as files for people: the situation after each turn, what each
+// actor decided, private talk, the findings of checks, and the metrics as a table.
+// The number in a file name is the turn.
 func Files(p world.Played, notes []world.Note) map[string]string {
 	c := readChronicle(notes)
 	if len(c.chapters) == 0 {
@@ -38,8 +38,8 @@ func Files(p world.Played, notes []world.Note) map[string]string {
 // sheet is a Markdown text being written.
 type sheet struct{ text.Page }
 
-// words writes what a model or a file said: a paragraph that cannot fetch anything, nor be
-// taken for a heading of ours.
+// words writes the words of a model or a file: a paragraph that cannot fetch anything or look like
+// a heading of ours.
 func (s *sheet) words(text string) { s.Quote(world.Markdown(text)) }
 
 func (s *sheet) points(title string, lines []string) {
@@ -53,7 +53,7 @@ func (s *sheet) points(title string, lines []string) {
 	}
 }
 
-// part writes words under a heading, or nothing where there are none.
+// part writes words under a heading, or nothing if there are none.
 func (s *sheet) part(title, text string) {
 	if text != "" {
 		s.Heading("## %s", title)
@@ -62,10 +62,10 @@ func (s *sheet) part(title, text string) {
 	}
 }
 
-// inert is a text on one line that a reader of Markdown shows as it is.
+// inert returns a text on one line that a Markdown reader shows unchanged.
 func inert(words string) string { return world.Markdown(text.OneLine(words)) }
 
-// overview says what was played and what it came to.
+// overview writes what was played and its scores.
 func (c *chronicle) overview(p world.Played) string {
 	var s sheet
 	s.Line("# %s", inert(c.Name))
@@ -204,14 +204,14 @@ func (c *chronicle) checkFile(at *chapter) string {
 	var s sheet
 	s.Line("# Checks of turn %d", at.number)
 	for _, f := range at.checks {
-		came := "passed"
+		result := "passed"
 		switch {
 		case f.note.Unknown:
-			came = "nobody could say" + because(inert(string(f.note.Failed)))
+			result = "unknown" + because(inert(string(f.note.Failed)))
 		case !f.note.Passed:
-			came = fmt.Sprintf("%d found", len(f.note.Issues))
+			result = fmt.Sprintf("%d found", len(f.note.Issues))
 		}
-		s.Heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), came)
+		s.Heading("## %s: %s", inert(c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))), result)
 		s.WriteByte('\n')
 		for _, i := range f.note.Issues {
 			s.Line("- %s: %s", inert(i.Severity), inert(i.Text))
@@ -223,7 +223,7 @@ func (c *chronicle) checkFile(at *chapter) string {
 	return s.String()
 }
 
-// metricTable has a line for each metric of each turn.
+// metricTable writes a row for each metric of each turn.
 func (c *chronicle) metricTable() string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -248,8 +248,7 @@ func (c *chronicle) metricTable() string {
 	return b.String()
 }
 
-// cell guards a text of a table: one that a spreadsheet would take for a formula gets a '
-// in front, unless it is a number.
+// cell puts a ' before a text that a spreadsheet would read as a formula, unless it is a number.
 func cell(text string) string {
 	if _, err := strconv.ParseFloat(text, 64); err == nil || text == "" || !strings.ContainsRune("=+-@\t\r\n'", rune(text[0])) {
 		return text
@@ -257,7 +256,7 @@ func cell(text string) string {
 	return "'" + text
 }
 
-// fileWord makes a name fit to be part of a file's.
+// fileWord returns a name as part of a file name.
 func fileWord(name string) string {
 	word := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,15 +16,15 @@ import (
 type graph struct {
 	names []string
 	width float64 // as wide as the longest name needs
-	// wrote is how much, by from and to.
+	// wrote is the number of messages, by sender and recipient.
 	wrote [][]float64
-	// loud are those that spoke in public.
+	// loud marks actors that spoke in public.
 	loud []bool
-	// groups are coalitions that were formed.
+	// groups has the coalitions that were formed.
 	groups [][]int
 }
 
-// The size of the picture, and of a letter at most.
+// The sizes of the picture; letter is the maximum width of a letter.
 const (
 	graphHeight = 340.0
 	graphRadius = 115.0
@@ -46,7 +47,7 @@ func newGraph(names []string) *graph {
 	return g
 }
 
-// svg draws it: nodes, or arrows and coalitions, or both.
+// svg draws nodes, or arrows and coalitions, or both.
 func (g *graph) svg(nodes, arrows bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %g" width="%.0f" fill="none" stroke="currentColor">`, g.width, graphHeight, g.width)
@@ -54,11 +55,11 @@ func (g *graph) svg(nodes, arrows bool) string {
 		for _, members := range g.groups {
 			g.group(&b, members)
 		}
-		most := g.most()
+		largest := g.largest()
 		for from := range g.names {
 			for to := range g.names {
 				if w := g.wrote[from][to]; w > 0 && from != to {
-					g.arrow(&b, from, to, w, math.Pow(w/most, 3)) // so that what is most stands out
+					g.arrow(&b, from, to, w, math.Pow(w/largest, 3)) // emphasizes the largest
 				}
 			}
 		}
@@ -77,17 +78,15 @@ func (g *graph) svg(nodes, arrows bool) string {
 	return b.String()
 }
 
-func (g *graph) most() float64 {
-	most := 0.0
+func (g *graph) largest() float64 {
+	largest := 0.0
 	for _, row := range g.wrote {
-		for _, w := range row {
-			most = max(most, w)
-		}
+		largest = max(largest, slices.Max(row))
 	}
-	return most
+	return largest
 }
 
-// at is where a node stands: the first at the top, then clockwise.
+// at returns the position of a node: the first at the top, then clockwise.
 func (g *graph) at(i int) (x, y float64) {
 	angle := 2*math.Pi*float64(i)/float64(max(1, len(g.names))) - math.Pi/2
 	return g.width/2 + graphRadius*math.Cos(angle), graphHeight/2 + graphRadius*math.Sin(angle)
@@ -118,10 +117,10 @@ func (g *graph) node(b *strings.Builder, i int) {
 	}
 }
 
-// nameHeight is how far the lines of a name are apart.
+// nameHeight is the distance between the lines of a name.
 const nameHeight = 16.0
 
-// nameLines is a name in one line, or in two where it is long.
+// nameLines splits a long name into two lines.
 func nameLines(name string) []string {
 	name = text.Cut(text.OneLine(name), 36)
 	if utf8.RuneCountInString(name) <= 16 {
@@ -141,7 +140,7 @@ func nameLines(name string) []string {
 
 func abs(n int) int { return max(n, -n) }
 
-// arrow draws what one wrote to another, bent to its left so that both ways can be seen.
+// arrow draws an arrow for messages, bent to its left so that both directions are visible.
 func (g *graph) arrow(b *strings.Builder, from, to int, weight, share float64) {
 	x1, y1 := g.at(from)
 	x2, y2 := g.at(to)
@@ -162,7 +161,7 @@ func (g *graph) arrow(b *strings.Builder, from, to int, weight, share float64) {
 		ex+hx*2, ey+hy*2, ex-hx*size-hy*size/2, ey-hy*size+hx*size/2, ex-hx*size+hy*size/2, ey-hy*size-hx*size/2)
 }
 
-// group draws a coalition as the surface between its members.
+// group draws a coalition as the area between its members.
 func (g *graph) group(b *strings.Builder, members []int) {
 	points, names := make([]string, len(members)), make([]string, len(members))
 	for i, m := range members {

@@ -9,8 +9,8 @@ import (
 	"parley/worlds/scenario/record"
 )
 
-// Story shows an episode turn by turn: who spoke to whom as a picture, and beside it what
-// was said, decided and told, and what it was found to be.
+// Story shows an episode turn by turn: a picture of who spoke to whom, and beside it what
+// was said, decided, told, measured and checked.
 func Story(notes []world.Note) []world.Exhibit {
 	c := readChronicle(notes)
 	if len(c.Actors) == 0 || len(c.chapters) == 0 {
@@ -34,24 +34,24 @@ func Story(notes []world.Note) []world.Exhibit {
 	}}
 }
 
-// graph is who spoke to whom in a turn.
+// graph returns the graph of who spoke to whom in a turn.
 func (c *chronicle) graph(at *chapter) *graph {
 	g := newGraph(c.names(c.Actors))
-	place := func(short string) int { return slices.Index(c.Actors, short) }
+	index := func(short string) int { return slices.Index(c.Actors, short) }
 	for _, m := range at.messages {
-		if from, to := place(m.seat), place(m.note.To); from >= 0 && to >= 0 {
+		if from, to := index(m.seat), index(m.note.To); from >= 0 && to >= 0 {
 			g.wrote[from][to]++
 		}
 	}
 	for _, s := range at.statements {
-		if i := place(s.seat); i >= 0 {
+		if i := index(s.seat); i >= 0 {
 			g.loud[i] = true
 		}
 	}
 	for _, p := range at.coalitions {
 		var members []int
 		for _, m := range p.note.Members {
-			if i := place(m); i >= 0 {
+			if i := index(m); i >= 0 {
 				members = append(members, i)
 			}
 		}
@@ -62,7 +62,7 @@ func (c *chronicle) graph(at *chapter) *graph {
 	return g
 }
 
-// frameLines tells a turn in the order in which it happened.
+// frameLines describes a turn in the order in which it happened.
 func (c *chronicle) frameLines(at *chapter) []world.FrameLine {
 	var lines []world.FrameLine
 	add := func(who, to, format string, args ...any) {
@@ -95,7 +95,7 @@ func (c *chronicle) frameLines(at *chapter) []world.FrameLine {
 	return lines
 }
 
-// found says what was measured and checked of a turn.
+// found describes what was measured and checked in a turn.
 func (c *chronicle) found(at *chapter) []string {
 	var metrics, lines []string
 	for _, m := range at.metrics {
@@ -111,7 +111,7 @@ func (c *chronicle) found(at *chapter) []string {
 		what := "Check " + c.own(f.seat, strings.ReplaceAll(f.note.Check, "_", " "))
 		switch {
 		case f.note.Unknown:
-			lines = append(lines, what+": nobody could say"+because(string(f.note.Failed))+".")
+			lines = append(lines, what+": unknown"+because(string(f.note.Failed))+".")
 		case f.note.Passed:
 			lines = append(lines, what+": passed.")
 		}
@@ -122,7 +122,7 @@ func (c *chronicle) found(at *chapter) []string {
 	return lines
 }
 
-// own puts an actor before what is its own.
+// own puts the name of an actor before what belongs to it.
 func (c *chronicle) own(seat, what string) string {
 	if seat == "" {
 		return what
@@ -143,7 +143,7 @@ type part struct {
 	lines []string
 }
 
-// parted adds parts to a text, a line each, without those that are empty.
+// parted adds the parts that are not empty to a text, one line each.
 func parted(text string, parts ...part) string {
 	lines := []string{text}
 	for _, p := range parts {

@@ -9,8 +9,7 @@ import (
 	"parley/world/worldsim"
 )
 
-// update tells what follows: most of what was done, what came from outside, and how it
-// all stands.
+// update writes what follows: most of the actions, the events, and the mood.
 func (p *player) update() any {
 	_, done, _ := strings.Cut(p.told, before(Done))
 	done, _, _ = strings.Cut(done, "\n"+before(Turn))
@@ -65,7 +64,7 @@ func firstShare(text string) (float64, bool) {
 	return f, err == nil && f <= 100
 }
 
-// summary keeps the changes that were told, the latest of them where there are many.
+// summary lists the latest changes.
 func (p *player) summary() string {
 	source := p.read
 	if strings.Contains(p.told, SumUp) {
@@ -86,8 +85,8 @@ func (p *player) summary() string {
 	return "In short: " + strings.Join(lines[max(0, len(lines)-8):], " ")
 }
 
-// measure reads a value out of the quoted words: the share they name, or a level that goes
-// with their mood and with time, at a place of the metric's own.
+// measure returns a value for the quoted words: the share they name, or a level that depends
+// on their mood, on the turn and on the name of the metric.
 func (p *player) measure() any {
 	var quoted []string
 	for _, m := range isDone.FindAllStringSubmatch(p.read, -1) {
@@ -119,7 +118,7 @@ func (p *player) measure() any {
 	return out
 }
 
-// measured is the turn that is measured.
+// measured returns the turn that is measured.
 func (p *player) measured() float64 {
 	at := firstMatch(isState, p.read, "0")
 	if m := isDecided.FindStringSubmatch(p.read); m != nil {

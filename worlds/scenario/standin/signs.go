@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Words of the prompts by which the stand-in knows which part it has and finds what it needs. The prompts are
-// written with them: those with verbs are formats of package fmt.
+// Texts of the prompts by which the stand-in recognizes its role and finds what it needs. The prompts are
+// written with them. Those with verbs are formats of package fmt.
 const (
 	// TakesPart, Measures and Checks begin what is read by those who take part, measure and check.
 	TakesPart = "You take part in a simulation that is played in turns."
@@ -64,12 +64,12 @@ var (
 	sentence  = regexp.MustCompile(`[^.!?\n]{20,180}[.!?]`)
 )
 
-// line is an expression for lines that begin as a format says. It captures what stands in the place of a verb.
+// line returns an expression for lines that begin with a format. It captures what replaces a verb.
 func line(format string) string {
 	return `(?m)^` + strings.NewReplacer("%d", `(\d+)`, "%s", `(.+)`).Replace(regexp.QuoteMeta(format))
 }
 
-// before is what a format says before its first verb.
+// before returns the text of a format before its first verb.
 func before(format string) string {
 	text, _, _ := strings.Cut(format, "%")
 	return text

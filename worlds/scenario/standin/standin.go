@@ -1,7 +1,6 @@
-// Package standin takes every part in scenarios for the simulated provider.
+// Package standin plays every role in scenarios for the simulated provider.
 //
-// It promises that an answer depends on its arguments and on nothing else. It is not for judging scenarios or
-// models: nothing it says is about the situation that is played.
+// An answer depends only on its arguments. It does not reflect the situation that is played.
 package standin
 
 import (
@@ -18,13 +17,13 @@ import (
 	"parley/world/worldsim"
 )
 
-// Play takes every part in a scenario: actors that
-// talk and decide by the goals they are told, a narrator that lets most of it happen, and
-// whoever measures and checks. It recognises a part by how its instructions begin.
+// Play plays every role in a scenario: actors that
+// talk and decide by their goals, a narrator that lets most actions succeed, and
+// those that measure and check. It recognizes a role by how its instructions begin.
 //
-// Actors lean to giving way or to holding out, by their name and by what just happened;
-// what is measured follows from the words of the narrator, with some error; nine checks in
-// ten find nothing. None of it says anything about the situation that is played.
+// Actors lean towards giving way or holding out, depending on their name and on what just happened.
+// Measurements follow from the words of the narrator, with some error. Nine checks in
+// ten find nothing.
 func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema == nil || len(req.Messages) < 2 {
 		return "", false
@@ -49,7 +48,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	return string(b), err == nil
 }
 
-// player is a part and what it was told.
+// player is a role and the text that it got.
 type player struct {
 	*worldsim.Dice
 	model string
@@ -58,7 +57,7 @@ type player struct {
 	form  form
 }
 
-// form is what matters here of a schema.
+// form is the part of a schema that matters here.
 type form struct {
 	Properties map[string]form `json:"properties"`
 	Items      *form           `json:"items"`
@@ -105,7 +104,7 @@ func (p *player) part(schema string) any {
 	return nil
 }
 
-// me is what the player is called.
+// me returns the name of the player.
 func (p *player) me() string { return firstMatch(isMe, p.told, "We") }
 
 func firstMatch(re *regexp.Regexp, text, other string) string {
@@ -127,7 +126,7 @@ func (p *player) turn() int {
 	return n
 }
 
-// goals are what the player wants now.
+// goals returns the current goals of the player.
 func (p *player) goals() []string {
 	var all []string
 	for _, m := range isLong.FindAllStringSubmatch(p.told, -1) {
@@ -147,7 +146,7 @@ func (p *player) goals() []string {
 	return all
 }
 
-// goal is one of them as part of a sentence.
+// goal returns one of the goals as part of a sentence.
 func (p *player) goal() string {
 	text := ""
 	if all := p.goals(); len(all) > 0 {
@@ -160,20 +159,20 @@ func (p *player) goal() string {
 	return string(unicode.ToLower(first)) + text[size:]
 }
 
-// leaning is from -1, holding out, to 1, giving way. It depends on the name, on how things
-// stand, and a little on the moment.
+// leaning is from -1, holding out, to 1, giving way. It depends on the name, on the situation,
+// and a little on chance.
 func (p *player) leaning() float64 {
 	return max(-1, min(1, 1.2*(hashed(p.me())-0.5)+0.2*mood(lastState(p.read))+1.4*(p.Float()-0.55)))
 }
 
-// hashed is a number from 0 to 1 for a text.
+// hashed returns a number from 0 to 1 for a text.
 func hashed(text string) float64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text)) // never fails
 	return worldsim.NewDice(h.Sum64()).Float()
 }
 
-// lastState is the situation as it was last told.
+// lastState returns the latest situation.
 func lastState(read string) string {
 	at := isState.FindAllStringIndex(read, -1)
 	if len(at) == 0 {
@@ -191,7 +190,7 @@ func lastState(read string) string {
 	return b.String()
 }
 
-// mood is from -1 to 1, by words that the narrator uses.
+// mood returns a number from -1 to 1, from the words of the narrator.
 func mood(text string) float64 {
 	good, bad := 0.0, 0.0
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {

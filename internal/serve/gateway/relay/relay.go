@@ -126,7 +126,7 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 }
 
 func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*transport.Answer, int, error) {
-	return u.c.Raw(ctx, transport.Call{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
+	return u.c.Raw(ctx, transport.Request{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
 }
 
 // codecOf returns the codec of an endpoint's answers.
@@ -214,7 +214,7 @@ func tell(err error, a *transport.Answer) error {
 // Fetch sends a flight that asks no model: it has no price and no limits. The answer is in the flight.
 func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Error {
 	f.reset()
-	call := transport.Call{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
+	call := transport.Request{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
 	if f.Call.API == format.Models {
 		call.Method = http.MethodGet
 	} else if call.Body = f.Body; model != f.Call.Request.Model {
