@@ -124,10 +124,10 @@ func share(n, of int) float64 { return float64(n) / float64(of) }
 // winner returns the seat with the most points, or "" for a tie.
 func (g *game) winner() string {
 	totals := g.standings.totals()
-	most, winner := slices.Max(totals), ""
+	highest, winner := slices.Max(totals), ""
 	for i, points := range totals {
 		switch {
-		case points != most:
+		case points != highest:
 		case winner != "":
 			return ""
 		default:
