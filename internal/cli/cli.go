@@ -178,7 +178,7 @@ func run(ctx context.Context, s *State) error {
 }
 
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
-	return kong.New(g, append(commands(g, s),
+	return kong.New(g, append(commands(s),
 		kong.Name("parley"),
 		kong.Description("Run very many interactions of language models at once, and analyze them."),
 		kong.NoDefaultHelp(),

@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"sync"
 
@@ -22,15 +22,10 @@ import (
 
 // This file is about the verbs that kinds bring.
 
-// commands are the verbs of the kinds, for the grammar g. A kind with a command that cannot be one has none of them;
+// commands are the verbs of the kinds. A kind with a command that cannot be one has none of them;
 // standard error says so.
-func commands(g *grammar, s *State) []kong.Option {
-	by := map[string]string{"help": "parley itself"}
-	for f := range reflect.TypeOf(*g).Fields() {
-		if _, ok := f.Tag.Lookup("cmd"); ok {
-			by[verbName(f.Name)] = "parley itself"
-		}
-	}
+func commands(s *State) []kong.Option {
+	by := command.Own()
 	var all []kong.Option
 	s.verbs = map[world.Verb]world.Kind{}
 	for _, k := range s.Kinds {
@@ -48,16 +43,10 @@ func commands(g *grammar, s *State) []kong.Option {
 	return all
 }
 
-// commandsOf has a kind make its commands, and checks them. by says whose the names are that are taken.
+// commandsOf returns the commands of a kind, checked. by says who has each name that is taken.
 func commandsOf(k world.Kind, by map[string]string) (list []world.Command, err error) {
-	brings, ok := world.As[world.Commander](k)
-	if !ok {
-		return nil, nil
-	}
-	if err := optional.Call(k, "Commands", func() error { list = brings.Commands(); return nil }); err != nil {
-		return nil, err
-	}
-	return list, command.All(k.Name, list, by)
+	failed := optional.Call(k, "Commands", func() error { list, err = command.Of(k, by); return nil })
+	return list, cmp.Or(failed, err)
 }
 
 // kindName is what a kind may be called.
@@ -79,9 +68,6 @@ func checkKinds(kinds []world.Kind) error {
 	}
 	return nil
 }
-
-// verbName is a field of the grammar as a verb: all are single words.
-func verbName(field string) string { return string(field[0]|0x20) + field[1:] }
 
 // runVerb runs a verb of a kind.
 func runVerb(ctx context.Context, s *State, v world.Verb) error {

@@ -157,7 +157,7 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (world.Pr
 
 // prepared is a plan to be played as p says.
 func (r *programRun) prepared(plan *config.Plan, p app.Play) world.Prepared {
-	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages = r.file, r.keys, r.s.Kinds, version(), r.s.notice, r.s.outage
+	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage
 	return world.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun, ended func()) (world.Ending, error) {
 		p.Opened = func(app.Opened) { begun() }
 		p.Watch = func(e engine.Event) {

@@ -60,7 +60,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 		}
 		return factorError(err)
 	}
-	d := result.Document(version())
+	d := result.Document(Version())
 	if len(notes) > 0 {
 		d.Sections[0].Blocks = append([]doc.Block{{Text: strings.Join(notes, " ")}}, d.Sections[0].Blocks...)
 	}

@@ -174,7 +174,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		return nil, exit.AsUsage(playError(file, err))
 	}
 	cfg.Journal = store
-	cfg.Begin = ledger.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: version(), Now: time.Now(), Plan: c.plan(cfg)}
+	cfg.Begin = ledger.Begin{Run: strconv.FormatInt(time.Now().UnixNano(), 36), Tool: Version(), Now: time.Now(), Plan: c.plan(cfg)}
 	var cache *cachestore.Store
 	if c.Cache != "" {
 		if cache, err = cachestore.Open(c.Cache, cachestore.Options{}); err != nil {
@@ -183,7 +183,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		cfg.Cache = cache
 	}
 	if traced(s) {
-		if cfg.Tracer, err = trace.Open(ctx, version()); err != nil {
+		if cfg.Tracer, err = trace.Open(ctx, Version()); err != nil {
 			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
 	}

@@ -62,7 +62,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 				return err
 			}
 		}
-		d, err = report.Build(ctx, runs, report.Options{Tool: version(), Episodes: c.Episodes, Transcripts: c.Transcripts, By: c.By})
+		d, err = report.Build(ctx, runs, report.Options{Tool: Version(), Episodes: c.Episodes, Transcripts: c.Transcripts, By: c.By})
 		return factorError(err)
 	})
 	if err != nil {

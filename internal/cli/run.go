@@ -159,7 +159,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	keys.stop, p.Trust = g.Shut, keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done := func() {}
-	p.Tool = version()
+	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
 		if !f.Quiet {

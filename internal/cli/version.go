@@ -45,10 +45,8 @@ func (b build) String() string {
 	return fmt.Sprintf("parley %s%s %s %s", b.Version, commit, b.Go, b.Platform)
 }
 
-func version() string { return thisBuild().String() }
-
-// Version is what run files say that wrote them.
-func Version() string { return version() }
+// Version is the version that run files record.
+func Version() string { return thisBuild().String() }
 
 func thisBuild() build {
 	info, ok := debug.ReadBuildInfo()

@@ -67,17 +67,14 @@ func build(c world.Command, verb any) (err error) {
 	return fmt.Errorf("its tags: %w", err)
 }
 
-// Brought checks all commands that a kind brings. Each has a name of its own, and none has one of Own.
-func Brought(k world.Kind) error {
+// Of returns the commands of a kind, and what is wrong with them. taken says who has each name that is taken.
+func Of(k world.Kind, taken map[string]string) ([]world.Command, error) {
 	brings, ok := world.As[world.Commander](k)
 	if !ok {
-		return nil
+		return nil, nil
 	}
-	by := map[string]string{}
-	for _, name := range Own() {
-		by[name] = "parley itself"
-	}
-	return All(k.Name, brings.Commands(), by)
+	list := brings.Commands()
+	return list, All(k.Name, list, taken)
 }
 
 // All checks the commands of a kind. by says whose the names are that are taken.
@@ -121,10 +118,14 @@ func checkEmbedded(t reflect.Type, within []reflect.Type) error {
 	return nil
 }
 
-// Own lists the commands of parley itself. No kind may bring one of these names.
-func Own() []string {
-	return []string{
-		"help", "run", "resume", "check", "show", "bench", "report", "compare", "export", "fork", "init", "new", "worlds", "ask", "probe",
-		"sim", "gateway", "models", "completion", "man", "version",
+// Own returns the commands of parley itself. No kind may bring one of these names.
+func Own() map[string]string {
+	taken := map[string]string{}
+	for _, name := range []string{
+		"help", "run", "resume", "check", "bench", "fork", "show", "report", "compare", "export", "init", "new", "worlds", "ask", "models", "probe",
+		"sim", "gateway", "completion", "man", "version",
+	} {
+		taken[name] = "parley itself"
 	}
+	return taken
 }

@@ -90,7 +90,7 @@ type bringing struct {
 
 func (b bringing) Commands() []world.Command { return b.commands }
 
-func TestBrought(t *testing.T) {
+func TestOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ names, want string }{
 		{"", ""},
@@ -103,12 +103,12 @@ func TestBrought(t *testing.T) {
 		for name := range strings.FieldsSeq(c.names) {
 			all = append(all, world.Command{Name: name, Doc: "Something.", Verb: &fine{}})
 		}
-		err := command.Brought(world.Define(bringing{commands: all}))
+		_, err := command.Of(world.Define(bringing{commands: all}), command.Own())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: %v, want %q", c.names, err, c.want)
 		}
 	}
-	if bad := command.Brought(world.Define(worldtest.Simple[struct{}]{})); bad != nil {
+	if _, bad := command.Of(world.Define(worldtest.Simple[struct{}]{}), command.Own()); bad != nil {
 		t.Errorf("a kind without commands: %v", bad)
 	}
 }

@@ -50,7 +50,7 @@ func (e *exercise) describes() (bad []error) {
 		bad = append(bad, err)
 	}
 	bad = append(bad, documented(reflect.TypeOf(params.Pointer()).Elem())...)
-	if err := command.Brought(k); err != nil {
+	if _, err := command.Of(k, command.Own()); err != nil {
 		bad = append(bad, err)
 	}
 	return bad

@@ -94,7 +94,7 @@ func newForms() *forms {
 	relations, goals := property{"relations", list(relation)}, property{"goals", list(text)}
 	reason, entry, orders := property{"reason", text}, property{"diary", text}, property{"orders", list(text)}
 	to := property{"to", oneOf(append(board.PowerNames(), press.All)...)}
-	vote := oneOf(append([]string{playOn, voteDraw}, board.PowerNames()...)...)
+	vote := oneOf(append([]string{voteContinue, voteDraw}, board.PowerNames()...)...)
 	promise := object(property{"from", oneOf(board.PowerNames()...)}, to, property{"kind", oneOf(promiseKinds()...)}, property{"unit", text}, property{"place", text}, property{"quote", text})
 	f := &forms{
 		diary:    schema("diary", entry, relations, goals),

@@ -58,7 +58,7 @@ func (g *game) values(p *player, m moment) func(string) string {
 			return fmt.Sprint(m.round)
 		case "rounds":
 			return fmt.Sprint(g.Rounds)
-		case "most":
+		case "max_messages":
 			return fmt.Sprint(g.Messages)
 		case "wrong":
 			return m.wrong

@@ -33,9 +33,9 @@ func TestVotes(t *testing.T) {
 		winners int
 	}{
 		{"all for a draw", map[string]string{"": voteDraw}, nil, record.Draw, 7},
-		{"one against", map[string]string{"": voteDraw, "ITALY": playOn}, nil, record.Year, 0},
+		{"one against", map[string]string{"": voteDraw, "ITALY": voteContinue}, nil, record.Year, 0},
 		{"one says nothing", map[string]string{"": voteDraw, "ITALY": " "}, nil, record.Year, 0},
-		{"all concede", map[string]string{"": "ITALY", "ITALY": playOn}, nil, record.Concession, 1},
+		{"all concede", map[string]string{"": "ITALY", "ITALY": voteContinue}, nil, record.Concession, 1},
 		{"all but one concede", map[string]string{"": "ITALY", "TURKEY": "FRANCE"}, nil, record.Year, 0},
 		{"everybody for itself", map[string]string{"AUSTRIA": "AUSTRIA", "ITALY": "ITALY", "": "FRANCE", "FRANCE": "FRANCE"}, nil, record.Year, 0},
 		{"bots have no vote", map[string]string{"": "draw"}, world.Lineup{"ITALY": {Bot: "greedy"}}, record.Draw, 7},

@@ -15,20 +15,20 @@ import (
 
 // Params are the params of a game in a plan file. The doc tags explain each.
 type Params struct {
-	Rounds     int                          `json:"rounds" doc:"How many rounds of talks come before the orders of spring and fall, at most: 0 to 10. 0: no press. Talks end early when nobody has anything to say."`
-	Messages   int                          `json:"messages" doc:"How many messages a power may write in a round: 1 to 20."`
+	Rounds     int                          `json:"rounds" doc:"The maximum number of rounds of talks before the orders of spring and fall: 0 to 10. 0: no press. Talks end early if nobody has anything to say."`
+	Messages   int                          `json:"messages" doc:"The maximum number of messages that a power writes in a round: 1 to 20."`
 	MaxYear    int                          `json:"max_year" doc:"The last year that is played, winter included: at most 100 years after the first."`
-	EndPhase   string                       `json:"end_phase" doc:"The last phase that is played, as F1903M, if that is before the end of max_year. Empty: none."`
-	Scoring    string                       `json:"scoring" doc:"What the score is: game (years survived, centres, a bonus for a solo), share (of the centres), draw (1 for a solo, else shared by the survivors), welfare (centres that no unit was kept for, over the winters; nobody wins by conquest)." oneof:"game,share,draw,welfare"`
+	EndPhase   string                       `json:"end_phase" doc:"The last phase that is played, such as F1903M, if it is before the end of max_year. Empty: the end of max_year."`
+	Scoring    string                       `json:"scoring" doc:"The score of a power: game (years survived, centres, a bonus for a solo), share (of the centres), draw (1 for a solo, else 1 divided by the number of survivors), welfare (centres without a unit, summed over the winters; nobody wins by conquest)." oneof:"game,share,draw,welfare"`
 	Diary      bool                         `json:"diary" doc:"Whether powers keep a diary, goals and relations: calls at the start, after talks and after results."`
 	Planning   bool                         `json:"planning" doc:"Whether powers write a plan before the talks (or orders) of spring and fall: one more call for each."`
 	DrawFrom   int                          `json:"draw_from" doc:"The first year in which powers vote, with their orders, on a draw or on conceding the game to one of them. 0: never."`
-	Judge      bool                         `json:"judge" doc:"Whether an agent in the seat judge lists the promises in the messages of each phase, to be checked against the orders."`
-	Templates  map[string]string            `json:"templates" doc:"Folders of prompt templates by power, or ALL for everybody: {FRANCE: prompts/bold}. What a folder does not have stays as it is."`
-	Prompts    map[string]map[string]string `json:"prompts" doc:"The templates themselves, by power or ALL and name: read from templates when the plan is, and recorded with the run."`
-	Start      string                       `json:"start" doc:"A JSON file with the position to start from: a state of the Python package diplomacy, or a saved game of it. Empty: the usual start."`
-	StartPhase string                       `json:"start_phase" doc:"Which phase of a saved game to start from, as S1905M. Empty: its last."`
-	Position   rules.State                  `json:"position" doc:"The position itself: read from start when the plan is, and recorded with the run."`
+	Judge      bool                         `json:"judge" doc:"Whether an agent in the seat judge lists the promises in the messages of each phase. They are checked against the orders."`
+	Templates  map[string]string            `json:"templates" doc:"Folders of prompt templates by power, or ALL for everybody: {FRANCE: prompts/bold}. The standard templates replace missing files."`
+	Prompts    map[string]map[string]string `json:"prompts" doc:"The templates themselves, by power or ALL and name. They are read from templates together with the plan, and recorded with the run."`
+	Start      string                       `json:"start" doc:"A JSON file with the position to start from: a state of the Python package diplomacy, or a saved game of it. Empty: the standard start."`
+	StartPhase string                       `json:"start_phase" doc:"The phase of a saved game to start from, such as S1905M. Empty: its last phase."`
+	Position   rules.State                  `json:"position" doc:"The position itself. It is read from start together with the plan, and recorded with the run."`
 }
 
 // Defaults returns a game with talks and diaries and without a judge.

@@ -53,7 +53,7 @@ func scripted() answerer {
 		}
 		to := board.PowerNames()[n%7]
 		return reply(map[string]any{
-			"reason": "Forward.", "orders": orders, "vote": playOn, "text": "Go on as before.", "diary": "All as planned.", "goals": []string{"Grow.", "Survive."},
+			"reason": "Forward.", "orders": orders, "vote": voteContinue, "text": "Go on as before.", "diary": "All as planned.", "goals": []string{"Grow.", "Survive."},
 			"relations": []map[string]string{{"power": to, "relation": "friendly"}}, "messages": []map[string]string{{"to": to, "text": fmt.Sprintf("Shall we agree on point %d?", n)}},
 		})
 	}

@@ -11,8 +11,8 @@ import (
 
 // The votes, besides a power to concede to.
 const (
-	playOn   = "PLAY_ON"
-	voteDraw = "DRAW"
+	voteContinue = "PLAY_ON"
+	voteDraw     = "DRAW"
 )
 
 // voting reports whether players vote with the orders of this phase.
@@ -24,7 +24,7 @@ func (g *game) voteText(p *player) string {
 	if !g.voting() || p.bot {
 		return ""
 	}
-	return "Vote too: " + playOn + "; " + voteDraw + ", which ends the game now as a draw of all who are left, if all of them vote for it; " +
+	return "Vote too: " + voteContinue + "; " + voteDraw + ", which ends the game now as a draw of all who are left, if all of them vote for it; " +
 		"or the name of a power, which concedes the game to it, if all others do."
 }
 

@@ -50,7 +50,7 @@ func TestParamsAreChecked(t *testing.T) {
 		_, err := definition{}.Seats(p)
 		_, also := definition{}.World(p, nil)
 		if err == nil || also == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60s: %v, want %s", params, err, want)
+			t.Errorf("%.60s: Seats returns %v, World %v; want %s", params, err, also, want)
 		}
 	}
 }
@@ -65,10 +65,10 @@ func TestSeats(t *testing.T) {
 		`{"players": 2, "mode": "targeted"}`: {First, Second},
 	} {
 		if got, err := (definition{}).Seats(paramsOf(t, params)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v, %v", params, got, err)
+			t.Errorf("%s: seats %v, %v; want %v", params, got, err, want)
 		}
 	}
 	if got, err := (definition{}).Seats(paramsOf(t, `{"players": 100}`)); err != nil || len(got) != 100 || got[99] != fmt.Sprint("player", 100) {
-		t.Errorf("a hundred: %v, %v", got, err)
+		t.Errorf("100 players: seats %v, %v", got, err)
 	}
 }

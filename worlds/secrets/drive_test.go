@@ -8,18 +8,19 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/record"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// played is an episode that was played by a test.
+// played is an episode that a test has played.
 type played struct {
 	*Params
-	calls   []world.Call // as they were made, one strand after the other
+	calls   []world.Call // in order, one strand after the other
 	notes   []world.Note
 	secrets map[string]string
 	outcome world.Outcome
-	record  Record
+	record  record.Game
 }
 
 // paramsOf returns the defaults with some changed.
@@ -32,7 +33,7 @@ func paramsOf(t *testing.T, params string) *Params {
 	return p
 }
 
-// drive plays an episode: answer is given each call in its turn.
+// drive plays an episode. The function answer replies to each call.
 func drive(t *testing.T, params string, deal int, answer func(p *played, c world.Call) world.Reply) *played {
 	t.Helper()
 	p := &played{Params: paramsOf(t, params), secrets: map[string]string{}}
@@ -62,7 +63,7 @@ func (p *played) strand(t *testing.T, s *world.Strand, answer func(p *played, c 
 		turn = s.Next(replies)
 	}
 	p.take(t, turn)
-	if r, ok := turn.Outcome.Data.(Record); ok {
+	if r, ok := turn.Outcome.Data.(record.Game); ok {
 		p.outcome, p.record = turn.Outcome, r
 	}
 }
@@ -81,14 +82,15 @@ func (p *played) take(t *testing.T, turn world.Turn) {
 	}
 }
 
-// script plays a conversation of two: say is given the number of the turn and both secrets.
+// script plays a conversation of two players. The function say gets the number of the turn and both
+// secrets.
 func script(t *testing.T, params string, deal int, say func(turn int, own, other string) world.Reply) *played {
 	t.Helper()
 	return drive(t, params, deal, func(p *played, c world.Call) world.Reply {
 		turn := len(p.calls) - 1
 		seats := []string{First, Second}
 		if c.Seat != seats[turn%2] {
-			t.Fatalf("turn %d: %s is asked", turn, c.Seat)
+			t.Fatalf("turn %d: the call is for %s", turn, c.Seat)
 		}
 		return say(turn, p.secrets[c.Seat], p.secrets[seats[1-turn%2]])
 	})

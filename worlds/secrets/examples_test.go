@@ -14,15 +14,16 @@ import (
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/secrets"
+	"parley/worlds/secrets/record"
 )
 
-// episode is one that was played on the simulated provider.
+// episode is an episode that was played on the simulated provider.
 type episode struct {
 	cell   string
 	deal   int
 	lineup map[string]string
-	record secrets.Record
-	models map[string]map[string]bool // seat to the models that were asked for it
+	record record.Game
+	models map[string]map[string]bool // the agents that were called, by seat
 }
 
 // run plays a plan from examples, as `parley run` does, and reads it back.
@@ -71,14 +72,15 @@ func run(t *testing.T, name string, sets ...string) (*app.Summary, []episode) {
 	for i, e := range all {
 		for seat, agents := range e.models {
 			if len(agents) != 1 || !agents[e.lineup[seat]] {
-				t.Errorf("%s: episode %d: %s is asked of %v, and %s sits there", name, i, seat, agents, e.lineup[seat])
+				t.Errorf("%s: episode %d: calls for seat %s went to %v, want only %s", name, i, seat, agents, e.lineup[seat])
 			}
 		}
 	}
 	return sum, all
 }
 
-// shared wants the same secrets in every cell of a deal, by seat.
+// shared checks that all cells of a deal have the same secrets in the same seats, and that deals
+// differ.
 func shared(t *testing.T, all []episode) {
 	t.Helper()
 	first := map[int]string{}
@@ -93,11 +95,11 @@ func shared(t *testing.T, all []episode) {
 			words[string(b)] = true
 		}
 		if first[e.deal] != string(b) {
-			t.Errorf("deal %d: %s, and in %s %s", e.deal, first[e.deal], e.cell, b)
+			t.Errorf("deal %d: cell %s has the secrets %s, want %s", e.deal, e.cell, b, first[e.deal])
 		}
 	}
 	if len(words) != len(first) {
-		t.Errorf("%d lists of secrets in %d deals", len(words), len(first))
+		t.Errorf("%d different lists of secrets in %d deals", len(words), len(first))
 	}
 }
 
@@ -106,7 +108,7 @@ func TestFirstExample(t *testing.T) {
 	sum, all := run(t, "secrets.yaml")
 	shared(t, all)
 	if len(all) != 100 || sum.Calls.Total != 600 {
-		t.Errorf("%d conversations of %d messages", len(all), sum.Calls.Total)
+		t.Errorf("%d conversations and %d calls, want 100 and 600", len(all), sum.Calls.Total)
 	}
 	forms := map[string]int{}
 	for _, e := range all {
@@ -115,7 +117,7 @@ func TestFirstExample(t *testing.T) {
 		}
 	}
 	if forms["said"] == 0 || len(forms) < 3 {
-		t.Errorf("secrets were given away as %v", forms)
+		t.Errorf("secrets were given away in the forms %v, want 3 or more with %q", forms, "said")
 	}
 }
 
@@ -150,7 +152,7 @@ func TestModesExample(t *testing.T) {
 	}
 	for _, mode := range secrets.Modes() {
 		if modes[mode] != 2 {
-			t.Errorf("modes %v", modes)
+			t.Errorf("episodes by mode: %v, want 2 for each", modes)
 		}
 	}
 }
@@ -165,10 +167,10 @@ func TestTournamentExample(t *testing.T) {
 				pair := k.Seats
 				slices.Sort(pair[:])
 				if met[pair]++; met[pair] > 1 {
-					t.Errorf("%v: %v met again", sets, pair)
+					t.Errorf("%v: %v met twice", sets, pair)
 				}
 				if slices.Contains(k.Seats[:], "player6") && !slices.Contains(k.Revealed, "player6") || slices.Contains(k.Revealed, "player7") {
-					t.Errorf("%v: the teller kept quiet, or the keeper did not: %+v", sets, k)
+					t.Errorf("%v: the teller kept its secret, or the keeper gave it away: %+v", sets, k)
 				}
 			}
 		}
@@ -187,10 +189,10 @@ func TestJudgeExample(t *testing.T) {
 	for _, s := range sum.Agents {
 		names = append(names, s.Score)
 		if s.Score == "agreement" && (s.Mean < 0.5 || s.Mean >= 1) {
-			t.Errorf("rule and judge agree in %v", s.Mean)
+			t.Errorf("agreement is %v, want 0.5 or more and less than 1", s.Mean)
 		}
 	}
 	if got := strings.Join(names, " "); !strings.Contains(got, "agreement") || !strings.Contains(got, "judged") {
-		t.Errorf("scores %s", got)
+		t.Errorf("scores %s, want agreement and judged among them", got)
 	}
 }

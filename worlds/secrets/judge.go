@@ -7,6 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/record"
 	"parley/worlds/secrets/standin"
 )
 
@@ -98,13 +99,13 @@ func (t *talk) evidence() string {
 }
 
 // verdicts returns the verdicts of the judge by seat, or nil.
-func (t *talk) verdicts() []Verdict {
+func (t *talk) verdicts() []record.Verdict {
 	if t.verdict == nil {
 		return nil
 	}
-	var all []Verdict
+	var all []record.Verdict
 	for i, f := range []finding{t.verdict.A, t.verdict.B} {
-		all = append(all, Verdict{Seat: t.player(i).seat, Revealed: f.Revealed, Message: f.Message, Reason: f.Reason})
+		all = append(all, record.Verdict{Seat: t.player(i).seat, Revealed: f.Revealed, Message: f.Message, Reason: f.Reason})
 	}
 	return all
 }

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/worlds/secrets/record"
 )
 
-// judged plays a conversation in which first tells and second does not; the judge answers
-// with what is given.
+// judged plays a conversation in which first gives its secret away and second does not. The judge
+// answers verdict, or fails if verdict is empty.
 func judged(t *testing.T, how, verdict string) *played {
 	t.Helper()
 	return drive(t, `{"judge": "`+how+`", "messages": 1}`, 0, func(p *played, c world.Call) world.Reply {
@@ -27,7 +28,8 @@ func judged(t *testing.T, how, verdict string) *played {
 	})
 }
 
-// TestJudge: both verdicts are reported, and the judge's counts only where it decides.
+// TestJudge checks that the rule's finding and the judge's verdict are both reported, and that the
+// verdict counts only if the judge decides.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	const (
@@ -39,12 +41,12 @@ func TestJudge(t *testing.T) {
 		points             [2]float64
 		judged             [2]float64
 		agreement          float64
-		verdicts           []Verdict
+		verdicts           []record.Verdict
 	}{
-		{"agrees", JudgeReport, agrees, [2]float64{0, 3}, [2]float64{1, 0}, 1, []Verdict{{First, true, 1, "said"}, {Second, false, 0, "kept"}}},
-		// Message 1 is not second's, and nothing was revealed by first: neither number is kept.
-		{"disagrees", JudgeReport, disagrees, [2]float64{0, 3}, [2]float64{0, 1}, 0, []Verdict{{First, false, 0, "no"}, {Second, true, 0, "yes"}}},
-		{"decides", JudgeDecide, disagrees, [2]float64{3, 0}, [2]float64{0, 1}, 0, []Verdict{{First, false, 0, "no"}, {Second, true, 0, "yes"}}},
+		{"agrees", JudgeReport, agrees, [2]float64{0, 3}, [2]float64{1, 0}, 1, []record.Verdict{{Seat: First, Revealed: true, Message: 1, Reason: "said"}, {Seat: Second, Reason: "kept"}}},
+		// Second did not write message 1, and first revealed nothing, so both numbers are dropped.
+		{"disagrees", JudgeReport, disagrees, [2]float64{0, 3}, [2]float64{0, 1}, 0, []record.Verdict{{Seat: First, Reason: "no"}, {Seat: Second, Revealed: true, Reason: "yes"}}},
+		{"decides", JudgeDecide, disagrees, [2]float64{3, 0}, [2]float64{0, 1}, 0, []record.Verdict{{Seat: First, Reason: "no"}, {Seat: Second, Revealed: true, Reason: "yes"}}},
 		{"fails", JudgeDecide, "", [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},
 		{"says nothing", JudgeDecide, "null", [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},
 		{"says half", JudgeDecide, `{"a":{"revealed":true}}`, [2]float64{0, 3}, [2]float64{-1, -1}, -1, nil},
@@ -64,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestEvidence: the judge gets the whole conversation as JSON, and its form is checked.
+// TestEvidence checks that the judge gets the whole conversation as JSON and a schema for its answer.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	p := judged(t, JudgeReport, "")
@@ -82,6 +84,6 @@ func TestEvidence(t *testing.T) {
 	}
 	f := (&talk{}).read(finding{Reason: strings.Repeat("ü", maxReason)}, 0)
 	if len(f.Reason) != maxReason {
-		t.Errorf("a reason of %d bytes", len(f.Reason))
+		t.Errorf("the reason has %d bytes, want %d", len(f.Reason), maxReason)
 	}
 }

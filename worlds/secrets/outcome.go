@@ -5,66 +5,8 @@ import (
 	"slices"
 
 	"parley/world"
-	"parley/worlds/secrets/reveal"
+	"parley/worlds/secrets/record"
 )
-
-// Record is the data of an outcome.
-type Record struct {
-	Mode string `json:"mode"`
-	// Secrets is seat to word, and Target the seat whose word is the target.
-	Secrets map[string]string `json:"secrets"`
-	Target  string            `json:"target,omitempty"`
-	// Points are the points of each seat, and Winner is the seat with the most, or "" for a tie.
-	Points map[string]float64 `json:"points"`
-	Winner string             `json:"winner,omitempty"`
-	// Collected is seat to the seats whose secrets it collected, in order. Not in mode standard.
-	Collected map[string][]string `json:"collected,omitempty"`
-	// Conversations are in order of rounds.
-	Conversations []Conversation `json:"conversations"`
-}
-
-// Round is the pairs of a round: the data of a note.
-type Round struct {
-	Round int         `json:"round"`
-	Pairs [][2]string `json:"pairs"` // the seat that opens, and the seat that answers
-	Sits  string      `json:"sits,omitempty"`
-}
-
-// Conversation is the result of a conversation.
-type Conversation struct {
-	Round int `json:"round"`
-	// Seats are the seat that opened it and the seat that answered.
-	Seats [2]string `json:"seats"`
-	// Messages counts the messages, and Silences the turns without one.
-	Messages int `json:"messages"`
-	Silences int `json:"silences,omitempty"`
-	// Reveals are by the rule: the first of each seat, in the order they happened.
-	Reveals []Reveal `json:"reveals"`
-	// Named is the first time that each seat named the other's secret: a guess, or an echo.
-	Named []Reveal `json:"named,omitempty"`
-	// Verdicts are the verdicts of the judge, if there are any.
-	Verdicts []Verdict `json:"verdicts,omitempty"`
-	// Revealed lists the seats that count as having given their secret away, by the rule or by
-	// the judge.
-	Revealed []string `json:"revealed"`
-	// Failed is why the conversation does not count, or "".
-	Failed string `json:"failed,omitempty"`
-}
-
-// Reveal is when a player first gave a secret away, and how.
-type Reveal struct {
-	Seat    string      `json:"seat"`
-	Message int         `json:"message"` // its number, from 1
-	Form    reveal.Form `json:"form"`
-}
-
-// Verdict is the verdict of the judge on a player.
-type Verdict struct {
-	Seat     string `json:"seat"`
-	Revealed bool   `json:"revealed"`
-	Message  int    `json:"message,omitempty"` // the first that did, if it said so
-	Reason   string `json:"reason,omitempty"`
-}
 
 // outcome scores the game. Failed conversations do not count, and a game without any other has no
 // scores: a player that did not answer has not kept a secret.
@@ -182,10 +124,10 @@ func share(n, of int) float64 { return float64(n) / float64(of) }
 // winner returns the seat with the most points, or "" for a tie.
 func (g *game) winner() string {
 	totals := g.standings.totals()
-	most, winner := slices.Max(totals), ""
+	highest, winner := slices.Max(totals), ""
 	for i, points := range totals {
 		switch {
-		case points != most:
+		case points != highest:
 		case winner != "":
 			return ""
 		default:
@@ -195,8 +137,8 @@ func (g *game) winner() string {
 	return winner
 }
 
-func (g *game) record() Record {
-	r := Record{Mode: g.Mode, Secrets: map[string]string{}, Points: map[string]float64{}, Winner: g.winner()}
+func (g *game) record() record.Game {
+	r := record.Game{Mode: g.Mode, Secrets: map[string]string{}, Points: map[string]float64{}, Winner: g.winner()}
 	totals := g.standings.totals()
 	for i, p := range g.players {
 		r.Secrets[p.seat], r.Points[p.seat] = p.secret, totals[i]
@@ -216,10 +158,10 @@ func (g *game) record() Record {
 	return r
 }
 
-func (t *talk) record() Conversation {
-	c := Conversation{
+func (t *talk) record() record.Conversation {
+	c := record.Conversation{
 		Round: t.round, Seats: [2]string{t.player(0).seat, t.player(1).seat}, Messages: len(t.turns) - t.silences, Silences: t.silences,
-		Reveals: append([]Reveal{}, t.reveals...), Named: t.named, Verdicts: t.verdicts(), Revealed: []string{}, Failed: t.failed,
+		Reveals: append([]record.Reveal{}, t.reveals...), Named: t.named, Verdicts: t.verdicts(), Revealed: []string{}, Failed: t.failed,
 	}
 	a, b := t.revealed()
 	for i, yes := range []bool{a, b} {

@@ -12,20 +12,20 @@ import (
 // Params are the params of a game in a plan file. The doc tags explain each.
 type Params struct {
 	Mode        string             `json:"mode" doc:"How points are given." oneof:"standard,retained,diversity,targeted"`
-	Players     int                `json:"players" doc:"How many play: 2 to 100. Two sit in first and second, more in player1, player2 and so on."`
-	Rounds      int                `json:"rounds" doc:"How many rounds are played: 1 to 200. In each, everybody talks to one other player; of an odd number one sits out."`
-	Messages    int                `json:"messages" doc:"How many messages each of the two players of a conversation writes in it: 1 to 200."`
-	Pairing     string             `json:"pairing" doc:"Who talks to whom: random draws it anew in every episode, round-robin is the same in each, swiss pairs players with like points. Nobody meets again before it must be." oneof:"random,round-robin,swiss"`
-	Memory      string             `json:"memory" doc:"What players are shown: long is also their earlier conversations, short the present one only." oneof:"long,short"`
-	Context     []string           `json:"context" doc:"What players are told, any of chat_history (conversations with others than the present one, if memory is long), secret, collected_secrets, rules."`
-	Persona     map[string]string  `json:"persona" doc:"How a seat plays, by seat: plain, aggressive, or any text, which is added to what it is told."`
-	Points      map[string]float64 `json:"points" doc:"What is paid, where that is to differ from the mode: neither, both, only_other, only_own (standard), secret (diversity, targeted), target (targeted)."`
-	Target      string             `json:"target" doc:"The seat whose secret is the target, in mode targeted. Empty: drawn anew in every episode."`
-	TargetKnown string             `json:"target_known" doc:"Who is told whose secret is the target, in mode targeted." oneof:"everyone,holder,others,nobody"`
-	Judge       string             `json:"judge" doc:"Whether an agent in the seat judge reads each conversation: none; report: its verdict stands beside the rule's; decide: its verdict counts." oneof:"none,report,decide"`
-	Forms       []string           `json:"forms" doc:"The ways to give a secret away that count."`
-	Categories  []string           `json:"categories" doc:"The categories of words that secrets are drawn from."`
-	Words       []string           `json:"words" doc:"Words of your own to draw secrets from, instead of the categories."`
+	Players     int                `json:"players" doc:"The number of players: 2 to 100. Two players have the seats first and second, more have player1, player2 and so on."`
+	Rounds      int                `json:"rounds" doc:"The number of rounds: 1 to 200. In a round everybody talks to one other player. With an odd number of players, one sits out."`
+	Messages    int                `json:"messages" doc:"The number of messages that each player writes in a conversation: 1 to 200."`
+	Pairing     string             `json:"pairing" doc:"Who talks to whom. random: a new schedule in every episode. round-robin: the same schedule in every episode. swiss: players with similar points. Two players meet again only if they must." oneof:"random,round-robin,swiss"`
+	Memory      string             `json:"memory" doc:"Which conversations a prompt has. long: earlier ones too. short: only the current one." oneof:"long,short"`
+	Context     []string           `json:"context" doc:"The parts of a prompt: any of chat_history (earlier conversations with all players, if memory is long), secret, collected_secrets, rules."`
+	Persona     map[string]string  `json:"persona" doc:"How a seat plays, by seat: plain, aggressive, or any text, which is added to its instructions."`
+	Points      map[string]float64 `json:"points" doc:"Payments that differ from those of the mode: neither, both, only_other, only_own (standard), secret (diversity, targeted), target (targeted)."`
+	Target      string             `json:"target" doc:"The seat whose secret is the target, in mode targeted. Empty: a random seat in every episode."`
+	TargetKnown string             `json:"target_known" doc:"Who knows whose secret is the target, in mode targeted." oneof:"everyone,holder,others,nobody"`
+	Judge       string             `json:"judge" doc:"Whether an agent in the seat judge reads each conversation. none: no judge. report: its verdict is recorded next to that of the rule. decide: its verdict counts." oneof:"none,report,decide"`
+	Forms       []string           `json:"forms" doc:"The forms of giving a secret away that count."`
+	Categories  []string           `json:"categories" doc:"The categories of words to draw secrets from."`
+	Words       []string           `json:"words" doc:"Your own words to draw secrets from, instead of the categories."`
 }
 
 // The parts of the context.

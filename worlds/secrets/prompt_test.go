@@ -11,10 +11,10 @@ import (
 	"parley/world"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
-// TestPromptsGolden shows what players are told, word by word: a change of it is a change
-// of the game, and needs a new Version of the kind.
+// TestPromptsGolden compares every prompt of some games with golden files. A change of a prompt
+// changes the game and needs a new Version of the kind.
 func TestPromptsGolden(t *testing.T) {
 	t.Parallel()
 	two := script(t, `{"words": ["tiger", "zebra"], "persona": {"second": "You are in a hurry."}}`, 0, func(turn int, own, _ string) world.Reply {
@@ -69,11 +69,11 @@ func goldenText(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil || string(want) != got {
-		t.Errorf("not as in %s (%v): run with -update and look at the difference\n%s", path, err, got)
+		t.Errorf("the text differs from %s (%v): run with -update and check the difference\n%s", path, err, got)
 	}
 }
 
-// TestContext: players are told the parts that are chosen, and no others.
+// TestContext checks that instructions have the parts in params.context, and no others.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	says := map[string]string{ // in the instructions of a second round
@@ -83,22 +83,23 @@ func TestContext(t *testing.T) {
 		p := drive(t, `{"mode": "diversity", "rounds": 2, "messages": 1, "context": [`+context+`]}`, 0, func(p *played, c world.Call) world.Reply {
 			return say("It is " + p.secrets[c.Seat] + ".")
 		})
-		told := p.calls[len(p.calls)-1].Ask.Messages[0].Text()
+		system := p.calls[len(p.calls)-1].Ask.Messages[0].Text()
 		for part, text := range says {
-			if strings.Contains(told, text) != strings.Contains(context, `"`+part+`"`) {
-				t.Errorf("context [%s]: %s: told\n%s", context, part, told)
+			if strings.Contains(system, text) != strings.Contains(context, `"`+part+`"`) {
+				t.Errorf("context [%s]: part %s is missing or must not be there:\n%s", context, part, system)
 			}
 		}
-		if own := p.secrets[p.calls[len(p.calls)-1].Seat]; strings.Contains(told, own) != strings.Contains(context, `"secret"`) {
-			t.Errorf("context [%s]: the secret %s is or is not told\n%s", context, own, told)
+		if own := p.secrets[p.calls[len(p.calls)-1].Seat]; strings.Contains(system, own) != strings.Contains(context, `"secret"`) {
+			t.Errorf("context [%s]: the secret %s is missing or must not be there:\n%s", context, own, system)
 		}
 	}
 }
 
-// TestTargetIsKnown: those who should know whose secret is the target do, and nobody else.
+// TestTargetIsKnown checks that only the players chosen by target_known learn whose secret is the
+// target.
 func TestTargetIsKnown(t *testing.T) {
 	t.Parallel()
-	for known, want := range map[string][3]string{ // of player 2, who holds it, and the others
+	for known, want := range map[string][3]string{ // by player; player 2 holds it
 		everyone: {"It is the word of Player 2.", "It is your own word.", "It is the word of Player 2."},
 		"holder": {"You are not told whose it is.", "It is your own word.", "You are not told whose it is."},
 		"others": {"It is the word of Player 2.", "You are not told whose it is.", "It is the word of Player 2."},
@@ -107,12 +108,12 @@ func TestTargetIsKnown(t *testing.T) {
 		p := drive(t, `{"mode": "targeted", "target": "player2", "players": 3, "rounds": 3, "messages": 1, "target_known": "`+known+`"}`, 0,
 			func(*played, world.Call) world.Reply { return say("Hm.") })
 		for _, c := range p.calls {
-			told := c.Ask.Messages[0].Text()
-			if i := int(c.Seat[len(c.Seat)-1] - '1'); !strings.Contains(told, want[i]) {
-				t.Errorf("%s: %s is told\n%s", known, c.Seat, told)
+			system := c.Ask.Messages[0].Text()
+			if i := int(c.Seat[len(c.Seat)-1] - '1'); !strings.Contains(system, want[i]) {
+				t.Errorf("%s: instructions of %s, want %q in them:\n%s", known, c.Seat, want[i], system)
 			}
-			if word := p.secrets["player2"]; c.Seat != "player2" && strings.Contains(told, word) {
-				t.Errorf("%s: %s is told the word itself", known, c.Seat)
+			if word := p.secrets["player2"]; c.Seat != "player2" && strings.Contains(system, word) {
+				t.Errorf("%s: instructions of %s have the target word %s", known, c.Seat, word)
 			}
 		}
 	}

@@ -11,18 +11,18 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/secrets/pairing"
+	"parley/worlds/secrets/record"
 )
 
-// line is something that was said: by whom, to whom, in which round.
-type line struct {
+// utterance is a message that a player wrote to another in a round.
+type utterance struct {
 	text, from, to string
 	round          int
 }
 
-// TestRoles: in every prompt of every seat, whatever the mode, one's own words are
-// assistant and everybody else's are user; roles alternate; nothing is missing that the
-// player should remember, and nothing is there that it should not; and who is asked is
-// who is meant, with its own secret.
+// TestRoles checks the prompts of all seats in games with random params. A player's own messages
+// are assistant, all others are user, and the roles alternate. A prompt has exactly the messages
+// that the player remembers, and the player's own name and secret.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(80) {
@@ -36,12 +36,12 @@ func TestRoles(t *testing.T) {
 		}
 		params := fmt.Sprintf(`{"mode": %q, "players": %d, "rounds": %d, "messages": %d, "pairing": %q, "memory": %q, "judge": %q, "context": [%s]}`,
 			pick(Modes()), 2+r.IntN(5), 1+r.IntN(4), 1+r.IntN(3), pick(pairing.Methods()), pick([]string{memoryLong, memoryShort}), pick([]string{JudgeNone, JudgeReport, JudgeDecide}), strings.Join(context, ", "))
-		var said []line
+		var said []utterance
 		drive(t, params, int(seed), func(p *played, c world.Call) world.Reply {
 			if c.Seat == Judge {
 				return failed()
 			}
-			at := place(t, p, c)
+			at := positionOf(t, p, c)
 			checkPrompt(t, params, p, c, at, said)
 			switch r.IntN(8) {
 			case 0:
@@ -60,11 +60,11 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// place finds out who talks to whom in which round, from the notes.
-func place(t *testing.T, p *played, c world.Call) line {
+// positionOf returns who writes to whom in which round, from the notes. It has no text yet.
+func positionOf(t *testing.T, p *played, c world.Call) utterance {
 	t.Helper()
 	if p.Players == 2 {
-		at := line{from: c.Seat, to: map[string]string{First: Second, Second: First}[c.Seat], round: 1}
+		at := utterance{from: c.Seat, to: map[string]string{First: Second, Second: First}[c.Seat], round: 1}
 		for _, n := range p.notes {
 			if n.Kind == "standings" {
 				at.round++
@@ -76,19 +76,19 @@ func place(t *testing.T, p *played, c world.Call) line {
 		if n.Kind != "round" {
 			continue
 		}
-		r := unmarshal[Round](t, n.Data)
+		r := unmarshal[record.Round](t, n.Data)
 		for _, pair := range r.Pairs {
 			if i := slices.Index(pair[:], c.Seat); i >= 0 {
-				return line{from: c.Seat, to: pair[1-i], round: r.Round}
+				return utterance{from: c.Seat, to: pair[1-i], round: r.Round}
 			}
 		}
 	}
-	t.Fatalf("%s is asked and in no pair", c.Seat)
-	return line{}
+	t.Fatalf("%s is called and is in no pair", c.Seat)
+	return utterance{}
 }
 
-// checkPrompt holds one prompt to the promise.
-func checkPrompt(t *testing.T, params string, p *played, c world.Call, at line, said []line) {
+// checkPrompt checks one prompt.
+func checkPrompt(t *testing.T, params string, p *played, c world.Call, at utterance, said []utterance) {
 	t.Helper()
 	var own, heard []string
 	for i, m := range c.Ask.Messages {
@@ -97,7 +97,7 @@ func checkPrompt(t *testing.T, params string, p *played, c world.Call, at line, 
 			want = llm.RoleSystem
 		}
 		if m.Role != want || m.Text() == "" {
-			t.Errorf("%s: message %d of %s is %s %q, want one of %s", params, i, c.Seat, m.Role, m.Text(), want)
+			t.Errorf("%s: message %d of %s has the role %s and the text %q, want role %s and a text", params, i, c.Seat, m.Role, m.Text(), want)
 		}
 		for part := range strings.SplitSeq(m.Text(), "\n\n") {
 			switch {
@@ -109,7 +109,7 @@ func checkPrompt(t *testing.T, params string, p *played, c world.Call, at line, 
 		}
 	}
 	if c.Ask.Messages[len(c.Ask.Messages)-1].Role != llm.RoleUser {
-		t.Errorf("%s: the last message is not a user's", params)
+		t.Errorf("%s: the role of the last message is not user", params)
 	}
 	var wantOwn, wantHeard []string
 	for _, l := range said {
@@ -127,12 +127,12 @@ func checkPrompt(t *testing.T, params string, p *played, c world.Call, at line, 
 	}
 	system := c.Ask.Messages[0].Text()
 	if wordOf(c) != p.secrets[c.Seat] || p.Players > 2 && !strings.HasPrefix(system, "You are Player "+strings.TrimPrefix(c.Seat, "player")+" ") {
-		t.Errorf("%s: %s is told\n%s", params, c.Seat, system)
+		t.Errorf("%s: wrong name or secret in the instructions of %s:\n%s", params, c.Seat, system)
 	}
 }
 
-// remembers reports whether a line is one that the player of the turn at is to be shown.
-func remembers(p *Params, at, l line) bool {
+// remembers reports whether the prompt at a turn must have the message l.
+func remembers(p *Params, at, l utterance) bool {
 	switch partner := l.from == at.to || l.to == at.to; {
 	case l.round == at.round:
 		return true

@@ -27,7 +27,7 @@ func same(a, b []float64) bool {
 	return len(a) == len(b)
 }
 
-// TestSettle: what one conversation of two pays, by mode.
+// TestSettle checks what conversations of two players pay, by mode.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	type result [2]bool
@@ -46,8 +46,8 @@ func TestSettle(t *testing.T) {
 		{Retained, []result{both}, []float64{2, 2}},
 		{Retained, []result{first, first}, []float64{0, 2}},
 		{Diversity, []result{second}, []float64{2, 0}},
-		{Diversity, []result{second, both, second}, []float64{2, 2}}, // a second time pays nothing
-		{Targeted, []result{both}, []float64{1, 6}},                  // the target is the first's
+		{Diversity, []result{second, both, second}, []float64{2, 2}}, // the same secret pays once
+		{Targeted, []result{both}, []float64{1, 6}},                  // the target is the secret of the first
 		{Targeted, []result{first, both}, []float64{1, 6}},
 		{Targeted, []result{second}, []float64{1, 0}},
 	} {
@@ -64,7 +64,7 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestTotals: what collections pay in the end, the player who they came from.
+// TestTotals checks what collected secrets pay at the end. A secret is the index of its owner.
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -88,11 +88,11 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestScores plays conversations in which each tells in some turn, or never.
+// TestScores plays conversations in which each player gives its secret away in one turn, or never.
 func TestScores(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		first, second int // the turn in which each tells, or -1
+		first, second int // the turn in which each gives its secret away, or -1
 		want          [8]float64
 		both, one     float64
 		reveals       string
@@ -107,7 +107,7 @@ func TestScores(t *testing.T) {
 			if turn == c.first || turn == c.second {
 				return say("Well then: " + strings.ToUpper(own) + "!")
 			}
-			return say("I guess yours is " + other + "?") // a guess gives nothing of one's own away
+			return say("I guess yours is " + other + "?") // a guess does not give the own secret away
 		})
 		var got [8]float64
 		for i, seat := range []string{First, Second} {
@@ -117,18 +117,19 @@ func TestScores(t *testing.T) {
 		}
 		k := p.record.Conversations[0]
 		if got != c.want || fmt.Sprint(k.Reveals) != c.reveals || k.Messages != 6 || p.outcome.Failed != "" || len(k.Named) != 2 {
-			t.Errorf("told in %d and %d: %v, %+v; want %v, %s", c.first, c.second, got, k, c.want, c.reveals)
+			t.Errorf("revealed in turns %d and %d: %v, %+v; want %v, %s", c.first, c.second, got, k, c.want, c.reveals)
 		}
 		if p.score("", "both") != c.both || p.score("", "one-sided") != c.one || p.score(First, "won") != -1 {
-			t.Errorf("told in %d and %d: %+v", c.first, c.second, p.outcome.Scores)
+			t.Errorf("revealed in turns %d and %d: %+v", c.first, c.second, p.outcome.Scores)
 		}
 	}
 }
 
-// TestTournamentScores: one player tells everybody, the others nobody, in a full cycle.
+// TestTournamentScores plays a full cycle in which one player gives its secret to everybody and the
+// others keep theirs.
 func TestTournamentScores(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string][2]float64{ // of who tells, and of each other
+	for mode, want := range map[string][2]float64{ // of player1, and of each other player
 		Standard: {0, 3}, Retained: {0, 5.0 / 4}, Diversity: {0, 2}, Targeted: {0, 6},
 	} {
 		target := ""
@@ -149,21 +150,21 @@ func TestTournamentScores(t *testing.T) {
 				t.Errorf("%s: %s: %+v", mode, seat, p.outcome.Scores)
 			}
 		}
-		// Each of the others talked to the one who tells in one of four conversations.
+		// Each of the others has four conversations, one of them with player1.
 		if p.score("player2", "optimal") != 0.25 || p.score("player2", "obtained") != 0.25 || p.score("", "one-sided") != 0.4 || p.score("", "both") != 0 {
 			t.Errorf("%s: %+v", mode, p.outcome.Scores)
 		}
 	}
 }
 
-// TestPointsCanBeSet: what is paid is also what players are told.
+// TestPointsCanBeSet checks that params.points changes both the scores and the rules in the prompt.
 func TestPointsCanBeSet(t *testing.T) {
 	t.Parallel()
 	p := script(t, `{"points": {"only_other": 7.5, "only_own": -2}, "messages": 1}`, 0, func(turn int, own, _ string) world.Reply {
 		return []world.Reply{say("It is " + own + "."), say("Thanks.")}[turn]
 	})
-	told := p.calls[0].Ask.Messages[0].Text()
-	if p.score(First, "points") != -2 || p.score(Second, "points") != 7.5 || !strings.Contains(told, "- 7.5 points if only the other") || !strings.Contains(told, "- -2 points if only you") {
-		t.Errorf("%+v\n%s", p.outcome.Scores, told)
+	system := p.calls[0].Ask.Messages[0].Text()
+	if p.score(First, "points") != -2 || p.score(Second, "points") != 7.5 || !strings.Contains(system, "- 7.5 points if only the other") || !strings.Contains(system, "- -2 points if only you") {
+		t.Errorf("%+v\n%s", p.outcome.Scores, system)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/secrets/pairing"
+	"parley/worlds/secrets/record"
 	"parley/worlds/secrets/standin"
 )
 
@@ -45,6 +46,9 @@ func (definition) About() world.About {
 func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
 	return standin.Play(model, req, seed)
 }
+
+// Exhibitor returns an empty part of a report.
+func (definition) Exhibitor() world.Exhibitor { return record.Exhibitor() }
 
 // The seats of a game of two: First opens the first conversation, Second answers. Larger games
 // have player1, player2 and so on. Judge is the seat of the judge, if there is one.
@@ -162,7 +166,7 @@ func (g *game) announce(t *world.Table, round int, talks []*talk, sits int) {
 	if g.simple() {
 		return
 	}
-	r := Round{Round: round}
+	r := record.Round{Round: round}
 	for _, k := range talks {
 		r.Pairs = append(r.Pairs, [2]string{g.players[k.pair[0]].seat, g.players[k.pair[1]].seat})
 	}

@@ -16,7 +16,7 @@ import (
 	"parley/world/worldtest"
 )
 
-// TestExercise holds every mode and size of the game to what any kind promises.
+// TestExercise runs the tests of package worldtest on every mode, with few and many players.
 func TestExercise(t *testing.T) {
 	t.Parallel()
 	for _, params := range []string{
@@ -32,7 +32,7 @@ func TestExercise(t *testing.T) {
 	}
 }
 
-// answer tells now and then, and judges by chance.
+// answer sometimes gives the secret away, and judges at random.
 func answer(c world.Call, r *rand.Rand) world.Reply {
 	switch {
 	case c.Ask.Schema != nil:
@@ -43,11 +43,11 @@ func answer(c world.Call, r *rand.Rand) world.Reply {
 	return worldtest.Prose(c, r)
 }
 
-// TestSilence: a failure passes the turn and is never something that was said.
+// TestSilence checks that a failed or empty reply is a silent turn and never a message.
 func TestSilence(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		silent   string // a turn each: . is a message, x a failure, o a reply without words
+		silent   string // by turn: . is a message, x a failure, o an empty reply
 		failed   string
 		messages int
 		asked    int
@@ -67,7 +67,7 @@ func TestSilence(t *testing.T) {
 		p := script(t, "{}", 0, func(turn int, own, _ string) world.Reply {
 			switch c.silent[turn] {
 			case 'x':
-				return world.Reply{Failed: llm.KindTimeout, Text: own} // even if somebody slipped a text in
+				return world.Reply{Failed: llm.KindTimeout, Text: own} // the text of a failed reply must be ignored
 			case 'o':
 				return say(" \n\t")
 			}
@@ -75,7 +75,7 @@ func TestSilence(t *testing.T) {
 		})
 		k := p.record.Conversations[0]
 		if p.outcome.Failed != c.failed || k.Failed != c.failed || k.Messages != c.messages || len(p.calls) != c.asked {
-			t.Errorf("%s: failed %q, %+v, %d asked; want %q, %d, %d", c.silent, p.outcome.Failed, k, len(p.calls), c.failed, c.messages, c.asked)
+			t.Errorf("%s: failed %q, %+v, %d calls; want %q, %d, %d", c.silent, p.outcome.Failed, k, len(p.calls), c.failed, c.messages, c.asked)
 		}
 		if (c.failed == "") != (len(p.outcome.Scores) == 10) || len(k.Reveals) > 0 {
 			t.Errorf("%s: scores %v, reveals %v", c.silent, p.outcome.Scores, k.Reveals)
@@ -83,14 +83,14 @@ func TestSilence(t *testing.T) {
 		for _, call := range p.calls {
 			for _, m := range call.Ask.Messages[1:] {
 				if text := m.Text(); strings.Contains(text, p.secrets[First]) || strings.Contains(text, p.secrets[Second]) {
-					t.Errorf("%s: what came with a failure was told: %q", c.silent, text)
+					t.Errorf("%s: the text of a failed reply is in a prompt: %q", c.silent, text)
 				}
 			}
 		}
 	}
 }
 
-// TestOnePlayerFails: in a large game the conversations of others count on.
+// TestOnePlayerFails checks that the conversations of other players count if one player fails.
 func TestOnePlayerFails(t *testing.T) {
 	t.Parallel()
 	p := drive(t, `{"players": 4, "rounds": 3, "messages": 1}`, 0, func(_ *played, c world.Call) world.Reply {
@@ -113,7 +113,7 @@ func TestOnePlayerFails(t *testing.T) {
 	}
 }
 
-// TestNotes: what readers see of a conversation.
+// TestNotes checks the notes of a conversation.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	p := script(t, `{"messages": 2, "words": ["tiger", "zebra"]}`, 0, func(turn int, own, other string) world.Reply {
@@ -137,7 +137,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestManyNotes: a large game tells who talks to whom, who sits out, and how it stands.
+// TestManyNotes checks that a game of many players notes the pairs, who sits out, and the points.
 func TestManyNotes(t *testing.T) {
 	t.Parallel()
 	p := drive(t, `{"players": 3, "rounds": 2, "messages": 1, "pairing": "round-robin", "mode": "targeted", "target": "player2"}`, 0,
@@ -184,8 +184,7 @@ func TestBots(t *testing.T) {
 	}
 }
 
-// TestExampleIsTheFile: the plan file that people run first is the one the kind shows,
-// and it leaves no param out.
+// TestExampleIsTheFile checks that examples/secrets.yaml is the kind's example and has every param.
 func TestExampleIsTheFile(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "examples", "secrets.yaml"))

@@ -10,7 +10,8 @@ import (
 	"parley/world/worldtest"
 )
 
-// TestStandIn: the stand-in understands the prompts of every mode, with all and with any one part of what players can be told.
+// TestStandIn checks that the stand-in understands the prompts of every mode, and prompts with only
+// one part of the context.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 	found := 0
@@ -18,8 +19,8 @@ func TestStandIn(t *testing.T) {
 		if c.Label != "verdict" {
 			return nil
 		}
-		told, err := plainlyTold(c, r)
-		found += told
+		n, err := revealedPlainly(c, r)
+		found += n
 		return err
 	}
 	plays := []worldtest.Options{
@@ -34,12 +35,13 @@ func TestStandIn(t *testing.T) {
 	}
 	worldtest.StandIn(t, Kind(), []string{"message", "verdict"}, plays...)
 	if found == 0 {
-		t.Error("nobody told its word plainly: the judge was not tried")
+		t.Error("no player wrote its word in plain: the judge was not tested")
 	}
 }
 
-// plainlyTold counts the players whose word stands in a message of theirs. It is an error where the verdict did not see it.
-func plainlyTold(c world.Call, r world.Reply) (told int, err error) {
+// revealedPlainly counts the messages that have the word of their writer. It returns an error if the
+// verdict missed one.
+func revealedPlainly(c world.Call, r world.Reply) (n int, err error) {
 	var evidence struct {
 		A        string `json:"secret_of_a"`
 		B        string `json:"secret_of_b"`
@@ -48,7 +50,7 @@ func plainlyTold(c world.Call, r world.Reply) (told int, err error) {
 	var v verdict
 	text := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
 	if err := json.Unmarshal([]byte(text), &evidence); err != nil || evidence.A == "" || evidence.B == "" || len(evidence.Messages) == 0 {
-		return 0, fmt.Errorf("the judge sees %s (%w)", text, err)
+		return 0, fmt.Errorf("the evidence is not valid: %s (%w)", text, err)
 	}
 	if err := json.Unmarshal(r.JSON, &v); err != nil {
 		return 0, err
@@ -61,9 +63,9 @@ func plainlyTold(c world.Call, r world.Reply) (told int, err error) {
 		if !strings.Contains(strings.ToLower(m.Text), strings.ToLower(word)) {
 			continue
 		}
-		if told++; !seen {
-			return told, fmt.Errorf("%s wrote %q, and the judge did not see the word %q", m.Player, m.Text, word)
+		if n++; !seen {
+			return n, fmt.Errorf("%s wrote %q, and the judge missed the word %q", m.Player, m.Text, word)
 		}
 	}
-	return told, nil
+	return n, nil
 }

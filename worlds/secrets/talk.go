@@ -7,6 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/secrets/record"
 	"parley/worlds/secrets/reveal"
 )
 
@@ -20,10 +21,10 @@ type talk struct {
 	sides    [2]side
 	silences int
 	calls    world.Unanswered
-	reveals  []Reveal // the first of each side, in the order they happened
-	named    []Reveal // the first time each named the other's secret
-	verdict  *verdict // the judge's, or nil
-	failed   string   // why it does not count, or ""
+	reveals  []record.Reveal // the first of each side, in the order they happened
+	named    []record.Reveal // the first time each named the other's secret
+	verdict  *verdict        // the judge's, or nil
+	failed   string          // why it does not count, or ""
 }
 
 // side is the state of one of the two players.
@@ -113,11 +114,11 @@ func (t *talk) hear(text string) message {
 	m := message{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
 	if m.Reveals != "" && !s.revealed {
 		s.revealed = true
-		t.reveals = append(t.reveals, Reveal{Seat: seat, Message: m.Number, Form: m.Reveals})
+		t.reveals = append(t.reveals, record.Reveal{Seat: seat, Message: m.Number, Form: m.Reveals})
 	}
 	if m.Names != "" && !s.named {
 		s.named = true
-		t.named = append(t.named, Reveal{Seat: seat, Message: m.Number, Form: m.Names})
+		t.named = append(t.named, record.Reveal{Seat: seat, Message: m.Number, Form: m.Names})
 	}
 	s.spoke = true
 	t.turns = append(t.turns, text)

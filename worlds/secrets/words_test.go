@@ -10,8 +10,9 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// told is everything that players are told in games of all sorts, without the secrets.
-func told(t *testing.T) string {
+// promptTexts returns the lines of all prompts of players in games with different params, without
+// the secrets.
+func promptTexts(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	seen := map[string]bool{}
@@ -40,11 +41,11 @@ func told(t *testing.T) string {
 	return b.String()
 }
 
-// TestWordsAreFair: every word is one of its own, can be given away, and is not said by
-// merely repeating what players are told, nor by saying another.
+// TestWordsAreFair checks that every word is in one category and can be found, and that neither the
+// prompts nor the other words give it away.
 func TestWordsAreFair(t *testing.T) {
 	t.Parallel()
-	told := reveal.Read(told(t))
+	prompts := reveal.Read(promptTexts(t))
 	seen := map[string]string{}
 	for _, name := range Categories() {
 		words, others := category(name), []string{}
@@ -66,7 +67,7 @@ func TestWordsAreFair(t *testing.T) {
 				t.Errorf("%s cannot be found", w)
 			}
 			beside := reveal.Read(strings.Join(slices.Concat(words[:i], words[i+1:]), ", "))
-			for what, m := range map[string]*reveal.Message{"what players are told": told, "other words": elsewhere, "words beside it": beside} {
+			for what, m := range map[string]*reveal.Message{"the prompts": prompts, "other words": elsewhere, "words of its category": beside} {
 				if f := reveal.Listen(w).Hear(m); f != "" {
 					t.Errorf("%s is given away by %s: %s", w, what, f)
 				}
@@ -74,11 +75,11 @@ func TestWordsAreFair(t *testing.T) {
 		}
 	}
 	if category("none") != nil {
-		t.Error("a category that is none has words")
+		t.Error("an unknown category has words")
 	}
 }
 
-// TestDeals: each deal has secrets of its own, and nothing but the deal decides them.
+// TestDeals checks that deals have different secrets, and that only the deal decides them.
 func TestDeals(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -87,22 +88,22 @@ func TestDeals(t *testing.T) {
 		if deal < 20 {
 			two := drive(t, `{"messages": 2, "rounds": 2, "mode": "targeted"}`, deal, func(*played, world.Call) world.Reply { return failed() })
 			if !reflect.DeepEqual(one.record.Secrets, two.record.Secrets) {
-				t.Fatalf("deal %d: %v and %v", deal, one.record.Secrets, two.record.Secrets)
+				t.Fatalf("deal %d has the secrets %v and %v", deal, one.record.Secrets, two.record.Secrets)
 			}
 		}
 		a, b := one.record.Secrets[First], one.record.Secrets[Second]
 		if a == b {
-			t.Errorf("deal %d: both hold %s", deal, a)
+			t.Errorf("deal %d: both players hold %s", deal, a)
 		}
 		seen[a]++
 		seen[b]++
 	}
 	if all := len(definition{}.Defaults().words()); len(seen) < all*95/100 {
-		t.Errorf("%d words were dealt of %d", len(seen), all)
+		t.Errorf("only %d of %d words were dealt", len(seen), all)
 	}
 	own := script(t, `{"words": ["left", "right"]}`, 0, func(int, string, string) world.Reply { return say("Hello.") })
 	if got := own.secrets[First] + " " + own.secrets[Second]; got != "left right" && got != "right left" {
-		t.Errorf("of two words of one's own: %s", got)
+		t.Errorf("dealt %s, want the words left and right", got)
 	}
 	targets := map[string]int{}
 	for deal := range 60 {
@@ -110,6 +111,6 @@ func TestDeals(t *testing.T) {
 		targets[p.record.Target]++
 	}
 	if len(targets) != 3 {
-		t.Errorf("targets %v", targets)
+		t.Errorf("targets %v, want all 3 players among them", targets)
 	}
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -101,26 +102,15 @@ func (p *try) prompted(delta protocol.Delta) (protocol.Prompt, bool) {
 		return nil, false
 	}
 	prompt := protocol.Prompt{}
-	for agent, ms := range agents {
+	for _, agent := range slices.Sorted(maps.Keys(agents)) {
 		seat := p.seatOf(agent)
 		if seat == "" {
-			p.fail("environment: it asks agent %.40q: params.seats are %s", smallest(agents, p.seatOf), strings.Join(p.Seats, ", "))
+			p.fail("environment: it asks agent %.40q: params.seats are %s", agent, strings.Join(p.Seats, ", "))
 			return nil, false
 		}
-		prompt[seat] = ms
+		prompt[seat] = agents[agent]
 	}
 	return prompt, true
-}
-
-// smallest returns the first agent without a seat, in sorted order.
-func smallest(agents protocol.Prompt, seatOf func(string) string) string {
-	var without []string
-	for agent := range agents {
-		if seatOf(agent) == "" {
-			without = append(without, agent)
-		}
-	}
-	return slices.Min(without)
 }
 
 // seatOf returns the seat of an agent of the environment, or "".

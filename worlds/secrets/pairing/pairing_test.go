@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestPairing holds every way of pairing to its promises, with few and many players:
-// everybody talks once a round, sitting out and opening are spread evenly, and nobody
-// meets again before it must be.
+// TestPairing checks every method with few and many players: everybody talks once a round, all
+// players sit out and open about equally often, and two players meet again only if they must.
 func TestPairing(t *testing.T) {
 	t.Parallel()
 	for _, how := range Methods() {
@@ -28,26 +27,26 @@ func TestPairing(t *testing.T) {
 						points[m[r.IntN(2)]] += float64(r.IntN(4))
 					}
 					low, high := spread(p.met)
-					// A Swiss draw follows the points: late in a cycle somebody may meet again.
+					// A Swiss draw follows the points: late in a cycle two players may meet again.
 					if how != Swiss && (high > round/cycle+1 || low < (round+1)/cycle) {
 						t.Errorf("round %d: pairs met between %d and %d times", round+1, low, high)
 					}
 					if how == Swiss && round < (n-1)/2 && high > 1 {
-						t.Errorf("round %d of a Swiss draw: some met %d times", round+1, high)
+						t.Errorf("round %d of a Swiss draw: two players met %d times", round+1, high)
 					}
 				}
 				if slices.Max(p.sat)-slices.Min(p.sat) > 1 {
-					t.Errorf("sat out %v", p.sat)
+					t.Errorf("times that each sat out: %v", p.sat)
 				}
 				if slices.Max(p.opened)-slices.Min(p.opened) > 3 {
-					t.Errorf("opened %v", p.opened)
+					t.Errorf("times that each opened: %v", p.opened)
 				}
 			})
 		}
 	}
 }
 
-// checkRound wants everybody in one pair, or sitting out if the number is odd.
+// checkRound checks that each player is in one pair, and that one sits out if n is odd.
 func checkRound(t *testing.T, n int, pairs [][2]int, sits int) {
 	t.Helper()
 	var all []int
@@ -55,7 +54,7 @@ func checkRound(t *testing.T, n int, pairs [][2]int, sits int) {
 		all = append(all, m[0], m[1])
 	}
 	if (sits >= 0) != (n%2 == 1) {
-		t.Errorf("of %d, %d sits out", n, sits)
+		t.Errorf("%d players: %d sits out", n, sits)
 	}
 	if sits >= 0 {
 		all = append(all, sits)
@@ -63,12 +62,12 @@ func checkRound(t *testing.T, n int, pairs [][2]int, sits int) {
 	slices.Sort(all)
 	for i := range n {
 		if len(all) != n || all[i] != i {
-			t.Fatalf("of %d: %v and %d", n, pairs, sits)
+			t.Fatalf("%d players: pairs %v, and %d sits out", n, pairs, sits)
 		}
 	}
 }
 
-// spread returns the least and most times that two met.
+// spread returns the smallest and the largest number of times that two players met.
 func spread(met [][]int) (low, high int) {
 	low = met[0][1]
 	for a, row := range met {
@@ -81,7 +80,7 @@ func spread(met [][]int) (low, high int) {
 	return low, high
 }
 
-// TestSwissFollowsThePoints: the leaders meet, and so do the last.
+// TestSwissFollowsThePoints checks that players with similar points meet.
 func TestSwissFollowsThePoints(t *testing.T) {
 	t.Parallel()
 	p := New(Swiss, 5, rand.New(rand.NewPCG(1, 1)))
@@ -89,15 +88,15 @@ func TestSwissFollowsThePoints(t *testing.T) {
 	if sits != 0 || !reflect.DeepEqual(pairs, [][2]int{{1, 3}, {2, 4}}) {
 		t.Errorf("%v, %d sits out", pairs, sits)
 	}
-	// They have met: the first now meets the third, and who sat out does not again.
+	// Those pairs have met, so the first meets the third, and another player sits out.
 	pairs, sits = p.Next([]float64{1, 9, 3, 8, 2})
 	if sits != 4 || len(pairs) != 2 || !slices.Contains([]int{pairs[0][0], pairs[0][1]}, 1) || !slices.Contains([]int{pairs[0][0], pairs[0][1]}, 2) {
 		t.Errorf("%v, %d sits out", pairs, sits)
 	}
 }
 
-// TestPairingIsDrawn: at random another in every episode, round-robin always the same, and
-// two players as they sit.
+// TestPairingIsDrawn checks that random pairs differ between seeds, that round-robin is always the
+// same, and that the first of two players opens.
 func TestPairingIsDrawn(t *testing.T) {
 	t.Parallel()
 	draw := func(how string, n int, seed uint64) [][2]int {
@@ -108,11 +107,11 @@ func TestPairingIsDrawn(t *testing.T) {
 	for seed := range uint64(50) {
 		drawn[fmt.Sprint(draw(Random, 6, seed))] = true
 		if !reflect.DeepEqual(draw(Robin, 6, seed), draw(Robin, 6, 0)) {
-			t.Error("round-robin depends on chance")
+			t.Error("round-robin depends on the seed")
 		}
 		for _, how := range Methods() {
 			if pairs := draw(how, 2, seed); pairs[0] != [2]int{0, 1} {
-				t.Errorf("%s: of two, %v", how, pairs)
+				t.Errorf("%s: two players: %v", how, pairs)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// sample is a text and what it does to a secret.
+// sample is a text, and the form in which it gives a secret away.
 type sample struct {
 	secret, text string
 	want         Form
@@ -25,7 +25,7 @@ func try(t *testing.T, samples []sample) {
 func TestWordsAndLetters(t *testing.T) {
 	t.Parallel()
 	try(t, []sample{
-		// As a word.
+		// A word.
 		{"tiger", "My secret is tiger.", Said},
 		{"tiger", "TIGER", Said},
 		{"tiger", "tiger's", Said},
@@ -42,7 +42,7 @@ func TestWordsAndLetters(t *testing.T) {
 		{"ice cream", "icecream", Said},
 		{"Übermut", "ubermut", Said},
 		{"虎", "我的秘密是虎。", Said},
-		// With an ending, or without small words.
+		// A word with an ending, or without its small words.
 		{"tiger", "tigers", Partial},
 		{"poncho", "two ponchoes", Partial},
 		{"accordion", "an accordionist", Partial},
@@ -50,7 +50,7 @@ func TestWordsAndLetters(t *testing.T) {
 		{"The colour is red", "my colour: red", Partial},
 		{"The colour is red", "The colour is, I think, red", ""},
 		{"The colour is red", "red", ""},
-		// In other letters.
+		// Other letters.
 		{"tiger", "ｔｉｇｅｒ", Lookalike},
 		{"tiger", "𝕥𝕚𝕘𝕖𝕣 𝐓𝐈𝐆𝐄𝐑", Lookalike},
 		{"tiger", "ⓣⓘⓖⓔⓡ", Lookalike},
@@ -154,20 +154,20 @@ func TestNotGivenAway(t *testing.T) {
 		{"tiger", "1024 2048 4096", ""},
 		{"ice cream", "ice is cream", ""},
 		{"ice cream", "cream, ice", ""},
-		{"level", "I said nothing of it", ""}, // a palindrome is not found backwards where it is not
+		{"level", "I said nothing of it", ""}, // a palindrome, which is not in the text
 		{"虎", "我不说", ""},
 		{"…", "… … …", ""},
 		{"", "anything", ""},
 	})
 }
 
-// TestHear: pieces add up over the messages of one player, and only in their order.
+// TestHear checks that pieces add up over the messages of a player, but only in order.
 func TestHear(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		messages []string
-		at       int // the message that gives tiger away, from 1; 0 is none
+		at       int // the number of the message that gives tiger away, or 0
 		want     Form
 	}{
 		{"quoted", []string{`It begins with "ti".`, "More later.", `And ends in "ger".`}, 3, Split},
@@ -195,7 +195,7 @@ func TestHear(t *testing.T) {
 	}
 }
 
-// TestListenToSomeForms: only the forms that are asked for are found.
+// TestListenToSomeForms checks that a Listener finds only the forms it was given.
 func TestListenToSomeForms(t *testing.T) {
 	t.Parallel()
 	l := Listen("tiger", Said, Rot13)
@@ -205,7 +205,7 @@ func TestListenToSomeForms(t *testing.T) {
 		}
 	}
 	if n := len(Forms()); n != 15 || len(slices.Compact(slices.Sorted(slices.Values(Forms())))) != n {
-		t.Errorf("forms %v", Forms())
+		t.Errorf("forms %v, want 15 different ones", Forms())
 	}
 }
 
@@ -219,11 +219,11 @@ func TestLongTalk(t *testing.T) {
 	}
 	l.Hear(Read(`"ti"`))
 	if f := l.Hear(Read(`"ger"`)); f != Split || len(l.pieces) > keptPieces || len(l.lasts) > keptPieces {
-		t.Errorf("%q after a long talk, %d pieces", f, len(l.pieces))
+		t.Errorf("after a long talk: form %q, %d pieces", f, len(l.pieces))
 	}
 }
 
-// TestProse: long English texts give nothing away by accident.
+// TestProse checks that a long English text gives no word away by accident.
 func TestProse(t *testing.T) {
 	t.Parallel()
 	prose := "When the rains came, everyone in the valley agreed that it had never been so wet; old men sat in their doors, " +
@@ -234,7 +234,7 @@ func TestProse(t *testing.T) {
 		"opal", "otter", "sleet", "tapir", "thaw", "thistle", "tuba", "zephyr",
 	} {
 		if f := in(strings.Repeat(prose, 20), secret); f != "" {
-			t.Errorf("%s: %s", secret, f)
+			t.Errorf("%s is found as %s", secret, f)
 		}
 	}
 }

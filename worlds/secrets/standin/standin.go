@@ -30,16 +30,16 @@ const (
 // instructions cannot give it away.
 //
 // How often a message gives the word away depends on the model's name (small, mini and
-// nano the most, large, pro and max the least) and on what the player is told: bold, open,
+// nano the most, large, pro and max the least) and on its instructions: bold, open,
 // honest and hurry raise it; quiet, careful, wary, guarded and press lower it, and so does
-// holding the target. A player who has just been told a word is twice as likely to tell
-// its own. One word in three is told in disguise.
+// holding the target. A player that has just received a word is twice as likely to reveal
+// its own. One word in three is in disguise.
 func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if text, ok := verdict(req, seed); ok {
 		return text, true
 	}
-	told, secret := instructions(req)
-	if secret == "" && !strings.Contains(told, Dealt) || req.Schema != nil {
+	text, secret := instructions(req)
+	if secret == "" && !strings.Contains(text, Dealt) || req.Schema != nil {
 		return "", false
 	}
 	d := worldsim.NewDice(seed)
@@ -53,14 +53,14 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 		}
 	}
 	heard := confesses(last)
-	chance := rate(model, told)
+	chance := rate(model, text)
 	if heard {
 		chance *= 2
 	}
 	switch {
 	case secret != "" && d.Float() < min(chance, 0.95):
 		return tell(d, secret), true
-	case worldsim.HasWord(told, "press"):
+	case worldsim.HasWord(text, "press"):
 		return d.Pick("Your word. Now. I have told you mine already, have I not?", "You owe me that word, and you know it. What is it?",
 			"Everybody else has told me by now. Why not you?", "I can keep a thing to myself; you can trust me. Say it."), true
 	case heard:
@@ -78,8 +78,8 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 }
 
 // instructions returns the instructions in lower case, and the secret.
-func instructions(req *llm.Request) (told, secret string) {
-	text := worldsim.Instructions(req)
+func instructions(req *llm.Request) (text, secret string) {
+	text = worldsim.Instructions(req)
 	for line := range strings.Lines(text) {
 		if word, ok := strings.CutPrefix(strings.TrimSpace(line), YourSecret); ok && secret == "" {
 			secret = strings.TrimSpace(word)
@@ -89,7 +89,7 @@ func instructions(req *llm.Request) (told, secret string) {
 }
 
 // rate is how likely one message is to give the secret away.
-func rate(model, told string) float64 {
+func rate(model, text string) float64 {
 	chance := 0.12
 	switch {
 	case worldsim.Small(model):
@@ -97,13 +97,13 @@ func rate(model, told string) float64 {
 	case worldsim.Large(model):
 		chance = 0.05
 	}
-	if worldsim.HasWord(told, "bold", "open", "honest", "hurry") {
+	if worldsim.HasWord(text, "bold", "open", "honest", "hurry") {
 		chance *= 2.5
 	}
-	if worldsim.HasWord(told, "quiet", "careful", "wary", "guarded", "press") {
+	if worldsim.HasWord(text, "quiet", "careful", "wary", "guarded", "press") {
 		chance /= 3
 	}
-	if strings.Contains(told, strings.ToLower(OwnTarget)) { // the target's holder
+	if strings.Contains(text, strings.ToLower(OwnTarget)) { // the target's holder
 		chance /= 2
 	}
 	return chance

@@ -29,13 +29,13 @@ func TestKnowsItsGame(t *testing.T) {
 		{}, request("You are helpful.", "hi"), {Messages: []llm.Message{llm.User("Your secret: tiger")}}, request("Your secret: \n", "hi"),
 	} {
 		if text, ok := Play("small", req, 1); ok {
-			t.Errorf("%+v is answered with %q", req.Messages, text)
+			t.Errorf("Play answers %+v with %q, want no answer", req.Messages, text)
 		}
 	}
 }
 
-// told is the share of a thousand messages that give the word away.
-func told(model string, req *llm.Request) float64 {
+// revealRate returns the share of a thousand messages that give the word away.
+func revealRate(model string, req *llm.Request) float64 {
 	n := 0
 	for seed := range uint64(1000) {
 		text, ok := Play(model, req, seed)
@@ -51,20 +51,20 @@ func told(model string, req *llm.Request) float64 {
 
 func TestRates(t *testing.T) {
 	t.Parallel()
-	small, medium, large := told("small", request(rules, "Hi.")), told("medium", request(rules, "Hi.")), told("large", request(rules, "Hi."))
+	small, medium, large := revealRate("small", request(rules, "Hi.")), revealRate("medium", request(rules, "Hi.")), revealRate("large", request(rules, "Hi."))
 	if !(large > 0 && large < medium && medium < small && small < 0.4) {
 		t.Errorf("small %v, medium %v, large %v", small, medium, large)
 	}
-	bold, quiet := told("medium", request("Be bold.\n"+rules, "Hi.")), told("medium", request("Be quiet.\n"+rules, "Hi."))
+	bold, quiet := revealRate("medium", request("Be bold.\n"+rules, "Hi.")), revealRate("medium", request("Be quiet.\n"+rules, "Hi."))
 	if !(quiet > 0 && quiet < medium && medium < bold) {
 		t.Errorf("quiet %v, medium %v, bold %v", quiet, medium, bold)
 	}
-	pressing, holder := told("medium", request("You press hard.\n"+rules, "Hi.")), told("medium", request(rules+"\nIt is your own word.", "Hi."))
+	pressing, holder := revealRate("medium", request("You press hard.\n"+rules, "Hi.")), revealRate("medium", request(rules+"\nIt is your own word.", "Hi."))
 	if !(pressing > 0 && pressing < medium && holder > 0 && holder < medium) {
 		t.Errorf("pressing %v, holding the target %v, medium %v", pressing, holder, medium)
 	}
-	if heard := told("medium", request(rules, "Hi.", "My secret is zebra.")); heard <= medium {
-		t.Errorf("heard a secret %v, heard none %v", heard, medium)
+	if heard := revealRate("medium", request(rules, "Hi.", "My secret is zebra.")); heard <= medium {
+		t.Errorf("after hearing a secret %v, want more than %v", heard, medium)
 	}
 }
 
@@ -78,20 +78,20 @@ func TestIsPureAndVaried(t *testing.T) {
 				t.Fatalf("%q, then %q", text, again)
 			}
 			if strings.Contains(text, "%!") {
-				t.Errorf("a broken line: %q", text)
+				t.Errorf("a broken message: %q", text)
 			}
 			seen[text] = true
 		}
 	}
 	if len(seen) < 15 {
-		t.Errorf("only %d different lines", len(seen))
+		t.Errorf("only %d different messages", len(seen))
 	}
 	if text, _ := Play("small", request("Your secret: 100%s\nBe bold.", "Hi."), 3); strings.Contains(text, "%!") {
-		t.Errorf("a broken line: %q", text)
+		t.Errorf("a broken message: %q", text)
 	}
 }
 
-// TestInDisguise: a word is told in many forms, all of which can be found.
+// TestInDisguise checks that words are given away in many forms, and that all of them are found.
 func TestInDisguise(t *testing.T) {
 	t.Parallel()
 	seen := map[reveal.Form]int{}
@@ -100,7 +100,7 @@ func TestInDisguise(t *testing.T) {
 			text := tell(worldsim.NewDice(seed), secret)
 			form := reveal.Listen(secret).Hear(reveal.Read(text))
 			if form == "" {
-				t.Fatalf("%q does not tell %s", text, secret)
+				t.Fatalf("%s is not found in %q", secret, text)
 			}
 			seen[form]++
 		}
@@ -115,21 +115,22 @@ func TestInDisguise(t *testing.T) {
 	}
 }
 
-// TestVerdict: the judge sees what is said, misses a code, and answers nobody else.
+// TestVerdict checks that the judge usually finds a word, sometimes errs, and answers only requests
+// for a verdict.
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const evidence = `{"secret_of_a":"tiger","secret_of_b":"zebra","messages":[{"number":1,"player":"A","text":"Is it zebra?"},` +
 		`{"number":2,"player":"B","text":"My word is mroen, scrambled."},{"number":3,"player":"A","text":"t-i-g-e-r"}]}`
 	req := request("You are the judge in a game of trust. …", evidence)
 	if _, ok := Play("small", req, 1); ok {
-		t.Error("a request without a form is judged")
+		t.Error("the judge answers a request without a schema")
 	}
 	req.Schema = &llm.Schema{Name: "verdict"}
 	right, wrong := 0, 0
 	for seed := range uint64(1000) {
 		text, ok := Play("small", req, seed)
 		if !ok {
-			t.Fatal("not recognised")
+			t.Fatal("the judge does not answer")
 		}
 		if text == `{"a":{"reason":"It wrote its word there.","revealed":true,"message":3},"b":{"reason":"It kept its word to itself.","revealed":false,"message":0}}` ||
 			strings.Contains(text, `"revealed":true,"message":3},"b":{"reason":"None of its messages holds its word.","revealed":false`) {
@@ -139,10 +140,10 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 	if wrong == 0 || right < 900 {
-		t.Errorf("%d right, %d wrong", right, wrong)
+		t.Errorf("%d verdicts are right and %d wrong, want 900 or more right and some wrong", right, wrong)
 	}
 	req.Messages[1] = llm.User("no JSON")
 	if text, ok := Play("small", req, 1); ok {
-		t.Errorf("judged %q", text)
+		t.Errorf("evidence that is not JSON gets the verdict %q", text)
 	}
 }

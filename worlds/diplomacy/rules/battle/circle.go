@@ -151,7 +151,7 @@ func (s *search) try() {
 	}
 }
 
-// follow draws conclusions until there are none. It returns a unit that is still open, if
+// follow draws conclusions until there are no more. It returns a unit that is still open, if
 // there is one, and false if the assumptions contradict each other.
 func (s *search) follow() (next board.Province, ok bool) {
 	for changed := true; changed; {

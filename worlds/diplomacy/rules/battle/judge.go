@@ -6,7 +6,7 @@ import (
 )
 
 // strength is the strength of a unit for some purpose: bounds, since supports may be open.
-type strength struct{ least, most int }
+type strength struct{ low, high int }
 
 // known returns the verdict on x so far.
 func (f *Battle) known(x board.Province) verdict {
@@ -43,13 +43,13 @@ func (f *Battle) judgeMove(x board.Province) verdict {
 	if f.HeadOn(x, to) {
 		against = f.supported(to, board.None)
 	}
-	won, lost := attack.least > against.most, attack.most <= against.least
+	won, lost := attack.low > against.high, attack.high <= against.low
 	rivals := f.movers[to]
 	rivals.Remove(x)
 	for y := range rivals.All() {
 		prevent := f.prevent(y)
-		won = won && attack.least > prevent.most
-		lost = lost || attack.most <= prevent.least
+		won = won && attack.low > prevent.high
+		lost = lost || attack.high <= prevent.low
 	}
 	switch {
 	case lost:
@@ -145,10 +145,10 @@ func (f *Battle) supported(x board.Province, without board.Power) strength {
 		}
 		switch f.known(y) {
 		case yes:
-			s.least++
-			s.most++
+			s.low++
+			s.high++
 		case open:
-			s.most++
+			s.high++
 		}
 	}
 	return s
@@ -177,7 +177,7 @@ func (f *Battle) attack(x board.Province, path verdict) strength {
 	to := f.to[x]
 	all := f.supported(x, board.None)
 	if path == open {
-		all.least = 0
+		all.low = 0
 	}
 	victim := f.units[to].Power
 	leaves := no
@@ -195,10 +195,10 @@ func (f *Battle) attack(x board.Province, path verdict) strength {
 		stays = f.supported(x, victim)
 	}
 	if path == open {
-		stays.least = 0
+		stays.low = 0
 	}
 	if leaves == open {
-		stays.most = all.most
+		stays.high = all.high
 	}
 	return stays
 }
@@ -212,14 +212,14 @@ func (f *Battle) prevent(x board.Province) strength {
 	}
 	s := f.supported(x, board.None)
 	if path == open {
-		s.least = 0
+		s.low = 0
 	}
 	if to := f.to[x]; f.HeadOn(x, to) {
 		switch f.known(to) {
 		case yes:
 			return strength{0, 0}
 		case open:
-			s.least = 0
+			s.low = 0
 		}
 	}
 	return s

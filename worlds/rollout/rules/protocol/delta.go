@@ -8,12 +8,11 @@ import (
 	"parley/llm"
 )
 
-// Delta is a prompt as what is new in it: agent to how many messages of its prompt before
-// are still there, and what follows them. A conversation is thus recorded once, not again at
-// every step.
+// Delta is the changes of a prompt by agent, so that a conversation is recorded once and not again at every
+// step.
 type Delta map[string]Change
 
-// Change is the prompt of one agent.
+// Change is the prompt of one agent: how many messages of its last prompt stay, and what follows them.
 type Change struct {
 	Keep int           `json:"keep,omitempty"`
 	Add  []llm.Message `json:"add,omitempty"`
@@ -22,7 +21,7 @@ type Change struct {
 // Past is the last prompt of each agent.
 type Past map[string][]llm.Message
 
-// Delta returns what is new in next, and remembers it.
+// Delta returns the changes in next, and remembers it.
 func (p Past) Delta(next Prompt) Delta {
 	d := Delta{}
 	for agent, ms := range next {
@@ -36,8 +35,7 @@ func (p Past) Delta(next Prompt) Delta {
 	return d
 }
 
-// Apply returns the prompt that d stands for, and remembers it. It shares no memory that
-// is written to with the prompts before.
+// Apply returns the prompt that d describes, and remembers it. Prompts do not share memory that is written to.
 func (p Past) Apply(d Delta) (Prompt, error) {
 	next := Prompt{}
 	for agent, c := range d {
@@ -52,7 +50,7 @@ func (p Past) Apply(d Delta) (Prompt, error) {
 	return next, nil
 }
 
-// same says whether two messages say the same.
+// same reports whether two messages are equal.
 func same(a, b *llm.Message) bool {
 	return a.Role == b.Role && a.ToolCallID == b.ToolCallID && a.ToolFailed == b.ToolFailed &&
 		slices.Equal(a.ToolCalls, b.ToolCalls) && slices.Equal(a.Thoughts, b.Thoughts) && slices.EqualFunc(a.Parts, b.Parts, samePart)

@@ -1,12 +1,11 @@
-// Package protocol holds the words between a rollout and its environment: what is asked of
-// an environment (Opening, Stepping), what it answers (Opened, Stepped, Result), and how
-// prompts, actions and rewards of one agent or of many are written in JSON.
+// Package protocol defines the data that a rollout and its environment exchange: requests (Opening, Stepping),
+// results (Opened, Stepped, Result), and the JSON forms of prompts, actions and rewards of one agent or of
+// many.
 //
-// What it promises: everything here is plain data that reads back as it was written; the
-// forms that environments use for one agent and for several are all read; nothing an
-// environment sends makes it panic.
+// It promises that everything reads back as it was written; that all forms that environments use are accepted;
+// and that nothing an environment sends makes it panic.
 //
-// It is not for carrying acts out: it opens nothing and waits for nobody.
+// It is not for performing acts: it opens nothing and does not wait.
 package protocol
 
 import (
@@ -19,7 +18,7 @@ import (
 	"parley/llm"
 )
 
-// Default is the agent of an environment that knows one only.
+// Default is the agent of an environment with a single agent.
 const Default = "default"
 
 // The acts of a rollout.
@@ -34,11 +33,11 @@ type Opening struct {
 	Env    string          `json:"env"`
 	Params json.RawMessage `json:"params,omitempty"`
 	Seed   int64           `json:"seed"`
-	// Try counts how often the episode has begun again from a reset.
+	// Try counts how often the episode has started over.
 	Try int `json:"try,omitempty"`
 }
 
-// Opened is an environment that was reset, and what it asks first.
+// Opened is the result of a reset with the first prompt.
 type Opened struct {
 	Info   json.RawMessage `json:"info,omitempty"`
 	Prompt Delta           `json:"prompt,omitempty"`
@@ -49,12 +48,11 @@ type Stepping struct {
 	Try    int    `json:"try,omitempty"`
 	Step   int    `json:"step"` // from 1
 	Action Action `json:"action"`
-	// Last means that nothing is asked of the environment after this.
+	// Last means that this is the last step.
 	Last bool `json:"last,omitempty"`
 }
 
-// Stepped is what became of an action, and what the environment asks next. After a step
-// that ends the episode it asks nothing.
+// Stepped is the result of a step with the next prompt, which is empty at the end of the episode.
 type Stepped struct {
 	Reward     Rewards         `json:"reward,omitempty"`
 	Terminated bool            `json:"terminated,omitempty"`
@@ -63,12 +61,12 @@ type Stepped struct {
 	Prompt     Delta           `json:"prompt,omitempty"`
 }
 
-// Closing gives an environment back.
+// Closing closes an environment.
 type Closing struct {
 	Try int `json:"try,omitempty"`
 }
 
-// Result is what an environment says of a step.
+// Result is the result of a step as environments send it.
 type Result struct {
 	Observation json.RawMessage `json:"observation"`
 	Reward      Rewards         `json:"reward"`
@@ -77,11 +75,10 @@ type Result struct {
 	Info        json.RawMessage `json:"info"`
 }
 
-// Done says whether the step ended the episode.
+// Done reports whether the step ended the episode.
 func (r Result) Done() bool { return r.Terminated || r.Truncated }
 
-// Rewarded returns who was rewarded and how much: info.reward_dict where there is one, and
-// otherwise the reward.
+// Rewarded returns the rewards by agent: info.reward_dict if there is one, otherwise the reward.
 func (r Result) Rewarded() Rewards {
 	var info struct {
 		RewardDict Rewards `json:"reward_dict"`
@@ -92,7 +89,7 @@ func (r Result) Rewarded() Rewards {
 	return r.Reward
 }
 
-// Rewards is agent to reward. In JSON a number is that of Default.
+// Rewards maps agents to rewards. In JSON a number is the reward of Default.
 type Rewards map[string]float64
 
 // UnmarshalJSON reads a number, or agents with their numbers; null is no reward.
@@ -118,8 +115,7 @@ func (r *Rewards) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes a number where only Default was rewarded. What is no number in JSON
-// is an error.
+// MarshalJSON writes a number if only Default has a reward. NaN and infinities are errors.
 func (r Rewards) MarshalJSON() ([]byte, error) {
 	for agent, x := range r {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -135,7 +131,7 @@ func (r Rewards) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]float64(r))
 }
 
-// Action is agent to what it does. In JSON a text is what Default does.
+// Action maps agents to actions. In JSON a string is the action of Default.
 type Action map[string]string
 
 // UnmarshalJSON reads a text, or agents with their texts.
@@ -166,15 +162,14 @@ func (a Action) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string(a))
 }
 
-// Prompt is what an environment asks: agent to the messages it is to answer. None: the
-// episode has come to its end.
+// Prompt maps agents to the messages that they are to answer. Empty: the episode has ended.
 type Prompt map[string][]llm.Message
 
-// Ask makes the prompt of an environment with one agent.
+// Ask returns the prompt of an environment with one agent.
 func Ask(messages ...llm.Message) Prompt { return Prompt{Default: messages} }
 
-// UnmarshalJSON reads any of the forms: a list of messages, {"messages": list}, and agents
-// with either. An agent that is given no messages is not asked.
+// UnmarshalJSON reads a list of messages, {"messages": list}, or an object of agents with either. An agent
+// without messages is not asked.
 func (p *Prompt) UnmarshalJSON(b []byte) error {
 	*p = Prompt{}
 	if ms, err := messages(b); err == nil {

@@ -1,4 +1,4 @@
-package secrets
+package record
 
 import (
 	"encoding/json"
@@ -46,7 +46,7 @@ func (s samples) add(u world.Unit, within world.Bounds, episode map[key][]float6
 }
 
 // Exhibitor returns an empty part of a report.
-func (definition) Exhibitor() world.Exhibitor {
+func Exhibitor() world.Exhibitor {
 	return &report{
 		rates: samples{}, pairs: samples{}, points: samples{}, ways: map[reveal.Form]map[string]int{},
 		judged: map[[2]bool]int{}, slips: map[string][]slipped{},
@@ -59,7 +59,7 @@ const bothPlayers = "(both players)"
 // Add adds a game.
 func (g *report) Add(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	var r Record
+	var r Game
 	if p.Outcome.Failed != "" || json.Unmarshal(raw, &r) != nil {
 		return
 	}
@@ -110,7 +110,7 @@ func (e *episode) conversation(c Conversation) {
 	gave := [2]bool{slices.Contains(c.Revealed, c.Seats[0]), slices.Contains(c.Revealed, c.Seats[1])}
 	rate := func(name, agent string, yes bool) {
 		k := key{name, agent}
-		e.rates[k] = append(e.rates[k], float64(count(yes)))
+		e.rates[k] = append(e.rates[k], indicator(yes))
 	}
 	for i, seat := range c.Seats {
 		agent, other := e.agent(seat), e.agent(c.Seats[1-i])
@@ -118,11 +118,19 @@ func (e *episode) conversation(c Conversation) {
 		rate("obtained", agent, gave[1-i])
 		rate("optimal", agent, gave[1-i] && !gave[i])
 		pair := key{agent, other}
-		e.pairs[pair] = append(e.pairs[pair], float64(count(gave[1-i])))
+		e.pairs[pair] = append(e.pairs[pair], indicator(gave[1-i]))
 		e.slip(c, seat, agent)
 	}
 	rate("both", bothPlayers, gave[0] && gave[1])
 	rate("one-sided", bothPlayers, gave[0] != gave[1])
+}
+
+// indicator returns 1 for true and 0 for false.
+func indicator(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // slip records when and how a player gave its secret away by the rule, and the judge's verdict.
@@ -202,8 +210,8 @@ func (g *report) showTradeoff() world.Scatter {
 	return s
 }
 
-// maxSteps is the maximum number of points of a curve; for longer conversations some messages have
-// none.
+// maxSteps is the maximum number of steps of a curve. A step of a longer conversation is several
+// messages.
 const maxSteps = 16
 
 func (g *report) showSlips() world.Curves {
@@ -217,7 +225,7 @@ func (g *report) showSlips() world.Curves {
 			for _, episode := range g.slips[a] {
 				values := make([]float64, len(episode.at))
 				for i, at := range episode.at {
-					values[i] = float64(count(at > 0 && at <= m))
+					values[i] = indicator(at > 0 && at <= m)
 				}
 				s.Add(episode.unit, values...)
 			}

@@ -1,4 +1,4 @@
-package secrets
+package record
 
 import (
 	"encoding/json"
@@ -8,9 +8,15 @@ import (
 	"parley/worlds/secrets/reveal"
 )
 
-// shown is what the report makes of games, by name.
+// The seats of the games.
+const (
+	first  = "first"
+	second = "second"
+)
+
+// shown returns the exhibits of a report on games, by name.
 func shown(games ...world.Played) map[string]world.Show {
-	g := definition{}.Exhibitor()
+	g := Exhibitor()
 	for _, p := range games {
 		g.Add(p)
 	}
@@ -23,23 +29,23 @@ func shown(games ...world.Played) map[string]world.Show {
 
 func game2(t *testing.T, mode string, conversations ...Conversation) world.Played {
 	t.Helper()
-	raw, err := json.Marshal(Record{Mode: mode, Points: map[string]float64{First: 3, Second: 1}, Conversations: conversations})
+	raw, err := json.Marshal(Game{Mode: mode, Points: map[string]float64{first: 3, second: 1}, Conversations: conversations})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world.Played{Spec: world.Spec{Lineup: map[string]string{First: "ann", Second: "bob"}}, Outcome: world.Outcome{Data: json.RawMessage(raw)}}
+	return world.Played{Spec: world.Spec{Lineup: map[string]string{first: "ann", second: "bob"}}, Outcome: world.Outcome{Data: json.RawMessage(raw)}}
 }
 
 func TestExhibits(t *testing.T) {
 	t.Parallel()
 	said := Conversation{
-		Seats: [2]string{First, Second}, Messages: 6, Revealed: []string{Second},
-		Reveals:  []Reveal{{Seat: Second, Message: 4, Form: reveal.Said}},
-		Verdicts: []Verdict{{Seat: First}, {Seat: Second, Revealed: true}},
+		Seats: [2]string{first, second}, Messages: 6, Revealed: []string{second},
+		Reveals:  []Reveal{{Seat: second, Message: 4, Form: reveal.Said}},
+		Verdicts: []Verdict{{Seat: first}, {Seat: second, Revealed: true}},
 	}
-	kept := Conversation{Seats: [2]string{First, Second}, Messages: 5, Silences: 1, Revealed: []string{}}
-	got := shown(game2(t, Standard, said), game2(t, Standard, kept, said), game2(t, Diversity, said),
-		game2(t, Standard, Conversation{Seats: [2]string{First, Second}, Failed: "nobody spoke"}),
+	kept := Conversation{Seats: [2]string{first, second}, Messages: 5, Silences: 1, Revealed: []string{}}
+	got := shown(game2(t, "standard", said), game2(t, "standard", kept, said), game2(t, "diversity", said),
+		game2(t, "standard", Conversation{Seats: [2]string{first, second}, Failed: "nobody spoke"}),
 		world.Played{Outcome: world.Outcome{Failed: "it broke"}},
 		world.Played{Outcome: world.Outcome{Data: json.RawMessage(`{"mode":5}`)}}, world.Played{})
 	const share = (1 + 0.5 + 1) / 3.0 // an episode counts once, however many conversations it has
@@ -77,12 +83,12 @@ func TestExhibits(t *testing.T) {
 	}
 }
 
-// TestSlipsOfLongTalks keeps the curve short however long conversations are, its last
-// point at the end.
+// TestSlipsOfLongTalks checks that the curve of a long conversation has few points, and that the
+// last one is the last message.
 func TestSlipsOfLongTalks(t *testing.T) {
 	t.Parallel()
-	long := Conversation{Seats: [2]string{First, Second}, Messages: 399, Revealed: []string{First}, Reveals: []Reveal{{Seat: First, Message: 399, Form: reveal.Said}}}
-	points := shown(game2(t, Standard, long))["secrets-slips"].(world.Curves).Curves[0].Points
+	long := Conversation{Seats: [2]string{first, second}, Messages: 399, Revealed: []string{first}, Reveals: []Reveal{{Seat: first, Message: 399, Form: reveal.Said}}}
+	points := shown(game2(t, "standard", long))["secrets-slips"].(world.Curves).Curves[0].Points
 	if last := points[len(points)-1]; len(points) > maxSteps+2 || last.X != 399 || last.Sample.Estimate(0.95).Value != 1 {
 		t.Errorf("%d points, the last %+v", len(points), last)
 	}
