@@ -66,7 +66,7 @@ func TestReviewSeesTheTalks(t *testing.T) {
 		}
 	}
 	if reviews != 7 {
-		t.Errorf("%d reviews, want 7: there is none after the last movement phase", reviews)
+		t.Errorf("%d reviews, want 7: the last movement phase has no review", reviews)
 	}
 }
 
