@@ -82,7 +82,7 @@ func TestKilled(t *testing.T) {
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // it went on until it was killed
+		for lines.Scan() { // it continued until it was killed
 			if n, err := strconv.Atoi(lines.Text()); err == nil {
 				acknowledged = n
 			}
@@ -144,7 +144,7 @@ func TestTorn(t *testing.T) {
 	for range 20 {
 		cuts = append(cuts, r.IntN(len(wal)))
 	}
-	most, refused := 0, 0
+	longest, refused := 0, 0
 	for i, at := range cuts {
 		torn := append([]byte{}, wal...)
 		at = min(at, len(wal))
@@ -159,10 +159,10 @@ func TestTorn(t *testing.T) {
 			}
 		}
 		n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file, torn, entries, wholes)
-		most = max(most, n)
+		longest = max(longest, n)
 	}
-	if most != len(entries) || refused == 0 {
-		t.Errorf("of %d entries at most %d came back, and %d logs were refused", len(entries), most, refused)
+	if longest != len(entries) || refused == 0 {
+		t.Errorf("of %d entries at most %d came back, and %d logs were refused", len(entries), longest, refused)
 	}
 }
 

@@ -257,7 +257,7 @@ func TestLogStaysSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := int64(foldPages * schema.PageSize * 2); info.Size() > most {
-		t.Errorf("%d bytes were written and the log is %d long, more than %d", written, info.Size(), most)
+	if limit := int64(foldPages * schema.PageSize * 2); info.Size() > limit {
+		t.Errorf("%d bytes were written and the log is %d long, more than %d", written, info.Size(), limit)
 	}
 }

@@ -164,14 +164,14 @@ func TestKilled(t *testing.T) {
 }
 
 // drink reads a stream until it has had so many groups, or it ends.
-func drink(t *testing.T, url, cursor string, most int, got *[]string) (at string, done bool) {
+func drink(t *testing.T, url, cursor string, limit int, got *[]string) (at string, done bool) {
 	t.Helper()
 	res, err := http.Get(url + "/v1/stream?cursor=" + cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	for in := bufio.NewScanner(res.Body); most > 0 && in.Scan(); {
+	for in := bufio.NewScanner(res.Body); limit > 0 && in.Scan(); {
 		var line struct {
 			groupHead
 			Done bool
@@ -185,7 +185,7 @@ func drink(t *testing.T, url, cursor string, most int, got *[]string) (at string
 		}
 		if line.GroupID != "" {
 			*got = append(*got, line.GroupID)
-			most--
+			limit--
 		}
 	}
 	return cursor, false
