@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/filelock"
+	"parley/internal/killtest"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
@@ -22,13 +21,7 @@ import (
 	"parley/world"
 )
 
-func TestMain(m *testing.M) {
-	if path := os.Getenv(writerEnv); path != "" {
-		writeUntilKilled(path)
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { killtest.Main(m, writeUntilKilled) }
 
 func mustOpen(t *testing.T, path string, mode Mode) *Store {
 	t.Helper()
