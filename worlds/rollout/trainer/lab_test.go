@@ -83,7 +83,7 @@ func (l *lab) play(ctx, drain context.Context, begun, ended func()) (program.End
 	return program.Ending{State: string(journal.Complete)}, store.Append(ctx, &journal.Closed{State: journal.Complete})
 }
 
-// open begins the run, or a sitting at it, and says how many episodes are left.
+// open begins or resumes the run, and returns how many episodes are left.
 func (l *lab) open(ctx context.Context, store *sqlite.Store) (int, error) {
 	head, err := store.Head(ctx)
 	if err != nil {
