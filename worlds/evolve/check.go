@@ -11,6 +11,7 @@ import (
 	"parley/worlds/evolve/arithmetic"
 	"parley/worlds/evolve/checker"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/selection"
 )
 
@@ -30,8 +31,8 @@ func (p *Params) check() error {
 	c.Between("target_fitness", n.target, 0, 1)
 	c.Between("selection_pressure", p.Pressure, 1, 2)
 	c.OneOf("selection", p.Selection, selection.Methods())
-	c.weights("crossover", p.Crossover, append(genome.Crossovers(), byModel))
-	c.weights("mutation", p.Mutation, append(genome.Mutations(), modelMutations()...))
+	c.weights("crossover", p.Crossover, append(genome.Crossovers(), play.ByModel))
+	c.weights("mutation", p.Mutation, append(genome.Mutations(), play.ModelMutations()...))
 	c.Whole("max_insertions", p.MaxInsertions, 1, 20)
 	c.Whole("min_genome_length", p.MinSpans, 0, 1000)
 	c.Whole("max_genome_length", p.MaxSpans, max(1, p.MinSpans), 1000)
@@ -68,8 +69,8 @@ func (p *Params) checkTexts(c *complaints, population int) {
 }
 
 func (p *Params) checkAsking(c *complaints) {
-	c.say(!strings.Contains(p.Ask, question), "ask", "%q: want a text with %s in it", p.Ask, question)
-	c.Braces("ask", p.Ask, question, prompted)
+	c.say(!strings.Contains(p.Ask, play.QuestionHere), "ask", "%q: want a text with %s in it", p.Ask, play.QuestionHere)
+	c.Braces("ask", p.Ask, play.QuestionHere, play.PromptHere)
 	c.Braces("checker.template", p.Checker.Template, checker.Answer)
 	c.OneOf("checker.type", p.Checker.Type, checker.Types())
 	if err := p.Checker.Check(); err != nil {

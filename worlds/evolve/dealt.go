@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+
+	"parley/worlds/evolve/record"
 )
 
 // Dealt names what a trial is about, whatever the seed: a test, the problem; what comes
@@ -15,7 +17,7 @@ func (definition) Dealt(p *Params) (what string, whole bool) {
 	}
 	t := p.Episode.Trial
 	var about []any
-	if t.Purpose != Testing {
+	if t.Purpose != record.Testing {
 		about = append(about, t.Text)
 	}
 	for _, one := range t.Problems {

@@ -1,12 +1,15 @@
 package evolve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 )
 
 // entrant is who takes part in the final test.
@@ -14,9 +17,6 @@ type entrant struct {
 	name string
 	in   *individual
 }
-
-// winning is the name of the winner in the final test.
-const winning = "winner"
 
 // finalCalls is the most that validation and the final test can take.
 func (p *plan) finalCalls() int {
@@ -50,7 +50,7 @@ func (p *plan) validate() []world.Spec {
 	}
 	var specs []world.Spec
 	for _, x := range p.finalists() {
-		specs = append(specs, p.trialOf(x, Trial{Purpose: Validating, Problems: p.set.Validation}, validationLabel, x.ID))
+		specs = append(specs, p.trialOf(x, play.Trial{Purpose: record.Validating, Problems: p.set.Validation}, record.ValidationLabel, x.ID))
 	}
 	return specs
 }
@@ -65,7 +65,7 @@ func (p *plan) choose() []world.Spec {
 	}
 	if len(p.set.Validation) > 0 {
 		slices.SortStableFunc(all, func(a, b *individual) int {
-			return cmpDown(p.Fitness.parts(a.valid, a.Text).Accuracy, p.Fitness.parts(b.valid, b.Text).Accuracy)
+			return cmp.Compare(p.Fitness.Parts(b.valid, b.Text).Accuracy, p.Fitness.Parts(a.valid, a.Text).Accuracy)
 		})
 	}
 	p.winner = all[0]
@@ -77,7 +77,7 @@ func (p *plan) choose() []world.Spec {
 // enter lists who takes part in the final test: the winner, the fittest seeds and the
 // plain prompts. A prompt that is several of these takes part once.
 func (p *plan) enter() {
-	p.entrants = []entrant{{winning, p.winner}}
+	p.entrants = []entrant{{record.Winner, p.winner}}
 	var seeds []*individual
 	for _, x := range p.all {
 		if x.Operator == "seed" {
@@ -126,8 +126,8 @@ func (p *plan) test() []world.Spec {
 	var specs []world.Spec
 	for i := range p.set.Test {
 		for _, e := range p.entrants {
-			t := Trial{Purpose: Testing, Baseline: e.name, Problems: p.set.Test[i : i+1]}
-			specs = append(specs, p.trialOf(e.in, t, testLabel(e.name), i))
+			t := play.Trial{Purpose: record.Testing, Baseline: e.name, Problems: p.set.Test[i : i+1]}
+			specs = append(specs, p.trialOf(e.in, t, record.TestLabel(e.name), i))
 		}
 	}
 	p.phase = p.conclude
@@ -138,5 +138,5 @@ func (p *plan) test() []world.Spec {
 func (p *plan) conclude() []world.Spec {
 	p.phase = nil
 	v := p.verdict()
-	return []world.Spec{p.spec(Episode{Verdict: &v}, verdictLabel, p.cell.Deal)}
+	return []world.Spec{p.spec(play.Episode{Verdict: &v}, record.VerdictLabel, p.cell.Deal)}
 }

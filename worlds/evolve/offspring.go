@@ -1,18 +1,21 @@
 package evolve
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 	"parley/worlds/evolve/selection"
 )
 
 // draft is a child that is not born yet: the breeder is to write it.
 type draft struct {
-	Breed
+	play.Breed
 	isle    int
 	parents []*individual
 }
@@ -24,14 +27,14 @@ const tries = 10
 // children. Those that a model is to write are asked for.
 func (p *plan) breed() []world.Spec {
 	p.generation++
-	p.now = Generation{}
+	p.now = record.Generation{}
 	p.runners, p.drafts = nil, nil
 	for i := range p.islands {
 		p.breedIsland(i)
 	}
 	specs := make([]world.Spec, 0, len(p.drafts))
 	for _, d := range p.drafts {
-		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, p.generation))
+		specs = append(specs, p.spec(play.Episode{Breed: &d.Breed}, record.BreedingLabel, p.generation))
 	}
 	p.now.Bred = len(specs)
 	p.phase = p.birth
@@ -72,14 +75,14 @@ func (p *plan) breedIsland(i int) {
 // elitesOf are the fittest, with the fitness they have.
 func elitesOf(members []*individual, n int) []*individual {
 	best := slices.Clone(members)
-	slices.SortStableFunc(best, func(a, b *individual) int { return cmpDown(a.parts.Fitness, b.parts.Fitness) })
+	slices.SortStableFunc(best, func(a, b *individual) int { return cmp.Compare(b.parts.Fitness, a.parts.Fitness) })
 	return best[:min(n, len(best))]
 }
 
 func candidate(x *individual) selection.Candidate {
 	c := selection.Candidate{Fitness: x.parts.Fitness}
 	for _, r := range x.train {
-		s, _ := r.score()
+		s, _ := r.Score()
 		c.ByProblem = append(c.ByProblem, s)
 	}
 	return c
@@ -92,15 +95,15 @@ func (p *plan) child(isle int, a, b *individual, others []*individual) {
 		g, operator, parents := a.spans, "", []*individual{a}
 		if p.rand.Float64() < p.crossover {
 			operator, parents = p.pick(p.Crossover), []*individual{a, b}
-			if operator == byModel {
-				p.draft(draft{isle: isle, parents: parents, Breed: Breed{Operator: byModel}})
+			if operator == play.ByModel {
+				p.draft(draft{isle: isle, parents: parents, Breed: play.Breed{Operator: play.ByModel}})
 				return
 			}
 			g, _ = genome.Cross(operator, a.spans, b.spans, p.rand)
 		}
 		if p.rand.Float64() < p.mutation {
 			how := p.pick(p.Mutation)
-			if slices.Contains(modelMutations(), how) {
+			if slices.Contains(play.ModelMutations(), how) {
 				p.draft(p.mutationDraft(how, isle, a, others))
 				return
 			}
@@ -153,7 +156,7 @@ func (p *plan) draft(d draft) {
 		return
 	}
 	p.bred++
-	d.Most = p.MaxLength
+	d.MaxLength = p.MaxLength
 	for _, x := range d.parents {
 		d.Parents = append(d.Parents, x.Prompt)
 	}
@@ -162,11 +165,11 @@ func (p *plan) draft(d draft) {
 
 // mutationDraft says what the breeder is shown.
 func (p *plan) mutationDraft(how string, isle int, a *individual, others []*individual) draft {
-	d := draft{isle: isle, parents: []*individual{a}, Breed: Breed{Operator: how}}
+	d := draft{isle: isle, parents: []*individual{a}, Breed: play.Breed{Operator: how}}
 	switch how {
-	case reflect:
+	case play.Reflect:
 		d.Cases = p.failedCases(a)
-	case difference:
+	case play.Difference:
 		for range 2 {
 			d.parents = append(d.parents, others[p.rand.IntN(len(others))])
 		}
@@ -176,11 +179,11 @@ func (p *plan) mutationDraft(how string, isle int, a *individual, others []*indi
 }
 
 // failedCases draws some of the problems that a prompt got wrong.
-func (p *plan) failedCases(a *individual) []Case {
-	var all []Case
+func (p *plan) failedCases(a *individual) []play.Case {
+	var all []play.Case
 	for i, r := range a.train {
 		if r.Said != "" && i < len(p.set.Train) {
-			all = append(all, Case{p.set.Train[i].Question, p.set.Train[i].Answer, r.Said})
+			all = append(all, play.Case{Question: p.set.Train[i].Question, Expected: p.set.Train[i].Answer, Response: r.Said})
 		}
 	}
 	p.rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -193,7 +196,7 @@ func (p *plan) birth() []world.Spec {
 	for i, d := range p.drafts {
 		text := ""
 		if i < len(p.last) {
-			rec, _ := read[BreedRecord](p.last[i].Outcome)
+			rec, _ := record.Read[record.Breeding](p.last[i].Outcome)
 			text = rec.Text
 		}
 		if !p.born(genome.Parse(text), d.Operator, d.isle, d.parents) {

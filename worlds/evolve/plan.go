@@ -1,13 +1,16 @@
 package evolve
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/problem"
+	"parley/worlds/evolve/record"
 )
 
 // plan is an evolution being played.
@@ -31,14 +34,14 @@ type plan struct {
 	islands []island
 
 	generation int
-	runners    []*individual // that race in this generation, all of them
-	round      int           // of the race
-	drafts     []*draft      // that the breeder is asked for
-	now        Generation    // of this generation, as it is counted
-	history    []Generation
+	runners    []*individual     // that race in this generation, all of them
+	round      int               // of the race
+	drafts     []*draft          // that the breeder is asked for
+	now        record.Generation // of this generation, as it is counted
+	history    []record.Generation
 	calls      int // of solvers
 	bred       int // calls of the breeder
-	stopped    Stop
+	stopped    record.Stop
 
 	winner   *individual
 	entrants []entrant
@@ -49,42 +52,19 @@ type island struct{ members []*individual }
 
 // individual is a prompt in the population.
 type individual struct {
-	Prompt
+	record.Prompt
 	spans   genome.Genome
-	train   []Result // on the training problems, in order, as far as it was tried
-	valid   []Result
-	test    []Result
-	parts   Parts // of train
-	dropped bool  // it fell behind in its race
+	train   []record.Result // on the training problems, in order, as far as it was tried
+	valid   []record.Result
+	test    []record.Result
+	parts   record.Parts // of train
+	dropped bool         // it fell behind in its race
 }
 
 // asked is a trial that was asked for.
 type asked struct {
 	in *individual
-	Trial
-}
-
-// Generation is what one generation came to. Fitness is over all prompts that could be
-// tried, those that fell behind with what they had until then.
-type Generation struct {
-	Number    int     `json:"number"`
-	Best      float64 `json:"best"`
-	Mean      float64 `json:"mean"`
-	Worst     float64 `json:"worst"`
-	Accuracy  float64 `json:"accuracy"` // of the best
-	Diversity float64 `json:"diversity"`
-	BestID    int     `json:"best_id"`
-
-	Prompts    int `json:"prompts"`
-	New        int `json:"new"`
-	Dropped    int `json:"dropped"`    // of the new ones
-	Duplicates int `json:"duplicates"` // that were bred again, and not tried again
-	Calls      int `json:"calls"`      // of solvers
-	Saved      int `json:"saved"`      // calls that races made needless
-	Bred       int `json:"bred"`       // calls of the breeder
-
-	CrossoverRate float64 `json:"crossover_rate"`
-	MutationRate  float64 `json:"mutation_rate"`
+	play.Trial
 }
 
 // Plan makes the plan of one evolution.
@@ -122,22 +102,22 @@ func (p *plan) take(last []world.Played) {
 	p.last = last
 	for i, a := range p.asked {
 		in := a.in
-		var rec TrialRecord
+		var rec record.Trial
 		if i < len(last) {
-			rec, _ = read[TrialRecord](last[i].Outcome)
+			rec, _ = record.Read[record.Trial](last[i].Outcome)
 		}
 		if len(rec.Results) != len(a.Problems) { // the world broke: nothing is known
-			rec = TrialRecord{Results: make([]Result, len(a.Problems))}
+			rec = record.Trial{Results: make([]record.Result, len(a.Problems))}
 		}
 		p.calls += rec.Calls
 		switch a.Purpose {
-		case Validating:
+		case record.Validating:
 			in.valid = append(in.valid, rec.Results...)
-		case Testing:
+		case record.Testing:
 			in.test = append(in.test, rec.Results...)
 		default:
 			in.train = append(in.train, rec.Results...)
-			in.parts = p.Fitness.parts(in.train, in.Text)
+			in.parts = p.Fitness.Parts(in.train, in.Text)
 			p.now.Calls += rec.Calls
 		}
 	}
@@ -146,7 +126,7 @@ func (p *plan) take(last []world.Played) {
 
 // add makes an individual of a prompt that was never bred before.
 func (p *plan) add(g genome.Genome, text, operator string, isle int, parents ...*individual) *individual {
-	in := &individual{spans: g, Prompt: Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
+	in := &individual{spans: g, Prompt: record.Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
 	for _, x := range parents {
 		in.Parents = append(in.Parents, x.ID)
 	}
@@ -187,15 +167,35 @@ func (p *plan) sprout(isle, most int) {
 // openGeneration begins to count.
 func (p *plan) openGeneration() {
 	p.round = 0
-	p.now = Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
+	p.now = record.Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
 }
 
 // perProblem is how many calls one problem takes.
 func (p *plan) perProblem() int { return p.Solvers * p.Samples }
 
 // trialOf makes the spec of a trial and remembers whom it is about.
-func (p *plan) trialOf(in *individual, t Trial, label string, deal int) world.Spec {
+func (p *plan) trialOf(in *individual, t play.Trial, label string, deal int) world.Spec {
 	t.Prompt = in.Prompt
 	p.asked = append(p.asked, asked{in, t})
-	return p.spec(Episode{Trial: &t}, label, deal)
+	return p.spec(play.Episode{Trial: &t}, label, deal)
+}
+
+// spec returns the spec of an episode. Its params hold only what the episode needs: not the whole set of problems, and
+// not what only the plan needs.
+func (p *plan) spec(e play.Episode, label string, deal int) world.Spec {
+	b, err := json.Marshal(struct {
+		play.Asking
+		Crossover map[string]float64 `json:"crossover"`
+		Mutation  map[string]float64 `json:"mutation"`
+		Episode   play.Episode       `json:"episode"`
+	}{p.asking(), p.Crossover, p.Mutation, e})
+	if err != nil {
+		b = []byte("{}") // not reached: these are plain values that came from JSON
+	}
+	s := p.cell
+	s.Params, s.Deal = b, deal
+	if s.Cell = label; p.cell.Cell != "" {
+		s.Cell = p.cell.Cell + ": " + label
+	}
+	return s
 }

@@ -1,9 +1,12 @@
 package evolve
 
 import (
+	"cmp"
 	"slices"
 
 	"parley/world"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 )
 
 // firstRound is how many problems a new prompt is tried on first.
@@ -37,8 +40,8 @@ func (p *plan) race() []world.Spec {
 	}
 	specs := make([]world.Spec, 0, len(in))
 	for _, x := range in {
-		t := Trial{Purpose: Racing, Round: p.round, Problems: p.set.Train[from:to]}
-		specs = append(specs, p.trialOf(x, t, generationLabel(p.generation), x.ID))
+		t := play.Trial{Purpose: record.Racing, Round: p.round, Problems: p.set.Train[from:to]}
+		specs = append(specs, p.trialOf(x, t, record.GenerationLabel(p.generation), x.ID))
 	}
 	p.round++
 	return specs
@@ -58,7 +61,7 @@ func (p *plan) drop(seen int) {
 		if len(field) <= keep {
 			continue
 		}
-		slices.SortStableFunc(field, func(a, b contender) int { return cmpDown(a.fitness, b.fitness) })
+		slices.SortStableFunc(field, func(a, b contender) int { return cmp.Compare(b.fitness, a.fitness) })
 		for _, c := range field[keep:] {
 			if c.running && p.behind(c, field[keep-1]) {
 				c.in.dropped = true
@@ -87,7 +90,7 @@ func (p *plan) field(isle, seen int) []contender {
 	var all []contender
 	enter := func(x *individual, running bool) {
 		if x.Island == isle && !x.dropped && len(x.train) >= seen && x.parts.Problems > 0 {
-			all = append(all, contender{x, p.Fitness.parts(x.train[:seen], x.Text).Fitness, running})
+			all = append(all, contender{x, p.Fitness.Parts(x.train[:seen], x.Text).Fitness, running})
 		}
 	}
 	for _, x := range p.islands[isle].members {
@@ -105,8 +108,8 @@ func (p *plan) field(isle, seen int) []contender {
 func (p *plan) behind(c, mark contender) bool {
 	var a, b []float64
 	for i := range min(len(c.in.train), len(mark.in.train)) {
-		x, okX := c.in.train[i].score()
-		y, okY := mark.in.train[i].score()
+		x, okX := c.in.train[i].Score()
+		y, okY := mark.in.train[i].Score()
 		if okX && okY {
 			a, b = append(a, x), append(b, y)
 		}
@@ -120,15 +123,4 @@ func (p *plan) behind(c, mark contender) bool {
 		weight = f.Accuracy / (f.Accuracy + f.Consistency + f.Efficiency + f.Diversity)
 	}
 	return c.fitness-mark.fitness+weight*(d.High-d.Value) < 0
-}
-
-// cmpDown sorts from high to low.
-func cmpDown(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
 }

@@ -6,20 +6,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
-)
-
-// Stop is why evolution stopped.
-type Stop string
-
-// The reasons to stop, in the order in which they are looked for.
-const (
-	StopFailures    Stop = "failures" // no prompt could be tried
-	StopTarget      Stop = "target_fitness"
-	StopGenerations Stop = "max_generations"
-	StopStagnation  Stop = "stagnation"
-	StopDiversity   Stop = "diversity_loss"
-	StopPlateau     Stop = "fitness_plateau"
-	StopCalls       Stop = "max_calls"
+	"parley/worlds/evolve/record"
 )
 
 // settle ends a generation: who has run joins the population, what it came to is counted,
@@ -122,7 +109,7 @@ func (p *plan) gained(n int) float64 {
 	if cut <= 0 {
 		return math.Inf(1)
 	}
-	best := func(gs []Generation) float64 {
+	best := func(gs []record.Generation) float64 {
 		b := math.Inf(-1)
 		for _, g := range gs {
 			b = max(b, g.Best)
@@ -133,7 +120,7 @@ func (p *plan) gained(n int) float64 {
 }
 
 // stop says why to stop, or nothing.
-func (p *plan) stop() Stop {
+func (p *plan) stop() record.Stop {
 	alive := false
 	for _, i := range p.islands {
 		alive = alive || len(i.members) > 0
@@ -141,19 +128,19 @@ func (p *plan) stop() Stop {
 	children := p.population - p.elite
 	switch {
 	case !alive:
-		return StopFailures
+		return record.StopFailures
 	case p.target > 0 && p.now.Best >= p.target:
-		return StopTarget
+		return record.StopTarget
 	case p.generation >= p.generations:
-		return StopGenerations
+		return record.StopGenerations
 	case p.patience > 0 && p.gained(p.patience) <= p.Improvement:
-		return StopStagnation
+		return record.StopStagnation
 	case p.now.Diversity < p.DiversityThreshold:
-		return StopDiversity
+		return record.StopDiversity
 	case p.PlateauGenerations > 0 && math.Abs(p.gained(p.PlateauGenerations)) < p.PlateauThreshold:
-		return StopPlateau
+		return record.StopPlateau
 	case !p.affords(children * p.firstRound() * p.perProblem()):
-		return StopCalls
+		return record.StopCalls
 	}
 	return ""
 }

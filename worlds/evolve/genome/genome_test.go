@@ -156,22 +156,24 @@ func TestMutateNothing(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
+// TestDiversity checks that diversity is 0 for equal prompts, 1 for prompts without a common pair of words, and in between
+// otherwise.
+func TestDiversity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := Parse(prompts().Draw(t, "a")), Parse(prompts().Draw(t, "b"))
-		d := Distance(a, b)
-		if d < 0 || d > 1 || math.Abs(d-Distance(b, a)) > 1e-12 || Distance(a, a) != 0 {
-			t.Fatalf("%q and %q are %v apart", a, b, d)
+		d := Diversity([]Genome{a, b})
+		if d < 0 || d > 1 || math.Abs(d-Diversity([]Genome{b, a})) > 1e-12 || Diversity([]Genome{a, a}) != 0 {
+			t.Fatalf("the diversity of %q and %q is %v", a, b, d)
 		}
 	})
-	near := Distance(Of("Work step by step and check."), Of("Work step by step and stop."))
-	far := Distance(Of("Work step by step and check."), Of("Say hello."))
+	near := Diversity([]Genome{Of("Work step by step and check."), Of("Work step by step and stop.")})
+	far := Diversity([]Genome{Of("Work step by step and check."), Of("Say hello.")})
 	if near >= far || far != 1 {
-		t.Errorf("near %v, far %v", near, far)
+		t.Errorf("near %v, far %v, want less than 1, and 1", near, far)
 	}
 	if d := Diversity([]Genome{Of("a b"), Of("a b"), Of("c d")}); math.Abs(d-2.0/3) > 1e-12 || Diversity(nil) != 0 {
-		t.Errorf("diversity %v", d)
+		t.Errorf("diversity %v, want 2/3; of nothing %v, want 0", d, Diversity(nil))
 	}
 }
 
