@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/world"
+	"parley/world/program"
 	"parley/worlds/diplomacy/rules"
 )
 
@@ -34,7 +34,7 @@ type datcCase struct {
 func judge(t *testing.T, in string, options bool, want error) string {
 	t.Helper()
 	var out strings.Builder
-	p := &world.Program{Stdin: strings.NewReader(in), Stdout: &out, Stop: t.Context()}
+	p := &program.Program{Stdin: strings.NewReader(in), Stdout: &out, Stop: t.Context()}
 	if err := (&verb{Options: options}).Run(t.Context(), p); !errors.Is(err, want) {
 		t.Fatalf("%v, want %v: %s", err, want, out.String())
 	}
@@ -169,7 +169,7 @@ func TestAdjudicateRefuses(t *testing.T) {
 		`{"units":{"France":["` + strings.Repeat("x", maxPosition) + `"]}}`:                                          `too long`,
 		`{"phase":"retreat","units":{"Italy":["A VEN"]},"dislodged":[{"power":"Italy","unit":"A","retreats":[""]}]}`: `a unit is A or F and a place`,
 	} {
-		first, rest, _ := strings.Cut(judge(t, in+"\n\n{}\n", false, world.ErrReported), "\n")
+		first, rest, _ := strings.Cut(judge(t, in+"\n\n{}\n", false, program.ErrReported), "\n")
 		if !strings.Contains(first, want) || !strings.Contains(first, `"line":1,`) {
 			t.Errorf("%.60s: %s\nwant %s", in, first, want)
 		}
