@@ -3,8 +3,8 @@ package evolve
 import (
 	"testing"
 
-	"parley/worlds/evolve/problem"
 	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/problem"
 	"parley/worlds/evolve/record"
 )
 

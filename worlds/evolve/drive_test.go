@@ -10,9 +10,9 @@ import (
 
 	"parley/llm"
 	"parley/world"
-	"parley/worlds/evolve/standin"
 	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/record"
+	"parley/worlds/evolve/standin"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

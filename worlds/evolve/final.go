@@ -12,30 +12,29 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// entrant is who takes part in the final test.
+// entrant is a prompt in the final test.
 type entrant struct {
 	name string
 	in   *individual
 }
 
-// finalCalls is the most that validation and the final test can take.
+// finalCalls returns the maximum number of calls of validation and the final test.
 func (p *plan) finalCalls() int {
 	entrants := 1 + len(p.Baselines.Texts) + min(p.Baselines.Seeds, len(p.seeds()))
 	return (p.Finalists*p.Problems.Validation + entrants*p.Problems.Test) * p.perProblem()
 }
 
-// finalists are the fittest of all that have seen all problems; or, if there are none, of
-// those that have seen most.
+// finalists returns the fittest of the prompts that were tried on the largest number of problems.
 func (p *plan) finalists() []*individual {
-	most := 0
+	tried := 0
 	for _, x := range p.all {
 		if !x.dropped && x.parts.Problems > 0 {
-			most = max(most, len(x.train))
+			tried = max(tried, len(x.train))
 		}
 	}
 	var all []*individual
 	for _, x := range p.all {
-		if !x.dropped && x.parts.Problems > 0 && len(x.train) == most {
+		if !x.dropped && x.parts.Problems > 0 && len(x.train) == tried {
 			all = append(all, x)
 		}
 	}
@@ -55,12 +54,11 @@ func (p *plan) validate() []world.Spec {
 	return specs
 }
 
-// choose makes the fittest finalist the winner; after a validation, the one that solved
-// most there.
+// choose picks the winner: the finalist that solved the most validation problems, or without validation the fittest.
 func (p *plan) choose() []world.Spec {
 	all := p.finalists()
 	if len(all) == 0 {
-		p.phase = p.conclude // nothing could be tried: there is nothing to test either
+		p.phase = p.conclude // no prompt could be tried, so there is nothing to test
 		return nil
 	}
 	if len(p.set.Validation) > 0 {
@@ -74,8 +72,8 @@ func (p *plan) choose() []world.Spec {
 	return nil
 }
 
-// enter lists who takes part in the final test: the winner, the fittest seeds and the
-// plain prompts. A prompt that is several of these takes part once.
+// enter lists the entrants of the final test: the winner, the fittest seeds and the plain prompts. A prompt that is
+// several of these is listed once.
 func (p *plan) enter() {
 	p.entrants = []entrant{{record.Winner, p.winner}}
 	var seeds []*individual
@@ -108,7 +106,7 @@ func (p *plan) enterOne(name string, x *individual) {
 	p.entrants = append(p.entrants, entrant{name, x})
 }
 
-// baselineName is what a plain prompt is called.
+// baselineName returns the name of a plain prompt.
 func baselineName(text string) string {
 	if text == "" {
 		return "no prompt"
@@ -120,8 +118,8 @@ func baselineName(text string) string {
 	return text
 }
 
-// test asks every entrant every test problem. Each is an episode of its own, so that their
-// scores can be compared problem by problem like any others.
+// test tries every entrant on every test problem. Each pair is a separate episode, so that scores can be compared problem
+// by problem.
 func (p *plan) test() []world.Spec {
 	var specs []world.Spec
 	for i := range p.set.Test {

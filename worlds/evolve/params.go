@@ -8,8 +8,7 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// Params are what a plan file can say about an evolution. Those that are pointers have
-// their defaults from the preset.
+// Params are the params of an evolution in a plan file. Pointers have their defaults from the preset.
 type Params struct {
 	Preset   string          `json:"preset" doc:"Where the numbers come from that you leave out." oneof:"quick,standard,thorough,no_crossover,no_mutation,high_mutation,large_population,random_search"`
 	Problems Problems        `json:"problems" doc:"What prompts are tried on."`
@@ -56,7 +55,7 @@ type Params struct {
 	Episode *play.Episode `json:"episode,omitempty" doc:"What one episode plays: made by the evolution itself."`
 }
 
-// Problems say where problems come from.
+// Problems selects the problems.
 type Problems struct {
 	Source     string       `json:"source" doc:"arithmetic: word problems that come with parley; file: your own." oneof:"arithmetic,file"`
 	File       string       `json:"file" doc:"A file of problems beside the plan file, .jsonl, .json, .csv or .yaml. Files in the form of GSM8K can be used as they are."`
@@ -80,20 +79,20 @@ type Islands struct {
 	Migrants int `json:"migrants" doc:"How many go at a time: 0 to 100."`
 }
 
-// Race is how trials are cut short.
+// Race holds the params of races.
 type Race struct {
 	Minibatch  int     `json:"minibatch" doc:"How many problems a new prompt is tried on first. Then as many more as it was tried on so far, until it has seen all. 0: all at once."`
 	Confidence float64 `json:"confidence" doc:"How sure it must be that a prompt is behind, to drop it: 0.51 to 0.9999."`
 	Keep       float64 `json:"keep" doc:"What share of the population is never dropped, from 0 to 1: a prompt is behind where it is behind the last of these."`
 }
 
-// Baselines are what the winner is measured beside.
+// Baselines are the prompts that the winner is compared with.
 type Baselines struct {
 	Seeds int      `json:"seeds" doc:"How many of the prompts to begin with, the fittest first. 0: none."`
 	Texts []string `json:"texts" doc:"Prompts to measure; an empty one is no prompt at all."`
 }
 
-// Defaults are an evolution on arithmetic, by the preset standard.
+// Defaults returns the params of an evolution on arithmetic with the preset standard.
 func (definition) Defaults() *Params {
 	return &Params{
 		Preset: "standard",
@@ -121,7 +120,7 @@ func (p *Params) seeds() []string {
 	return genome.Seeds()
 }
 
-// phrases returns what mutations may put in.
+// phrases returns the sentences that mutations may insert.
 func (p *Params) phrases() []genome.Span {
 	if len(p.Phrases) > 0 {
 		return genome.Of(p.Phrases...)
@@ -129,7 +128,7 @@ func (p *Params) phrases() []genome.Span {
 	return genome.Phrases()
 }
 
-// set returns the problems, in the parts they are used in.
+// set returns the problems for training, validation and test.
 func (p *Params) set() *problem.Set {
 	if s := p.Problems.Set; s != nil {
 		return s
@@ -141,7 +140,7 @@ func (p *Params) sizes() problem.Sizes {
 	return problem.Sizes{Train: p.numbers().train, Validation: p.Problems.Validation, Test: p.Problems.Test}
 }
 
-// breeds says whether a model writes prompts.
+// breeds reports whether a model writes prompts.
 func (p *Params) breeds() bool {
 	for _, op := range play.ModelMutations() {
 		if p.Mutation[op] > 0 {

@@ -257,7 +257,7 @@ func TestAlone(t *testing.T) {
 	if specs := plan.Next(nil); specs.Len() != 1 || specs.At(0).Deal != 3 {
 		t.Errorf("%+v", specs)
 	}
-	if _, err := (definition{}).Plan(paramsOf(t, with(little, `"max_calls": 20`)), cell, 1); err == nil || !strings.Contains(err.Error(), "params.max_calls: 20: the first round and the final test alone need") {
+	if _, err := (definition{}).Plan(paramsOf(t, with(little, `"max_calls": 20`)), cell, 1); err == nil || !strings.Contains(err.Error(), "params.max_calls: 20: the first round and the final test need") {
 		t.Errorf("%v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// firstRound is how many problems a new prompt is tried on first.
+// firstRound returns the number of problems of the first round.
 func (p *plan) firstRound() int {
 	if p.Race.Minibatch == 0 {
 		return p.train
@@ -17,8 +17,8 @@ func (p *plan) firstRound() int {
 	return min(p.Race.Minibatch, p.train)
 }
 
-// span returns which training problems a round is about: first a minibatch, then each time
-// as many more as there were before.
+// span returns the range of training problems of a round: first a minibatch, then each time as many as in all rounds
+// before.
 func (p *plan) span(round int) (from, to int) {
 	for to = p.firstRound(); round > 0; round-- {
 		from, to = to, min(2*to, p.train)
@@ -26,8 +26,7 @@ func (p *plan) span(round int) (from, to int) {
 	return from, to
 }
 
-// race plays a round of the race: those that are still in it, on the next problems. Who is
-// behind is dropped before.
+// race plays a round of the race. It drops the prompts that are behind, and tries the others on the next problems.
 func (p *plan) race() []world.Spec {
 	from, to := p.span(p.round)
 	if p.round > 0 {
@@ -47,13 +46,13 @@ func (p *plan) race() []world.Spec {
 	return specs
 }
 
-// affords says whether so many more calls leave enough for the final test.
+// affords reports whether that many more calls leave enough calls for the final test.
 func (p *plan) affords(calls int) bool {
 	return p.MaxCalls == 0 || p.calls+calls+p.finalCalls() <= p.MaxCalls
 }
 
-// drop takes those out of the race that are behind the last of those that are kept: by so
-// much on the problems that both have seen that it is not chance.
+// drop removes prompts from the race that are behind the last prompt that is always kept. The difference, on the problems
+// that both have seen, must be larger than chance explains.
 func (p *plan) drop(seen int) {
 	for i := range p.islands {
 		field := p.field(i, seen)
@@ -71,21 +70,21 @@ func (p *plan) drop(seen int) {
 		}
 	}
 	for _, x := range p.runners {
-		if x.parts.Problems == 0 && !x.dropped { // nothing was answered: trying on costs and tells nothing
+		if x.parts.Problems == 0 && !x.dropped { // no answers: more calls would show nothing
 			x.dropped = true
 			p.now.Dropped++
 		}
 	}
 }
 
-// contender is one in a race, with its fitness on the problems that all in it have seen.
+// contender is a prompt in a race, with its fitness on the problems that all contenders have seen.
 type contender struct {
 	in      *individual
 	fitness float64
 	running bool
 }
 
-// field lists who races on an island: those that run, and their elders, who have run.
+// field lists the contenders of an island: its new prompts, and its members from earlier generations.
 func (p *plan) field(isle, seen int) []contender {
 	var all []contender
 	enter := func(x *individual, running bool) {
@@ -102,9 +101,8 @@ func (p *plan) field(isle, seen int) []contender {
 	return all
 }
 
-// behind says whether c is behind the mark even if it was unlucky: the interval is that of
-// the difference in accuracy, problem by problem, and the other parts of fitness are taken
-// as they are.
+// behind reports whether c is behind mark even at the upper end of the interval. The interval is that of the difference in
+// accuracy, problem by problem. The other parts of fitness count without an interval.
 func (p *plan) behind(c, mark contender) bool {
 	var a, b []float64
 	for i := range min(len(c.in.train), len(mark.in.train)) {

@@ -9,8 +9,7 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// settle ends a generation: who has run joins the population, what it came to is counted,
-// and evolution goes on or stops.
+// settle ends a generation. It summarizes it, adds the new prompts to the population, and continues or stops evolution.
 func (p *plan) settle() []world.Spec {
 	p.count()
 	for _, x := range p.runners {
@@ -28,7 +27,7 @@ func (p *plan) settle() []world.Spec {
 	return nil
 }
 
-// count sums the generation up.
+// count summarizes the generation.
 func (p *plan) count() {
 	var present []*individual
 	for _, i := range p.islands {
@@ -59,7 +58,7 @@ func (p *plan) count() {
 	p.history = append(p.history, *g)
 }
 
-// migrate lets the best of each island be parents on the next one too.
+// migrate adds the best of each island to the parents of the next one.
 func (p *plan) migrate() {
 	n := len(p.islands)
 	if n == 1 || p.generation == 0 || p.generation%p.Islands.Interval != 0 {
@@ -79,8 +78,8 @@ func (p *plan) migrate() {
 	}
 }
 
-// adapt changes the rates: more mutation where prompts are alike, less where they are
-// different enough; and where there is no progress, more of it and less crossover.
+// adapt changes the rates. Similar prompts get more mutation, and very different ones less. Without progress there is more
+// mutation and less crossover.
 func (p *plan) adapt() {
 	if !p.Adaptive || p.generation < 5 || p.mutation == 0 {
 		return
@@ -102,8 +101,7 @@ func (p *plan) adapt() {
 	}
 }
 
-// gained is by how much the best fitness of the last n generations is above what it was
-// before them.
+// gained returns the difference between the best fitness of the last n generations and that of all generations before.
 func (p *plan) gained(n int) float64 {
 	cut := len(p.history) - n
 	if cut <= 0 {
@@ -119,7 +117,7 @@ func (p *plan) gained(n int) float64 {
 	return best(p.history[cut:]) - best(p.history[:cut])
 }
 
-// stop says why to stop, or nothing.
+// stop returns the reason to stop, or "" to continue.
 func (p *plan) stop() record.Stop {
 	alive := false
 	for _, i := range p.islands {

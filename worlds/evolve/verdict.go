@@ -9,7 +9,7 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// verdict sums everything up.
+// verdict summarizes the evolution.
 func (p *plan) verdict() record.Verdict {
 	v := record.Verdict{Evolution: p.cell.Deal, Stopped: p.stopped, Generations: p.history, Prompts: len(p.all), Calls: p.calls, Bred: p.bred, Operators: p.operators()}
 	for _, g := range p.history {
@@ -43,9 +43,8 @@ func tested(e entrant) record.Tested {
 	return t
 }
 
-// compare holds the winner against the baseline that did best. Choosing that after the
-// test makes the comparison harder for the winner, never easier. A winner that is itself a
-// baseline has gained nothing.
+// compare compares the winner with the best baseline. Choosing the baseline after the test makes the comparison harder
+// for the winner, never easier. A winner that is itself a baseline has no gain.
 func (p *plan) compare(v *record.Verdict) {
 	best := -1
 	for i, t := range v.Test {
@@ -75,7 +74,7 @@ func (p *plan) compare(v *record.Verdict) {
 	}
 }
 
-// lineage is the winner and its ancestors.
+// lineage returns the winner and its ancestors.
 func (p *plan) lineage() []record.Ancestor {
 	wanted := map[int]bool{p.winner.ID: true}
 	for id := p.winner.ID; id >= 0; id-- { // parents have lower numbers
@@ -99,8 +98,7 @@ func (p *plan) lineage() []record.Ancestor {
 	return line
 }
 
-// operators counts what each way to breed came to, in order of their names. A child of
-// several ways counts for each.
+// operators counts the results of each operator, sorted by name. A child of several operators counts for each.
 func (p *plan) operators() []record.Operator {
 	var all []record.Operator
 	for _, x := range p.all {
@@ -126,7 +124,7 @@ func (p *plan) operators() []record.Operator {
 	return all
 }
 
-// better says whether a child is fitter than every parent.
+// better reports whether a child is fitter than every parent.
 func (p *plan) better(x *individual) bool {
 	for _, parent := range x.Parents {
 		if p.all[parent].parts.Fitness >= x.parts.Fitness {

@@ -21,7 +21,7 @@ func prompts() *rapid.Generator[string] {
 	})
 }
 
-// TestRoundTrip: reading a prompt loses nothing of it.
+// TestRoundTrip checks that parsing a prompt loses nothing.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,8 +66,7 @@ func texts(gs ...Genome) []string {
 	return all
 }
 
-// TestCross: children have the spans of their parents, no more and no less, and parents
-// are left as they were.
+// TestCross checks that children have exactly the spans of their parents, and that parents are unchanged.
 func TestCross(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -96,7 +95,7 @@ func TestCross(t *testing.T) {
 	})
 }
 
-// TestCrossMixes: where parents can be cut, children are something new.
+// TestCrossMixes checks that children are new if the parents can be cut.
 func TestCrossMixes(t *testing.T) {
 	t.Parallel()
 	a, b := Of("A one. A two. A three. A four.", "- a step"), Of("B one. B two. B three. B four.", "- b step")
@@ -120,7 +119,7 @@ func TestCrossMixes(t *testing.T) {
 	}
 }
 
-// TestMutate: each operator does what it says, within the limits.
+// TestMutate checks each operator and the limits.
 func TestMutate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -177,8 +176,8 @@ func TestDiversity(t *testing.T) {
 	}
 }
 
-// TestDiff: the lines that stayed and came in are the new prompt, and those that stayed
-// and went out are the old one.
+// TestDiff checks that the lines that stayed and those that are new make up the new prompt, and that those that stayed and
+// those that are gone make up the old one.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
