@@ -192,7 +192,7 @@ func TestMatrixWithin(t *testing.T) {
 	}
 }
 
-// A param that is set to zero stays so, though its field is marked omitempty.
+// TestParamZero checks that a param set to zero stays zero although its field is marked omitempty.
 func TestParamZero(t *testing.T) {
 	t.Parallel()
 	p := load(t, "everything")
@@ -205,7 +205,7 @@ func TestParamZero(t *testing.T) {
 	}
 }
 
-// TestUnseated allows agents without a seat where that is no slip, and leaves them out.
+// TestUnseated checks that agents without a seat are left out where the plan may have them.
 func TestUnseated(t *testing.T) {
 	t.Parallel()
 	const two = "kind: talk\nagents: {quiet: sim/small, bold: sim/large}\nlineup: {first: quiet, second: bold}\n"

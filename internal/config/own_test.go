@@ -133,7 +133,7 @@ func TestOwnLists(t *testing.T) {
 		t.Fatalf("%T of %d", plan, list.Len())
 	}
 	if a, b := list.At(0), list.At(1_999_999_999); b.Deal != 999_999_999 || reflect.ValueOf(a.Lineup).Pointer() != reflect.ValueOf(b.Lineup).Pointer() || &a.Params[0] != &b.Params[0] {
-		t.Errorf("specs share nothing: %+v, %+v", a, b)
+		t.Errorf("the specs do not share their lineup and params: %+v, %+v", a, b)
 	}
 	for _, src := range []string{
 		"episodes: 2147483647\nparams: {messages: 2}",

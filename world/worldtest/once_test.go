@@ -13,7 +13,7 @@ import (
 	"parley/world/program"
 )
 
-// TestExercisePlaysOnce plays worlds that do not come to a good end.
+// TestExercisePlaysOnce plays worlds that end badly.
 func TestExercisePlaysOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -76,7 +76,7 @@ func TestRotationOfOtherNumbers(t *testing.T) {
 	}
 }
 
-// TestBalanceSaysWhatIsUneven names who has most and who has least.
+// TestBalanceSaysWhatIsUneven names the highest and the lowest count.
 func TestBalanceSaysWhatIsUneven(t *testing.T) {
 	t.Parallel()
 	m := Matrix{Agents: []string{"a", "b", "c"}, Seats: []string{"x", "y"}} // no swap: a is always first
