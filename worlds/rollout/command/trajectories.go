@@ -42,7 +42,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 		return err
 	}
 	if c.Out == "" && format == trajectory.Parquet && p.Width() > 0 {
-		return world.UsageError{Err: errors.New("parquet is nothing for a terminal: name a file with --out, or redirect standard output")}
+		return world.UsageError{Err: errors.New("parquet is binary and cannot go to a terminal; name a file with --out, or redirect standard output")}
 	}
 	run, err := openRun(p, c.File)
 	if err != nil {
