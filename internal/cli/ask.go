@@ -256,9 +256,7 @@ func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget ll
 		if c.Out != "" {
 			out = s.Stdout
 		}
-		if b, err := terminal.Marshal(sum); err == nil {
-			fmt.Fprintln(out, string(b))
-		}
+		_ = terminal.PrintJSON(out, sum) // a summary that cannot be printed must not fail the run
 	case !c.Quiet:
 		fmt.Fprintln(s.Stderr, sum.Line(budget, took, st))
 	}

@@ -60,12 +60,7 @@ func (c *modelsCmd) Run(s *State) error {
 	}
 	k := c.known(s, prices)
 	if c.JSON {
-		b, err := terminal.Marshal(k)
-		if err != nil {
-			return fmt.Errorf("models: %w", err)
-		}
-		_, err = fmt.Fprintln(s.Stdout, string(b))
-		return err
+		return terminal.PrintJSON(s.Stdout, k)
 	}
 	return k.print(s.Stdout)
 }

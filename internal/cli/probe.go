@@ -58,12 +58,7 @@ func (c *probeCmd) Run(ctx context.Context, s *State) error {
 
 func (c *probeCmd) print(w io.Writer, r *probe.Report) error {
 	if c.JSON {
-		b, err := terminal.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("probe: %w", err)
-		}
-		_, err = fmt.Fprintln(w, string(b))
-		return err
+		return terminal.PrintJSON(w, r)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "server\t%s\t%s\n", r.BaseURL, r.Server)

@@ -129,9 +129,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 // report prints the summary to standard error.
 func (c *simCmd) report(s *State, n simhttp.Stats) {
 	if c.JSON {
-		if b, err := terminal.Marshal(n); err == nil {
-			fmt.Fprintln(s.Stderr, string(b))
-		}
+		_ = terminal.PrintJSON(s.Stderr, n) // as for every message on standard error
 		return
 	}
 	fmt.Fprintf(s.Stderr, "%s requests, %s answered, %s rate-limited, at most %s in flight; %s tokens in, %s out%s%s\n",

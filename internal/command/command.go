@@ -69,30 +69,25 @@ func build(c world.Command, verb any) (err error) {
 
 // Of returns the commands of a kind and checks them. taken maps each name in use to its owner.
 func Of(k world.Kind, taken map[string]string) ([]world.Command, error) {
-	brings, ok := world.As[world.Commander](k)
+	commander, ok := world.As[world.Commander](k)
 	if !ok {
 		return nil, nil
 	}
-	list := brings.Commands()
-	return list, All(k.Name, list, taken)
-}
-
-// All checks the commands of a kind. by maps each name in use to its owner.
-func All(kind string, commands []world.Command, by map[string]string) error {
-	own := map[string]bool{}
-	for _, c := range commands {
+	list := commander.Commands()
+	seen := map[string]bool{}
+	for _, c := range list {
 		if err := Check(c); err != nil {
-			return fmt.Errorf("the kind %s: the command %q: %w", kind, c.Name, err)
+			return list, fmt.Errorf("the kind %s: the command %q: %w", k.Name, c.Name, err)
 		}
-		if owner := by[c.Name]; owner != "" {
-			return fmt.Errorf("the kind %s: the command %q already exists, from %s; give it another name", kind, c.Name, owner)
+		if owner := taken[c.Name]; owner != "" {
+			return list, fmt.Errorf("the kind %s: the command %q already exists, from %s; give it another name", k.Name, c.Name, owner)
 		}
-		if own[c.Name] {
-			return fmt.Errorf("the kind %s: two commands are named %q", kind, c.Name)
+		if seen[c.Name] {
+			return list, fmt.Errorf("the kind %s: two commands are named %q", k.Name, c.Name)
 		}
-		own[c.Name] = true
+		seen[c.Name] = true
 	}
-	return nil
+	return list, nil
 }
 
 // checkEmbedded refuses a struct that embeds itself through a pointer, or has itself as a command: a parser

@@ -84,6 +84,7 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// PrintJSON prints v as one line of JSON.
 func PrintJSON(w io.Writer, v any) error {
 	b, err := Marshal(v)
 	if err != nil {
