@@ -16,6 +16,7 @@ import (
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/config/matrix"
 	"parley/internal/estimate"
 	"parley/internal/stats"
 	"parley/llm"
@@ -252,7 +253,7 @@ func facts(e *app.Estimate) [][2]string {
 
 // balanceFacts says in which ways the lineups are balanced, and which agents have most and least where they are
 // not.
-func balanceFacts(b *config.Balance) [][2]string {
+func balanceFacts(b *matrix.Balance) [][2]string {
 	var even []string
 	for _, part := range []struct {
 		is   bool

@@ -12,11 +12,11 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/provider"
 	"parley/internal/trust"
-	"parley/world"
+	"parley/world/program"
 )
 
 // trustFlags allow a plan or run file to send keys to hosts.
-type trustFlags struct{ world.TrustFlags }
+type trustFlags struct{ program.TrustFlags }
 
 // keyGate decides about the keys of one command, and asks on the terminal.
 type keyGate struct {

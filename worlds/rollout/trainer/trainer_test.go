@@ -185,7 +185,7 @@ func TestBadRequests(t *testing.T) {
 		want               string
 	}{
 		{"GET", "/v1/groups?cursor=r1.3", "", 409, "there is no run yet"},
-		{"GET", "/v1/groups?cursor=x", "", 409, "is none"},
+		{"GET", "/v1/groups?cursor=x", "", 409, "is not valid"},
 		{"GET", "/v1/groups?limit=0", "", 400, "limit: \\\"0\\\": want a number from 1 to"},
 		{"GET", "/v1/groups?wait=61", "", 400, "wait:"},
 		{"GET", "/v1/groups?whole=maybe", "", 400, "whole:"},
