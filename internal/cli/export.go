@@ -52,7 +52,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	if out, ok := s.Stdout.(*terminal.Stream); c.Out == "" && format == export.Parquet && ok && out.Width() > 0 {
-		return exit.Usagef("parquet is binary and cannot go to a terminal; name a file with --out, or redirect standard output")
+		return exit.Usagef("parquet is binary and cannot be shown on a terminal; name a file with --out, or redirect standard output")
 	}
 	files, err := c.files(format)
 	if err != nil {

@@ -32,7 +32,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	case c.Table != "calls":
 		return exit.Usagef("--format inspect writes a log, not a table; leave out --table")
 	case c.Out == "" && isStream && out.Width() > 0:
-		return exit.Usagef("a log of Inspect cannot go to a terminal; name a file that ends in %s with --out", inspectEnding)
+		return exit.Usagef("a log of Inspect cannot be shown on a terminal; name a file that ends in %s with --out", inspectEnding)
 	case c.Out != "" && strings.ToLower(filepath.Ext(c.Out)) != inspectEnding:
 		return exit.Usagef("--out %s: Inspect only reads a log whose name ends in %s", c.Out, inspectEnding)
 	}

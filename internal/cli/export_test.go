@@ -61,7 +61,7 @@ func TestExportHostile(t *testing.T) {
 			}
 		}
 	}
-	parley(t, atTerminal(nil), "export", file, "--format", "parquet").want(t, exit.Misuse).wantErr(t, "cannot go to a terminal")
+	parley(t, atTerminal(nil), "export", file, "--format", "parquet").want(t, exit.Misuse).wantErr(t, "cannot be shown on a terminal")
 	var row struct{ Text string }
 	got, _, _ := strings.Cut(parley(t, State{}, "export", file).want(t, exit.OK).stdout, "\n")
 	if err := json.Unmarshal([]byte(got), &row); err != nil || row.Text != strings.ToValidUTF8(hostileText, "\ufffd") {

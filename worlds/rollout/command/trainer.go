@@ -47,7 +47,7 @@ func (c *training) Run(ctx context.Context, p *program.Program) error {
 		return program.UsageError{Err: err}
 	}
 	if _, err := fmt.Fprintf(p.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
-		_ = ln.Close() // nobody could learn the address: Run ends at once
+		_ = ln.Close() // the address is not known: Run ends at once
 	}
 	return server.Run(ctx, p.Stop, ln)
 }
@@ -59,7 +59,7 @@ func (c *training) config(p *program.Program, run program.Run) (cfg trainer.Conf
 	case c.Patience < 0 || c.Grace < 0:
 		return cfg, program.UsageError{Err: errors.New("--client-timeout and --grace must not be negative")}
 	case plan.Kind != kindName:
-		return cfg, program.UsageError{Err: fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want %s", c.Plan, plan.Kind, kindName)}
+		return cfg, program.UsageError{Err: fmt.Errorf("%s: kind: %s: parley trainer can play only %s", c.Plan, plan.Kind, kindName)}
 	default:
 		if err := json.Unmarshal(plan.Params, &params); err != nil {
 			return cfg, fmt.Errorf("%s: params: %w", c.Plan, err)
@@ -94,7 +94,7 @@ func found(ctx context.Context, run program.Run, cfg *trainer.Config) error {
 	case err != nil || was.Kind == "":
 		return err
 	case was.Kind != kindName:
-		return program.UsageError{Err: fmt.Errorf("--out: %s is a run of %s, and a trainer is served rollouts: name another file", run.File(), was.Kind)}
+		return program.UsageError{Err: fmt.Errorf("--out: %s is a run of %s, not of rollout: name another file", run.File(), was.Kind)}
 	}
 	cfg.Begun, cfg.Resume = true, !was.Complete
 	if was.Complete {

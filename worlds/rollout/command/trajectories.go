@@ -24,7 +24,7 @@ type trajectories struct {
 
 	Status        []string `group:"Which rows:" placeholder:"STATUS" help:"Only episodes with this status: completed, truncated or failed. Default: all."`
 	Trainable     bool     `group:"Which rows:" help:"Only rows that can be trained on."`
-	Whole         bool     `group:"Which rows:" help:"Only complete groups: none of their episodes is left out."`
+	Whole         bool     `group:"Which rows:" help:"Only complete groups, with all of their episodes."`
 	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes did not all get the same reward."`
 	WeightVersion int      `group:"Which rows:" placeholder:"N" help:"The current version of the weights: only groups answered by it, or by a version at most --max-lag older."`
 	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"How much older the weights may be; see --weight-version. Default: 0."`
@@ -42,7 +42,7 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 		return err
 	}
 	if c.Out == "" && format == trajectory.Parquet && p.Width() > 0 {
-		return program.UsageError{Err: errors.New("parquet is binary and cannot go to a terminal; name a file with --out, or redirect standard output")}
+		return program.UsageError{Err: errors.New("parquet is binary and cannot be shown on a terminal; name a file with --out, or redirect standard output")}
 	}
 	run, err := openRun(p, c.File)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *trajectories) fits(ctx context.Context, run journal.File) error {
 	case begun == nil:
 		return program.UsageError{Err: fmt.Errorf("%s holds no run yet", c.File)}
 	case begun.Kind != kindName:
-		return program.UsageError{Err: fmt.Errorf("%s is a run of %s, and only rollouts have trajectories: parley export writes its calls", c.File, begun.Kind)}
+		return program.UsageError{Err: fmt.Errorf("%s is a run of %s; only runs of rollout have trajectories. Use parley export for its calls", c.File, begun.Kind)}
 	}
 	return nil
 }
@@ -123,9 +123,9 @@ func (c *trajectories) format() (trajectory.Format, error) {
 		return given, nil
 	}
 	if c.Format == "" {
-		return "", program.UsageError{Err: fmt.Errorf("--out %s: its name ends in neither .jsonl nor .parquet: say which with --format", c.Out)}
+		return "", program.UsageError{Err: fmt.Errorf("--out %s: the name ends in neither .jsonl nor .parquet; add --format jsonl or --format parquet", c.Out)}
 	}
-	return "", program.UsageError{Err: fmt.Errorf("--format %q: use jsonl or parquet; rows have lists in them, so there is no csv", c.Format)}
+	return "", program.UsageError{Err: fmt.Errorf("unknown --format %q; want jsonl or parquet (rows contain lists, so csv is not possible)", c.Format)}
 }
 
 // filter returns the filter of the flags.
@@ -142,7 +142,7 @@ func (c *trajectories) filter() (trajectory.Filter, error) {
 	case c.WeightVersion < 0 || c.MaxLag < 0:
 		return out, program.UsageError{Err: errors.New("--weight-version and --max-lag must not be negative")}
 	case c.MaxLag > 0 && c.WeightVersion == 0:
-		return out, program.UsageError{Err: errors.New("--max-lag counts back from --weight-version: say that too")}
+		return out, program.UsageError{Err: errors.New("--max-lag needs --weight-version")}
 	}
 	return out, nil
 }

@@ -15,14 +15,14 @@ import (
 	"parley/world"
 )
 
-// Experience says what trained agents are told about earlier episodes.
+// Experience says which lessons from earlier episodes trained agents get.
 type Experience struct {
-	From     string   `json:"from" doc:"Where lessons come from: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: nothing is told."`
-	Pick     string   `json:"pick" doc:"Which lessons an episode is told: best are those that paid most; ucb also tries what has been told seldom; random draws them." oneof:"best,ucb,random"`
-	Count    int      `json:"count" doc:"How many lessons an episode is told: 1 to 20."`
-	Template string   `json:"template" doc:"What is put behind the system message; {lessons} stands for the lessons."`
-	Lessons  string   `json:"lessons" doc:"What those files said, a lesson a line; filled in when the plan is read."`
-	Picked   []Lesson `json:"told,omitempty" doc:"Which of them an episode is told; filled in for each episode."`
+	From     string   `json:"from" doc:"Source of the lessons: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: no lessons."`
+	Pick     string   `json:"pick" doc:"How lessons are chosen: best takes those with the highest reward; ucb also tries lessons with few uses; random draws them." oneof:"best,ucb,random"`
+	Count    int      `json:"count" doc:"Number of lessons for an episode: 1 to 20."`
+	Template string   `json:"template" doc:"Text that follows the system message; {lessons} is replaced by the lessons."`
+	Lessons  string   `json:"lessons" doc:"Lessons of the files, one on a line; set when the plan is read."`
+	Picked   []Lesson `json:"told,omitempty" doc:"Lessons of the episode; set for each episode."`
 }
 
 // The ways to pick lessons.

@@ -190,7 +190,7 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/v1/groups?wait=61", "", 400, "wait:"},
 		{"GET", "/v1/groups?whole=maybe", "", 400, "whole:"},
 		{"GET", "/v1/stream?status=great", "", 400, "use completed, truncated or failed"},
-		{"GET", "/v1/stream?max_lag=2", "", 400, "say that too"},
+		{"GET", "/v1/stream?max_lag=2", "", 400, "needs weight_version"},
 		{"GET", "/v1/groups?colour=red", "", 400, "colour: is not known: use cursor, limit"},
 		{"POST", "/v1/start", "{", 400, "want {"},
 		{"POST", "/v1/start", `{"plan":1}`, 400, "plan"},
