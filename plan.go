@@ -91,7 +91,7 @@ func members(v any) (m map[string]json.RawMessage, err error) {
 // Provider is who answers for the models of one name: lab for lab/anything. A name that is a preset, such as openai,
 // keeps what is not set here. For more than these keys, list it in a plan file or use Run.Set.
 type Provider struct {
-	// Model answers in the place of a server: a client of your own or, with llm.Func, a function. It is called from many
+	// Model answers instead of a server: a client of your own or, with llm.Func, a function. It is called from many
 	// goroutines at once, and must return soon after its context is done. The answer to a Schema is JSON, as Text. With
 	// a budget, a response without Usage is charged the most that it can cost. A cache and a run file identify a model
 	// by its name: give another model another name. Default: there is a server.

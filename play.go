@@ -28,7 +28,7 @@ type Run struct {
 
 	// File is the run file. One that exists is resumed. Default: the run is kept in memory, and lost when Play returns.
 	File string
-	// Journal keeps the run in the place of File: a *journal.Memory, to read it with Read.
+	// Journal keeps the run instead of File: a *journal.Memory, to read it with Read.
 	Journal journal.Journal
 
 	// Providers are added to those of the plan, by name. Default: the plan's own and the presets.

@@ -117,11 +117,11 @@ func TestReadAll(t *testing.T) {
 		if data, ok := episode.Outcome.Data.(json.RawMessage); !ok || !json.Valid(data) || episode.State != parley.Ended || len(episode.Outcome.Scores) == 0 || episode.Spec.Lineup["first"] != "one" {
 			t.Errorf("%+v", episode)
 		}
-		told, err := run.Transcript(t.Context(), episode.Number)
+		entries, err := run.Transcript(t.Context(), episode.Number)
 		if err != nil {
 			t.Fatal(err)
 		}
-		replies := slices.DeleteFunc(told, func(one world.TranscriptEntry) bool { return one.Note != nil })
+		replies := slices.DeleteFunc(entries, func(one world.TranscriptEntry) bool { return one.Note != nil })
 		i := 0
 		for call, err := range run.Calls(t.Context(), episode.Number) {
 			if err != nil {

@@ -182,15 +182,15 @@ func fixed(e ast.Expr) bool {
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
-	check := func(name string, is, most int) {
-		if is <= most {
+	check := func(name string, is, limit int) {
+		if is <= limit {
 			return
 		}
 		if large[name] != "" {
 			used[name] = true
 			return
 		}
-		t.Errorf("%s: %d, at most %d: split it, or give a reason in exceptions_test.go", name, is, most)
+		t.Errorf("%s: %d, at most %d: split it, or give a reason in exceptions_test.go", name, is, limit)
 	}
 	perPackage := map[string]int{}
 	for _, s := range sources(t) {
@@ -198,14 +198,14 @@ func TestSizes(t *testing.T) {
 		if !s.test {
 			perPackage[path.Dir(s.path)+"/"] += s.size
 		}
-		most := maxFunction
+		limit := maxFunction
 		if s.test {
-			most = maxTest
+			limit = maxTest
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
-				check(s.path+" "+n.Name.Name, s.line(n.End())-s.line(n.Pos())+1, most)
+				check(s.path+" "+n.Name.Name, s.line(n.End())-s.line(n.Pos())+1, limit)
 			case *ast.TypeSpec:
 				if i, ok := n.Type.(*ast.InterfaceType); ok {
 					check(s.path+" "+n.Name.Name, i.Methods.NumFields(), maxInterface)

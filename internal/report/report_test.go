@@ -92,8 +92,8 @@ type showing struct{ worldtest.Simple[struct{}] }
 
 func (showing) Exhibitor() world.Exhibitor { return &everything{} }
 
-func (showing) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
-	notes := world.NotesOf(told)
+func (showing) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+	notes := world.NotesOf(entries)
 	return []world.Exhibit{{Name: "replay", Title: "replay", Show: world.Replay{Base: "<svg></svg>", Frames: []world.Frame{{Title: fmt.Sprintf("of %d, %s", p.Episode, notes[0].Data), SVG: "<svg><style>.x{fill:red}</style></svg>", Lines: []world.FrameLine{{Who: "left", Text: hostile}}}}}}}
 }
 

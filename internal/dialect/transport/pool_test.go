@@ -21,7 +21,7 @@ func TestShared(t *testing.T) {
 		name  string
 		start func(*httptest.Server)
 		proto int
-		most  int64 // connections
+		max   int64 // connections
 	}{
 		{"TLS, HTTP/2", func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() }, 2, 8},
 		{"TLS, HTTP/1.1 only", func(s *httptest.Server) { s.StartTLS() }, 1, 501},
@@ -49,8 +49,8 @@ func TestShared(t *testing.T) {
 			c.start(srv)
 			defer srv.Close()
 			ask(t, srv.URL, calls)
-			if n := conns.Load(); n > c.most {
-				t.Errorf("%d connections for %d calls, want at most %d", n, calls, c.most)
+			if n := conns.Load(); n > c.max {
+				t.Errorf("%d connections for %d calls, want at most %d", n, calls, c.max)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func (g *Gateway) misplaced(e *llm.Error) {
 	if e.Status != http.StatusNotFound && e.Status != http.StatusMethodNotAllowed || !strings.Contains(e.Message, " from http") {
 		return
 	}
-	if _, told := g.misplacedAt.LoadOrStore(e.Provider, true); !told {
+	if _, reported := g.misplacedAt.LoadOrStore(e.Provider, true); !reported {
 		g.tell("upstream %s: %s", e.Provider, e.Message)
 	}
 }

@@ -45,10 +45,10 @@ func (greedy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // report returns n if a provider could report it.
-func report(n, most int) int {
+func report(n, limit int) int {
 	const absurd = 9_000_000
-	if n > most && n < absurd {
-		return most
+	if n > limit && n < absurd {
+		return limit
 	}
 	return n
 }
@@ -78,22 +78,22 @@ func readings(path string, b []byte) (input, output int) {
 	case "/v1/responses":
 		limits = []any{folded.Output, exact["max_output_tokens"]}
 	}
-	most, n := 0, 1
+	limit, n := 0, 1
 	for _, v := range limits {
 		f, ok := numeric(v)
 		if ok && f < 1 {
 			f = unlimited
 		}
-		most = max(most, f)
+		limit = max(limit, f)
 	}
 	for _, v := range counts {
 		f, _ := numeric(v)
 		n = max(n, f)
 	}
-	if most == 0 {
-		most = unlimited
+	if limit == 0 {
+		limit = unlimited
 	}
-	return input, most * n
+	return input, limit * n
 }
 
 func numeric(v any) (int, bool) {

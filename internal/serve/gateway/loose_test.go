@@ -12,19 +12,19 @@ import (
 	"parley/internal/serve/gateway/match"
 )
 
-// told collects the messages for the person who runs the gateway.
-type told struct {
+// messages collects the messages for the person who runs the gateway.
+type messages struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (h *told) tell(text string) {
+func (h *messages) tell(text string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lines = append(h.lines, text)
 }
 
-func (h *told) want(t *testing.T, n int, words ...string) {
+func (h *messages) want(t *testing.T, n int, words ...string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,7 +135,7 @@ func TestNearest(t *testing.T) {
 	if err := live.stop(); err != nil {
 		t.Fatal(err)
 	}
-	var heard told
+	var heard messages
 	again := startAt(t, Config{Replay: true, Nearest: 0.6, Tell: heard.tell}, live.file)
 	again.post(chatPath, chatOf("m", "Something else altogether.")).want(t, 409, "--nearest")
 	for _, i := range []int{2, 0, 1} { // calls made at the same time may come in any order
@@ -157,9 +157,9 @@ func TestSecondGame(t *testing.T) {
 	t.Parallel()
 	up, asked := counting()
 	file := filepath.Join(t.TempDir(), "run.parley")
-	ask := func(c Config, calls int, path, body string) *told {
+	ask := func(c Config, calls int, path, body string) *messages {
 		t.Helper()
-		heard := &told{}
+		heard := &messages{}
 		c.Upstreams, c.Tell = []provider.Provider{upstream("openai", serving(t, up))}, heard.tell
 		l := startAt(t, c, file)
 		l.post(path, body).want(t, 200)

@@ -86,9 +86,9 @@ func TestUnpricedMembers(t *testing.T) {
 func TestHostileUsage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		usage  string
-		status int
-		told   int
+		usage   string
+		status  int
+		notices int
 	}{
 		{`,"usage":{"prompt_tokens":5,"completion_tokens":1000000000000000}`, http.StatusBadGateway, 0},
 		{`,"usage":{"prompt_tokens":9223372036854775807,"completion_tokens":9223372036854775807}`, http.StatusBadGateway, 0},
@@ -101,11 +101,11 @@ func TestHostileUsage(t *testing.T) {
 	} {
 		up, prices := hostile(t, c.usage)
 		var mu sync.Mutex
-		var told []dispatch.Notice
+		var notices []dispatch.Notice
 		l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.002), Notices: func(n dispatch.Notice) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, n)
+			notices = append(notices, n)
 		}})
 		before := llm.Money(0)
 		for i := range 20 {
@@ -116,8 +116,8 @@ func TestHostileUsage(t *testing.T) {
 			}
 			before = spent
 		}
-		if len(told) != c.told {
-			t.Errorf("%q: told %+v", c.usage, told)
+		if len(notices) != c.notices {
+			t.Errorf("%q: notices %+v", c.usage, notices)
 		}
 		if page := metricsOf(t, l); !strings.Contains(page, "spent_dollars") || strings.Contains(page, "dollars -") || strings.Contains(page, "} -") {
 			t.Errorf("%q: a negative figure in %s", c.usage, page)

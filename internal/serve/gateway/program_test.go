@@ -35,7 +35,7 @@ func TestPrograms(t *testing.T) {
 	for name, c := range map[string]struct {
 		calls    []string
 		episodes string
-		told     []string
+		messages []string
 	}{
 		"two games":               {[]string{first, second, gone, first, second}, "0 0 1 1", []string{"episode 1 begins, and episode 0 is left"}},
 		"three games":             {[]string{first, third, gone, first, third, gone, first}, "0 0 1 1 2", []string{"episode 1 begins", "episode 2 begins"}},
@@ -49,7 +49,7 @@ func TestPrograms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var heard told
+			var heard messages
 			l := to(t, script(saying("fine")), func(c *Config) { c.Tell = heard.tell })
 			var episodes []string
 			for _, body := range c.calls {
@@ -62,7 +62,7 @@ func TestPrograms(t *testing.T) {
 			if got := strings.Join(episodes, " "); got != c.episodes {
 				t.Errorf("episodes %s, want %s", got, c.episodes)
 			}
-			heard.want(t, len(c.told), c.told...)
+			heard.want(t, len(c.messages), c.messages...)
 			notes := 0
 			for i, call := range l.calls("s") {
 				if fmt.Sprint(call.Episode) != episodes[i] {
@@ -72,8 +72,8 @@ func TestPrograms(t *testing.T) {
 					notes++
 				}
 			}
-			if notes != len(c.told) {
-				t.Errorf("%d notes are recorded, want %d", notes, len(c.told))
+			if notes != len(c.messages) {
+				t.Errorf("%d notes are recorded, want %d", notes, len(c.messages))
 			}
 		})
 	}
@@ -87,7 +87,7 @@ func TestWorkers(t *testing.T) {
 	var here sync.WaitGroup
 	here.Add(workers)
 	busy, release := make(chan struct{}), make(chan struct{})
-	var heard told
+	var heard messages
 	l := to(t, script(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Header.Get("X-Step") {
 		case "together":
@@ -131,7 +131,7 @@ func TestProgramResumed(t *testing.T) {
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
 	}
-	var heard told
+	var heard messages
 	again := startAt(t, Config{Upstreams: l.g.cfg.Upstreams, Resume: true, Tell: heard.tell}, l.file)
 	for range 2 {
 		again.post(chatPath, talk("Go."))

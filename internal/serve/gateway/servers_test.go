@@ -73,7 +73,7 @@ func TestStreamUnasked(t *testing.T) {
 func TestMisplaced(t *testing.T) {
 	t.Parallel()
 	const said = `{"error":{"message":"File Not Found","type":"not_found_error","code":404}}`
-	var heard told
+	var heard messages
 	l := to(t, script(answering(404, said)), func(c *Config) {
 		c.Upstreams[0].BaseURL += "/v1/"
 		c.Tell = heard.tell

@@ -209,7 +209,7 @@ func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		api  API
 		more string
-		most int
+		max  int
 	}{
 		{Chat, ``, 0}, {Chat, `,"max_tokens":5`, 5}, {Chat, `,"max_tokens":5,"max_completion_tokens":70`, 70}, {Chat, `,"max_completion_tokens":7,"max_tokens":500`, 500},
 		{Chat, `,"max_tokens":-1`, 0}, {Chat, `,"max_tokens":-1,"max_completion_tokens":70`, 0}, {Chat, `,"max_completion_tokens":70,"max_tokens":0`, 0},
@@ -217,7 +217,7 @@ func TestLimits(t *testing.T) {
 		{Responses, `,"max_output_tokens":9,"max_tokens":100`, 9}, {Messages, `,"max_tokens":2147483647`, 2147483647},
 	} {
 		got, err := Decode(c.api, []byte(`{"model":"m"`+c.more+`}`))
-		if err != nil || got.MaxTokens() != c.most {
+		if err != nil || got.MaxTokens() != c.max {
 			t.Errorf("%s %s: %+v, %v", c.api, c.more, got, err)
 		}
 	}
