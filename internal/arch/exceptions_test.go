@@ -11,8 +11,22 @@ var variables = map[string]string{}
 // shows lists exported names that show a type of a package under internal/: "package.Name".
 var shows = map[string]string{}
 
-// large lists what is over the house sizes: a file, or "file function".
-var large = map[string]string{}
+// large lists what is over the house sizes: a file, "file function", or a package with a slash at its end.
+var large = map[string]string{
+	"engine/":                  "one state machine under one lock: the parts of a run call each other",
+	"internal/answer/":         "one tolerant reader with the repairs that it knows",
+	"internal/batch/batcher/":  "batches, queues and waves are one structure under one lock",
+	"internal/cli/":            "a file for each verb, and no verb needs another",
+	"internal/dispatch/":       "its layers share one unexported call; a cut would export it",
+	"internal/report/compare/": "one comparison from its pairs to its words",
+	"internal/store/sqlite/":   "reader, writer, lister and verifier share statements and checksummed rows",
+	"oracle/bench/":            "one program, a file for each part of the benchmark",
+	"world/":                   "one vocabulary: an author of a world needs one import",
+	"world/worldtest/":         "one suite, with a check for each promise of a world",
+	"worlds/diplomacy/":        "one game: every file works on its unexported state",
+	"worlds/evolve/":           "one plan: breeding, racing and settling share its unexported state",
+	"worlds/scenario/play/":    "one game: the prompts read nearly all of its unexported state",
+}
 
 // contextValues lists the files that put values into contexts: "file function".
 var contextValues = map[string]string{
