@@ -24,7 +24,7 @@ func made(t *testing.T, name, params string, seed int64) Env {
 	return e
 }
 
-// last is what the environment said last to whoever is asked.
+// last returns the last message of the environment to the agent that acts.
 func last(e Env) string {
 	for _, ms := range e.Prompt() {
 		return ms[len(ms)-1].Text()
@@ -116,7 +116,7 @@ func TestArithmetic(t *testing.T) {
 	}
 }
 
-// TestMaze walks with a hand on the wall, which leads out of every maze of this kind.
+// TestMaze follows the wall on one side, which leads out of every maze of this kind.
 func TestMaze(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(20) {
@@ -151,7 +151,7 @@ func TestMaze(t *testing.T) {
 	}
 }
 
-// TestDrawnMaze: a wall is drawn where one cannot walk, and nowhere else.
+// TestDrawnMaze checks that the drawing has walls exactly where the maze has them.
 func TestDrawnMaze(t *testing.T) {
 	t.Parallel()
 	e := made(t, "maze", `{"size":4}`, 3)
@@ -222,8 +222,8 @@ func TestWord(t *testing.T) {
 	}
 }
 
-// TestNegotiation: they speak in turn, each hears the other's words as the other's, and the
-// gain is shared by the price.
+// TestNegotiation checks that the agents speak in turn, each reads the other's words as the other's, and the
+// price divides the gain.
 func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	n := &negotiation{negotiationParams: negotiationParams{Rounds: 4, Largest: 100}}

@@ -95,7 +95,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestSameKey: a step that is sent again is answered again, and not taken again.
+// TestSameKey checks that a repeated step gets the same answer and is not taken again.
 func TestSameKey(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Kinds: kinds()})
@@ -128,7 +128,7 @@ func TestLimits(t *testing.T) {
 		ask(s, "GET", "/maze/0/health", "")
 		time.Sleep(50 * time.Minute)
 		if _, got := ask(s, "GET", "/envs", ""); !strings.Contains(got, `"id":"0"`) || strings.Contains(got, `"id":"1"`) {
-			t.Errorf("who is idle is dropped, and nobody else: %s", got)
+			t.Errorf("want only idle sessions closed: %s", got)
 		}
 	})
 	s := New(Config{Kinds: kinds()})
