@@ -9,6 +9,7 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli"
 	"parley/internal/config"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
 	"parley/stats"
@@ -185,7 +186,7 @@ func (p *Progress) add(e engine.Event) Progress {
 	return *p
 }
 
-func resultOf(s *app.Summary) *Result {
+func resultOf(s *summary.Summary) *Result {
 	r := &Result{
 		State: s.State, Reason: s.Reason, Episodes: s.Episodes.Total, Ended: s.Episodes.Complete + s.Episodes.Failed, Failed: s.Episodes.Failed,
 		Calls: s.Calls.Total, Asked: s.Calls.Asked, Unpriced: s.Unpriced, Wall: time.Duration(s.Wall * float64(time.Second)), Digest: s.Digest,

@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/outage"
+	"parley/internal/gomodel"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -187,7 +187,7 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		if m == nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: "the models of this provider are values of a Go program (dialect go): only a program that brings them can ask them"}
 		}
-		return dispatch.Lane{Provider: p, Model: strict{m}}, nil
+		return dispatch.Lane{Provider: p, Model: gomodel.New(m)}, nil
 	}
 	// Whoever plays a plan has asked for what it needs before: here it is only held to.
 	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
@@ -245,7 +245,7 @@ func find(own []provider.Provider, name string) (provider.Provider, error) {
 	if p, ok := provider.Lookup(name); ok {
 		return p, nil
 	}
-	return provider.Provider{}, fmt.Errorf("app: %w", provider.Unknown(name))
+	return provider.Provider{}, provider.Unknown(name)
 }
 
 // Batched says whether a model can be asked over a batch API.

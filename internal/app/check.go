@@ -9,6 +9,7 @@ import (
 	"parley/engine"
 	"parley/internal/config"
 	"parley/internal/estimate"
+	"parley/internal/growth"
 	"parley/internal/trust"
 	"parley/world"
 )
@@ -42,9 +43,9 @@ type Estimate struct {
 
 // Recorded is a run file that a plan would be played into.
 type Recorded struct {
-	File    string  `json:"file"`
-	Grown   *Growth `json:"grown,omitempty"`   // the plan asks for more
-	Refused string  `json:"refused,omitempty"` // why the plan cannot be played into the file
+	File    string         `json:"file"`
+	Grown   *growth.Growth `json:"grown,omitempty"`   // the plan asks for more
+	Refused string         `json:"refused,omitempty"` // why the plan cannot be played into the file
 }
 
 // Key is an environment variable that a provider needs.

@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/journal"
 )
 
 // again plays a run that is complete once more, which asks nothing and changes nothing.
 // It returns nil where there is something to play or to write. What is wrong with the file
 // is left to whoever opens it next.
-func (p Play) again(ctx, drain context.Context) (_ *Summary, err error) {
+func (p Play) again(ctx, drain context.Context) (_ *summary.Summary, err error) {
 	store, err := sqlite.OpenRead(p.File)
 	if err != nil {
 		return nil, nil
@@ -23,10 +24,10 @@ func (p Play) again(ctx, drain context.Context) (_ *Summary, err error) {
 		return nil, nil
 	}
 	c, err := p.choose(head)
-	if err != nil || c.begun != nil {
+	if err != nil || c.Begun != nil {
 		return nil, err
 	}
-	return p.sit(ctx, drain, store, head, c, &waves{})
+	return p.play(ctx, drain, store, head, c, &waves{})
 }
 
 // complete says whether everything that a run's plan asks for was played.

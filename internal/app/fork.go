@@ -10,14 +10,16 @@ import (
 	"strings"
 
 	"parley/internal/config"
+	"parley/internal/fork"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
+	"parley/internal/view/optional"
 	"parley/journal"
 	"parley/world"
 )
 
-// mostRepeats bounds a fork, since all of it is written at once.
-const mostRepeats = 10_000
+// maxRepeats limits the size of a fork, since all of it is written in one transaction.
+const maxRepeats = 10_000
 
 // Fork is an episode of a run, to be played on in another way from one of its turns.
 type Fork struct {
@@ -64,8 +66,8 @@ func (f Fork) Write(ctx context.Context) error {
 // entries is what the new run file begins with: its setup, its episodes, and for each of
 // them the turns that are kept.
 func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entry, err error) {
-	if f.Repeat < 1 || f.Repeat > mostRepeats {
-		return nil, f.refuse("%d repeats: want 1 to %d", f.Repeat, mostRepeats)
+	if f.Repeat < 1 || f.Repeat > maxRepeats {
+		return nil, f.refuse("%d repeats: want 1 to %d", f.Repeat, maxRepeats)
 	}
 	from, err := sqlite.OpenRead(f.From)
 	if err != nil {
@@ -84,7 +86,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	past := newPast(recorded, head.Progress(f.Episode).Attempt)
+	past := fork.Read(recorded, head.Progress(f.Episode).Attempt)
 	if err := f.within(past); err != nil {
 		return nil, err
 	}
@@ -96,7 +98,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 		return nil, err
 	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: was.Deal}
-	kept, err := f.refold(plan, spec, past)
+	kept, err := f.replay(plan, spec, past)
 	if err != nil {
 		return nil, err
 	}
@@ -133,12 +135,12 @@ func (f Fork) spec(head *journal.Head) (world.Spec, error) {
 }
 
 // within checks that the turn is one that was played.
-func (f Fork) within(p *past) error {
+func (f Fork) within(p *fork.Past) error {
 	switch {
-	case p.last < 0:
+	case p.Last < 0:
 		return f.refuse("it has asked nothing yet")
-	case f.Turn < 0 || f.Turn > p.last:
-		return f.refuse("there is no turn %d: it has 0 to %d", f.Turn, p.last)
+	case f.Turn < 0 || f.Turn > p.Last:
+		return f.refuse("there is no turn %d: it has 0 to %d", f.Turn, p.Last)
 	}
 	return nil
 }
@@ -205,6 +207,28 @@ func (f Fork) mayset() error {
 		}
 	}
 	return nil
+}
+
+// replay returns what the fork keeps: the entries of the turns before f.Turn, as entries of episode 0.
+func (f Fork) replay(plan *config.Plan, spec world.Spec, past *fork.Past) ([]journal.Entry, error) {
+	params, err := plan.Kind.Read(spec.Params)
+	if err != nil {
+		return nil, f.refuse("%w", err)
+	}
+	lineup := world.Lineup{}
+	for seat, name := range spec.Lineup {
+		lineup[seat], _ = plan.Agent(name) // config has checked that there is one
+	}
+	var w world.World
+	err = optional.Call(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
+	if err != nil {
+		return nil, f.refuse("%w", err)
+	}
+	entries, err := past.Replay(w, world.Deal{Seed: plan.Seed, Number: spec.Deal}, f.Turn)
+	if err != nil {
+		return nil, f.refuse("what was played before turn %d does not fit the changed plan: %w: fork at an earlier turn, or change less", f.Turn, err)
+	}
+	return entries, nil
 }
 
 func (f Fork) refuse(format string, args ...any) error {

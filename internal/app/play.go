@@ -19,8 +19,10 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/outage"
+	"parley/internal/growth"
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/internal/trust"
 	"parley/internal/view"
 	"parley/journal"
@@ -73,7 +75,7 @@ type Opened struct {
 	Head *journal.Head // as it was found
 	Plan *config.Plan
 	// Grown is set where the plan asks for more than is recorded.
-	Grown *Growth
+	Grown *growth.Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
 	// Waiting says what play outside of this process waits for, if it cannot go on: a server
@@ -97,7 +99,7 @@ func IsUsage(err error) bool {
 
 // Run plays p until it is complete or has to stop. drain, when done, begins nothing new
 // and keeps what is in flight; ctx aborts. A file that is complete is only read.
-func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
+func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 	if p.Journal == nil {
 		if err := roomFor(p.File, p.MustExist); err != nil {
 			return nil, err
@@ -179,7 +181,7 @@ func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
 
 // run plays the run in store. How it is played may have changed: the new plan is recorded
 // first, so that a raised budget is also that of later sittings and of forks.
-func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, error) {
+func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.Summary, error) {
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -189,25 +191,25 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, 
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := p.ready(c.plan, Needs(c.plan, p.File, true)); err != nil {
+		if err := p.ready(c.Plan, Needs(c.Plan, p.File, true)); err != nil {
 			return nil, err
 		}
 	}
-	w, err := newWaves(ctx, c.plan, store, head)
+	w, err := newWaves(ctx, c.Plan, store, head)
 	if err != nil {
 		return nil, err
 	}
-	if c.begun != nil {
-		if err := store.Append(ctx, c.begun); err != nil {
+	if c.Begun != nil {
+		if err := store.Append(ctx, c.Begun); err != nil {
 			return nil, err
 		}
 	}
-	return p.sit(ctx, drain, store, head, c, w)
+	return p.play(ctx, drain, store, head, c, w)
 }
 
-// sit plays what was chosen on from head.
-func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journal.Head, what *chosen, w *waves) (*Summary, error) {
-	plan, over := what.plan, complete(head) && what.grown == nil
+// play plays choice after what head has recorded.
+func (p Play) play(ctx, drain context.Context, store journal.Journal, head *journal.Head, choice *growth.Choice, w *waves) (*summary.Summary, error) {
+	plan, over := choice.Plan, complete(head) && choice.Grown == nil
 	earlier := head.Calls
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
@@ -225,7 +227,7 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 		}
 	}
 	c := engine.Config{
-		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: what.stages, Models: a,
+		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
@@ -244,7 +246,7 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 		return nil, errors.Join(err, a.Close())
 	}
 	if p.Opened != nil {
-		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Grown: what.grown, Complete: over, Waiting: waiting(c.Actor)})
+		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: over, Waiting: waiting(c.Actor)})
 	}
 	res, err := engine.Run(ctx, c)
 	leave(ctx)
@@ -252,33 +254,15 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	if res.State == "" {
 		return nil, err // nothing was begun
 	}
-	sum, sumErr := p.sumUp(context.WithoutCancel(ctx), store, plan, res, a)
-	if sum != nil {
-		sum.Calls.Earlier, sum.Grown = earlier, what.grown
-	}
+	models := modelsOf(plan)
+	sum, sumErr := summary.Process{
+		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
+		Stats: a.Stats(), Servers: a.Servers(), Models: models, Unpriced: a.Unpriced(models),
+	}.Summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
-}
-
-// sumUp says how a run stands that was just played.
-func (p Play) sumUp(ctx context.Context, store journal.Journal, plan *config.Plan, res engine.Result, a *App) (*Summary, error) {
-	after, err := store.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if after.Begun == nil { // the first entry was not written
-		return nil, fmt.Errorf("app: the journal %w", view.ErrEmpty)
-	}
-	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
-	if plan.Until != nil && res.State == journal.Complete {
-		sum.Unreached = unreached(after, plan)
-	}
-	models := modelsOf(plan)
-	sum.Servers = serversOf(a.Servers())
-	sum.charge(after.Spent, models, a.Unpriced(models))
-	return sum, sum.explain(ctx, store, after, res.Cause, a.Stats())
 }
 
 // spentOf is what earlier processes of the run spent, or may have spent.

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/summary"
 )
 
 // impossible is the exit code of a child that this machine does not allow its step.
@@ -96,7 +96,7 @@ params: {messages: 3}
 `
 
 // undisturbed plays the plan and says what it comes to.
-func undisturbed(t *testing.T, plan string) app.Summary {
+func undisturbed(t *testing.T, plan string) summary.Summary {
 	t.Helper()
 	sum, _ := summed(t, exit.OK, "run", plan, "--out", filepath.Join(t.TempDir(), "whole.parley"))
 	return sum
@@ -104,7 +104,7 @@ func undisturbed(t *testing.T, plan string) app.Summary {
 
 // wantGoesOn checks a run that was stopped by the disk and played on: it came to what an
 // undisturbed one comes to, and what was recorded before was not asked for again.
-func wantGoesOn(t *testing.T, got, want app.Summary) {
+func wantGoesOn(t *testing.T, got, want summary.Summary) {
 	t.Helper()
 	if got.Digest != want.Digest || got.Calls.Total != want.Calls.Total || got.Calls.Asked == 0 || got.Calls.Asked >= want.Calls.Total {
 		t.Errorf("played on: %+v, want %+v", got, want)
@@ -135,7 +135,7 @@ func TestDiskFull(t *testing.T) {
 		"room "+disk+" "+enough, "parley resume "+file+" --quiet --json").
 		want(t, exit.OK).wantErr(t, "parley: "+file, "no space left", "nothing that was recorded is lost")
 	lines := strings.Split(got.stdout, "\n")
-	var sum app.Summary
+	var sum summary.Summary
 	if lines[0] != fmt.Sprint("code ", exit.Broken) || json.Unmarshal([]byte(lines[1]), &sum) != nil {
 		t.Fatal(got.stdout)
 	}

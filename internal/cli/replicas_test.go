@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/summary"
 )
 
 // TestServersAreTold: a run on two servers of which one is not there says so, and what each did.
@@ -22,7 +22,7 @@ func TestServersAreTold(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	got := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK).
 		wantErr(t, "the server "+gone.URL+"/v1 rests, and others take its calls: lab/any: transport")
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil || len(sum.Servers) != 2 {
 		t.Fatalf("%v: %s", err, got.stdout)
 	}

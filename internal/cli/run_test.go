@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/summary"
 )
 
 // unpricedPlan plays a model whose price nobody knows against one that has one.
@@ -21,7 +21,7 @@ params: {messages: 2}
 `
 
 // summed runs a command with --json and returns what it ends with.
-func summed(t *testing.T, code int, args ...string) (sum app.Summary, raw string) {
+func summed(t *testing.T, code int, args ...string) (sum summary.Summary, raw string) {
 	t.Helper()
 	got := parley(t, State{}, append(args, "--json", "--quiet")...).want(t, code)
 	if strings.Count(got.stdout, "\n") != 1 {
