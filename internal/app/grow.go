@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ func (p Play) Growth(ctx context.Context) (_ *growth.Growth, err error) {
 func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 	if head.Begun == nil {
 		if p.Plan == nil {
-			return nil, usageError{fmt.Errorf("%s holds no run yet: run a plan with parley run", p.File)}
+			return nil, usageError{fmt.Errorf("%s holds no run yet: play a plan into it first", cmp.Or(p.File, "the journal"))}
 		}
 		stages, err := p.Plan.World()
 		return &growth.Choice{Plan: p.Plan, Stages: stages}, err
