@@ -10,9 +10,9 @@ import (
 	"parley/journal"
 )
 
-// again plays a run that is complete once more, which asks nothing and changes nothing.
-// It returns nil where there is something to play or to write. What is wrong with the file
-// is left to whoever opens it next.
+// again plays a complete run once more from its journal. It asks nothing and writes nothing.
+// It returns nil if there is something to play or to write, or if the file cannot be read:
+// the next Open reports why.
 func (p Play) again(ctx, drain context.Context) (_ *summary.Summary, err error) {
 	store, err := sqlite.OpenRead(p.File)
 	if err != nil {
@@ -30,16 +30,16 @@ func (p Play) again(ctx, drain context.Context) (_ *summary.Summary, err error) 
 	return p.play(ctx, drain, store, head, c, &waves{})
 }
 
-// complete says whether everything that a run's plan asks for was played.
+// complete reports whether everything that the plan of a run asks for was played.
 func complete(head *journal.Head) bool {
 	return head.Begun != nil && !head.Cut && head.Last.State == journal.Complete
 }
 
-// closed is the journal of a run that is complete: that somebody came and went is not
-// worth a word, and there is nothing else to write.
+// closed is the journal of a complete run. It does not record that a process opened and
+// closed it, and refuses everything else.
 type closed struct{ *sqlite.Store }
 
-// Append leaves out that a sitting began and ended.
+// Append ignores the entries that a process began and ended.
 func (c closed) Append(_ context.Context, entries ...journal.Entry) error {
 	for _, e := range entries {
 		switch e.(type) {
