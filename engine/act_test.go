@@ -22,7 +22,7 @@ type outside struct {
 	once    sync.Once
 
 	mu         sync.Mutex
-	open, most int
+	open, peak int
 }
 
 func newOutside() *outside { return &outside{stopped: make(chan struct{})} }
@@ -54,7 +54,7 @@ func (o *outside) enter() bool {
 		return false
 	}
 	o.open++
-	o.most = max(o.most, o.open)
+	o.peak = max(o.peak, o.open)
 	return true
 }
 
@@ -80,13 +80,13 @@ func abroad(m Models, o *outside, j journal.Journal, episodes int) Config {
 // an ask.
 func TestFewAreOpenOutside(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ calls, width, most int }{{4, 4, 40}, {100, 100, 250}, {0, 4, 300}} {
+	for _, tt := range []struct{ calls, width, limit int }{{4, 4, 40}, {100, 100, 250}, {0, 4, 300}} {
 		synctest.Test(t, func(t *testing.T) {
 			o := newOutside()
 			c := abroad(&models{width: tt.width, pause: 10 * time.Second}, o, &journal.Memory{}, 600)
 			c.Calls = tt.calls
-			if res, err := Run(t.Context(), c); err != nil || res.State != journal.Complete || o.most > tt.most || o.most < tt.width {
-				t.Errorf("%d calls at once: %d were open; %+v, %v", tt.calls, o.most, res, err)
+			if res, err := Run(t.Context(), c); err != nil || res.State != journal.Complete || o.peak > tt.limit || o.peak < tt.width {
+				t.Errorf("%d calls at once: %d were open; %+v, %v", tt.calls, o.peak, res, err)
 			}
 		})
 	}

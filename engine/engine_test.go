@@ -311,13 +311,13 @@ func TestFewEpisodesAreLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config(&models{width: 4, pause: time.Second}, &journal.Memory{}, 500)
 		var mu sync.Mutex
-		begun, ended, most := 0, 0, 0
+		begun, ended, peak := 0, 0, 0
 		c.Live = 1000
 		c.Kind = world.Define(making{crowd(), func(world.Lineup) world.World {
 			mu.Lock()
 			defer mu.Unlock()
 			begun++
-			most = max(most, begun-ended)
+			peak = max(peak, begun-ended)
 			return nil
 		}})
 		c.Watch = func(e Event) {
@@ -330,8 +330,8 @@ func TestFewEpisodesAreLive(t *testing.T) {
 		if _, err := Run(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		if most > 20 {
-			t.Errorf("%d episodes were live for four calls in flight", most)
+		if peak > 20 {
+			t.Errorf("%d episodes were live for four calls in flight", peak)
 		}
 	})
 }

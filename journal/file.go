@@ -9,7 +9,7 @@ import (
 var ErrDamaged = errors.New("the run file is damaged")
 
 // Opener opens run files. The world.Files that a kind loads its params from are an Opener, and so
-// are the world.Runs of a command.
+// are the program.Runs of a command.
 type Opener interface {
 	// OpenRun opens a run file for reading, even while another process plays it.
 	OpenRun(name string) (File, error)

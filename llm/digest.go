@@ -143,6 +143,9 @@ func (d *digester) raw(j json.RawMessage) {
 
 func (d *digester) extra(m map[string]json.RawMessage) {
 	d.num(len(m))
+	if len(m) == 0 {
+		return // the usual case, without an allocation
+	}
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if len(m[k]) == 0 && m[k] != nil {
 			d.err = fmt.Errorf("extra %q is empty", k)

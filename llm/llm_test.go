@@ -49,13 +49,13 @@ func TestBegan(t *testing.T) {
 	t.Parallel()
 	plain := t.Context()
 	if llm.WantsBegan(plain) {
-		t.Error("somebody waits where nobody does")
+		t.Error("a plain context wants Began")
 	}
 	llm.Began(plain) // nobody waits: nothing happens
 	n := 0
 	ctx := llm.OnBegan(plain, func() { n++ })
 	if !llm.WantsBegan(ctx) {
-		t.Error("nobody waits where somebody does")
+		t.Error("a context of OnBegan does not want Began")
 	}
 	llm.Began(ctx)
 	llm.Began(ctx)

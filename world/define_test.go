@@ -18,7 +18,7 @@ type coins struct {
 	Count int `json:"count"`
 }
 
-// simple is a definition with nothing but what it must have.
+// simple is a definition without optional parts.
 func simple() worldtest.Simple[coins] {
 	return worldtest.Simple[coins]{Kind: world.About{Name: "coins", Version: 1}, Params: coins{Count: 3}, Sits: []string{"one"}}
 }

@@ -88,7 +88,7 @@ func TestSampleOfNothing(t *testing.T) {
 	var s world.Sample
 	s.Add(world.Unit{})
 	if s.Episodes() != 0 || s.Estimate(0.95).Known() {
-		t.Errorf("something is known of nothing: %v", s.Estimate(0.95))
+		t.Errorf("an empty sample has an estimate: %v", s.Estimate(0.95))
 	}
 }
 

@@ -72,6 +72,6 @@ func TestSampleWithin(t *testing.T) {
 		}
 	}
 	if cut == 0 {
-		t.Error("nothing had to be cut: this shows nothing")
+		t.Error("nothing had to be cut: the test checks nothing")
 	}
 }

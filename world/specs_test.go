@@ -103,26 +103,26 @@ func TestSpecsAreBounded(t *testing.T) {
 		}
 		return b
 	}
-	most, huge := world.MaxEpisodes, math.MaxInt
+	limit, huge := world.MaxEpisodes, math.MaxInt
 	for _, c := range []struct {
 		blocks []world.Block
 		want   string // of the error; empty: none
 	}{
 		{nil, ""},
-		{[]world.Block{block(most, 0, 1)}, ""},
-		{[]world.Block{block(1, huge-1, most)}, ""},
-		{[]world.Block{block(1, math.MinInt, 1), block(1, 0, most-1)}, ""},
+		{[]world.Block{block(limit, 0, 1)}, ""},
+		{[]world.Block{block(1, huge-1, limit)}, ""},
+		{[]world.Block{block(1, math.MinInt, 1), block(1, 0, limit-1)}, ""},
 		{[]world.Block{block(1, 0)}, "0 groups"},
 		{[]world.Block{block(0, 0, 1)}, "0 rounds"},
 		{[]world.Block{block(-1, 0, 1)}, "-1 rounds"},
 		{[]world.Block{block(huge, 0, 1)}, "rounds"},
 		{[]world.Block{block(1, 0, 0)}, "a group of 0"},
 		{[]world.Block{block(1, 0, math.MinInt)}, "a group of -"},
-		{[]world.Block{block(1, 0, most, 1)}, "a group of 1"},
-		{[]world.Block{block(most, 0, 2)}, "a group of 2"},
+		{[]world.Block{block(1, 0, limit, 1)}, "a group of 1"},
+		{[]world.Block{block(limit, 0, 2)}, "a group of 2"},
 		{[]world.Block{block(1, 0, huge, huge)}, "a group of"},
 		{[]world.Block{block(2, huge-1, 1)}, "the deal is too large"},
-		{[]world.Block{block(1, 0, 1), block(1, 0, most)}, "block 2 of 2: there are more than 2147483647 episodes"},
+		{[]world.Block{block(1, 0, 1), block(1, 0, limit)}, "block 2 of 2: there are more than 2147483647 episodes"},
 	} {
 		s, err := world.Blocks(c.blocks...)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

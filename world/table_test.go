@@ -120,7 +120,7 @@ func TestEmptyTurns(t *testing.T) {
 		return world.Outcome{Data: "done"}
 	}), world.Deal{})
 	if turn := s.Next(nil); !turn.Done || turn.Outcome.Data != "done" || turn.Panic != "" {
-		t.Errorf("asking nobody is no turn: %+v", turn)
+		t.Errorf("an ask without calls made a turn: %+v", turn)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestRandByPlace(t *testing.T) {
 		got := draw(d, 0)
 		for _, x := range got {
 			if seen[x] {
-				t.Errorf("%+v draws what another place drew", d)
+				t.Errorf("%+v draws the same as another position", d)
 			}
 			seen[x] = true
 		}

@@ -58,7 +58,7 @@ func TestErrorsAreBoundedAndSteady(t *testing.T) {
 		_, _, err := s.Read(b.String())
 		var e *Error
 		if !errors.As(err, &e) {
-			t.Fatal("read what does not follow the schema")
+			t.Fatal("an answer that violates the schema was accepted")
 		}
 		text := e.Error() + Repair(err)
 		if len(e.Error()) > (maxFindings+1)*(maxFinding+10) || len(e.Findings) != maxFindings || e.More == 0 {

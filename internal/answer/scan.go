@@ -91,7 +91,7 @@ func (s *scan) thought() bool {
 	return true
 }
 
-// thoughtTag reads a tag such as <think> or </think>; size is 0 if there is none.
+// thoughtTag reads a tag such as <think> or </think>; size is 0 if there is no tag.
 func thoughtTag(s string) (name string, closing bool, size int) {
 	head, _, ok := strings.Cut(s[:min(len(s), len("</reasoning>"))], ">")
 	if !ok {

@@ -16,6 +16,7 @@ import (
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/config/matrix"
 	"parley/internal/estimate"
 	"parley/internal/stats"
 	"parley/llm"
@@ -251,7 +252,7 @@ func facts(e *app.Estimate) [][2]string {
 }
 
 // balanceFacts say what of the lineups is balanced, and who has most and least of what is not.
-func balanceFacts(b *config.Balance) [][2]string {
+func balanceFacts(b *matrix.Balance) [][2]string {
 	var even []string
 	for _, part := range []struct {
 		is   bool

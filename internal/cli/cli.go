@@ -29,6 +29,7 @@ import (
 	"parley/internal/cli/manual"
 	"parley/internal/cli/terminal"
 	"parley/world"
+	"parley/world/program"
 )
 
 // State is what the program takes from the outside.
@@ -63,7 +64,7 @@ type State struct {
 	// open stands between ask and the engine. Default: openApp.
 	open func(cfg app.Config) (bulk.Asker, error)
 	// verbs are those that kinds bring, and whose they are.
-	verbs map[world.Verb]world.Kind
+	verbs map[program.Verb]world.Kind
 }
 
 // grammar is every verb with its flags, except those of the kinds.
@@ -170,7 +171,7 @@ func run(ctx context.Context, s *State) error {
 		}
 		return misused(err, args, s.Kinds)
 	}
-	if v, ok := reflect.TypeAssert[world.Verb](k.Selected().Target.Addr()); ok {
+	if v, ok := reflect.TypeAssert[program.Verb](k.Selected().Target.Addr()); ok {
 		return runVerb(ctx, s, v)
 	}
 	k.BindTo(ctx, (*context.Context)(nil))

@@ -17,6 +17,7 @@ import (
 	"parley/internal/command"
 	"parley/internal/view/optional"
 	"parley/world"
+	"parley/world/program"
 )
 
 // This file is about the verbs that kinds bring.
@@ -26,7 +27,7 @@ import (
 func commands(s *State) []kong.Option {
 	by := command.Own()
 	var all []kong.Option
-	s.verbs = map[world.Verb]world.Kind{}
+	s.verbs = map[program.Verb]world.Kind{}
 	for _, k := range s.Kinds {
 		list, err := commandsOf(k, by)
 		if err != nil {
@@ -43,7 +44,7 @@ func commands(s *State) []kong.Option {
 }
 
 // commandsOf returns the commands of a kind, checked. by says who has each name that is taken.
-func commandsOf(k world.Kind, by map[string]string) (list []world.Command, err error) {
+func commandsOf(k world.Kind, by map[string]string) (list []program.Command, err error) {
 	failed := optional.Call(k, "Commands", func() error { list, err = command.Of(k, by); return nil })
 	return list, cmp.Or(failed, err)
 }
@@ -64,7 +65,7 @@ func checkKinds(kinds []world.Kind) error {
 }
 
 // runVerb runs a verb of a kind.
-func runVerb(ctx context.Context, s *State, v world.Verb) error {
+func runVerb(ctx context.Context, s *State, v program.Verb) error {
 	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
@@ -72,7 +73,7 @@ func runVerb(ctx context.Context, s *State, v world.Verb) error {
 	defer cancel(context.Canceled)
 	g.OnClose(func() { cancel(exit.ErrStopped) })
 	runs := &programRuns{s: s, stop: g.Shut}
-	p := &world.Program{
+	p := &program.Program{
 		Env: s.Env, Stdin: &stoppableInput{r: s.Stdin, stop: stop.Done()}, Stdout: s.Stdout, Stderr: s.Stderr,
 		Width: func() int { return widthOf(s.Stdout) }, Stop: stop, Write: writeOutput, Runs: runs,
 	}
@@ -84,13 +85,13 @@ func runVerb(ctx context.Context, s *State, v world.Verb) error {
 	switch {
 	case errors.Is(err, exit.ErrStopped), errors.Is(err, exit.ErrAborted):
 		return exit.Silent(exit.Interrupted)
-	case err == nil, errors.Is(err, world.ErrReported):
+	case err == nil, errors.Is(err, program.ErrReported):
 		if lost := leftOut(s, runs.opened()...); lost != nil || err == nil {
 			return lost
 		}
 		return exit.Silent(exit.Failed)
 	}
-	if _, ok := errors.AsType[world.UsageError](err); ok || app.IsUsage(err) {
+	if _, ok := errors.AsType[program.UsageError](err); ok || app.IsUsage(err) {
 		return exit.AsUsage(err)
 	}
 	return err
@@ -105,7 +106,7 @@ func widthOf(w io.Writer) int {
 }
 
 // writeOutput writes a file of a verb.
-func writeOutput(o world.Output, write func(io.Writer) error) error {
+func writeOutput(o program.Output, write func(io.Writer) error) error {
 	out := output.File{Flag: o.Flag, Path: o.Path, Force: o.Force, Inputs: o.Inputs}
 	if _, err := out.Check(); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
 	"parley/journal"
-	"parley/world"
+	"parley/world/program"
 )
 
 // programRuns plays plans and reads run files for the verbs of kinds.
@@ -51,7 +51,7 @@ func (r *programRuns) opened() []*sqlite.Store {
 }
 
 // Open reads a plan and asks for the keys of the plan and of the run that is in the file already.
-func (r *programRuns) Open(ctx context.Context, flags world.PlayFlags) (world.Run, error) {
+func (r *programRuns) Open(ctx context.Context, flags program.PlayFlags) (program.Run, error) {
 	run := &programRun{s: r.s, flags: flags, reachFlags: reachFlags{flags.ReachFlags}}
 	var err error
 	if run.plan, err = config.Load(ctx, flags.Plan, r.s.Kinds, run.sets(), run.reach()); err != nil {
@@ -82,7 +82,7 @@ func (r *programRuns) Open(ctx context.Context, flags world.PlayFlags) (world.Ru
 // programRun is a plan with its run file.
 type programRun struct {
 	s     *State
-	flags world.PlayFlags
+	flags program.PlayFlags
 	reachFlags
 	plan *config.Plan
 	file string
@@ -93,10 +93,10 @@ type programRun struct {
 func (r *programRun) File() string { return r.file }
 
 // Plan says what the plan file asks for.
-func (r *programRun) Plan() world.PlanSummary { return summaryOf(r.plan) }
+func (r *programRun) Plan() program.PlanSummary { return summaryOf(r.plan) }
 
-func summaryOf(plan *config.Plan) world.PlanSummary {
-	return world.PlanSummary{Kind: plan.Kind.Name, Seed: plan.Seed, Episodes: plan.Episodes, Params: plan.ParamsJSON}
+func summaryOf(plan *config.Plan) program.PlanSummary {
+	return program.PlanSummary{Kind: plan.Kind.Name, Seed: plan.Seed, Episodes: plan.Episodes, Params: plan.ParamsJSON}
 }
 
 // needs are the keys of the plan, and of the run in the file where that is of the same kind.
@@ -122,7 +122,7 @@ func (r *programRun) sets() []string {
 }
 
 // Recorded says what the run file holds.
-func (r *programRun) Recorded(ctx context.Context) (out world.RecordedRun, err error) {
+func (r *programRun) Recorded(ctx context.Context) (out program.RecordedRun, err error) {
 	about, err := outlineOf(ctx, r.file)
 	if err != nil {
 		return out, exit.AsUsage(playError(r.file, err))
@@ -134,15 +134,15 @@ func (r *programRun) Recorded(ctx context.Context) (out world.RecordedRun, err e
 }
 
 // Prepare makes the plan ready, or what the file recorded.
-func (r *programRun) Prepare(ctx context.Context, overrides ...string) (world.Prepared, error) {
+func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.Prepared, error) {
 	about, err := outlineOf(ctx, r.file)
 	if err != nil {
-		return world.Prepared{}, err
+		return program.Prepared{}, err
 	}
 	if len(overrides) == 0 && about.Begun != nil {
 		plan, err := config.FromJSON(about.Begun.Plan, r.s.Kinds, nil)
 		if err != nil {
-			return world.Prepared{}, err
+			return program.Prepared{}, err
 		}
 		return r.prepared(plan, app.Play{MustExist: true, Sets: r.sets(), Reach: r.recorded(filepath.Dir(r.flags.Plan))}), nil
 	}
@@ -150,15 +150,15 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (world.Pr
 	reach.Foreign = true
 	plan, err := config.Load(ctx, r.flags.Plan, r.s.Kinds, append(r.sets(), overrides...), reach)
 	if err != nil {
-		return world.Prepared{}, err
+		return program.Prepared{}, err
 	}
 	return r.prepared(plan, app.Play{Plan: plan, PlanFile: r.flags.Plan}), nil
 }
 
 // prepared is a plan to be played as p says.
-func (r *programRun) prepared(plan *config.Plan, p app.Play) world.Prepared {
+func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage
-	return world.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun, ended func()) (world.Ending, error) {
+	return program.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun, ended func()) (program.Ending, error) {
 		p.Opened = func(app.Opened) { begun() }
 		p.Watch = func(e engine.Event) {
 			if e.Ended != nil {
@@ -167,11 +167,11 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) world.Prepared {
 		}
 		sum, err := p.Run(ctx, drain)
 		if sum == nil {
-			return world.Ending{}, playError(p.File, err)
+			return program.Ending{}, playError(p.File, err)
 		}
 		fmt.Fprintf(r.s.Stderr, "parley: %s: %s%s: %s of %s episodes played, %s failed\n", p.File, sum.State, dash(sum.Reason.String()),
 			terminal.Number(sum.Episodes.Complete), terminal.Number(sum.Episodes.Total), terminal.Number(sum.Episodes.Failed))
-		return world.Ending{State: string(sum.State), Reason: sum.Reason.String()}, err
+		return program.Ending{State: string(sum.State), Reason: sum.Reason.String()}, err
 	}}
 }
 

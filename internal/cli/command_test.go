@@ -15,45 +15,46 @@ import (
 	"parley/internal/cli/exit"
 	"parley/journal"
 	"parley/world"
+	"parley/world/program"
 	"parley/worlds"
 )
 
 // shout is a verb of a stranger's kind.
 type shout struct {
-	world.PlayFlags
+	program.PlayFlags
 	Words []string `arg:"" help:"What to say."`
 	Loud  bool     `help:"Say it loudly."`
 	fails error
 }
 
 // Run says it.
-func (s *shout) Run(_ context.Context, p *world.Program) error {
+func (s *shout) Run(_ context.Context, p *program.Program) error {
 	fmt.Fprintln(p.Stdout, strings.Join(s.Words, " "), s.Loud, p.Width())
 	return s.fails
 }
 
 // brings is a kind that brings a command.
-func brings(kind string, c ...world.Command) world.Kind {
+func brings(kind string, c ...program.Command) world.Kind {
 	return world.Define(commander{kind, c})
 }
 
 type commander struct {
 	kind string
-	list []world.Command
+	list []program.Command
 }
 
 func (c commander) About() world.About                               { return world.About{Name: c.kind, Version: 1} }
 func (commander) Defaults() *struct{}                                { return &struct{}{} }
 func (commander) Seats(*struct{}) ([]string, error)                  { return nil, nil }
 func (commander) World(*struct{}, world.Lineup) (world.World, error) { return nil, nil }
-func (c commander) Commands() []world.Command                        { return c.list }
+func (c commander) Commands() []program.Command                      { return c.list }
 
 // say runs the command line with a kind whose command ends with an error.
 func say(t *testing.T, terminal bool, fails error, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	s := State{Args: args, Stdout: &stdout, Stderr: &stderr, Kinds: []world.Kind{
-		brings("echo", world.Command{Name: "shout", Doc: "Say something.", Verb: &shout{fails: fails}}),
+		brings("echo", program.Command{Name: "shout", Doc: "Say something.", Verb: &shout{fails: fails}}),
 	}}
 	if terminal {
 		s.Terminal = func(any) int { return 70 }
@@ -71,10 +72,10 @@ func TestCommandOfAKind(t *testing.T) {
 		says  string
 	}{
 		{nil, exit.OK, ""},
-		{world.UsageError{Err: errors.New("no such word")}, exit.Misuse, "parley: no such word\n"},
-		{fmt.Errorf("shout: %w", world.UsageError{Err: errors.New("no such word")}), exit.Misuse, "parley: shout: no such word\n"},
-		{world.ErrReported, exit.Failed, ""},
-		{fmt.Errorf("three lines: %w", world.ErrReported), exit.Failed, ""},
+		{program.UsageError{Err: errors.New("no such word")}, exit.Misuse, "parley: no such word\n"},
+		{fmt.Errorf("shout: %w", program.UsageError{Err: errors.New("no such word")}), exit.Misuse, "parley: shout: no such word\n"},
+		{program.ErrReported, exit.Failed, ""},
+		{fmt.Errorf("three lines: %w", program.ErrReported), exit.Failed, ""},
 		{errors.New("the disk is full"), exit.Broken, "parley: the disk is full\n"},
 	} {
 		got := say(t, false, c.fails, "shout", "plan.yaml", "a\x1b[2Jb", "--loud").want(t, c.code)
@@ -104,17 +105,17 @@ func TestCommandsThatCannotBe(t *testing.T) {
 		kinds []world.Kind
 		want  string
 	}{
-		{[]world.Kind{brings("a", world.Command{Name: "run", Doc: "x", Verb: &shout{}})}, `the kind a: the command "run" is there already, from parley itself`},
-		{[]world.Kind{brings("a", world.Command{Name: "help", Doc: "x", Verb: &shout{}})}, "from parley itself"},
-		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: &shout{}}), brings("b", world.Command{Name: "go", Doc: "x", Verb: &shout{}})}, `the kind b: the command "go" is there already, from the kind a`},
-		{[]world.Kind{brings("a", world.Command{Name: "Go on", Doc: "x", Verb: &shout{}})}, "lower-case"},
-		{[]world.Kind{brings("a", world.Command{Name: "--x", Doc: "x", Verb: &shout{}})}, "lower-case"},
-		{[]world.Kind{brings("a", world.Command{Name: "go", Verb: &shout{}})}, "has no Doc"},
-		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x"})}, "want a pointer to a struct"},
-		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: (*shout)(nil)})}, "want a pointer to a struct"},
-		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: odd(1)})}, "want a pointer to a struct"},
-		{[]world.Kind{brings("b", world.Command{Name: "fine", Doc: "x", Verb: &shout{}}), brings("a", world.Command{Name: "go", Doc: "x", Verb: &badTag{}})}, "parley: the kind a: the command \"go\": the field Move: enum value is only valid if"},
-		{[]world.Kind{brings("a", world.Command{Name: "go", Doc: "x", Verb: &sameFlag{}})}, `the kind a: the command "go": the field Again: duplicate flag --move`},
+		{[]world.Kind{brings("a", program.Command{Name: "run", Doc: "x", Verb: &shout{}})}, `the kind a: the command "run" is there already, from parley itself`},
+		{[]world.Kind{brings("a", program.Command{Name: "help", Doc: "x", Verb: &shout{}})}, "from parley itself"},
+		{[]world.Kind{brings("a", program.Command{Name: "go", Doc: "x", Verb: &shout{}}), brings("b", program.Command{Name: "go", Doc: "x", Verb: &shout{}})}, `the kind b: the command "go" is there already, from the kind a`},
+		{[]world.Kind{brings("a", program.Command{Name: "Go on", Doc: "x", Verb: &shout{}})}, "lower-case"},
+		{[]world.Kind{brings("a", program.Command{Name: "--x", Doc: "x", Verb: &shout{}})}, "lower-case"},
+		{[]world.Kind{brings("a", program.Command{Name: "go", Verb: &shout{}})}, "has no Doc"},
+		{[]world.Kind{brings("a", program.Command{Name: "go", Doc: "x"})}, "want a pointer to a struct"},
+		{[]world.Kind{brings("a", program.Command{Name: "go", Doc: "x", Verb: (*shout)(nil)})}, "want a pointer to a struct"},
+		{[]world.Kind{brings("a", program.Command{Name: "go", Doc: "x", Verb: odd(1)})}, "want a pointer to a struct"},
+		{[]world.Kind{brings("b", program.Command{Name: "fine", Doc: "x", Verb: &shout{}}), brings("a", program.Command{Name: "go", Doc: "x", Verb: &badTag{}})}, "parley: the kind a: the command \"go\": the field Move: enum value is only valid if"},
+		{[]world.Kind{brings("a", program.Command{Name: "go", Doc: "x", Verb: &sameFlag{}})}, `the kind a: the command "go": the field Again: duplicate flag --move`},
 	} {
 		var stderr bytes.Buffer
 		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: c.kinds, Stderr: &stderr}); code != exit.OK || !strings.Contains(stderr.String(), c.want) || !strings.Contains(stderr.String(), "its commands are left out") {
@@ -138,7 +139,7 @@ type sameFlag struct {
 
 type odd int
 
-func (odd) Run(context.Context, *world.Program) error { return nil }
+func (odd) Run(context.Context, *program.Program) error { return nil }
 
 // TestCommandsOfTheKinds: the kinds that come with parley bring what the documents say.
 func TestCommandsOfTheKinds(t *testing.T) {
@@ -169,7 +170,7 @@ type reads struct {
 }
 
 // Run reads.
-func (r *reads) Run(ctx context.Context, p *world.Program) error {
+func (r *reads) Run(ctx context.Context, p *program.Program) error {
 	run, err := p.Runs.(journal.Opener).OpenRun(r.File)
 	if err != nil {
 		return err
@@ -180,7 +181,7 @@ func (r *reads) Run(ctx context.Context, p *world.Program) error {
 		return err
 	}
 	fmt.Fprintln(p.Stdout, begun.Kind, run.Append(ctx, &journal.Closed{}) != nil)
-	return p.Write(world.Output{Flag: "--file", Path: r.File, Force: true}, func(io.Writer) error { return nil })
+	return p.Write(program.Output{Flag: "--file", Path: r.File, Force: true}, func(io.Writer) error { return nil })
 }
 
 // TestCommandReads: a command reads run files, and cannot write to one.
@@ -189,7 +190,7 @@ func TestCommandReads(t *testing.T) {
 	run := func(file string) outcome {
 		var stdout, stderr bytes.Buffer
 		code := Main(t.Context(), State{Args: []string{"reads", file}, Stdout: &stdout, Stderr: &stderr, Kinds: []world.Kind{
-			brings("echo", world.Command{Name: "reads", Doc: "Read.", Verb: &reads{}}),
+			brings("echo", program.Command{Name: "reads", Doc: "Read.", Verb: &reads{}}),
 		}})
 		return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 	}

@@ -10,6 +10,7 @@ import (
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/config/keys"
 )
 
 // initCmd writes a plan file to begin with.
@@ -26,7 +27,7 @@ func (c *initCmd) Run(s *State) error {
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	schema, err := config.Schema(all)
+	schema, err := keys.Schema(all)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/llm"
 	"parley/world"
+	"parley/world/program"
 	"parley/world/worldtest"
 )
 
@@ -79,13 +80,13 @@ func (b broken) Files(p world.Played, _ []world.Note) map[string]string {
 	}
 	return map[string]string{"e.csv": table, "a.md": "a", "1.svg": "<svg/>"}
 }
-func (b broken) Commands() []world.Command {
+func (b broken) Commands() []program.Command {
 	b.breaks("Commands")
-	verbs := map[string]world.Verb{"ring": &ring{}, "tags": &badTags{}}
+	verbs := map[string]program.Verb{"ring": &ring{}, "tags": &badTags{}}
 	if verbs[b.bad] == nil {
-		return []world.Command{{Name: "break", Doc: "Break\x1b[31m.", Verb: &breaks{}}}
+		return []program.Command{{Name: "break", Doc: "Break\x1b[31m.", Verb: &breaks{}}}
 	}
-	return []world.Command{{Name: "break", Doc: "Break.", Verb: verbs[b.bad]}}
+	return []program.Command{{Name: "break", Doc: "Break.", Verb: verbs[b.bad]}}
 }
 
 // breaks is a verb that panics, while it writes a file where one is named.
@@ -93,8 +94,8 @@ type breaks struct {
 	Out string `placeholder:"FILE" help:"Write\x1b[31m this."`
 }
 
-func (v *breaks) Run(_ context.Context, p *world.Program) error {
-	return p.Write(world.Output{Flag: "--out", Path: v.Out}, func(w io.Writer) error {
+func (v *breaks) Run(_ context.Context, p *program.Program) error {
+	return p.Write(program.Output{Flag: "--out", Path: v.Out}, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
 		panic("out of luck")
 	})
@@ -105,14 +106,14 @@ type ring struct {
 	Next *ring `embed:""`
 }
 
-func (*ring) Run(context.Context, *world.Program) error { return nil }
+func (*ring) Run(context.Context, *program.Program) error { return nil }
 
 // badTags has a default that is no number.
 type badTags struct {
 	C chan int `default:"x"`
 }
 
-func (*badTags) Run(context.Context, *world.Program) error { return nil }
+func (*badTags) Run(context.Context, *program.Program) error { return nil }
 
 // brokenRun plays two episodes.
 func brokenRun(t *testing.T) string {

@@ -7,11 +7,11 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/config"
-	"parley/world"
+	"parley/world/program"
 )
 
 // reachFlags allow a plan to name files outside its folder.
-type reachFlags struct{ world.ReachFlags }
+type reachFlags struct{ program.ReachFlags }
 
 func (f *reachFlags) reach() config.Reach { return config.Reach{Folders: f.AllowFiles} }
 

@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/world"
+	"parley/world/program"
 )
 
 // TestSecondSignalEndsTheProcess has a verb that never looks at its context.
@@ -56,7 +57,7 @@ func TestSecondSignalEndsTheProcess(t *testing.T) {
 type deaf struct{ until <-chan struct{} }
 
 // Run waits for the end of the process.
-func (d *deaf) Run(context.Context, *world.Program) error { <-d.until; return nil }
+func (d *deaf) Run(context.Context, *program.Program) error { <-d.until; return nil }
 
 // TestSecondSignalSaysWhatHappens: a verb that never returns is cut off, and the user is told when.
 func TestSecondSignalSaysWhatHappens(t *testing.T) {
@@ -65,7 +66,7 @@ func TestSecondSignalSaysWhatHappens(t *testing.T) {
 		signals, exited, done := make(chan os.Signal), make(chan struct{}), make(chan struct{})
 		var stderr bytes.Buffer
 		s := State{Args: []string{"listen"}, Stderr: &stderr, Signals: signals, Exit: func(int) { close(exited) },
-			Kinds: []world.Kind{brings("echo", world.Command{Name: "listen", Doc: "Do not listen.", Verb: &deaf{until: exited}})}}
+			Kinds: []world.Kind{brings("echo", program.Command{Name: "listen", Doc: "Do not listen.", Verb: &deaf{until: exited}})}}
 		go func() { Main(t.Context(), s); close(done) }()
 		signals <- syscall.SIGINT
 		time.Sleep(time.Second)

@@ -57,7 +57,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 			{world.Define(stranger(2, "Hello.")), file + ": diverged: the run was recorded with stranger version 1, and this is stranger version 2: resume it with the version that recorded it, or begin a new run file (parley run PLAN --out FILE)\n"},
 			{brings("other"), "recorded plan: kind: this program does not have the kind stranger: use the program that recorded it (this one has other)\n"},
 		} {
-			for _, args := range [][]string{{"run", plan}, {"resume", file}, {"fork", file, "--episode", "0", "--turn", "1"}} {
+			for _, args := range [][]string{{"run", plan}, {"resume", file}, {"fork", file, "--episode", "0", "--turn", "0"}} {
 				if args[1] == plan && c.kind.Name == "other" || args[0] == "fork" && c.kind.Name == "stranger" {
 					continue // refused for another reason
 				}

@@ -152,7 +152,7 @@ func TestTrainerBadInput(t *testing.T) {
 	}{
 		{nil, "<plan>"},
 		{[]string{"nowhere.yaml"}, "nowhere.yaml"},
-		{[]string{other}, "kind: secrets: a trainer is served rollouts"},
+		{[]string{other}, "kind: secrets: parley trainer can play only rollout"},
 		{[]string{plan, "--out", recorded(t, sample()...)}, "is a run of"},
 		{[]string{plan, "--out", write(t, "x", "words")}, "not a run file"},
 		{[]string{plan, "--addr", "0.0.0.0:0"}, "would serve other machines without a key"},
@@ -230,13 +230,13 @@ func TestTrajectories(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{other}, "only rollouts have trajectories"},
-		{[]string{file, "--format", "csv"}, "use jsonl or parquet"},
-		{[]string{file, "--out", "rows.csv"}, "say which with --format"},
+		{[]string{other}, "only runs of rollout have trajectories"},
+		{[]string{file, "--format", "csv"}, "want jsonl or parquet"},
+		{[]string{file, "--out", "rows.csv"}, "add --format jsonl"},
 		{[]string{file, "--out", file, "--format", "jsonl", "--force"}, "is part of a run file"},
 		{[]string{file, "--out", out}, "write over it with --force"},
 		{[]string{file, "--status", "great"}, "use completed, truncated or failed"},
-		{[]string{file, "--max-lag", "2"}, "say that too"},
+		{[]string{file, "--max-lag", "2"}, "needs --weight-version"},
 		{[]string{file + "x"}, "no such run file"},
 		{[]string{plan}, "is a plan, not a run file"},
 	} {

@@ -12,11 +12,11 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/provider"
 	"parley/internal/trust"
-	"parley/world"
+	"parley/world/program"
 )
 
 // trustFlags allow keys to go where a file sends them.
-type trustFlags struct{ world.TrustFlags }
+type trustFlags struct{ program.TrustFlags }
 
 // keyGate is what decides about keys in one command, and asks on the terminal.
 type keyGate struct {

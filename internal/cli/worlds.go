@@ -12,6 +12,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/config/keys"
 	"parley/world"
 )
 
@@ -27,10 +28,10 @@ type knownKind struct {
 	Version int    `json:"version"`
 	Doc     string `json:"doc"`
 	// Seats are those that the params make by default; none where that takes more.
-	Seats    []string       `json:"seats"`
-	Params   []config.Param `json:"params"`
-	Bots     []string       `json:"bots"`
-	External bool           `json:"external"`
+	Seats    []string     `json:"seats"`
+	Params   []keys.Param `json:"params"`
+	Bots     []string     `json:"bots"`
+	External bool         `json:"external"`
 }
 
 // Run prints the list, or all about one kind.
@@ -60,7 +61,7 @@ func (c *worldsCmd) Run(s *State) error {
 
 func knowKind(k world.Kind) knownKind {
 	known := knownKind{
-		Name: k.Name, Version: k.Version, Doc: k.Doc, Params: config.Params(k), External: k.External(),
+		Name: k.Name, Version: k.Version, Doc: k.Doc, Params: keys.Params(k), External: k.External(),
 		Seats: []string{}, Bots: append([]string{}, slices.Sorted(maps.Keys(k.Bots()))...),
 	}
 	if seats, err := k.Seats(k.Defaults()); err == nil {

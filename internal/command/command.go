@@ -18,12 +18,13 @@ import (
 	"github.com/alecthomas/kong"
 
 	"parley/world"
+	"parley/world/program"
 )
 
 var nameRE = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 // Check says what is wrong with a command. It does not change the command.
-func Check(c world.Command) error {
+func Check(c program.Command) error {
 	v := reflect.ValueOf(c.Verb)
 	switch {
 	case !nameRE.MatchString(c.Name):
@@ -45,7 +46,7 @@ func Check(c world.Command) error {
 var fieldRE = regexp.MustCompile(`^(?:<anonymous struct>|\w+)\.(\w+): `)
 
 // build makes a command line of one command and sets the defaults of its flags.
-func build(c world.Command, verb any) (err error) {
+func build(c program.Command, verb any) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // kong panics on some wrong tags
 			err = fmt.Errorf("its tags: %v", p)
@@ -68,7 +69,7 @@ func build(c world.Command, verb any) (err error) {
 }
 
 // Of returns the commands of a kind, and what is wrong with them. taken says who has each name that is taken.
-func Of(k world.Kind, taken map[string]string) ([]world.Command, error) {
+func Of(k world.Kind, taken map[string]string) ([]program.Command, error) {
 	brings, ok := world.As[world.Commander](k)
 	if !ok {
 		return nil, nil
@@ -78,7 +79,7 @@ func Of(k world.Kind, taken map[string]string) ([]world.Command, error) {
 }
 
 // All checks the commands of a kind. by says whose the names are that are taken.
-func All(kind string, commands []world.Command, by map[string]string) error {
+func All(kind string, commands []program.Command, by map[string]string) error {
 	own := map[string]bool{}
 	for _, c := range commands {
 		if err := Check(c); err != nil {

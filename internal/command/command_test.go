@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/command"
 	"parley/world"
+	"parley/world/program"
 	"parley/world/worldtest"
 )
 
@@ -17,7 +18,7 @@ type (
 
 	fine struct {
 		no
-		world.PlayFlags
+		program.PlayFlags
 		Move string   `help:"A move." enum:"up,down" default:"up" placeholder:"MOVE"`
 		Runs []string `help:"Run files." arg:"" optional:""`
 	}
@@ -50,14 +51,14 @@ type (
 	number int
 )
 
-func (no) Run(context.Context, *world.Program) error     { return nil }
-func (number) Run(context.Context, *world.Program) error { return nil }
+func (no) Run(context.Context, *program.Program) error     { return nil }
+func (number) Run(context.Context, *program.Program) error { return nil }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	one := number(1)
 	for _, c := range []struct {
-		verb world.Verb
+		verb program.Verb
 		want string // "": nothing is wrong
 	}{
 		{&fine{}, ""},
@@ -71,13 +72,13 @@ func TestCheck(t *testing.T) {
 		{&one, "want a pointer to a struct"},
 		{nil, "want a pointer to a struct"},
 	} {
-		got := fmt.Sprint(command.Check(world.Command{Name: "go", Doc: "Go on.", Verb: c.verb}))
+		got := fmt.Sprint(command.Check(program.Command{Name: "go", Doc: "Go on.", Verb: c.verb}))
 		if c.want == "" && got != "<nil>" || !strings.Contains(got, c.want) {
 			t.Errorf("%T: %s, want %q", c.verb, got, c.want)
 		}
 	}
 	kept := &fine{Move: "left"}
-	if err := command.Check(world.Command{Name: "go", Doc: "Go on.", Verb: kept}); err != nil || kept.Move != "left" {
+	if err := command.Check(program.Command{Name: "go", Doc: "Go on.", Verb: kept}); err != nil || kept.Move != "left" {
 		t.Errorf("the check wrote to the command: %+v, %v", kept, err)
 	}
 }
@@ -85,10 +86,10 @@ func TestCheck(t *testing.T) {
 // bringing is a definition with commands.
 type bringing struct {
 	worldtest.Simple[struct{}]
-	commands []world.Command
+	commands []program.Command
 }
 
-func (b bringing) Commands() []world.Command { return b.commands }
+func (b bringing) Commands() []program.Command { return b.commands }
 
 func TestOf(t *testing.T) {
 	t.Parallel()
@@ -99,9 +100,9 @@ func TestOf(t *testing.T) {
 		{"run", `the kind test: the command "run" is there already, from parley itself`},
 		{"Pay", `the kind test: the command "Pay": want a name of lower-case letters`},
 	} {
-		var all []world.Command
+		var all []program.Command
 		for name := range strings.FieldsSeq(c.names) {
-			all = append(all, world.Command{Name: name, Doc: "Something.", Verb: &fine{}})
+			all = append(all, program.Command{Name: name, Doc: "Something.", Verb: &fine{}})
 		}
 		_, err := command.Of(world.Define(bringing{commands: all}), command.Own())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -2,7 +2,7 @@
 //
 // A plan file is one YAML document, read strictly: an unknown key, a value of the wrong type and an
 // empty seat are errors. Each error names its file, line, column and key, says what is allowed, and
-// shows the line. All errors are reported at once. One table (keys.go) defines what a plan may hold;
+// shows the line. All errors are reported at once. One table (package keys) defines what a plan may hold;
 // the JSON Schema and the reference in docs/reference/plan-file.md come from it.
 //
 // What it promises: no file makes it panic, recurse or grow without bound; no error shows what may
@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"parley/internal/config/document"
+	"parley/internal/config/matrix"
+	"parley/internal/config/reach"
 	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
@@ -29,10 +31,6 @@ import (
 // maxEpisodes is the largest number of episodes of a run.
 const maxEpisodes = world.MaxEpisodes
 
-// MaxDistinct is the largest number of plans, and of specs that differ in more than their deal, that
-// a kind may make of a plan: they are held in memory.
-const MaxDistinct = 1_000_000
-
 // Plan is a resolved plan file: defaults are filled in, except those that only a run can find out,
 // such as a provider's limits.
 type Plan struct {
@@ -42,7 +40,7 @@ type Plan struct {
 	// Episodes is how many episodes to play with the lineup. It is 0 if Matrix or Until is set.
 	Episodes int
 	// Matrix and Until come from the plan key. Default: nil.
-	Matrix *Matrix
+	Matrix *matrix.Matrix
 	Until  *planner.Until
 	// Agents are the agents that have a seat, sorted by name.
 	Agents []world.Agent
@@ -98,16 +96,19 @@ type Batch struct {
 	Cancel   bool          `json:"cancel,omitempty"`
 }
 
+// Reach says which files a plan may name, other than those in its own folder.
+type Reach = reach.Reach
+
 // Load reads the plan file at path. kinds are the kinds that the plan may name. sets are overrides
 // such as a.b=c, with c in YAML; a.b= removes the key. The plan may name files in its own folder and
-// within reach. An error is of type Errors, the cause of the context if that has ended, or an
-// error about a folder of reach that does not exist.
-func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, reach Reach) (*Plan, error) {
+// within what is allowed. An error is of type Errors, the cause of the context if that has ended, or an
+// error about an allowed folder that does not exist.
+func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, allowed Reach) (*Plan, error) {
 	b, err := document.Read(context.WithoutCancel(ctx), path, "plan file", document.MaxSize) // it is small
 	if err != nil {
 		return nil, err
 	}
-	beside, err := besides(ctx, path, reach)
+	beside, err := reach.New(ctx, path, allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +118,8 @@ func Load(ctx context.Context, path string, kinds []world.Kind, sets []string, r
 
 // Written makes a Plan of a plan in JSON that a program wrote, as Load does for a plan file in the
 // current folder. Its errors name keys, but no file and no lines.
-func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets []string, reach Reach) (*Plan, error) {
-	beside, err := besides(ctx, "plan", reach)
+func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets []string, allowed Reach) (*Plan, error) {
+	beside, err := reach.New(ctx, "plan", allowed)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func Written(ctx context.Context, plan json.RawMessage, kinds []world.Kind, sets
 }
 
 // settled makes the paths of a plan's files relative to the current folder.
-func settled(ctx context.Context, plan *Plan, err error, beside files) (*Plan, error) {
+func settled(ctx context.Context, plan *Plan, err error, beside *reach.Files) (*Plan, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -136,7 +137,7 @@ func settled(ctx context.Context, plan *Plan, err error, beside files) (*Plan, e
 	}
 	for _, name := range []*string{&plan.Prices, &plan.Cache, &plan.Out} {
 		if *name != "" {
-			*name = beside.path(*name)
+			*name = beside.Path(*name)
 		}
 	}
 	return plan, nil
@@ -144,14 +145,14 @@ func settled(ctx context.Context, plan *Plan, err error, beside files) (*Plan, e
 
 // Parse reads a plan file from memory. Errors call it name.
 func Parse(name string, src []byte, kinds []world.Kind, sets []string) (*Plan, error) {
-	beside, err := besides(context.Background(), name, Reach{})
+	beside, err := reach.New(context.Background(), name, Reach{})
 	if err != nil {
 		return nil, err
 	}
 	return parsePlan(name, src, kinds, sets, beside)
 }
 
-func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
+func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, beside *reach.Files) (*Plan, error) {
 	rep := document.NewPlan(name, src)
 	if err := rep.Err(); err != nil {
 		return nil, err
@@ -166,10 +167,10 @@ func parsePlan(name string, src []byte, kinds []world.Kind, sets []string, besid
 // FromJSON makes a Plan from the result of Plan.JSON, such as the plan recorded with a run. sets are
 // overrides as for Load.
 func FromJSON(recorded json.RawMessage, kinds []world.Kind, sets []string) (*Plan, error) {
-	return fromJSON(&document.Source{Name: "recorded plan", Recorded: true}, recorded, kinds, sets, files{}) // the content of its files is in it
+	return fromJSON(&document.Source{Name: "recorded plan", Recorded: true}, recorded, kinds, sets, nil) // the content of its files is in it
 }
 
-func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
+func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, sets []string, beside *reach.Files) (*Plan, error) {
 	rep := &document.Report{Source: src}
 	root, err := yamltree.ParseJSON(plan)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/config/keys"
 	"parley/internal/config/schema"
 	"parley/internal/yamltree"
 )
@@ -59,7 +60,7 @@ func TestReferenceExamples(t *testing.T) {
 func reference() string {
 	var b strings.Builder
 	b.WriteString("| key | what it holds | default | meaning |\n|---|---|---|---|\n")
-	rows(&b, keys(nil, schema.Map("PARAM", schema.Any())), "")
+	rows(&b, keys.Plan(nil, schema.Map("PARAM", schema.Any())), "")
 	return b.String()
 }
 

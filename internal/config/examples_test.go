@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"parley/internal/config"
+	"parley/internal/config/keys"
 	"parley/world"
 	"parley/world/worldtest"
 	"parley/worlds"
@@ -19,7 +19,7 @@ import (
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	kinds := worlds.Standard()
-	b, err := config.Schema(kinds)
+	b, err := keys.Schema(kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,213 +1,30 @@
 package config
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
-	"iter"
 	"maps"
-	"os"
-	slash "path"
-	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
 	"parley/internal/config/document"
-	"parley/internal/config/schema"
-	"parley/internal/dataset"
-	inputs "parley/internal/files"
+	"parley/internal/config/reach"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
-	"parley/journal"
 	"parley/world"
 )
 
-// maxBeside limits the size of all files that a plan names together. Rows of datasets have their own limits.
-const maxBeside = 256 << 20
-
-// files gives access to the files beside a plan file while the plan is read.
-type files struct {
-	ctx  context.Context //nolint:containedctx // of the call of Load that it is made for
-	dir  string
-	read *int64 // bytes so far
-	*bounds
-	foreign bool // overrides are not the user's
-}
-
-// besides returns the files that a plan file may name.
-func besides(ctx context.Context, plan string, reach Reach) (files, error) {
-	b, err := bounded(plan, reach)
-	return files{ctx: ctx, dir: filepath.Dir(plan), read: new(int64), bounds: b, foreign: reach.Foreign}, err
-}
-
-// path returns the path of a file that a plan names. To open it, call may instead.
-func (f files) path(name string) string {
-	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
-		return filepath.Clean(name) // as it is checked
-	}
-	return filepath.Join(f.dir, name)
-}
-
-// may returns the path of a file if the plan may name it. Every file that is opened is checked here.
-func (f files) may(name string) (string, error) {
-	path := f.path(name)
-	return path, f.check(path)
-}
-
-// Match looks into one folder: only the last part of a pattern may have wildcards. Hidden files, such
-// as editors leave behind, do not match.
-func (f files) Match(pattern string) []string {
-	dir, last := slash.Split(pattern)
-	all := dir
-	if !isPattern(last) {
-		all = pattern // it may be within reach although its folder is not
-	}
-	if _, err := f.may(all); err != nil {
-		return nil // load reports the error
-	}
-	entries, err := os.ReadDir(f.path(dir))
-	if err != nil {
-		return nil // no folder, no files
-	}
-	var names []string
-	for _, e := range entries {
-		if ok, err := slash.Match(last, e.Name()); ok && err == nil && !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, dir+e.Name())
-		}
-	}
-	return names
-}
-
-// Text returns the text of a file. Only the kind knows its format.
-func (f files) Text(name string) (string, error) {
-	rep, err := f.open(name, document.MaxText)
-	if err != nil {
-		return "", err
-	}
-	return rep.Source.Text, nil
-}
-
-// Rows reads a file of rows: JSON, JSON lines, YAML or Parquet.
-func (f files) Rows(name string) iter.Seq2[json.RawMessage, error] {
-	path, err := f.may(name)
-	if err != nil {
-		return func(yield func(json.RawMessage, error) bool) { yield(nil, err) }
-	}
-	return dataset.Rows(f.ctx, path)
-}
-
-// Folders lists the names of the folders in a folder.
-func (f files) Folders(in string) []string {
-	at := f.path(in)
-	if !f.holds(at) {
-		return nil
-	}
-	entries, err := os.ReadDir(at)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		// A link may lead to a folder, and its own entry does not say so.
-		if there, err := os.Stat(filepath.Join(at, e.Name())); err == nil && there.IsDir() {
-			names = append(names, e.Name())
-		}
-	}
-	return names
-}
-
-func (f files) open(name string, limit int) (*document.Report, error) {
-	path, err := f.may(name)
-	if err != nil {
-		return nil, err
-	}
-	b, err := document.Read(f.ctx, path, "file", int64(limit))
-	if err != nil {
-		return nil, err
-	}
-	if *f.read += int64(len(b)); *f.read > maxBeside {
-		return nil, document.Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
-	}
-	rep := document.New(&document.Source{Name: path, Beside: true}, b, limit)
-	return rep, rep.Err()
-}
-
-// YAML decodes a file into v, as strictly as a plan is decoded.
-func (f files) YAML(name string, v any) (world.Document, error) {
-	rep, err := f.open(name, document.MaxSize)
-	if err != nil {
-		return nil, err
-	}
-	root := document.Parse(rep)
-	if root == nil {
-		return nil, rep.Err()
-	}
-	if root.Form != yamltree.Mapping {
-		rep.Add(root.At, nil, "wants a mapping (key: value), found %s", rep.Found(root))
-		return nil, rep.Err()
-	}
-	shape := schema.ShapeOf(reflect.TypeOf(v), reflect.ValueOf(v), 0)
-	d := &decodedFile{Checker: schema.Checker{Report: rep, Root: shape, Meant: map[string]bool{}}, tree: root}
-	values, _ := d.Value(root, shape, nil)
-	if err := remarshal(values, v); err != nil {
-		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
-	}
-	return d, rep.Err()
-}
-
-// decodedFile is a file that params name.
-type decodedFile struct {
-	schema.Checker
-	tree *yamltree.Node
-}
-
-// Place says where a key is, or in which mapping it would be.
-func (d *decodedFile) Place(key string) string {
-	e := &document.Error{File: d.Source.Name, Key: yamltree.KeyPath(key).String()}
-	where := d.tree.Find(yamltree.KeyPath(key)).Key
-	if where.Line > 0 {
-		e.File += fmt.Sprintf(":%d:%d", where.Line, where.Column)
-	}
-	return e.File + ": " + e.Key
-}
-
-// Fault reports a problem with a key. It returns nil if an error at that key or below it was
-// reported before, or if the key is missing because it was misspelled.
-func (d *decodedFile) Fault(key, format string, args ...any) error {
-	p := yamltree.KeyPath(key)
-	name := p.String()
-	if d.Meant[name] && !d.tree.Has(p) {
-		return nil
-	}
-	for _, e := range d.Errs {
-		if e.Key == name || strings.HasPrefix(e.Key, name+".") || strings.HasPrefix(e.Key, name+"[") {
-			return nil
-		}
-	}
-	n := d.tree.Find(p)
-	where := n.At
-	if n.Form == yamltree.Mapping || n.Form == yamltree.List || n.Form == yamltree.Nothing {
-		where = n.Key
-	}
-	one := &document.Report{Source: d.Source}
-	one.Add(where, p, format, args...)
-	d.Errs = append(d.Errs, &document.Error{Key: name}) // so that it is not reported again
-	return one.Err()
-}
-
 // load fills params with the content of the files that they name, and reports errors in those files.
-func (r *resolver) load(beside files) bool {
+func (r *resolver) load(beside *reach.Files) bool {
 	if r.Source.Recorded {
 		return true
 	}
-	if !beside.foreign {
-		beside.typed(r.tree.Field("params"), beside)
+	if !beside.Foreign {
+		beside.AllowTyped(r.Tree.Field("params"))
 	}
 	advice, err := r.plan.Kind.Load(r.plan.Params, beside)
 	r.plan.Advice = append(r.plan.Advice, advice...)
-	if len(beside.refused) > 0 {
+	if len(beside.Refused) > 0 {
 		r.refuse(beside, leaves(err))
 		return false
 	}
@@ -269,7 +86,7 @@ func (r *resolver) seatModels() {
 		if len(p.Matrix.Seats) == 0 && len(p.Matrix.Agents) > 0 {
 			return // the matrix fills every empty seat
 		}
-		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.ownSeats()))
+		varied = slices.AppendSeq(slices.Clone(p.Matrix.Seats), maps.Keys(p.Matrix.OwnSeats()))
 	}
 	models := r.plan.Kind.Models(r.plan.Params)
 	lineup := maps.Clone(r.plan.Lineup)
@@ -303,10 +120,37 @@ func cut(s string, limit int) string {
 	return s
 }
 
-var (
-	_ world.Files        = files{}
-	_ world.RowReader    = files{}
-	_ world.FolderLister = files{}
-	_ journal.Opener     = files{}
-	_ world.Document     = (*decodedFile)(nil)
-)
+// bound checks the files that are named outside params.
+func (r *resolver) bound(beside *reach.Files) {
+	for _, key := range []string{"prices", "cache", "out"} {
+		n := r.Tree.Field(key)
+		if n == nil || n.Form != yamltree.Text || n.Text == "" || key == "cache" && n.Text == "off" || n.At.Set != "" && !beside.Foreign {
+			continue
+		}
+		if err := beside.Check(beside.Path(n.Text)); err != nil {
+			r.Complain(yamltree.Path{key}, "%v", err)
+		}
+	}
+	beside.Refused = nil // they have been reported
+}
+
+// refuse reports the files that params must not name, and not the errors that follow from that. A
+// refused file that another file names is reported at its position in that file.
+func (r *resolver) refuse(beside *reach.Files, errs []error) {
+	for _, one := range beside.Refused {
+		said := false
+		for _, err := range errs {
+			e, ok := err.(*document.Error)
+			if ok && e.Line > 0 && strings.Contains(e.Problem, one.Problem) {
+				r.beside, said = append(r.beside, e), true
+			}
+		}
+		if !said {
+			p, _ := beside.Naming(r.Tree.Field("params"), one.Path, yamltree.Path{"params"})
+			if p == nil {
+				p = yamltree.Path{"params"}
+			}
+			r.Complain(p, "%s", one.Problem)
+		}
+	}
+}

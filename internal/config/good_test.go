@@ -192,33 +192,7 @@ func TestMatrixWithin(t *testing.T) {
 	}
 }
 
-func TestSeatings(t *testing.T) {
-	t.Parallel()
-	abc := []string{"a", "b", "c"}
-	for _, c := range []struct {
-		m    Matrix
-		want int
-	}{
-		{Matrix{Agents: abc, Seats: []string{"x", "y"}, Swap: true}, 6},
-		{Matrix{Agents: abc, Seats: []string{"x", "y"}, Swap: true, Self: true}, 9},
-		{Matrix{Agents: abc, Seats: []string{"x", "y"}}, 3},
-		{Matrix{Agents: abc, Seats: []string{"x", "y"}, Self: true}, 6},
-		{Matrix{Agents: abc, Seats: []string{"x"}}, 3},
-		{Matrix{Agents: abc[:2], Seats: []string{"x", "y", "z"}, Swap: true}, 0},
-		{Matrix{Agents: abc, Seats: []string{"x", "y", "z"}, Swap: true}, 6},
-		{Matrix{Lineup: map[string][]string{"x": abc, "y": abc[:2]}}, 6},
-		{Matrix{Agents: abc, Seats: []string{"x"}, Lineup: map[string][]string{"y": abc}}, 9},
-		{Matrix{}, 1},
-		{Matrix{Lineup: map[string][]string{"x": make([]string, 1000), "y": make([]string, 1000)}}, maxCells + 1},
-		{Matrix{Agents: make([]string, 100), Seats: make([]string, 20), Swap: true, Self: true}, maxCells + 1},
-	} {
-		if got := len(c.m.seatings(nil)); got != c.want {
-			t.Errorf("%+v: %d seatings, want %d", c.m, got, c.want)
-		}
-	}
-}
-
-// A param that is set to zero stays so, though its field is marked omitempty.
+// TestParamZero checks that a param set to zero stays zero although its field is marked omitempty.
 func TestParamZero(t *testing.T) {
 	t.Parallel()
 	p := load(t, "everything")
@@ -231,7 +205,7 @@ func TestParamZero(t *testing.T) {
 	}
 }
 
-// TestUnseated allows agents without a seat where that is no slip, and leaves them out.
+// TestUnseated checks that agents without a seat are left out where the plan may have them.
 func TestUnseated(t *testing.T) {
 	t.Parallel()
 	const two = "kind: talk\nagents: {quiet: sim/small, bold: sim/large}\nlineup: {first: quiet, second: bold}\n"

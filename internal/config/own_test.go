@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/config/document"
 	"parley/world"
 	"parley/world/worldtest"
 )
@@ -103,27 +102,6 @@ func TestOwnPlanErrors(t *testing.T) {
 	}
 }
 
-// TestLargeText: a set of problems may be larger than any plan.
-func TestLargeText(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	large := strings.Repeat("{\"question\": \"1+1?\"}\n", document.MaxSize/16)
-	for name, text := range map[string]string{"set.jsonl": large, "set.yaml": "a: " + large, "odd.jsonl": "a\x00b"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := beside(t, dir).Text("set.jsonl"); err != nil || got != large {
-		t.Errorf("%d of %d bytes, %v", len(got), len(large), err)
-	}
-	if _, err := beside(t, dir).YAML("set.yaml", &struct{}{}); err == nil || !strings.Contains(err.Error(), "is larger than 1 MiB") {
-		t.Errorf("%v", err)
-	}
-	if _, err := beside(t, dir).Text("odd.jsonl"); err == nil {
-		t.Error("what is no text is read as one")
-	}
-}
-
 // lister is a kind that makes a list of as many episodes as params.messages of each.
 func lister() world.Kind { return world.Define(listing{growing{talk()}}) }
 
@@ -155,7 +133,7 @@ func TestOwnLists(t *testing.T) {
 		t.Fatalf("%T of %d", plan, list.Len())
 	}
 	if a, b := list.At(0), list.At(1_999_999_999); b.Deal != 999_999_999 || reflect.ValueOf(a.Lineup).Pointer() != reflect.ValueOf(b.Lineup).Pointer() || &a.Params[0] != &b.Params[0] {
-		t.Errorf("specs share nothing: %+v, %+v", a, b)
+		t.Errorf("the specs do not share their lineup and params: %+v, %+v", a, b)
 	}
 	for _, src := range []string{
 		"episodes: 2147483647\nparams: {messages: 2}",
@@ -185,27 +163,6 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// TestFilesTogether: many files that are each within bounds are not, together.
-func TestFilesTogether(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	large, err := os.Create(filepath.Join(dir, "large.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := large.WriteString(strings.Repeat("x\n", 1000)); err != nil || large.Close() != nil {
-		t.Fatal(err)
-	}
-	f := beside(t, dir)
-	if _, err := f.Text("large.txt"); err != nil {
-		t.Error(err)
-	}
-	*f.read = maxBeside - 1999
-	if _, err := f.Text("large.txt"); err == nil || !strings.Contains(err.Error(), "are larger than 256 MiB together") {
-		t.Error(err)
-	}
-}
-
 // stopping is stopped while it reads a file.
 type stopping struct {
 	worldtest.Simple[talkParams]
@@ -231,14 +188,4 @@ func TestLoadStops(t *testing.T) {
 	if _, err := Load(ctx, filepath.Join(dir, "plan.yaml"), []world.Kind{k}, nil, Reach{}); !errors.Is(err, why) {
 		t.Error(err)
 	}
-}
-
-// beside makes the files that a plan in dir may name.
-func beside(t *testing.T, dir string) files {
-	t.Helper()
-	f, err := besides(t.Context(), filepath.Join(dir, "plan.yaml"), Reach{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
 }

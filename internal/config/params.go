@@ -3,40 +3,10 @@ package config
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"parley/internal/config/schema"
-	"parley/internal/yamltree"
 	"parley/world"
 )
-
-// paramsShape makes the shape of a kind's params from their struct: names from json tags, defaults
-// from the values that Defaults sets. The tag doc describes a field, and oneof lists the texts it
-// allows, separated by commas.
-func paramsShape(k world.Kind) *schema.Shape {
-	v := reflect.ValueOf(k.Defaults().Pointer())
-	for v.Kind() == reflect.Pointer && !v.IsNil() {
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct {
-		return schema.Map("PARAM", schema.Any())
-	}
-	return schema.ShapeOf(v.Type(), v, 0)
-}
-
-// grid returns the shape of a mapping from params, or paths within params, to lists of values.
-func grid(params *schema.Shape) *schema.Shape {
-	if params.Free != "" {
-		return schema.Map("PARAM", &schema.Shape{Form: yamltree.List, Elem: params.Elem, MinLen: 1})
-	}
-	s := schema.Record()
-	s.Within = params
-	for _, k := range params.Keys {
-		k.Shape, k.Default, k.Required = &schema.Shape{Form: yamltree.List, Elem: k.Shape, MinLen: 1}, "", false
-		s.Keys = append(s.Keys, k)
-	}
-	return s
-}
 
 // decodeParams decodes values, which the kind's shape has checked, over the kind's defaults. It also
 // returns them as JSON with all defaults.
@@ -60,7 +30,7 @@ func decodeParams(k world.Kind, values map[string]any) (world.Params, json.RawMe
 // canonical adds to the JSON of params what was given and omitempty left out.
 func canonical(params json.RawMessage, given map[string]any) (json.RawMessage, error) {
 	var resolved any
-	if err := unmarshal(params, &resolved); err != nil {
+	if err := schema.Unmarshal(params, &resolved); err != nil {
 		return nil, fmt.Errorf("params: %w", err)
 	}
 	return json.Marshal(overlay(resolved, given))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/config/matrix"
 	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/yamltree"
@@ -29,55 +30,55 @@ func (r *resolver) matrix() {
 	r.design(m, here)
 	switch {
 	case r.file.Plan.Until != nil && m.Repeat > 0:
-		r.complain(here.To("repeat"), "cannot be combined with until, which decides how many to play: leave it out")
+		r.Complain(here.To("repeat"), "cannot be combined with until, which decides how many to play: leave it out")
 	case r.file.Plan.Until == nil && m.Repeat == 0:
 		m.Repeat = 1
 	}
 	if len(m.Agents) > 0 && !m.Self && len(m.Agents) < len(m.Seats) {
-		r.complain(here.To("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), document.Listed(m.Seats))
+		r.Complain(here.To("agents"), "%d agents cannot fill %d seats (%s): name more, or set self: true to let one sit in several", len(m.Agents), len(m.Seats), document.Listed(m.Seats))
 	}
 	r.cells(m, here)
 }
 
 // matrixLineup checks the agents to try in single seats.
-func (r *resolver) matrixLineup(m *Matrix, here yamltree.Path) {
+func (r *resolver) matrixLineup(m *matrix.Matrix, here yamltree.Path) {
 	for _, seat := range slices.Sorted(maps.Keys(m.Lineup)) {
 		at := here.To(seat)
 		if r.matrixSeat(seat, at) && slices.Contains(m.Seats, seat) {
-			r.complainOfKey(at, "is also in seats: remove it there or here")
+			r.ComplainOfKey(at, "is also in seats: remove it there or here")
 		}
 		r.distinct(m.Lineup[seat], at, r.agentKnown)
 	}
 }
 
 // matrixSeats checks that every seat is filled and that something varies.
-func (r *resolver) matrixSeats(m *Matrix, here yamltree.Path) {
+func (r *resolver) matrixSeats(m *matrix.Matrix, here yamltree.Path) {
 	empty := r.unfilled(m)
 	switch {
 	case len(m.Agents) == 0 && len(m.Seats) > 0:
-		r.complain(here.To("agents"), "there is nobody to put into %s: name the agents", strings.Join(m.Seats, ", "))
+		r.Complain(here.To("agents"), "there is nobody to put into %s: name the agents", strings.Join(m.Seats, ", "))
 		return
 	case len(m.Agents) == 0 && len(m.Lineup) == 0 && len(m.Lineups) == 0 && len(m.Params) == 0 && len(m.Variations) == 0:
-		r.complain(here, "varies nothing: give agents, lineup, lineups, params or variations")
+		r.Complain(here, "varies nothing: give agents, lineup, lineups, params or variations")
 		return
 	case len(m.Agents) == 0 && len(empty) > 0:
-		r.complain(here.To("agents"), "nobody sits in %s: name agents to put there, or fill these seats in lineup", strings.Join(empty, ", "))
+		r.Complain(here.To("agents"), "nobody sits in %s: name agents to put there, or fill these seats in lineup", strings.Join(empty, ", "))
 		return
 	case len(m.Agents) == 0:
 		return
 	case len(m.Seats) == 0 && len(empty) == 0:
-		r.complain(here, "has no seat to fill: remove the seats that it should fill from lineup; the seats are %s", document.Listed(r.plan.Seats))
+		r.Complain(here, "has no seat to fill: remove the seats that it should fill from lineup; the seats are %s", document.Listed(r.plan.Seats))
 	case len(m.Seats) == 0:
 		m.Seats = empty
 	}
 	if left := slices.DeleteFunc(slices.Clone(empty), func(s string) bool { return slices.Contains(m.Seats, s) }); len(left) > 0 {
-		r.complain(here.To("seats"), "nobody sits in %s: add to these or to lineup", strings.Join(left, ", "))
+		r.Complain(here.To("seats"), "nobody sits in %s: add to these or to lineup", strings.Join(left, ", "))
 	}
 }
 
 // unfilled lists the seats that neither the plan's lineup nor the matrix fills, unless agents are put
 // there. A seat that only some variations fill is one of them.
-func (r *resolver) unfilled(m *Matrix) []string {
+func (r *resolver) unfilled(m *matrix.Matrix) []string {
 	return slices.DeleteFunc(r.emptySeats(), func(s string) bool {
 		always := len(m.Variations) > 0
 		for _, v := range m.Variations {
@@ -88,18 +89,18 @@ func (r *resolver) unfilled(m *Matrix) []string {
 }
 
 // cells counts the cells of a matrix and checks each setting of its params.
-func (r *resolver) cells(m *Matrix, here yamltree.Path) {
-	cells := min(len(m.seatings(r.plan.Seats))*max(1, len(m.Variations)), maxCells+1)
+func (r *resolver) cells(m *matrix.Matrix, here yamltree.Path) {
+	cells := min(len(m.Seatings(r.plan.Seats))*max(1, len(m.Variations)), matrix.MaxCells+1)
 	for _, values := range m.Params {
-		cells = min(cells*max(1, len(values)), maxCells+1)
+		cells = min(cells*max(1, len(values)), matrix.MaxCells+1)
 	}
-	if cells > maxCells || m.Repeat > maxEpisodes/max(1, cells) {
-		r.complain(here, "makes too many episodes: at most %d cells and %d episodes", maxCells, maxEpisodes)
+	if cells > matrix.MaxCells || m.Repeat > maxEpisodes/max(1, cells) {
+		r.Complain(here, "makes too many episodes: at most %d cells and %d episodes", matrix.MaxCells, maxEpisodes)
 		return
 	}
 	names := map[string]bool{}
-	combinations := m.combinations()
-	for _, name := range m.variations() {
+	combinations := m.Combinations()
+	for _, name := range m.VariationNames() {
 		for _, change := range combinations {
 			at := here.To("params")
 			if name != "" {
@@ -109,9 +110,9 @@ func (r *resolver) cells(m *Matrix, here yamltree.Path) {
 		}
 	}
 	for _, change := range combinations {
-		name := label(change)
+		name := matrix.Label(change)
 		if names[name] {
-			r.complain(here.To("params"), "lists %s twice", r.Quote(name))
+			r.Complain(here.To("params"), "lists %s twice", r.Quote(name))
 		}
 		names[name] = true
 	}
@@ -130,7 +131,7 @@ func (r *resolver) variant(own, change map[string]any, here yamltree.Path) {
 		return
 	}
 	if !slices.Equal(seats, r.plan.Seats) {
-		r.complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.Quote(label(merged(own, change).(map[string]any))), document.Listed(seats), document.Listed(r.plan.Seats))
+		r.Complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.Quote(matrix.Label(matrix.Merge(own, change).(map[string]any))), document.Listed(seats), document.Listed(r.plan.Seats))
 	}
 }
 
@@ -138,7 +139,7 @@ func (r *resolver) variant(own, change map[string]any, here yamltree.Path) {
 func (r *resolver) distinct(names []string, here yamltree.Path, known func(string, yamltree.Path) bool) {
 	for i, name := range names {
 		if at := here.To(yamltree.Index(i)); known(name, at) && slices.Contains(names[:i], name) {
-			r.complain(at, "%s is listed twice", r.Quote(name))
+			r.Complain(at, "%s is listed twice", r.Quote(name))
 		}
 	}
 }
@@ -146,11 +147,11 @@ func (r *resolver) distinct(names []string, here yamltree.Path, known func(strin
 // matrixSeat checks a seat that a matrix fills.
 func (r *resolver) matrixSeat(seat string, here yamltree.Path) bool {
 	if !r.seatKnown(seat) {
-		r.complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), schema.Hint(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.Complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), schema.Hint(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		return false
 	}
 	if agent, taken := r.plan.Lineup[seat]; taken {
-		r.complain(here, "%s sits in %s by lineup: leave it out there or here", r.Quote(agent), seat)
+		r.Complain(here, "%s sits in %s by lineup: leave it out there or here", r.Quote(agent), seat)
 	}
 	return true
 }
@@ -164,26 +165,26 @@ func (r *resolver) until() {
 	r.plan.Until = u
 	here := yamltree.Path{"plan", "until"}
 	if name := r.plan.Kind.Name; r.plan.Kind.Plans() {
-		r.complain(here, "%s decides itself how long to play: leave until out; matrix and episodes play several beside each other", name)
+		r.Complain(here, "%s decides itself how long to play: leave until out; matrix and episodes play several beside each other", name)
 		return
 	}
 	switch {
 	case u.Seat != "" && !r.seatKnown(u.Seat):
-		r.complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), schema.Hint(document.Suggestion(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.Complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), schema.Hint(document.Suggestion(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 	case u.Agent != "":
 		r.agentKnown(u.Agent, here.To("agent"))
 	}
 	r.score(u, here)
 	*u = u.WithDefaults()
 	if u.Max < u.Min {
-		r.complain(here.To("max"), "is less than min, which is %d", u.Min)
+		r.Complain(here.To("max"), "is less than min, which is %d", u.Min)
 	}
 	if len(r.Errs) > 0 {
 		return
 	}
 	// Package world checks the rest.
 	if _, err := r.plan.World(); err != nil {
-		r.complain(here, "%v", err)
+		r.Complain(here, "%v", err)
 	}
 }
 
@@ -200,17 +201,17 @@ func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	}
 	at := slices.Index(names, u.Score)
 	if at < 0 {
-		r.complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(document.Suggestion(u.Score, names)), document.Listed(names))
+		r.Complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(document.Suggestion(u.Score, names)), document.Listed(names))
 		return
 	}
 	switch seats := all[at].Seats; {
 	case len(seats) == 0 && u.Seat != "":
-		r.complain(here.To("seat"), "%s is a score of the whole episode: leave the seat out", u.Score)
+		r.Complain(here.To("seat"), "%s is a score of the whole episode: leave the seat out", u.Score)
 	case len(seats) == 0 && u.Agent != "":
-		r.complain(here.To("agent"), "%s is a score of the whole episode: leave the agent out", u.Score)
+		r.Complain(here.To("agent"), "%s is a score of the whole episode: leave the agent out", u.Score)
 	case len(seats) > 0 && u.Seat == "" && u.Agent == "":
-		r.complain(here.To("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, document.Listed(seats))
+		r.Complain(here.To("score"), "%s is a score of seats: say whose with seat (%s) or agent", u.Score, document.Listed(seats))
 	case len(seats) > 0 && u.Seat != "" && !slices.Contains(seats, u.Seat):
-		r.complain(here.To("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, document.Listed(seats))
+		r.Complain(here.To("seat"), "%s has no %s: it is a score of %s", u.Seat, u.Score, document.Listed(seats))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/internal/config/schema"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
@@ -104,7 +105,7 @@ func recordAgent(a world.Agent) map[string]any {
 // asMap returns a struct as JSON has it.
 func asMap(v any) map[string]any {
 	m := map[string]any{}
-	_ = remarshal(v, &m) // plain structs of plain values
+	_ = schema.Remarshal(v, &m) // plain structs of plain values
 	return m
 }
 

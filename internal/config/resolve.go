@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -10,7 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/config/account"
 	"parley/internal/config/document"
+	"parley/internal/config/keys"
+	"parley/internal/config/matrix"
+	"parley/internal/config/reach"
 	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/provider"
@@ -41,7 +44,7 @@ type file struct {
 }
 
 type planFile struct {
-	Matrix *Matrix        `json:"matrix,omitempty"`
+	Matrix *matrix.Matrix `json:"matrix,omitempty"`
 	Until  *planner.Until `json:"until,omitempty"`
 }
 
@@ -57,7 +60,6 @@ type limits struct {
 // resolver makes a Plan of a file, and reports what does not fit together.
 type resolver struct {
 	*schema.Checker
-	tree *yamltree.Node
 	file file
 	plan *Plan
 	// known: the kind is known. seated: its seats are known.
@@ -67,8 +69,8 @@ type resolver struct {
 }
 
 // resolve makes a Plan of a tree.
-func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside files) (*Plan, error) {
-	generic := keys(nil, schema.Map("PARAM", schema.Any()))
+func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets []string, beside *reach.Files) (*Plan, error) {
+	generic := keys.Plan(nil, schema.Map("PARAM", schema.Any()))
 	for _, s := range sets {
 		schema.Override(rep, tree, generic, s)
 	}
@@ -76,7 +78,7 @@ func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets
 		rep.Add(tree.At, nil, "a plan is a mapping (key: value), found %s; `parley init KIND` writes one to begin with", rep.Found(tree))
 		return nil, rep.Err()
 	}
-	r := &resolver{Checker: &schema.Checker{Report: rep, Meant: map[string]bool{}}, tree: tree, plan: &Plan{}}
+	r := &resolver{Checker: &schema.Checker{Report: rep, Tree: tree, Meant: map[string]bool{}}, plan: &Plan{}}
 	params := schema.Map("PARAM", schema.Any())
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
@@ -85,23 +87,23 @@ func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets
 			if r.known {
 				rep.Add(kind.At, yamltree.Path{"kind"}, "two kinds of this program are called %s: rename one of them", k.Name)
 			}
-			r.plan.Kind, r.known, params = k, true, paramsShape(k)
+			r.plan.Kind, r.known, params = k, true, keys.ParamsShape(k)
 		}
 	}
 	if kind := tree.Field("kind"); !r.known && rep.Source.Recorded && kind != nil && kind.Form == yamltree.Text && kind.At.Set == "" {
 		rep.Add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(document.Listed(names), "none"))
 		return nil, rep.Err() // the rest cannot be checked
 	}
-	r.Root = keys(names, params)
+	r.Root = keys.Plan(names, params)
 	if r.plan.Kind.Casts() {
 		agents := r.Root.Key("agents")
 		agents.Required, agents.Shape.MinLen = false, 0 // the files may name all agents
 	}
 	values, _ := r.Value(tree, r.Root, nil)
 	if !r.known {
-		r.complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(document.Listed(names), "none"))
+		r.Complain(yamltree.Path{"kind"}, "is not a kind of this program: it has %s", cmp.Or(document.Listed(names), "none"))
 	}
-	if err := remarshal(values, &r.file); err != nil {
+	if err := schema.Remarshal(values, &r.file); err != nil {
 		rep.Add(yamltree.Position{}, nil, "cannot be decoded: %v", err)
 		return nil, rep.Err()
 	}
@@ -113,7 +115,7 @@ func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets
 }
 
 // all resolves the parts one by one. Each part uses what it can of the others.
-func (r *resolver) all(beside files) {
+func (r *resolver) all(beside *reach.Files) {
 	p, f := r.plan, r.file
 	p.Seed, p.Budget, p.Pace, p.Prices, p.Out = 1, f.Budget, "free", f.Prices, f.Out
 	p.EpisodeBudget = f.Episode
@@ -132,14 +134,15 @@ func (r *resolver) all(beside files) {
 	if f.Cache != "off" {
 		p.Cache = f.Cache
 	}
-	if r.tree.Field("plan") == nil {
+	if r.Tree.Field("plan") == nil {
 		p.Episodes = max(1, f.Episodes)
 	}
 	if !r.Source.Recorded {
 		r.bound(beside)
-		defer func() { p.Outside = beside.outside }()
+		defer func() { p.Outside = beside.Outside }()
 	}
-	r.providers()
+	accounts := account.Read(r.Checker, f.Providers)
+	p.Providers, p.Places, p.Advice = accounts.Providers, accounts.Places, accounts.Advice
 	r.agents()
 	r.batches()
 	r.params(beside)
@@ -171,37 +174,8 @@ func (r *resolver) batches() {
 		without = append(without, name)
 	}
 	if len(without) > 0 {
-		r.complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): use route: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
+		r.Complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): use route: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
 	}
-}
-
-// complain reports a problem at a key, or at the nearest one that exists. It reports nothing if there
-// is an error at that key or below it: the first is more specific.
-func (r *resolver) complain(p yamltree.Path, format string, args ...any) {
-	n := r.tree.Find(p)
-	where := n.At
-	if n.Form == yamltree.Mapping || n.Form == yamltree.List || n.Form == yamltree.Nothing {
-		where = n.Key
-	}
-	r.complainAt(where, p, format, args...)
-}
-
-// complainOfKey reports a problem with a key, not with its value.
-func (r *resolver) complainOfKey(p yamltree.Path, format string, args ...any) {
-	r.complainAt(r.tree.Find(p).Key, p, format, args...)
-}
-
-func (r *resolver) complainAt(where yamltree.Position, p yamltree.Path, format string, args ...any) {
-	key := p.String()
-	if r.Full() || r.Meant[key] && !r.tree.Has(p) {
-		return
-	}
-	for _, e := range r.Errs {
-		if e.Key == key || len(p) > 2 && p[0] == "providers" && e.Key == p[:2].String() || strings.HasPrefix(e.Key, key+".") || strings.HasPrefix(e.Key, key+"[") {
-			return
-		}
-	}
-	r.Add(where, p, format, args...)
 }
 
 // agentName matches names that work in labels, in keys of overrides and on command lines.
@@ -213,7 +187,7 @@ func (r *resolver) agents() {
 		a.Name = name
 		here := yamltree.Path{"agents", name}
 		if !agentName.MatchString(name) {
-			r.complainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
+			r.ComplainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
 		switch {
 		case a.Model != "":
@@ -237,14 +211,14 @@ func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 		switch {
 		case slices.Contains(bots, a.Bot):
 		case len(bots) == 0:
-			r.complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
+			r.Complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
 		default:
-			r.complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(document.Suggestion(a.Bot, bots)), document.Listed(bots))
+			r.Complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(document.Suggestion(a.Bot, bots)), document.Listed(bots))
 		}
 	}
-	for _, f := range r.tree.Find(here).Fields {
+	for _, f := range r.Tree.Find(here).Fields {
 		if f.Name != "bot" && f.Name != "trainable" && f.Name != "tags" {
-			r.complainOfKey(here.To(f.Name), "a bot has no model behind it: leave %s out", f.Name)
+			r.ComplainOfKey(here.To(f.Name), "a bot has no model behind it: leave %s out", f.Name)
 		}
 	}
 }
@@ -253,7 +227,7 @@ func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 func (r *resolver) model(name string, here yamltree.Path) {
 	account, model := llm.SplitModel(name)
 	if account == "" || model == "" || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c == 0x7F }) {
-		r.complain(here, "wants provider/model, as sim/small, found %s", r.Quote(name))
+		r.Complain(here, "wants provider/model, as sim/small, found %s", r.Quote(name))
 		return
 	}
 	if _, listed := r.file.Providers[account]; listed || slices.ContainsFunc(r.plan.Providers, func(p provider.Provider) bool { return p.Name == account }) {
@@ -263,25 +237,9 @@ func (r *resolver) model(name string, here yamltree.Path) {
 		r.plan.Providers = append(r.plan.Providers, p)
 		return
 	}
-	if n := r.tree.Field("providers"); n.Field(account) != nil {
+	if n := r.Tree.Field("providers"); n.Field(account) != nil {
 		return // it is listed, and its error was reported
 	}
-	all := append(slices.Sorted(maps.Keys(r.file.Providers)), strings.Split(presetNames(), ", ")...)
-	r.complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(document.Suggestion(account, all)), document.Listed(all))
-}
-
-// remarshal converts the checker's values to a Go value.
-func remarshal(from, to any) error {
-	b, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return unmarshal(b, to)
-}
-
-// unmarshal keeps numbers as written.
-func unmarshal(b []byte, to any) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	return dec.Decode(to)
+	all := append(slices.Sorted(maps.Keys(r.file.Providers)), provider.PresetNames()...)
+	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(document.Suggestion(account, all)), document.Listed(all))
 }

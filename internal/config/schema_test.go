@@ -10,8 +10,9 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"parley/internal/config/document"
+	"parley/internal/config/keys"
+	"parley/internal/config/matrix"
 	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/provider"
@@ -27,7 +28,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 
 func compiledFor(t *testing.T, kinds []world.Kind) *jsonschema.Schema {
 	t.Helper()
-	b, err := Schema(kinds)
+	b, err := keys.Schema(kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,7 @@ func TestSchemaAgentsByKind(t *testing.T) {
 // The schema has exactly the keys of the table, and each says what it is.
 func TestSchemaKeys(t *testing.T) {
 	t.Parallel()
-	b, err := Schema(testKinds())
+	b, err := keys.Schema(testKinds())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,14 +173,14 @@ func TestSchemaKeys(t *testing.T) {
 	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)
 	}
-	table := keys([]string{"solo", "talk"}, schema.Map("PARAM", schema.Any()))
+	table := keys.Plan([]string{"solo", "talk"}, schema.Map("PARAM", schema.Any()))
 	sameKeys(t, nil, table, doc)
 	for _, branch := range doc["allOf"].([]any) {
 		name := branch.(map[string]any)["if"].(map[string]any)["properties"].(map[string]any)["kind"].(map[string]any)["const"]
 		then := branch.(map[string]any)["then"].(map[string]any)["properties"].(map[string]any)
 		for _, k := range testKinds() {
 			if k.Name == name {
-				sameKeys(t, yamltree.Path{"params"}, paramsShape(k), then["params"].(map[string]any))
+				sameKeys(t, yamltree.Path{"params"}, keys.ParamsShape(k), then["params"].(map[string]any))
 			}
 		}
 	}
@@ -216,7 +217,7 @@ func sameKeys(t *testing.T, p yamltree.Path, s *schema.Shape, schema map[string]
 // The table has exactly the fields of the structs it is decoded into.
 func TestTableMatchesStructs(t *testing.T) {
 	t.Parallel()
-	root := keys(nil, schema.Map("PARAM", schema.Any()))
+	root := keys.Plan(nil, schema.Map("PARAM", schema.Any()))
 	for _, c := range []struct {
 		name  string
 		shape *schema.Shape
@@ -225,13 +226,13 @@ func TestTableMatchesStructs(t *testing.T) {
 	}{
 		{"root", root, file{}, nil},
 		{"plan", root.Key("plan").Shape, planFile{}, nil},
-		{"matrix", root.Key("plan").Shape.Key("matrix").Shape, Matrix{}, nil},
+		{"matrix", root.Key("plan").Shape.Key("matrix").Shape, matrix.Matrix{}, nil},
 		{"until", root.Key("plan").Shape.Key("until").Shape, planner.Until{}, []string{"-"}},
 		{"limits", root.Key("limits").Shape, limits{}, nil},
 		{"agent", root.Key("agents").Shape.Elem, world.Agent{}, []string{"name"}},
 		{"provider", root.Key("providers").Shape.Elem, provider.Provider{}, []string{"name"}},
-		{"provider limits", limitKeys(), provider.Limits{}, nil},
-		{"capability", capabilityKeys(), provider.Capability{}, nil},
+		{"provider limits", root.Key("providers").Shape.Elem.Key("limits").Shape, provider.Limits{}, nil},
+		{"capability", root.Key("providers").Shape.Elem.Key("capabilities").Shape.Elem, provider.Capability{}, nil},
 		{"recorded", root, recorded{}, nil},
 	} {
 		var fields []string

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/config/reach"
 	"parley/internal/config/schema"
 	"parley/internal/yamltree"
 	"parley/world"
 )
 
 // params decodes the params and gets the seats from the kind.
-func (r *resolver) params(beside files) {
+func (r *resolver) params(beside *reach.Files) {
 	if !r.known {
 		return
 	}
@@ -67,15 +68,15 @@ func (r *resolver) paramsProblem(err error, params yamltree.Path) {
 			if inner := r.variedWithin(params, named, rest); inner != "" {
 				here = params.To(inner)
 			} else {
-				steps := r.tree.Find(params).Steps(named)
-				if r.tree.Find(params).Field(steps[0]) == nil {
+				steps := r.Tree.Find(params).Steps(named)
+				if r.Tree.Find(params).Field(steps[0]) == nil {
 					here = yamltree.Path{"params"} // the matrix does not vary it
 				}
 				here = append(slices.Clone(here), steps...)
 			}
 		}
 		if line != "" {
-			r.complain(here, "%s", document.OneLine(line, 500))
+			r.Complain(here, "%s", document.OneLine(line, 500))
 		}
 	}
 }
@@ -86,7 +87,7 @@ func (r *resolver) variedWithin(params yamltree.Path, named, problem string) str
 	if len(params) < 2 {
 		return "" // no matrix
 	}
-	for _, f := range r.tree.Find(params).Fields {
+	for _, f := range r.Tree.Find(params).Fields {
 		head, rest, dotted := strings.Cut(f.Name, ".")
 		if dotted && (f.Name == named || head == named && strings.HasPrefix(problem, rest+": ")) {
 			return f.Name
@@ -99,8 +100,8 @@ func (r *resolver) variedWithin(params yamltree.Path, named, problem string) str
 func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
-	matrix := r.file.Plan != nil && r.file.Plan.Matrix.seats()
-	if r.tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.Casts()) {
+	matrix := r.file.Plan != nil && r.file.Plan.Matrix.FillsSeats()
+	if r.Tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.Casts()) {
 		r.seatAll()
 		return
 	}
@@ -109,12 +110,12 @@ func (r *resolver) lineup() {
 		if r.seatKnown(seat) {
 			r.agentKnown(p.Lineup[seat], here)
 		} else {
-			r.complainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, schema.Hint(document.Suggestion(seat, p.Seats)), document.Listed(p.Seats))
+			r.ComplainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, schema.Hint(document.Suggestion(seat, p.Seats)), document.Listed(p.Seats))
 		}
 	}
 	r.seatModels()
 	if empty := r.emptySeats(); len(empty) > 0 && !matrix {
-		r.complain(yamltree.Path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], document.Listed(r.agentNames()))
+		r.Complain(yamltree.Path{"lineup"}, "nobody sits in %s: add `%s: AGENT` for each; agents: %s", strings.Join(empty, ", "), empty[0], document.Listed(r.agentNames()))
 	}
 }
 
@@ -126,7 +127,7 @@ func (r *resolver) seatAll() {
 	}
 	if len(names) != 1 {
 		if len(r.plan.Seats) > 0 && len(names) > 0 {
-			r.complain(yamltree.Path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", document.Listed(r.plan.Seats))
+			r.Complain(yamltree.Path{"lineup"}, "is missing: with several agents, say who sits where; the seats are %s", document.Listed(r.plan.Seats))
 		}
 		return
 	}
@@ -140,7 +141,7 @@ func (r *resolver) seatAll() {
 func (r *resolver) emptySeats() []string {
 	var empty []string
 	for _, seat := range r.plan.Seats {
-		if r.tree.Field("lineup").Field(seat) == nil && r.plan.Lineup[seat] == "" {
+		if r.Tree.Field("lineup").Field(seat) == nil && r.plan.Lineup[seat] == "" {
 			empty = append(empty, seat)
 		}
 	}
@@ -158,10 +159,10 @@ func (r *resolver) agentNames() []string {
 func (r *resolver) agentKnown(name string, here yamltree.Path) bool {
 	// An agent with wrong keys is still known. If there are no agents, that was reported.
 	names := r.agentNames()
-	if len(names) == 0 || r.tree.Field("agents").Field(name) != nil {
+	if len(names) == 0 || r.Tree.Field("agents").Field(name) != nil {
 		return true
 	}
-	r.complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(document.Suggestion(name, names)), document.Listed(names))
+	r.Complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(document.Suggestion(name, names)), document.Listed(names))
 	return false
 }
 
@@ -185,17 +186,17 @@ func (r *resolver) unseated() {
 		seated[name] = true
 	}
 	if r.plan.Matrix != nil {
-		for _, name := range r.plan.Matrix.agentsNamed() {
+		for _, name := range r.plan.Matrix.AgentNames() {
 			seated[name] = true
 		}
 	}
-	moved := r.tree.Field("lineup").Overridden() || r.tree.Field("plan").Overridden()
+	moved := r.Tree.Field("lineup").Overridden() || r.Tree.Field("plan").Overridden()
 	names := slices.Sorted(maps.Keys(seated))
 	all := r.plan.Agents
 	r.plan.Agents = slices.DeleteFunc(slices.Clone(all), func(a world.Agent) bool { return !seated[a.Name] })
 	for _, a := range all {
 		name := a.Name
-		if seated[name] || !r.bySet(name) && (moved || r.Source.Recorded || r.tree.Field("agents").Field(name).Anchor) {
+		if seated[name] || !r.bySet(name) && (moved || r.Source.Recorded || r.Tree.Field("agents").Field(name).Anchor) {
 			continue
 		}
 		here := yamltree.Path{"agents", name}
@@ -203,12 +204,12 @@ func (r *resolver) unseated() {
 		r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
-		r.complainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", schema.Hint(document.Suggestion(name, names)), document.Listed(names))
+		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", schema.Hint(document.Suggestion(name, names)), document.Listed(names))
 	}
 }
 
 // bySet reports whether only an override names an agent.
 func (r *resolver) bySet(name string) bool {
-	n := r.tree.Field("agents").Field(name)
+	n := r.Tree.Field("agents").Field(name)
 	return n != nil && n.Key.Set != ""
 }

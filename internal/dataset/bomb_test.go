@@ -154,7 +154,7 @@ func TestPagesThatLie(t *testing.T) {
 		"levels of old times": firstError(prefixed(nil, format.BitPacked)),
 	} {
 		if err == nil {
-			t.Errorf("%s: is taken", name)
+			t.Errorf("%s: no error", name)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestFootersThatLie(t *testing.T) {
 		"its own size": append([]byte("PAR1xxxx"), "\xff\xff\xff\xffPAR1"...), "nothing": []byte("PAR1"), "encrypted": []byte("PAR1xxxxxxxxPARE"), "empty": with([]byte{0}),
 	} {
 		if err := fromParquet(t.Context(), bytes.NewReader(b), int64(len(b)), standard(), func(json.RawMessage) error { return nil }); err == nil {
-			t.Errorf("%s: is taken", name)
+			t.Errorf("%s: no error", name)
 		}
 	}
 }

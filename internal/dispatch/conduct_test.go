@@ -20,11 +20,11 @@ func compatible() provider.Provider {
 	return provider.Provider{Dialect: "openai", BaseURL: "https://lab.example/v1", Limits: provider.Limits{Concurrency: 50}}
 }
 
-// ledger is what a scripted server billed, and the notices about it.
-type ledger struct {
+// billing is what a scripted server billed, and the notices about it.
+type billing struct {
 	mu       sync.Mutex
 	billed   llm.Money
-	most     llm.Money // for one answer
+	maxCost  llm.Money // for one answer
 	answers  int
 	inFlight int
 	peak     int // in flight at once
@@ -32,7 +32,7 @@ type ledger struct {
 }
 
 // answering is a server that takes a second and answers with as many tokens as length returns.
-func (l *ledger) answering(p price.Price, length func(n, asked int) (tokens int, why llm.Finish)) llm.Model {
+func (l *billing) answering(p price.Price, length func(n, asked int) (tokens int, why llm.Finish)) llm.Model {
 	return llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 		l.mu.Lock()
 		l.inFlight++
@@ -47,14 +47,14 @@ func (l *ledger) answering(p price.Price, length func(n, asked int) (tokens int,
 		out, why := length(n, req.MaxTokens)
 		u := llm.Usage{Input: 20, Output: out}
 		cost := p.Cost(u, false)
-		l.billed, l.most = l.billed.Plus(cost), max(l.most, cost)
+		l.billed, l.maxCost = l.billed.Plus(cost), max(l.maxCost, cost)
 		return &llm.Response{Text: strings.Repeat("word ", out), Usage: u, Finish: why}, nil
 	})
 }
 
 // ask asks n requests for at most 50 tokens, with a budget, of a server that behaves as length
 // says.
-func (l *ledger) ask(t *testing.T, prov provider.Provider, limit llm.Money, n int, length func(n, asked int) (int, llm.Finish)) (*Dispatcher, []llm.Result) {
+func (l *billing) ask(t *testing.T, prov provider.Provider, limit llm.Money, n int, length func(n, asked int) (int, llm.Finish)) (*Dispatcher, []llm.Result) {
 	t.Helper()
 	table := prices(t)
 	p, _ := table.Find("lab/any")
@@ -77,7 +77,7 @@ func TestServerIgnoresLimits(t *testing.T) {
 	t.Parallel()
 	for _, limit := range []float64{0.001, 0.005, 0.02, 0.05, 0.5} {
 		synctest.Test(t, func(t *testing.T) {
-			var l ledger
+			var l billing
 			d, results := l.ask(t, compatible(), llm.Dollars(limit), 200, ignores)
 			ok := 0
 			for _, r := range results {
@@ -94,8 +94,8 @@ func TestServerIgnoresLimits(t *testing.T) {
 			if ok == 0 || spent != l.billed || reserved != 0 {
 				t.Errorf("%v: %d answered, spent %v, billed %v, %v set aside", limit, ok, spent, l.billed, reserved)
 			}
-			if spent > d.Budget().Limit()+l.most {
-				t.Errorf("%v: spent %v, more than one answer of %v too much", limit, spent, l.most)
+			if spent > d.Budget().Limit()+l.maxCost {
+				t.Errorf("%v: spent %v, more than one answer of %v too much", limit, spent, l.maxCost)
 			}
 			if spent > d.Budget().Limit() && ok > 1 {
 				t.Errorf("%v: %d answers, and %v spent, after the first was too long", limit, ok, spent)
@@ -112,7 +112,7 @@ func TestServerIgnoresLimits(t *testing.T) {
 func TestServerIgnoresLimitsLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var l ledger
+		var l billing
 		d, _ := l.ask(t, compatible(), llm.Dollars(0.01), 200, func(n, _ int) (int, llm.Finish) {
 			if n < 10 {
 				return 10, llm.FinishStop
@@ -120,7 +120,7 @@ func TestServerIgnoresLimitsLater(t *testing.T) {
 			return 4000, llm.FinishStop
 		})
 		spent, reserved := d.Budget().Spent()
-		if spent > d.Budget().Limit()+l.most || spent != l.billed || reserved != 0 {
+		if spent > d.Budget().Limit()+l.maxCost || spent != l.billed || reserved != 0 {
 			t.Errorf("spent %v of %v, billed %v, %v set aside", spent, d.Budget().Limit(), l.billed, reserved)
 		}
 	})
@@ -152,7 +152,7 @@ func TestServerKeepsLimits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var l ledger
+				var l billing
 				start := time.Now()
 				_, results := l.ask(t, tt.p, llm.Dollars(tt.limit), 100, tt.length)
 				for _, r := range results {
@@ -223,7 +223,7 @@ func TestFallbackKeepsNoLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, _ := table.Find("lab/any")
-		var l ledger
+		var l billing
 		lab := compatible()
 		lab.Name = "lab"
 		budget := budget.New(llm.Dollars(0.05), 0)
@@ -241,7 +241,7 @@ func TestFallbackKeepsNoLimit(t *testing.T) {
 			r.Model, r.Fallbacks = "known/any", []string{"lab/any"}
 		}
 		d.All(t.Context(), reqs)
-		if spent, reserved := budget.Spent(); spent > budget.Limit()+l.most || spent != l.billed || reserved != 0 || l.answers == 0 {
+		if spent, reserved := budget.Spent(); spent > budget.Limit()+l.maxCost || spent != l.billed || reserved != 0 || l.answers == 0 {
 			t.Errorf("%d answers: spent %v of %v, billed %v, %v set aside", l.answers, spent, budget.Limit(), l.billed, reserved)
 		}
 	})

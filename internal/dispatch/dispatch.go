@@ -188,13 +188,13 @@ func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 
 // List returns what tokens cost without the discounts of prompt caches and batches, at the most
 // expensive of a request's model and its fallbacks.
-func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (most llm.Money) {
+func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (highest llm.Money) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
 		if m := d.prices.Look(model); m.OK {
-			most = max(most, m.Price.Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
+			highest = max(highest, m.Price.Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
 		}
 	}
-	return most
+	return highest
 }
 
 // named adds the model to an error that does not name it.

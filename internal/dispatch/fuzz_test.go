@@ -53,7 +53,7 @@ type trial struct {
 
 	mu     sync.Mutex
 	honest bool      // no answer was beyond what was asked for
-	most   llm.Money // for one answer
+	peak   llm.Money // for one answer
 }
 
 func (x *trial) table(t *testing.T) *price.Table {
@@ -93,7 +93,7 @@ func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, erro
 		x.honest = false
 	}
 	// The server is not believed to have read more input than is possible.
-	x.most = max(x.most, x.price.Worst(budget.MaxInput(x.price, req), max(0, min(u.Output, maxTokens), len(resp.Text), dropped/bytesPerToken), false))
+	x.peak = max(x.peak, x.price.Worst(budget.MaxInput(x.price, req), max(0, min(u.Output, maxTokens), len(resp.Text), dropped/bytesPerToken), false))
 	switch how {
 	case 3:
 		return nil, &llm.Error{Kind: llm.KindCanceled, Uncertain: true, Usage: u, Received: dropped}
@@ -184,12 +184,12 @@ func (x *trial) check(t *testing.T, d *Dispatcher, before llm.Money) {
 		t.Errorf("spent %v after %v, %v set aside", spent, before, reserved)
 	}
 	if limit := x.budget.Limit(); limit > 0 {
-		most := max(limit, before)
+		allowed := max(limit, before)
 		if !x.honest {
-			most = most.Plus(x.most.Times(x.width))
+			allowed = allowed.Plus(x.peak.Times(x.width))
 		}
-		if spent > most {
-			t.Errorf("spent %v of %v, at most %v for one answer, %d at once, honest: %v", spent, limit, x.most, x.width, x.honest)
+		if spent > allowed {
+			t.Errorf("spent %v of %v, at most %v for one answer, %d at once, honest: %v", spent, limit, x.peak, x.width, x.honest)
 		}
 	}
 	s := d.Stats()

@@ -274,11 +274,11 @@ func TestEachTakesLittleAhead(t *testing.T) {
 			return patient(time.Second).Ask(ctx, req)
 		})
 		d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: width}})
-		var taken, most int64
+		var taken, peak int64
 		n := d.Each(t.Context(), func(yield func(*llm.Request) bool) {
 			for _, r := range asked(5000, 10, 1) {
 				taken++
-				most = max(most, taken-sent.Load())
+				peak = max(peak, taken-sent.Load())
 				if !yield(r) {
 					return
 				}
@@ -287,8 +287,8 @@ func TestEachTakesLittleAhead(t *testing.T) {
 		if n != 5000 || sent.Load() != 5000 || ended.Load() != 5000 {
 			t.Errorf("took %d, sent %d, ended %d", n, sent.Load(), ended.Load())
 		}
-		if most > ahead+1+width {
-			t.Errorf("%d requests were taken before they could be sent", most)
+		if peak > ahead+1+width {
+			t.Errorf("%d requests were taken before they could be sent", peak)
 		}
 	})
 }

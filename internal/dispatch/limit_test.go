@@ -94,7 +94,7 @@ func TestPaceReachesLimits(t *testing.T) {
 						}
 					}
 					share := float64(ideal) / float64(took-3*latency)
-					t.Logf("share %.3f of the limit, %d refused, %d in flight", share, s.refused, s.mostFlown)
+					t.Logf("share %.3f of the limit, %d refused, %d in flight", share, s.refused, s.peakInFlight)
 					least := 0.98
 					if s.otpm > 0 {
 						least = 0.965 // how much an answer will be is known only when it is there
@@ -181,12 +181,12 @@ func TestGrowthStopsWhenTheServerOnlyQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// One answer at a time, 10 ms each, and never a refusal.
 		turn := make(chan struct{}, 1)
-		most, now := 0, 0
+		peak, now := 0, 0
 		var mu sync.Mutex
 		m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 			mu.Lock()
 			now++
-			most = max(most, now)
+			peak = max(peak, now)
 			mu.Unlock()
 			turn <- struct{}{}
 			time.Sleep(10 * time.Millisecond)
@@ -198,8 +198,8 @@ func TestGrowthStopsWhenTheServerOnlyQueues(t *testing.T) {
 		})
 		d := dispatcher(t, m, provider.Provider{})
 		d.All(t.Context(), asked(3000, 10, 1))
-		if most > 300 {
-			t.Errorf("%d calls piled up at a server that answers one at a time", most)
+		if peak > 300 {
+			t.Errorf("%d calls piled up at a server that answers one at a time", peak)
 		}
 	})
 }

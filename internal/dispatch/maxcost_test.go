@@ -24,12 +24,12 @@ func TestMaxCostIsNeverExceeded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var billed atomic.Int64
 		attempts := 0
-		fates := rapid.SliceOfN(rapid.SampledFrom([]string{"busy", "lost", "words", "answer"}), 1, 8).Draw(r, "fates")
+		results := rapid.SliceOfN(rapid.SampledFrom([]string{"busy", "lost", "words", "answer"}), 1, 8).Draw(r, "results")
 		m := llm.Func(func(_ context.Context, req *llm.Request) (*llm.Response, error) {
 			u := llm.Usage{Input: 30, Output: req.MaxTokens}
-			fate := fates[min(attempts, len(fates)-1)]
+			result := results[min(attempts, len(results)-1)]
 			attempts++
-			switch fate {
+			switch result {
 			case "busy":
 				return nil, &llm.Error{Kind: llm.KindServer}
 			case "lost":
@@ -73,7 +73,7 @@ func TestMaxCostIsNeverExceeded(t *testing.T) {
 		if errors.Is(err, llm.ErrMaxCost) && llm.KindOf(err) != llm.KindBudget {
 			r.Fatal(err)
 		}
-		if req.MaxCost >= worst && fates[0] == "answer" && err != nil {
+		if req.MaxCost >= worst && results[0] == "answer" && err != nil {
 			r.Fatalf("the first try fits: %v", err)
 		}
 	})

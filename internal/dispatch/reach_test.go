@@ -107,8 +107,8 @@ func TestWaitsForAServerThatRestarts(t *testing.T) {
 				}
 				// Those in flight, those that are admitted at the same moment, and then one after
 				// each pause: 0.5, 1, 2, 4 and then every 5 s.
-				if most := 2*int(d.Stats().InFlightMax) + 5 + 300/5; len(f.tries) > most || len(f.tries) < 20 {
-					t.Errorf("%d tries while it was away, want at most %d", len(f.tries), most)
+				if limit := 2*int(d.Stats().InFlightMax) + 5 + 300/5; len(f.tries) > limit || len(f.tries) < 20 {
+					t.Errorf("%d tries while it was away, want at most %d", len(f.tries), limit)
 				}
 				if late := time.Since(f.until); late > 2*time.Minute {
 					t.Errorf("done %v after the server was back", late)

@@ -20,14 +20,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type server struct {
 	rules
 
-	mu        sync.Mutex
-	at        time.Time
-	levels    need
-	asked     int
-	answered  int
-	refused   int
-	inFlight  int
-	mostFlown int
+	mu           sync.Mutex
+	at           time.Time
+	levels       need
+	asked        int
+	answered     int
+	refused      int
+	inFlight     int
+	peakInFlight int
 }
 
 // rules are what a server allows, and how.
@@ -116,7 +116,7 @@ func (s *server) Ask(ctx context.Context, req *llm.Request) (*llm.Response, erro
 	}
 	r := s.rate()
 	s.inFlight++
-	s.mostFlown = max(s.mostFlown, s.inFlight)
+	s.peakInFlight = max(s.peakInFlight, s.inFlight)
 	s.mu.Unlock()
 
 	t := time.NewTimer(s.latency * time.Duration(70+10*(req.Sample*5%7)) / 100) // so that answers come back out of order

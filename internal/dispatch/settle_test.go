@@ -221,7 +221,7 @@ func TestDroppedStreams(t *testing.T) {
 func TestBetrayal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var l ledger
+		var l billing
 		const honest = 3
 		d, _ := l.ask(t, compatible(), llm.Dollars(0.1), 200, func(n, asked int) (int, llm.Finish) {
 			if n < honest {
@@ -230,8 +230,8 @@ func TestBetrayal(t *testing.T) {
 			return 100_000, llm.FinishStop
 		})
 		spent, reserved := d.Budget().Spent()
-		if spent > d.Budget().Limit()+l.most.Times(2*honest) || l.peak > 2*honest || reserved != 0 {
-			t.Errorf("spent %v of %v, %v for one answer, %d at once, %v set aside", spent, d.Budget().Limit(), l.most, l.peak, reserved)
+		if spent > d.Budget().Limit()+l.maxCost.Times(2*honest) || l.peak > 2*honest || reserved != 0 {
+			t.Errorf("spent %v of %v, %v for one answer, %d at once, %v set aside", spent, d.Budget().Limit(), l.maxCost, l.peak, reserved)
 		}
 	})
 }

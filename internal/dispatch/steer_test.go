@@ -19,7 +19,7 @@ type gpu struct {
 	places chan struct{}
 	mu     sync.Mutex
 	in     int
-	most   int
+	peak   int
 }
 
 // gpuTime is how long an answer takes. It differs from the time between two reports, which would
@@ -29,7 +29,7 @@ const gpuTime = 1300 * time.Millisecond
 func (g *gpu) Ask(_ context.Context, _ *llm.Request) (*llm.Response, error) {
 	g.mu.Lock()
 	g.in++
-	g.most = max(g.most, g.in)
+	g.peak = max(g.peak, g.in)
 	g.mu.Unlock()
 	g.places <- struct{}{}
 	time.Sleep(gpuTime)
@@ -71,7 +71,7 @@ func TestSteeredByMetrics(t *testing.T) {
 			if took, least := time.Since(start), 50*gpuTime; took > least*5/4 {
 				t.Errorf("page %q: 5,000 calls took %v; kept busy from the start it takes %v", page, took, least)
 			}
-			queue[page] = g.most - cap(g.places)
+			queue[page] = g.peak - cap(g.places)
 			if err := d.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -102,8 +102,8 @@ func TestLimitsOfEachServer(t *testing.T) {
 			r.Session = fmt.Sprint(i)
 		}
 		d.All(t.Context(), reqs)
-		if took := time.Since(start); took != 10*gpuTime || gpus[0].most != 5 || gpus[1].most != 5 {
-			t.Errorf("100 calls took %v, at most %d and %d at once", took, gpus[0].most, gpus[1].most)
+		if took := time.Since(start); took != 10*gpuTime || gpus[0].peak != 5 || gpus[1].peak != 5 {
+			t.Errorf("100 calls took %v, at most %d and %d at once", took, gpus[0].peak, gpus[1].peak)
 		}
 		for i := range reqs {
 			d.Release(fmt.Sprint(i), true)

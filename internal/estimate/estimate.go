@@ -19,6 +19,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/config/matrix"
 	"parley/internal/price"
 	"parley/internal/stats"
 	"parley/llm"
@@ -64,7 +65,7 @@ type Estimate struct {
 	// Accounts are the providers of all models in the lineups, fallbacks included, in order.
 	Accounts []string `json:"-"`
 	// Balance says how evenly a matrix puts agents into seats; nil: it does not move them.
-	Balance *config.Balance `json:"balance,omitempty"`
+	Balance *matrix.Balance `json:"balance,omitempty"`
 	// Warnings are what a reader should know before the plan is played.
 	Warnings []string `json:"warnings"`
 }
@@ -137,7 +138,7 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 
 func (c Config) estimate(t *trial, o *outlook) *Estimate {
 	e := &Estimate{
-		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Accounts: c.accounts(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{}, Balance: c.Plan.Balance(),
+		Kind: c.Plan.Kind.Name, PricesOf: t.prices.AsOf(), Models: []ModelUse{}, Parts: []PartUse{}, Accounts: c.accounts(o.cells), Unpriced: []string{}, Unbounded: []string{}, Warnings: []string{}, Balance: c.Plan.Matrix.Balance(c.Plan.Seats),
 		Episodes: EpisodeCount{Low: o.low, High: o.high, Cells: len(o.cells), Played: len(t.episodes)},
 	}
 	for _, model := range slices.Sorted(maps.Keys(t.models)) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"parley/internal/config"
+	"parley/internal/planner"
 	"parley/internal/stats"
 	"parley/internal/view"
 	"parley/world"
@@ -99,8 +99,8 @@ func (c Config) forecast(spec world.Spec) ([]world.Part, error) {
 // one cell come to the same parts.
 func (c Config) foresee(o *outlook, r *rand.Rand) error {
 	like := [][]world.Spec{}
-	if o.specs.Len() > config.MaxDistinct {
-		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", config.MaxDistinct)
+	if o.specs.Len() > planner.MaxDistinct {
+		return fmt.Errorf("the plan makes more than %d plans of its kind's own: lower episodes", planner.MaxDistinct)
 	}
 	at := map[string]int{} // the first part of a cell
 	for _, spec := range o.specs.All() {

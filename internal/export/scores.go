@@ -43,7 +43,7 @@ func (x *export) agent(name string) *world.Agent {
 	return &world.Agent{Name: name}
 }
 
-// tagsCell returns tags as JSON, or null if there are none.
+// tagsCell returns tags as JSON, or null without any.
 func tagsCell(of ...map[string]string) cell {
 	if all := view.JoinTags(of...); all != nil {
 		return encoded(all)

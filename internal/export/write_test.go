@@ -190,7 +190,7 @@ func talk(tb testing.TB, calls int) string {
 type gauge struct {
 	written, next int
 	collect       bool
-	most          uint64 // bytes in use
+	peak          uint64 // bytes in use
 }
 
 func (g *gauge) Write(p []byte) (int, error) {
@@ -201,7 +201,7 @@ func (g *gauge) Write(p []byte) (int, error) {
 		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		g.most = max(g.most, m.HeapAlloc)
+		g.peak = max(g.peak, m.HeapAlloc)
 	}
 	return len(p), nil
 }
@@ -224,10 +224,10 @@ func TestFlatMemory(t *testing.T) {
 	if _, err := Write(t.Context(), g, []Run{{Store: s}}, Messages, JSONL); err != nil {
 		t.Fatal(err)
 	}
-	most := int(g.most) - int(before.HeapAlloc)
-	t.Logf("%d MB written with %d MB", g.written>>20, most>>20)
-	if most > g.written/2 || g.written < 80<<20 {
-		t.Errorf("%d MB are used to write %d MB", most>>20, g.written>>20)
+	peak := int(g.peak) - int(before.HeapAlloc)
+	t.Logf("%d MB written with %d MB", g.written>>20, peak>>20)
+	if peak > g.written/2 || g.written < 80<<20 {
+		t.Errorf("%d MB are used to write %d MB", peak>>20, g.written>>20)
 	}
 }
 
@@ -257,7 +257,7 @@ func BenchmarkWrite(b *testing.B) {
 				}
 				b.ReportMetric(float64(rows)/b.Elapsed().Seconds(), "rows/s")
 				b.ReportMetric(float64(g.written)/1e6/b.Elapsed().Seconds(), "MB/s")
-				b.ReportMetric(float64(g.most)/1e6, "heap-MB")
+				b.ReportMetric(float64(g.peak)/1e6, "heap-MB")
 			})
 		}
 	}

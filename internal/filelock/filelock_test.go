@@ -1,31 +1,28 @@
 package filelock
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"parley/internal/killtest"
 )
 
-// holdEnv makes the test binary hold the lock of the file it names until it is killed.
-const holdEnv = "PARLEY_TEST_HOLD"
+func TestMain(m *testing.M) { killtest.Main(m, holdUntilKilled) }
 
-func TestMain(m *testing.M) {
-	if path := os.Getenv(holdEnv); path != "" {
-		f, err := Open(path)
-		if err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		fmt.Println("held")
-		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
-		_ = f.Close()
+// holdUntilKilled holds the lock of a file.
+func holdUntilKilled(path string) error {
+	f, err := Open(path)
+	if err != nil {
+		return err
 	}
-	os.Exit(m.Run())
+	defer f.Close()
+	fmt.Println("held")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }
 
 // names makes a file and returns different paths to it.
@@ -92,30 +89,17 @@ func TestOneFile(t *testing.T) {
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	all := names(t)
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), holdEnv+"="+all["a symbolic link"])
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.StdinPipe(); err != nil { // which stays open
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
-		t.Fatal(line, err)
+	holder := killtest.Start(t, all["a symbolic link"])
+	if line := holder.Line(t); line != "held" {
+		t.Fatal(line)
 	}
 	for name, path := range all {
 		if _, err := Open(path); !errors.Is(err, ErrHeld) {
 			t.Errorf("by %s: %v, want %v", name, err, ErrHeld)
 		}
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait()
+	holder.Kill()
+	holder.Wait()
 	f, err := Open(all["itself"])
 	if err != nil {
 		t.Fatalf("the process is gone, and the lock is not: %v", err)

@@ -124,7 +124,7 @@ func TestEmbedded(t *testing.T) {
 		case p.Cached > p.Input, p.CacheWrite < p.Input && p.CacheWrite > 0, p.CacheWriteLong < p.CacheWrite, p.Output < p.Input:
 			t.Errorf("%s: odd rates %+v", name, p.Rates)
 		case p.Batch.Input > p.Input, p.Batch.Output > p.Output, p.Batch.Cached > p.Cached:
-			t.Errorf("%s: a batch is dearer: %+v", name, p)
+			t.Errorf("%s: a batch costs more: %+v", name, p)
 		}
 		for _, tier := range p.Above {
 			if tier.Input < p.Input || tier.Output < p.Output || (p.Batch != Rates{}) != (tier.Batch != Rates{}) {
@@ -134,7 +134,7 @@ func TestEmbedded(t *testing.T) {
 	}
 	for _, provider := range []string{"openai", "anthropic", "gemini", "deepseek", "mistral", "groq", "together", "xai", "ollama", "vllm", "sglang", "sim"} {
 		if providers[provider] == 0 {
-			t.Errorf("nothing of %s", provider)
+			t.Errorf("no model of %s", provider)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Unpriced returns the name of a field of a request that can make it cost more than its tokens at the prices of a table:
-// a more expensive tier, tools that the provider runs and charges for, other models, sound. It is "" if there is none.
+// a more expensive tier, tools that the provider runs and charges for, other models, sound. It is "" without such a field.
 func Unpriced(req *llm.Request) string {
 	if !plainTier(req.Tier) {
 		return "service_tier"

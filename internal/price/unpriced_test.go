@@ -7,7 +7,7 @@ import (
 	"parley/llm"
 )
 
-// TestUnpriced tells members that change what a call costs from those that do not.
+// TestUnpriced checks which fields change the cost of a call.
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, value, want string }{

@@ -53,8 +53,8 @@ const (
 	ThinkingAlways   Thinking = "always"   // on
 )
 
-// Capability returns what is known about a model: the first match of p's own Capabilities, then of the table. If there
-// is none, a chat completions server that is not a preset's gets max_tokens: all of them know that name, and only newer
+// Capability returns what is known about a model: the first match of p's own Capabilities, then of the table. Without
+// a match, a chat completions server that is not a preset's gets max_tokens: all of them know that name, and only newer
 // ones the other.
 func (p Provider) Capability(model string) Capability {
 	name := p.Name + "/" + model

@@ -35,3 +35,12 @@ func Dialects() []string { return []string{"anthropic", "go", "openai", "respons
 
 // InProcess reports whether p has no server: its models are simulated (sim) or values of the Go program (go).
 func (p Provider) InProcess() bool { return p.Dialect == "sim" || p.Dialect == "go" }
+
+// PresetNames lists the names of Presets.
+func PresetNames() []string {
+	var names []string
+	for _, p := range Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}

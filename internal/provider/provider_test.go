@@ -81,7 +81,7 @@ func TestValidate(t *testing.T) {
 		c.change(&p)
 		err := p.Validate()
 		if err == nil {
-			t.Errorf("%+v is taken for valid", p)
+			t.Errorf("%+v passes the check, want an error", p)
 			continue
 		}
 		for _, s := range c.says {
@@ -90,7 +90,7 @@ func TestValidate(t *testing.T) {
 			}
 		}
 		if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q tells a secret", err)
+			t.Errorf("the error %q shows a secret", err)
 		}
 	}
 }

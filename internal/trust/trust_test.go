@@ -34,7 +34,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestFree: what needs nobody's word, by variable and host.
+// TestFree lists the variables and hosts that need no permission.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, host, want string }{
@@ -111,7 +111,7 @@ func TestGate(t *testing.T) {
 	}
 	refused, ok := errors.AsType[*RefusedError](gate().Check(need))
 	if !ok || asked != 1 {
-		t.Fatalf("no was taken for yes: %v, asked %d times", refused, asked)
+		t.Fatalf("the answer no allowed it: %v, asked %d times", refused, asked)
 	}
 	for _, part := range []string{"x.yaml:3:5", "providers.lab.key_env", "LAB_KEY", "https://lab.example", "--trust LAB_KEY=https://lab.example"} {
 		if !strings.Contains(refused.Error(), part) {
@@ -212,7 +212,7 @@ func FuzzStore(f *testing.F) {
 		all, _ := NewStore("x").parse(b)
 		for _, g := range all {
 			if g.What == "" {
-				t.Errorf("%v is nothing", g)
+				t.Errorf("%v is empty", g)
 			}
 		}
 	})

@@ -95,15 +95,15 @@ func (a *Account) plus(b Account) {
 
 // add counts one reply.
 func (a *Account) add(e *journal.Replied) {
-	usage, trail := spentOn(e)
+	usage, meta := spentOn(e)
 	a.Calls++
-	a.Tries += trail.Attempts
-	a.Retried += count(trail.Attempts > 1)
-	a.Cached += count(trail.Cached || trail.Coalesced)
+	a.Tries += meta.Attempts
+	a.Retried += count(meta.Attempts > 1)
+	a.Cached += count(meta.Cached || meta.Coalesced)
 	a.Copied += count(e.Copied)
 	a.Cost = a.Cost.Plus(e.Cost())
 	a.Usage = a.Usage.Plus(usage)
-	switch trail.Parsed {
+	switch meta.Parsed {
 	case "native":
 		a.Native++
 	case "tolerant":
@@ -132,17 +132,17 @@ func count(yes bool) int {
 }
 
 // spentOn returns the usage of a reply and its metadata. The usage is empty if no model was asked.
-func spentOn(e *journal.Replied) (usage llm.Usage, trail llm.Metadata) {
+func spentOn(e *journal.Replied) (usage llm.Usage, meta llm.Metadata) {
 	switch {
 	case e.Error != nil:
-		usage, trail = e.Error.Usage, e.Error.Metadata
+		usage, meta = e.Error.Usage, e.Error.Metadata
 	case e.Response != nil:
-		usage, trail = e.Response.Usage, e.Response.Metadata
+		usage, meta = e.Response.Usage, e.Response.Metadata
 	}
-	if e.Copied || trail.Cached || trail.Coalesced {
+	if e.Copied || meta.Cached || meta.Coalesced {
 		usage = llm.Usage{}
 	}
-	return usage, trail
+	return usage, meta
 }
 
 // ModelTimes is how long the answers of a model took, without those from a cache.
@@ -153,11 +153,11 @@ type ModelTimes struct {
 	Waited    sketch.Sketch // in queues before
 }
 
-func (t *ModelTimes) add(trail llm.Metadata) {
-	t.Latency.Add(trail.Latency)
-	t.Waited.Add(trail.Waited)
-	if trail.FirstByte > 0 {
-		t.FirstByte.Add(trail.FirstByte)
+func (t *ModelTimes) add(meta llm.Metadata) {
+	t.Latency.Add(meta.Latency)
+	t.Waited.Add(meta.Waited)
+	if meta.FirstByte > 0 {
+		t.FirstByte.Add(meta.FirstByte)
 	}
 }
 

@@ -56,7 +56,7 @@ func (b *books) reply(e *journal.Replied) {
 		b.accounts[k] = &Account{}
 	}
 	b.accounts[k].add(e)
-	usage, trail := spentOn(e)
+	usage, meta := spentOn(e)
 	if b.has(e.Episode) {
 		s := &b.run.Spent[e.Episode]
 		s.Calls++
@@ -69,12 +69,12 @@ func (b *books) reply(e *journal.Replied) {
 	}
 	at := b.clock.see(e.At)
 	b.run.Timeline.add(at, usage, e.Cost(), e.Error != nil)
-	b.lasted(e, at, usage, trail)
-	if e.Request != nil && e.Error == nil && !trail.Cached && !trail.Coalesced {
+	b.lasted(e, at, usage, meta)
+	if e.Request != nil && e.Error == nil && !meta.Cached && !meta.Coalesced {
 		if b.times[k.Model] == nil {
 			b.times[k.Model] = &ModelTimes{Model: k.Model}
 		}
-		b.times[k.Model].add(trail)
+		b.times[k.Model].add(meta)
 	}
 }
 
@@ -110,25 +110,25 @@ func (b *books) took(episode, attempt int) *world.Took {
 }
 
 // lasted adds the times of a call that was answered at the given time.
-func (b *books) lasted(e *journal.Replied, at time.Duration, usage llm.Usage, trail llm.Metadata) {
+func (b *books) lasted(e *journal.Replied, at time.Duration, usage llm.Usage, meta llm.Metadata) {
 	t := b.took(e.Episode, e.Attempt)
 	if t == nil {
 		return
 	}
 	if t.Began == 0 {
-		t.Began = max(0, at-trail.Latency-trail.Waited).Seconds()
+		t.Began = max(0, at-meta.Latency-meta.Waited).Seconds()
 	}
 	t.Ended = at.Seconds()
 	t.Input = llm.AddTokens(t.Input, usage.Input)
 	t.Output = llm.AddTokens(t.Output, usage.Output)
 	t.Cost += e.Cost().Dollars()
 	if e.Act != nil {
-		t.Acted += trail.Latency.Seconds()
-		t.Waited += trail.Waited.Seconds()
+		t.Acted += meta.Latency.Seconds()
+		t.Waited += meta.Waited.Seconds()
 		return
 	}
-	t.Asked += trail.Latency.Seconds()
-	t.Queued += trail.Waited.Seconds()
+	t.Asked += meta.Latency.Seconds()
+	t.Queued += meta.Waited.Seconds()
 }
 
 func keyOf(e *journal.Replied) Key {

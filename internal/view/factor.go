@@ -134,7 +134,7 @@ func variationTags(plan json.RawMessage) map[string]map[string]string {
 }
 
 // Tags returns a function that joins the tags of an agent and of a cell's variation, or returns
-// nil if there are none.
+// nil without any.
 func (r *Run) Tags() func(agent, cell string) map[string]string {
 	variations, agents := r.variationTags(), map[string]map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
@@ -145,7 +145,7 @@ func (r *Run) Tags() func(agent, cell string) map[string]string {
 	}
 }
 
-// JoinTags joins tags. It returns nil if there are none.
+// JoinTags joins tags. It returns nil without any.
 func JoinTags(of ...map[string]string) map[string]string {
 	var out map[string]string
 	for _, tags := range of {

@@ -94,16 +94,16 @@ func TestStory(t *testing.T) {
 		t.Errorf("%+v", read.Entries)
 	}
 	if story, err := read.Story(world.Define(telling{}), world.Played{}); len(story) != 21 || err != nil {
-		t.Errorf("two things were told, of which one is a note: %d, %v", len(story), err)
+		t.Errorf("want two entries, one of them a note: %d, %v", len(story), err)
 	}
 	if story, err := read.Story(world.Kind{}, world.Played{}); story != nil || err != nil {
 		t.Error("a kind that tells nothing")
 	}
 }
 
-// telling is a kind with an exhibit for every note, and ten for everything told.
+// telling is a kind with an exhibit for every note, and ten for every entry.
 type telling struct{ worldtest.Simple[struct{}] }
 
-func (telling) Story(_ world.Played, told []world.TranscriptEntry) []world.Exhibit {
-	return make([]world.Exhibit, 10*len(told)+len(world.NotesOf(told)))
+func (telling) Story(_ world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+	return make([]world.Exhibit, 10*len(entries)+len(world.NotesOf(entries)))
 }

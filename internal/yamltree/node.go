@@ -64,7 +64,7 @@ func (n *Node) Has(p Path) bool {
 	return len(p) == 0 || n.Find(p) != n.Find(p[:len(p)-1])
 }
 
-// Find returns the node at p, or the last one on the way if there is none.
+// Find returns the node at p, or the last one on the way if p does not exist.
 func (n *Node) Find(p Path) *Node {
 	for _, step := range p {
 		next := n.Field(step)

@@ -89,8 +89,8 @@ func (e *exercise) good(deal int) answerer {
 	}
 }
 
-// reply returns a good reply to a call: that of Options.Answer, the kind's stand-in, or Prose. An error says why there
-// is none.
+// reply returns a good reply to a call: that of Options.Answer, the kind's stand-in, or Prose. An error says why it
+// has no reply.
 func (e *exercise) reply(deal int, p callID, c world.Call) (world.Reply, error) {
 	player, ok := world.As[world.StandIn](e.kind)
 	switch {

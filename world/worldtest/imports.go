@@ -17,7 +17,7 @@ import (
 )
 
 // Imports checks that the package in dir, and those in folders below it, import and do nothing impure. Allowed imports
-// are parley/world, parley/world/worldsim, parley/llm, packages below dir, and packages of the standard library that
+// are parley/world, its packages program and worldsim, parley/llm, packages below dir, and packages of the standard library that
 // read no clock, open nothing and draw no chance. Go statements, channels, printing, and the global functions of
 // math/rand/v2 are refused.
 //
@@ -145,7 +145,7 @@ func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 			name = i.Name.Name
 		}
 		names[name] = p
-		ours := p == "parley/world" || p == "parley/world/worldsim" || p == "parley/llm" || strings.HasPrefix(p, own+"/")
+		ours := slices.Contains([]string{"parley/world", "parley/world/program", "parley/world/worldsim", "parley/llm"}, p) || strings.HasPrefix(p, own+"/")
 		if !ours && !slices.Contains(pure(), p) {
 			say(i.Pos(), "imports %s: a world may import parley/world, parley/llm, packages of its own, and pure ones of the standard library", p)
 		}

@@ -10,9 +10,10 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/program"
 )
 
-// TestExercisePlaysOnce plays worlds that do not come to a good end.
+// TestExercisePlaysOnce plays worlds that end badly.
 func TestExercisePlaysOnce(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -47,18 +48,18 @@ func TestExercisePlaysOnce(t *testing.T) {
 // commanding is a definition with a command.
 type commanding struct {
 	Simple[params]
-	verb world.Verb
+	verb program.Verb
 }
 
-func (c commanding) Commands() []world.Command {
-	return []world.Command{{Name: "pay", Doc: "Pay.", Verb: c.verb}}
+func (c commanding) Commands() []program.Command {
+	return []program.Command{{Name: "pay", Doc: "Pay.", Verb: c.verb}}
 }
 
 type wrongVerb struct {
 	Move string `enum:"up,down"`
 }
 
-func (*wrongVerb) Run(context.Context, *world.Program) error { return nil }
+func (*wrongVerb) Run(context.Context, *program.Program) error { return nil }
 
 // TestExerciseOnce: every problem is reported once, however many plays and checks find it.
 func TestExerciseOnce(t *testing.T) {

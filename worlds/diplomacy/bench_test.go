@@ -6,8 +6,8 @@ import (
 	"parley/world"
 )
 
-// BenchmarkGame plays a press game of three rounds to 1905 with replies that cost nothing,
-// and reports what a call costs the world itself.
+// BenchmarkGame plays a press game of three rounds to 1905 with replies that take no time, and
+// reports the time of a call in the world itself.
 func BenchmarkGame(b *testing.B) {
 	recorded := play(b, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear = 1905 })
 	b.ReportAllocs()

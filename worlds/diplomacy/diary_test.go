@@ -10,8 +10,8 @@ import (
 	"parley/worlds/diplomacy/record"
 )
 
-// writing answers as the simulated provider does, with diaries that say when they were
-// written.
+// writing answers as the simulated provider does, but its diary entries have the phase in which they
+// were written.
 func writing(c world.Call) world.Reply {
 	last := c.Ask.Messages[len(c.Ask.Messages)-1].Text()
 	switch c.Label {
@@ -24,8 +24,8 @@ func writing(c world.Call) world.Reply {
 	return simulated(c)
 }
 
-// TestDiary: entries of the last year and this one stand as they are, those before are in
-// the account, and what it takes to write that does not grow.
+// TestDiary checks that a prompt has the entries of this year and the last and a summary of the
+// others, and that the prompt for a summary does not grow.
 func TestDiary(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, writing, func(p *Params) { p.MaxYear, p.Rounds = 1908, 1 })
@@ -41,17 +41,17 @@ func TestDiary(t *testing.T) {
 		}
 		if c.Label == "orders" && strings.Contains(c.Ask.Messages[0].Text(), "It is F1906M") {
 			if strings.Contains(own, "[F1904M]") || !strings.Contains(own, "[S1905M] entry") || !strings.Contains(own, "[S1906M] entry with results") || !strings.Contains(own, "[earlier] account of") {
-				t.Errorf("the diary in 1906:\n%s", own)
+				t.Errorf("wrong entries in the diary of 1906:\n%s", own)
 			}
 		}
 	}
 	if len(sizes) < 4 || slices.Max(sizes[1:]) > sizes[1]+200 {
-		t.Errorf("sizes of what shortens a diary: %v", sizes)
+		t.Errorf("sizes of the prompts for a summary: %v", sizes)
 	}
 }
 
-// TestReviewSeesTheTalks: who looks at results has what was said before them in view, and
-// what was ordered.
+// TestReviewSeesTheTalks checks that the prompt for a review has the messages and the orders of the
+// phase.
 func TestReviewSeesTheTalks(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, marked(), func(p *Params) { p.EndPhase, p.Rounds = "F1901M", 2 })
@@ -62,15 +62,16 @@ func TestReviewSeesTheTalks(t *testing.T) {
 		}
 		reviews++
 		if !strings.Contains(c.Ask.Messages[0].Text(), "Orders of S1901M") || !marker.MatchString(c.Ask.Messages[1].Text()) || !strings.Contains(c.Ask.Messages[1].Text(), "Said before the orders of S1901M:") {
-			t.Errorf("%s reviews\n%s", c.Seat, c.Ask.Messages[1].Text())
+			t.Errorf("the review of %s has no messages or no orders:\n%s", c.Seat, c.Ask.Messages[1].Text())
 		}
 	}
 	if reviews != 7 {
-		t.Errorf("%d reviews: after the last movement phase nobody needs one", reviews)
+		t.Errorf("%d reviews, want 7: the last movement phase has no review", reviews)
 	}
 }
 
-// TestRelations: what a power says changes what it says, and nothing else.
+// TestRelations checks that a power changes only the relations and goals in its answer, and that
+// unknown powers and relations are refused.
 func TestRelations(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
@@ -84,13 +85,13 @@ func TestRelations(t *testing.T) {
 	g := record.Read(p.notes)
 	got := g.Phases[0].Relations["FRANCE"]
 	if len(got) != 6 || got["GERMANY"] != "ally" || got["ITALY"] != "neutral" {
-		t.Errorf("%v", got)
+		t.Errorf("relations %v", got)
 	}
 	goals := g.Phases[0].Goals["FRANCE"]
 	if len(goals) != 2 || goals[0] != "win" || len(goals[1]) > maxGoal+3 {
-		t.Errorf("%q", goals)
+		t.Errorf("goals %q", goals)
 	}
 	if n := summary(t, p).Powers["FRANCE"].Refused["relation: unknown"]; n != 3 {
-		t.Errorf("%d relations refused", n)
+		t.Errorf("%d relations refused, want 3", n)
 	}
 }

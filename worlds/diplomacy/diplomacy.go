@@ -20,6 +20,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/program"
 	"parley/worlds/diplomacy/adjudicate"
 	"parley/worlds/diplomacy/bot"
 	"parley/worlds/diplomacy/drawing"
@@ -44,7 +45,7 @@ const Judge = "judge"
 func Kind() world.Kind { return world.Define(newDefinition()) }
 
 // Commands returns the command that adjudicates positions for other programs.
-func (*definition) Commands() []world.Command { return []world.Command{adjudicate.Command()} }
+func (*definition) Commands() []program.Command { return []program.Command{adjudicate.Command()} }
 
 // definition is what all games share. It never changes.
 type definition struct {

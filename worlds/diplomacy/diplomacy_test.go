@@ -8,8 +8,8 @@ import (
 	"parley/world/worldtest"
 )
 
-// threePowers is a fall in which somebody will be dislodged and somebody may build: a
-// small game has all that a large one has.
+// threePowers starts in a fall in which a unit is dislodged and a power may build, so that a short
+// game has every kind of phase.
 const threePowers = `"position":{"name":"F1903M","units":{"FRANCE":["A PAR","A BUR","F BRE"],"GERMANY":["A MUN","A RUH"],"ITALY":["A MAR","A TYR"]},` +
 	`"centers":{"FRANCE":["PAR","BRE","BEL","SPA"],"GERMANY":["MUN","KIE"],"ITALY":["MAR","VEN","ROM"]}}`
 

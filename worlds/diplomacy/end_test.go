@@ -12,7 +12,7 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// holding answers everything, holds, and votes as it is told by seat.
+// holding orders all units to hold and votes by seat; the vote of "" is for all other seats.
 func holding(votes map[string]string) answerer {
 	return func(c world.Call) world.Reply {
 		vote := votes[c.Seat]
@@ -36,7 +36,7 @@ func TestVotes(t *testing.T) {
 		{"one against", map[string]string{"": voteDraw, "ITALY": voteContinue}, nil, record.Year, 0},
 		{"one says nothing", map[string]string{"": voteDraw, "ITALY": " "}, nil, record.Year, 0},
 		{"all concede", map[string]string{"": "ITALY", "ITALY": voteContinue}, nil, record.Concession, 1},
-		{"all but one concede", map[string]string{"": "ITALY", "TURKEY": "FRANCE"}, nil, record.Year, 0},
+		{"one does not concede", map[string]string{"": "ITALY", "TURKEY": "FRANCE"}, nil, record.Year, 0},
 		{"everybody for itself", map[string]string{"AUSTRIA": "AUSTRIA", "ITALY": "ITALY", "": "FRANCE", "FRANCE": "FRANCE"}, nil, record.Year, 0},
 		{"bots have no vote", map[string]string{"": "draw"}, world.Lineup{"ITALY": {Bot: "greedy"}}, record.Draw, 7},
 	}
@@ -44,7 +44,7 @@ func TestVotes(t *testing.T) {
 		p := play(t, 1, c.lineup, holding(c.votes), func(p *Params) { p.Rounds, p.Diary, p.MaxYear, p.DrawFrom = 0, false, 1903, 1902 })
 		s := summary(t, p)
 		if s.Ended != c.ended || len(s.Winners) != c.winners {
-			t.Errorf("%s: %s, %v", c.name, s.Ended, s.Winners)
+			t.Errorf("%s: ended by %s with the winners %v; want %s and %d winners", c.name, s.Ended, s.Winners, c.ended, c.winners)
 		}
 		if c.ended != record.Year && (len(s.Centres) != 2 || record.Read(p.notes).End.Votes == nil) {
 			t.Errorf("%s: ended after %d years", c.name, len(s.Centres)-1)
@@ -52,11 +52,11 @@ func TestVotes(t *testing.T) {
 	}
 	p := play(t, 1, nil, holding(map[string]string{"": voteDraw}), func(p *Params) { p.Rounds, p.Diary, p.MaxYear = 0, false, 1902 })
 	if s := summary(t, p); s.Ended != record.Year {
-		t.Errorf("without draw_from votes end nothing: %s", s.Ended)
+		t.Errorf("without draw_from a vote ended the game: %s", s.Ended)
 	}
 }
 
-// nearly is a position in which Turkey is one fleet's move from eighteen centres.
+// nearly returns a position in which Turkey can take its eighteenth centre with one move.
 func nearly() rules.State {
 	return rules.State{
 		Name: "F1907M", Units: map[string][]string{"TURKEY": {"F ION"}, "ENGLAND": {"F LON"}},
@@ -64,7 +64,7 @@ func nearly() rules.State {
 	}
 }
 
-// TestEnds: why games end, when, and what they score.
+// TestEnds checks why and when games end, and their scores.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	solo := func(c world.Call) world.Reply {
@@ -79,7 +79,7 @@ func TestEnds(t *testing.T) {
 		{"solo", func(p *Params) {}, record.Solo, "F1907M", 10 + 3 + 18, 10 + 3},
 		{"solo by share", func(p *Params) { p.Scoring = record.ScoreShare }, record.Solo, "F1907M", 1, 0},
 		{"solo by draw", func(p *Params) { p.Scoring = record.ScoreDraw }, record.Solo, "F1907M", 1, 0},
-		{"welfare goes on", func(p *Params) { p.Scoring, p.MaxYear = record.ScoreWelfare, 1907 }, record.Year, "W1907A", 17, 2},
+		{"welfare continues", func(p *Params) { p.Scoring, p.MaxYear = record.ScoreWelfare, 1907 }, record.Year, "W1907A", 17, 2},
 		{"phase", func(p *Params) { p.Position.Name, p.EndPhase = "S1907M", "S1907M" }, record.Until, "S1907M", 10 + 17, 10 + 4},
 		{"share", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", record.ScoreShare }, record.Until, "S1907M", 17.0 / 34, 4.0 / 34},
 		{"draw", func(p *Params) { p.Position.Name, p.EndPhase, p.Scoring = "S1907M", "S1907M", record.ScoreDraw }, record.Until, "S1907M", 0.5, 0.5},
@@ -91,18 +91,18 @@ func TestEnds(t *testing.T) {
 		})
 		s := summary(t, p)
 		if s.Ended != c.ended || s.Last != c.last {
-			t.Errorf("%s: ended by %s after %s", c.name, s.Ended, s.Last)
+			t.Errorf("%s: ended by %s after %s; want %s after %s", c.name, s.Ended, s.Last, c.ended, c.last)
 		}
 		if a, b := s.Powers["TURKEY"].Score, s.Powers["ENGLAND"].Score; a != c.turkey || b != c.england {
 			t.Errorf("%s: Turkey scores %v, England %v; want %v and %v", c.name, a, b, c.turkey, c.england)
 		}
 		if out := s.Powers["FRANCE"]; out.Survived || s.Scoring == record.ScoreGame && out.Score != 6 {
-			t.Errorf("%s: France, which has nothing, scores %v (survived: %v)", c.name, out.Score, out.Survived)
+			t.Errorf("%s: France has no unit and no centre, and scores %v (survived: %v)", c.name, out.Score, out.Survived)
 		}
 	}
 }
 
-// TestOutOfTheGame: who loses the last centre and unit is out, and is asked no more.
+// TestOutOfTheGame checks that a power without centres and units is out and gets no more calls.
 func TestOutOfTheGame(t *testing.T) {
 	t.Parallel()
 	position := rules.State{
@@ -124,7 +124,7 @@ func TestOutOfTheGame(t *testing.T) {
 	}
 	for _, c := range p.calls {
 		if c.Seat == "FRANCE" && strings.Contains(c.Ask.Messages[0].Text(), "It is S1904M") {
-			t.Errorf("France is asked for %s when it is out", c.Label)
+			t.Errorf("France is out and gets the call %s", c.Label)
 		}
 	}
 	kinds := map[string]bool{}
@@ -149,8 +149,8 @@ func TestBestMoments(t *testing.T) {
 	}
 }
 
-// TestAbsentPower: a power whose model never gave a legal order has no scores, and is counted; the
-// others have theirs. Talk and relations that nobody answered about are not scored as 0.
+// TestAbsentPower checks that a power that never gave a legal order has no scores, while the others
+// have theirs, and that messages and betrayals have no score if all calls about them failed.
 func TestAbsentPower(t *testing.T) {
 	t.Parallel()
 	p := play(t, 0, nil, func(c world.Call) world.Reply {
@@ -163,7 +163,7 @@ func TestAbsentPower(t *testing.T) {
 	for _, s := range p.outcome.Scores {
 		scored[s.Seat]++
 		if s.Name == "messages" || s.Name == "betrayals" {
-			t.Errorf("nobody could say, and it is %+v", s)
+			t.Errorf("all calls about this failed, and the score is %+v", s)
 		}
 	}
 	rec := p.outcome.Data.(*record.Summary)

@@ -15,7 +15,7 @@ import (
 	"parley/worlds/diplomacy/show"
 )
 
-// ended makes of a game what a report gets.
+// ended returns a game as a report gets it.
 func ended(t *testing.T, episode int, p *played) world.Played {
 	t.Helper()
 	data, err := json.Marshal(p.outcome.Data)
@@ -39,7 +39,7 @@ func TestExhibits(t *testing.T) {
 	shown := map[string]world.Show{}
 	for _, e := range x.Exhibits() {
 		if e.Title == "" || shown[e.Name] != nil {
-			t.Errorf("%q", e.Name)
+			t.Errorf("exhibit %q has no title, or is there twice", e.Name)
 		}
 		shown[e.Name] = e.Show
 	}
@@ -53,7 +53,7 @@ func TestExhibits(t *testing.T) {
 	}
 	relations, _ := shown["diplomacy-relations"].(world.HeatMap)
 	if len(relations.Rows) != 7 || relations.Cells[0][1].Episodes() != 3 || relations.Cells[4][0] != nil {
-		t.Errorf("a bot has no relations: %+v", relations)
+		t.Errorf("wrong relations (a bot has none): %+v", relations)
 	}
 	conduct, _ := shown["diplomacy-conduct"].(world.Grid)
 	if len(conduct.Rows) != 2 || len(conduct.Rows[0]) != len(conduct.Columns) {
@@ -61,20 +61,20 @@ func TestExhibits(t *testing.T) {
 	}
 	for _, name := range []string{"diplomacy-orders", "diplomacy-mix", "diplomacy-ends", "diplomacy-moments", "diplomacy-refused"} {
 		if shown[name] == nil {
-			t.Errorf("no %s", name)
+			t.Errorf("exhibit %s is missing", name)
 		}
 	}
 }
 
-// TestConductIsScores: the table of agents says the same as the table of scores of any report, which leaves
-// out powers that never gave a legal order and counts an agent once in a game.
+// TestConductIsScores checks that the table of agents agrees with the scores of any report: it leaves
+// out powers that never gave a legal order, and counts an agent once in a game.
 func TestConductIsScores(t *testing.T) {
 	t.Parallel()
 	x := newDefinition().Exhibitor()
 	want := map[string]*world.Sample{}
 	for deal := range 3 {
 		p := ended(t, deal, play(t, deal, world.Lineup{"ITALY": {Bot: "random"}}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 }))
-		if deal > 0 { // it never gave a legal order
+		if deal > 0 { // Austria never gave a legal order
 			p.Outcome.Scores = slices.DeleteFunc(slices.Clone(p.Outcome.Scores), func(s world.Score) bool { return s.Seat == "AUSTRIA" })
 		}
 		x.Add(p)
@@ -109,7 +109,7 @@ func TestConductIsScores(t *testing.T) {
 	}
 }
 
-// TestReplay: a frame for every phase with a picture that is XML, and what was said in it.
+// TestReplay checks that every phase has a frame with a well-formed picture and its messages.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	p := play(t, 2, world.Lineup{}, marked(), func(p *Params) { p.MaxYear, p.Rounds, p.Messages = 1902, 1, 7 })

@@ -11,10 +11,10 @@ import (
 	"parley/worlds/diplomacy/standin"
 )
 
-// answerer makes up replies.
+// answerer replies to calls.
 type answerer func(c world.Call) world.Reply
 
-// played is a game that was played to its end.
+// played is a finished game.
 type played struct {
 	calls   []world.Call
 	replies []world.Reply
@@ -23,17 +23,17 @@ type played struct {
 	depth   int // of the longest chain of calls that wait for each other
 }
 
-// line is a strand on its way, and how deep the calls before it are.
-type line struct {
+// progress is a strand that is being played, and the length of the chain of calls before it.
+type progress struct {
 	strand  *world.Strand
-	parent  *line
+	parent  *progress
 	replies []world.Reply
 	depth   int
 	missing int
-	deepest int // of its forks
+	deepest int // depth of its forks
 }
 
-// play plays a game with params over the defaults.
+// play plays a game. The function change sets params that differ from the defaults.
 func play(t testing.TB, deal int, lineup world.Lineup, answer answerer, change func(*Params)) *played {
 	t.Helper()
 	d := newDefinition()
@@ -51,8 +51,8 @@ func play(t testing.TB, deal int, lineup world.Lineup, answer answerer, change f
 func run(t testing.TB, w world.World, deal int, lineup world.Lineup, bots map[string]world.Bot, answer answerer) *played {
 	t.Helper()
 	p := &played{}
-	root := &line{strand: world.Begin(w, world.Deal{Seed: 1, Number: deal})}
-	ready := []*line{root}
+	root := &progress{strand: world.Begin(w, world.Deal{Seed: 1, Number: deal})}
+	ready := []*progress{root}
 	for len(ready) > 0 {
 		l := ready[0]
 		ready = ready[1:]
@@ -75,7 +75,7 @@ func run(t testing.TB, w world.World, deal int, lineup world.Lineup, bots map[st
 		case len(turn.Forks) > 0:
 			l.missing = len(turn.Forks)
 			for _, f := range turn.Forks {
-				ready = append(ready, &line{strand: f, parent: l, depth: l.depth})
+				ready = append(ready, &progress{strand: f, parent: l, depth: l.depth})
 			}
 		default:
 			l.depth++
@@ -108,7 +108,7 @@ func simulated(c world.Call) world.Reply {
 	return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}
 }
 
-// all seats a bot everywhere.
+// all returns a lineup with a bot in every seat.
 func all(bot string) world.Lineup {
 	l := world.Lineup{}
 	for _, seat := range board.PowerNames() {

@@ -10,8 +10,8 @@ import (
 	"parley/worlds/diplomacy/rules"
 )
 
-// france plays one phase of no press in which France gives some orders, and then others
-// when it is asked again. Everybody else holds.
+// france plays one phase without press. France gives the orders first, and the orders again if it is
+// asked again. All other powers hold.
 func france(t *testing.T, phase string, position rules.State, first, again []string) *played {
 	t.Helper()
 	return play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
@@ -40,8 +40,8 @@ func ordersOf(t *testing.T, p *played, seat string) string {
 	return strings.Join(texts, "; ")
 }
 
-// TestAskedAgain: illegal orders are asked for once more, for their units only, with the
-// reason; then the units hold.
+// TestAskedAgain checks that a power is asked again once, with the reason, for the units with illegal
+// orders only. Then these units hold.
 func TestAskedAgain(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -50,8 +50,8 @@ func TestAskedAgain(t *testing.T) {
 		want         string
 		refused      map[string]int
 		mended       int
-		told         []string // in the second question
-		not          []string
+		texts        []string // of the second question
+		absent       []string
 	}{
 		{"all legal", []string{"A PAR - BUR", "army Marseilles supports Paris to Burgundy", "F BRE - MAO"}, nil,
 			"A PAR - BUR; A MAR S A PAR - BUR; F BRE - MAO", nil, 0, nil, nil},
@@ -76,7 +76,7 @@ func TestAskedAgain(t *testing.T) {
 			}
 		}
 		if len(st.Refused) != len(c.refused) || st.Mended != c.mended {
-			t.Errorf("%s: refused %v, mended %d", c.name, st.Refused, st.Mended)
+			t.Errorf("%s: refused %v, mended %d; want %v and %d", c.name, st.Refused, st.Mended, c.refused, c.mended)
 		}
 		second := ""
 		for _, call := range p.calls {
@@ -87,23 +87,23 @@ func TestAskedAgain(t *testing.T) {
 				}
 			}
 		}
-		if (second != "") != (c.told != nil) {
-			t.Errorf("%s: asked again %q", c.name, second)
+		if (second != "") != (c.texts != nil) {
+			t.Errorf("%s: the second question is %q", c.name, second)
 		}
-		for _, text := range c.told {
+		for _, text := range c.texts {
 			if !strings.Contains(second, text) {
-				t.Errorf("%s: is not told %q in %q", c.name, text, second)
+				t.Errorf("%s: %q is missing in the second question %q", c.name, text, second)
 			}
 		}
-		for _, text := range c.not {
+		for _, text := range c.absent {
 			if strings.Contains(second, text) {
-				t.Errorf("%s: is told %q", c.name, text)
+				t.Errorf("%s: the second question has %q", c.name, text)
 			}
 		}
 	}
 }
 
-// winter is a position in which France may build two and Germany has to remove one.
+// winter returns a position in which France may build two units and Germany must remove one.
 func winter() rules.State {
 	return rules.State{
 		Name:  "W1901A",
@@ -114,15 +114,15 @@ func winter() rules.State {
 	}
 }
 
-// TestAdjustments: a waive is respected, nobody builds more than allowed, and what is not
-// said is left to the rules.
+// TestAdjustments checks that a waive counts, that nobody builds more than allowed, and that the rules
+// decide without an order.
 func TestAdjustments(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
 		orders []string
 		want   string
-		units  int // France's in the end
+		units  int // of France after the phase
 	}{
 		{"two built", []string{"A PAR B", "F BRE B"}, "A PAR B; F BRE B", 5},
 		{"one waived", []string{"A PAR B", "WAIVE"}, "A PAR B; WAIVE", 4},
@@ -143,15 +143,15 @@ func TestAdjustments(t *testing.T) {
 			t.Errorf("%s: Germany has %v, removed %v", c.name, g.End.State.Units["GERMANY"], g.Phases[0].Removed)
 		}
 		if n := count(p)["again"]; n != 0 {
-			t.Errorf("%s: asked again %d times though nothing is open", c.name, n)
+			t.Errorf("%s: asked again %d times, want never", c.name, n)
 		}
 	}
 	if p := france(t, "W1901A", winter(), []string{"A SPA B"}, []string{"A MAR B"}); ordersOf(t, p, "FRANCE") != "A MAR B" || count(p)["again"] != 1 {
-		t.Errorf("an illegal build is asked for again: %q", ordersOf(t, p, "FRANCE"))
+		t.Errorf("orders after an illegal build: %q, want a second question", ordersOf(t, p, "FRANCE"))
 	}
 }
 
-// beaten is a position in which France has to retreat.
+// beaten returns a position in which France must retreat.
 func beaten() rules.State {
 	return rules.State{
 		Name: "S1902R", Units: map[string][]string{"FRANCE": {"A PAR", "*A BUR"}, "GERMANY": {"A BUR", "A MUN"}},
@@ -169,7 +169,7 @@ func TestRetreats(t *testing.T) {
 	} {
 		p := france(t, "S1902R", beaten(), orders, nil)
 		if got := ordersOf(t, p, "FRANCE"); got != want {
-			t.Errorf("%q: %q", orders, got)
+			t.Errorf("%q: %q, want %q", orders, got, want)
 		}
 		for _, c := range p.calls {
 			if c.Seat != "FRANCE" || c.Label != "retreats" || !strings.Contains(c.Ask.Messages[1].Text(), "A BUR: can retreat to GAS, MAR*Fra") {

@@ -62,7 +62,7 @@ func TestParamsAreChecked(t *testing.T) {
 	}
 }
 
-// shelf is files in memory.
+// shelf holds files in memory.
 type shelf map[string]string
 
 func (s shelf) Match(pattern string) (names []string) {
@@ -126,7 +126,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestTemplates: a power's own templates are used for it and for nobody else.
+// TestTemplates checks that a power's own templates are used only for this power.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, simulated, func(p *Params) {
@@ -141,7 +141,8 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestExamples: the plans in the examples folder are good ones and name every param.
+// TestExamples checks that the plans in the examples folder are valid, and that the example has every
+// param.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("../../examples/diplomacy*.yaml")
@@ -156,12 +157,12 @@ func TestExamples(t *testing.T) {
 		}
 		w, err := plan.World()
 		if err != nil || w.Next(nil).Len() == 0 {
-			t.Errorf("%s: plays nothing (%v)", name, err)
+			t.Errorf("%s: the plan has no episodes (%v)", name, err)
 		}
 	}
 	first, err := os.ReadFile("../../examples/diplomacy.yaml")
 	if err != nil || string(first) != example {
-		t.Errorf("examples/diplomacy.yaml is not what init writes (%v)", err)
+		t.Errorf("examples/diplomacy.yaml is not the kind's example (%v)", err)
 	}
 	b, _ := json.Marshal(newDefinition().Defaults())
 	var params map[string]any
@@ -175,7 +176,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestDocument: docs/worlds/diplomacy.md shows the example and explains every param, variable,
+// TestDocument checks that docs/worlds/diplomacy.md has the example and every param, variable,
 // template and label.
 func TestDocument(t *testing.T) {
 	t.Parallel()
@@ -208,8 +209,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestTemplatesKeepSecrets: a template for all, even of what comes first, is filled in for each power
-// with its own.
+// TestTemplatesKeepSecrets checks that a template for all powers is filled with each power's own
+// values, even if it is part of the shared beginning.
 func TestTemplatesKeepSecrets(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, marked(), func(p *Params) {
@@ -218,8 +219,8 @@ func TestTemplatesKeepSecrets(t *testing.T) {
 	})
 	for _, c := range p.calls {
 		w, _ := board.ParsePower(c.Seat)
-		if _, told, found := strings.Cut(c.Ask.Messages[0].Text(), "\n\nFor "); found && !strings.HasPrefix(told, w.Name()+" only") {
-			t.Errorf("%s %s is told of %.40q", c.Seat, c.Label, told)
+		if _, own, found := strings.Cut(c.Ask.Messages[0].Text(), "\n\nFor "); found && !strings.HasPrefix(own, w.Name()+" only") {
+			t.Errorf("%s %s: the prompt has the values of another power: %.40q", c.Seat, c.Label, own)
 		}
 	}
 }

@@ -30,8 +30,8 @@ func summary(t *testing.T, p *played) *record.Summary {
 	return s
 }
 
-// TestWholeGame: a game of three rounds to 1910 is a real one: everybody talks and moves,
-// centres change hands, and every phase follows from the one before by its orders.
+// TestWholeGame plays a game of three rounds to 1910. It checks that all powers talk and move, that
+// centres change owners, and that every phase follows from the orders of the previous one.
 func TestWholeGame(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, simulated, nil)
@@ -42,14 +42,14 @@ func TestWholeGame(t *testing.T) {
 	for seat, st := range s.Powers {
 		n, ok := st.Active()
 		if _, illegal := st.Written(); n < 10 || ok == 0 || ok == n || illegal > n/4 || st.Private < 10 {
-			t.Errorf("%s: %d of %d orders succeed, %d illegal, %d letters", seat, ok, n, illegal, st.Private)
+			t.Errorf("%s: %d of %d orders succeed, %d illegal, %d private messages", seat, ok, n, illegal, st.Private)
 		}
 	}
-	follows(t, record.Read(p.notes))
+	checkPhases(t, record.Read(p.notes))
 }
 
-// follows replays the orders of a record and wants each position to come of the one before.
-func follows(t *testing.T, g record.Game) {
+// checkPhases checks that the orders of each phase of a record lead to the next position.
+func checkPhases(t *testing.T, g record.Game) {
 	t.Helper()
 	r := rules.New()
 	for i := range g.Phases {
@@ -76,36 +76,36 @@ func follows(t *testing.T, g record.Game) {
 		a, _ := json.Marshal(next)
 		b, _ := json.Marshal(want)
 		if string(a) != string(b) {
-			t.Fatalf("%s leads to\n%s\nnot to\n%s", pos.Phase, a, b)
+			t.Fatalf("the orders of %s lead to\n%s\nwant\n%s", pos.Phase, a, b)
 		}
 	}
 }
 
-// TestCriticalPath: how many calls wait for each other in a press game of two rounds to
-// the end of 1902, if every answer is legal and nobody has to retreat: goals, then for each
-// of four movement phases two rounds and orders, three reviews between them, and the last
-// winter. The winter of 1901 goes on beside the review.
+// TestCriticalPath checks the length of the longest chain of calls in a press game of two rounds to
+// the end of 1902, if every answer is legal and nobody retreats: goals, then two rounds and orders
+// for each of four movement phases, three reviews between them, and the last winter. The winter of
+// 1901 runs in parallel with the review.
 func TestCriticalPath(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, opening, func(p *Params) { p.MaxYear, p.Rounds = 1902, 2 })
 	if want := 1 + 4*(2+1) + 3 + 1; p.depth != want {
-		t.Errorf("%d calls wait for each other, want %d", p.depth, want)
+		t.Errorf("the longest chain has %d calls, want %d", p.depth, want)
 	}
 	if n := count(p); n["builds"] == 0 || n["message"] != 7*4*2 || n["orders"] != 7*4 || n["results"] != 7*3 {
-		t.Errorf("%v", n)
+		t.Errorf("calls by label: %v", n)
 	}
 	// No press: goals, four orders, three reviews, the last winter.
 	p = play(t, 1, world.Lineup{}, opening, func(p *Params) { p.MaxYear, p.Rounds = 1902, 0 })
 	if want := 1 + 4 + 3 + 1; p.depth != want {
-		t.Errorf("without press %d calls wait for each other, want %d", p.depth, want)
+		t.Errorf("without press the longest chain has %d calls, want %d", p.depth, want)
 	}
 	if n := count(p); n["message"] != 0 || n["orders"] != 7*4 || n["results"] != 7*3 {
-		t.Errorf("without press: %v", n)
+		t.Errorf("without press: calls by label: %v", n)
 	}
 }
 
-// opening writes to everybody in every round, takes neutral centres that nobody contests and
-// then holds, so that there are builds and no retreats.
+// opening writes to everybody in every round, takes uncontested neutral centres and then holds, so
+// that there are builds and no retreats.
 func opening(c world.Call) world.Reply {
 	switch strings.TrimPrefix(c.Ask.Schema.Name, "diplomacy_") {
 	case "messages":
@@ -122,7 +122,7 @@ func opening(c world.Call) world.Reply {
 	return simulated(c)
 }
 
-// lastWords are something else in every round.
+// lastWords returns a text that differs in every round.
 func lastWords(c world.Call) string {
 	text := c.Ask.Messages[1].Text()
 	return text[strings.LastIndex(text, "Round "):][:12] + " of " + c.Seat
@@ -136,8 +136,8 @@ func count(p *played) map[string]int {
 	return n
 }
 
-// TestPromptSize: what all prompts of a game to 1910 with three rounds come to, against
-// half of what the system before needed for a game of as many calls with as short texts.
+// TestPromptSize checks the total size of the prompts of a game to 1910 with three rounds. It must be
+// at most half of what an earlier system needed for a game with as many calls and equally short texts.
 func TestPromptSize(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, simulated, nil)
@@ -147,14 +147,14 @@ func TestPromptSize(t *testing.T) {
 			total += len(m.Text())
 		}
 	}
-	const before = 420*12_000 + 140*9_100 + 175*7_100 + 140*5_500 + 63*12_300 // calls by mean characters, without its system prompts
+	const before = 420*12_000 + 140*9_100 + 175*7_100 + 140*5_500 + 63*12_300 // calls times mean characters, without system prompts
 	if total > before/2 || len(p.calls) < 600 {
 		t.Errorf("%d bytes in %d calls, want at most %d", total, len(p.calls), before/2)
 	}
 }
 
-// TestSharedPrefix: in a phase all powers are told the same first, and it begins as in any
-// other phase.
+// TestSharedPrefix checks that all prompts of a phase have the same first message, and that it begins
+// with the same rules in all phases.
 func TestSharedPrefix(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, simulated, func(p *Params) { p.MaxYear, p.Rounds = 1902, 1 })
@@ -170,12 +170,12 @@ func TestSharedPrefix(t *testing.T) {
 	}
 	g := record.Read(p.notes)
 	if len(texts) != len(g.Phases) {
-		t.Errorf("%d beginnings in %d phases", len(texts), len(g.Phases))
+		t.Errorf("%d different first messages in %d phases", len(texts), len(g.Phases))
 	}
 	rulesText, _, _ := strings.Cut(p.calls[0].Ask.Messages[0].Text(), "It is ")
 	for text := range texts {
 		if !strings.HasPrefix(text, rulesText) {
-			t.Errorf("begins otherwise: %.80q", text)
+			t.Errorf("the first message does not begin with the rules: %.80q", text)
 		}
 	}
 }
@@ -197,18 +197,18 @@ func TestBotsPlay(t *testing.T) {
 			}
 		}
 		if n := count(p); n["message"]+n["start"]+n["results"] > 0 {
-			t.Errorf("bots were asked for words: %v", n)
+			t.Errorf("bots got calls for texts: %v", n)
 		}
 		b, _ := json.Marshal(p.outcome)
 		outcomes[string(b)] = true
-		follows(t, record.Read(p.notes))
+		checkPhases(t, record.Read(p.notes))
 	}
 	if greedy < 2*random || len(outcomes) != 12 {
 		t.Errorf("greedy has %d centres, random %d; %d different games", greedy, random, len(outcomes))
 	}
 }
 
-// TestTwiceTheSame: whole games, bots among models.
+// TestTwiceTheSame checks that a game of bots and models has the same outcome twice.
 func TestTwiceTheSame(t *testing.T) {
 	t.Parallel()
 	lineup := world.Lineup{"ITALY": {Bot: "random"}, "TURKEY": {Bot: "greedy"}}
@@ -216,6 +216,6 @@ func TestTwiceTheSame(t *testing.T) {
 	a, _ := json.Marshal(play(t, 3, lineup, simulated, change).outcome)
 	b, _ := json.Marshal(play(t, 3, lineup, simulated, change).outcome)
 	if string(a) != string(b) {
-		t.Error("two plays of one game differ")
+		t.Error("the outcomes of the same game differ")
 	}
 }

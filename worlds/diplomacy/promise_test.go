@@ -8,8 +8,8 @@ import (
 	"parley/worlds/diplomacy/record"
 )
 
-// TestPromises: what the judge lists is checked against the orders, and what makes no sense
-// is left out.
+// TestPromises checks that the promises of the judge are compared with the orders, and that invalid
+// ones are left out.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	orders := map[string][]string{"FRANCE": {"A PAR - BUR", "A MAR S A PAR - BUR", "F BRE - ENG"}, "ENGLAND": {"F LON - ENG", "A LVP H"}, "GERMANY": {"A MUN S A PAR - BUR"}}
@@ -35,11 +35,11 @@ func TestPromises(t *testing.T) {
 	for _, c := range cases {
 		list = append(list, c.promise)
 	}
-	nonsense := []promiseDraft{{From: "Mars", To: "FRANCE", Kind: "move"}, {From: "FRANCE", To: "FRANCE", Kind: "hold"}, {From: "FRANCE", To: "ITALY", Kind: "sing"}}
+	invalid := []promiseDraft{{From: "Mars", To: "FRANCE", Kind: "move"}, {From: "FRANCE", To: "FRANCE", Kind: "hold"}, {From: "FRANCE", To: "ITALY", Kind: "sing"}}
 	p := play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {
 		switch c.Label {
 		case "promises":
-			return reply(map[string]any{"promises": append(list, nonsense...)})
+			return reply(map[string]any{"promises": append(list, invalid...)})
 		case "orders":
 			return reply(map[string]any{"reason": "", "orders": orders[c.Seat]})
 		}
@@ -76,7 +76,8 @@ func TestJudgeFails(t *testing.T) {
 	}
 }
 
-// TestBetrayal: who strikes a power that thought well of it has betrayed it, once a phase.
+// TestBetrayal checks that an attack on a power that called the attacker an ally is one betrayal a
+// phase.
 func TestBetrayal(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, func(c world.Call) world.Reply {

@@ -21,8 +21,8 @@ var (
 	builtUnit   = regexp.MustCompile(`[AF] [A-Z/]{3,6} [BD]\b`)
 )
 
-// scripted answers every sort of question in few words, and moves: prompts must not
-// change because the simulated provider does.
+// scripted answers every kind of question in few words, and moves. It does not use the stand-in, so
+// that prompts do not change with it.
 func scripted() answerer {
 	n := 0
 	return func(c world.Call) world.Reply {
@@ -59,8 +59,8 @@ func scripted() answerer {
 	}
 }
 
-// TestPrompts compares the first prompt of every sort with testdata/prompts.golden. What
-// changes there changes how games are played: raise prompt.Version.
+// TestPrompts compares the first prompt of every kind with testdata/prompts.golden. A change of a
+// prompt changes the game: increase prompt.Version.
 func TestPrompts(t *testing.T) {
 	t.Parallel()
 	p := play(t, 1, world.Lineup{}, scripted(), func(p *Params) {
@@ -91,7 +91,7 @@ func TestPrompts(t *testing.T) {
 	}
 	for _, label := range []string{"start", "plan", "message", "orders", "again", "retreats", "builds", "results", "years", "promises"} {
 		if count(p)[label] == 0 {
-			t.Errorf("the game has no %s: choose another deal", label)
+			t.Errorf("the game has no call %s: choose another deal", label)
 		}
 	}
 	const golden = "testdata/prompts.golden"
@@ -105,7 +105,7 @@ func TestPrompts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := b.String(); got != string(want) {
-		t.Errorf("prompts have changed: run with -update and look at the difference: %s", firstDifference(got, string(want)))
+		t.Errorf("prompts have changed: run with -update and check the difference: %s", firstDifference(got, string(want)))
 	}
 }
 

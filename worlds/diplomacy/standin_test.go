@@ -13,8 +13,8 @@ import (
 	"parley/worlds/diplomacy/standin"
 )
 
-// TestStandIn: the stand-in understands every prompt of a game, and finds in it who it is, what its units can do,
-// who else is there and what was promised.
+// TestStandIn checks that the stand-in understands every prompt of a game: its power, its options, the
+// other powers and the promises.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -34,11 +34,11 @@ func TestStandIn(t *testing.T) {
 		case slices.Contains([]string{"orders", "again", "retreats", "builds"}, c.Label) && len(a.Orders) == 0:
 			return fmt.Errorf("no orders: %s", r.Text)
 		case slices.Contains([]string{"start", "results"}, c.Label) && len(a.Relations) == 0:
-			return fmt.Errorf("it knows nobody: %s", r.Text)
+			return fmt.Errorf("no relations: %s", r.Text)
 		}
 		for _, m := range a.Messages {
 			if m.To == c.Seat {
-				return fmt.Errorf("it writes to itself: %s", r.Text)
+				return fmt.Errorf("a message to itself: %s", r.Text)
 			}
 		}
 		return nil
@@ -49,11 +49,12 @@ func TestStandIn(t *testing.T) {
 		worldtest.Options{Params: `{"rounds":0,"max_year":1902,"diary":false,"draw_from":1901}`, Deals: 1, Understood: understood},
 	)
 	if seen["messages"] == 0 || seen["promises"] == 0 {
-		t.Errorf("nothing is written or promised: %v", seen)
+		t.Errorf("no messages or no promises: %v", seen)
 	}
 }
 
-// TestTemplatesHaveSigns: what the stand-in looks for stands in the templates.
+// TestTemplatesHaveSigns checks that the templates have the texts by which the stand-in recognises
+// them.
 func TestTemplatesHaveSigns(t *testing.T) {
 	t.Parallel()
 	fill := func(name string) string {

@@ -11,10 +11,11 @@ import (
 	"parley/worlds/evolve/arithmetic"
 	"parley/worlds/evolve/checker"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/selection"
 )
 
-// check says what is wrong with params. Each line names the param.
+// check returns all errors in the params. Each line names the param.
 func (p *Params) check() error {
 	c := complaints{world.Complaints{Kind: "evolve"}}
 	n := p.numbers()
@@ -23,15 +24,15 @@ func (p *Params) check() error {
 	c.Whole("max_generations", n.generations, 0, 1000)
 	c.Whole("tournament_size", n.tournament, 1, 100)
 	c.Whole("convergence_patience", n.patience, 0, 1000)
-	each := n.population / max(1, p.Islands.Count) // of an island
+	each := n.population / max(1, p.Islands.Count) // prompts of an island
 	c.say(n.population >= 4 && each >= 4 && (n.elite < 0 || n.elite > each-2), "elite_size", "%d: want 0 to %d", n.elite, each-2)
 	c.Between("crossover_rate", n.crossover, 0, 1)
 	c.Between("mutation_rate", n.mutation, 0, 1)
 	c.Between("target_fitness", n.target, 0, 1)
 	c.Between("selection_pressure", p.Pressure, 1, 2)
 	c.OneOf("selection", p.Selection, selection.Methods())
-	c.weights("crossover", p.Crossover, append(genome.Crossovers(), byModel))
-	c.weights("mutation", p.Mutation, append(genome.Mutations(), modelMutations()...))
+	c.weights("crossover", p.Crossover, append(genome.Crossovers(), play.ByModel))
+	c.weights("mutation", p.Mutation, append(genome.Mutations(), play.ModelMutations()...))
 	c.Whole("max_insertions", p.MaxInsertions, 1, 20)
 	c.Whole("min_genome_length", p.MinSpans, 0, 1000)
 	c.Whole("max_genome_length", p.MaxSpans, max(1, p.MinSpans), 1000)
@@ -60,7 +61,7 @@ func (p *Params) check() error {
 func (p *Params) checkTexts(c *complaints, population int) {
 	c.say(len(p.Seeds) > population, "seeds", "%d prompts are more than population_size, which is %d", len(p.Seeds), population)
 	for i, s := range p.Seeds {
-		c.say(strings.TrimSpace(s) == "", fmt.Sprintf("seeds[%d]", i), "is empty: a baseline of no prompt at all is measured anyway")
+		c.say(strings.TrimSpace(s) == "", fmt.Sprintf("seeds[%d]", i), "is empty; remove it: the final test has a baseline without a prompt anyway")
 	}
 	for i, s := range p.Phrases {
 		c.say(strings.TrimSpace(s) == "", fmt.Sprintf("phrases[%d]", i), "is empty")
@@ -68,8 +69,8 @@ func (p *Params) checkTexts(c *complaints, population int) {
 }
 
 func (p *Params) checkAsking(c *complaints) {
-	c.say(!strings.Contains(p.Ask, question), "ask", "%q: want a text with %s in it", p.Ask, question)
-	c.Braces("ask", p.Ask, question, prompted)
+	c.say(!strings.Contains(p.Ask, play.QuestionHere), "ask", "%q: want a text with %s in it", p.Ask, play.QuestionHere)
+	c.Braces("ask", p.Ask, play.QuestionHere, play.PromptHere)
 	c.Braces("checker.template", p.Checker.Template, checker.Answer)
 	c.OneOf("checker.type", p.Checker.Type, checker.Types())
 	if err := p.Checker.Check(); err != nil {
@@ -91,8 +92,8 @@ func (p *Params) checkAsking(c *complaints) {
 	c.Whole("fitness.free_words", f.FreeWords, 0, math.MaxInt32)
 	weights, usual := f, definition{}.Defaults().Fitness
 	weights.By = usual.By
-	c.say(f.By == "accuracy" && weights != usual, "fitness", "weights and penalties have no effect by accuracy: set fitness.by to weighted")
-	c.say(f.By == "weighted" && f.Accuracy+f.Consistency+f.Efficiency+f.Diversity <= 0, "fitness", "all weights are 0: give at least accuracy one")
+	c.say(f.By == "accuracy" && weights != usual, "fitness", "weights and penalties have no effect with by: accuracy; set fitness.by to weighted")
+	c.say(f.By == "weighted" && f.Accuracy+f.Consistency+f.Efficiency+f.Diversity <= 0, "fitness", "all weights are 0; set at least that of accuracy")
 }
 
 func (p *Params) checkProblems(c *complaints, train int) {
@@ -103,39 +104,40 @@ func (p *Params) checkProblems(c *complaints, train int) {
 	c.Whole("problems.test", q.Test, 2, 100_000)
 	c.Whole("problems.difficulty[0]", q.Difficulty[0], arithmetic.Easiest, arithmetic.Hardest)
 	c.Whole("problems.difficulty[1]", q.Difficulty[1], max(arithmetic.Easiest, q.Difficulty[0]), arithmetic.Hardest)
-	c.say(q.Question == "" || q.Answer == "", "problems", "question and answer are what the file calls them: neither can be empty")
+	c.say(q.Question == "" || q.Answer == "", "problems", "question and answer are the names of fields in the file; neither can be empty")
 	if q.Source == "arithmetic" {
-		c.say(q.File != "" || q.TestFile != "", "problems.file", "stands beside source: arithmetic: set source: file")
+		c.say(q.File != "" || q.TestFile != "", "problems.file", "needs source: file, and source is arithmetic")
 		return
 	}
 	switch {
 	case q.Set == nil && q.File == "":
-		c.say(true, "problems.file", "is missing: the file of the problems")
+		c.say(true, "problems.file", "is missing; want the name of a file with problems")
 	case q.Set == nil:
 		c.Say("problems.file", "%q %w: a matrix cannot vary it", q.File, world.ErrUnread)
 	default:
 		c.say(len(q.Set.Train) != train || len(q.Set.Validation) != q.Validation || len(q.Set.Test) != q.Test, "problems",
-			"%d, %d and %d problems were read for train, validation and test, and %d, %d and %d are wanted: a matrix cannot vary how many",
+			"%d, %d and %d problems were read for train, validation and test, want %d, %d and %d; a matrix cannot vary these numbers",
 			len(q.Set.Train), len(q.Set.Validation), len(q.Set.Test), train, q.Validation, q.Test)
 	}
 }
 
-// complaints are what is wrong.
+// complaints collects errors.
 type complaints struct{ world.Complaints }
 
+// say adds an error if wrong is true.
 func (c *complaints) say(wrong bool, param, format string, args ...any) {
 	if wrong {
 		c.Say(param, format, args...)
 	}
 }
 
-// weights checks the weights of operators: known ones, none below 0, not all 0.
+// weights checks that operators are known, that no weight is below 0, and that one is above 0.
 func (c *complaints) weights(param string, w map[string]float64, allowed []string) {
 	sum := 0.0
 	for _, name := range slices.Sorted(maps.Keys(w)) {
-		c.say(!slices.Contains(allowed, name), param, "there is no %q: want any of %s", name, strings.Join(allowed, ", "))
+		c.say(!slices.Contains(allowed, name), param, "unknown operator %q; want any of %s", name, strings.Join(allowed, ", "))
 		c.say(!(w[name] >= 0) || w[name] > 1e6, param+"."+name, "%v: want a weight of 0 or more", w[name])
 		sum += w[name]
 	}
-	c.say(!(sum > 0), param, "all weights are 0: to go without it, set the rate to 0")
+	c.say(!(sum > 0), param, "all weights are 0; to turn it off, set its rate to 0")
 }

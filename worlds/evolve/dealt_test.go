@@ -3,7 +3,9 @@ package evolve
 import (
 	"testing"
 
+	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/problem"
+	"parley/worlds/evolve/record"
 )
 
 // TestDealt: a test is about its problem, whoever is tested and whatever its id; what comes before it
@@ -11,25 +13,25 @@ import (
 func TestDealt(t *testing.T) {
 	t.Parallel()
 	of := func(purpose, prompt, id, question string) string {
-		what, whole := definition{}.Dealt(&Params{Episode: &Episode{Trial: &Trial{
-			Purpose: purpose, Prompt: Prompt{Text: prompt}, Problems: []problem.Problem{{ID: id, Question: question, Answer: "4"}},
+		what, whole := definition{}.Dealt(&Params{Episode: &play.Episode{Trial: &play.Trial{
+			Purpose: purpose, Prompt: record.Prompt{Text: prompt}, Problems: []problem.Problem{{ID: id, Question: question, Answer: "4"}},
 		}}})
 		if what == "" || !whole {
 			t.Errorf("%s of %s: %q, %v", purpose, question, what, whole)
 		}
 		return what
 	}
-	two := of(Testing, "Think.", "1", "2+2?")
-	if two != of(Testing, "Guess.", "9", "2+2?") {
+	two := of(record.Testing, "Think.", "1", "2+2?")
+	if two != of(record.Testing, "Guess.", "9", "2+2?") {
 		t.Error("one problem, two prompts: not the same")
 	}
-	if two == of(Testing, "Think.", "1", "1+3?") {
+	if two == of(record.Testing, "Think.", "1", "1+3?") {
 		t.Error("two problems are the same")
 	}
-	if of(Racing, "Think.", "1", "2+2?") == of(Racing, "Guess.", "1", "2+2?") {
+	if of(record.Racing, "Think.", "1", "2+2?") == of(record.Racing, "Guess.", "1", "2+2?") {
 		t.Error("two prompts of a race are the same")
 	}
-	for _, params := range []*Params{{}, {Episode: &Episode{Verdict: &Verdict{}}}} {
+	for _, params := range []*Params{{}, {Episode: &play.Episode{Verdict: &record.Verdict{}}}} {
 		if what, whole := (definition{}).Dealt(params); what != "" || whole {
 			t.Errorf("%+v: %q, %v", params, what, whole)
 		}

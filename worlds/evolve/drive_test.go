@@ -10,6 +10,8 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 	"parley/worlds/evolve/standin"
 )
 
@@ -24,7 +26,7 @@ type lab struct {
 	stages  [][]world.Played
 	solved  int // calls of solvers
 	asked   map[asking]int
-	verdict Verdict
+	verdict record.Verdict
 }
 
 // asking is a prompt and a problem.
@@ -46,7 +48,7 @@ func (l *lab) run(params string) *lab {
 	if l.answer == nil {
 		l.answer = l.sim
 	}
-	plan, err := definition{}.Plan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, l.seed)
+	plan, err := definition{}.Plan(paramsOf(l.t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{play.Solver: "a"}}, l.seed)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -101,7 +103,7 @@ func (l *lab) episode(s world.Spec, number int) world.Outcome {
 	if turn.Panic != "" {
 		l.t.Fatal(turn.Panic, turn.Stack)
 	}
-	if v, ok := turn.Outcome.Data.(Verdict); ok {
+	if v, ok := turn.Outcome.Data.(record.Verdict); ok {
 		l.verdict = v
 	}
 	raw, err := json.Marshal(turn.Outcome.Data)

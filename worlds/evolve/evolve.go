@@ -1,43 +1,46 @@
-// Package evolve improves prompts by evolution: it breeds prompts, tries them on problems
-// with known answers, lets the better ones have offspring, and at the end measures the winner
-// beside plain prompts on problems that evolution never saw.
+// Package evolve improves prompts by evolution. It breeds prompts, tries them on problems with known answers, and breeds
+// from the better ones. At the end it compares the winner with plain prompts, on problems that evolution never saw.
 //
-// A run is a plan of its own. A generation is a few stages: prompts that a model writes are
-// bred, then all that are new are raced over the training problems, a part of the problems
-// a stage, and those that fall behind are dropped. Then comes validation, the final test and
-// a verdict, which asks nothing and says what came of it all. An episode is a breeding, a
-// trial of one prompt on some problems, or the verdict.
+// An evolution has its own plan. A generation takes a few stages. First the breeder, a model, writes new prompts. Then
+// all new prompts race over the training problems: each stage tries them on some of the problems, and drops those
+// that fall behind. After the last generation come validation, the final test and the verdict, which makes no calls and
+// holds the result. An episode is a breeding, a trial of one prompt on some problems, or the verdict.
 //
-// What it promises: a prompt is never tried twice on the same problem, however often it is
-// bred; every prompt is tried on the same problems in the same order, so that scores compare
-// across generations; a call that fails is neither right nor wrong and counts for nothing;
-// the plan is a pure fold over outcomes, so that a run that is resumed breeds the same; the
-// test problems are asked about after the winner is chosen, and of nobody before.
+// It promises:
+//   - A prompt is never tried twice on the same problem, even if it is bred again.
+//   - Every prompt is tried on the same problems in the same order, so scores compare across generations.
+//   - A failed call is neither right nor wrong.
+//   - The plan is a pure fold over outcomes, so a resumed run breeds the same prompts.
+//   - The test problems are asked only after the winner is chosen.
 //
-// It is not for asking models in parallel or for keeping costs: the engine does that.
+// The engine asks models in parallel and keeps costs; this package does neither.
 //
-// The flow: params and presets say what to do; forecast says what that may come to; plan is
-// the state machine; race, offspring and settle are its parts; trial and breed are the
-// worlds; verdict is the end. Status tells how it goes, exhibits and files what came of it.
+// Params and presets say what to do, and forecast estimates how much that is. Plan is the state machine, in the parts
+// race, offspring, settle, final and verdict. The subpackages record, play and show hold the data, the worlds of
+// episodes, and what readers see.
 package evolve
 
 import (
 	_ "embed" // the example is a file, so that it can be read and run as one
-	"fmt"
 
+	"parley/llm"
 	"parley/world"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
+	"parley/worlds/evolve/show"
+	"parley/worlds/evolve/standin"
 )
 
 //go:embed example.yaml
 var example string
 
-// Kind is the family of evolutions.
+// Kind returns the kind of evolutions.
 func Kind() world.Kind { return world.Define(definition{}) }
 
-// definition is what evolutions are made of.
+// definition has the methods of world.Definition and its optional parts.
 type definition struct{}
 
-// About says what they are.
+// About describes the kind.
 func (definition) About() world.About {
 	return world.About{
 		Name: "evolve", Version: 1, Example: example,
@@ -45,59 +48,47 @@ func (definition) About() world.About {
 	}
 }
 
-// Exhibitor begins the part of a report.
-func (definition) Exhibitor() world.Exhibitor { return &exhibitor{} }
+// Exhibitor returns a new maker of exhibits for a report.
+func (definition) Exhibitor() world.Exhibitor { return &show.Exhibitor{} }
 
-// The seats: who solves problems (solver1, solver2 and so on where there are several), who
-// writes new prompts, and who judges answers.
-const (
-	Solver  = "solver"
-	Breeder = "breeder"
-	Judge   = "judge"
-)
+// Status returns what reports the progress of a run.
+func (definition) Status(p *Params) world.Status { return show.Status(p.numbers().generations) }
 
-// Seats are those of the solvers, and of the breeder and the judge where params want them.
+// Files returns the files of an episode.
+func (definition) Files(p world.Played, _ []world.Note) map[string]string { return show.Files(p) }
+
+// Measures declares the scores of outcomes.
+func (definition) Measures(p *Params) []world.Measure { return play.Measures(p.Solvers) }
+
+// StandIn answers for the simulated provider.
+func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	return standin.Play(model, req, seed)
+}
+
+// Seats returns the seats of the solvers, and of the breeder and the judge if the params need them.
 func (definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	all := solverSeats(p.Solvers)
+	all := play.SolverSeats(p.Solvers)
 	if p.breeds() {
-		all = append(all, Breeder)
+		all = append(all, play.Breeder)
 	}
 	if p.Checker.Judged() {
-		all = append(all, Judge)
+		all = append(all, play.Judge)
 	}
 	return all, nil
 }
 
-// solverSeats lists the seats that solve problems.
-func solverSeats(n int) []string {
-	if n == 1 {
-		return []string{Solver}
-	}
-	var all []string
-	for i := range n {
-		all = append(all, fmt.Sprint(Solver, i+1))
-	}
-	return all
-}
-
-// World makes what one episode plays. Params that no plan has made an episode of are a
-// trial of the first seed.
+// World returns the world of one episode. Without an episode, it is a trial of the first seed.
 func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	switch e := p.Episode; {
-	case e == nil:
-		return trial{p.asking(), Trial{Purpose: Racing, Prompt: Prompt{Text: p.seeds()[0]}, Problems: p.set().Train}}, nil
-	case e.Breed != nil:
-		return breeding{*e.Breed}, nil
-	case e.Verdict != nil:
-		return verdict{*e.Verdict}, nil
-	case e.Trial != nil:
-		return trial{p.asking(), *e.Trial}, nil
+	if p.Episode != nil {
+		return play.World(p.asking(), *p.Episode)
 	}
-	return nil, fmt.Errorf("evolve: params.episode: holds neither a trial, nor a breeding, nor a verdict")
+	return play.World(p.asking(), play.Episode{
+		Trial: &play.Trial{Purpose: record.Racing, Prompt: record.Prompt{Text: p.seeds()[0]}, Problems: p.set().Train},
+	})
 }

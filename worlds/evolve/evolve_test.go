@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	goreflect "reflect"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +16,8 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 )
 
 // TestExercise holds every kind of episode to what any world promises.
@@ -40,16 +42,16 @@ func TestExercise(t *testing.T) {
 // answered is a good reply to any call of the kind.
 func answered(c world.Call, r *rand.Rand) world.Reply {
 	switch {
-	case c.Seat == Judge:
+	case c.Seat == play.Judge:
 		return world.Reply{JSON: fmt.Appendf(nil, `{"reason":"so","correct":%v}`, r.IntN(2) == 0)}
-	case c.Seat == Breeder:
+	case c.Seat == play.Breeder:
 		return world.Reply{JSON: json.RawMessage(`{"prompt":"Solve it well, and take the time that you need for it."}`)}
 	}
 	return world.Reply{Text: fmt.Sprint("#### ", r.IntN(50))}
 }
 
-// play plays one episode of params.
-func play(t *testing.T, params string, answer func(c world.Call, i int) world.Reply) (world.Outcome, []world.Call) {
+// playOne plays one episode of params.
+func playOne(t *testing.T, params string, answer func(c world.Call, i int) world.Reply) (world.Outcome, []world.Call) {
 	t.Helper()
 	w, err := definition{}.World(paramsOf(t, params), nil)
 	if err != nil {
@@ -76,11 +78,11 @@ const threeProblems = `"episode": {"trial": {"id": 5, "text": "Think.", "purpose
 // TestFailuresAreApart: a call that fails is neither right nor wrong.
 func TestFailuresAreApart(t *testing.T) {
 	t.Parallel()
-	o, _ := play(t, `{`+threeProblems+`}`, func(_ world.Call, i int) world.Reply {
+	o, _ := playOne(t, `{`+threeProblems+`}`, func(_ world.Call, i int) world.Reply {
 		return []world.Reply{{Text: "#### 1"}, {Failed: "timeout", Text: "#### 2"}, {Text: "no idea", Finish: "length"}}[i]
 	})
-	rec, _ := o.Data.(TrialRecord)
-	want := []Result{
+	rec, _ := o.Data.(record.Trial)
+	want := []record.Result{
 		{Problem: "a", Asked: 1, Correct: 1, Length: 6, CorrectLength: 6},
 		{Problem: "b", Asked: 1, Failed: 1},
 		{Problem: "c", Asked: 1, Unread: 1, Cut: 1, Length: 7, Said: "no idea"},
@@ -91,7 +93,7 @@ func TestFailuresAreApart(t *testing.T) {
 	if len(o.Scores) != 1 || o.Scores[0].Value != 0.5 || o.Failed != "" {
 		t.Errorf("%+v", o)
 	}
-	if o, _ = play(t, `{`+threeProblems+`}`, func(world.Call, int) world.Reply { return world.Reply{Failed: "quota"} }); o.Failed == "" || len(o.Scores) > 0 {
+	if o, _ = playOne(t, `{`+threeProblems+`}`, func(world.Call, int) world.Reply { return world.Reply{Failed: "quota"} }); o.Failed == "" || len(o.Scores) > 0 {
 		t.Errorf("nothing was answered: %+v", o)
 	}
 }
@@ -100,8 +102,8 @@ func TestFailuresAreApart(t *testing.T) {
 // known.
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	o, calls := play(t, `{"checker": {"type": "judge"}, `+threeProblems+`}`, func(c world.Call, i int) world.Reply {
-		if c.Seat == Solver {
+	o, calls := playOne(t, `{"checker": {"type": "judge"}, `+threeProblems+`}`, func(c world.Call, i int) world.Reply {
+		if c.Seat == play.Solver {
 			return []world.Reply{{Text: "one"}, {Text: "two"}, {Text: ""}}[i]
 		}
 		if strings.Contains(c.Ask.Messages[1].Text(), "one") {
@@ -109,7 +111,7 @@ func TestJudge(t *testing.T) {
 		}
 		return world.Reply{Failed: "timeout"}
 	})
-	rec, _ := o.Data.(TrialRecord)
+	rec, _ := o.Data.(record.Trial)
 	if len(calls) != 5 || rec.Results[0].Correct != 1 || rec.Results[1].Failed != 1 || rec.Results[2].Unread != 1 || rec.Parts.Accuracy != 0.5 {
 		t.Errorf("%d calls, %+v", len(calls), rec)
 	}
@@ -118,13 +120,13 @@ func TestJudge(t *testing.T) {
 // TestSeveralSolvers: each has a score of its own, and fitness is over all.
 func TestSeveralSolvers(t *testing.T) {
 	t.Parallel()
-	o, calls := play(t, `{"solvers": 2, "samples": 2, `+threeProblems+`}`, func(c world.Call, _ int) world.Reply {
+	o, calls := playOne(t, `{"solvers": 2, "samples": 2, `+threeProblems+`}`, func(c world.Call, _ int) world.Reply {
 		if c.Seat == "solver1" {
 			return world.Reply{Text: "#### 1"}
 		}
 		return world.Reply{Text: "#### 9"}
 	})
-	rec, _ := o.Data.(TrialRecord)
+	rec, _ := o.Data.(record.Trial)
 	if len(calls) != 12 || rec.Results[0].Asked != 4 || rec.Results[0].Correct != 2 || len(o.Scores) != 2 || o.Scores[0].Value != 1.0/3 || o.Scores[1].Value != 0 {
 		t.Errorf("%d calls, %+v", len(calls), o)
 	}
@@ -134,7 +136,7 @@ func TestSeveralSolvers(t *testing.T) {
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	messages := func(params, prompt string) string {
-		_, calls := play(t, `{`+params+` "episode": {"trial": {"text": "`+prompt+`", "purpose": "race", "problems": [{"question": "1? {prompt}", "answer": "1", "choices": ["x", "y"]}]}}}`,
+		_, calls := playOne(t, `{`+params+` "episode": {"trial": {"text": "`+prompt+`", "purpose": "race", "problems": [{"question": "1? {prompt}", "answer": "1", "choices": ["x", "y"]}]}}}`,
 			func(world.Call, int) world.Reply { return world.Reply{} })
 		var all []string
 		for _, m := range calls[0].Ask.Messages {
@@ -154,57 +156,6 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestReadPrompt: what a breeder writes is made fit to be a prompt, or is none.
-func TestReadPrompt(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ json, want string }{
-		{`{"prompt": "  Think well.\n"}`, "Think well."},
-		{`{"prompt": "one two three four five six"}`, "one two three four"},
-		{`{"prompt": "first line here\nsecond line"}`, "first line here"},
-		{`{"prompt": "` + strings.Repeat("x", 40) + `"}`, strings.Repeat("x", 20)},
-		{`{"prompt": null}`, ""}, {`{}`, ""}, {`[]`, ""}, {``, ""},
-	} {
-		if got := readPrompt(world.Reply{JSON: json.RawMessage(c.json)}, 20); got != c.want {
-			t.Errorf("%s: %q, want %q", c.json, got, c.want)
-		}
-	}
-	if got := readPrompt(world.Reply{Failed: "timeout", JSON: json.RawMessage(`{"prompt":"x"}`)}, 20); got != "" {
-		t.Errorf("a failure is the prompt %q", got)
-	}
-}
-
-// TestFitness: the parts are what the document says they are.
-func TestFitness(t *testing.T) {
-	t.Parallel()
-	f := definition{}.Defaults().Fitness
-	f.By = "weighted"
-	even := []Result{{Asked: 1, Correct: 1, Length: 100, CorrectLength: 100}, {Asked: 1, Length: 100, Unread: 1}}
-	got := f.parts(even, "Think.")
-	if got.Accuracy != 0.5 || got.Consistency != 0.7+0.3*0.5 || got.Efficiency != 1 || got.Diversity != 0 || got.Penalty != 0 {
-		t.Errorf("%+v", got)
-	}
-	if want := 0.7*0.5 + 0.15*0.85 + 0.1; got.Fitness < want-1e-12 || got.Fitness > want+1e-12 {
-		t.Errorf("fitness %v, want %v", got.Fitness, want)
-	}
-	if got := f.parts(even, strings.Repeat("word ", 40)); got.Penalty < 0.0999 || got.Penalty > 0.1001 {
-		t.Errorf("40 words cost %v", got.Penalty)
-	}
-	if got := f.parts(even, strings.Repeat("word ", 400)); got.Penalty != 0.5 {
-		t.Errorf("400 words cost %v", got.Penalty)
-	}
-	long := []Result{{Asked: 2, Correct: 2, Length: 650, CorrectLength: 650}}
-	if got := f.parts(long, ""); got.Efficiency != 0.5 {
-		t.Errorf("right answers of 650 characters: %+v", got)
-	}
-	f.By = "accuracy"
-	if got := f.parts(even, strings.Repeat("word ", 400)); got.Fitness != 0.5 {
-		t.Errorf("accuracy alone: %+v", got)
-	}
-	if got := f.parts([]Result{{Asked: 1, Failed: 1}}, "x"); got != (Parts{}) {
-		t.Errorf("nothing is known: %+v", got)
-	}
-}
-
 // TestExampleIsTheFile: the plan file that people run first is the one the kind shows, and
 // it leaves no param out.
 func TestExampleIsTheFile(t *testing.T) {
@@ -213,17 +164,17 @@ func TestExampleIsTheFile(t *testing.T) {
 	if err != nil || string(b) != Kind().Example {
 		t.Errorf("examples/evolve.yaml is not the kind's example (%v)", err)
 	}
-	shown(t, goreflect.TypeFor[Params]())
+	shown(t, reflect.TypeFor[Params]())
 }
 
 // shown looks for every param of a struct in the example.
-func shown(t *testing.T, params goreflect.Type) {
+func shown(t *testing.T, params reflect.Type) {
 	t.Helper()
 	for f := range params.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name == "episode" || name == "set":
-		case f.Type.Kind() == goreflect.Struct:
+		case f.Type.Kind() == reflect.Struct:
 			shown(t, f.Type)
 		case !strings.Contains(Kind().Example, name+": "):
 			t.Errorf("the example does not show %s", name)
@@ -255,15 +206,15 @@ func TestSilentSolver(t *testing.T) {
 		{`{` + small + `}`, func(_ world.Call, i int) world.Reply { return world.Reply{Text: strings.Repeat("hi", 1-min(i, 1))} }, "", 0, 4},
 		{`{` + small + `}`, func(world.Call, int) world.Reply { return world.Reply{Text: "hi"} }, "", 0, 4},
 		{judged, func(c world.Call, _ int) world.Reply {
-			if c.Seat == Judge {
+			if c.Seat == play.Judge {
 				return world.Reply{Failed: llm.KindInvalid}
 			}
 			return world.Reply{Text: "hi"}
 		}, "no answer could be judged: invalid (4 of 4 calls)", 0, 0},
 	} {
-		o, _ := play(t, c.params, c.answer)
+		o, _ := playOne(t, c.params, c.answer)
 		unread := 0
-		for _, r := range o.Data.(TrialRecord).Results {
+		for _, r := range o.Data.(record.Trial).Results {
 			unread += r.Unread
 		}
 		if o.Failed != c.failed || (c.failed == "") != (len(o.Scores) == 1) || unread != c.unread {

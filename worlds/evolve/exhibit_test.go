@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/worlds/evolve/record"
 )
 
 // exhibits shows what a run came to.
@@ -127,7 +128,7 @@ func TestExhibitsOfSpending(t *testing.T) {
 	for _, stage := range l.stages {
 		for i := range stage {
 			stage[i].Took = world.Took{Input: 10, Output: 5, Cost: float64(i)}
-			if rec, _ := read[TrialRecord](stage[i].Outcome); rec.Purpose == Racing {
+			if rec, _ := record.Read[record.Trial](stage[i].Outcome); rec.Purpose == record.Racing {
 				cost[rec.Generation] += float64(i)
 			}
 		}

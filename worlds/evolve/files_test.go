@@ -3,11 +3,11 @@ package evolve
 import (
 	"encoding/csv"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
 	"parley/world"
+	"parley/worlds/evolve/record"
 )
 
 // TestFilesOfAVerdict: the best prompt is a file as it is, beside what is known about it; other
@@ -27,7 +27,11 @@ func TestFilesOfAVerdict(t *testing.T) {
 	if all["best.txt"] != v.Winner.Text+"\n" {
 		t.Errorf("%q", all["best.txt"])
 	}
-	var b best
+	var b struct {
+		Prompt  string
+		Test    []record.Tested
+		Lineage []record.Ancestor
+	}
 	if err := json.Unmarshal([]byte(all["best.json"]), &b); err != nil || b.Prompt != v.Winner.Text || len(b.Test) != len(v.Test) || b.Lineage[len(b.Lineage)-1].ID != v.Winner.ID {
 		t.Errorf("%v %s", err, all["best.json"])
 	}
@@ -57,51 +61,5 @@ func TestFilesOfAnything(t *testing.T) {
 	}
 	for _, data := range []string{``, `null`, `[]`, `{"stopped":"x","winner":{"text":"a"},"lineage":[{"id":3,"parents":[3]},{"id":-1,"parents":[9,9]}],"generations":[{}]}`} {
 		of(data)
-	}
-}
-
-// TestTree: the winner's first parents are its trunk, each other parent is drawn beside, and
-// a line of any shape is drawn.
-func TestTree(t *testing.T) {
-	t.Parallel()
-	at := func(id int, parents ...int) Ancestor {
-		return Ancestor{Prompt: Prompt{ID: id, Parents: parents, Operator: "a<b&c"}}
-	}
-	line := []Ancestor{at(0), at(1), at(4, 0, 1), at(7, 4, 0), at(9, 7, 1)}
-	var ids []int
-	for _, a := range trunkOf(line) {
-		ids = append(ids, a.ID)
-	}
-	if !slices.Equal(ids, []int{0, 4, 7, 9}) {
-		t.Errorf("trunk %v", ids)
-	}
-	svg := tree(line).SVG
-	if n := strings.Count(svg, "<circle"); n != 4+2 || !strings.Contains(svg, "a&lt;b&amp;c") {
-		t.Errorf("%d prompts are drawn: %s", n, svg)
-	}
-	long := []Ancestor{at(0)}
-	for i := 1; i < 200; i++ {
-		long = append(long, at(i, i-1))
-	}
-	if f := tree(long); strings.Count(f.SVG, "<circle") != maxRows || !strings.Contains(f.Alt, "160 more") {
-		t.Error(f.Alt)
-	}
-	for _, odd := range [][]Ancestor{nil, {at(3, 3)}, {at(1, 2), at(2, 1)}, {at(5, 77, -1)}} {
-		tree(odd)
-	}
-}
-
-// TestLineageIsInert: a prompt in the lineage neither leaves its block nor hides anything.
-func TestLineageIsInert(t *testing.T) {
-	t.Parallel()
-	v := &Verdict{Lineage: []Ancestor{{Prompt: Prompt{Operator: "<b>\n# x", Text: "a\r# forged\r\n```\n\u202eb\x1b[31m"}}}}
-	text := lineageMarkdown(v)
-	if strings.ContainsAny(text, "<\r\x1b\u202e") {
-		t.Errorf("%q", text)
-	}
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, "forged") && !strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "# x") || strings.HasPrefix(line, "```") {
-			t.Errorf("%q", line)
-		}
 	}
 }

@@ -1,41 +1,40 @@
 package evolve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 )
 
-// entrant is who takes part in the final test.
+// entrant is a prompt in the final test.
 type entrant struct {
 	name string
 	in   *individual
 }
 
-// winning is the name of the winner in the final test.
-const winning = "winner"
-
-// finalCalls is the most that validation and the final test can take.
+// finalCalls returns the maximum number of calls of validation and the final test.
 func (p *plan) finalCalls() int {
 	entrants := 1 + len(p.Baselines.Texts) + min(p.Baselines.Seeds, len(p.seeds()))
 	return (p.Finalists*p.Problems.Validation + entrants*p.Problems.Test) * p.perProblem()
 }
 
-// finalists are the fittest of all that have seen all problems; or, if there are none, of
-// those that have seen most.
+// finalists returns the fittest of the prompts that were tried on the largest number of problems.
 func (p *plan) finalists() []*individual {
-	most := 0
+	tried := 0
 	for _, x := range p.all {
 		if !x.dropped && x.parts.Problems > 0 {
-			most = max(most, len(x.train))
+			tried = max(tried, len(x.train))
 		}
 	}
 	var all []*individual
 	for _, x := range p.all {
-		if !x.dropped && x.parts.Problems > 0 && len(x.train) == most {
+		if !x.dropped && x.parts.Problems > 0 && len(x.train) == tried {
 			all = append(all, x)
 		}
 	}
@@ -50,22 +49,21 @@ func (p *plan) validate() []world.Spec {
 	}
 	var specs []world.Spec
 	for _, x := range p.finalists() {
-		specs = append(specs, p.trialOf(x, Trial{Purpose: Validating, Problems: p.set.Validation}, validationLabel, x.ID))
+		specs = append(specs, p.trialOf(x, play.Trial{Purpose: record.Validating, Problems: p.set.Validation}, record.ValidationLabel, x.ID))
 	}
 	return specs
 }
 
-// choose makes the fittest finalist the winner; after a validation, the one that solved
-// most there.
+// choose picks the winner: the finalist that solved the most validation problems, or without validation the fittest.
 func (p *plan) choose() []world.Spec {
 	all := p.finalists()
 	if len(all) == 0 {
-		p.phase = p.conclude // nothing could be tried: there is nothing to test either
+		p.phase = p.conclude // no prompt could be tried, so there is nothing to test
 		return nil
 	}
 	if len(p.set.Validation) > 0 {
 		slices.SortStableFunc(all, func(a, b *individual) int {
-			return cmpDown(p.Fitness.parts(a.valid, a.Text).Accuracy, p.Fitness.parts(b.valid, b.Text).Accuracy)
+			return cmp.Compare(p.Fitness.Parts(b.valid, b.Text).Accuracy, p.Fitness.Parts(a.valid, a.Text).Accuracy)
 		})
 	}
 	p.winner = all[0]
@@ -74,10 +72,10 @@ func (p *plan) choose() []world.Spec {
 	return nil
 }
 
-// enter lists who takes part in the final test: the winner, the fittest seeds and the
-// plain prompts. A prompt that is several of these takes part once.
+// enter lists the entrants of the final test: the winner, the fittest seeds and the plain prompts. A prompt that is
+// several of these is listed once.
 func (p *plan) enter() {
-	p.entrants = []entrant{{winning, p.winner}}
+	p.entrants = []entrant{{record.Winner, p.winner}}
 	var seeds []*individual
 	for _, x := range p.all {
 		if x.Operator == "seed" {
@@ -108,7 +106,7 @@ func (p *plan) enterOne(name string, x *individual) {
 	p.entrants = append(p.entrants, entrant{name, x})
 }
 
-// baselineName is what a plain prompt is called.
+// baselineName returns the name of a plain prompt.
 func baselineName(text string) string {
 	if text == "" {
 		return "no prompt"
@@ -120,14 +118,14 @@ func baselineName(text string) string {
 	return text
 }
 
-// test asks every entrant every test problem. Each is an episode of its own, so that their
-// scores can be compared problem by problem like any others.
+// test tries every entrant on every test problem. Each pair is a separate episode, so that scores can be compared problem
+// by problem.
 func (p *plan) test() []world.Spec {
 	var specs []world.Spec
 	for i := range p.set.Test {
 		for _, e := range p.entrants {
-			t := Trial{Purpose: Testing, Baseline: e.name, Problems: p.set.Test[i : i+1]}
-			specs = append(specs, p.trialOf(e.in, t, testLabel(e.name), i))
+			t := play.Trial{Purpose: record.Testing, Baseline: e.name, Problems: p.set.Test[i : i+1]}
+			specs = append(specs, p.trialOf(e.in, t, record.TestLabel(e.name), i))
 		}
 	}
 	p.phase = p.conclude
@@ -138,5 +136,5 @@ func (p *plan) test() []world.Spec {
 func (p *plan) conclude() []world.Spec {
 	p.phase = nil
 	v := p.verdict()
-	return []world.Spec{p.spec(Episode{Verdict: &v}, verdictLabel, p.cell.Deal)}
+	return []world.Spec{p.spec(play.Episode{Verdict: &v}, record.VerdictLabel, p.cell.Deal)}
 }

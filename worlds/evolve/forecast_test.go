@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/worlds/evolve/play"
 )
 
 // TestForecast: what is played lies within what was foreseen, in episodes, calls and
@@ -23,7 +24,7 @@ func TestForecast(t *testing.T) {
 		with(little, `"preset": "random_search"`),
 	} {
 		const seed = 3
-		parts, err := definition{}.Forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{Solver: "a"}}, seed)
+		parts, err := definition{}.Forecast(paramsOf(t, params), world.Spec{Kind: "evolve", Lineup: map[string]string{play.Solver: "a"}}, seed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,10 +13,10 @@ import (
 func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	q := &p.Problems
 	if q.Source != "file" || q.File == "" {
-		return nil, nil // check says what is missing
+		return nil, nil // check reports what is missing
 	}
 	if q.Set != nil {
-		return nil, errors.New("evolve: params.problems.set: stands beside file, from which it would be read: leave one of them out")
+		return nil, errors.New("evolve: params.problems.set: cannot be combined with file; remove one of them")
 	}
 	if s := p.sizes(); s.Train < 0 || s.Validation < 0 || s.Test < 0 {
 		return nil, p.check()
@@ -40,11 +40,10 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	return nil, p.fits(set)
 }
 
-// joinedError is an error that was made of several, as by errors.Join.
+// joinedError is an error that joins several, as errors.Join does.
 type joinedError interface{ Unwrap() []error }
 
-// named says which param each line of an error is about. Errors that name a place
-// themselves stay as they are.
+// named adds the name of the param to each joined error. Errors that show a position themselves are unchanged.
 func named(param string, err error) error {
 	if many, ok := err.(joinedError); ok {
 		var all []error
@@ -54,18 +53,18 @@ func named(param string, err error) error {
 		return errors.Join(all...)
 	}
 	if strings.Contains(err.Error(), "\n") {
-		return err // it shows the line
+		return err // it shows the position
 	}
 	return fmt.Errorf("evolve: params.problems.%s: %w", param, err)
 }
 
-// fits makes sure that the checker can find every answer right.
+// fits checks that the checker can accept every expected answer.
 func (p *Params) fits(set *problem.Set) error {
-	const most = 5
+	const maxFaults = 5
 	var faults []error
 	for _, part := range [][]problem.Problem{set.Train, set.Validation, set.Test} {
 		for _, one := range part {
-			if err := p.Checker.Fits(one); err != nil && len(faults) < most {
+			if err := p.Checker.Fits(one); err != nil && len(faults) < maxFaults {
 				faults = append(faults, fmt.Errorf("evolve: params.checker.type: %w", err))
 			}
 		}

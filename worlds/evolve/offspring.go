@@ -1,37 +1,40 @@
 package evolve
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 	"parley/worlds/evolve/selection"
 )
 
-// draft is a child that is not born yet: the breeder is to write it.
+// draft is a child that the breeder will write.
 type draft struct {
-	Breed
+	play.Breed
 	isle    int
 	parents []*individual
 }
 
-// tries is how often a child is bred again that was there before.
+// tries is the maximum number of attempts to breed a child that is new.
 const tries = 10
 
-// breed makes the next generation: on each island the elites live on, and the rest are
-// children. Those that a model is to write are asked for.
+// breed creates the next generation. On each island the elites stay, and the rest are children. It returns the breedings
+// of children that the breeder writes.
 func (p *plan) breed() []world.Spec {
 	p.generation++
-	p.now = Generation{}
+	p.now = record.Generation{}
 	p.runners, p.drafts = nil, nil
 	for i := range p.islands {
 		p.breedIsland(i)
 	}
 	specs := make([]world.Spec, 0, len(p.drafts))
 	for _, d := range p.drafts {
-		specs = append(specs, p.spec(Episode{Breed: &d.Breed}, breedingLabel, p.generation))
+		specs = append(specs, p.spec(play.Episode{Breed: &d.Breed}, record.BreedingLabel, p.generation))
 	}
 	p.now.Bred = len(specs)
 	p.phase = p.birth
@@ -40,7 +43,7 @@ func (p *plan) breed() []world.Spec {
 
 func (p *plan) breedIsland(i int) {
 	parents := p.islands[i].members
-	if len(parents) == 0 { // nobody there could be tried: it is settled anew
+	if len(parents) == 0 { // no prompt there could be tried: use parents of all islands
 		for _, other := range p.islands {
 			parents = append(parents, other.members...)
 		}
@@ -54,7 +57,7 @@ func (p *plan) breedIsland(i int) {
 	children := size - len(elites)
 	if p.blind {
 		for range children {
-			p.sprout(i, p.MaxSpans)
+			p.addVariant(i, p.MaxSpans)
 		}
 		return
 	}
@@ -69,38 +72,37 @@ func (p *plan) breedIsland(i int) {
 	}
 }
 
-// elitesOf are the fittest, with the fitness they have.
+// elitesOf returns the n fittest members.
 func elitesOf(members []*individual, n int) []*individual {
 	best := slices.Clone(members)
-	slices.SortStableFunc(best, func(a, b *individual) int { return cmpDown(a.parts.Fitness, b.parts.Fitness) })
+	slices.SortStableFunc(best, func(a, b *individual) int { return cmp.Compare(b.parts.Fitness, a.parts.Fitness) })
 	return best[:min(n, len(best))]
 }
 
 func candidate(x *individual) selection.Candidate {
 	c := selection.Candidate{Fitness: x.parts.Fitness}
 	for _, r := range x.train {
-		s, _ := r.score()
+		s, _ := r.Score()
 		c.ByProblem = append(c.ByProblem, s)
 	}
 	return c
 }
 
-// child breeds one child of two parents, or drafts it. One that was there before is bred
-// again in another way: it would be no news.
+// child breeds one child of two parents, or drafts it. If the child is not new, it is bred again in another way.
 func (p *plan) child(isle int, a, b *individual, others []*individual) {
 	for range tries {
 		g, operator, parents := a.spans, "", []*individual{a}
 		if p.rand.Float64() < p.crossover {
 			operator, parents = p.pick(p.Crossover), []*individual{a, b}
-			if operator == byModel {
-				p.draft(draft{isle: isle, parents: parents, Breed: Breed{Operator: byModel}})
+			if operator == play.ByModel {
+				p.draft(draft{isle: isle, parents: parents, Breed: play.Breed{Operator: play.ByModel}})
 				return
 			}
 			g, _ = genome.Cross(operator, a.spans, b.spans, p.rand)
 		}
 		if p.rand.Float64() < p.mutation {
 			how := p.pick(p.Mutation)
-			if slices.Contains(modelMutations(), how) {
+			if slices.Contains(play.ModelMutations(), how) {
 				p.draft(p.mutationDraft(how, isle, a, others))
 				return
 			}
@@ -112,7 +114,7 @@ func (p *plan) child(isle int, a, b *individual, others []*individual) {
 		}
 		b = others[p.rand.IntN(len(others))]
 	}
-	if p.mutation > 0 { // a copy of a copy: change it until it is new
+	if p.mutation > 0 { // all attempts were duplicates: change a until it is new
 		p.variant(isle, a)
 	}
 }
@@ -124,7 +126,7 @@ func joined(crossed, changed string) string {
 	return crossed + "+" + changed
 }
 
-// variant changes a parent until it is something new.
+// variant changes a parent until the result is new.
 func (p *plan) variant(isle int, a *individual) {
 	g := a.spans
 	for range tries {
@@ -135,7 +137,7 @@ func (p *plan) variant(isle int, a *individual) {
 	}
 }
 
-// born takes a child in, unless it was there before or is nothing at all.
+// born adds a child, unless it is empty or not new.
 func (p *plan) born(g genome.Genome, operator string, isle int, parents []*individual) bool {
 	text := g.String()
 	if text == "" || operator == "" || p.byText[text] != nil {
@@ -146,27 +148,27 @@ func (p *plan) born(g genome.Genome, operator string, isle int, parents []*indiv
 	return true
 }
 
-// draft asks the breeder, if there is a call left for it.
+// draft asks the breeder for a child, if breeder_calls allows another call.
 func (p *plan) draft(d draft) {
 	if p.BreederCalls > 0 && p.bred >= p.BreederCalls {
 		p.variant(d.isle, d.parents[0])
 		return
 	}
 	p.bred++
-	d.Most = p.MaxLength
+	d.MaxLength = p.MaxLength
 	for _, x := range d.parents {
 		d.Parents = append(d.Parents, x.Prompt)
 	}
 	p.drafts = append(p.drafts, &d)
 }
 
-// mutationDraft says what the breeder is shown.
+// mutationDraft returns the draft of a mutation by the breeder, with what the breeder is shown.
 func (p *plan) mutationDraft(how string, isle int, a *individual, others []*individual) draft {
-	d := draft{isle: isle, parents: []*individual{a}, Breed: Breed{Operator: how}}
+	d := draft{isle: isle, parents: []*individual{a}, Breed: play.Breed{Operator: how}}
 	switch how {
-	case reflect:
+	case play.Reflect:
 		d.Cases = p.failedCases(a)
-	case difference:
+	case play.Difference:
 		for range 2 {
 			d.parents = append(d.parents, others[p.rand.IntN(len(others))])
 		}
@@ -175,25 +177,24 @@ func (p *plan) mutationDraft(how string, isle int, a *individual, others []*indi
 	return d
 }
 
-// failedCases draws some of the problems that a prompt got wrong.
-func (p *plan) failedCases(a *individual) []Case {
-	var all []Case
+// failedCases draws some of the problems that a prompt did not solve.
+func (p *plan) failedCases(a *individual) []play.Case {
+	var all []play.Case
 	for i, r := range a.train {
 		if r.Said != "" && i < len(p.set.Train) {
-			all = append(all, Case{p.set.Train[i].Question, p.set.Train[i].Answer, r.Said})
+			all = append(all, play.Case{Question: p.set.Train[i].Question, Expected: p.set.Train[i].Answer, Response: r.Said})
 		}
 	}
 	p.rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(len(all), p.FailedCases)]
 }
 
-// birth takes in what the breeder wrote. Where that is nothing, or nothing new, a sentence
-// of the parent is changed instead.
+// birth adds the prompts that the breeder wrote. If one is empty or not new, a sentence of the parent is changed instead.
 func (p *plan) birth() []world.Spec {
 	for i, d := range p.drafts {
 		text := ""
 		if i < len(p.last) {
-			rec, _ := read[BreedRecord](p.last[i].Outcome)
+			rec, _ := record.Read[record.Breeding](p.last[i].Outcome)
 			text = rec.Text
 		}
 		if !p.born(genome.Parse(text), d.Operator, d.isle, d.parents) {
@@ -206,7 +207,7 @@ func (p *plan) birth() []world.Spec {
 	return nil
 }
 
-// mutate changes sentences.
+// mutate changes a prompt without a model.
 func (p *plan) mutate(g genome.Genome, how string) genome.Genome {
 	return genome.Mutate(how, g, p.pool, genome.Limits{Least: p.MinSpans, Most: p.MaxSpans, Insertions: p.MaxInsertions}, p.rand)
 }
@@ -214,7 +215,7 @@ func (p *plan) mutate(g genome.Genome, how string) genome.Genome {
 // pick draws an operator by weight.
 func (p *plan) pick(weights map[string]float64) string { return pickFrom(weights, p.rand) }
 
-// spanMutation draws one that needs no model.
+// spanMutation draws a mutation that needs no model.
 func (p *plan) spanMutation() string {
 	spans := map[string]float64{}
 	sum := 0.0

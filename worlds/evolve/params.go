@@ -3,11 +3,12 @@ package evolve
 import (
 	"parley/worlds/evolve/checker"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/problem"
+	"parley/worlds/evolve/record"
 )
 
-// Params are what a plan file can say about an evolution. Those that are pointers have
-// their defaults from the preset.
+// Params are the params of an evolution in a plan file. Pointers have their defaults from the preset.
 type Params struct {
 	Preset   string          `json:"preset" doc:"Where the numbers come from that you leave out." oneof:"quick,standard,thorough,no_crossover,no_mutation,high_mutation,large_population,random_search"`
 	Problems Problems        `json:"problems" doc:"What prompts are tried on."`
@@ -15,7 +16,7 @@ type Params struct {
 	Checker  checker.Checker `json:"checker" doc:"How answers are checked."`
 	Solvers  int             `json:"solvers" doc:"How many models solve each problem, 1 to 20: in the seats solver1, solver2 and so on. Fitness is over all of them."`
 	Samples  int             `json:"samples" doc:"How often each problem is asked of each solver: 1 to 100."`
-	Fitness  Fitness         `json:"fitness" doc:"What a prompt is judged by."`
+	Fitness  record.Fitness  `json:"fitness" doc:"What a prompt is judged by."`
 	Seeds    []string        `json:"seeds" doc:"Prompts to begin with. Empty: a few plain ones that come with parley."`
 	Phrases  []string        `json:"phrases" doc:"Sentences that mutations may put into prompts, besides those of the prompts themselves. Empty: a few that come with parley."`
 
@@ -51,10 +52,10 @@ type Params struct {
 	Finalists int       `json:"finalists" doc:"How many of the best are tried on the validation problems, to choose the winner: 1 to 50."`
 	Baselines Baselines `json:"baselines" doc:"What the winner is measured beside in the final test."`
 
-	Episode *Episode `json:"episode,omitempty" doc:"What one episode plays: made by the evolution itself."`
+	Episode *play.Episode `json:"episode,omitempty" doc:"What one episode plays: made by the evolution itself."`
 }
 
-// Problems say where problems come from.
+// Problems selects the problems.
 type Problems struct {
 	Source     string       `json:"source" doc:"arithmetic: word problems that come with parley; file: your own." oneof:"arithmetic,file"`
 	File       string       `json:"file" doc:"A file of problems beside the plan file, .jsonl, .json, .csv or .yaml. Files in the form of GSM8K can be used as they are."`
@@ -78,32 +79,20 @@ type Islands struct {
 	Migrants int `json:"migrants" doc:"How many go at a time: 0 to 100."`
 }
 
-// Race is how trials are cut short.
+// Race holds the params of races.
 type Race struct {
 	Minibatch  int     `json:"minibatch" doc:"How many problems a new prompt is tried on first. Then as many more as it was tried on so far, until it has seen all. 0: all at once."`
 	Confidence float64 `json:"confidence" doc:"How sure it must be that a prompt is behind, to drop it: 0.51 to 0.9999."`
 	Keep       float64 `json:"keep" doc:"What share of the population is never dropped, from 0 to 1: a prompt is behind where it is behind the last of these."`
 }
 
-// Fitness is what a prompt is judged by.
-type Fitness struct {
-	By          string  `json:"by" doc:"weighted: the sum of the parts by weight, less a penalty for length; accuracy: that alone." oneof:"weighted,accuracy"`
-	Accuracy    float64 `json:"accuracy" doc:"The weight of the share of problems that are solved."`
-	Consistency float64 `json:"consistency" doc:"The weight of answers of even length that can be read."`
-	Efficiency  float64 `json:"efficiency" doc:"The weight of right answers that are short."`
-	Diversity   float64 `json:"diversity" doc:"The weight of right answers that are not all of one length."`
-	FreeWords   int     `json:"free_words" doc:"How many words of a prompt cost nothing."`
-	WordPenalty float64 `json:"word_penalty" doc:"What each further word costs."`
-	MaxPenalty  float64 `json:"max_penalty" doc:"The most that length costs."`
-}
-
-// Baselines are what the winner is measured beside.
+// Baselines are the prompts that the winner is compared with.
 type Baselines struct {
 	Seeds int      `json:"seeds" doc:"How many of the prompts to begin with, the fittest first. 0: none."`
 	Texts []string `json:"texts" doc:"Prompts to measure; an empty one is no prompt at all."`
 }
 
-// Defaults are an evolution on arithmetic, by the preset standard.
+// Defaults returns the params of an evolution on arithmetic with the preset standard.
 func (definition) Defaults() *Params {
 	return &Params{
 		Preset: "standard",
@@ -111,11 +100,11 @@ func (definition) Defaults() *Params {
 			Source: "arithmetic", Question: "question", Answer: "answer", ID: "id", Choices: "choices", Test: 100, Seed: 1, Difficulty: [2]int{2, 6},
 		},
 		Ask: "{question}", Checker: checker.Default(), Solvers: 1, Samples: 1,
-		Fitness: Fitness{By: "accuracy", Accuracy: 0.7, Consistency: 0.15, Efficiency: 0.1, Diversity: 0.05, FreeWords: 30, WordPenalty: 0.01, MaxPenalty: 0.5},
+		Fitness: record.Fitness{By: "accuracy", Accuracy: 0.7, Consistency: 0.15, Efficiency: 0.1, Diversity: 0.05, FreeWords: 30, WordPenalty: 0.01, MaxPenalty: 0.5},
 		Seeds:   []string{}, Phrases: []string{},
 		Selection: "tournament", Pressure: 1.5,
-		Crossover:     map[string]float64{"section": 1, "single_point": 1, "two_point": 1, "uniform": 1, byModel: 0},
-		Mutation:      map[string]float64{"edit": 2, "insert": 2, "delete": 1, "swap": 0.5, "duplicate": 0.2, rewrite: 0, reflect: 0, difference: 0},
+		Crossover:     map[string]float64{"section": 1, "single_point": 1, "two_point": 1, "uniform": 1, play.ByModel: 0},
+		Mutation:      map[string]float64{"edit": 2, "insert": 2, "delete": 1, "swap": 0.5, "duplicate": 0.2, play.Rewrite: 0, play.Reflect: 0, play.Difference: 0},
 		MaxInsertions: 2, MinSpans: 1, MaxSpans: 16, MaxLength: 4000, FailedCases: 3, Adaptive: true,
 		Islands: Islands{Count: 1, Interval: 5, Migrants: 2}, Race: Race{Minibatch: 10, Confidence: 0.85, Keep: 0.2},
 		Improvement: 0.01, PlateauThreshold: 0.001, PlateauGenerations: 10, DiversityThreshold: 0.05,
@@ -131,7 +120,7 @@ func (p *Params) seeds() []string {
 	return genome.Seeds()
 }
 
-// phrases returns what mutations may put in.
+// phrases returns the sentences that mutations may insert.
 func (p *Params) phrases() []genome.Span {
 	if len(p.Phrases) > 0 {
 		return genome.Of(p.Phrases...)
@@ -139,7 +128,7 @@ func (p *Params) phrases() []genome.Span {
 	return genome.Phrases()
 }
 
-// set returns the problems, in the parts they are used in.
+// set returns the problems for training, validation and test.
 func (p *Params) set() *problem.Set {
 	if s := p.Problems.Set; s != nil {
 		return s
@@ -151,12 +140,17 @@ func (p *Params) sizes() problem.Sizes {
 	return problem.Sizes{Train: p.numbers().train, Validation: p.Problems.Validation, Test: p.Problems.Test}
 }
 
-// breeds says whether a model writes prompts.
+// breeds reports whether a model writes prompts.
 func (p *Params) breeds() bool {
-	for _, op := range modelMutations() {
+	for _, op := range play.ModelMutations() {
 		if p.Mutation[op] > 0 {
 			return true
 		}
 	}
-	return p.Crossover[byModel] > 0
+	return p.Crossover[play.ByModel] > 0
+}
+
+// asking returns the params that a trial needs.
+func (p *Params) asking() play.Asking {
+	return play.Asking{Ask: p.Ask, Checker: p.Checker, Solvers: p.Solvers, Samples: p.Samples, Fitness: p.Fitness}
 }

@@ -1,44 +1,47 @@
 package evolve
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/play"
 	"parley/worlds/evolve/problem"
+	"parley/worlds/evolve/record"
 )
 
-// plan is an evolution being played.
+// plan is the state of an evolution.
 type plan struct {
 	Params
 	numbers
-	cell world.Spec // what the plan file asked for
+	cell world.Spec // of the plan file
 	set  *problem.Set
-	pool []genome.Span // what mutations put in
+	pool []genome.Span // what mutations insert
 	rand *rand.Rand
 
-	// phase is what comes next. It returns episodes to play, or none and moves on to another.
+	// phase is the next step. It returns episodes to play, or returns none and sets another phase.
 	phase func() []world.Spec
-	asked []asked        // what the trials of the stage are about, in order
-	last  []world.Played // of the stage that was played
+	asked []asked        // the trials of the stage, in order
+	last  []world.Played // the stage that was played last
 
-	all    []*individual // ever bred, by id
+	all    []*individual // all prompts, by id
 	byText map[string]*individual
 	roots  []*individual // the seeds
-	// islands are the populations: those that can be parents, and those that fell behind.
+	// islands are the populations: the prompts that can be parents.
 	islands []island
 
 	generation int
-	runners    []*individual // that race in this generation, all of them
-	round      int           // of the race
-	drafts     []*draft      // that the breeder is asked for
-	now        Generation    // of this generation, as it is counted
-	history    []Generation
+	runners    []*individual     // the new prompts of this generation
+	round      int               // of the race
+	drafts     []*draft          // prompts that the breeder is asked for
+	now        record.Generation // the counts of this generation so far
+	history    []record.Generation
 	calls      int // of solvers
 	bred       int // calls of the breeder
-	stopped    Stop
+	stopped    record.Stop
 
 	winner   *individual
 	entrants []entrant
@@ -49,64 +52,41 @@ type island struct{ members []*individual }
 
 // individual is a prompt in the population.
 type individual struct {
-	Prompt
+	record.Prompt
 	spans   genome.Genome
-	train   []Result // on the training problems, in order, as far as it was tried
-	valid   []Result
-	test    []Result
-	parts   Parts // of train
-	dropped bool  // it fell behind in its race
+	train   []record.Result // on the training problems so far, in order
+	valid   []record.Result
+	test    []record.Result
+	parts   record.Parts // of train
+	dropped bool         // it fell behind in its race
 }
 
-// asked is a trial that was asked for.
+// asked is a trial of the current stage and its individual.
 type asked struct {
 	in *individual
-	Trial
+	play.Trial
 }
 
-// Generation is what one generation came to. Fitness is over all prompts that could be
-// tried, those that fell behind with what they had until then.
-type Generation struct {
-	Number    int     `json:"number"`
-	Best      float64 `json:"best"`
-	Mean      float64 `json:"mean"`
-	Worst     float64 `json:"worst"`
-	Accuracy  float64 `json:"accuracy"` // of the best
-	Diversity float64 `json:"diversity"`
-	BestID    int     `json:"best_id"`
-
-	Prompts    int `json:"prompts"`
-	New        int `json:"new"`
-	Dropped    int `json:"dropped"`    // of the new ones
-	Duplicates int `json:"duplicates"` // that were bred again, and not tried again
-	Calls      int `json:"calls"`      // of solvers
-	Saved      int `json:"saved"`      // calls that races made needless
-	Bred       int `json:"bred"`       // calls of the breeder
-
-	CrossoverRate float64 `json:"crossover_rate"`
-	MutationRate  float64 `json:"mutation_rate"`
-}
-
-// Plan makes the plan of one evolution.
+// Plan returns the plan of one evolution.
 func (definition) Plan(given *Params, cell world.Spec, seed uint64) (world.Plan, error) {
 	if err := given.check(); err != nil {
 		return nil, err
 	}
 	if given.Episode != nil {
-		return world.List(cell), nil // an episode that is played again by itself
+		return world.List(cell), nil // a single episode that is played again
 	}
 	p := &plan{
 		Params: *given, numbers: given.numbers(), cell: cell, set: given.set(), pool: given.phrases(),
 		rand: rand.New(rand.NewPCG(seed, uint64(cell.Deal))), byText: map[string]*individual{}, islands: make([]island, given.Islands.Count),
 	}
 	if need := p.finalCalls() + p.perProblem()*p.firstRound()*p.population; p.MaxCalls > 0 && p.MaxCalls < need {
-		return nil, fmt.Errorf("evolve: params.max_calls: %d: the first round and the final test alone need %d", p.MaxCalls, need)
+		return nil, fmt.Errorf("evolve: params.max_calls: %d: the first round and the final test need %d; raise it to that or more", p.MaxCalls, need)
 	}
 	p.phase = p.begin
 	return p, nil
 }
 
-// Next takes in a stage and asks for the next.
+// Next adds the outcomes of the last stage and returns the next one.
 func (p *plan) Next(last []world.Played) world.Specs {
 	p.take(last)
 	for p.phase != nil {
@@ -117,36 +97,36 @@ func (p *plan) Next(last []world.Played) world.Specs {
 	return world.Specs{}
 }
 
-// take adds what trials came to, to those they are about.
+// take adds the results of trials to their individuals.
 func (p *plan) take(last []world.Played) {
 	p.last = last
 	for i, a := range p.asked {
 		in := a.in
-		var rec TrialRecord
+		var rec record.Trial
 		if i < len(last) {
-			rec, _ = read[TrialRecord](last[i].Outcome)
+			rec, _ = record.Read[record.Trial](last[i].Outcome)
 		}
-		if len(rec.Results) != len(a.Problems) { // the world broke: nothing is known
-			rec = TrialRecord{Results: make([]Result, len(a.Problems))}
+		if len(rec.Results) != len(a.Problems) { // the world failed: nothing is known
+			rec = record.Trial{Results: make([]record.Result, len(a.Problems))}
 		}
 		p.calls += rec.Calls
 		switch a.Purpose {
-		case Validating:
+		case record.Validating:
 			in.valid = append(in.valid, rec.Results...)
-		case Testing:
+		case record.Testing:
 			in.test = append(in.test, rec.Results...)
 		default:
 			in.train = append(in.train, rec.Results...)
-			in.parts = p.Fitness.parts(in.train, in.Text)
+			in.parts = p.Fitness.Parts(in.train, in.Text)
 			p.now.Calls += rec.Calls
 		}
 	}
 	p.asked = nil
 }
 
-// add makes an individual of a prompt that was never bred before.
+// add creates an individual from a new prompt.
 func (p *plan) add(g genome.Genome, text, operator string, isle int, parents ...*individual) *individual {
-	in := &individual{spans: g, Prompt: Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
+	in := &individual{spans: g, Prompt: record.Prompt{ID: len(p.all), Text: text, Generation: p.generation, Island: isle, Operator: operator, Evolution: p.cell.Deal}}
 	for _, x := range parents {
 		in.Parents = append(in.Parents, x.ID)
 	}
@@ -155,7 +135,7 @@ func (p *plan) add(g genome.Genome, text, operator string, isle int, parents ...
 	return in
 }
 
-// begin makes the first generation: the seeds and, where they are too few, changed copies.
+// begin creates the first generation: the seeds and, if there are too few, changed copies.
 func (p *plan) begin() []world.Spec {
 	var seeds []*individual
 	for i, text := range p.seeds() {
@@ -166,7 +146,7 @@ func (p *plan) begin() []world.Spec {
 	}
 	p.roots = seeds
 	for tries := 0; len(p.all) < p.population && tries < 20*p.population; tries++ {
-		p.sprout(len(p.all)%len(p.islands), 3)
+		p.addVariant(len(p.all)%len(p.islands), 3)
 	}
 	p.runners = slices.Clone(p.all)
 	p.openGeneration()
@@ -174,28 +154,48 @@ func (p *plan) begin() []world.Spec {
 	return nil
 }
 
-// sprout adds a seed with some random changes, at most so many, if that is new.
-func (p *plan) sprout(isle, most int) {
+// addVariant adds a seed with 1 to maxChanges random changes, if the result is new.
+func (p *plan) addVariant(isle, maxChanges int) {
 	parent := p.roots[p.rand.IntN(len(p.roots))]
 	g := parent.spans
-	for range 1 + p.rand.IntN(most) {
+	for range 1 + p.rand.IntN(maxChanges) {
 		g = p.mutate(g, p.spanMutation())
 	}
 	p.born(g, "variant", isle, []*individual{parent})
 }
 
-// openGeneration begins to count.
+// openGeneration resets the counts for a new generation.
 func (p *plan) openGeneration() {
 	p.round = 0
-	p.now = Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
+	p.now = record.Generation{Number: p.generation, New: len(p.runners), Duplicates: p.now.Duplicates, Bred: p.now.Bred, CrossoverRate: p.crossover, MutationRate: p.mutation}
 }
 
-// perProblem is how many calls one problem takes.
+// perProblem returns the number of calls for one problem.
 func (p *plan) perProblem() int { return p.Solvers * p.Samples }
 
-// trialOf makes the spec of a trial and remembers whom it is about.
-func (p *plan) trialOf(in *individual, t Trial, label string, deal int) world.Spec {
+// trialOf returns the spec of a trial and remembers its individual.
+func (p *plan) trialOf(in *individual, t play.Trial, label string, deal int) world.Spec {
 	t.Prompt = in.Prompt
 	p.asked = append(p.asked, asked{in, t})
-	return p.spec(Episode{Trial: &t}, label, deal)
+	return p.spec(play.Episode{Trial: &t}, label, deal)
+}
+
+// spec returns the spec of an episode. Its params hold only what the episode needs: not the whole set of problems, and
+// not what only the plan needs.
+func (p *plan) spec(e play.Episode, label string, deal int) world.Spec {
+	b, err := json.Marshal(struct {
+		play.Asking
+		Crossover map[string]float64 `json:"crossover"`
+		Mutation  map[string]float64 `json:"mutation"`
+		Episode   play.Episode       `json:"episode"`
+	}{p.asking(), p.Crossover, p.Mutation, e})
+	if err != nil {
+		b = []byte("{}") // not reached: these are plain values that came from JSON
+	}
+	s := p.cell
+	s.Params, s.Deal = b, deal
+	if s.Cell = label; p.cell.Cell != "" {
+		s.Cell = p.cell.Cell + ": " + label
+	}
+	return s
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"parley/world"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 )
 
 // little is an evolution that takes no time.
@@ -18,12 +20,12 @@ func with(params ...string) string { return "{" + strings.Join(params, ", ") + "
 const models = `"mutation": {"rewrite": 1, "reflect": 1, "difference": 1, "edit": 1}, "crossover": {"model": 1}`
 
 // trials lists the trials of a run, stage by stage.
-func (l *lab) trials() [][]TrialRecord {
-	var all [][]TrialRecord
+func (l *lab) trials() [][]record.Trial {
+	var all [][]record.Trial
 	for _, stage := range l.stages {
-		var some []TrialRecord
+		var some []record.Trial
 		for _, p := range stage {
-			if rec, ok := read[TrialRecord](p.Outcome); ok && rec.Purpose != "" {
+			if rec, ok := record.Read[record.Trial](p.Outcome); ok && rec.Purpose != "" {
 				some = append(some, rec)
 			}
 		}
@@ -88,20 +90,20 @@ func TestHeldOut(t *testing.T) {
 	set := paramsOf(t, with(little)).set()
 	part := map[string]string{}
 	for _, p := range set.Validation {
-		part[p.ID] = Validating
+		part[p.ID] = record.Validating
 	}
 	for _, p := range set.Test {
-		part[p.ID] = Testing
+		part[p.ID] = record.Testing
 	}
 	stages := l.trials()
 	for i, stage := range stages {
 		for _, rec := range stage {
 			for _, r := range rec.Results {
-				if want := part[r.Problem]; want != "" && rec.Purpose != want || want == "" && rec.Purpose != Racing {
+				if want := part[r.Problem]; want != "" && rec.Purpose != want || want == "" && rec.Purpose != record.Racing {
 					t.Errorf("stage %d: %s is asked in a trial for %s", i, r.Problem, rec.Purpose)
 				}
 			}
-			if late := map[string]int{Testing: 2, Validating: 3}[rec.Purpose]; late > 0 && i != len(stages)-late {
+			if late := map[string]int{record.Testing: 2, record.Validating: 3}[rec.Purpose]; late > 0 && i != len(stages)-late {
 				t.Errorf("a trial for %s in stage %d of %d", rec.Purpose, i, len(stages))
 			}
 		}
@@ -128,20 +130,20 @@ func TestStops(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		params string
-		want   Stop
+		want   record.Stop
 	}{
-		{`"target_fitness": 0.05`, StopTarget},
-		{`"target_fitness": 0, "max_generations": 1`, StopGenerations},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 3, "improvement_threshold": 0.5`, StopStagnation},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "diversity_threshold": 0.999`, StopDiversity},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "fitness_plateau_generations": 2, "fitness_plateau_threshold": 0.9`, StopPlateau},
-		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "max_calls": 200`, StopCalls},
+		{`"target_fitness": 0.05`, record.StopTarget},
+		{`"target_fitness": 0, "max_generations": 1`, record.StopGenerations},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 3, "improvement_threshold": 0.5`, record.StopStagnation},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "diversity_threshold": 0.999`, record.StopDiversity},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "fitness_plateau_generations": 2, "fitness_plateau_threshold": 0.9`, record.StopPlateau},
+		{`"target_fitness": 0, "max_generations": 50, "convergence_patience": 0, "max_calls": 200`, record.StopCalls},
 	} {
 		l := (&lab{t: t, seed: 1}).run(with(little, c.params))
 		if l.verdict.Stopped != c.want || l.verdict.Winner == nil || len(l.verdict.Test) < 4 {
 			t.Errorf("%s: stopped by %s, %d tested", c.params, l.verdict.Stopped, len(l.verdict.Test))
 		}
-		if c.want == StopCalls && (l.solved > 200 || l.solved < 100) {
+		if c.want == record.StopCalls && (l.solved > 200 || l.solved < 100) {
 			t.Errorf("%d calls of at most 200", l.solved)
 		}
 	}
@@ -152,7 +154,7 @@ func TestAllFails(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t, answer: func(world.Call, string) world.Reply { return world.Reply{Failed: "auth"} }}).run(with(little))
 	last := l.stages[len(l.stages)-1]
-	if l.verdict.Stopped != StopFailures || l.verdict.Winner != nil || len(l.stages) != 2 || last[0].Outcome.Failed == "" || l.solved != 8*4 {
+	if l.verdict.Stopped != record.StopFailures || l.verdict.Winner != nil || len(l.stages) != 2 || last[0].Outcome.Failed == "" || l.solved != 8*4 {
 		t.Errorf("%+v after %d calls, %q", l.verdict, l.solved, last[0].Outcome.Failed)
 	}
 }
@@ -189,15 +191,15 @@ func TestBreeder(t *testing.T) {
 	texts := map[string]bool{}
 	for _, stage := range l.stages {
 		for _, p := range stage {
-			var spec struct{ Episode Episode }
+			var spec struct{ Episode play.Episode }
 			if err := json.Unmarshal(p.Spec.Params, &spec); err != nil {
 				t.Fatal(err)
 			}
 			if b := spec.Episode.Breed; b != nil {
-				rec, _ := read[BreedRecord](p.Outcome)
+				rec, _ := record.Read[record.Breeding](p.Outcome)
 				breeds, cases, texts[rec.Text] = breeds+1, max(cases, len(b.Cases)), rec.Text != ""
 			}
-			if tr := spec.Episode.Trial; tr != nil && tr.Operator == reflect && texts[tr.Text] {
+			if tr := spec.Episode.Trial; tr != nil && tr.Operator == play.Reflect && texts[tr.Text] {
 				written++
 			}
 		}
@@ -219,7 +221,7 @@ func TestIslands(t *testing.T) {
 			}
 			for _, rec := range stage {
 				for _, parent := range rec.Parents {
-					if rec.Purpose != Racing || rec.Operator == "variant" {
+					if rec.Purpose != record.Racing || rec.Operator == "variant" {
 						continue
 					}
 					switch of[rec.ID] {
@@ -255,7 +257,7 @@ func TestAlone(t *testing.T) {
 	if specs := plan.Next(nil); specs.Len() != 1 || specs.At(0).Deal != 3 {
 		t.Errorf("%+v", specs)
 	}
-	if _, err := (definition{}).Plan(paramsOf(t, with(little, `"max_calls": 20`)), cell, 1); err == nil || !strings.Contains(err.Error(), "params.max_calls: 20: the first round and the final test alone need") {
+	if _, err := (definition{}).Plan(paramsOf(t, with(little, `"max_calls": 20`)), cell, 1); err == nil || !strings.Contains(err.Error(), "params.max_calls: 20: the first round and the final test need") {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,16 +4,15 @@ package evolve
 type numbers struct {
 	population, generations, elite, tournament, patience, train int
 	crossover, mutation, target                                 float64
-	blind                                                       bool // nothing is learnt: children are changed seeds
+	blind                                                       bool // children are changed seeds: nothing is learnt
 }
 
-// presets lists them.
+// presets lists the names of the presets.
 func presets() []string {
 	return []string{"quick", "standard", "thorough", "no_crossover", "no_mutation", "high_mutation", "large_population", "random_search"}
 }
 
-// preset returns the numbers of a preset. Those that change one thing change it of the
-// standard.
+// preset returns the numbers of a preset. Each preset is a change of standard.
 func preset(name string) numbers {
 	n := numbers{population: 50, generations: 100, elite: 5, tournament: 3, patience: 20, train: 100, crossover: 0.8, mutation: 0.5, target: 0.85}
 	switch name {
@@ -35,7 +34,7 @@ func preset(name string) numbers {
 	return n
 }
 
-// numbers returns those of the preset with what the plan file says instead.
+// numbers returns the numbers of the preset, replaced by those that the plan file sets.
 func (p *Params) numbers() numbers {
 	n := preset(p.Preset)
 	set(&n.population, p.PopulationSize)

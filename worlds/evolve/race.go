@@ -1,12 +1,15 @@
 package evolve
 
 import (
+	"cmp"
 	"slices"
 
 	"parley/world"
+	"parley/worlds/evolve/play"
+	"parley/worlds/evolve/record"
 )
 
-// firstRound is how many problems a new prompt is tried on first.
+// firstRound returns the number of problems of the first round.
 func (p *plan) firstRound() int {
 	if p.Race.Minibatch == 0 {
 		return p.train
@@ -14,8 +17,8 @@ func (p *plan) firstRound() int {
 	return min(p.Race.Minibatch, p.train)
 }
 
-// span returns which training problems a round is about: first a minibatch, then each time
-// as many more as there were before.
+// span returns the range of training problems of a round: first a minibatch, then each time as many as in all rounds
+// before.
 func (p *plan) span(round int) (from, to int) {
 	for to = p.firstRound(); round > 0; round-- {
 		from, to = to, min(2*to, p.train)
@@ -23,8 +26,7 @@ func (p *plan) span(round int) (from, to int) {
 	return from, to
 }
 
-// race plays a round of the race: those that are still in it, on the next problems. Who is
-// behind is dropped before.
+// race plays a round of the race. It drops the prompts that are behind, and tries the others on the next problems.
 func (p *plan) race() []world.Spec {
 	from, to := p.span(p.round)
 	if p.round > 0 {
@@ -37,20 +39,20 @@ func (p *plan) race() []world.Spec {
 	}
 	specs := make([]world.Spec, 0, len(in))
 	for _, x := range in {
-		t := Trial{Purpose: Racing, Round: p.round, Problems: p.set.Train[from:to]}
-		specs = append(specs, p.trialOf(x, t, generationLabel(p.generation), x.ID))
+		t := play.Trial{Purpose: record.Racing, Round: p.round, Problems: p.set.Train[from:to]}
+		specs = append(specs, p.trialOf(x, t, record.GenerationLabel(p.generation), x.ID))
 	}
 	p.round++
 	return specs
 }
 
-// affords says whether so many more calls leave enough for the final test.
+// affords reports whether that many more calls leave enough calls for the final test.
 func (p *plan) affords(calls int) bool {
 	return p.MaxCalls == 0 || p.calls+calls+p.finalCalls() <= p.MaxCalls
 }
 
-// drop takes those out of the race that are behind the last of those that are kept: by so
-// much on the problems that both have seen that it is not chance.
+// drop removes prompts from the race that are behind the last prompt that is always kept. The difference, on the problems
+// that both have seen, must be larger than chance explains.
 func (p *plan) drop(seen int) {
 	for i := range p.islands {
 		field := p.field(i, seen)
@@ -58,7 +60,7 @@ func (p *plan) drop(seen int) {
 		if len(field) <= keep {
 			continue
 		}
-		slices.SortStableFunc(field, func(a, b contender) int { return cmpDown(a.fitness, b.fitness) })
+		slices.SortStableFunc(field, func(a, b contender) int { return cmp.Compare(b.fitness, a.fitness) })
 		for _, c := range field[keep:] {
 			if c.running && p.behind(c, field[keep-1]) {
 				c.in.dropped = true
@@ -68,26 +70,26 @@ func (p *plan) drop(seen int) {
 		}
 	}
 	for _, x := range p.runners {
-		if x.parts.Problems == 0 && !x.dropped { // nothing was answered: trying on costs and tells nothing
+		if x.parts.Problems == 0 && !x.dropped { // no answers: more calls would show nothing
 			x.dropped = true
 			p.now.Dropped++
 		}
 	}
 }
 
-// contender is one in a race, with its fitness on the problems that all in it have seen.
+// contender is a prompt in a race, with its fitness on the problems that all contenders have seen.
 type contender struct {
 	in      *individual
 	fitness float64
 	running bool
 }
 
-// field lists who races on an island: those that run, and their elders, who have run.
+// field lists the contenders of an island: its new prompts, and its members from earlier generations.
 func (p *plan) field(isle, seen int) []contender {
 	var all []contender
 	enter := func(x *individual, running bool) {
 		if x.Island == isle && !x.dropped && len(x.train) >= seen && x.parts.Problems > 0 {
-			all = append(all, contender{x, p.Fitness.parts(x.train[:seen], x.Text).Fitness, running})
+			all = append(all, contender{x, p.Fitness.Parts(x.train[:seen], x.Text).Fitness, running})
 		}
 	}
 	for _, x := range p.islands[isle].members {
@@ -99,14 +101,13 @@ func (p *plan) field(isle, seen int) []contender {
 	return all
 }
 
-// behind says whether c is behind the mark even if it was unlucky: the interval is that of
-// the difference in accuracy, problem by problem, and the other parts of fitness are taken
-// as they are.
+// behind reports whether c is behind mark even at the upper end of the interval. The interval is that of the difference in
+// accuracy, problem by problem. The other parts of fitness count without an interval.
 func (p *plan) behind(c, mark contender) bool {
 	var a, b []float64
 	for i := range min(len(c.in.train), len(mark.in.train)) {
-		x, okX := c.in.train[i].score()
-		y, okY := mark.in.train[i].score()
+		x, okX := c.in.train[i].Score()
+		y, okY := mark.in.train[i].Score()
 		if okX && okY {
 			a, b = append(a, x), append(b, y)
 		}
@@ -120,15 +121,4 @@ func (p *plan) behind(c, mark contender) bool {
 		weight = f.Accuracy / (f.Accuracy + f.Consistency + f.Efficiency + f.Diversity)
 	}
 	return c.fitness-mark.fitness+weight*(d.High-d.Value) < 0
-}
-
-// cmpDown sorts from high to low.
-func cmpDown(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
 }

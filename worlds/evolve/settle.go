@@ -6,24 +6,10 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/record"
 )
 
-// Stop is why evolution stopped.
-type Stop string
-
-// The reasons to stop, in the order in which they are looked for.
-const (
-	StopFailures    Stop = "failures" // no prompt could be tried
-	StopTarget      Stop = "target_fitness"
-	StopGenerations Stop = "max_generations"
-	StopStagnation  Stop = "stagnation"
-	StopDiversity   Stop = "diversity_loss"
-	StopPlateau     Stop = "fitness_plateau"
-	StopCalls       Stop = "max_calls"
-)
-
-// settle ends a generation: who has run joins the population, what it came to is counted,
-// and evolution goes on or stops.
+// settle ends a generation. It summarizes it, adds the new prompts to the population, and continues or stops evolution.
 func (p *plan) settle() []world.Spec {
 	p.count()
 	for _, x := range p.runners {
@@ -41,7 +27,7 @@ func (p *plan) settle() []world.Spec {
 	return nil
 }
 
-// count sums the generation up.
+// count summarizes the generation.
 func (p *plan) count() {
 	var present []*individual
 	for _, i := range p.islands {
@@ -72,7 +58,7 @@ func (p *plan) count() {
 	p.history = append(p.history, *g)
 }
 
-// migrate lets the best of each island be parents on the next one too.
+// migrate adds the best of each island to the parents of the next one.
 func (p *plan) migrate() {
 	n := len(p.islands)
 	if n == 1 || p.generation == 0 || p.generation%p.Islands.Interval != 0 {
@@ -92,8 +78,8 @@ func (p *plan) migrate() {
 	}
 }
 
-// adapt changes the rates: more mutation where prompts are alike, less where they are
-// different enough; and where there is no progress, more of it and less crossover.
+// adapt changes the rates. Similar prompts get more mutation, and very different ones less. Without progress there is more
+// mutation and less crossover.
 func (p *plan) adapt() {
 	if !p.Adaptive || p.generation < 5 || p.mutation == 0 {
 		return
@@ -115,14 +101,13 @@ func (p *plan) adapt() {
 	}
 }
 
-// gained is by how much the best fitness of the last n generations is above what it was
-// before them.
+// gained returns the difference between the best fitness of the last n generations and that of all generations before.
 func (p *plan) gained(n int) float64 {
 	cut := len(p.history) - n
 	if cut <= 0 {
 		return math.Inf(1)
 	}
-	best := func(gs []Generation) float64 {
+	best := func(gs []record.Generation) float64 {
 		b := math.Inf(-1)
 		for _, g := range gs {
 			b = max(b, g.Best)
@@ -132,8 +117,8 @@ func (p *plan) gained(n int) float64 {
 	return best(p.history[cut:]) - best(p.history[:cut])
 }
 
-// stop says why to stop, or nothing.
-func (p *plan) stop() Stop {
+// stop returns the reason to stop, or "" to continue.
+func (p *plan) stop() record.Stop {
 	alive := false
 	for _, i := range p.islands {
 		alive = alive || len(i.members) > 0
@@ -141,19 +126,19 @@ func (p *plan) stop() Stop {
 	children := p.population - p.elite
 	switch {
 	case !alive:
-		return StopFailures
+		return record.StopFailures
 	case p.target > 0 && p.now.Best >= p.target:
-		return StopTarget
+		return record.StopTarget
 	case p.generation >= p.generations:
-		return StopGenerations
+		return record.StopGenerations
 	case p.patience > 0 && p.gained(p.patience) <= p.Improvement:
-		return StopStagnation
+		return record.StopStagnation
 	case p.now.Diversity < p.DiversityThreshold:
-		return StopDiversity
+		return record.StopDiversity
 	case p.PlateauGenerations > 0 && math.Abs(p.gained(p.PlateauGenerations)) < p.PlateauThreshold:
-		return StopPlateau
+		return record.StopPlateau
 	case !p.affords(children * p.firstRound() * p.perProblem()):
-		return StopCalls
+		return record.StopCalls
 	}
 	return ""
 }

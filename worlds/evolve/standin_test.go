@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"parley/world/worldtest"
+	"parley/worlds/evolve/play"
 )
 
 // TestStandIn: the stand-in understands what solvers, breeders and judges are asked.
@@ -15,13 +16,13 @@ func TestStandIn(t *testing.T) {
 		{Params: `{"problems": {"train": 20, "test": 2}, "ask": "{prompt}\n\nProblem: {question}", "checker": {"type": "judge"}}`},
 	}
 	labels := []string{"solve", "judge"}
-	for parents, operators := range map[int][]string{1: {rewrite, reflect}, 2: {byModel}, 4: {difference}} {
+	for parents, operators := range map[int][]string{1: {play.Rewrite, play.Reflect}, 2: {play.ByModel}, 4: {play.Difference}} {
 		for _, operator := range operators {
 			text, cases := "", "[]"
 			for i := range parents {
 				text += fmt.Sprintf(`,{"id": %d, "text": "Solve it.\nTake care."}`, i+1)
 			}
-			if operator == reflect {
+			if operator == play.Reflect {
 				cases = `[{"question": "1+1?", "expected": "2", "response": "3"}]`
 			}
 			labels = append(labels, operator)

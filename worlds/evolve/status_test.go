@@ -3,17 +3,19 @@ package evolve
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"parley/internal/planner"
 	"parley/world"
+	"parley/worlds/evolve/record"
 )
 
-// told plays an evolution and returns what its status says after each stage, whose
-// episodes end in any order.
-func told(t *testing.T, params string, seed uint64) ([]string, Verdict) {
+// statusLines plays an evolution and returns its status line after each stage. The episodes of a stage end in random
+// order.
+func statusLines(t *testing.T, params string, seed uint64) ([]string, record.Verdict) {
 	t.Helper()
 	l := (&lab{t: t, seed: seed}).run(params)
 	s := definition{}.Status(paramsOf(t, params))
@@ -32,7 +34,7 @@ func told(t *testing.T, params string, seed uint64) ([]string, Verdict) {
 // best of each, and ends with the verdict.
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	lines, v := told(t, with(little, `"target_fitness": 0`), 5)
+	lines, v := statusLines(t, with(little, `"target_fitness": 0`), 5)
 	all := strings.Join(lines, "\n")
 	for i, g := range v.Generations {
 		at := strings.LastIndex(all, fmt.Sprintf("generation %d of 3, best %.2f [", i, g.Best))
@@ -41,7 +43,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	end := lines[len(lines)-1]
-	for _, want := range []string{"stopped by max generations after generation 3", fmt.Sprintf("solves %v of the test problems", v.Test[0].Accuracy), v.Gain.beyond() + " (" + v.Best} {
+	for _, want := range []string{"stopped by max generations after generation 3", fmt.Sprintf("solves %v of the test problems", v.Test[0].Accuracy), " than the best baseline (" + v.Best, fmt.Sprintf("%.2f [", math.Abs(v.Gain.Value))} {
 		if !strings.Contains(end, want) {
 			t.Errorf("%q is not in %q", want, end)
 		}
@@ -54,7 +56,7 @@ func TestStatus(t *testing.T) {
 // TestStatusOfWeights: fitness that is not accuracy is told with the share that is solved.
 func TestStatusOfWeights(t *testing.T) {
 	t.Parallel()
-	lines, _ := told(t, with(little, `"fitness": {"by": "weighted"}`), 5)
+	lines, _ := statusLines(t, with(little, `"fitness": {"by": "weighted"}`), 5)
 	if !strings.Contains(lines[0], ", which solves 0.") {
 		t.Error(lines[0])
 	}
@@ -90,21 +92,6 @@ func TestStatusOfSeveral(t *testing.T) {
 	}
 }
 
-// TestStatusForgets: it keeps the prompts of a generation and the best, whatever comes.
-func TestStatusForgets(t *testing.T) {
-	t.Parallel()
-	l := (&lab{t: t, seed: 3}).run(with(little, `"max_generations": 8, "target_fitness": 0`))
-	s := &status{}
-	for _, stage := range l.stages {
-		for _, p := range stage {
-			s.Add(p)
-			if n := len(s.all[0].prompts); n > 8+1 {
-				t.Fatalf("%d prompts are kept of a population of 8", n)
-			}
-		}
-	}
-}
-
 // TestStatusOfAnything: a run file may come from anywhere.
 func TestStatusOfAnything(t *testing.T) {
 	t.Parallel()
@@ -116,21 +103,6 @@ func TestStatusOfAnything(t *testing.T) {
 		for _, data := range []string{`null`, `[]`, `{"stopped":"x"}`, `{"stopped":"x","winner":{}}`, `{"purpose":"race","generation":-3,"results":[{}]}`, `{"purpose":"race","generation":9999999999,"id":-1}`, `{"purpose":"test","results":[{"asked":-1}]}`, `{"purpose":"validation"}`} {
 			s.Add(world.Played{Spec: world.Spec{Params: json.RawMessage(`{}`)}, Outcome: world.Outcome{Data: json.RawMessage(data)}})
 			s.Line()
-		}
-	}
-}
-
-// TestBeyond: what is behind the baseline is less, not a negative more.
-func TestBeyond(t *testing.T) {
-	t.Parallel()
-	for want, e := range map[string]Estimate{
-		"0.20 [0.10, 0.30] more than the best baseline":  {0.2, 0.1, 0.3, 9},
-		"0.20 [-0.10, 0.50] less than the best baseline": {-0.2, -0.5, 0.1, 9},
-		"0.20 less than the best baseline":               {-0.2, 0, 0, 1},
-		"0.00 [-0.10, 0.10] more than the best baseline": {0, -0.1, 0.1, 9},
-	} {
-		if got := e.beyond(); got != want {
-			t.Errorf("%+v: %q, want %q", e, got, want)
 		}
 	}
 }

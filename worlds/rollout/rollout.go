@@ -7,6 +7,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/world/program"
 	"parley/worlds/rollout/command"
 	"parley/worlds/rollout/envhttp"
 	"parley/worlds/rollout/exhibit"
@@ -58,4 +59,4 @@ func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, 
 }
 
 // Commands serve environments and training data.
-func (definition) Commands() []world.Command { return command.All() }
+func (definition) Commands() []program.Command { return command.All() }

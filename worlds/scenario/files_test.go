@@ -13,8 +13,8 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// told plays a short scenario in which everything happens once.
-func told(t *testing.T) (*played, world.Played) {
+// playAll plays a short scenario in which everything happens once.
+func playAll(t *testing.T) (*played, world.Played) {
 	t.Helper()
 	s := stage(3, 2, func(s *script.Script) {
 		s.Name = "Test <b>of</b> files"
@@ -50,7 +50,7 @@ func told(t *testing.T) (*played, world.Played) {
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	out, p := told(t)
+	out, p := playAll(t)
 	got := definition{}.Files(p, out.notes)
 	want := strings.Fields(`a0-001.md a0-002.md a1-001.md a1-002.md a2-001.md a2-002.md bilateral-a0-a1-001.md bilateral-a0-a1-002.md
 		coalition-a0-a1-a2-001.md coalition-a0-a1-a2-002.md metrics.csv scenario.md validation-001.md validation-002.md
@@ -81,7 +81,7 @@ func TestFiles(t *testing.T) {
 // cell is a formula.
 func TestMetricTable(t *testing.T) {
 	t.Parallel()
-	out, p := told(t)
+	out, p := playAll(t)
 	rows, err := csv.NewReader(strings.NewReader(definition{}.Files(p, out.notes)["metrics.csv"])).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -100,19 +100,19 @@ func TestMetricTable(t *testing.T) {
 	}
 }
 
-// toldOf is what was told of an episode of which only notes are known.
-func toldOf(notes []world.Note) (told []world.TranscriptEntry) {
+// transcript returns a transcript of notes alone.
+func transcript(notes []world.Note) (entries []world.TranscriptEntry) {
 	for _, n := range notes {
-		told = append(told, world.TranscriptEntry{Note: &n})
+		entries = append(entries, world.TranscriptEntry{Note: &n})
 	}
-	return told
+	return entries
 }
 
 // TestReplay: a frame for each turn, in the order of what happened.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	out, p := told(t)
-	replay, ok := definition{}.Story(p, toldOf(out.notes))[0].Show.(world.Replay)
+	out, p := playAll(t)
+	replay, ok := definition{}.Story(p, transcript(out.notes))[0].Show.(world.Replay)
 	if !ok || len(replay.Frames) != 3 || replay.Frames[0].Title != "The start" || replay.Frames[2].Title != "Turn 2 of 2" {
 		t.Fatalf("%+v", replay)
 	}
@@ -147,8 +147,8 @@ func TestReadersTakeAnything(t *testing.T) {
 			notes = append(notes, world.Note{Kind: kind, Seat: "../seat", Data: json.RawMessage(data)})
 		}
 	}
-	definition{}.Story(world.Played{}, toldOf(notes))
-	definition{}.Story(world.Played{}, toldOf([]world.Note{
+	definition{}.Story(world.Played{}, transcript(notes))
+	definition{}.Story(world.Played{}, transcript([]world.Note{
 		{Kind: "scenario", Data: json.RawMessage(`{"actors":["a","b","b"],"names":["A"]}`)}, {Kind: "message", Seat: "a", Data: json.RawMessage(`{"turn":1,"to":"b"}`)},
 		{Kind: "statement", Seat: "b", Data: json.RawMessage(`{"turn":1}`)}, {Kind: "coalition", Seat: "a", Data: json.RawMessage(`{"turn":1,"members":["b","x"],"formed":true}`)},
 	}))

@@ -126,9 +126,9 @@ func TestBlackSwan(t *testing.T) {
 	}
 }
 
-// TestUntoldIsToldLater: what happens while the narrator fails is not lost, and happens
+// TestNarratorCatchesUp: what happens while the narrator fails is not lost, and happens
 // once; a narrator that fails again and again ends the scenario as failed.
-func TestUntoldIsToldLater(t *testing.T) {
+func TestNarratorCatchesUp(t *testing.T) {
 	t.Parallel()
 	s := stage(1, 4, func(s *script.Script) {
 		s.Events = []script.Event{{Name: "flood", Description: "The river rises.", Type: script.Scheduled, Turns: []int{2}, Once: true}}
@@ -147,15 +147,15 @@ func TestUntoldIsToldLater(t *testing.T) {
 		})
 	}
 	out := reply(func(n int) bool { return n == 2 })
-	told := 0
+	times := 0
 	for _, i := range contains(out.calls, "The river rises.") {
 		if out.calls[i].Label == "update" {
-			told++
+			times++
 		}
 	}
 	worlds := of[record.World](t, out, "world")
-	if told != 2 || len(of[record.Event](t, out, "event")) != 1 || out.outcome.Failed != "" || !worlds[1].Stale || worlds[1].State != worlds[0].State || worlds[1].Failed != llm.KindTimeout {
-		t.Errorf("told %d times, worlds %+v, %+v", told, worlds, out.outcome)
+	if times != 2 || len(of[record.Event](t, out, "event")) != 1 || out.outcome.Failed != "" || !worlds[1].Stale || worlds[1].State != worlds[0].State || worlds[1].Failed != llm.KindTimeout {
+		t.Errorf("narrated %d times, worlds %+v, %+v", times, worlds, out.outcome)
 	}
 	out = reply(func(n int) bool { return n >= 2 })
 	if out.outcome.Failed == "" || out.outcome.Scores != nil || out.count("update") != 3 {

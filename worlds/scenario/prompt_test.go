@@ -96,9 +96,9 @@ func TestSharedPrefix(t *testing.T) {
 	}
 }
 
-// TestEverythingDeclaredIsTold: what a scenario says of its world and its actors reaches
+// TestPromptsHaveEverythingDeclared: what a scenario says of its world and its actors reaches
 // those it is for.
-func TestEverythingDeclaredIsTold(t *testing.T) {
+func TestPromptsHaveEverythingDeclared(t *testing.T) {
 	t.Parallel()
 	s := stage(3, 2, func(s *script.Script) {
 		s.Description, s.System, s.TurnDuration = "w-description", "w-system", "3 weeks"

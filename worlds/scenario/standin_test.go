@@ -54,7 +54,7 @@ func understood(s *script.Script, c world.Call, r world.Reply) error {
 	if err := json.Unmarshal(r.JSON, &a); err != nil {
 		return err
 	}
-	switch told := c.Ask.Messages[1].Text(); {
+	switch prompt := c.Ask.Messages[1].Text(); {
 	case c.Label == "decision":
 		actor := s.Actors[s.Actor(c.Seat)]
 		if !strings.HasPrefix(a.Action, actor.Name+" ") || len(a.Long) == 0 || a.Long[0] != actor.Goals[0] {
@@ -62,10 +62,10 @@ func understood(s *script.Script, c world.Call, r world.Reply) error {
 		}
 	case c.Label == "update":
 		if !strings.Contains(a.State, "A storm floods the valley.") || !strings.Contains(a.State, " percent after turn ") || strings.Contains(a.State, "after turn 0") {
-			return fmt.Errorf("the narrator leaves out what is told: %q", a.State)
+			return fmt.Errorf("the narrator leaves out the state: %q", a.State)
 		}
 	case strings.Contains(c.Label, "summary"):
-		if (c.Label == "summary" || strings.Contains(told, "\n> ")) && !strings.HasPrefix(a.Summary, "In short: ") {
+		if (c.Label == "summary" || strings.Contains(prompt, "\n> ")) && !strings.HasPrefix(a.Summary, "In short: ") {
 			return fmt.Errorf("sums up %q", a.Summary)
 		}
 	case c.Label == "metric share":

@@ -149,9 +149,9 @@ func TestVisibility(t *testing.T) {
 	}
 }
 
-// TestNarratorIsToldNoSecrets: who writes for everybody reads neither private knowledge
+// TestNarratorGetsNoSecrets: who writes for everybody reads neither private knowledge
 // nor private talk nor reasons, only what is done.
-func TestNarratorIsToldNoSecrets(t *testing.T) {
+func TestNarratorGetsNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := stage(3, 2, func(s *script.Script) {
 		s.Actors[0].Private = []string{"the vault is empty"}

@@ -18,7 +18,7 @@ import (
 	"parley/worlds/secrets/record"
 )
 
-// episode is an episode that was played on the simulated provider.
+// episode is an episode of a run with the simulated provider.
 type episode struct {
 	cell   string
 	deal   int

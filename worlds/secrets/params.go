@@ -98,8 +98,8 @@ func (p *Params) seats() []string {
 	return names
 }
 
-// tells reports whether instructions have a part of the context.
-func (p *Params) tells(part string) bool { return slices.Contains(p.Context, part) }
+// hasPart reports whether instructions have a part of the context.
+func (p *Params) hasPart(part string) bool { return slices.Contains(p.Context, part) }
 
 // words returns the words that secrets are drawn from.
 func (p *Params) words() []string {

@@ -15,10 +15,10 @@ func (t *talk) prompt() []llm.Message {
 	me := t.pair[turn%2]
 	d := &dialogue{messages: []llm.Message{llm.System(t.instructions(turn % 2))}}
 	for _, past := range t.remembered(turn % 2) {
-		past.tell(d, me)
+		past.addTo(d, me)
 		d.hear("[The conversation is over.]")
 	}
-	t.tell(d, me)
+	t.addTo(d, me)
 	d.hear("[You write message " + t.position(turn) + "]")
 	return append(d.messages, llm.User(strings.Join(d.heard, "\n\n")))
 }
@@ -37,8 +37,8 @@ func (d *dialogue) say(text string) {
 	d.heard = nil
 }
 
-// tell adds a conversation from the point of view of the player me.
-func (t *talk) tell(d *dialogue, me int) {
+// addTo adds the conversation to a dialogue, from the point of view of the player me.
+func (t *talk) addTo(d *dialogue, me int) {
 	other := t.player(0).name
 	own := 1
 	if t.pair[0] == me {
@@ -75,7 +75,7 @@ func (t *talk) remembered(side int) []*talk {
 	other := t.pair[1-side]
 	var all []*talk
 	for _, past := range t.player(side).past {
-		if t.game.tells(chatHistory) || past.pair[0] == other || past.pair[1] == other {
+		if t.game.hasPart(chatHistory) || past.pair[0] == other || past.pair[1] == other {
 			all = append(all, past)
 		}
 	}
@@ -107,13 +107,13 @@ func (t *talk) instructions(side int) string {
 		parts = append(parts, fmt.Sprintf("You are %s in a game of trust of %d players. In every round you talk to one of the others: the two of you write messages "+
 			"to each other in turn. Each player "+standin.Dealt, p.name, g.Players))
 	}
-	if g.tells(ownSecret) {
+	if g.hasPart(ownSecret) {
 		parts = append(parts, standin.YourSecret+p.secret)
 	}
-	if g.tells(theRules) {
+	if g.hasPart(theRules) {
 		parts = append(parts, g.rulesText(t.pair[side]))
 	}
-	if held := g.standings.held[t.pair[side]]; g.tells(collectedSecrets) && len(held) > 0 {
+	if held := g.standings.held[t.pair[side]]; g.hasPart(collectedSecrets) && len(held) > 0 {
 		parts = append(parts, g.collectedText(held))
 	}
 	if p.persona != "" {

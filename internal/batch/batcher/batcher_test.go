@@ -32,47 +32,47 @@ func TestEndings(t *testing.T) {
 		change                 func(*Config, *provider.Batch)
 		answered, live, failed int
 		created                int
-		least, most            time.Duration // that it takes
+		shortest, longest      time.Duration // that it takes
 	}{
-		{name: "well", api: &fake{takes: time.Hour}, answered: 100, created: 1, least: time.Hour, most: 62 * time.Minute},
-		{name: "cut to requests", api: &fake{takes: time.Hour}, answered: 100, created: 4, most: 62 * time.Minute,
+		{name: "well", api: &fake{takes: time.Hour}, answered: 100, created: 1, shortest: time.Hour, longest: 62 * time.Minute},
+		{name: "cut to requests", api: &fake{takes: time.Hour}, answered: 100, created: 4, longest: 62 * time.Minute,
 			change: func(_ *Config, l *provider.Batch) { l.Requests = 30 }},
-		{name: "cut to bytes", api: &fake{takes: time.Hour}, answered: 100, created: 5, most: 62 * time.Minute,
+		{name: "cut to bytes", api: &fake{takes: time.Hour}, answered: 100, created: 5, longest: 62 * time.Minute,
 			change: func(_ *Config, l *provider.Batch) { l.Bytes = 1024 + 20*(100+lineBytes) }},
 		{name: "one line is too large", api: &fake{}, live: 100,
 			change: func(_ *Config, l *provider.Batch) { l.Bytes = 1024 + 50 }},
-		{name: "creations an hour", api: &fake{takes: time.Minute}, answered: 100, created: 10, least: 3 * time.Hour, most: 3*time.Hour + 5*time.Minute,
+		{name: "creations an hour", api: &fake{takes: time.Minute}, answered: 100, created: 10, shortest: 3 * time.Hour, longest: 3*time.Hour + 5*time.Minute,
 			change: func(_ *Config, l *provider.Batch) { l.Requests, l.PerHour = 10, 3 }},
-		{name: "tokens that wait, known", api: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 3, least: 3 * time.Hour, most: 4 * time.Hour,
+		{name: "tokens that wait, known", api: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 3, shortest: 3 * time.Hour, longest: 4 * time.Hour,
 			change: func(_ *Config, l *provider.Batch) { l.Tokens = 40 }},
-		{name: "tokens that wait, learned", api: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 4, most: 4 * time.Hour},
+		{name: "tokens that wait, learned", api: &fake{takes: time.Hour, tokens: 40}, answered: 100, created: 4, longest: 4 * time.Hour},
 		{name: "refused for a while", api: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindRateLimited, Status: 429, RetryAfter: 10 * time.Minute})},
-			answered: 100, created: 1, least: 70 * time.Minute, most: 75 * time.Minute},
+			answered: 100, created: 1, shortest: 70 * time.Minute, longest: 75 * time.Minute},
 		{name: "refused for ever", api: &fake{refuse: fail(llm.Error{Kind: llm.KindRateLimited, Status: 429, RetryAfter: 10 * time.Minute})},
-			live: 100, least: time.Hour, most: 80 * time.Minute},
+			live: 100, shortest: time.Hour, longest: 80 * time.Minute},
 		{name: "created, and the answer lost", api: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
-			answered: 100, created: 1, most: 65 * time.Minute},
+			answered: 100, created: 1, longest: 65 * time.Minute},
 		{name: "created, the answer lost, and listed late", api: &fake{takes: time.Hour, lag: 20 * time.Second, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
-			answered: 100, created: 1, most: 65 * time.Minute},
+			answered: 100, created: 1, longest: 65 * time.Minute},
 		{name: "created, the answer lost, and blind", api: &fake{takes: time.Hour, blind: true, refuse: first(llm.Error{Kind: llm.KindTransport, Uncertain: true})},
-			answered: 100, created: 1, most: 65 * time.Minute},
+			answered: 100, created: 1, longest: 65 * time.Minute},
 		{name: "perhaps created, and was not", api: &fake{takes: time.Hour, refuse: first(llm.Error{Kind: llm.KindServer, Uncertain: true, Code: "not done"})},
-			answered: 100, created: 1, least: time.Hour + 30*time.Second, most: 65 * time.Minute},
+			answered: 100, created: 1, shortest: time.Hour + 30*time.Second, longest: 65 * time.Minute},
 		{name: "no batch API", api: &fake{refuse: fail(llm.Error{Kind: llm.KindBadRequest, Status: 404})}, live: 100},
 		{name: "no key", api: &fake{refuse: fail(llm.Error{Kind: llm.KindAuth, Status: 401})}, failed: 100},
-		{name: "a line is refused, which one is said", api: &fake{takes: time.Hour, poison: "question 42", where: true}, answered: 99, failed: 1, created: 2, most: 65 * time.Minute},
-		{name: "lines that failed go out together", api: &fake{takes: time.Hour, expire: 1, slow: time.Second}, answered: 100, created: 2, least: 2 * time.Hour, most: 130 * time.Minute},
-		{name: "lines fail for ever", api: &fake{takes: time.Hour, expire: 9}, live: 100, created: 3, most: 4 * time.Hour},
-		{name: "it vanishes", api: &fake{takes: time.Hour, vanish: true}, live: 100, created: 3, most: 5 * time.Minute},
-		{name: "it never ends", api: &fake{takes: 1000 * time.Hour}, live: 100, created: 3, least: 3 * 25 * time.Hour, most: 76 * time.Hour},
-		{name: "the deadline passes", api: &fake{takes: 10 * time.Hour}, answered: 50, live: 50, created: 1, least: time.Hour, most: 65 * time.Minute,
+		{name: "a line is refused, which one is said", api: &fake{takes: time.Hour, poison: "question 42", where: true}, answered: 99, failed: 1, created: 2, longest: 65 * time.Minute},
+		{name: "lines that failed go out together", api: &fake{takes: time.Hour, expire: 1, slow: time.Second}, answered: 100, created: 2, shortest: 2 * time.Hour, longest: 130 * time.Minute},
+		{name: "lines fail for ever", api: &fake{takes: time.Hour, expire: 9}, live: 100, created: 3, longest: 4 * time.Hour},
+		{name: "it vanishes", api: &fake{takes: time.Hour, vanish: true}, live: 100, created: 3, longest: 5 * time.Minute},
+		{name: "it never ends", api: &fake{takes: 1000 * time.Hour}, live: 100, created: 3, shortest: 3 * 25 * time.Hour, longest: 76 * time.Hour},
+		{name: "the deadline passes", api: &fake{takes: 10 * time.Hour}, answered: 50, live: 50, created: 1, shortest: time.Hour, longest: 65 * time.Minute,
 			change: func(c *Config, _ *provider.Batch) { c.Deadline = time.Hour }},
-		{name: "the deadline passes, and it cannot be cancelled at once", api: &fake{takes: 10 * time.Hour, deaf: 3}, answered: 50, live: 50, created: 1, least: time.Hour, most: 70 * time.Minute,
+		{name: "the deadline passes, and it cannot be cancelled at once", api: &fake{takes: 10 * time.Hour, deaf: 3}, answered: 50, live: 50, created: 1, shortest: time.Hour, longest: 70 * time.Minute,
 			change: func(c *Config, _ *provider.Batch) { c.Deadline = time.Hour }},
 		{name: "auto, and too few", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route, c.Min = Auto, 101 }},
-		{name: "auto, and enough", api: &fake{takes: time.Hour}, answered: 100, created: 1, most: 65 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
+		{name: "auto, and enough", api: &fake{takes: time.Hour}, answered: 100, created: 1, longest: 65 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
 		{name: "auto, and no time", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route, c.Deadline = Auto, time.Minute }},
-		{name: "auto, and it vanishes", api: &fake{takes: time.Hour, vanish: true}, live: 100, created: 1, most: 5 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
+		{name: "auto, and it vanishes", api: &fake{takes: time.Hour, vanish: true}, live: 100, created: 1, longest: 5 * time.Minute, change: func(c *Config, _ *provider.Batch) { c.Route = Auto }},
 		{name: "live", api: &fake{}, live: 100, change: func(c *Config, _ *provider.Batch) { c.Route = Live }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestEndings(t *testing.T) {
 				if answered != c.answered || live != c.live || failed != c.failed || len(c.api.order) != c.created {
 					t.Errorf("%d answered, %d live, %d failed, of %d batches; want %d, %d, %d of %d", answered, live, failed, len(c.api.order), c.answered, c.live, c.failed, c.created)
 				}
-				if took < c.least || took > max(c.most, time.Second) {
+				if took < c.shortest || took > max(c.longest, time.Second) {
 					t.Errorf("it took %v", took)
 				}
 				if p := b.Progress(); len(p.Open) != len(b.open()) || p.Queued != 0 || (failed == 0 && len(p.Open) != 0) {
@@ -123,8 +123,8 @@ func TestLimitsAreKept(t *testing.T) {
 		if answered, _, _ := tally(t, reqs, b.wave(t.Context(), reqs)); answered != 200 {
 			t.Errorf("%d answered", answered)
 		}
-		if f.mostTok > 25 || f.mostTok < 20 {
-			t.Errorf("%d tokens waited at once", f.mostTok)
+		if f.peakTokens > 25 || f.peakTokens < 20 {
+			t.Errorf("%d tokens waited at once", f.peakTokens)
 		}
 		for i := 5; i < len(f.creates); i++ {
 			if d := f.creates[i].Sub(f.creates[i-5]); d < time.Hour {

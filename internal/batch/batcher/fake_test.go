@@ -36,10 +36,10 @@ type fake struct {
 	cancels int
 	deaf    int // so many requests to cancel fail
 
-	mu      sync.Mutex
-	n       int // creations asked for
-	order   []*fakeBatch
-	mostTok int
+	mu         sync.Mutex
+	n          int // creations asked for
+	order      []*fakeBatch
+	peakTokens int
 }
 
 type fakeBatch struct {
@@ -102,7 +102,7 @@ func (f *fake) check(b *fakeBatch) *batch.Fault {
 	if f.tokens > 0 && tokens > f.tokens {
 		return &batch.Fault{Code: "token_limit_exceeded", Message: fmt.Sprintf("Enqueued token limit reached. Limit: %d enqueued tokens.", f.tokens)}
 	}
-	f.mostTok = max(f.mostTok, tokens)
+	f.peakTokens = max(f.peakTokens, tokens)
 	for i, l := range b.lines {
 		if f.poison != "" && strings.Contains(l.Request.Messages[0].Text(), f.poison) {
 			fault := &batch.Fault{Code: "bad", Message: "no such thing"}

@@ -129,7 +129,7 @@ func (r *Report) Add(at yamltree.Position, p yamltree.Path, format string, args 
 // Full reports whether no more errors are kept.
 func (r *Report) Full() bool { return len(r.Errs) >= maxKept }
 
-// Err returns the errors in order of position, with secrets hidden; nil if there are none.
+// Err returns the errors in order of position, with secrets hidden; nil without errors.
 func (r *Report) Err() error {
 	if len(r.Errs) == 0 {
 		return nil

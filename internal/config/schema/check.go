@@ -17,7 +17,8 @@ import (
 // Checker compares nodes with shapes. It reports everything that does not fit and continues.
 type Checker struct {
 	*document.Report
-	Root *Shape // where to look for keys that are in the wrong mapping
+	Tree *yamltree.Node // the document
+	Root *Shape         // where to look for keys that are in the wrong mapping
 	// Meant holds the keys that misspelled ones probably mean: they are not reported as missing.
 	Meant map[string]bool
 }

@@ -80,7 +80,7 @@ func overrideValue(rep *document.Report, right string, at yamltree.Position, p y
 	return value
 }
 
-// open returns the mapping under step of n. It makes one if there is none, and returns nil if n or
+// open returns the mapping under step of n. It makes a missing one, and returns nil if n or
 // the value under step is not a mapping.
 func open(n *yamltree.Node, at yamltree.Position, step string, table *Shape) *yamltree.Node {
 	expand(n, table)

@@ -74,7 +74,7 @@ func (a *Account) ensure(amount llm.Money) bool {
 	return true
 }
 
-// GoLive makes room for an attempt at live prices. It returns false if there is none.
+// GoLive makes room for an attempt at live prices. It returns false if the budget has no room.
 func (a *Account) GoLive(worst llm.Money) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -127,8 +127,8 @@ func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, err
 // keeps the limit on its output, the call may be one of t.maxTrusted that are let through on trust:
 // each of them can overspend by one answer. crowded means that as many are already in flight.
 func (b *Budget) room(t Terms) (h hold, ok, crowded bool) {
-	if most := max(t.Worst, t.exceeding); b.fits(most) {
-		return hold{amount: most}, true, false
+	if limit := max(t.Worst, t.exceeding); b.fits(limit) {
+		return hold{amount: limit}, true, false
 	}
 	if !t.mayExceed() || !b.fits(t.Worst) {
 		return hold{}, false, false

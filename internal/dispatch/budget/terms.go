@@ -15,7 +15,7 @@ type conduct struct {
 	keepsLimit bool // known before it was asked
 
 	kept   atomic.Int64 // answers within the limit, from the first on that ended there
-	output atomic.Int64 // of the longest answer beyond the limit; 0: there was none
+	output atomic.Int64 // of the longest answer beyond the limit; 0: no answer exceeded it
 	input  atomic.Int64 // the most tokens read beyond what was set aside for a prompt
 }
 
@@ -56,11 +56,11 @@ func (m *Model) Terms(req *llm.Request, batched bool) Terms {
 		return t
 	}
 	if m.Price.Context == 0 && refers(req) {
-		most := m.Price.Worst(MaxInput(m.Price, req), longest, batched)
+		limit := m.Price.Worst(MaxInput(m.Price, req), longest, batched)
 		if batched { // its lines cannot take turns
-			t.Worst = max(t.Worst, most)
+			t.Worst = max(t.Worst, limit)
 		} else {
-			t.exceeding, t.maxTrusted = most, 1
+			t.exceeding, t.maxTrusted = limit, 1
 		}
 	}
 	if !batched && output == 0 && !m.conduct.keepsLimit {

@@ -123,7 +123,7 @@ func (s *sample) ask(e *journal.Replied) {
 	if len(s.Input) == 0 {
 		s.Input = prompt
 	}
-	t := trail(e)
+	t := metadata(e)
 	ev := event{
 		Event: "model", Timestamp: stamp(e.At.Add(-t.Latency)), Working: s.since(e.At.Add(-t.Latency)), Metadata: where, Model: e.Request.Model, Role: e.Agent,
 		Input: prompt, ToolChoice: "auto", Config: settings(e.Request), Retries: max(0, t.Attempts-1), Completed: stamp(e.At), WorkTime: t.Latency.Seconds(),

@@ -153,7 +153,7 @@ func (s *sample) add(entry journal.Entry) {
 
 func (s *sample) reply(e *journal.Replied) {
 	if !e.At.IsZero() {
-		began := e.At.Add(-trail(e).Latency - trail(e).Waited)
+		began := e.At.Add(-metadata(e).Latency - metadata(e).Waited)
 		if s.first.IsZero() || began.Before(s.first) {
 			s.first = began
 		}
@@ -179,7 +179,7 @@ func (s *sample) reply(e *journal.Replied) {
 	}
 }
 
-func trail(e *journal.Replied) llm.Metadata {
+func metadata(e *journal.Replied) llm.Metadata {
 	switch {
 	case e.Response != nil:
 		return e.Response.Metadata

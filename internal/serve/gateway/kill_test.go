@@ -1,48 +1,30 @@
 package gateway
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/dialect/sim"
+	"parley/internal/killtest"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite"
 )
 
-// beGateway makes the test binary a gateway, for tests that kill it. Its value is the run file and the address
-// of the provider.
-const beGateway = "PARLEY_TEST_BE_GATEWAY"
+func TestMain(m *testing.M) { killtest.Main(m, serveAlone) }
 
-func TestMain(m *testing.M) {
-	if of := os.Getenv(beGateway); of != "" {
-		if err := serveAlone(of); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// serveAlone runs a gateway in this process.
-func serveAlone(of string) error {
-	file, url, _ := strings.Cut(of, " ")
+// serveAlone runs a gateway in this process. arg is the run file and the address of the provider.
+func serveAlone(arg string) error {
+	file, url, _ := strings.Cut(arg, " ")
 	store, err := sqlite.Open(context.Background(), file, sqlite.Either)
 	if err != nil {
 		return err
@@ -55,36 +37,11 @@ func serveAlone(of string) error {
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := killtest.Listen()
 	if err != nil {
 		return err
 	}
-	fmt.Println("http://" + ln.Addr().String())
 	return g.Run(context.Background(), context.Background(), ln)
-}
-
-// alone starts a gateway in its own process.
-func alone(t *testing.T, file, url string) (cmd *exec.Cmd, at string) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd = exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), beGateway+"="+file+" "+url)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	at, err = bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cmd, strings.TrimSpace(at)
 }
 
 // TestKilled kills gateways under load with kill -9: every call with a complete answer, whole or streamed, is
@@ -103,7 +60,8 @@ func TestKilled(t *testing.T) {
 	}
 	answered := map[string]bool{}
 	for kill := range kills {
-		cmd, at := alone(t, file, url)
+		server := killtest.Start(t, file+" "+url)
+		at := server.Line(t)
 		last := 1 + rand.IntN(200) // it is killed once so many calls are answered
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -117,15 +75,15 @@ func TestKilled(t *testing.T) {
 					mu.Lock()
 					answered[id] = true
 					if last--; last == 0 {
-						_ = cmd.Process.Kill()
+						server.Kill()
 					}
 					mu.Unlock()
 				}
 			})
 		}
 		wg.Wait()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		server.Kill()
+		server.Wait()
 	}
 	found := map[string]bool{}
 	for w := range 16 {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -9,42 +8,36 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"parley/internal/killtest"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
 )
 
-// writerEnv makes the test binary a writer of the run file it names.
-const writerEnv = "PARLEY_TEST_WRITER"
-
 const crashSeed, crashEntries = 21, 800
 
 // writeUntilKilled appends the rest of a run's entries, a few at a time, and prints their number after
 // each commit.
-func writeUntilKilled(path string) {
+func writeUntilKilled(path string) error {
 	ctx := context.Background()
 	s, err := Open(ctx, path, Either)
 	if err != nil {
-		fmt.Println("error", err)
-		return
+		return err
 	}
 	entries := journaltest.Run(crashSeed, crashEntries)
 	n := 0
 	if err := s.Read(ctx, journal.Whole(), func(journal.Entry) error { n++; return nil }); err != nil {
-		fmt.Println("error", err)
-		return
+		return err
 	}
 	for fmt.Println(n); n < len(entries); fmt.Println(n) {
 		next := min(len(entries), n+1+n%7)
 		if err := s.Append(ctx, entries[n:next]...); err != nil {
-			fmt.Println("error", err)
-			return
+			return err
 		}
 		n = next
 	}
@@ -59,16 +52,8 @@ func TestKilled(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for last := 0; last < crashEntries; {
 		acknowledged := last
-		c := exec.Command(os.Args[0])
-		c.Env = append(os.Environ(), writerEnv+"="+path)
-		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
+		writer := killtest.Start(t, path)
+		lines := writer.Lines
 		for left := 1 + r.IntN(60); left > 0 && acknowledged < crashEntries && lines.Scan(); left-- {
 			n, err := strconv.Atoi(lines.Text())
 			if err != nil {
@@ -79,15 +64,13 @@ func TestKilled(t *testing.T) {
 		if _, err := Open(t.Context(), path, Resume); !errors.Is(err, ErrPlaying) {
 			t.Errorf("a file that another process plays was opened: %v", err)
 		}
-		if err := c.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		for lines.Scan() { // it went on until it was killed
+		writer.Kill()
+		for lines.Scan() { // it continued until it was killed
 			if n, err := strconv.Atoi(lines.Text()); err == nil {
 				acknowledged = n
 			}
 		}
-		_ = c.Wait()
+		writer.Wait()
 		s := mustOpen(t, path, Either)
 		n := count(t, s)
 		if n < acknowledged {
@@ -144,7 +127,7 @@ func TestTorn(t *testing.T) {
 	for range 20 {
 		cuts = append(cuts, r.IntN(len(wal)))
 	}
-	most, refused := 0, 0
+	longest, refused := 0, 0
 	for i, at := range cuts {
 		torn := append([]byte{}, wal...)
 		at = min(at, len(wal))
@@ -159,10 +142,10 @@ func TestTorn(t *testing.T) {
 			}
 		}
 		n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file, torn, entries, wholes)
-		most = max(most, n)
+		longest = max(longest, n)
 	}
-	if most != len(entries) || refused == 0 {
-		t.Errorf("of %d entries at most %d came back, and %d logs were refused", len(entries), most, refused)
+	if longest != len(entries) || refused == 0 {
+		t.Errorf("of %d entries at most %d came back, and %d logs were refused", len(entries), longest, refused)
 	}
 }
 

@@ -1,15 +1,14 @@
 package sqlite
 
 import (
-	"bufio"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
+	"parley/internal/killtest"
 	"parley/journal"
 	"parley/journal/journaltest"
 )
@@ -120,26 +119,16 @@ func TestOtherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.db")
 	closed(t, mustOpen(t, path, Create))
 	names := otherNames(t, path)
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), writerEnv+"="+names["a symbolic link"])
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "0\n" {
-		t.Fatal(line, err)
+	writer := killtest.Start(t, names["a symbolic link"])
+	if line := writer.Line(t); line != "0" {
+		t.Fatal(line)
 	}
 	for name, other := range names {
 		if _, err := Open(t.Context(), other, Either); !errors.Is(err, ErrPlaying) {
 			t.Errorf("by %s: %v, want %v", name, err, ErrPlaying)
 		}
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Wait()
+	writer.Kill()
+	writer.Wait()
 	closed(t, mustOpen(t, names["a linked folder"], Resume))
 }

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/filelock"
+	"parley/internal/killtest"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
@@ -22,13 +21,7 @@ import (
 	"parley/world"
 )
 
-func TestMain(m *testing.M) {
-	if path := os.Getenv(writerEnv); path != "" {
-		writeUntilKilled(path)
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { killtest.Main(m, writeUntilKilled) }
 
 func mustOpen(t *testing.T, path string, mode Mode) *Store {
 	t.Helper()
@@ -257,7 +250,7 @@ func TestLogStaysSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := int64(foldPages * schema.PageSize * 2); info.Size() > most {
-		t.Errorf("%d bytes were written and the log is %d long, more than %d", written, info.Size(), most)
+	if limit := int64(foldPages * schema.PageSize * 2); info.Size() > limit {
+		t.Errorf("%d bytes were written and the log is %d long, more than %d", written, info.Size(), limit)
 	}
 }

@@ -62,7 +62,7 @@ func sortOf(why string) string {
 }
 
 // panickedAt returns the file and line of the first function below the panic in a stack that is
-// the kind's own: not of Go and not of package world. It returns "" if there is none.
+// the kind's own: not of Go and not of package world. It returns "" if no function is.
 func panickedAt(stack string) string {
 	_, below, found := strings.Cut(stack, "\npanic(")
 	if !found {

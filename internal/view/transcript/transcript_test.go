@@ -94,11 +94,11 @@ func TestMarks(t *testing.T) {
 	note := func(seat, mark string) world.TranscriptEntry {
 		return world.TranscriptEntry{Note: &world.Note{Seat: seat, Data: json.RawMessage(mark)}}
 	}
-	told := []world.TranscriptEntry{reply("left", "a word"), reply("left", " a word\n"), reply("right", "a word"), reply("left", "more"), note("left", "slip"), note("nobody", "none"), note("right", "")}
-	if got, _ := Marks(kind, told); len(got) != 1 || got[1] != "slip" {
+	entries := []world.TranscriptEntry{reply("left", "a word"), reply("left", " a word\n"), reply("right", "a word"), reply("left", "more"), note("left", "slip"), note("nobody", "none"), note("right", "")}
+	if got, _ := Marks(kind, entries); len(got) != 1 || got[1] != "slip" {
 		t.Errorf("%v", got)
 	}
-	if got, _ := Marks(world.Kind{}, told); len(got) != 0 {
+	if got, _ := Marks(world.Kind{}, entries); len(got) != 0 {
 		t.Errorf("%v", got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"parley/world"
+	"parley/world/program"
 	"parley/worlds/diplomacy/rules"
 	"parley/worlds/diplomacy/rules/board"
 	"parley/worlds/diplomacy/rules/order"
@@ -27,8 +28,8 @@ import (
 const maxPosition = 1 << 20
 
 // Command returns the command.
-func Command() world.Command {
-	return world.Command{Name: "adjudicate", Doc: "Adjudicate Diplomacy orders, read as JSON lines.", Verb: &verb{}}
+func Command() program.Command {
+	return program.Command{Name: "adjudicate", Doc: "Adjudicate Diplomacy orders, read as JSON lines.", Verb: &verb{}}
 }
 
 // verb adjudicates positions.
@@ -77,7 +78,7 @@ type refusedLine struct {
 }
 
 // Run answers line by line, each as soon as it is read.
-func (c *verb) Run(_ context.Context, p *world.Program) error {
+func (c *verb) Run(_ context.Context, p *program.Program) error {
 	lines := &reader{in: bufio.NewReaderSize(p.Stdin, maxPosition)}
 	out := json.NewEncoder(p.Stdout)
 	out.SetEscapeHTML(false)
@@ -107,7 +108,7 @@ func (c *verb) Run(_ context.Context, p *world.Program) error {
 		}
 	}
 	if failed && p.Stop.Err() == nil {
-		return world.ErrReported
+		return program.ErrReported
 	}
 	return context.Cause(p.Stop) //nolint:contextcheck // Stop ends with ctx, or before
 }

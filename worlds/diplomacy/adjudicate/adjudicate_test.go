@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"parley/world"
+	"parley/world/program"
 	"parley/worlds/diplomacy/rules"
 )
 
-// datcLine is a test case of the adjudicator, as far as the verb shows it.
-type datcLine struct {
+// datcCase is a test case of the adjudicator, with the fields that the command shows.
+type datcCase struct {
 	ID        string              `json:"id"`
 	Phase     string              `json:"phase"`
 	Units     map[string][]string `json:"units"`
@@ -30,28 +30,28 @@ type datcLine struct {
 	} `json:"expect,omitempty"`
 }
 
-// judge runs the verb on lines and returns what it wrote.
+// judge runs the command on lines and returns its output.
 func judge(t *testing.T, in string, options bool, want error) string {
 	t.Helper()
 	var out strings.Builder
-	p := &world.Program{Stdin: strings.NewReader(in), Stdout: &out, Stop: t.Context()}
+	p := &program.Program{Stdin: strings.NewReader(in), Stdout: &out, Stop: t.Context()}
 	if err := (&verb{Options: options}).Run(t.Context(), p); !errors.Is(err, want) {
 		t.Fatalf("%v, want %v: %s", err, want, out.String())
 	}
 	return out.String()
 }
 
-// TestAdjudicateDATC feeds every test case to the verb, all in one stream.
+// TestAdjudicateDATC gives all test cases to the command, in one stream.
 func TestAdjudicateDATC(t *testing.T) {
 	t.Parallel()
 	file, err := os.ReadFile("../rules/testdata/datc.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []datcLine
+	var cases []datcCase
 	var input bytes.Buffer
 	for line := range bytes.Lines(file) {
-		var c datcLine
+		var c datcCase
 		if err := json.Unmarshal(line, &c); err != nil {
 			t.Fatal(err)
 		}
@@ -136,8 +136,8 @@ func TestAdjudicateOptions(t *testing.T) {
 	}
 }
 
-// TestAdjudicateRefuses wants a bad line answered by what is wrong with it, and the
-// next line answered as if nothing had been.
+// TestAdjudicateRefuses checks that the answer to a bad line is an error, and that the next line is
+// answered as usual.
 func TestAdjudicateRefuses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -169,17 +169,17 @@ func TestAdjudicateRefuses(t *testing.T) {
 		`{"units":{"France":["` + strings.Repeat("x", maxPosition) + `"]}}`:                                          `too long`,
 		`{"phase":"retreat","units":{"Italy":["A VEN"]},"dislodged":[{"power":"Italy","unit":"A","retreats":[""]}]}`: `a unit is A or F and a place`,
 	} {
-		first, rest, _ := strings.Cut(judge(t, in+"\n\n{}\n", false, world.ErrReported), "\n")
+		first, rest, _ := strings.Cut(judge(t, in+"\n\n{}\n", false, program.ErrReported), "\n")
 		if !strings.Contains(first, want) || !strings.Contains(first, `"line":1,`) {
 			t.Errorf("%.60s: %s\nwant %s", in, first, want)
 		}
 		if !strings.HasPrefix(rest, `{"results":{},"after":{"units":{"Austria"`) || strings.Count(rest, "\n") != 1 {
-			t.Errorf("%.60s: then comes %s", in, rest)
+			t.Errorf("%.60s: the next answer is %s", in, rest)
 		}
 	}
 }
 
-// FuzzAdjudicate feeds any line: it never panics, and its answer is one line of JSON.
+// FuzzAdjudicate checks that the answer to any line is one line of JSON, without a panic.
 func FuzzAdjudicate(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"id":1,"orders":{"FRANCE":["A PAR - BUR","F BRE S A PAR - BUR"]}}`, `null`, `[]`, `{"units":null}`,
@@ -193,7 +193,7 @@ func FuzzAdjudicate(f *testing.F) {
 	r := rules.New()
 	f.Fuzz(func(t *testing.T, line []byte, options bool) {
 		if len(bytes.TrimSpace(line)) == 0 {
-			return // skipped before it gets there
+			return // an empty line has no answer
 		}
 		a := adjudicator{rules: r, options: options}
 		answer, err := a.answer(line)

@@ -20,8 +20,8 @@ func orders(t *testing.T, r world.Reply) []string {
 	return answer.Orders
 }
 
-// TestBotsAreLegal: in games of bots every order is legal, every unit has one, and builds
-// and removals are no more than due.
+// TestBotsAreLegal checks that bots give every unit a legal order, and build and remove no more
+// units than they may.
 func TestBotsAreLegal(t *testing.T) {
 	t.Parallel()
 	r := rules.New()
@@ -57,28 +57,28 @@ func TestBotsAreLegal(t *testing.T) {
 			p = r.Advance(&out.After)
 		}
 		if steps[rules.Retreats] == 0 || steps[rules.Adjustments] == 0 {
-			t.Errorf("%s: %v", name, steps)
+			t.Errorf("%s: phases by step: %v, want retreats and adjustments", name, steps)
 		}
 	}
 }
 
-func TestBotsAskedNonsense(t *testing.T) {
+func TestBotsWithBadPrompts(t *testing.T) {
 	t.Parallel()
 	for name, bot := range All(rules.New()) {
 		for _, text := range []string{"", "{", `{"power":"MARS"}`, `{"power":"FRANCE","state":{"name":"S1901M","units":{"FRANCE":["A ZZZ"]}}}`, "You are France."} {
 			if got := orders(t, bot(world.Call{Ask: llm.Request{Messages: []llm.Message{llm.User(text)}}})); len(got) != 0 {
-				t.Errorf("%s: %q is answered with %q", name, text, got)
+				t.Errorf("%s: the answer to %q is %q, want no orders", name, text, got)
 			}
 		}
 		if got := orders(t, bot(world.Call{})); len(got) != 0 {
-			t.Errorf("%s: nothing is answered with %q", name, got)
+			t.Errorf("%s: the answer to an empty call is %q, want no orders", name, got)
 		}
 	}
 }
 
-// TestGreedyTakesWhatIsThere: an open centre is taken, and a contested one is attacked
-// with support.
-func TestGreedyTakesWhatIsThere(t *testing.T) {
+// TestGreedyTakesCentres checks that greedy takes an open centre and attacks a defended one with
+// support.
+func TestGreedyTakesCentres(t *testing.T) {
 	t.Parallel()
 	r := rules.New()
 	state := rules.State{
@@ -91,6 +91,6 @@ func TestGreedyTakesWhatIsThere(t *testing.T) {
 		has[o] = true
 	}
 	if !has["A GAS - SPA"] || has["A BUR - MUN"] != has["A RUH S A BUR - MUN"] || has["A RUH - MUN"] != has["A BUR S A RUH - MUN"] || has["A BUR - MUN"] == has["A RUH - MUN"] {
-		t.Errorf("%q", got)
+		t.Errorf("orders %q", got)
 	}
 }

@@ -114,7 +114,7 @@ func (g *greedy) contested(at board.Province) bool {
 }
 
 // worth is the value of the province that an order leads to: highest for centres of others, then
-// for threatened centres of its own, then by the distance to a centre.
+// for the power's threatened centres, then by the distance to a centre.
 func (g *greedy) worth(o order.Order) float64 {
 	at := g.target(o)
 	wanted := g.rules.Board.SupplyCentres().Has(at) && g.p.Owners[at] != g.w

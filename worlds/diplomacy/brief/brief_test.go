@@ -1,9 +1,9 @@
 package brief
 
 import (
+	"errors"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +12,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// positions plays random orders and hands each position to look.
+// positions plays random orders and calls look with each position.
 func positions(t *testing.T, phases int, look func(r *rules.Rules, p *rules.Position)) {
 	t.Helper()
 	r := rules.New()
@@ -30,12 +30,12 @@ func positions(t *testing.T, phases int, look func(r *rules.Rules, p *rules.Posi
 }
 
 var (
-	head    = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)
+	header  = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)
 	helpers = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
 )
 
-// TestOptionsAreLegal: every move and every support that a power is told of is legal, and
-// no move is left out.
+// TestOptionsAreLegal checks that the options of a power have only legal moves and supports, and all
+// of its moves.
 func TestOptionsAreLegal(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -55,33 +55,33 @@ func TestOptionsAreLegal(t *testing.T) {
 					}
 				}
 			}
-			told := toldOrders(b.Options(w, board.Set[board.Province]{}))
-			for _, o := range told {
+			listed := ordersIn(b.Options(w, board.Set[board.Province]{}))
+			for _, o := range listed {
 				if !legal[o] {
-					t.Errorf("%s %s is told of %q, which is not legal", p.Phase, w.Name(), o)
+					t.Errorf("%s %s: the options have %q, which is not legal", p.Phase, w.Name(), o)
 				}
 				if strings.Count(o, " ") == 3 {
 					moves--
 				}
 			}
 			if moves != 0 {
-				t.Errorf("%s %s: %d moves more are legal than told of", p.Phase, w.Name(), moves)
+				t.Errorf("%s %s: %d legal moves are missing", p.Phase, w.Name(), moves)
 			}
-			checked += len(told)
+			checked += len(listed)
 		}
 	})
 	if checked < 1000 {
-		t.Errorf("only %d orders were looked at", checked)
+		t.Errorf("only %d orders were checked", checked)
 	}
 }
 
-// toldOrders are the moves and supports that a text tells of.
-func toldOrders(text string) []string {
+// ordersIn returns the moves and supports in a text of options.
+func ordersIn(text string) []string {
 	var orders []string
 	unit := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
-		if m := head.FindStringSubmatch(line); m != nil {
+		if m := header.FindStringSubmatch(line); m != nil {
 			unit = m[1]
 			for _, h := range helpers.FindAllStringSubmatch(line, -1) {
 				orders = append(orders, h[1]+" S "+unit)
@@ -102,8 +102,9 @@ func toldOrders(text string) []string {
 	return orders
 }
 
-// TestBoardTellsAll: every unit and every centre stands on the board once.
-func TestBoardTellsAll(t *testing.T) {
+// TestBoardIsComplete checks that the text of the board has every unit, and shows which centres are
+// not owned.
+func TestBoardIsComplete(t *testing.T) {
 	t.Parallel()
 	positions(t, 60, func(r *rules.Rules, p *rules.Position) {
 		text := New(r, p).Board()
@@ -117,11 +118,11 @@ func TestBoardTellsAll(t *testing.T) {
 			centres += p.Centres(w)
 		}
 		if (centres < board.Centres) != strings.Contains(text, "Nobody's: ") {
-			t.Errorf("%s: %d centres are owned\n%s", p.Phase, centres, text)
+			t.Errorf("%s: %d centres are owned, and the text differs:\n%s", p.Phase, centres, text)
 		}
 		for i := range p.Dislodged {
 			if d := p.Dislodged[i]; d.Unit.Power != board.None && !strings.Contains(text, r.Board.UnitText(d.Unit)+" (dislodged)") {
-				t.Errorf("%s: %s is dislodged\n%s", p.Phase, r.Board.UnitText(d.Unit), text)
+				t.Errorf("%s: %s is dislodged, and the text does not say so:\n%s", p.Phase, r.Board.UnitText(d.Unit), text)
 			}
 		}
 	})
@@ -143,17 +144,10 @@ func TestOtherPhases(t *testing.T) {
 	if want := "You may build 2, one in a place: A BRE B or F BRE B; A MAR B or F MAR B. WAIVE leaves one out."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if err := errorsOf(r.Put(&p, board.Germany, "A MUN"), r.Put(&p, board.Germany, "F KIE")); err != nil {
+	if err := errors.Join(r.Put(&p, board.Germany, "A MUN"), r.Put(&p, board.Germany, "F KIE")); err != nil {
 		t.Fatal(err)
 	}
 	if got := New(r, &p).Options(board.Germany, board.Set[board.Province]{}); !strings.HasPrefix(got, "You have to remove 2 of your units: A BUR D, ") {
 		t.Errorf("%q", got)
 	}
-}
-
-func errorsOf(errs ...error) error {
-	if i := slices.IndexFunc(errs, func(e error) bool { return e != nil }); i >= 0 {
-		return errs[i]
-	}
-	return nil
 }

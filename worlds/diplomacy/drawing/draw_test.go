@@ -17,7 +17,7 @@ import (
 
 var drawer = sync.OnceValue(func() *Drawer { return New(board.New()) })
 
-// unit reads a unit: "France A PAR", with a star if it is dislodged.
+// unit parses a unit, such as "France A PAR", with a star if it is dislodged.
 func unit(text string) Unit {
 	power, text, _ := strings.Cut(text, " ")
 	text, dislodged := strings.CutPrefix(text, "*")
@@ -29,7 +29,7 @@ func unit(text string) Unit {
 	return Unit{Unit: board.Unit{Power: w, Type: t, Location: at}, Dislodged: dislodged}
 }
 
-// ordered reads an order in the same way.
+// ordered parses an order in the same way.
 func ordered(text string, results ...string) Order {
 	power, text, _ := strings.Cut(text, " ")
 	text, dislodged := strings.CutPrefix(text, "*")
@@ -96,12 +96,12 @@ func wellFormed(t *testing.T, text string) {
 	}
 }
 
-// TestDraw looks for the sign of every order, in the colour of its result.
+// TestDraw checks that the picture has the sign of every order, in the colour of its result.
 func TestDraw(t *testing.T) {
 	t.Parallel()
 	text := draw(t, game())
 	for _, want := range []string{
-		`pb-order pb-bounce" d="M[^"]+zM[^"]+"><title>A PAR - BUR: bounce<`, // a head, then a bar
+		`pb-order pb-bounce" d="M[^"]+zM[^"]+"><title>A PAR - BUR: bounce<`, // an arrowhead, then a bar
 		`pb-order pb-dislodged" d="M[^"]+"><title>A BUR - PAR: bounce, dislodged<`,
 		`pb-order pb-failed pb-aid" d="M[^"]+"><title>A MUN S A BUR - PAR: cut<`,
 		`pb-order pb-failed pb-aid" d="M[^"]+"><title>A VEN S A TYR: void<`,
@@ -133,7 +133,7 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestLines proves where the lines of orders go.
+// TestLines checks where the lines of orders go.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	s := game()
@@ -144,7 +144,7 @@ func TestLines(t *testing.T) {
 	}
 	there, back := k.moves[move("PAR", "BUR")].middle(), k.moves[move("BUR", "PAR")].middle()
 	if there.minus(back).length() < 30 {
-		t.Errorf("moves against each other lie on each other, at %v and %v", there, back)
+		t.Errorf("the lines of opposite moves overlap, at %v and %v", there, back)
 	}
 	if goal := k.goal(s.Orders[2]); goal != back {
 		t.Errorf("the support points to %v, the move's middle is %v", goal, back)
@@ -157,7 +157,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestTitles checks how titles are cut to the room there is.
+// TestTitles checks that long titles are cut.
 func TestTitles(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ title, shown, class string }{
@@ -174,7 +174,7 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestOverlay: Base and an Overlay together are what Draw draws.
+// TestOverlay checks that Base and an Overlay together draw the same as Draw.
 func TestOverlay(t *testing.T) {
 	t.Parallel()
 	shapes := drawer().Base()
@@ -187,13 +187,13 @@ func TestOverlay(t *testing.T) {
 	ids := map[string]bool{}
 	for _, m := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(shapes, -1) {
 		if ids[m[1]] {
-			t.Errorf("two parts are named %s", m[1])
+			t.Errorf("two elements have the id %s", m[1])
 		}
 		ids[m[1]] = true
 	}
 	for _, m := range regexp.MustCompile(` href="#([^"]+)"`).FindAllStringSubmatch(shapes+over, -1) {
 		if !ids[m[1]] {
-			t.Errorf("%s is used and not there", m[1])
+			t.Errorf("%s is used and is not defined", m[1])
 		}
 	}
 	for _, m := range regexp.MustCompile(`class="([^"]+)"`).FindAllStringSubmatch(shapes+over, -1) {
@@ -204,18 +204,18 @@ func TestOverlay(t *testing.T) {
 		}
 	}
 	if strings.Contains(over, " id=") {
-		t.Error("an overlay has names, which would be there twice in a page of two")
+		t.Error("an overlay has ids, which would be twice in a page with two overlays")
 	}
 	_, drawn, _ := strings.Cut(draw(t, game()), "</defs>\n")
 	if _, body, _ := strings.Cut(over, "</desc>\n"); body == "" || body != drawn {
-		t.Error("an overlay draws something else than Draw")
+		t.Error("an overlay differs from the picture of Draw")
 	}
 	if len(over) > len(shapes)/2 {
 		t.Errorf("an overlay has %d bytes, the map %d", len(over), len(shapes))
 	}
 }
 
-// TestSelfContained proves that a picture fetches and runs nothing.
+// TestSelfContained checks that a picture has no scripts and no references to other files.
 func TestSelfContained(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(draw(t, game()), `xmlns="http://www.w3.org/2000/svg"`, "", 1)
@@ -224,7 +224,7 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// TestSame proves that the same scene gives the same bytes.
+// TestSame checks that the same scene gives the same bytes.
 func TestSame(t *testing.T) {
 	t.Parallel()
 	first := draw(t, game())
@@ -235,7 +235,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestRefused checks the errors of scenes that cannot be drawn.
+// TestRefused checks the errors of invalid scenes.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	nowhere, nobody := unit("Italy A ROM"), unit("Italy A ROM")
@@ -260,12 +260,12 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v; want %s", err, want)
 		}
 		if over, err := drawer().Overlay(s); err == nil || over != "" {
-			t.Errorf("an overlay was drawn: %s", want)
+			t.Errorf("an overlay was drawn, want the error %s", want)
 		}
 	}
 }
 
-// FuzzDraw: a picture of anything is well-formed, or there is an error.
+// FuzzDraw checks that any scene gives a well-formed picture or an error.
 func FuzzDraw(f *testing.F) {
 	f.Add("</text><script>alert(1)</script>", uint8(1), uint8(2), uint8(1))
 	f.Add("]]>\x00\xff\ufffe&<'\"", uint8(80), uint8(79), uint8(2))

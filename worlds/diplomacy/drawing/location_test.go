@@ -20,8 +20,8 @@ func inside(p point, polygon []point) bool {
 	return in
 }
 
-// TestAnchors: units and labels are inside their shapes and visible, and units of two
-// provinces do not cover each other.
+// TestAnchors checks that units and labels are inside their shapes and visible, and that units of
+// two provinces do not overlap.
 func TestAnchors(t *testing.T) {
 	t.Parallel()
 	shapes := outlines(t)
@@ -60,7 +60,7 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// TestCoasts: a fleet on a named coast is drawn by the sea of that coast.
+// TestCoasts checks that a fleet on a named coast is near the sea of that coast.
 func TestCoasts(t *testing.T) {
 	t.Parallel()
 	shapes := outlines(t)
@@ -86,7 +86,7 @@ func TestCoasts(t *testing.T) {
 	}
 }
 
-// TestBrokenFiles: an error in a map's file names the line.
+// TestBrokenFiles checks that errors in the files of the map name the line.
 func TestBrokenFiles(t *testing.T) {
 	t.Parallel()
 	mesh := func(s string) error { _, err := readMesh(s); return err }

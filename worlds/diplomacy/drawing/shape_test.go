@@ -12,7 +12,7 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// piece is a Bézier as the picture has it.
+// piece is a Bézier curve of the picture.
 type piece [4]point
 
 // outlines reads the shapes from the picture, so that the tests check what is drawn.
@@ -30,7 +30,7 @@ func outlines(t *testing.T) map[string][]piece {
 			all[m[1]] = append(all[m[1]], p)
 		}
 		if at != start {
-			t.Errorf("%s: the outline ends at %v, not where it began, %v", m[1], at, start)
+			t.Errorf("%s: the outline ends at %v, want its start %v", m[1], at, start)
 		}
 	}
 	return all
@@ -51,7 +51,7 @@ func numbers(t *testing.T, text string) []point {
 	return ps
 }
 
-// undirected is the piece from its smaller end.
+// undirected returns the piece in a direction that depends only on its ends.
 func (p piece) undirected() piece {
 	if p[3].x < p[0].x || p[3].x == p[0].x && p[3].y < p[0].y {
 		return piece{p[3], p[2], p[1], p[0]}
@@ -59,7 +59,7 @@ func (p piece) undirected() piece {
 	return p
 }
 
-// flat is the piece as short straight lines.
+// flat returns the piece as short straight lines.
 func (p piece) flat() []point {
 	var ps []point
 	c := curve(p[:])
@@ -69,7 +69,7 @@ func (p piece) flat() []point {
 	return ps
 }
 
-// polygon is an outline as short straight lines.
+// polygon returns an outline as short straight lines.
 func polygon(outline []piece) []point {
 	var ps []point
 	for _, p := range outline {
@@ -78,8 +78,8 @@ func polygon(outline []piece) []point {
 	return ps
 }
 
-// TestBordersAreTheMap: two shapes share a border exactly if their provinces are adjacent in
-// the game.
+// TestBordersAreTheMap checks that two shapes share a border if and only if their provinces are
+// adjacent in the game.
 func TestBordersAreTheMap(t *testing.T) {
 	t.Parallel()
 	beside := map[piece][]string{}
@@ -125,8 +125,8 @@ func TestBordersAreTheMap(t *testing.T) {
 	}
 }
 
-// TestShapesTile: shapes are simple and do not overlap. No two lines of the map cross or
-// touch except at their ends, and the areas add up to that of the whole.
+// TestShapesTile checks that shapes do not overlap: no two lines of the map cross or touch except at
+// their ends, and the areas add up to the area of the map.
 func TestShapesTile(t *testing.T) {
 	t.Parallel()
 	once := map[piece]int{}
@@ -165,7 +165,7 @@ func TestShapesTile(t *testing.T) {
 	}
 }
 
-// turned is the outline in the direction in which its area is positive.
+// turned returns the outline in the direction in which its area is positive.
 func turned(outline []piece) []piece {
 	if area(polygon(outline)) > 0 {
 		return outline
@@ -178,7 +178,7 @@ func turned(outline []piece) []piece {
 	return back
 }
 
-// around follows pieces by their starts until it reaches the first again.
+// around follows pieces from start to end until it reaches the first one again.
 func around(edge map[point]piece) []piece {
 	var ring []piece
 	for start := range edge {
@@ -222,7 +222,7 @@ func cross(p, q piece) (a, b point, found bool) {
 	return a, b, false
 }
 
-// box is the corners of the box around a piece.
+// box returns the corners of the box around a piece.
 func (p piece) box() [2]point {
 	lo, hi := p[0], p[0]
 	for _, x := range p[1:] {
@@ -237,5 +237,6 @@ func meet(a, b [2]point) bool {
 	return a[0].x <= b[1].x && b[0].x <= a[1].x && a[0].y <= b[1].y && b[0].y <= a[1].y
 }
 
-// turn is positive if the way a, b, c bends in one direction, negative in the other.
+// turn returns a positive number if the path a, b, c bends in one direction, and a negative one if it
+// bends in the other.
 func turn(a, b, c point) float64 { return (b.x-a.x)*(c.y-a.y) - (b.y-a.y)*(c.x-a.x) }

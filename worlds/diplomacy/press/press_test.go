@@ -18,7 +18,7 @@ func present(powers ...board.Power) board.Set[board.Power] {
 
 func like(from board.Power) Message { return Message{Phase: "S1901M", Round: 1, From: from} }
 
-// TestRecipients: whom a draft reaches. A name that is none reaches nobody, never everybody.
+// TestRecipients checks the recipients of a draft. An unknown name reaches nobody, never everybody.
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	here := present(board.France, board.Germany, board.Italy)
@@ -48,7 +48,7 @@ func TestRecipients(t *testing.T) {
 			t.Errorf("%q reaches %q, want %q", c.to, got, c.want)
 		}
 		if c.why != "" && (len(s.Refused) != 1 || s.Refused[0].Reason != "recipient" || !strings.Contains(s.Refused[0].Why, c.why)) {
-			t.Errorf("%q: %+v", c.to, s.Refused)
+			t.Errorf("%q: refused %+v, want the reason %q", c.to, s.Refused, c.why)
 		}
 	}
 }
@@ -75,11 +75,11 @@ func TestSortRefuses(t *testing.T) {
 		t.Errorf("%d messages, %d cut, refused for %v", len(s.Messages), s.Cut, reasons)
 	}
 	if n := utf8.RuneCountInString(s.Messages[1].Text); n > MaxText+1 {
-		t.Errorf("a message of %d characters", n)
+		t.Errorf("a message has %d characters", n)
 	}
 }
 
-// TestRepeats: what is new is never held back, and an answer opens the way again.
+// TestRepeats checks that only a repeated message that was not answered counts as a repetition.
 func TestRepeats(t *testing.T) {
 	t.Parallel()
 	var m Mail
@@ -88,18 +88,18 @@ func TestRepeats(t *testing.T) {
 	other, answer := first, Message{Phase: "S1901M", Round: 2, From: board.Italy, To: board.France, Text: "No."}
 	other.Text = "Then at least keep out of Tyrolia and of the Gulf of Lyon."
 	if !m.Repeats(first) || m.Repeats(other) {
-		t.Errorf("the same %v, something new %v", m.Repeats(first), m.Repeats(other))
+		t.Errorf("Repeats is %v for the same text and %v for a new one", m.Repeats(first), m.Repeats(other))
 	}
 	m.Deliver(answer)
 	if m.Repeats(first) {
-		t.Error("after an answer it may be said again")
+		t.Error("Repeats is true after an answer")
 	}
 	public := Message{Phase: "S1901M", From: board.France, Text: "Peace."}
 	m.Deliver(public)
 	later := public
 	later.Phase = "F1901M"
 	if !m.Repeats(public) || m.Repeats(later) {
-		t.Errorf("public: now %v, next phase %v", m.Repeats(public), m.Repeats(later))
+		t.Errorf("public message: Repeats is %v now and %v in the next phase", m.Repeats(public), m.Repeats(later))
 	}
 }
 
@@ -116,11 +116,11 @@ func TestUnanswered(t *testing.T) {
 	say(board.France, board.None, "I speak to nobody.")
 	got := m.Unanswered(board.Austria)
 	if got[board.France] != 2 || got[board.Russia] != 0 || got[board.Turkey] != 0 {
-		t.Errorf("%v", got)
+		t.Errorf("unanswered messages: %v", got)
 	}
 }
 
-// TestSeen: of every message exactly those know who may.
+// TestSeen checks that a private message is seen only by its sender and its recipient.
 func TestSeen(t *testing.T) {
 	t.Parallel()
 	var m Mail
@@ -142,7 +142,7 @@ func TestSeen(t *testing.T) {
 		}
 	}
 	if len(m.All("F1903M")) != 49 {
-		t.Errorf("%d in all", len(m.All("F1903M")))
+		t.Errorf("%d messages in all, want 49", len(m.All("F1903M")))
 	}
 }
 

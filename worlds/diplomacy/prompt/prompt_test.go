@@ -14,7 +14,7 @@ func TestFill(t *testing.T) {
 	}
 	values := map[string]string{"power": "{{goals}}", "goals": "win"}
 	got := s.Fill(Talk, func(name string) string { return values[name] })
-	// A paragraph with an empty variable is gone, and a value is never read as a template.
+	// A paragraph with an empty variable is left out, and a value is never read as a template.
 	if want := "One {{goals}}.\n\nThree.\nFour {{goals}}{{goals}}."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -54,7 +54,7 @@ func TestTemplatesAreChecked(t *testing.T) {
 	}
 }
 
-// TestEveryVariableIsUsed: a variable that no standard template needs is one too many.
+// TestEveryVariableIsUsed checks that standard templates use every variable.
 func TestEveryVariableIsUsed(t *testing.T) {
 	t.Parallel()
 	s := Standard()

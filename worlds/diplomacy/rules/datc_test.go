@@ -15,7 +15,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// datc is a test case: a phase, its orders, and what must come of them.
+// datc is a test case: a phase, its orders, and the expected results.
 type datc struct {
 	ID, Title, Phase string
 	Units            map[string][]string
@@ -54,8 +54,7 @@ func readDATC(t *testing.T) []datc {
 	return cases
 }
 
-// TestDATC plays every case of the Diplomacy Adjudicator Test Cases, and prints how
-// many of each chapter are green.
+// TestDATC runs the Diplomacy Adjudicator Test Cases, and logs how many of each chapter pass.
 func TestDATC(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -87,7 +86,7 @@ func TestDATC(t *testing.T) {
 	w.Flush()
 	t.Logf("DATC v3.0\n%s", &table)
 	if cases != 165 { // 164 cases, of which 6.J.9 has two positions
-		t.Errorf("%d cases are in the file", cases)
+		t.Errorf("the file has %d cases, want 165", cases)
 	}
 }
 
@@ -122,7 +121,7 @@ func playDATC(t *testing.T, r *Rules, c datc) {
 		}
 	}
 	if judged != len(c.Expect.Results) {
-		t.Errorf("%d orders were judged, %d results are wanted", judged, len(c.Expect.Results))
+		t.Errorf("%d orders have a result, want %d", judged, len(c.Expect.Results))
 	}
 	for _, w := range board.Powers() {
 		if got, want := r.UnitTexts(&out.After, w), c.Expect.After[w.Name()]; !slices.Equal(got, want) {

@@ -8,9 +8,9 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// oracle is the rules of movement once more, as plainly as they can be written: given
-// which orders succeed, does that follow from the rules? It finds routes by flooding
-// and knows nothing of open verdicts, crossings and circles.
+// oracle is a second, simple implementation of the rules of movement. Given which orders succeed, it
+// checks whether that follows from the rules. It finds routes by flood fill, and has no open
+// verdicts, crossings or circles.
 type oracle struct {
 	b      *board.Board
 	p      *Position
@@ -37,7 +37,7 @@ func (s *oracle) moves(x board.Province) bool {
 
 func (s *oracle) to(x board.Province) board.Province { return s.b.Province(s.orders[x].To) }
 
-// afloat reports whether x goes by convoy.
+// afloat reports whether x moves by convoy.
 func (s *oracle) afloat(x board.Province) bool {
 	if s.p.Units[x].Type != board.Army || !s.moves(x) {
 		return false
@@ -53,7 +53,7 @@ func (s *oracle) afloat(x board.Province) bool {
 	return false
 }
 
-// helps reports whether y's order is for what x does.
+// helps reports whether y supports or convoys what x does.
 func (s *oracle) helps(y, x board.Province) bool {
 	o, ok := s.orders[y]
 	if !ok || o.Kind != order.Support && o.Kind != order.Convoy || s.b.Province(o.Of) != x {
@@ -90,10 +90,10 @@ func (s *oracle) path(x board.Province) bool {
 	return false
 }
 
-func (s *oracle) strength(x board.Province, but board.Power) int {
+func (s *oracle) strength(x board.Province, without board.Power) int {
 	n := 1
 	for y, o := range s.orders {
-		if o.Kind == order.Support && s.helps(y, x) && s.won[y] && (but == board.None || s.p.Units[y].Power != but) {
+		if o.Kind == order.Support && s.helps(y, x) && s.won[y] && (without == board.None || s.p.Units[y].Power != without) {
 			n++
 		}
 	}
@@ -105,13 +105,13 @@ func (s *oracle) headOn(x board.Province) bool {
 	return s.moves(y) && s.to(y) == x && !s.afloat(x) && !s.afloat(y)
 }
 
-// counts reports whether anything depends on what becomes of x.
+// counts reports whether anything depends on the result of x.
 func (s *oracle) counts(x board.Province) bool {
 	o := s.orders[x]
 	return o.Kind == order.Move || o.Kind != order.Hold && s.helps(x, s.b.Province(o.Of))
 }
 
-// right reports whether what is claimed of x follows from what is claimed of the others.
+// right reports whether the claim about x follows from the claims about the others.
 func (s *oracle) right(x board.Province) bool { return s.won[x] == s.follows(x) }
 
 func (s *oracle) follows(x board.Province) bool {
@@ -178,7 +178,7 @@ func (s *oracle) arrives(x board.Province) bool {
 	return true
 }
 
-// claim takes over what the rules say.
+// claim claims the results of an outcome.
 func (s *oracle) claim(out *Outcome) {
 	for _, results := range out.Results {
 		for _, res := range results {
@@ -189,8 +189,7 @@ func (s *oracle) claim(out *Outcome) {
 	}
 }
 
-// all finds every consistent claim. Units that hold, and orders for nothing, are not
-// claimed about.
+// all returns all consistent claims. A claim has only the orders that count.
 func (s *oracle) all() []map[board.Province]bool {
 	var unsure []board.Province
 	for x := range s.orders {
@@ -219,8 +218,7 @@ func (s *oracle) all() []map[board.Province]bool {
 	return found
 }
 
-// crowd is a position with units of few powers in provinces that touch, and orders
-// that get in each other's way.
+// crowd returns a position with units of few powers in adjacent provinces, and orders that conflict.
 func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 	p := Position{Phase: First()}
 	var set board.Set[board.Province]
@@ -239,8 +237,8 @@ func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 	}
 	for x := range set.All() {
 		u := board.Unit{Power: board.Power(1 + rng.IntN(3)), Type: board.Army, Location: board.Location(x)}
-		if places := r.Board.FleetLocations(x); len(places) > 0 && (r.Board.Terrain(x) == board.Sea || rng.IntN(3) == 0) {
-			u.Type, u.Location = board.Fleet, places[rng.IntN(len(places))]
+		if locations := r.Board.FleetLocations(x); len(locations) > 0 && (r.Board.Terrain(x) == board.Sea || rng.IntN(3) == 0) {
+			u.Type, u.Location = board.Fleet, locations[rng.IntN(len(locations))]
 		}
 		if rng.IntN(8) > 0 {
 			p.Units[x] = u
@@ -251,8 +249,8 @@ func (r *Rules) crowd(rng *rand.Rand) (Position, Orders) {
 	return p, orders
 }
 
-// plot changes orders until some army is carried against a unit that supports an
-// attack on the fleet that carries it, if the position has room for that.
+// plot changes orders so that an army is convoyed against a unit that supports an attack on the
+// convoying fleet, if the position allows it.
 func (r *Rules) plot(p *Position, orders *Orders, rng *rand.Rand) {
 	legal := r.Legal(p, nil)
 	rng.Shuffle(len(legal), func(i, j int) { legal[i], legal[j] = legal[j], legal[i] })
@@ -285,9 +283,9 @@ func (r *Rules) plot(p *Position, orders *Orders, rng *rand.Rand) {
 	}
 }
 
-// TestAgainstTheOracle adjudicates crowded positions and compares with every answer
-// that is consistent. If there is one, it is that. If not, convoys fail, or else as
-// many units move as can.
+// TestAgainstTheOracle adjudicates crowded positions and compares the results with all consistent
+// claims. If there is exactly one, the results are that one. Otherwise convoys fail, or as many units
+// move as possible.
 func TestAgainstTheOracle(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -309,33 +307,33 @@ func TestAgainstTheOracle(t *testing.T) {
 			if !s.counts(x) || s.right(x) || o.Kind == order.Convoy && !s.won[x] && len(all) != 1 {
 				continue
 			}
-			t.Errorf("%s: this does not follow:\n%s", o.Text(r.Board), r.show(&out))
+			t.Errorf("%s: the result does not follow from the others:\n%s", o.Text(r.Board), r.show(&out))
 		}
 		switch {
 		case len(all) == 1:
 			one++
 			for x, won := range all[0] {
 				if s.won[x] != won {
-					t.Errorf("%s differs from the only consistent answer:\n%s", r.Board.Code(board.Location(x)), r.show(&out))
+					t.Errorf("%s differs from the only consistent result:\n%s", r.Board.Code(board.Location(x)), r.show(&out))
 				}
 			}
 		case sunk:
 			paradoxes++
 		default:
 			rings++
-			if !most(s, all) {
+			if !maximal(s, all) {
 				t.Errorf("a ring does not move:\n%s", r.show(&out))
 			}
 		}
 	}
-	t.Logf("%d with one answer, %d rings, %d paradoxes", one, rings, paradoxes)
+	t.Logf("%d positions with one result, %d rings, %d paradoxes", one, rings, paradoxes)
 	if !testing.Short() && (rings == 0 || paradoxes == 0) {
-		t.Error("the positions are too tame")
+		t.Error("the positions have no rings or no paradoxes")
 	}
 }
 
-// most reports whether no consistent answer has more moves.
-func most(s *oracle, all []map[board.Province]bool) bool {
+// maximal reports whether no consistent claim has more moves.
+func maximal(s *oracle, all []map[board.Province]bool) bool {
 	count := func(won map[board.Province]bool) (n int) {
 		for x := range s.orders {
 			if s.moves(x) && won[x] {
@@ -352,7 +350,7 @@ func most(s *oracle, all []map[board.Province]bool) bool {
 	return true
 }
 
-// show writes a position's orders with what became of them.
+// show returns the orders of an outcome with their results.
 func (r *Rules) show(out *Outcome) string {
 	text := ""
 	for w := range out.Results {

@@ -10,8 +10,8 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// TestRandomPlay plays a hundred thousand phases at random, and wants every position
-// sound and every promise of the package kept on the way.
+// TestRandomPlay plays a hundred thousand random phases, and checks every position and every promise
+// of the package.
 func TestRandomPlay(t *testing.T) {
 	t.Parallel()
 	phases := 25_000
@@ -47,13 +47,13 @@ func TestRandomPlay(t *testing.T) {
 				}
 			}
 			if len(steps) != 3 || steps[Retreats] < phases/100 || steps[Adjustments] < phases/100 {
-				t.Errorf("hardly any retreats or builds: %v", steps)
+				t.Errorf("too few retreats or builds: %v", steps)
 			}
 		})
 	}
 }
 
-// checkResults wants legal orders judged legal and no unit made or lost.
+// checkResults checks that legal orders are not refused and that no unit appears or disappears.
 func checkResults(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outcome) {
 	t.Helper()
 	for w := range orders {
@@ -79,13 +79,13 @@ func checkResults(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outc
 	}
 }
 
-// checkSound wants a position that the rules can have led to.
+// checkSound checks that the rules can lead to a position.
 func checkSound(t *testing.T, r *Rules, before, p *Position) {
 	t.Helper()
 	for i := range p.Units {
 		x := board.Province(i)
 		if u := p.Units[i]; u.Power != board.None && (r.Board.Province(u.Location) != x || !r.Board.Stands(u.Type, u.Location)) {
-			t.Errorf("%s stands in %s", r.Board.UnitText(u), r.Board.Name(x))
+			t.Errorf("%s is in %s", r.Board.UnitText(u), r.Board.Name(x))
 		}
 		if p.Owners[i] != board.None && !r.Board.SupplyCentres().Has(x) {
 			t.Errorf("%s owns %s", p.Owners[i], r.Board.Name(x))
@@ -112,8 +112,8 @@ func checkSound(t *testing.T, r *Rules, before, p *Position) {
 	}
 }
 
-// checkPromises adjudicates again with orders in another order, with illegal ones
-// added, and with the powers' parts given to others.
+// checkPromises adjudicates again with the orders in another sequence, with illegal orders added, and
+// with powers exchanged. The results must be the same.
 func checkPromises(t *testing.T, r *Rules, p *Position, orders Orders, out *Outcome, rng *rand.Rand) {
 	t.Helper()
 	mixed := orders
@@ -123,13 +123,13 @@ func checkPromises(t *testing.T, r *Rules, p *Position, orders Orders, out *Outc
 	}
 	again := r.Adjudicate(p, &mixed)
 	if again.After != out.After {
-		t.Error("the order of orders matters")
+		t.Error("the results depend on the sequence of orders")
 	}
 	for w := range mixed {
 		for i, o := range mixed[w] {
 			j := slices.Index(orders[w], o)
 			if again.Results[w][i].Code != out.Results[w][j].Code {
-				t.Errorf("%s: the order of orders matters", o.Text(r.Board))
+				t.Errorf("%s: the result depends on the sequence of orders", o.Text(r.Board))
 			}
 		}
 	}
@@ -137,14 +137,14 @@ func checkPromises(t *testing.T, r *Rules, p *Position, orders Orders, out *Outc
 		mixed[w] = slices.Concat(r.illegal(p, board.Power(w), rng), mixed[w], r.illegal(p, board.Power(w), rng))
 	}
 	if r.Adjudicate(p, &mixed).After != out.After {
-		t.Error("illegal orders matter")
+		t.Error("the results depend on illegal orders")
 	}
-	if p.Phase.Step != Adjustments { // there a power is bound to its homes
+	if p.Phase.Step != Adjustments { // a power builds only in its home centres
 		checkNames(t, r, p, &orders, out, rng)
 	}
 }
 
-// illegal are random orders that are not legal.
+// illegal returns random orders that are not legal.
 func (r *Rules) illegal(p *Position, w board.Power, rng *rand.Rand) []order.Order {
 	var list []order.Order
 	for range 4 {
@@ -159,7 +159,7 @@ func (r *Rules) illegal(p *Position, w board.Power, rng *rand.Rand) []order.Orde
 	return list
 }
 
-// checkNames gives each power's part to another one.
+// checkNames adjudicates again with the powers exchanged.
 func checkNames(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outcome, rng *rand.Rand) {
 	t.Helper()
 	var to [board.Turkey + 1]board.Power
@@ -180,12 +180,11 @@ func checkNames(t *testing.T, r *Rules, p *Position, orders *Orders, out *Outcom
 	}
 	other := rename(*p)
 	if again := r.Adjudicate(&other, &renamed); again.After != rename(out.After) {
-		t.Error("it matters which power is which")
+		t.Error("the results depend on the names of powers")
 	}
 }
 
-// TestLegalIsComplete compares the list of legal orders with a search through
-// everything that could be ordered.
+// TestLegalIsComplete compares the list of legal orders with a search through all possible orders.
 func TestLegalIsComplete(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -200,14 +199,14 @@ func TestLegalIsComplete(t *testing.T) {
 			listed[o] = true
 			w := p.Units[r.Board.Province(o.At)].Power
 			if checked, err := r.Check(&p, w, o); err != nil || checked != o {
-				t.Errorf("%s is listed: %s, %v", o.Text(r.Board), checked.Text(r.Board), err)
+				t.Errorf("%s is listed and not legal: %s, %v", o.Text(r.Board), checked.Text(r.Board), err)
 			}
 		}
 		for _, u := range p.Units {
 			if u.Power != board.None {
 				everyOrder(u, func(o order.Order) {
 					checked, err := r.Check(&p, u.Power, o)
-					// A walk over water is listed with VIA, the support of a fleet without coast.
+					// A move by convoy is listed with VIA, and the support of a fleet without its coast.
 					if err != nil || o.Kind == order.Support && o.To >= board.Provinces && o.To < board.Locations ||
 						o.Kind == order.Move && u.Type == board.Army && !o.Via && !r.Board.Reach(u.Type, u.Location).Has(r.Board.Province(o.To)) {
 						return
@@ -221,7 +220,7 @@ func TestLegalIsComplete(t *testing.T) {
 	}
 }
 
-// everyOrder goes through all orders a unit could be given, sensible or not.
+// everyOrder calls do with every possible order of a unit, legal or not.
 func everyOrder(u board.Unit, do func(order.Order)) {
 	do(order.New(order.Hold, u.Type, u.Location))
 	for to := range board.Location(board.Locations + 1) {

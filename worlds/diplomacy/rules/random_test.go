@@ -8,7 +8,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// byUnit are the legal orders of each unit, by power.
+// byUnit returns the legal orders of each unit, by power.
 func (r *Rules) byUnit(p *Position) (lists [board.Turkey + 1][][]order.Order) {
 	for _, c := range r.Choices(p) {
 		lists[c.Power] = append(lists[c.Power], c.Orders)
@@ -32,8 +32,8 @@ func (r *Rules) randomOrders(p *Position, rng *rand.Rand) Orders {
 	return orders
 }
 
-// coherent gives orders that have to do with each other: half of the units move, and
-// most of the others support or carry one of them.
+// coherent gives related orders: half of the units move, and most of the others support or convoy one
+// of them.
 func (r *Rules) coherent(p *Position, rng *rand.Rand) Orders {
 	if p.Phase.Step != Movement {
 		return r.randomOrders(p, rng)
@@ -66,7 +66,7 @@ func (r *Rules) coherent(p *Position, rng *rand.Rand) Orders {
 	return orders
 }
 
-// pick is one of the orders that are wanted, or any if there are none.
+// pick returns a random order for which want is true, or any order if there is no such one.
 func pick(rng *rand.Rand, list []order.Order, want func(order.Order) bool) order.Order {
 	best, n := list[rng.IntN(len(list))], 0
 	for _, o := range list {
@@ -79,7 +79,7 @@ func pick(rng *rand.Rand, list []order.Order, want func(order.Order) bool) order
 	return best
 }
 
-// midgame is a position after some years of random play, with many units.
+// midgame returns a position with many units, after some years of random play.
 func (r *Rules) midgame(rng *rand.Rand) Position {
 	p := r.Start()
 	for p.Phase.Year < 1907 || p.Phase.Step != Movement {

@@ -11,7 +11,7 @@ import (
 	"parley/worlds/diplomacy/rules/order"
 )
 
-// at makes a position of units, written like "France A PAR".
+// at returns a position of units, written like "France A PAR".
 func at(t *testing.T, r *Rules, phase string, units ...string) Position {
 	t.Helper()
 	var p Position
@@ -32,7 +32,7 @@ func at(t *testing.T, r *Rules, phase string, units ...string) Position {
 	return p
 }
 
-// give makes orders, written like "France A PAR - BUR".
+// give returns orders, written like "France A PAR - BUR".
 func give(t *testing.T, r *Rules, texts ...string) *Orders {
 	t.Helper()
 	var orders Orders
@@ -55,12 +55,12 @@ func TestPhases(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"S1901M", "S1901R", "F1910M", "F1910R", "W1899A"} {
 		if p, err := ParsePhase(name); err != nil || p.String() != name {
-			t.Errorf("%s is read as %s, %v", name, p, err)
+			t.Errorf("%s is parsed as %s, %v", name, p, err)
 		}
 	}
 	for _, name := range []string{"", "S", "SM", "S1901A", "W1901M", "X1901M", "S1901X", "S-1M", "S+1901M", "S01901M", "COMPLETED"} {
 		if p, err := ParsePhase(name); err == nil {
-			t.Errorf("%q is read as %s", name, p)
+			t.Errorf("%q is parsed as %s", name, p)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestAdvance(t *testing.T) {
 		units, orders []string
 		centres       map[string][]string
 		want          string
-		owner         board.Power // of Trieste, then
+		owner         board.Power // of Trieste after the phase
 	}{
 		{"spring to fall", "S1901M", austria, nil, nil, "F1901M", board.None},
 		{"a retreat in spring", "S1901M", austria, attack, nil, "S1901R", board.None},
@@ -95,12 +95,12 @@ func TestAdvance(t *testing.T) {
 		next := r.Advance(&out.After)
 		tri, _ := r.Board.ByCode("TRI")
 		if next.Phase.String() != c.want || next.Owners[tri] != c.owner {
-			t.Errorf("%s: %s, Trieste of %s", c.name, next.Phase, next.Owners[tri])
+			t.Errorf("%s: the next phase is %s, and Trieste belongs to %s", c.name, next.Phase, next.Owners[tri])
 		}
 	}
 }
 
-// TestBuilds tries what can be built, and that what is waived is not built by others.
+// TestBuilds checks which units can be built, and that a waived build is not used for another unit.
 func TestBuilds(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -121,7 +121,7 @@ func TestBuilds(t *testing.T) {
 	}
 }
 
-// TestReasons wants an illegal order told why.
+// TestReasons checks the reasons for illegal orders.
 func TestReasons(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -157,7 +157,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestFirstLegalCounts: of several orders to a unit, the first legal one is carried out.
+// TestFirstLegalCounts checks that the first legal order of several to a unit is carried out.
 func TestFirstLegalCounts(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -184,11 +184,11 @@ func TestWinner(t *testing.T) {
 		}
 	}
 	if !p.Alive(board.Austria) || p.Centres(board.Austria) != 0 {
-		t.Error("Austria has units and no centres, and is alive")
+		t.Error("Austria has units and no centres, and does not count as alive")
 	}
 }
 
-// TestState writes positions of random games as JSON and reads them back.
+// TestState encodes positions of random games as JSON and decodes them.
 func TestState(t *testing.T) {
 	t.Parallel()
 	r := New()
@@ -207,7 +207,7 @@ func TestState(t *testing.T) {
 		want := p
 		for i := range want.Dislodged {
 			if want.Dislodged[i].Unit.Power != board.None {
-				want.Dislodged[i].Attacker = board.Nowhere // a State has no room for it
+				want.Dislodged[i].Attacker = board.Nowhere // a State does not have it
 				retreats++
 			}
 		}
@@ -219,7 +219,7 @@ func TestState(t *testing.T) {
 		p = r.Advance(&out.After)
 	}
 	if retreats == 0 {
-		t.Error("no retreats were seen")
+		t.Error("no position had retreats")
 	}
 }
 

@@ -15,8 +15,7 @@ import (
 	"parley/worlds/diplomacy/saved"
 )
 
-// game plays a game of greedy bots and adds talks and diaries to its record, as models
-// would write them.
+// game returns the record of a game of greedy bots, with messages and diary entries added.
 func game(t *testing.T) record.Game {
 	t.Helper()
 	k := diplomacy.Kind()
@@ -53,7 +52,7 @@ func game(t *testing.T) record.Game {
 	return g
 }
 
-// notes plays a world of bots and returns what it noted.
+// notes plays a world of bots and returns its notes.
 func notes(t *testing.T, s *world.Strand, bot world.Bot) []world.Note {
 	t.Helper()
 	var all []world.Note
@@ -117,8 +116,8 @@ func read(t *testing.T, b []byte, err error) file {
 	return f
 }
 
-// TestGame: a saved game has what the Python package reads, and starting from any of its
-// phases is starting from the position that was recorded.
+// TestGame checks that a saved game has all that the Python package reads, and that the position of
+// each phase is the recorded one.
 func TestGame(t *testing.T) {
 	t.Parallel()
 	g := game(t)
@@ -129,7 +128,7 @@ func TestGame(t *testing.T) {
 	}
 	for _, key := range []string{"timestamp", "zobrist_hash", "note", "name", "units", "retreats", "centers", "homes", "influence", "civil_disorder", "builds", "phase", "game_id", "map", "rules"} {
 		if _, ok := f.Phases[0].State[key]; !ok {
-			t.Errorf("a state has no %s", key)
+			t.Errorf("the state has no key %s", key)
 		}
 	}
 	if got := f.Phases[0].State["phase"]; got != "SPRING 1901 MOVEMENT" {
@@ -144,7 +143,7 @@ func TestGame(t *testing.T) {
 		pos, err := r.FromState(again)
 		want, err2 := r.FromState(p.State)
 		if err != nil || err2 != nil || pos != want {
-			t.Errorf("%s: another position (%v, %v)", p.State.Name, err, err2)
+			t.Errorf("%s: the position is not the recorded one (%v, %v)", p.State.Name, err, err2)
 		}
 		n := 0
 		for power, orders := range f.Phases[i].Orders {
@@ -166,7 +165,7 @@ func TestGame(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	if again, err := saved.Game(g, saved.Info{ID: "game-1"}); err != nil || string(again) != string(b) {
-		t.Errorf("two files of one record differ (%v)", err)
+		t.Errorf("two files of the same record differ (%v)", err)
 	}
 }
 

@@ -21,11 +21,11 @@ func TestNothingToShow(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	if Replay(nil) != nil {
-		t.Error("a replay of nothing")
+		t.Error("a game without notes has a replay")
 	}
 }
 
-// TestHalfARecord: what is there is shown, and what is missing does no harm.
+// TestHalfARecord checks that an incomplete record is shown as far as possible.
 func TestHalfARecord(t *testing.T) {
 	t.Parallel()
 	x := Exhibitor()
@@ -43,7 +43,7 @@ func TestHalfARecord(t *testing.T) {
 	}
 }
 
-// TestMomentsThatMatter: of many moments the weightiest are kept.
+// TestMomentsThatMatter checks that the moments with the most weight are kept.
 func TestMomentsThatMatter(t *testing.T) {
 	t.Parallel()
 	g := &report{}

@@ -41,12 +41,13 @@ func TestKnowsItsGame(t *testing.T) {
 	t.Parallel()
 	for _, req := range []*llm.Request{{}, {Messages: []llm.Message{llm.User("hi")}}, envoyAsked("orders", theUnits), envoyAsked("diplomacy_dance", theUnits), {Schema: &llm.Schema{Name: "diplomacy_orders"}}} {
 		if text, ok := Play("small", req, 1); ok {
-			t.Errorf("%+v is answered with %q", req, text)
+			t.Errorf("Play answers %+v with %q, want no answer", req, text)
 		}
 	}
 }
 
-// TestEnvoyOrders: nearly all orders are legal, no two go to one place, and all sorts occur.
+// TestEnvoyOrders checks that nearly all orders are legal, that no two units move to the same
+// province, and that all kinds of orders occur.
 func TestEnvoyOrders(t *testing.T) {
 	t.Parallel()
 	legal := []string{"A PAR H", "A PAR - BRE", "A PAR - BUR", "A PAR - PIC", "A MAR H", "A MAR - BUR", "A MAR - SPA", "A PAR S A MAR - BUR", "A MAR S A PAR - BUR"}
@@ -57,7 +58,7 @@ func TestEnvoyOrders(t *testing.T) {
 			t.Fatalf("%q", answer.Orders)
 		}
 		if a, b := answer.Orders[0], answer.Orders[1]; strings.HasSuffix(a, "- BUR") && b == "A MAR - BUR" && !strings.Contains(a, " S ") {
-			t.Errorf("both to one place: %q", answer.Orders)
+			t.Errorf("both units move to the same province: %q", answer.Orders)
 		}
 		for _, o := range answer.Orders {
 			if slices.Contains(legal, o) {
@@ -91,7 +92,7 @@ func TestEnvoyInOtherPhases(t *testing.T) {
 	}
 }
 
-// TestEnvoyWrites: to those who are there, never to itself, and it falls silent in the end.
+// TestEnvoyWrites checks that an envoy writes only to other powers in the game, and sometimes nothing.
 func TestEnvoyWrites(t *testing.T) {
 	t.Parallel()
 	seen, silent := map[string]bool{}, 0
@@ -112,11 +113,11 @@ func TestEnvoyWrites(t *testing.T) {
 		}
 	}
 	if silent == 0 || silent > 200 || len(seen) < 20 {
-		t.Errorf("%d of 300 silent, %d different lines", silent, len(seen))
+		t.Errorf("%d of 300 answers are without messages, %d different texts", silent, len(seen))
 	}
 }
 
-func TestEnvoyFeels(t *testing.T) {
+func TestEnvoyAnswersInEveryForm(t *testing.T) {
 	t.Parallel()
 	type diary struct {
 		Diary     string
@@ -148,11 +149,11 @@ func TestEnvoyFeels(t *testing.T) {
 	}
 	alone := &llm.Request{Messages: []llm.Message{llm.User("You are France.")}, Schema: &llm.Schema{Name: "diplomacy_messages"}}
 	if m := answered[struct{ Messages []letter }](t, alone, 1); len(m.Messages) != 0 {
-		t.Errorf("wrote to nobody: %+v", m)
+		t.Errorf("alone in the game, and it wrote %+v", m)
 	}
 }
 
-// TestPromises: what an envoy promises in so many words is found, and nothing else.
+// TestPromises checks that the judge finds explicit promises, and nothing else.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	const said = "> France to Austria: I will move A MAR to PIE this season. Will you leave it to me?\n> Austria to France: Yes. I will keep out of PIE.\n" +
@@ -165,7 +166,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// FuzzPlay: whatever a prompt says, an envoy answers with JSON.
+// FuzzPlay checks that the answer to any prompt is JSON.
 func FuzzPlay(f *testing.F) {
 	f.Add(theBoard, theUnits, uint64(1))
 	f.Add("", "A PAR, inland\n moves: A, , *[\nA PAR: can retreat to \nYou may build 9: A PAR B\nYou are .", uint64(2))

@@ -5,11 +5,11 @@
 // difficulty is how many things happen, from 1 to 8; from 3 up, some sentences hold numbers
 // that have nothing to do with the question.
 //
-// What it promises: the same seed makes the same problems; answers are whole numbers from 0
-// up; Solve finds the answer of every problem that Generate makes, by reading it.
+// The same seed generates the same problems. Answers are whole numbers from 0 up. Solve finds the answer of every problem
+// that Generate returns, by reading it.
 //
-// It is not for testing models seriously: it is there so that everything runs without a
-// file, and so that the simulated provider knows what is right.
+// It is not a serious test of models. With it, everything runs without a file, and the simulated provider knows the right
+// answers.
 package arithmetic
 
 import (
@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// The least and the most difficulty.
+// The minimum and the maximum difficulty.
 const (
 	Easiest = 1
 	Hardest = 8
@@ -33,15 +33,14 @@ type Problem struct {
 	Difficulty int
 }
 
-// Generate makes n problems, no two the same, of difficulties that go round from the
-// easiest to the hardest.
+// Generate returns n different problems. Their difficulties cycle from the easiest to the hardest.
 func Generate(seed uint64, n, easiest, hardest int) []Problem {
 	easiest = min(max(easiest, Easiest), Hardest)
 	hardest = min(max(hardest, easiest), Hardest)
 	r := rand.New(rand.NewPCG(seed, 0x61726974686d6574))
 	seen := map[string]bool{}
 	var all []Problem
-	// The stories are so many that a second try is rare; the bound is for n beyond reason.
+	// There are so many stories that a second try is rare; the bound is for a very large n.
 	for tries := 0; len(all) < n && tries < 20*n; tries++ {
 		p := story(r, easiest+len(all)%(hardest-easiest+1))
 		if !seen[p.Question] {
@@ -52,7 +51,7 @@ func Generate(seed uint64, n, easiest, hardest int) []Problem {
 	return all
 }
 
-// story makes one problem.
+// story generates one problem.
 func story(r *rand.Rand, difficulty int) Problem {
 	s := settings()[r.IntN(len(settings()))]
 	have := 6 + r.IntN(40)
@@ -69,7 +68,7 @@ func story(r *rand.Rand, difficulty int) Problem {
 	return Problem{Question: strings.Join(lines, " "), Answer: have, Difficulty: difficulty}
 }
 
-// draw picks something that can happen to so many things, and its number.
+// draw picks an operation that is possible with that many things, and its number.
 func draw(r *rand.Rand, have, place int) (operation, int) {
 	ops := operations()
 	for range 20 {
@@ -95,7 +94,7 @@ func draw(r *rand.Rand, have, place int) (operation, int) {
 	return ops[0], 2 + r.IntN(30)
 }
 
-// fill picks a sentence and puts in the number and the thing.
+// fill picks a sentence and inserts the number and the thing.
 func fill(sentences []string, s setting, n int, r *rand.Rand) string {
 	text := sentences[r.IntN(len(sentences))]
 	return strings.NewReplacer("NUMBER", strconv.Itoa(n), "THING", s.thing, "PLACE", s.place).Replace(text)
@@ -113,7 +112,7 @@ func Solve(text string) (begins int, totals []int, ok bool) {
 	}
 	have, err := strconv.Atoi(text[at[2]:at[3]])
 	if err != nil {
-		return 0, nil, false // more digits than there are
+		return 0, nil, false // too many digits
 	}
 	totals = []int{have}
 	for sentence := range strings.SplitSeq(text[at[1]:], ". ") {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSolve: reading a problem comes to what writing it did.
+// TestSolve checks that Solve finds the answer that Generate computed.
 func TestSolve(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,7 +52,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestKeys: what happens in a sentence can be told by one word, and an aside has none.
+// TestKeys checks that one word identifies the operation of a sentence, and that an aside has no such word.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	for _, op := range operations() {

@@ -24,10 +24,10 @@ const (
 	share operation = "equal shares"
 )
 
-// operations lists them. The first can always happen.
+// operations lists all operations. The first is always possible.
 func operations() []operation { return []operation{add, take, times, share} }
 
-// sentences are the ways to say it.
+// sentences returns the sentences of an operation.
 func (o operation) sentences() []string {
 	switch o {
 	case take:
@@ -40,7 +40,7 @@ func (o operation) sentences() []string {
 	return []string{"A cart brings NUMBER more.", "By noon NUMBER more THING arrive.", "The PLACE buys NUMBER more THING.", "Somebody finds NUMBER more in the cellar."}
 }
 
-// apply says how many there are after it.
+// apply returns the number of things after an operation.
 func (o operation) apply(have, n int) int {
 	switch o {
 	case take:
@@ -60,7 +60,7 @@ func asides() []string {
 	}
 }
 
-// operationOf finds what a sentence says happens.
+// operationOf returns the operation of a sentence.
 func operationOf(sentence string) (operation, bool) {
 	for _, op := range operations() {
 		if strings.Contains(sentence, string(op)) {

@@ -1,10 +1,9 @@
-// Package checker decides whether what a model wrote answers a problem rightly.
+// Package checker decides whether a text of a model answers a problem correctly.
 //
-// What it promises: it reads any text without failing; that a text holds no answer is told
-// apart from a wrong one; the same text is judged the same way each time.
+// It reads any text without failing, distinguishes a text without an answer from a wrong answer, and always grades the
+// same text in the same way.
 //
-// It is not for asking a model to judge: type judge says only that one is to be asked, which
-// package evolve does.
+// It asks no model: with type judge, package play asks one.
 package checker
 
 import (
@@ -15,7 +14,7 @@ import (
 	"parley/worlds/evolve/problem"
 )
 
-// Checker is how answers are checked, as a plan file says it.
+// Checker holds the params that decide how answers are checked.
 type Checker struct {
 	Type      string  `json:"type" doc:"How answers are checked." oneof:"number,exact,choice,regex,json,template,judge"`
 	Tolerance float64 `json:"tolerance" doc:"How far a number may be from the right one."`
@@ -25,18 +24,18 @@ type Checker struct {
 	Template  string  `json:"template" doc:"What a right text holds, for template: as \"The answer is {answer}.\""`
 }
 
-// Types lists what a checker can be.
+// Types lists the types of checkers.
 func Types() []string {
 	return []string{"number", "exact", "choice", "regex", "json", "template", "judge"}
 }
 
-// Default compares numbers.
+// Default returns a checker that compares numbers.
 func Default() Checker { return Checker{Type: "number", Tolerance: 0.001} }
 
-// Judged says whether a model is to be asked.
+// Judged reports whether a model judges answers.
 func (c Checker) Judged() bool { return c.Type == "judge" }
 
-// Check says what is wrong with a checker; its errors name the key.
+// Check returns the error in a checker. It names the key.
 func (c Checker) Check() error {
 	switch {
 	case !(c.Tolerance >= 0):
@@ -54,11 +53,10 @@ func (c Checker) Check() error {
 	return nil
 }
 
-// Answer stands for the right answer in a pattern or a template.
+// Answer is the placeholder for the right answer in a pattern or a template.
 const Answer = "{answer}"
 
-// Fits says what is wrong with the answer of a problem: one that this checker could never
-// find right.
+// Fits returns an error if the checker could never accept the expected answer of a problem.
 func (c Checker) Fits(p problem.Problem) error {
 	switch c.Type {
 	case "number":
@@ -73,14 +71,14 @@ func (c Checker) Fits(p problem.Problem) error {
 	return nil
 }
 
-// Grade is what a text comes to.
+// Grade is the result of checking a text.
 type Grade struct {
 	Got     string // the answer that was found
-	Found   bool   // whether there was one
+	Found   bool   // whether an answer was found
 	Correct bool
 }
 
-// Grade reads a text. A checker that asks a judge finds the whole text.
+// Grade checks a text. With type judge, the whole text is the answer.
 func (c Checker) Grade(text string, p problem.Problem) Grade {
 	switch c.Type {
 	case "exact":
@@ -102,8 +100,7 @@ func (c Checker) Grade(text string, p problem.Problem) Grade {
 	return c.gradeNumber(text, p)
 }
 
-// fold makes texts that mean the same equal: white space, and letters where case does not
-// count.
+// fold normalizes white space, and case if it does not count.
 func (c Checker) fold(text string) string {
 	text = strings.Trim(strings.Join(strings.Fields(text), " "), " .")
 	if !c.Case {
@@ -112,7 +109,7 @@ func (c Checker) fold(text string) string {
 	return text
 }
 
-// pattern compiles the pattern with an answer put in.
+// pattern compiles the pattern with an answer inserted.
 func (c Checker) pattern(answer string) (*regexp.Regexp, error) {
 	return regexp.Compile(strings.ReplaceAll(c.Pattern, Answer, regexp.QuoteMeta(answer)))
 }
@@ -135,7 +132,7 @@ func (c Checker) gradePattern(text string, p problem.Problem) Grade {
 	return Grade{short(got), true, right}
 }
 
-// short keeps what is recorded of an answer small.
+// short shortens an answer for the record.
 func short(text string) string {
 	const most = 120
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")

@@ -7,7 +7,7 @@ import (
 	"parley/worlds/evolve/problem"
 )
 
-// TestExtract is the ladder: what a text gives as its answer.
+// TestExtract checks which number of a text is its answer.
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -137,7 +137,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzGrade: whatever a model writes, a checker reads it.
+// FuzzGrade checks that every checker reads any text.
 func FuzzGrade(f *testing.F) {
 	for _, s := range []string{"#### 72", `\boxed{`, "Answer:", `{"a":{"b":1}}`, "(A)", "-", "####-", "\xff", "{{{{{"} {
 		f.Add(s, s)

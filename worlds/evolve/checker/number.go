@@ -24,13 +24,12 @@ func (c Checker) gradeNumber(text string, p problem.Problem) Grade {
 	return Grade{strconv.FormatFloat(got, 'g', -1, 64), true, known && near(got, want, c.Tolerance)}
 }
 
-// near says whether two numbers are as good as the same. What a float cannot hold is not
-// held against a model.
+// near reports whether two numbers are equal within the tolerance and the precision of a float.
 func near(got, want, tolerance float64) bool {
 	return math.Abs(got-want) <= math.Max(tolerance, 1e-9*math.Abs(want))
 }
 
-// Extract finds the number that a text gives as its answer. It is, in this order: the first
+// Extract finds the number that is the answer of a text. It is, in this order: the first
 // number after the last ####; the first in the last \boxed{}; the first after the last
 // "Answer:" or "answer is"; or else the last number of all.
 func Extract(text string) (float64, bool) {
@@ -61,7 +60,7 @@ func afterMark(text string) (string, bool) {
 	return "", false
 }
 
-// Number reads a text that is a number, perhaps with a sign of money, a unit or words.
+// Number reads a text that is a number, possibly with a currency sign, a unit or words.
 func Number(text string) (float64, bool) { return last(text) }
 
 // afterLast returns what follows the last of some words.
@@ -90,12 +89,11 @@ func last(text string) (float64, bool) {
 	return 0, false
 }
 
-// value reads the numeral at a place. A minus before it counts unless it joins it to
-// something: 7-3 holds a 3.
+// value reads the numeral at a position. A minus before it counts unless it follows a word or number: 7-3 holds a 3.
 func value(text string, at []int) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.ReplaceAll(text[at[0]:at[1]], ",", ""), 64)
 	if err != nil {
-		return 0, false // beyond all measure
+		return 0, false // too large for a float
 	}
 	before := strings.TrimRight(text[:at[0]], "$€£")
 	for _, minus := range []string{"-", "−"} {
@@ -107,8 +105,7 @@ func value(text string, at []int) (float64, bool) {
 	return n, true
 }
 
-// endsInWord says whether a text ends in a letter, a digit or a closing bracket, with no
-// space after it.
+// endsInWord reports whether a text ends in a letter, a digit or a closing bracket.
 func endsInWord(text string) bool {
 	if text == "" {
 		return false

@@ -9,8 +9,8 @@ import (
 	"parley/worlds/evolve/problem"
 )
 
-// Final returns what a text gives as its answer in words: what follows the last #### or
-// "Answer:" in its line, or else the last line.
+// Final returns the answer of a text in words: the rest of the line after the last #### or "Answer:", or else the last
+// line.
 func Final(text string) string {
 	if after, ok := afterLast(text, "####"); ok {
 		return firstLine(after)
@@ -41,8 +41,8 @@ func gradeChoice(text string, p problem.Problem) Grade {
 	return Grade{got, found, found && known && got == want}
 }
 
-// chosen is the letter that is marked as the answer; or that of the choice whose words the
-// text ends in; or the last letter that stands alone.
+// chosen returns the letter that is marked as the answer, or that of the choice whose words end the text, or the last
+// separate letter.
 func chosen(text string, choices []string) (string, bool) {
 	if all := markedLetter.FindAllStringSubmatch(text, -1); len(all) > 0 {
 		return strings.ToUpper(all[len(all)-1][1]), true
@@ -75,8 +75,8 @@ func letterOf(answer string, choices []string) (string, bool) {
 	return "", false
 }
 
-// maxObjects is how many places of a text are tried for a JSON object: a text of nothing
-// but brackets is not to take long.
+// maxObjects is the maximum number of positions at which a JSON object is tried. It bounds the time for a text that has
+// only brackets.
 const maxObjects = 50
 
 // gradeField looks for the last JSON object in a text that has the field.
@@ -127,7 +127,7 @@ func (c Checker) gradeValue(v any, p problem.Problem) Grade {
 	return Grade{short(got), true, right}
 }
 
-// wholly reads a text that is a number and nothing else.
+// wholly reads a text that is only a number.
 func wholly(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	at := numeral.FindStringIndex(text)

@@ -8,16 +8,15 @@ import (
 // Crossovers lists the ways to cross two prompts.
 func Crossovers() []string { return []string{"section", "single_point", "two_point", "uniform"} }
 
-// Cross makes two children of two prompts. Together they have exactly the spans that
-// their parents have together.
+// Cross returns two children of two prompts. Together they have exactly the spans of their parents.
 //
 //   - single_point: the beginning of one and the end of the other;
 //   - two_point: one with the middle of the other;
-//   - uniform: each place from one or the other;
+//   - uniform: each position from one or the other;
 //   - section: all instructions from one or the other, all steps, all examples, all words
 //     about the form.
 //
-// Where a parent is too short to be cut, children are copies.
+// If a parent is too short to be cut, the children are copies.
 func Cross(method string, a, b Genome, r *rand.Rand) (Genome, Genome) {
 	short := min(len(a), len(b))
 	switch {
@@ -37,8 +36,7 @@ func Cross(method string, a, b Genome, r *rand.Rand) (Genome, Genome) {
 	}
 }
 
-// join puts pieces together. Spans keep what followed them only where they stand next to
-// what they stood next to.
+// join joins pieces. A span keeps the white space after it only if it still has the same neighbour.
 func join(pieces ...Genome) Genome {
 	var out Genome
 	for _, p := range pieces {
@@ -50,7 +48,7 @@ func join(pieces ...Genome) Genome {
 	return out
 }
 
-// uniform draws place by place. What the longer parent has beyond goes to one child.
+// uniform draws position by position. The rest of the longer parent goes to one child.
 func uniform(a, b Genome, r *rand.Rand) (Genome, Genome) {
 	var one, two Genome
 	short := min(len(a), len(b))

@@ -1,11 +1,10 @@
-// Package genome is prompts as evolution sees them: a text in spans, each a sentence, a
-// step, an example or a word about the form of the answer.
+// Package genome splits prompts into spans, and changes and combines them. A span is a sentence, a step, an example or a
+// sentence about the form of the answer.
 //
-// What it promises: a text that is parsed and written again is the same text; operators
-// never cut inside a span, so that what they make still reads as sentences; they draw only
-// from the generator they are given and never write to their arguments.
+// A prompt that is parsed and written again is unchanged. Operators never cut inside a span, so the results still read as
+// sentences. They draw only from the generator that they are given, and never write to their arguments.
 //
-// It is not for asking models: operators that a model carries out are package evolve's.
+// It asks no model: package play has the operators that a model applies.
 package genome
 
 import (
@@ -16,10 +15,10 @@ import (
 	"unicode/utf8"
 )
 
-// Role is what a span is for.
+// Role is the purpose of a span.
 type Role string
 
-// The roles, in the order in which a prompt made of parts puts them.
+// The roles, in the order in which a prompt that is made of parts has them.
 const (
 	Instructions Role = "instructions"
 	Steps        Role = "steps"
@@ -27,10 +26,10 @@ const (
 	Format       Role = "format"
 )
 
-// Roles lists them in order.
+// Roles lists the roles in order.
 func Roles() []Role { return []Role{Instructions, Steps, Examples, Format} }
 
-// Span is a part of a prompt that is kept whole.
+// Span is a part of a prompt that operators never cut.
 type Span struct {
 	Role Role
 	Text string // without white space around it
@@ -69,7 +68,7 @@ func (g Genome) Words() int {
 	return n
 }
 
-// Parse reads a prompt. Written again it is text without white space around it.
+// Parse splits a prompt. Its String is the text without white space around it.
 func Parse(text string) Genome {
 	text = strings.TrimSpace(text)
 	var g Genome
@@ -105,7 +104,7 @@ func lineEnd(text string) int {
 	return len(text)
 }
 
-// blockEnd is where the first empty line begins.
+// blockEnd returns where the first empty line begins.
 func blockEnd(text string) int {
 	at := 0
 	for line := range strings.Lines(text) {
@@ -131,7 +130,7 @@ func appendSentences(g Genome, line string) Genome {
 func sentenceEnd(line string) (end, next int) {
 	from := 0
 	if m := stepStart.FindString(line); m != "" {
-		from = len(m) // the dot of "1. " ends nothing
+		from = len(m) // the dot of "1. " ends no sentence
 	}
 	for i := from; i < len(line)-1; i++ {
 		if !strings.ContainsRune(".!?", rune(line[i])) {
@@ -156,7 +155,7 @@ func roleOf(sentence string) Role {
 	}
 }
 
-// Of makes a genome of spans written one by one, such as the phrases of a plan file.
+// Of returns a genome of separate spans, such as the phrases of a plan file.
 func Of(texts ...string) Genome {
 	var g Genome
 	for _, t := range texts {
@@ -165,7 +164,7 @@ func Of(texts ...string) Genome {
 	return g.loose()
 }
 
-// loose forgets where spans stood, so that they can stand anywhere.
+// loose removes the white space after spans, so that they fit anywhere.
 func (g Genome) loose() Genome {
 	out := slices.Clone(g)
 	for i := range out {

@@ -21,7 +21,7 @@ func prompts() *rapid.Generator[string] {
 	})
 }
 
-// TestRoundTrip: reading a prompt loses nothing of it.
+// TestRoundTrip checks that parsing a prompt loses nothing.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,8 +66,7 @@ func texts(gs ...Genome) []string {
 	return all
 }
 
-// TestCross: children have the spans of their parents, no more and no less, and parents
-// are left as they were.
+// TestCross checks that children have exactly the spans of their parents, and that parents are unchanged.
 func TestCross(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -96,7 +95,7 @@ func TestCross(t *testing.T) {
 	})
 }
 
-// TestCrossMixes: where parents can be cut, children are something new.
+// TestCrossMixes checks that children are new if the parents can be cut.
 func TestCrossMixes(t *testing.T) {
 	t.Parallel()
 	a, b := Of("A one. A two. A three. A four.", "- a step"), Of("B one. B two. B three. B four.", "- b step")
@@ -120,7 +119,7 @@ func TestCrossMixes(t *testing.T) {
 	}
 }
 
-// TestMutate: each operator does what it says, within the limits.
+// TestMutate checks each operator and the limits.
 func TestMutate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -156,27 +155,29 @@ func TestMutateNothing(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
+// TestDiversity checks that diversity is 0 for equal prompts, 1 for prompts without a common pair of words, and in between
+// otherwise.
+func TestDiversity(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := Parse(prompts().Draw(t, "a")), Parse(prompts().Draw(t, "b"))
-		d := Distance(a, b)
-		if d < 0 || d > 1 || math.Abs(d-Distance(b, a)) > 1e-12 || Distance(a, a) != 0 {
-			t.Fatalf("%q and %q are %v apart", a, b, d)
+		d := Diversity([]Genome{a, b})
+		if d < 0 || d > 1 || math.Abs(d-Diversity([]Genome{b, a})) > 1e-12 || Diversity([]Genome{a, a}) != 0 {
+			t.Fatalf("the diversity of %q and %q is %v", a, b, d)
 		}
 	})
-	near := Distance(Of("Work step by step and check."), Of("Work step by step and stop."))
-	far := Distance(Of("Work step by step and check."), Of("Say hello."))
+	near := Diversity([]Genome{Of("Work step by step and check."), Of("Work step by step and stop.")})
+	far := Diversity([]Genome{Of("Work step by step and check."), Of("Say hello.")})
 	if near >= far || far != 1 {
-		t.Errorf("near %v, far %v", near, far)
+		t.Errorf("near %v, far %v, want less than 1, and 1", near, far)
 	}
 	if d := Diversity([]Genome{Of("a b"), Of("a b"), Of("c d")}); math.Abs(d-2.0/3) > 1e-12 || Diversity(nil) != 0 {
-		t.Errorf("diversity %v", d)
+		t.Errorf("diversity %v, want 2/3; of nothing %v, want 0", d, Diversity(nil))
 	}
 }
 
-// TestDiff: the lines that stayed and came in are the new prompt, and those that stayed
-// and went out are the old one.
+// TestDiff checks that the lines that stayed and those that are new make up the new prompt, and that those that stayed and
+// those that are gone make up the old one.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,21 +8,21 @@ import (
 // Mutations lists the ways to change a prompt without a model.
 func Mutations() []string { return []string{"edit", "insert", "delete", "swap", "duplicate"} }
 
-// Limits bound what mutations make, in spans.
+// Limits bound the results of mutations, in spans.
 type Limits struct {
 	Least, Most int
-	// Insertions is the most that one insertion adds. Default: 1.
+	// Insertions is the maximum number of spans that one insertion adds. Default: 1.
 	Insertions int
 }
 
-// Mutate returns g with one change. New spans are drawn from pool. It is g itself where the
-// change cannot be made: nothing to swap, no room to insert, an empty pool.
+// Mutate returns g with one change. It draws new spans from pool. It returns g unchanged if the change is not possible:
+// nothing to swap, no room to insert, an empty pool.
 //
-//   - edit: a span gives way to another, of the same role where there is one;
-//   - insert: one or more are put in, each after those of its role;
-//   - delete: one is taken out;
-//   - swap: two change places;
-//   - duplicate: one is said again elsewhere.
+//   - edit: replace a span with another, of the same role if there is one;
+//   - insert: insert one or more spans, each after those of its role;
+//   - delete: remove a span;
+//   - swap: exchange two spans;
+//   - duplicate: copy a span to another position.
 func Mutate(method string, g Genome, pool []Span, limits Limits, r *rand.Rand) Genome {
 	switch method {
 	case "edit":
@@ -74,7 +74,7 @@ func edit(g Genome, pool []Span, r *rand.Rand) Genome {
 	return out
 }
 
-// insert puts in a span that is not there yet.
+// insert inserts a span that g does not have.
 func insert(g Genome, pool []Span, limits Limits, r *rand.Rand) Genome {
 	other := g.missing(pool)
 	if len(other) == 0 || len(g) >= limits.Most {
@@ -95,7 +95,7 @@ func pick(spans []Span, r *rand.Rand) (Role, string) {
 	return s.Role, s.Text
 }
 
-// put returns g with s at a place.
+// put returns g with s at a position.
 func put(g Genome, s Span, at int) Genome {
 	s.sep = ""
 	return join(g[:at:at], Genome{s}, g[at:])

@@ -1,7 +1,6 @@
 package genome
 
-// Phrases are spans that are of use for many problems, of every role: what mutations draw
-// from besides the spans of the prompts themselves.
+// Phrases returns spans of every role that are useful for many problems. Mutations draw from them.
 func Phrases() []Span {
 	var all []Span
 	for _, p := range []struct {
@@ -46,7 +45,7 @@ func Phrases() []Span {
 	return all
 }
 
-// Seeds are prompts to begin with, where a plan file brings none.
+// Seeds returns the prompts to begin with if a plan file has none.
 func Seeds() []string {
 	return []string{
 		"Solve the problem.",

@@ -1,11 +1,10 @@
-// Package problem is sets of problems with answers: read from files of several formats, or
-// made up, and split into those that evolution sees and those that are held out.
+// Package problem reads or generates problems with answers, and splits them into those that evolution sees and those
+// that are held out.
 //
-// What it promises: a question stands in one part of a split only, however often and with
-// whatever white space a file has it; the same seed splits the same way; what is wrong with
-// a file is said with its line.
+// A question is in one part of a split only, even if a file repeats it with other white space. The same seed splits in the
+// same way. Errors name the line of the file.
 //
-// It is not for checking answers: package checker does that.
+// Package checker checks answers.
 package problem
 
 import (
@@ -17,7 +16,7 @@ import (
 	"parley/worlds/evolve/arithmetic"
 )
 
-// Problem is a question and what is right.
+// Problem is a question and its right answer.
 type Problem struct {
 	ID       string   `json:"id"`
 	Question string   `json:"question"`
@@ -25,29 +24,29 @@ type Problem struct {
 	Choices  []string `json:"choices,omitempty"` // of a question with several, in the order of their letters
 }
 
-// Set is problems in three parts.
+// Set holds problems in three parts.
 type Set struct {
-	Train      []Problem `json:"train"`                // what evolution sees
-	Validation []Problem `json:"validation,omitempty"` // what the winner is chosen by; may be empty
-	Test       []Problem `json:"test"`                 // what the winner is measured by
+	Train      []Problem `json:"train"`                // for evolution
+	Validation []Problem `json:"validation,omitempty"` // for choosing the winner; may be empty
+	Test       []Problem `json:"test"`                 // for measuring the winner
 }
 
-// Sizes are how many problems each part wants.
+// Sizes are the numbers of problems of the parts.
 type Sizes struct{ Train, Validation, Test int }
 
-// Arithmetic makes a set of word problems.
+// Arithmetic generates a set of word problems.
 func Arithmetic(seed uint64, sizes Sizes, easiest, hardest int) *Set {
 	made := arithmetic.Generate(seed, sizes.Train+sizes.Validation+sizes.Test, easiest, hardest)
 	all := make([]Problem, len(made))
 	for i, p := range made {
 		all[i] = Problem{ID: fmt.Sprintf("arithmetic-%d-%04d", p.Difficulty, i), Question: p.Question, Answer: strconv.Itoa(p.Answer)}
 	}
-	set, _ := Split(all, nil, sizes, seed) // there are as many as are wanted
+	set, _ := Split(all, nil, sizes, seed) // cannot fail: there are enough problems
 	return set
 }
 
-// Split draws the parts from all, or the test from test where that is not empty. What
-// stands in both is left to test.
+// Split draws the parts from all, or the test part from test if that is not empty. A question in both is only used for
+// the test.
 func Split(all, test []Problem, sizes Sizes, seed uint64) (*Set, error) {
 	r := rand.New(rand.NewPCG(seed, 0x73706c6974))
 	apart := len(test) > 0
@@ -75,8 +74,7 @@ func Split(all, test []Problem, sizes Sizes, seed uint64) (*Set, error) {
 	}, nil
 }
 
-// distinct leaves out questions that come again, or stand in others. Problems without an
-// id, or with one that another has, are numbered.
+// distinct leaves out repeated questions and those in others. It numbers problems without an id or with a duplicate id.
 func distinct(all, others []Problem) []Problem {
 	seen := map[string]bool{}
 	for _, p := range others {
@@ -99,7 +97,7 @@ func distinct(all, others []Problem) []Problem {
 	return out
 }
 
-// plain is a question by its words alone.
+// plain returns a question in lower case with white space normalized.
 func plain(question string) string {
 	return strings.ToLower(strings.Join(strings.Fields(question), " "))
 }

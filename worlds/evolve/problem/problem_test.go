@@ -12,7 +12,7 @@ import (
 	"parley/world"
 )
 
-// folder is files in memory. Its YAML is given as it would be decoded.
+// folder holds files in memory, with YAML in its decoded form.
 type folder map[string]string
 
 func (f folder) Match(string) []string { return nil }
@@ -84,14 +84,13 @@ func TestReadErrors(t *testing.T) {
 				t.Errorf("%s: %v, want %q", name, err, w)
 			}
 		}
-		if err != nil && strings.Count(err.Error(), "\n") > mostFaults {
+		if err != nil && strings.Count(err.Error(), "\n") > maxFaults {
 			t.Errorf("%s: too much: %v", name, err)
 		}
 	}
 }
 
-// TestSplit: the parts have the sizes that are wanted and nothing in common, whatever a
-// file repeats.
+// TestSplit checks that the parts have the right sizes and no question in common, even if a file repeats questions.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

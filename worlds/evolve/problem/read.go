@@ -16,7 +16,7 @@ import (
 	"parley/world"
 )
 
-// Fields are what a file calls the parts of a problem.
+// Fields are the names of the fields in a file.
 type Fields struct {
 	Question string
 	Answer   string
@@ -24,12 +24,11 @@ type Fields struct {
 	ID, Choices string
 }
 
-// mostFaults is how many problems with a file are told at once.
-const mostFaults = 10
+// maxFaults is the maximum number of errors that are reported at once.
+const maxFaults = 10
 
 // Read reads a file: .jsonl (an object a line), .json (a list of objects), .csv (with a
-// header) or .yaml (a list under problems). An answer that ends in "#### 72", as GSM8K writes
-// them, is what comes after.
+// header) or .yaml (a list under problems). If an answer contains ####, as in GSM8K, the text after it is the answer.
 func Read(files world.Files, name string, f Fields) ([]Problem, error) {
 	var all []Problem
 	var faults []error
@@ -39,7 +38,7 @@ func Read(files world.Files, name string, f Fields) ([]Problem, error) {
 		}
 		p, err := f.problem(row)
 		if err != nil {
-			if faults = append(faults, fmt.Errorf("%s: %s: %w", name, row.where, err)); len(faults) == mostFaults {
+			if faults = append(faults, fmt.Errorf("%s: %s: %w", name, row.where, err)); len(faults) == maxFaults {
 				break
 			}
 			continue
@@ -58,8 +57,8 @@ type row struct {
 	values map[string]any
 }
 
-// rowsOf yields the entries of a file one after the other: decoded, they are many times as
-// large as they are written. It ends with the first error.
+// rowsOf yields the entries of a file one by one, because decoded entries are many times larger than the file. It ends
+// with the first error.
 func rowsOf(files world.Files, name string) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		if err := readRows(files, name, func(r row) bool { return yield(r, nil) }); err != nil {
@@ -144,7 +143,7 @@ func readLines(name, text string, yield func(row) bool) error {
 	return nil
 }
 
-// decode keeps numbers as they are written: an answer of 1.50 is not 1.5.
+// decode keeps the spelling of numbers: an answer of 1.50 is not 1.5.
 func decode(text string, into any) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -182,7 +181,7 @@ func readCSV(name, text string, yield func(row) bool) error {
 	}
 }
 
-// problem takes a problem from the fields of a row.
+// problem reads a problem from the fields of a row.
 func (f Fields) problem(r row) (Problem, error) {
 	question, ok := text(r.values[f.Question])
 	if !ok || strings.TrimSpace(question) == "" {
@@ -212,7 +211,7 @@ func missing(field, what string, values map[string]any) error {
 	return fmt.Errorf("field %q is to hold %s; there are: %s", field, what, strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 }
 
-// text reads a value that is a text, a number or a truth.
+// text returns a string, number or boolean as text.
 func text(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

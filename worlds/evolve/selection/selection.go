@@ -1,10 +1,9 @@
-// Package selection picks parents: who is better is picked more often, and how much more is
-// the method.
+// Package selection picks parents. It picks better candidates more often; the method decides how much more often.
 //
-// What it promises: it draws only from the generator it is given, picks as many as it is
-// asked for (the same one several times, if need be), and only those that are there.
+// It draws only from the generator that it is given. It picks as many as the caller asks for, the same one several times if
+// necessary.
 //
-// It is not for deciding who survives: elites and races are package evolve's.
+// It does not decide which prompts survive: package evolve does that, with elites and races.
 package selection
 
 import (
@@ -13,21 +12,21 @@ import (
 	"slices"
 )
 
-// Candidate is one that can be picked.
+// Candidate is a prompt that can be picked.
 type Candidate struct {
 	Fitness float64
-	// ByProblem is how it did on each problem, for pareto.
+	// ByProblem is the score on each problem, for pareto.
 	ByProblem []float64
 }
 
-// Options are what methods can be told.
+// Options are the options of methods.
 type Options struct {
-	// Size is how many meet in a tournament. Default: 3.
+	// Size is the number of candidates in a tournament. Default: 3.
 	Size int
 	// Pressure is how much more often the best is picked than the one in the middle, by rank:
 	// 1 (not at all) to 2. Default: 1.5.
 	Pressure float64
-	// Share is what part of all is left by truncation. Default: 0.5.
+	// Share is the share of candidates that truncation picks from. Default: 0.5.
 	Share float64
 }
 
@@ -36,15 +35,15 @@ func Methods() []string {
 	return []string{"tournament", "roulette", "rank", "universal", "truncation", "pareto", "random"}
 }
 
-// Pick picks n of all, by their places.
+// Pick picks n candidates and returns their indexes.
 //
 //   - tournament: the best of a few that are drawn;
 //   - roulette: in proportion to fitness above the worst;
-//   - rank: by place, whatever the distance;
-//   - universal: as roulette, with one draw for all, so that nobody is lucky twice;
+//   - rank: by rank, whatever the difference in fitness;
+//   - universal: like roulette, but with one draw for all picks;
 //   - truncation: evenly from the best part;
-//   - pareto: those that no other beats on every problem, by on how many problems they are
-//     the best;
+//   - pareto: those that no other beats on every problem, weighted by the number of problems
+//     on which they are the best;
 //   - random: evenly from all.
 func Pick(method string, all []Candidate, n int, o Options, r *rand.Rand) []int {
 	if len(all) == 0 || n <= 0 {
@@ -78,7 +77,7 @@ func Pick(method string, all []Candidate, n int, o Options, r *rand.Rand) []int 
 	return picked
 }
 
-// Ranked returns the places of all, the fittest first; of equal ones the first.
+// Ranked returns the indexes of all candidates, the fittest first. Equal ones keep their order.
 func Ranked(all []Candidate) []int {
 	order := make([]int, len(all))
 	for i := range order {
@@ -88,7 +87,7 @@ func Ranked(all []Candidate) []int {
 	return order
 }
 
-// tournament draws size different ones and returns the fittest.
+// tournament draws size different candidates and returns the fittest.
 func tournament(all []Candidate, size int, r *rand.Rand) int {
 	drawn := r.Perm(len(all))[:min(max(1, size), len(all))]
 	best := drawn[0]
@@ -100,7 +99,7 @@ func tournament(all []Candidate, size int, r *rand.Rand) int {
 	return best
 }
 
-// aboveWorst are weights in proportion to fitness. The worst keeps a small chance.
+// aboveWorst returns weights in proportion to fitness above the worst. The worst keeps a small chance.
 func aboveWorst(all []Candidate) []float64 {
 	low, high := all[0].Fitness, all[0].Fitness
 	for _, c := range all {
@@ -113,28 +112,28 @@ func aboveWorst(all []Candidate) []float64 {
 	return weights
 }
 
-// byRank are weights that fall from pressure for the best to 2-pressure for the worst.
-// Equal ones share their places.
+// byRank returns weights that fall from pressure for the best to 2-pressure for the worst. Equal candidates share their
+// ranks.
 func byRank(all []Candidate, pressure float64) []float64 {
 	pressure = min(max(pressure, 1), 2)
 	weights := make([]float64, len(all))
 	for i, c := range all {
-		place := -0.5 // itself is equal to itself
+		rank := -0.5 // a candidate is equal to itself
 		for _, other := range all {
 			switch {
 			case other.Fitness > c.Fitness:
-				place++
+				rank++
 			case other.Fitness == c.Fitness:
-				place += 0.5
+				rank += 0.5
 			}
 		}
-		weights[i] = pressure - place/float64(max(1, len(all)-1))*(2*pressure-2)
+		weights[i] = pressure - rank/float64(max(1, len(all)-1))*(2*pressure-2)
 	}
 	return weights
 }
 
-// fronts weighs each by the problems on which nobody beats it, leaving out those that
-// another is never worse than and somewhere better.
+// fronts weighs each candidate by the number of problems on which no other beats it. Candidates that another dominates
+// have no weight.
 func fronts(all []Candidate) []float64 {
 	weights := make([]float64, len(all))
 	for i, c := range all {
@@ -150,7 +149,7 @@ func fronts(all []Candidate) []float64 {
 	return weights
 }
 
-// dominates says whether a is nowhere worse than b and somewhere better.
+// dominates reports whether a is at least as good as b on every problem and better on one.
 func dominates(a, b Candidate) bool {
 	better := false
 	for p, x := range b.ByProblem {
@@ -162,7 +161,7 @@ func dominates(a, b Candidate) bool {
 	return better
 }
 
-// spin draws n by weight. Weights of nothing but 0 are all alike.
+// spin draws n by weight. If all weights are 0, it draws evenly.
 func spin(weights []float64, n int, r *rand.Rand) []int {
 	picked := make([]int, n)
 	for k := range n {
@@ -171,7 +170,7 @@ func spin(weights []float64, n int, r *rand.Rand) []int {
 	return picked
 }
 
-// universal draws once and goes on in even steps.
+// universal draws once and takes the others in even steps.
 func universal(weights []float64, n int, r *rand.Rand) []int {
 	picked := make([]int, n)
 	start := r.Float64()
@@ -182,7 +181,7 @@ func universal(weights []float64, n int, r *rand.Rand) []int {
 	return picked
 }
 
-// at returns who stands at a part of the whole, from 0 to 1.
+// at returns the index at a share of the total weight, from 0 to 1.
 func at(weights []float64, part float64) int {
 	sum := 0.0
 	for _, w := range weights {

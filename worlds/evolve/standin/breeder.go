@@ -10,13 +10,13 @@ import (
 	"parley/world/worldsim"
 )
 
-// What requests are written with, and the stand-in knows them by.
+// The names and formats of requests. The stand-in recognises requests by them.
 const (
 	// NewPrompt and GradeAnswer are the names of the forms of answers.
 	NewPrompt   = "new_prompt"
 	GradeAnswer = "grade_answer"
-	// Prompt is the format of a prompt: its number and its text. Answered is that of a problem, what was expected
-	// and what was answered, and Case that of one that went wrong.
+	// Prompt is the format of a prompt: its number and its text. Answered is the format of a problem, the expected
+	// answer and the response. Case is the same for a problem that was answered wrongly.
 	Prompt   = "<prompt number=%q>\n%s\n</prompt>"
 	Answered = "<problem>\n%s\n</problem>\n<expected>%s</expected>\n<response>\n%s\n</response>"
 	Case     = "<case>\n" + Answered + "\n</case>"
@@ -29,16 +29,15 @@ var (
 	aNumber    = regexp.MustCompile(`-?\d+(?:\.\d+)?`)
 )
 
-// written is an expression for what is written with a format. It captures what stands in the place of %s.
+// written returns a regular expression for texts of a format. It captures the text of each %s.
 func written(format string) string {
 	return `(?s)` + strings.NewReplacer("%q", `"[^"]*"`, "%s", `(.*?)`).Replace(regexp.QuoteMeta(format))
 }
 
 // breeder writes new prompts, and grades answers. It recognises both by the name of the form they are to have.
 //
-// It puts together what it was shown and adds something of its own, which may help or not;
-// shown what went wrong, it looks at three things to add and takes the one that suits its own
-// tastes best.
+// It combines the prompts it is shown and adds a phrase, which may help or not. If it is shown wrong answers, it
+// considers three phrases and adds the one that helps it most.
 func breeder(model string, req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema == nil || len(req.Messages) == 0 {
 		return "", false
@@ -59,7 +58,7 @@ func breed(model, text string, seed uint64) (string, bool) {
 	prompts := isPrompt.FindAllStringSubmatch(text, -1)
 	for i, m := range prompts {
 		for line := range strings.SplitSeq(m[1], "\n") {
-			// Of the first prompt nearly everything is kept, of others some.
+			// It keeps nearly all of the first prompt, and some of the others.
 			if line = strings.TrimSpace(line); line != "" && (i == 0 && d.Next()%8 > 0 || i > 0 && d.Next()%3 == 0) {
 				lines = append(lines, line)
 			}
@@ -83,7 +82,7 @@ func breed(model, text string, seed uint64) (string, bool) {
 	return string(b), err == nil && len(prompts) > 0
 }
 
-// appeal is how much a line helps a model.
+// appeal returns how much a line helps a model.
 func appeal(model, line string) float64 {
 	sum := 0.0
 	weights := tastes(strings.ToLower(model))
@@ -104,7 +103,7 @@ func advice() []string {
 	}
 }
 
-// grade compares the last number of a response with what was expected.
+// grade compares the last number of a response with the expected one.
 func grade(text string) (string, bool) {
 	m := isAnswered.FindStringSubmatch(text)
 	if m == nil {

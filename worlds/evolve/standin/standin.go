@@ -1,8 +1,7 @@
 // Package standin solves the problems of evolve for the simulated provider, writes prompts for it, and grades
 // answers.
 //
-// It promises that an answer depends on its arguments and on nothing else. It is not for judging models: what helps
-// one is made up.
+// An answer depends only on the arguments. It does not show how good a model is: what helps a simulated model is made up.
 package standin
 
 import (
@@ -16,7 +15,7 @@ import (
 	"parley/worlds/evolve/arithmetic"
 )
 
-// Play solves, breeds and grades, whatever a request asks for.
+// Play solves, breeds or grades, as the request asks.
 func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if text, ok := solver(model, req, seed); ok {
 		return text, true
@@ -27,14 +26,13 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 // solver answers the word problems of package arithmetic. It recognises them in the last
 // message.
 //
-// How often it is right depends on what it is told: on which of some habits the prompt asks
-// for (working step by step, listing the facts, checking, …), on how hard the problem is, and
-// on the model's name. Which habits help, which do nothing and which do harm is drawn from
-// the name, so that another name is another landscape to climb. A model whose name contains
-// flat is right equally often whatever it is told.
+// How often it is right depends on the habits that the prompt asks for (working step by step, listing the facts,
+// checking, …), on how hard the problem is, and on the model's name. The name decides which habits help, which do
+// nothing and which do harm, so that each name is another landscape to climb. A model whose name contains flat is right
+// equally often with every prompt.
 //
-// Unless it is told how to end its answer, it sometimes says something with a number after
-// it, which a reader may take for the answer.
+// Unless the prompt says how to end an answer, the solver sometimes adds a sentence with another number, which a
+// checker may read as the answer.
 func solver(model string, req *llm.Request, seed uint64) (string, bool) {
 	if len(req.Messages) == 0 || req.Schema != nil {
 		return "", false
@@ -62,15 +60,15 @@ func solver(model string, req *llm.Request, seed uint64) (string, bool) {
 	return solution(d, told, totals, answer), true
 }
 
-// isFlat says whether a model does not care what it is told.
+// isFlat reports whether prompts make no difference to a model.
 func isFlat(model string) bool { return strings.Contains(strings.ToLower(model), "flat") }
 
-// solveRate is how likely a problem of so many steps is solved.
+// solveRate returns the probability that a problem of that many steps is solved.
 func solveRate(model, told, question string, steps int) float64 {
 	name := strings.ToLower(model)
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name + question)) // never fails
-	own := worldsim.NewDice(h.Sum64())      // some problems are harder than others, for one model
+	own := worldsim.NewDice(h.Sum64())      // each model finds other problems hard
 	score := 1.2*(own.Float()-0.5) - 0.25*float64(steps-3)
 	switch {
 	case isFlat(name):
@@ -91,7 +89,7 @@ func solveRate(model, told, question string, steps int) float64 {
 		score -= 0.7
 	}
 	if words := len(strings.Fields(told)); words > 70 {
-		score -= 0.01 * float64(words-70) // it loses the thread
+		score -= 0.01 * float64(words-70) // a long prompt does harm
 	}
 	return logistic(score)
 }
@@ -127,7 +125,7 @@ func habits() []habit {
 	}
 }
 
-// tastes are how much each habit helps a model: the same numbers for each, dealt by name.
+// tastes returns how much each habit helps a model: the same numbers for every model, shuffled by its name.
 func tastes(name string) []float64 {
 	weights := []float64{1.1, 0.9, 0.8, 0.7, 0.5, 0, -0.4, -0.6, -0.7, -0.8, -0.9, -1}
 	h := fnv.New64a()
@@ -149,7 +147,7 @@ func slip(d *worldsim.Dice, totals []int) int {
 	return answer + 1 + int(d.Next()%9)
 }
 
-// solution writes an answer, in full where the prompt asks for work to be shown.
+// solution writes an answer, in full if the prompt asks to show the work.
 func solution(d *worldsim.Dice, told string, totals []int, answer int) string {
 	var b strings.Builder
 	if habits()[0].in(told) || strings.Contains(told, "work") || strings.Contains(told, "explain") {

@@ -11,7 +11,7 @@ import (
 	"parley/worlds/evolve/checker"
 )
 
-// solved is the share of some problems that a model solves when it is told something.
+// solved returns the share of problems that a model solves with a prompt.
 func solved(model, told string) float64 {
 	right, n := 0, 0
 	for i, p := range arithmetic.Generate(9, 400, 2, 6) {
@@ -26,8 +26,7 @@ func solved(model, told string) float64 {
 	return float64(right) / float64(n)
 }
 
-// TestSolverClimbs: what a prompt asks for makes a difference, and which depends on the
-// model's name.
+// TestSolverClimbs checks that prompts make a difference, and that the difference depends on the model's name.
 func TestSolverClimbs(t *testing.T) {
 	t.Parallel()
 	for i := range 5 {
@@ -47,7 +46,7 @@ func TestSolverClimbs(t *testing.T) {
 	}
 }
 
-// TestSolverFlat: a flat model solves as much whatever it is told.
+// TestSolverFlat checks that a flat model solves equally many problems with every prompt.
 func TestSolverFlat(t *testing.T) {
 	t.Parallel()
 	plain := solved("flat", "")
@@ -58,8 +57,7 @@ func TestSolverFlat(t *testing.T) {
 	}
 }
 
-// TestSolverMisreads: without a word about the form of its answer, it says numbers after it
-// now and then.
+// TestSolverMisreads checks that the solver sometimes adds a number after its answer, unless the prompt says how to end.
 func TestSolverMisreads(t *testing.T) {
 	t.Parallel()
 	odd, clear := 0, 0
@@ -94,7 +92,7 @@ func TestSolverKnowsItsProblems(t *testing.T) {
 	}
 }
 
-// TestBreeder: it writes a prompt that keeps most of the first one and adds to it.
+// TestBreeder checks that a new prompt keeps most of the first one and adds to it.
 func TestBreeder(t *testing.T) {
 	t.Parallel()
 	ask := func(text string) *llm.Request {

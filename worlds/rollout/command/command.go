@@ -4,14 +4,14 @@
 // It is not for the servers themselves (packages server and trainer), or for the rows (package trajectory).
 package command
 
-import "parley/world"
+import "parley/world/program"
 
 // kindName is the kind of runs that the commands accept.
 const kindName = "rollout"
 
 // All lists the commands.
-func All() []world.Command {
-	return []world.Command{
+func All() []program.Command {
+	return []program.Command{
 		{Name: "env", Doc: "List the built-in environments, or serve them over HTTP.", Verb: &environments{}},
 		{Name: "trainer", Doc: "Serve rollouts to a trainer over HTTP.", Verb: &training{}},
 		{Name: "trajectories", Doc: "Write the training data of a run of rollouts.", Verb: &trajectories{}},

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley/internal/serve/auth"
-	"parley/world"
+	"parley/world/program"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/server"
 )
@@ -28,25 +28,25 @@ type environments struct {
 }
 
 // Run serves until the first signal, or lists.
-func (c *environments) Run(_ context.Context, p *world.Program) error {
+func (c *environments) Run(_ context.Context, p *program.Program) error {
 	all := env.Standard()
 	if len(c.Names) == 0 {
 		return c.list(p, all)
 	}
 	kinds, err := c.kinds(all)
 	if err != nil {
-		return world.UsageError{Err: err}
+		return program.UsageError{Err: err}
 	}
 	if c.Sessions < 1 || c.Idle <= 0 || c.Patience <= 0 {
-		return world.UsageError{Err: errors.New("--sessions, --idle and --client-timeout must be above 0")}
+		return program.UsageError{Err: errors.New("--sessions, --idle and --client-timeout must be above 0")}
 	}
 	allowed, err := c.Access(c.Addr, "", false)
 	if err != nil {
-		return world.UsageError{Err: err}
+		return program.UsageError{Err: err}
 	}
 	ln, err := c.Listen(p.Stop, c.Addr, "", false) //nolint:contextcheck // Stop ends with ctx, or before
 	if err != nil {
-		return world.UsageError{Err: err}
+		return program.UsageError{Err: err}
 	}
 	if _, err := fmt.Fprintf(p.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
 		_ = ln.Close() // the address is not known
@@ -77,7 +77,7 @@ type knownEnv struct {
 	Seats []string `json:"seats"`
 }
 
-func (c *environments) list(p *world.Program, all []env.Kind) error {
+func (c *environments) list(p *program.Program, all []env.Kind) error {
 	var known []knownEnv
 	for _, k := range all {
 		e := knownEnv{k.Name, k.Doc, k.Seats}

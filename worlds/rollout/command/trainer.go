@@ -12,14 +12,14 @@ import (
 
 	"parley/internal/serve/auth"
 	"parley/journal"
-	"parley/world"
+	"parley/world/program"
 	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/trainer"
 )
 
 // training serves rollouts to trainers.
 type training struct {
-	world.PlayFlags
+	program.PlayFlags
 	Addr  string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
 	Grace time.Duration `default:"10s" placeholder:"DURATION" help:"How long requests may take after a signal to stop, once the run has stopped. Default: ${default}."`
 
@@ -29,7 +29,7 @@ type training struct {
 }
 
 // Run serves until the first signal, which drains the run, and ends at once at the second.
-func (c *training) Run(ctx context.Context, p *world.Program) error {
+func (c *training) Run(ctx context.Context, p *program.Program) error {
 	run, err := p.Runs.Open(p.Stop, c.PlayFlags) //nolint:contextcheck // Stop ends with ctx, or before
 	if err != nil {
 		return err
@@ -40,26 +40,26 @@ func (c *training) Run(ctx context.Context, p *world.Program) error {
 	}
 	server, err := trainer.New(cfg) //nolint:contextcheck // the position is a few bytes
 	if err != nil {
-		return world.UsageError{Err: err}
+		return program.UsageError{Err: err}
 	}
 	ln, err := c.Listen(ctx, c.Addr, "--key-env", len(cfg.Keys) > 0)
 	if err != nil {
-		return world.UsageError{Err: err}
+		return program.UsageError{Err: err}
 	}
 	if _, err := fmt.Fprintf(p.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
-		_ = ln.Close() // nobody could learn the address: Run ends at once
+		_ = ln.Close() // the address is not known: Run ends at once
 	}
 	return server.Run(ctx, p.Stop, ln)
 }
 
 // config returns how to serve the run.
-func (c *training) config(p *world.Program, run world.Run) (cfg trainer.Config, err error) {
+func (c *training) config(p *program.Program, run program.Run) (cfg trainer.Config, err error) {
 	var params rules.Params
 	switch plan := run.Plan(); {
 	case c.Patience < 0 || c.Grace < 0:
-		return cfg, world.UsageError{Err: errors.New("--client-timeout and --grace must not be negative")}
+		return cfg, program.UsageError{Err: errors.New("--client-timeout and --grace must not be negative")}
 	case plan.Kind != kindName:
-		return cfg, world.UsageError{Err: fmt.Errorf("%s: kind: %s: a trainer is served rollouts: want %s", c.Plan, plan.Kind, kindName)}
+		return cfg, program.UsageError{Err: fmt.Errorf("%s: kind: %s: parley trainer can play only %s", c.Plan, plan.Kind, kindName)}
 	default:
 		if err := json.Unmarshal(plan.Params, &params); err != nil {
 			return cfg, fmt.Errorf("%s: params: %w", c.Plan, err)
@@ -77,24 +77,24 @@ func (c *training) config(p *world.Program, run world.Run) (cfg trainer.Config, 
 		},
 	}
 	if cfg.Keys, err = auth.KeysFrom(p.Env, "--key-env", c.KeyEnv); err != nil {
-		return cfg, world.UsageError{Err: err}
+		return cfg, program.UsageError{Err: err}
 	}
 	allowed, err := c.Access(c.Addr, "--key-env", len(cfg.Keys) > 0)
 	if err != nil {
-		return cfg, world.UsageError{Err: err}
+		return cfg, program.UsageError{Err: err}
 	}
 	cfg.Hosts, cfg.Origins = allowed.Hosts, allowed.Origins
 	return cfg, found(p.Stop, run, &cfg)
 }
 
 // found sets the state of a run that is in the file already.
-func found(ctx context.Context, run world.Run, cfg *trainer.Config) error {
+func found(ctx context.Context, run program.Run, cfg *trainer.Config) error {
 	was, err := run.Recorded(ctx)
 	switch {
 	case err != nil || was.Kind == "":
 		return err
 	case was.Kind != kindName:
-		return world.UsageError{Err: fmt.Errorf("--out: %s is a run of %s, and a trainer is served rollouts: name another file", run.File(), was.Kind)}
+		return program.UsageError{Err: fmt.Errorf("--out: %s is a run of %s, not of rollout: name another file", run.File(), was.Kind)}
 	}
 	cfg.Begun, cfg.Resume = true, !was.Complete
 	if was.Complete {
@@ -105,7 +105,7 @@ func found(ctx context.Context, run world.Run, cfg *trainer.Config) error {
 
 // prepared returns what to play when a client starts the run. A run that has begun continues as recorded;
 // overrides must not differ from it.
-func prepared(ctx context.Context, run world.Run, o trainer.Override) (trainer.Prepared, error) {
+func prepared(ctx context.Context, run program.Run, o trainer.Override) (trainer.Prepared, error) {
 	p, err := run.Prepare(ctx, overrides(o)...)
 	if err != nil {
 		return trainer.Prepared{}, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"parley/journal"
-	"parley/world"
+	"parley/world/program"
 	"parley/worlds/rollout/trajectory"
 )
 
@@ -24,14 +24,14 @@ type trajectories struct {
 
 	Status        []string `group:"Which rows:" placeholder:"STATUS" help:"Only episodes with this status: completed, truncated or failed. Default: all."`
 	Trainable     bool     `group:"Which rows:" help:"Only rows that can be trained on."`
-	Whole         bool     `group:"Which rows:" help:"Only complete groups: none of their episodes is left out."`
+	Whole         bool     `group:"Which rows:" help:"Only complete groups, with all of their episodes."`
 	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes did not all get the same reward."`
 	WeightVersion int      `group:"Which rows:" placeholder:"N" help:"The current version of the weights: only groups answered by it, or by a version at most --max-lag older."`
 	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"How much older the weights may be; see --weight-version. Default: 0."`
 }
 
 // Run writes until it is done, or the first signal.
-func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
+func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
 	ctx := p.Stop // a part of a file is useless
 	filter, err := c.filter()
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 		return err
 	}
 	if c.Out == "" && format == trajectory.Parquet && p.Width() > 0 {
-		return world.UsageError{Err: errors.New("parquet is nothing for a terminal: name a file with --out, or redirect standard output")}
+		return program.UsageError{Err: errors.New("parquet is binary and cannot be shown on a terminal: name a file with --out, or redirect standard output")}
 	}
 	run, err := openRun(p, c.File)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 		}
 		return err
 	}
-	out := world.Output{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
+	out := program.Output{Flag: "--out", Path: c.Out, Force: c.Force, Inputs: []string{c.File}}
 	if err := retryDamaged(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *trajectories) Run(_ context.Context, p *world.Program) (err error) { //
 }
 
 // openRun opens a run file to read it.
-func openRun(p *world.Program, name string) (journal.File, error) {
+func openRun(p *program.Program, name string) (journal.File, error) {
 	opener, ok := p.Runs.(journal.Opener)
 	if !ok {
 		return nil, fmt.Errorf("%s: run files cannot be read here", name)
@@ -103,9 +103,9 @@ func (c *trajectories) fits(ctx context.Context, run journal.File) error {
 	case err != nil:
 		return err
 	case begun == nil:
-		return world.UsageError{Err: fmt.Errorf("%s holds no run yet", c.File)}
+		return program.UsageError{Err: fmt.Errorf("%s holds no run yet", c.File)}
 	case begun.Kind != kindName:
-		return world.UsageError{Err: fmt.Errorf("%s is a run of %s, and only rollouts have trajectories: parley export writes its calls", c.File, begun.Kind)}
+		return program.UsageError{Err: fmt.Errorf("%s is a run of %s; only runs of rollout have trajectories. Use parley export for its calls", c.File, begun.Kind)}
 	}
 	return nil
 }
@@ -123,9 +123,9 @@ func (c *trajectories) format() (trajectory.Format, error) {
 		return given, nil
 	}
 	if c.Format == "" {
-		return "", world.UsageError{Err: fmt.Errorf("--out %s: its name ends in neither .jsonl nor .parquet: say which with --format", c.Out)}
+		return "", program.UsageError{Err: fmt.Errorf("--out %s: the name ends in neither .jsonl nor .parquet; add --format jsonl or --format parquet", c.Out)}
 	}
-	return "", world.UsageError{Err: fmt.Errorf("--format %q: use jsonl or parquet; rows have lists in them, so there is no csv", c.Format)}
+	return "", program.UsageError{Err: fmt.Errorf("unknown --format %q; want jsonl or parquet (rows contain lists, so csv is not possible)", c.Format)}
 }
 
 // filter returns the filter of the flags.
@@ -134,15 +134,15 @@ func (c *trajectories) filter() (trajectory.Filter, error) {
 	for _, name := range c.Status {
 		s, err := trajectory.ParseStatus(name)
 		if err != nil {
-			return out, world.UsageError{Err: fmt.Errorf("--status: %w", err)}
+			return out, program.UsageError{Err: fmt.Errorf("--status: %w", err)}
 		}
 		out.Statuses = append(out.Statuses, s)
 	}
 	switch {
 	case c.WeightVersion < 0 || c.MaxLag < 0:
-		return out, world.UsageError{Err: errors.New("--weight-version and --max-lag must not be negative")}
+		return out, program.UsageError{Err: errors.New("--weight-version and --max-lag must not be negative")}
 	case c.MaxLag > 0 && c.WeightVersion == 0:
-		return out, world.UsageError{Err: errors.New("--max-lag counts back from --weight-version: say that too")}
+		return out, program.UsageError{Err: errors.New("--max-lag needs --weight-version")}
 	}
 	return out, nil
 }

@@ -71,8 +71,8 @@ func New(p *rules.Params, owner string) (*Actor, error) {
 		a.pool = pool.New([]pool.Host{inproc.New(env.Standard())}, c)
 		return a, nil
 	}
-	hosts, idle, most := reach(p)
-	a.idle, c.PerHost = idle, most
+	hosts, idle, perHost := reach(p)
+	a.idle, c.PerHost = idle, perHost
 	a.single = c.PerHost * len(hosts)
 	a.pool = pool.New(hosts, c)
 	return a, nil
@@ -80,21 +80,21 @@ func New(p *rules.Params, owner string) (*Actor, error) {
 
 // reach returns the servers of p, functions that close connections to them, and the maximum number of
 // environments on each.
-func reach(p *rules.Params) (hosts []pool.Host, idle []func(), most int) {
-	most = p.Pool.PerServer
+func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
+	perHost = p.Pool.PerServer
 	for _, address := range p.Servers {
 		if p.Protocol == rules.ProtocolOpenEnv {
 			h, bound := openenv.New(address, p.OpenEnv)
 			if bound > 0 {
-				most = min(most, bound)
+				perHost = min(perHost, bound)
 			}
 			hosts, idle = append(hosts, h), append(idle, h.Close)
 			continue
 		}
-		h := v1.New(address, most)
+		h := v1.New(address, perHost)
 		hosts, idle = append(hosts, h), append(idle, h.Close)
 	}
-	return hosts, idle, most
+	return hosts, idle, perHost
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -15,10 +15,10 @@ import (
 
 // ended is an episode of a run that is written by hand.
 type ended struct {
-	env    string
-	reward float64
-	told   []string
-	failed string
+	env     string
+	reward  float64
+	lessons []string
+	failed  string
 }
 
 // record writes a run of two steps an episode.
@@ -30,7 +30,7 @@ func record(t *testing.T, plan string, episodes ...ended) journal.Journal {
 	staged := &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "rollout", Params: json.RawMessage("{}"), Lineup: map[string]string{"agent": "x"}}, len(episodes))}
 	entries = append(entries, staged, &journal.Opened{At: at})
 	for n, e := range episodes {
-		d := rules.Data{Env: e.env, Stop: rules.StopTerminated, Steps: 2, Tries: 1, Experience: e.told}
+		d := rules.Data{Env: e.env, Stop: rules.StopTerminated, Steps: 2, Tries: 1, Experience: e.lessons}
 		for i := range 2 {
 			turn := journal.Turn{Episode: n, Turn: 2*i + 1}
 			entries = append(entries, &journal.Turned{Turn: turn, Calls: 1}, &journal.Replied{
@@ -70,11 +70,11 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestTold: what a run was told is handed on, with what telling it paid.
-func TestTold(t *testing.T) {
+// TestPassedOn checks that the lessons of a run are passed on, with the rewards of the episodes that got them.
+func TestPassedOn(t *testing.T) {
 	t.Parallel()
 	plan := `{"params":{"experience":{"lessons":"{\"name\":\"a\",\"text\":\"A\",\"uses\":2,\"reward\":1}\n{\"name\":\"b\",\"text\":\"B\",\"reward\":9}\nnonsense\n"}}}`
-	got, err := Of(t.Context(), record(t, plan, ended{env: "maze", reward: 3, told: []string{"a"}}, ended{env: "maze", reward: 1, told: []string{"a", "b"}}, ended{env: "maze", failed: "x", told: []string{"b"}}))
+	got, err := Of(t.Context(), record(t, plan, ended{env: "maze", reward: 3, lessons: []string{"a"}}, ended{env: "maze", reward: 1, lessons: []string{"a", "b"}}, ended{env: "maze", failed: "x", lessons: []string{"b"}}))
 	if err != nil || len(got) != 3 {
 		t.Fatalf("%+v %v", got, err)
 	}

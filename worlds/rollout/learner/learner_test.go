@@ -29,8 +29,8 @@ func made(t *testing.T, name, params string, seed int64) env.Env {
 	return e
 }
 
-// told is what a player is asked with a prompt, of which it may see the end only.
-func told(messages []llm.Message, last int) *llm.Request {
+// request returns a request with the last messages of a prompt.
+func request(messages []llm.Message, last int) *llm.Request {
 	if last > 0 && len(messages) > last+1 {
 		messages = append([]llm.Message{messages[0]}, messages[len(messages)-last:]...)
 	}
@@ -54,7 +54,7 @@ func played(t *testing.T, model string, e env.Env, episode, last int) (protocol.
 	for range 2000 {
 		action := protocol.Action{}
 		for who, messages := range e.Prompt() {
-			req, model := told(messages, last), model
+			req, model := request(messages, last), model
 			if who == "buyer" {
 				model = "small"
 			}
@@ -80,15 +80,15 @@ func played(t *testing.T, model string, e env.Env, episode, last int) (protocol.
 	return nil, ""
 }
 
-// sizes are the environments with what a whole episode pays at most.
+// sizes are the environments with the highest reward of a whole episode.
 func sizes() []struct {
 	name, params string
-	most         float64
+	maxReward    float64
 	last         int
 } {
 	return []struct {
 		name, params string
-		most         float64
+		maxReward    float64
 		last         int
 	}{
 		{"arithmetic", `{"problems":3,"terms":3}`, 3, 0},
@@ -127,11 +127,11 @@ func TestMiddling(t *testing.T) {
 			mean, unequal := map[string]float64{}, 0
 			for _, model := range []string{"small", "large"} {
 				for g := range groups {
-					low, high := c.most, 0.0
+					low, high := c.maxReward, 0.0
 					for i := range group {
 						paid, _ := played(t, model, made(t, c.name, c.params, int64(g)), g*group+i, c.last)
 						got := paid["seller"] + paid[protocol.Default] // there is one of them
-						mean[model] += got / (groups * group * c.most)
+						mean[model] += got / (groups * group * c.maxReward)
 						low, high = min(low, got), max(high, got)
 					}
 					if model == "small" && low < high {

@@ -15,14 +15,14 @@ import (
 	"parley/world"
 )
 
-// Experience says what trained agents are told about earlier episodes.
+// Experience says which lessons from earlier episodes trained agents get.
 type Experience struct {
-	From     string   `json:"from" doc:"Where lessons come from: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: nothing is told."`
-	Pick     string   `json:"pick" doc:"Which lessons an episode is told: best are those that paid most; ucb also tries what has been told seldom; random draws them." oneof:"best,ucb,random"`
-	Count    int      `json:"count" doc:"How many lessons an episode is told: 1 to 20."`
-	Template string   `json:"template" doc:"What is put behind the system message; {lessons} stands for the lessons."`
-	Lessons  string   `json:"lessons" doc:"What those files said, a lesson a line; filled in when the plan is read."`
-	Told     []Lesson `json:"told,omitempty" doc:"Which of them an episode is told; filled in for each episode."`
+	From     string   `json:"from" doc:"Source of the lessons: run files (.parley) of rollouts, or files of lessons (json, jsonl, yaml, parquet). A pattern, such as runs/*.parley, may match several. Empty: no lessons."`
+	Pick     string   `json:"pick" doc:"How lessons are chosen: best takes those with the highest reward; ucb also tries lessons with few uses; random draws them." oneof:"best,ucb,random"`
+	Count    int      `json:"count" doc:"Number of lessons for an episode: 1 to 20."`
+	Template string   `json:"template" doc:"Text that follows the system message; {lessons} is replaced by the lessons."`
+	Lessons  string   `json:"lessons" doc:"Lessons of the files, one on a line; set when the plan is read."`
+	Picked   []Lesson `json:"told,omitempty" doc:"Lessons of the episode; set for each episode."`
 }
 
 // The ways to pick lessons.
@@ -224,14 +224,14 @@ func (x Experience) taught(env string, deal int, seed uint64) (Experience, error
 	n := min(x.Count, len(all))
 	switch x.Pick {
 	case PickUCB:
-		x.Told = ucb(all, n, deal%maxRounds)
+		x.Picked = ucb(all, n, deal%maxRounds)
 	case PickRandom:
 		draw := rand.New(rand.NewPCG(seed, uint64(deal))).Perm(len(all))
 		for _, i := range draw[:n] {
-			x.Told = append(x.Told, all[i])
+			x.Picked = append(x.Picked, all[i])
 		}
 	default:
-		x.Told = all[:n]
+		x.Picked = all[:n]
 	}
 	return x, nil
 }
@@ -283,11 +283,11 @@ func ucb(all []Lesson, n, round int) []Lesson {
 
 // tell adds the lessons to the leading system message, or adds such a message.
 func (x Experience) tell(ms []llm.Message) []llm.Message {
-	if len(x.Told) == 0 {
+	if len(x.Picked) == 0 {
 		return ms
 	}
 	var texts []string
-	for _, l := range x.Told {
+	for _, l := range x.Picked {
 		texts = append(texts, l.Text)
 	}
 	text := strings.ReplaceAll(x.Template, lessonsMark, strings.Join(texts, "\n\n"))
@@ -301,7 +301,7 @@ func (x Experience) tell(ms []llm.Message) []llm.Message {
 
 // names returns the names of the lessons that were used.
 func (x Experience) names() (out []string) {
-	for _, l := range x.Told {
+	for _, l := range x.Picked {
 		out = append(out, l.Name)
 	}
 	return out

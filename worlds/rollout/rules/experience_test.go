@@ -46,8 +46,8 @@ func learned(t *testing.T, x string, files disk) *Params {
 	return p
 }
 
-// told lists what the episodes of each of n tasks are told.
-func told(t *testing.T, p *Params, n int) (all []string) {
+// picked lists the lessons that the episodes of each of n tasks get.
+func picked(t *testing.T, p *Params, n int) (all []string) {
 	t.Helper()
 	for deal := range n {
 		for _, spec := range episodes(t, p, world.Spec{Kind: "rollout", Deal: deal, Lineup: map[string]string{"agent": "x"}}) {
@@ -68,7 +68,7 @@ const lessonsFile = `{"name":"a","text":"A","reward":0.9,"uses":50}
 {"name":"d","env":"word","text":"D","reward":5}
 `
 
-// TestPick: what is told is the same for the same seed, for all episodes of a task, and only
+// TestPick: lessons are the same for the same seed, for all episodes of a task, and only
 // about the environment that is played.
 func TestPick(t *testing.T) {
 	t.Parallel()
@@ -78,17 +78,17 @@ func TestPick(t *testing.T) {
 	}{
 		{"the best", `{"from":"l.jsonl","count":2}`, "a+c a+c a+c a+c"},
 		{"no more than there are", `{"from":"l.jsonl","count":9}`, "a+c+b a+c+b a+c+b a+c+b"},
-		{"ucb: what was never told first, and what was told seldom then", `{"from":"l.jsonl","pick":"ucb"}`, "c c c c"},
+		{"ucb: lessons without uses first, then those with few", `{"from":"l.jsonl","pick":"ucb"}`, "c c c c"},
 	} {
-		got := strings.Join(told(t, learned(t, c.experience, disk{"l.jsonl": lessonsFile}), 4), " ")
+		got := strings.Join(picked(t, learned(t, c.experience, disk{"l.jsonl": lessonsFile}), 4), " ")
 		if got != c.want {
 			t.Errorf("%s: %s", c.name, got)
 		}
 	}
 	p := learned(t, `{"from":"l.jsonl","pick":"random"}`, disk{"l.jsonl": lessonsFile})
 	p.Group = 3
-	drawn := told(t, p, 20)
-	if !slices.Equal(drawn, told(t, p, 20)) || !slices.Contains(drawn, "a") || !slices.Contains(drawn, "b") || !slices.Contains(drawn, "c") || slices.Contains(drawn, "d") {
+	drawn := picked(t, p, 20)
+	if !slices.Equal(drawn, picked(t, p, 20)) || !slices.Contains(drawn, "a") || !slices.Contains(drawn, "b") || !slices.Contains(drawn, "c") || slices.Contains(drawn, "d") {
 		t.Errorf("random: %v", drawn)
 	}
 	for i := 0; i < len(drawn); i += 3 {
@@ -111,7 +111,7 @@ func TestUCB(t *testing.T) {
 	}
 	for i := 1; i < 5; i++ {
 		if counts[fmt.Sprint(i)] <= counts[fmt.Sprint(i-1)] || counts["0"] == 0 {
-			t.Errorf("what pays more is not told more often: %v", counts)
+			t.Errorf("lessons with higher rewards are not picked more often: %v", counts)
 		}
 	}
 	if got := ucb(all, 1, 0)[0].Name; got != "4" {
@@ -119,7 +119,7 @@ func TestUCB(t *testing.T) {
 	}
 	all[1].Uses = 0
 	if got := ucb(all, 2, 0); got[0].Name != "1" || got[1].Name != "4" {
-		t.Errorf("never told: %v", got)
+		t.Errorf("never picked: %v", got)
 	}
 }
 
@@ -140,9 +140,9 @@ func TestLessonsJoin(t *testing.T) {
 	}
 }
 
-// TestTold: lessons stand behind the system message of agents that are trained, at every
+// TestLessonsInPrompt: lessons follow the system message of agents that are trained, at every
 // step, and the outcome says which they were.
-func TestTold(t *testing.T) {
+func TestLessonsInPrompt(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []protocol.Result{pay(1), ends(1)}}
 	params := `{"message_cut":1,"experience":{"template":"Know: {lessons}!","told":[{"name":"a","text":"go north"},{"name":"b","text":"go east"}]}}`
@@ -160,7 +160,7 @@ func TestTold(t *testing.T) {
 	if got := none.tell(ms); len(got) != 1 {
 		t.Errorf("nothing to tell: %v", got)
 	}
-	none.Told = []Lesson{{Text: "x"}}
+	none.Picked = []Lesson{{Text: "x"}}
 	if got := none.tell(ms); len(got) != 2 || got[0].Role != llm.RoleSystem || got[0].Text() != "x" {
 		t.Errorf("no system message: %v", got)
 	}
@@ -169,7 +169,7 @@ func TestTold(t *testing.T) {
 	}}
 	play(t, `{"seats":["l","r"],"experience":{"told":[{"name":"a","text":"go north"}]}}`, world.Lineup{"r": {Name: "x", Trainable: true}}, s)
 	if len(s.asked) != 2 || len(s.asked[0].Ask.Messages) != 1 || len(s.asked[1].Ask.Messages) != 2 {
-		t.Errorf("who is not trained is told: %+v", s.asked)
+		t.Errorf("an agent that is not trained got lessons: %+v", s.asked)
 	}
 }
 

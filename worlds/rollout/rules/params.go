@@ -4,40 +4,40 @@ import "encoding/json"
 
 // Params are the params of a rollout in a plan file.
 type Params struct {
-	Env          string          `json:"env" doc:"The environment's name: one that the servers have or, without servers, one that comes with parley."`
-	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. None: an environment that comes with parley, in this process."`
-	Protocol     string          `json:"protocol" doc:"What the servers speak: v1 is the protocol of docs/how-to/environments.md, openenv that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
-	EnvParams    json.RawMessage `json:"env_params" doc:"What the environment is made with: an object of its own keys."`
-	Seats        []string        `json:"seats" doc:"The agents of the environment, by the names it calls them. One agent may have any name."`
-	MaxSteps     int             `json:"max_steps" doc:"After how many steps an episode is cut off: 1 to 100000."`
-	MessageCut   int             `json:"message_cut" doc:"How much of a conversation agents are shown: the leading system message and the last 2n-1 others. 0 or below: all of it."`
-	Seed         *int64          `json:"seed,omitempty" doc:"The seed that environments are reset with. Left out: drawn, the same for all episodes of a group."`
-	Group        int             `json:"group" doc:"How many episodes are played of each task, for group-relative training: 0 to 10000. 0: env_num of the environments file, or 1."`
-	Retries      int             `json:"retries" doc:"How often an episode begins again from a reset when its environment was lost: 0 to 100."`
-	Tokens       bool            `json:"tokens" doc:"Whether servers that can (vLLM, SGLang) are asked for token ids and log probabilities."`
-	Environments string          `json:"environments" doc:"A file that lists environments with their datasets, in place of env and env_params."`
-	Tasks        string          `json:"tasks" doc:"What the environments file said, a task a line; filled in when the plan is read."`
-	Task         *Task           `json:"task,omitempty" doc:"Which of the tasks an episode plays; filled in for each episode."`
-	Experience   Experience      `json:"experience" doc:"What agents that are trained are told of earlier episodes."`
-	OpenEnv      OpenEnv         `json:"openenv" doc:"How observations become prompts and answers become actions, where protocol is openenv."`
-	Pool         Pool            `json:"pool" doc:"How environments are held."`
+	Env          string          `json:"env" doc:"Name of the environment, on the servers or, without servers, a built-in one."`
+	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. Empty: a built-in environment, in this process."`
+	Protocol     string          `json:"protocol" doc:"Protocol of the servers: v1 is described in docs/how-to/environments.md; openenv is that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
+	EnvParams    json.RawMessage `json:"env_params" doc:"Parameters of the environment, as an object. Each environment has its own keys."`
+	Seats        []string        `json:"seats" doc:"Names of the agents in the environment. A single agent may have any name."`
+	MaxSteps     int             `json:"max_steps" doc:"Maximum number of steps of an episode: 1 to 100000."`
+	MessageCut   int             `json:"message_cut" doc:"Shortens prompts to the leading system message and the last 2n-1 other messages. 0 or below: prompts are complete."`
+	Seed         *int64          `json:"seed,omitempty" doc:"Seed for the reset of environments. Default: a random seed for each group."`
+	Group        int             `json:"group" doc:"Number of episodes of each task, for group-relative training: 0 to 10000. 0: env_num of the environments file, or 1."`
+	Retries      int             `json:"retries" doc:"Maximum number of times that an episode begins again from a reset after its environment was lost: 0 to 100."`
+	Tokens       bool            `json:"tokens" doc:"Ask for token ids and log probabilities, where the server supports it (vLLM, SGLang)."`
+	Environments string          `json:"environments" doc:"File that lists environments with their datasets, instead of env and env_params."`
+	Tasks        string          `json:"tasks" doc:"Tasks of the environments file, one on a line; set when the plan is read."`
+	Task         *Task           `json:"task,omitempty" doc:"Task of the episode; set for each episode."`
+	Experience   Experience      `json:"experience" doc:"Lessons from earlier episodes, for the agents that are trained."`
+	OpenEnv      OpenEnv         `json:"openenv" doc:"How observations become prompts and answers become actions, with protocol openenv."`
+	Pool         Pool            `json:"pool" doc:"Limits of the pool of environments."`
 }
 
-// OpenEnv says how an OpenEnv environment, with its own actions and observations, becomes a conversation.
+// OpenEnv says how the actions and observations of an OpenEnv environment become a conversation.
 type OpenEnv struct {
-	System      string `json:"system" doc:"A system message to begin with. Empty: none."`
-	Action      string `json:"action" doc:"The field of an action that an answer is put into. Empty: an answer is itself the action's JSON."`
-	Observation string `json:"observation" doc:"The field of an observation that is shown. Empty: all of it, as JSON."`
+	System      string `json:"system" doc:"System message at the start. Empty: no system message."`
+	Action      string `json:"action" doc:"Field of the action that gets the answer. Empty: the answer is the JSON of the action."`
+	Observation string `json:"observation" doc:"Field of the observation that agents see. Empty: the whole observation, as JSON."`
 }
 
-// Pool says how environments are held. It changes the speed of a run, never its results.
+// Pool limits the pool of environments. It changes the speed of a run, never its results.
 type Pool struct {
-	PerServer int     `json:"per_server" doc:"The most environments on one server at once: 1 to 100000."`
-	Startup   int     `json:"startup" doc:"The most environments being made at once: 1 to 10000."`
-	Warm      int     `json:"warm" doc:"How many environments are made ahead of need, for each set of env_params: 0 to 10000."`
-	Timeout   float64 `json:"timeout" doc:"Seconds that a request to a server may take."`
-	Patience  float64 `json:"patience" doc:"Seconds to wait for a server when none can be reached; then the run stops, to be resumed."`
-	Jitter    float64 `json:"jitter" doc:"The most seconds that the making of the first environments is put off, at random, so that they do not come all at once."`
+	PerServer int     `json:"per_server" doc:"Maximum number of environments on one server at a time: 1 to 100000."`
+	Startup   int     `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000."`
+	Warm      int     `json:"warm" doc:"Number of spare environments for each set of env_params: 0 to 10000."`
+	Timeout   float64 `json:"timeout" doc:"Maximum seconds for a request to a server."`
+	Patience  float64 `json:"patience" doc:"Seconds to wait when no server can be reached. Then the run stops; you can resume it."`
+	Jitter    float64 `json:"jitter" doc:"Maximum random delay, in seconds, before each of the first environments starts, to spread the load."`
 }
 
 // Protocols.
@@ -46,7 +46,7 @@ const (
 	ProtocolOpenEnv = "openenv"
 )
 
-// Defaults returns the params of an environment that comes with parley.
+// Defaults returns the params of a built-in environment.
 func (Definition) Defaults() *Params {
 	return &Params{
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},

@@ -18,9 +18,9 @@ const environment = "environment"
 
 // Story describes an episode step by step: what the environment showed, what the agents did, the rewards, and
 // the end. The data may be of any form: a run file may come from anywhere.
-func (Definition) Story(p world.Played, told []world.TranscriptEntry) []world.Exhibit {
+func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
-	for _, t := range told {
+	for _, t := range entries {
 		switch {
 		case t.Note != nil:
 			s.note(*t.Note)
@@ -64,7 +64,7 @@ func (s *teller) act(t world.TranscriptEntry) {
 	case protocol.Open:
 		var o protocol.Opening
 		var opened protocol.Opened
-		_ = json.Unmarshal(t.Act.Body, &o)        // what cannot be read is not told
+		_ = json.Unmarshal(t.Act.Body, &o)        // what cannot be read is not shown
 		_ = json.Unmarshal(t.Reply.JSON, &opened) // likewise
 		s.try, s.paid = o.Try, map[string]float64{}
 		s.frame("The start%s", s.again())
@@ -115,7 +115,7 @@ func (s *teller) show(d protocol.Delta) {
 			to = ""
 		}
 		for _, m := range d[agent].Add {
-			if m.Role != llm.RoleAssistant { // what agents said has been told
+			if m.Role != llm.RoleAssistant { // what agents said is shown already
 				s.say(environment, to, shown(m))
 			}
 		}
@@ -204,10 +204,10 @@ func (s *teller) end(p world.Played) {
 		return
 	}
 	s.say("", "", fmt.Sprintf("%s after %d steps", d.Stop, d.Steps))
-	told := map[string]bool{} // a row is an answer, and has what its seat got in all
+	shown := map[string]bool{} // a row is an answer, and has what its seat got in all
 	for _, r := range d.Rows {
-		if r.Completed && !told[r.Seat] {
-			told[r.Seat] = true
+		if r.Completed && !shown[r.Seat] {
+			shown[r.Seat] = true
 			s.say("", "", fmt.Sprintf("%s: reward %s in all", r.Seat, number(r.Reward)))
 		}
 	}

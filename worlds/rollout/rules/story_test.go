@@ -20,12 +20,12 @@ func tells(t *testing.T, params string, s *script) string {
 		t.Fatal(err)
 	}
 	strand := world.Begin(w, world.Deal{Seed: 1})
-	var told []world.TranscriptEntry
+	var entries []world.TranscriptEntry
 	var replies []world.Reply
 	for {
 		turn := strand.Next(replies)
 		for _, n := range turn.Notes {
-			told = append(told, world.TranscriptEntry{Note: &n})
+			entries = append(entries, world.TranscriptEntry{Note: &n})
 		}
 		if turn.Done {
 			raw, err := json.Marshal(turn.Outcome.Data)
@@ -33,13 +33,13 @@ func tells(t *testing.T, params string, s *script) string {
 				t.Fatal(err)
 			}
 			turn.Outcome.Data = json.RawMessage(raw)
-			return written(Definition{}.Story(world.Played{Outcome: turn.Outcome}, told))
+			return written(Definition{}.Story(world.Played{Outcome: turn.Outcome}, entries))
 		}
 		replies = nil
 		for _, c := range turn.Calls {
 			r := s.reply(c)
 			replies = append(replies, r)
-			told = append(told, world.TranscriptEntry{Seat: c.Seat, Agent: "policy", Label: c.Label, Act: c.Act, Reply: r})
+			entries = append(entries, world.TranscriptEntry{Seat: c.Seat, Agent: "policy", Label: c.Label, Act: c.Act, Reply: r})
 		}
 	}
 }
@@ -100,7 +100,7 @@ agent (policy): do 1
 	}
 }
 
-// TestStoryOfTurns: what agents who act in turn are paid at the end is told once for each.
+// TestStoryOfTurns: what agents who act in turn are paid at the end is shown once for each.
 func TestStoryOfTurns(t *testing.T) {
 	t.Parallel()
 	got := tells(t, `{"seats":["l","r"]}`, &script{
@@ -115,18 +115,18 @@ func TestStoryOfTurns(t *testing.T) {
 	}
 }
 
-// TestStoryOfAnything: what a run file holds of other making is told as far as it goes.
+// TestStoryOfAnything checks that data of any form has a story: a run file may come from anywhere.
 func TestStoryOfAnything(t *testing.T) {
 	t.Parallel()
-	var told []world.TranscriptEntry
+	var entries []world.TranscriptEntry
 	for _, body := range []string{"", "null", "3", `{"prompt":3}`, `{"prompt":{"a":{"keep":-9,"add":[{"role":"user","content":null}]}}}`} {
 		for _, act := range []string{protocol.Open, protocol.Step, protocol.Close, "dance"} {
-			told = append(told, world.TranscriptEntry{Act: &world.Act{Name: act, Body: json.RawMessage(body)}, Reply: world.Reply{JSON: json.RawMessage(body)}})
+			entries = append(entries, world.TranscriptEntry{Act: &world.Act{Name: act, Body: json.RawMessage(body)}, Reply: world.Reply{JSON: json.RawMessage(body)}})
 		}
-		told = append(told, world.TranscriptEntry{Note: &world.Note{Kind: "again", Data: json.RawMessage(body)}})
+		entries = append(entries, world.TranscriptEntry{Note: &world.Note{Kind: "again", Data: json.RawMessage(body)}})
 	}
-	told = append(told, world.TranscriptEntry{Reply: world.Reply{Text: strings.Repeat("é", 10_000)}}, world.TranscriptEntry{Reply: world.Reply{Failed: llm.KindTimeout}})
-	if got := written(Definition{}.Story(world.Played{Outcome: world.Outcome{Data: json.RawMessage("[]")}}, told)); !strings.Contains(got, "failed: timeout") || len(got) > 8000 {
+	entries = append(entries, world.TranscriptEntry{Reply: world.Reply{Text: strings.Repeat("é", 10_000)}}, world.TranscriptEntry{Reply: world.Reply{Failed: llm.KindTimeout}})
+	if got := written(Definition{}.Story(world.Played{Outcome: world.Outcome{Data: json.RawMessage("[]")}}, entries)); !strings.Contains(got, "failed: timeout") || len(got) > 8000 {
 		t.Errorf("%d bytes: %.300s", len(got), got)
 	}
 	if got := (Definition{}).Story(world.Played{}, nil); got != nil {

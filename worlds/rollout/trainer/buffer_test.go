@@ -81,8 +81,8 @@ func TestBuffer(t *testing.T) {
 	}
 }
 
-// TestPositionOfAnotherRun: a place in another run is none in this one, and a file that is
-// something else is not written over.
+// TestPositionOfAnotherRun: a position in another run is not used for this one, and a file that
+// is something else is not overwritten.
 func TestPositionOfAnotherRun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 2)

@@ -20,7 +20,7 @@ type reading struct {
 	left   map[string]int // groups that were left out, by reason
 }
 
-// next reads the next selected group, or nil if there is none yet.
+// next reads the next selected group, or returns nil if no other is complete yet.
 func (r *reading) next(ctx context.Context) (*trajectory.Group, error) {
 	for {
 		g, left, at, err := r.source.after(ctx, r.cursor, r.filter)
@@ -91,7 +91,7 @@ type tail struct {
 	Done bool `json:"done"`
 }
 
-// wait returns the next group, or nil if there is none before until or none will follow.
+// wait returns the next group, or nil if no group becomes complete before until, or no other will.
 func (s *Server) wait(ctx context.Context, r *reading, until <-chan time.Time) (g *trajectory.Group, t tail, err error) {
 	for {
 		changed := s.source.watch()
@@ -121,7 +121,7 @@ const (
 	maxBytes  = 32 << 20
 )
 
-// groups answers with the groups after a cursor. If there are none, it waits for a while.
+// groups answers with the groups after a cursor. Without any, it waits for a while.
 func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 	q, err := s.query(r)
 	if err != nil {

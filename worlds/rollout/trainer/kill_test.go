@@ -5,37 +5,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"parley/internal/killtest"
 )
 
-// beTrainer makes the test binary a server, for tests that must kill it: its value is the
-// number of episodes and the run file.
-const beTrainer = "PARLEY_TEST_BE_TRAINER"
+func TestMain(m *testing.M) { killtest.Main(m, serveAlone) }
 
-func TestMain(m *testing.M) {
-	if of := os.Getenv(beTrainer); of != "" {
-		if err := serveAlone(of); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
-
-// serveAlone is a whole process that plays some of a run as fast as it can, and serves it: it
-// completes a few groups more than a client takes before it kills it, and then waits.
-func serveAlone(of string) error {
-	n, file, _ := strings.Cut(of, " ")
+// serveAlone serves a run in this process. It plays a few groups more than a client reads before it kills the
+// process, and then waits. arg is the number of episodes and the run file.
+func serveAlone(arg string) error {
+	n, file, _ := strings.Cut(arg, " ")
 	episodes, err := strconv.Atoi(n)
 	if err != nil {
 		return err
@@ -63,23 +47,22 @@ func serveAlone(of string) error {
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := killtest.Listen()
 	if err != nil {
 		return err
 	}
-	fmt.Println("http://" + ln.Addr().String())
 	return s.Run(context.Background(), context.Background(), ln)
 }
 
-// endSome ends the next few episodes, group members far from each other: none of the first half
-// completes a group.
+// endSome ends the next few episodes, with the members of a group far apart: none of the first half completes a
+// group.
 func (l *lab) endSome(from int) {
 	for i := from; i < min(l.episodes, max(from, l.episodes/2)+6); i++ {
 		l.end(l.order(i))
 	}
 }
 
-// order is which episode ends as number i.
+// order returns the episode that ends as number i.
 func (l *lab) order(i int) int {
 	half := l.episodes / 2
 	if i < half {
@@ -88,33 +71,9 @@ func (l *lab) order(i int) int {
 	return 2*(l.episodes-1-i) + 1
 }
 
-// alone starts a server in a process of its own.
-func alone(t *testing.T, episodes int, file string) (cmd *exec.Cmd, url string) {
-	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd = exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", beTrainer, episodes, file))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	url, err = bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cmd, strings.TrimSpace(url)
-}
-
-// TestKilled kills servers with kill -9 while they play and stream. A client that comes back
-// with its last cursor has every row once, in the end, in the order of an undisturbed reader;
-// one that sends no cursor has every row at least once.
+// TestKilled kills servers with kill -9 while they play and stream. A client that returns with its last cursor
+// gets every row once, in the order of an undisturbed reader. A client without a cursor gets every row at least
+// once.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	groups := 40
@@ -126,9 +85,10 @@ func TestKilled(t *testing.T) {
 	var got []string
 	buffered := map[string]int{}
 	for done := false; !done; kills++ {
-		cmd, url := alone(t, l.episodes, l.file)
+		server := killtest.Start(t, fmt.Sprintf("%d %s", l.episodes, l.file))
+		url := server.Line(t)
 		post(t, url+"/v1/start", nil)
-		cursor, done = drink(t, url, cursor, 1+kills%5, &got)
+		cursor, done = readStream(t, url, cursor, 1+kills%5, &got)
 		var b batch
 		post(t, url+"/get_rollout_data", &b)
 		for _, i := range b.Data.Data {
@@ -137,10 +97,8 @@ func TestKilled(t *testing.T) {
 		if state(t, url) == Playing {
 			midway++
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait() // it was killed
+		server.Kill()
+		server.Wait()
 	}
 	s := l.serve(t, func(c *Config) { c.Begun, c.State = true, Complete })
 	var want []string
@@ -157,21 +115,21 @@ func TestKilled(t *testing.T) {
 	for _, n := range buffered {
 		twice += n - 1
 	}
-	t.Logf("%d kills, %d while it was played; without a cursor %d of %d rows came again", kills, midway, twice, len(buffered))
+	t.Logf("%d kills, %d during play; without a cursor %d of %d rows were repeated", kills, midway, twice, len(buffered))
 	if len(buffered) != 2*groups || kills < 5 || midway == 0 {
 		t.Errorf("%d of %d rows, %d kills", len(buffered), 2*groups, kills)
 	}
 }
 
-// drink reads a stream until it has had so many groups, or it ends.
-func drink(t *testing.T, url, cursor string, most int, got *[]string) (at string, done bool) {
+// readStream reads at most limit groups of a stream.
+func readStream(t *testing.T, url, cursor string, limit int, got *[]string) (at string, done bool) {
 	t.Helper()
 	res, err := http.Get(url + "/v1/stream?cursor=" + cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	for in := bufio.NewScanner(res.Body); most > 0 && in.Scan(); {
+	for in := bufio.NewScanner(res.Body); limit > 0 && in.Scan(); {
 		var line struct {
 			groupHead
 			Done bool
@@ -185,7 +143,7 @@ func drink(t *testing.T, url, cursor string, most int, got *[]string) (at string
 		}
 		if line.GroupID != "" {
 			*got = append(*got, line.GroupID)
-			most--
+			limit--
 		}
 	}
 	return cursor, false

@@ -17,6 +17,7 @@ import (
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
+	"parley/world/program"
 	"parley/worlds/rollout/rules"
 )
 
@@ -54,35 +55,35 @@ func (l *lab) config() Config {
 }
 
 // play ends what it is told to end, until everything has ended.
-func (l *lab) play(ctx, drain context.Context, begun, ended func()) (world.Ending, error) {
+func (l *lab) play(ctx, drain context.Context, begun, ended func()) (program.Ending, error) {
 	store, err := sqlite.Open(ctx, l.file, sqlite.Either)
 	if err != nil {
-		return world.Ending{}, err
+		return program.Ending{}, err
 	}
 	defer store.Close()
 	left, err := l.open(ctx, store)
 	if err != nil {
-		return world.Ending{}, err
+		return program.Ending{}, err
 	}
 	begun()
 	for ; left > 0; left-- {
 		select {
 		case n := <-l.ends:
 			if err := store.Append(ctx, entries(n)...); err != nil {
-				return world.Ending{}, err
+				return program.Ending{}, err
 			}
 			ended()
 			l.done <- struct{}{}
 		case <-drain.Done():
-			return world.Ending{State: string(journal.Stopped), Reason: context.Cause(drain).Error()}, nil
+			return program.Ending{State: string(journal.Stopped), Reason: context.Cause(drain).Error()}, nil
 		case <-ctx.Done():
-			return world.Ending{State: string(journal.Stopped)}, context.Cause(ctx)
+			return program.Ending{State: string(journal.Stopped)}, context.Cause(ctx)
 		}
 	}
-	return world.Ending{State: string(journal.Complete)}, store.Append(ctx, &journal.Closed{State: journal.Complete})
+	return program.Ending{State: string(journal.Complete)}, store.Append(ctx, &journal.Closed{State: journal.Complete})
 }
 
-// open begins the run, or a sitting at it, and says how many episodes are left.
+// open begins or resumes the run, and returns how many episodes are left.
 func (l *lab) open(ctx context.Context, store *sqlite.Store) (int, error) {
 	head, err := store.Head(ctx)
 	if err != nil {

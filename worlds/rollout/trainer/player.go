@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"parley/journal"
-	"parley/world"
+	"parley/world/program"
 )
 
 // Override is what a client may change in the plan. Addresses and files are not for clients to set.
@@ -119,7 +119,7 @@ func (p *player) run(ctx, drain context.Context) {
 
 // resumeRun resumes the run of an earlier server.
 func (p *player) resumeRun(ctx, drain context.Context) {
-	refused := func(err error) { p.finish(world.Ending{}, err) }
+	refused := func(err error) { p.finish(program.Ending{}, err) }
 	ready, err := p.plan(Override{})
 	if err != nil {
 		refused(err)
@@ -156,7 +156,7 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 }
 
 // finish records how play ended.
-func (p *player) finish(end world.Ending, err error) {
+func (p *player) finish(end program.Ending, err error) {
 	state := Failed
 	switch journal.State(end.State) {
 	case journal.Complete:

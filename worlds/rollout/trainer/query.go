@@ -52,7 +52,7 @@ func (s *Server) query(r *http.Request) (*query, error) {
 	read.number("max_lag", &f.Lag, 0, 1<<53)
 	read.statuses("status", &f.Statuses)
 	if read.err == nil && f.Lag > 0 && f.Version == 0 {
-		read.fail("max_lag", "counts back from weight_version: say that too")
+		read.fail("max_lag", "needs weight_version")
 	}
 	if read.err != nil {
 		return nil, read.err

@@ -60,8 +60,8 @@ func (f *source) update(ctx context.Context) (there bool, err error) {
 	return true, err
 }
 
-// after reads the first group that became complete after a cursor. at is its cursor, or 0 if there is none
-// yet. If the filter drops it, left says why.
+// after reads the first group that became complete after a cursor. at is its cursor, or 0 if no other is
+// complete yet. If the filter drops it, left says why.
 func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter) (g *trajectory.Group, left string, at int, err error) {
 	f.mu.Lock()
 	c, ok := f.groups.After(cursor)
@@ -122,7 +122,7 @@ func (f *source) parse(ctx context.Context, text string) (int, error) {
 	i := strings.LastIndexByte(text, '.')
 	n, err := strconv.Atoi(text[i+1:])
 	if i < 0 || err != nil || n < 1 {
-		return 0, fmt.Errorf("%w %.80q is none: send back what was given, or leave it out to begin at the start", errForeign, text)
+		return 0, fmt.Errorf("%w %.80q is not valid: send back a cursor that you were given, or leave it out to begin at the start", errForeign, text)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

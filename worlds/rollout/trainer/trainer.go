@@ -21,7 +21,7 @@ import (
 
 	"parley/internal/serve/auth"
 	"parley/journal"
-	"parley/world"
+	"parley/world/program"
 )
 
 // Config configures a Server.
@@ -66,7 +66,7 @@ type Prepared struct {
 // PlayFunc plays the run until it is over, or until drain is done and begun episodes have ended; ctx aborts.
 // It calls begun when play begins, and ended whenever an episode has ended and is durable. An error without a
 // call of begun means that nothing was played.
-type PlayFunc func(ctx, drain context.Context, begun, ended func()) (world.Ending, error)
+type PlayFunc func(ctx, drain context.Context, begun, ended func()) (program.Ending, error)
 
 // Server is an http.Handler. Run must be running while it serves.
 type Server struct {

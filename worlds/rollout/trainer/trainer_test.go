@@ -185,12 +185,12 @@ func TestBadRequests(t *testing.T) {
 		want               string
 	}{
 		{"GET", "/v1/groups?cursor=r1.3", "", 409, "there is no run yet"},
-		{"GET", "/v1/groups?cursor=x", "", 409, "is none"},
+		{"GET", "/v1/groups?cursor=x", "", 409, "is not valid"},
 		{"GET", "/v1/groups?limit=0", "", 400, "limit: \\\"0\\\": want a number from 1 to"},
 		{"GET", "/v1/groups?wait=61", "", 400, "wait:"},
 		{"GET", "/v1/groups?whole=maybe", "", 400, "whole:"},
 		{"GET", "/v1/stream?status=great", "", 400, "use completed, truncated or failed"},
-		{"GET", "/v1/stream?max_lag=2", "", 400, "say that too"},
+		{"GET", "/v1/stream?max_lag=2", "", 400, "needs weight_version"},
 		{"GET", "/v1/groups?colour=red", "", 400, "colour: is not known: use cursor, limit"},
 		{"POST", "/v1/start", "{", 400, "want {"},
 		{"POST", "/v1/start", `{"plan":1}`, 400, "plan"},

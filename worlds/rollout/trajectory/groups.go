@@ -61,7 +61,7 @@ func (g *Groups) Seen() int { return g.seen }
 // Count returns how many groups were planned and how many are complete.
 func (g *Groups) Count() (planned, complete int) { return g.planned, len(g.complete) }
 
-// After returns the first group that became complete after a cursor, or false if there is none yet.
+// After returns the first group that became complete after a cursor, or false if no other is complete yet.
 func (g *Groups) After(cursor int) (Complete, bool) {
 	i, _ := slices.BinarySearchFunc(g.complete, cursor+1, func(c Complete, n int) int { return c.Cursor - n })
 	if i == len(g.complete) {

@@ -109,7 +109,7 @@ func onlyIf[T any](yes bool, p *T) *T {
 	return nil
 }
 
-// eventType returns the type that is written or, if there is none, the type that the keys imply.
+// eventType returns the type that is written or, without one, the type that the keys imply.
 func (r *reader) eventType(e event, here, kind string) string {
 	if e.Type != "" || kind != "" {
 		if e.Type != "" && kind != "" && e.Type != kind {

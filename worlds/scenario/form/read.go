@@ -47,7 +47,7 @@ type Joint struct {
 
 // Decision is what an actor does in a turn.
 type Decision struct {
-	Failed     llm.Kind `json:"-"` // why there is none
+	Failed     llm.Kind `json:"-"` // why it is missing
 	LongTerm   []string `json:"long_term_goals"`
 	ShortTerm  []string `json:"short_term_goals"`
 	Reasoning  string   `json:"reasoning"`

@@ -22,7 +22,7 @@ type assessment struct {
 	findings []finding
 
 	summary       string
-	summarized    int // the last turn of the summary; 0 if there is none
+	summarized    int // the last turn of the summary; 0 without a summary
 	summaryFailed llm.Kind
 	asides        []aside
 }

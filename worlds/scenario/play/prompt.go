@@ -16,13 +16,13 @@ import (
 // Words of models are quoted, so that none of them can look like a heading of ours.
 
 // ask returns a call with what everybody can read and the text for one seat.
-func (g *game) ask(seat, label string, told *text.Page, schema *llm.Schema) world.Call {
+func (g *game) ask(seat, label string, prompt *text.Page, schema *llm.Schema) world.Call {
 	read := g.public
 	if i := g.Actor(seat); i >= 0 && g.cast[i].Deaf {
 		read = g.silent
 	}
 	return world.Call{Seat: seat, Label: label, Ask: llm.Request{
-		Messages: []llm.Message{llm.System(read), llm.User(strings.TrimSpace(told.String()))},
+		Messages: []llm.Message{llm.System(read), llm.User(strings.TrimSpace(prompt.String()))},
 		Prefix:   1, Schema: schema,
 	}}
 }

@@ -17,9 +17,9 @@ import (
 // costs less, and the first message is the same for all metrics of a turn.
 
 // askAbout returns a call about one turn.
-func askAbout(seat, label, read string, told *text.Page, schema *llm.Schema) world.Call {
+func askAbout(seat, label, read string, prompt *text.Page, schema *llm.Schema) world.Call {
 	return world.Call{Seat: seat, Label: label, Ask: llm.Request{
-		Messages: []llm.Message{llm.System(read), llm.User(strings.TrimSpace(told.String()))},
+		Messages: []llm.Message{llm.System(read), llm.User(strings.TrimSpace(prompt.String()))},
 		Prefix:   1, Schema: schema,
 	}}
 }

@@ -53,7 +53,7 @@ func (s *sheet) points(title string, lines []string) {
 	}
 }
 
-// part writes words under a heading, or nothing if there are none.
+// part writes words under a heading, or nothing without any.
 func (s *sheet) part(title, text string) {
 	if text != "" {
 		s.Heading("## %s", title)

@@ -11,7 +11,7 @@ import (
 
 // update writes what follows: most of the actions, the events, and the mood.
 func (p *player) update() any {
-	_, done, _ := strings.Cut(p.told, before(Done))
+	_, done, _ := strings.Cut(p.prompt, before(Done))
 	done, _, _ = strings.Cut(done, "\n"+before(Turn))
 	var state, changes []string
 	for _, m := range isDone.FindAllStringSubmatch(done, -1) {
@@ -26,7 +26,7 @@ func (p *player) update() any {
 			state = append(state, text+".")
 		}
 	}
-	if m := isOutside.FindStringSubmatch(p.told + "\n\n"); m != nil {
+	if m := isOutside.FindStringSubmatch(p.prompt + "\n\n"); m != nil {
 		for _, e := range isEvent.FindAllStringSubmatch(m[1], -1) {
 			state, changes = append(state, e[1]), append(changes, strings.TrimRight(e[1], "."))
 		}
@@ -67,8 +67,8 @@ func firstShare(text string) (float64, bool) {
 // summary lists the latest changes.
 func (p *player) summary() string {
 	source := p.read
-	if strings.Contains(p.told, SumUp) {
-		source = p.told
+	if strings.Contains(p.prompt, SumUp) {
+		source = p.prompt
 	}
 	var lines []string
 	for _, m := range isChange.FindAllStringSubmatch(source, -1) {
@@ -93,7 +93,7 @@ func (p *player) measure() any {
 		quoted = append(quoted, m[1])
 	}
 	text := strings.Join(quoted, " ")
-	name := firstMatch(isName, p.told, "metric")
+	name := firstMatch(isName, p.prompt, "metric")
 	turn := p.measured()
 	unsure := 0.02
 	if worldsim.Small(p.model) {
@@ -130,7 +130,7 @@ func (p *player) measured() float64 {
 
 func (p *player) number(value form, level float64, text string) float64 {
 	share, ok := firstShare(text)
-	if ok && value.Minimum == 0 && value.Maximum == 100 && strings.Contains(p.told, "percent") {
+	if ok && value.Minimum == 0 && value.Maximum == 100 && strings.Contains(p.prompt, "percent") {
 		return share
 	}
 	digits := 1.0
@@ -145,7 +145,7 @@ func (p *player) number(value form, level float64, text string) float64 {
 func (p *player) check() any {
 	issues := []map[string]string{}
 	if p.Float() < 0.1 {
-		severity := firstMatch(isSevere, p.told, "low")
+		severity := firstMatch(isSevere, p.prompt, "low")
 		if p.Float() < 0.5 {
 			severity = "low"
 		}

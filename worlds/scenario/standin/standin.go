@@ -28,7 +28,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	if req.Schema == nil || len(req.Messages) < 2 {
 		return "", false
 	}
-	p := &player{Dice: worldsim.NewDice(seed), model: strings.ToLower(model), read: worldsim.Instructions(req), told: req.Messages[len(req.Messages)-1].Text()}
+	p := &player{Dice: worldsim.NewDice(seed), model: strings.ToLower(model), read: worldsim.Instructions(req), prompt: req.Messages[len(req.Messages)-1].Text()}
 	if json.Unmarshal(req.Schema.JSON, &p.form) != nil {
 		return "", false
 	}
@@ -51,10 +51,10 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 // player is a role and the text that it got.
 type player struct {
 	*worldsim.Dice
-	model string
-	read  string // what everybody can read
-	told  string // the message that is answered
-	form  form
+	model  string
+	read   string // what everybody can read
+	prompt string // the message that is answered
+	form   form
 }
 
 // form is the part of a schema that matters here.
@@ -105,7 +105,7 @@ func (p *player) part(schema string) any {
 }
 
 // me returns the name of the player.
-func (p *player) me() string { return firstMatch(isMe, p.told, "We") }
+func (p *player) me() string { return firstMatch(isMe, p.prompt, "We") }
 
 func firstMatch(re *regexp.Regexp, text, other string) string {
 	if m := re.FindStringSubmatch(text); m != nil {
@@ -122,20 +122,20 @@ func (p *player) choose(yes bool, one, other string) string {
 }
 
 func (p *player) turn() int {
-	n, _ := strconv.Atoi(firstMatch(isTurn, p.told, "0")) // digits only
+	n, _ := strconv.Atoi(firstMatch(isTurn, p.prompt, "0")) // digits only
 	return n
 }
 
 // goals returns the current goals of the player.
 func (p *player) goals() []string {
 	var all []string
-	for _, m := range isLong.FindAllStringSubmatch(p.told, -1) {
+	for _, m := range isLong.FindAllStringSubmatch(p.prompt, -1) {
 		all = append(all, m[1])
 	}
 	if len(all) > 0 {
 		return all
 	}
-	_, rest, _ := strings.Cut(p.told, Goals+"\n")
+	_, rest, _ := strings.Cut(p.prompt, Goals+"\n")
 	for line := range strings.Lines(rest) {
 		goal, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
 		if !ok {

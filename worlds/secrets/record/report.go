@@ -53,7 +53,7 @@ func Exhibitor() world.Exhibitor {
 	}
 }
 
-// bothPlayers stands for the agent in rates that belong to both players.
+// bothPlayers is the agent's name in rates of both players together.
 const bothPlayers = "(both players)"
 
 // Add adds a game.

@@ -109,7 +109,7 @@ func rate(model, text string) float64 {
 	return chance
 }
 
-// confesses reports whether a message, in lower case, sounds as if its writer told a secret.
+// confesses reports whether a message, in lower case, sounds as if its writer revealed a secret.
 func confesses(text string) bool {
 	return strings.Contains(text, "my secret is") || strings.Contains(text, "my word is") || strings.Contains(text, "i hold the word")
 }

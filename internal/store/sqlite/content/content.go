@@ -16,7 +16,7 @@ import (
 	"parley/llm"
 )
 
-// otherRole is the letter of a role that is none of the four.
+// otherRole is the letter of a role other than the four.
 const otherRole = 'x'
 
 // Letter returns a role as the column roles has it.
@@ -51,7 +51,7 @@ func Plain(m *llm.Message) bool {
 // Rest is everything in a message except its text. Parts is set unless the message has
 // exactly one part, a text.
 type Rest struct {
-	Role       string         `json:"role,omitempty"` // if it is none of the four
+	Role       string         `json:"role,omitempty"` // if it is not one of the four
 	Parts      []part         `json:"parts,omitempty"`
 	Empty      bool           `json:"empty,omitempty"` // the message has no parts
 	Thoughts   []llm.Thought  `json:"thoughts,omitempty"`

@@ -1,7 +1,7 @@
 // Package row reads and writes the rows of a run file, with their checksums.
 //
 // Every row has a checksum of its table, its number and its values. A reader notices a bit
-// that flipped on a disk, and a row that is in the place of another. A wide row has several
+// that flipped on a disk, and a row that was moved over another. A wide row has several
 // groups of columns with a checksum each, so that a query for some columns can check them.
 // Pages have no checksums: other programs copy the file and fold its log into it, and would
 // leave them wrong.

@@ -6,19 +6,19 @@ import (
 	"testing"
 )
 
-// TestAtlasAddsUp checks the map against what every player knows of it.
-func TestAtlasAddsUp(t *testing.T) {
+// TestMap checks the numbers of provinces, centres and home centres.
+func TestMap(t *testing.T) {
 	t.Parallel()
 	b := New()
 	var terrain [3]int
 	for p := range Province(Provinces) {
 		terrain[b.Terrain(p)]++
 		if p > 0 && b.codes[p] <= b.codes[p-1] {
-			t.Errorf("%s stands behind %s", b.codes[p], b.codes[p-1])
+			t.Errorf("%s is after %s: want codes in order", b.codes[p], b.codes[p-1])
 		}
 	}
 	if terrain != [3]int{14, 42, 19} {
-		t.Errorf("inland, coast, sea: %v", terrain)
+		t.Errorf("provinces inland, on the coast and at sea: %v", terrain)
 	}
 	if b.SupplyCentres().Len() != Centres {
 		t.Errorf("%d centres", b.SupplyCentres().Len())
@@ -34,13 +34,13 @@ func TestAtlasAddsUp(t *testing.T) {
 	}
 	for _, u := range b.Start() {
 		if !b.Stands(u.Type, u.Location) || !b.Homes(u.Power).Has(b.Province(u.Location)) {
-			t.Errorf("%s cannot begin with %s %s", u.Power, u.Type, b.Code(u.Location))
+			t.Errorf("%s cannot start with %s %s", u.Power, u.Type, b.Code(u.Location))
 		}
 	}
 }
 
-// TestBordersAreMutual wants every border drawn from both sides, between places where
-// such a unit can stand.
+// TestBordersAreMutual checks that every move is possible in both directions, between locations where
+// such a unit can be.
 func TestBordersAreMutual(t *testing.T) {
 	t.Parallel()
 	b := New()
@@ -50,25 +50,25 @@ func TestBordersAreMutual(t *testing.T) {
 				continue
 			}
 			if b.Moves(kind, p).Empty() {
-				t.Errorf("%s %s goes nowhere", kind, b.Code(p))
+				t.Errorf("%s %s cannot move", kind, b.Code(p))
 			}
 			for q := range b.Moves(kind, p).All() {
 				if !b.Stands(kind, q) {
-					t.Errorf("%s %s goes to %s, where it cannot stand", kind, b.Code(p), b.Code(q))
+					t.Errorf("%s %s can move to %s, where it cannot be", kind, b.Code(p), b.Code(q))
 				}
 				if !b.Moves(kind, q).Has(p) {
-					t.Errorf("%s %s goes to %s and not back", kind, b.Code(p), b.Code(q))
+					t.Errorf("%s %s can move to %s and not back", kind, b.Code(p), b.Code(q))
 				}
 			}
 		}
 	}
 }
 
-func place(t *testing.T, b *Board, code string) Location {
+func locationOf(t *testing.T, b *Board, code string) Location {
 	t.Helper()
 	p, ok := b.ByCode(code)
 	if !ok {
-		t.Fatalf("no place %s", code)
+		t.Fatalf("unknown location %s", code)
 	}
 	return p
 }
@@ -93,7 +93,7 @@ func TestDistances(t *testing.T) {
 		{Fleet, "LYO", "SPA", "LYO SPA/SC"},
 		{Fleet, "BLA", "MUN", ""},
 	} {
-		from, to := place(t, b, c.from), b.Province(place(t, b, c.to))
+		from, to := locationOf(t, b, c.from), b.Province(locationOf(t, b, c.to))
 		var path string
 		for i, p := range b.Path(c.unit, from, to) {
 			if i > 0 {
@@ -103,7 +103,7 @@ func TestDistances(t *testing.T) {
 		}
 		got := b.Distance(c.unit, from, to)
 		if path != c.path {
-			t.Errorf("%s %s to %s: %q, not %q", c.unit, c.from, c.to, path, c.path)
+			t.Errorf("%s %s to %s: path %q, want %q", c.unit, c.from, c.to, path, c.path)
 		}
 		if steps := len(b.Path(c.unit, from, to)) - 1; got != Far && got != steps || got == Far && steps != -1 {
 			t.Errorf("%s %s to %s: distance %d, path of %d", c.unit, c.from, c.to, got, steps)
@@ -111,19 +111,19 @@ func TestDistances(t *testing.T) {
 	}
 }
 
-// TestCrossings compares the chart with a search that knows nothing of shortcuts: a
-// set of fleets carries an army exactly if it contains a crossing.
+// TestCrossings compares Crossings with a plain search: a set of fleets can convoy an army if and only
+// if it contains a crossing.
 func TestCrossings(t *testing.T) {
 	t.Parallel()
 	b := New()
 	for from := range Province(Provinces) {
 		for _, c := range b.Crossings(from) {
 			if !b.carried(from, c.To, c.Seas) {
-				t.Errorf("%s to %s: %b does not carry", b.names[from], b.names[c.To], c.Seas)
+				t.Errorf("%s to %s: %b is not a route", b.names[from], b.names[c.To], c.Seas)
 			}
 			for less := Seas(1); less < 1<<19; less <<= 1 {
 				if c.Seas&less != 0 && b.carried(from, c.To, c.Seas&^less) {
-					t.Errorf("%s to %s: %b carries without %b", b.names[from], b.names[c.To], c.Seas, less)
+					t.Errorf("%s to %s: %b is a route without %b too", b.names[from], b.names[c.To], c.Seas, less)
 				}
 			}
 		}
@@ -137,17 +137,17 @@ func TestCrossings(t *testing.T) {
 		if b.terrain[from] != Coast || b.terrain[to] != Coast || from == to {
 			continue
 		}
-		charted := false
+		listed := false
 		for _, c := range b.Crossings(from) {
-			charted = charted || c.To == to && c.Seas&^fleets == 0
+			listed = listed || c.To == to && c.Seas&^fleets == 0
 		}
-		if charted != b.carried(from, to, fleets) {
-			t.Errorf("%s to %s by %b: chart says %v", b.names[from], b.names[to], fleets, charted)
+		if listed != b.carried(from, to, fleets) {
+			t.Errorf("%s to %s by %b: Crossings says %v", b.names[from], b.names[to], fleets, listed)
 		}
 	}
 }
 
-// carried floods the seas of fleets from from.
+// carried reports whether fleets can convoy an army, by a flood fill from its province.
 func (b *Board) carried(from, to Province, fleets Seas) bool {
 	seen := b.near[from]
 	for changed := true; changed; {
@@ -182,11 +182,11 @@ func TestNames(t *testing.T) {
 		"gulf of lyons": "LYO", "Mid Atlantic": "MAO", "E. Med": "EAS", "nor": "NWY",
 	} {
 		if p, ok := b.Find(name); !ok || b.Code(Location(p)) != want {
-			t.Errorf("%q is %s", name, b.Code(Location(p)))
+			t.Errorf("Find(%q) is %s, want %s", name, b.Code(Location(p)), want)
 		}
 	}
 	if p, ok := b.Find("Atlantis"); ok {
-		t.Errorf("Atlantis is %s", b.Name(p))
+		t.Errorf("Find(Atlantis) is %s", b.Name(p))
 	}
 	for name, want := range map[string][]string{
 		"Burgandy": {"BUR"}, "Liver": {"LVP"}, "Norweg": {"NWG"}, "Nor": nil, "Tuni": {"TUN"}, "Tusc": {"TUS"},
@@ -197,24 +197,23 @@ func TestNames(t *testing.T) {
 			got = append(got, b.Code(Location(p)))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%q may be %v, not %v", name, got, want)
+			t.Errorf("Guess(%q) is %v, want %v", name, got, want)
 		}
 	}
 	for _, w := range Powers() {
 		for _, name := range []string{w.Name(), w.String(), " " + w.Name() + " "} {
 			if got, ok := ParsePower(name); !ok || got != w {
-				t.Errorf("%q is %s", name, got)
+				t.Errorf("ParsePower(%q) is %s", name, got)
 			}
 		}
 	}
 	if w, ok := ParsePower(""); ok {
-		t.Errorf("nobody is %s", w)
+		t.Errorf("ParsePower of an empty text is %s", w)
 	}
 }
 
-// TestEveryNameIsOnePlace wants no name given to two provinces: the first would win
-// and nobody would know.
-func TestEveryNameIsOnePlace(t *testing.T) {
+// TestNamesAreUnique checks that no name is listed for two provinces.
+func TestNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	b := New()
 	for line := range strings.Lines(strings.TrimSpace(aliases)) {
@@ -251,7 +250,7 @@ func TestSet(t *testing.T) {
 	}
 	for p := range s.All() {
 		if p != 0 {
-			t.Error("going through a set can be ended")
+			t.Error("the loop did not end")
 		}
 		break
 	}

@@ -84,7 +84,7 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		if got := o.Text(b); got != c.want {
-			t.Errorf("%q is read as %q, not %q", c.text, got, c.want)
+			t.Errorf("%q is parsed as %q, want %q", c.text, got, c.want)
 		}
 	}
 }
@@ -112,16 +112,16 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		o, err := Parse(b, c.text)
 		if err == nil {
-			t.Errorf("%q is read as %s", c.text, o.Text(b))
+			t.Errorf("%q is parsed as %s", c.text, o.Text(b))
 			continue
 		}
 		if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "order: ") {
-			t.Errorf("%q: %v: does not say %q", c.text, err, c.want)
+			t.Errorf("%q: %v: want %q in the error", c.text, err, c.want)
 		}
 	}
 }
 
-// TestDATCNotation wants every order of the test cases read and written back as it is.
+// TestDATCNotation checks that every order of the test cases is parsed and written back unchanged.
 func TestDATCNotation(t *testing.T) {
 	t.Parallel()
 	b := board.New()
@@ -134,11 +134,11 @@ func TestDATCNotation(t *testing.T) {
 			continue
 		}
 		if got := o.Text(b); got != text {
-			t.Errorf("%q is written %q", text, got)
+			t.Errorf("%q is written back as %q", text, got)
 		}
 	}
 	if n < 500 {
-		t.Errorf("only %d orders", n)
+		t.Errorf("only %d orders were checked", n)
 	}
 }
 
@@ -162,7 +162,7 @@ func datcOrders(tb testing.TB) []string {
 	return texts
 }
 
-func TestParseUnitAndPlace(t *testing.T) {
+func TestParseUnitAndLocation(t *testing.T) {
 	t.Parallel()
 	b := board.New()
 	kind, at, err := ParseUnit(b, "fleet St Petersburg (sc)")
@@ -171,7 +171,7 @@ func TestParseUnitAndPlace(t *testing.T) {
 	}
 	for _, text := range []string{"PAR", "A", "A PAR H", "A PAR BUR", strings.Repeat("x", 300)} {
 		if _, _, err := ParseUnit(b, text); err == nil {
-			t.Errorf("%q is a unit", text)
+			t.Errorf("%q is parsed as a unit", text)
 		}
 	}
 	if at, err := ParseLocation(b, "Spain, north coast"); err != nil || b.Code(at) != "SPA/NC" {
@@ -179,12 +179,12 @@ func TestParseUnitAndPlace(t *testing.T) {
 	}
 	for _, text := range []string{"", "A PAR", "PAR BUR", "nowhere", strings.Repeat("x", 300)} {
 		if _, err := ParseLocation(b, text); err == nil {
-			t.Errorf("%q is a place", text)
+			t.Errorf("%q is parsed as a location", text)
 		}
 	}
 }
 
-// FuzzParse wants no panic, and what is read to be written so that it is read again.
+// FuzzParse checks that Parse does not panic, and that a parsed order is parsed again from its text.
 func FuzzParse(f *testing.F) {
 	for _, text := range datcOrders(f)[:40] {
 		f.Add(text)
@@ -201,7 +201,7 @@ func FuzzParse(f *testing.F) {
 		written := o.Text(b)
 		again, err := Parse(b, written)
 		if err != nil || again != o && o.Kind != Waive {
-			t.Errorf("%q is read as %q, and that as %+v, %v", text, written, again, err)
+			t.Errorf("%q is parsed as %q, and that as %+v, %v", text, written, again, err)
 		}
 	})
 }

@@ -8,13 +8,13 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// written is a place in one of its spellings.
+// written is a location in one of its spellings.
 type written struct {
-	place board.Location
-	text  string
+	at   board.Location
+	text string
 }
 
-// spelled lists every place in every spelling of its name, with its coast written in every way.
+// spelled lists every location in every spelling of its name and its coast.
 func spelled(b *board.Board) []written {
 	coasts := map[string][]string{
 		"NC": {"/NC", "(nc)", " NC", " (north coast)", " north coast", "/n", "-nc", " Northern Coast", " [NC]"},
@@ -38,7 +38,7 @@ func spelled(b *board.Board) []written {
 	return all
 }
 
-// codes lists every place as orders are written.
+// codes lists every location by its code.
 func codes(b *board.Board) []written {
 	var all []written
 	for at := range board.Location(board.Locations) {
@@ -47,50 +47,50 @@ func codes(b *board.Board) []written {
 	return all
 }
 
-// reads wants a text read as an order, in small letters and in capitals too.
+// reads checks that a text is parsed as an order, also in lower and upper case.
 func reads(t *testing.T, b *board.Board, text string, want Order) {
 	t.Helper()
 	for _, text := range []string{text, strings.ToLower(text), strings.ToUpper(text)} {
 		if got, err := Parse(b, text); err != nil || got != want {
-			t.Errorf("%q is read as %q, not %q: %v", text, got.Text(b), want.Text(b), err)
+			t.Errorf("%q is parsed as %q, want %q: %v", text, got.Text(b), want.Text(b), err)
 		}
 	}
 }
 
-// units are the ways to write a unit of a type.
+// units lists the ways to write a unit of a type.
 func units(kind board.Type) []string {
 	return map[board.Type][]string{
 		board.Any: {""}, board.Army: {"A ", "army ", "the army in "}, board.Fleet: {"F ", "fleet ", "the fleet at "},
 	}[kind]
 }
 
-// TestEveryOrderIsReadAsWritten writes every order of one or two places canonically, and
-// every support and convoy with each pair of its three places, and reads it back.
+// TestEveryOrderIsReadAsWritten writes and parses every order of one or two locations, and supports
+// and convoys with every pair of locations.
 func TestEveryOrderIsReadAsWritten(t *testing.T) {
 	t.Parallel()
 	b := board.New()
 	bur, _ := b.ByCode("BUR")
 	same := func(o Order) {
 		if got, err := Parse(b, o.Text(b)); err != nil || got != o {
-			t.Errorf("%q is read as %q: %v", o.Text(b), got.Text(b), err)
+			t.Errorf("%q is parsed as %q: %v", o.Text(b), got.Text(b), err)
 		}
 	}
 	for _, kind := range []board.Type{board.Any, board.Army, board.Fleet} {
 		for _, at := range codes(b) {
 			for _, k := range []Kind{Hold, Disband, Build} {
-				same(New(k, kind, at.place))
+				same(New(k, kind, at.at))
 			}
 			for _, to := range codes(b) {
 				for _, o := range []Order{
-					{Kind: Move, At: at.place, Of: board.Nowhere, To: to.place},
-					{Kind: Move, Via: true, At: at.place, Of: board.Nowhere, To: to.place},
-					{Kind: Retreat, At: at.place, Of: board.Nowhere, To: to.place},
-					{Kind: Support, At: at.place, Of: to.place, To: board.Nowhere},
-					{Kind: Support, At: bur, Of: at.place, To: to.place},
-					{Kind: Support, At: at.place, Of: to.place, To: bur},
-					{Kind: Support, At: at.place, Of: bur, To: to.place},
-					{Kind: Convoy, At: bur, Of: at.place, To: to.place},
-					{Kind: Convoy, At: at.place, Of: to.place, To: bur},
+					{Kind: Move, At: at.at, Of: board.Nowhere, To: to.at},
+					{Kind: Move, Via: true, At: at.at, Of: board.Nowhere, To: to.at},
+					{Kind: Retreat, At: at.at, Of: board.Nowhere, To: to.at},
+					{Kind: Support, At: at.at, Of: to.at, To: board.Nowhere},
+					{Kind: Support, At: bur, Of: at.at, To: to.at},
+					{Kind: Support, At: at.at, Of: to.at, To: bur},
+					{Kind: Support, At: at.at, Of: bur, To: to.at},
+					{Kind: Convoy, At: bur, Of: at.at, To: to.at},
+					{Kind: Convoy, At: at.at, Of: to.at, To: bur},
 				} {
 					o.Type = kind
 					if o.Of != board.Nowhere {
@@ -104,7 +104,7 @@ func TestEveryOrderIsReadAsWritten(t *testing.T) {
 	same(New(Waive, board.Any, board.Nowhere))
 }
 
-// TestEveryRetreatIsRead: from and to every place, in every spelling of either.
+// TestEveryRetreatIsRead checks retreats between all locations, with one of the two in every spelling.
 func TestEveryRetreatIsRead(t *testing.T) {
 	t.Parallel()
 	b := board.New()
@@ -112,15 +112,15 @@ func TestEveryRetreatIsRead(t *testing.T) {
 		for j, to := range codes(b) {
 			kind := []board.Type{board.Any, board.Army, board.Fleet}[(i+j)%3]
 			unit := units(kind)[(i+j)/3%len(units(kind))]
-			away := Order{Kind: Retreat, Type: kind, At: at.place, Of: board.Nowhere, To: to.place}
+			away := Order{Kind: Retreat, Type: kind, At: at.at, Of: board.Nowhere, To: to.at}
 			reads(t, b, unit+at.text+" R "+to.text, away)
-			back := Order{Kind: Retreat, Type: kind, At: to.place, Of: board.Nowhere, To: at.place}
+			back := Order{Kind: Retreat, Type: kind, At: to.at, Of: board.Nowhere, To: at.at}
 			reads(t, b, unit+to.text+" R "+at.text, back)
 		}
 	}
 }
 
-// TestEveryWordBehindEveryName: no name swallows the word that says what its unit does.
+// TestEveryWordBehindEveryName checks that no name is joined with the word of the order after it.
 func TestEveryWordBehindEveryName(t *testing.T) {
 	t.Parallel()
 	b := board.New()
@@ -141,11 +141,11 @@ func TestEveryWordBehindEveryName(t *testing.T) {
 			unit := units(kind)[i%len(units(kind))]
 			for k, words := range alone {
 				for _, word := range words {
-					reads(t, b, unit+at.text+" "+word, New(k, kind, at.place))
+					reads(t, b, unit+at.text+" "+word, New(k, kind, at.at))
 				}
 			}
 			for k, words := range first {
-				o, end := New(k, kind, at.place), ""
+				o, end := New(k, kind, at.at), ""
 				if k == Retreat {
 					o.To, end = mun, " to Munich"
 				}
@@ -155,20 +155,20 @@ func TestEveryWordBehindEveryName(t *testing.T) {
 			}
 			for k, words := range to {
 				for _, word := range words {
-					reads(t, b, unit+at.text+word+"MUN", Order{Kind: k, Type: kind, At: at.place, Of: board.Nowhere, To: mun})
-					reads(t, b, unit+"MUN"+word+at.text, Order{Kind: k, Type: kind, At: mun, Of: board.Nowhere, To: at.place})
+					reads(t, b, unit+at.text+word+"MUN", Order{Kind: k, Type: kind, At: at.at, Of: board.Nowhere, To: mun})
+					reads(t, b, unit+"MUN"+word+at.text, Order{Kind: k, Type: kind, At: mun, Of: board.Nowhere, To: at.at})
 				}
 			}
 			for k, words := range of {
 				for _, word := range words {
-					o := Order{Kind: k, Type: kind, At: at.place, OfType: board.Army, Of: mun, To: mun}
+					o := Order{Kind: k, Type: kind, At: at.at, OfType: board.Army, Of: mun, To: mun}
 					reads(t, b, unit+at.text+word+"A MUN - MUN", o)
-					o.At, o.Of, o.OfType = mun, at.place, kind
+					o.At, o.Of, o.OfType = mun, at.at, kind
 					reads(t, b, unit+"MUN"+word+unit+at.text+" - MUN", o)
-					o.Of, o.OfType, o.To = mun, board.Army, at.place
+					o.Of, o.OfType, o.To = mun, board.Army, at.at
 					reads(t, b, unit+"MUN"+word+"A MUN - "+at.text, o)
 					if k == Support {
-						o.Of, o.OfType, o.To = at.place, kind, board.Nowhere
+						o.Of, o.OfType, o.To = at.at, kind, board.Nowhere
 						reads(t, b, unit+"MUN"+word+unit+at.text+" H", o)
 						reads(t, b, unit+"MUN"+word+unit+at.text, o)
 					}
@@ -178,8 +178,7 @@ func TestEveryWordBehindEveryName(t *testing.T) {
 	}
 }
 
-// TestNamesThatEndInALetter are joins that were found: a name and the letter of an order
-// that together are another name.
+// TestNamesThatEndInALetter checks names that are another name together with the letter of an order.
 func TestNamesThatEndInALetter(t *testing.T) {
 	t.Parallel()
 	b := board.New()
@@ -189,7 +188,7 @@ func TestNamesThatEndInALetter(t *testing.T) {
 	} {
 		o, err := Parse(b, text)
 		if err != nil || o.Text(b) != want {
-			t.Errorf("%q is read as %q, not %q: %v", text, o.Text(b), want, err)
+			t.Errorf("%q is parsed as %q, want %q: %v", text, o.Text(b), want, err)
 		}
 	}
 	if names := b.Spellings(b.Province(0)); !slices.Contains(names, "ADR") || !slices.Contains(names, "Adriatic Sea") || !slices.Contains(names, "Adriatic") {

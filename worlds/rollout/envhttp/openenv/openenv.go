@@ -109,7 +109,7 @@ func (s *session) Prompt(context.Context) (protocol.Prompt, error) {
 	return protocol.Ask(s.talk...), nil
 }
 
-// Step sends an answer as an action. If it is not a valid action, nothing changes and the agent is told.
+// Step sends an answer as an action. If it is not a valid action, nothing changes and the agent gets the reason.
 func (s *session) Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error) {
 	text := a[protocol.Default]
 	for _, other := range a {
@@ -117,11 +117,11 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 	}
 	action, ok := s.action(text)
 	if !ok {
-		return s.told(text, "That is no action: answer with one JSON object."), nil
+		return s.rejected(text, "That is no action: answer with one JSON object."), nil
 	}
 	got, err := s.peer.send(ctx, "step", action, key)
 	if e := llm.AsError(err); e != nil && e.Code == codeValidation {
-		return s.told(text, "That is no action of this environment: "+e.Message), nil
+		return s.rejected(text, "That is no action of this environment: "+e.Message), nil
 	}
 	if err != nil {
 		return protocol.Result{}, err
@@ -135,8 +135,8 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 	return r, nil
 }
 
-// told is a step that was not taken.
-func (s *session) told(text, why string) protocol.Result {
+// rejected returns the result of a step that was not taken.
+func (s *session) rejected(text, why string) protocol.Result {
 	s.talk = append(s.talk, llm.Assistant(text), llm.User(why))
 	return protocol.Result{Reward: protocol.Rewards{protocol.Default: 0}}
 }

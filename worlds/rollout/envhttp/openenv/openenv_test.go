@@ -26,15 +26,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // echo is an OpenEnv server by hand: it echoes, pays by length, and ends after three steps.
 type echo struct {
 	*httptest.Server
-	open atomic.Int64 // sockets
-	most int64
-	ways func(what string, c *websocket.Conn) bool // to misbehave: true, it is done
-	seen chan string
+	open  atomic.Int64 // sockets
+	limit int64
+	ways  func(what string, c *websocket.Conn) bool // to misbehave: true, it is done
+	seen  chan string
 }
 
 func newEcho(t *testing.T) *echo {
 	t.Helper()
-	e := &echo{most: 8, seen: make(chan string, 100)}
+	e := &echo{limit: 8, seen: make(chan string, 100)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ws", e.socket)
 	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"healthy"}`)) })
@@ -73,7 +73,7 @@ func (e *echo) socket(w http.ResponseWriter, r *http.Request) {
 	ctx := context.WithoutCancel(r.Context())
 	say := func(text string) { _ = c.Write(ctx, websocket.MessageText, []byte(text)) }
 	defer e.open.Add(-1)
-	if e.open.Add(1) > e.most {
+	if e.open.Add(1) > e.limit {
 		say(`{"type":"error","data":{"message":"full","code":"CAPACITY_REACHED"}}`)
 		return
 	}
@@ -116,9 +116,9 @@ func TestEpisode(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"ws", "http"} {
 		e := newEcho(t)
-		h, most := New(scheme+strings.TrimPrefix(e.URL, "http"), mapping())
-		if (most == 1) != (scheme == "http") {
-			t.Errorf("%s: at most %d sessions", scheme, most)
+		h, limit := New(scheme+strings.TrimPrefix(e.URL, "http"), mapping())
+		if (limit == 1) != (scheme == "http") {
+			t.Errorf("%s: at most %d sessions", scheme, limit)
 		}
 		if err := h.Check(t.Context(), nil); err != nil {
 			t.Error(err)
@@ -149,7 +149,7 @@ func TestEpisode(t *testing.T) {
 		if _, err := s.Reset(t.Context(), 1); err != nil {
 			t.Error(err)
 		}
-		// What is no action of the environment is told to the agent, and nothing is stepped.
+		// An invalid action is reported to the agent, and no step is taken.
 		r, err := s.Step(t.Context(), "k", act("refuse"))
 		if p, _ := s.Prompt(t.Context()); err != nil || r.Done() || !strings.Contains(p[protocol.Default][3].Text(), "no action of this environment") {
 			t.Errorf("%s: %+v %v", scheme, r, err)
@@ -217,7 +217,7 @@ func say(text string) func(string, *websocket.Conn) bool {
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	e := newEcho(t)
-	e.most = 1
+	e.limit = 1
 	h, _ := New("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
 	defer h.Close()
 	p := pool.New([]pool.Host{h}, pool.Config{Owner: "r"})

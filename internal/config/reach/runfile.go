@@ -1,4 +1,4 @@
-package config
+package reach
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // OpenRun opens a run file that the plan names. It can be read until the plan has been read.
-func (f files) OpenRun(name string) (journal.File, error) {
+func (f *Files) OpenRun(name string) (journal.File, error) {
 	path, err := f.may(name)
 	if err != nil {
 		return nil, err

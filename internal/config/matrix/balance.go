@@ -1,4 +1,4 @@
-package config
+package matrix
 
 import (
 	"cmp"
@@ -22,20 +22,20 @@ type Balance struct {
 // maxBalanced is the largest number of agents for which Balance counts pairs.
 const maxBalanced = 500
 
-// Balance returns the balance of the matrix. It is nil if the matrix does not move agents between
-// seats, or has more than maxBalanced agents.
-func (p *Plan) Balance() *Balance {
-	if p.Matrix == nil {
+// Balance returns the balance of the matrix over the kind's seats. It is nil if the matrix does not move
+// agents between seats, or has more than maxBalanced agents.
+func (m *Matrix) Balance(seats []string) *Balance {
+	if m == nil {
 		return nil
 	}
-	lineups := p.Matrix.seatings(p.Seats)
-	seats := slices.DeleteFunc(slices.Clone(p.Seats), func(seat string) bool {
+	lineups := m.Seatings(seats)
+	moved := slices.DeleteFunc(slices.Clone(seats), func(seat string) bool {
 		return !slices.ContainsFunc(lineups, func(l map[string]string) bool { return l[seat] != lineups[0][seat] })
 	})
-	if len(seats) < 2 || len(p.Agents) > maxBalanced {
+	if agents := slices.Compact(slices.Sorted(slices.Values(m.AgentNames()))); len(moved) < 2 || len(agents) > maxBalanced {
 		return nil
 	}
-	return balance(seats, lineups)
+	return balance(moved, lineups)
 }
 
 func balance(seats []string, lineups []map[string]string) *Balance {

@@ -1,4 +1,4 @@
-package evolve
+package play
 
 import (
 	"slices"
@@ -9,35 +9,36 @@ import (
 	"parley/world"
 	"parley/worlds/evolve/checker"
 	"parley/worlds/evolve/problem"
+	"parley/worlds/evolve/record"
 )
 
-// The places in what a solver is asked.
+// The placeholders in the text that a solver is asked.
 const (
-	question = "{question}"
-	prompted = "{prompt}"
+	QuestionHere = "{question}"
+	PromptHere   = "{prompt}"
 )
 
-// trial is the world in which a prompt is tried.
+// trial is the world that tries a prompt.
 type trial struct {
 	Asking
 	Trial
 }
 
-// answer is what came of one call.
+// answer is the result of one call.
 type answer struct {
-	problem int // its place in Problems
+	problem int // index in Problems
 	seat    string
 	reply   world.Reply
 	grade   checker.Grade
 	failed  bool
 }
 
-// Play asks all problems at once, then the judge where there is one, and counts.
+// Play asks all problems at once, then the judge if there is one, and counts the answers.
 func (t trial) Play(table *world.Table) world.Outcome {
 	var calls []world.Call
 	var answers []answer
 	for i, p := range t.Problems {
-		for _, seat := range solverSeats(t.Solvers) {
+		for _, seat := range SolverSeats(t.Solvers) {
 			for range t.Samples {
 				calls = append(calls, world.Call{Seat: seat, Label: "solve", Ask: t.ask(p)})
 				answers = append(answers, answer{problem: i, seat: seat})
@@ -63,11 +64,10 @@ func (t trial) Play(table *world.Table) world.Outcome {
 	return o
 }
 
-// discardSilent takes the answers of a solver that never said a word for failures: they measure
-// the server, not the prompt. Beside answers with words an empty one is wrong, or silence would
-// pay.
+// discardSilent marks all answers of a solver as failed if all of them are empty: they measure the server, not the
+// prompt. If only some are empty, these are wrong answers, so that an empty answer is never an advantage.
 func (t trial) discardSilent(answers []answer) {
-	for _, seat := range solverSeats(t.Solvers) {
+	for _, seat := range SolverSeats(t.Solvers) {
 		spoke := slices.ContainsFunc(answers, func(a answer) bool {
 			return a.seat == seat && !a.failed && strings.TrimSpace(a.reply.Text) != ""
 		})
@@ -79,7 +79,7 @@ func (t trial) discardSilent(answers []answer) {
 	}
 }
 
-// whyUnknown says why a trial measured nothing.
+// whyUnknown explains why a trial has no score.
 func whyUnknown(answers []answer, verdicts world.Unanswered) string {
 	if verdicts.All() {
 		return verdicts.Because("no answer could be judged")
@@ -94,35 +94,35 @@ func whyUnknown(answers []answer, verdicts world.Unanswered) string {
 	return calls.Because("no answer holds any text")
 }
 
-// ask is what a solver is asked. The prompt is a message of its own where it can be: it
-// stands before many questions, and providers keep such beginnings.
+// ask returns the request to a solver. The prompt is a separate message if possible: providers cache a beginning that
+// many requests share.
 func (t trial) ask(p problem.Problem) llm.Request {
 	lines := []string{p.Question}
 	for i, c := range p.Choices {
 		lines = append(lines, "("+string(rune('A'+i))+") "+c)
 	}
-	whole := strings.NewReplacer(question, strings.Join(lines, "\n"), prompted, t.Text).Replace(t.Ask)
-	if strings.Contains(t.Ask, prompted) || t.Text == "" {
+	whole := strings.NewReplacer(QuestionHere, strings.Join(lines, "\n"), PromptHere, t.Text).Replace(t.Ask)
+	if strings.Contains(t.Ask, PromptHere) || t.Text == "" {
 		return llm.Request{Messages: []llm.Message{llm.User(strings.TrimSpace(whole))}}
 	}
 	return llm.Request{Messages: []llm.Message{llm.System(t.Text), llm.User(whole)}, Prefix: 1}
 }
 
-// judge asks the judge about every answer, and counts what it said.
+// judge asks the judge about every answer, and returns how many of its replies are missing.
 func (t trial) judge(table *world.Table, answers []answer) (verdicts world.Unanswered) {
 	var calls []world.Call
-	var of []*answer
+	var judged []*answer
 	for i := range answers {
 		a := &answers[i]
 		if a.failed || !a.grade.Found {
 			continue
 		}
 		calls = append(calls, world.Call{Seat: Judge, Label: "judge", Ask: askJudge(t.Problems[a.problem], a.reply.Text)})
-		of = append(of, a)
+		judged = append(judged, a)
 	}
 	for i, r := range table.Ask(calls...) {
 		correct, ok := readJudge(r)
-		of[i].grade.Correct, of[i].failed = correct && ok, !ok
+		judged[i].grade.Correct, judged[i].failed = correct && ok, !ok
 		if r.OK() && !ok {
 			r.Failed = llm.KindInvalid
 		}
@@ -133,13 +133,13 @@ func (t trial) judge(table *world.Table, answers []answer) (verdicts world.Unans
 
 // outcome counts the answers by problem and by solver.
 func (t trial) outcome(answers []answer) world.Outcome {
-	rec := TrialRecord{Prompt: t.Prompt, Purpose: t.Purpose, Round: t.Round, Baseline: t.Baseline, Calls: len(answers), Results: make([]Result, len(t.Problems))}
+	rec := record.Trial{Prompt: t.Prompt, Purpose: t.Purpose, Round: t.Round, Baseline: t.Baseline, Calls: len(answers), Results: make([]record.Result, len(t.Problems))}
 	right, answered := map[string]int{}, map[string]int{}
 	for i, p := range t.Problems {
 		rec.Results[i].Problem = p.ID
 	}
 	for _, a := range answers {
-		rec.Results[a.problem].add(a)
+		add(&rec.Results[a.problem], a)
 		if !a.failed {
 			answered[a.seat]++
 			if a.grade.Correct {
@@ -148,11 +148,11 @@ func (t trial) outcome(answers []answer) world.Outcome {
 		}
 	}
 	for i := range rec.Results {
-		rec.Results[i].even()
+		average(&rec.Results[i])
 	}
-	rec.Parts = t.Fitness.parts(rec.Results, t.Text)
+	rec.Parts = t.Fitness.Parts(rec.Results, t.Text)
 	o := world.Outcome{Data: rec}
-	for _, seat := range solverSeats(t.Solvers) {
+	for _, seat := range SolverSeats(t.Solvers) {
 		if n := answered[seat]; n > 0 {
 			o.Scores = append(o.Scores, world.Score{Seat: seat, Name: t.score(), Value: float64(right[seat]) / float64(n)})
 		}
@@ -160,29 +160,21 @@ func (t trial) outcome(answers []answer) world.Outcome {
 	return o
 }
 
-// What trials score, by what they are for: of the final test, the winner's apart from
-// those of the baselines, so that runs can be compared by it problem by problem.
-const (
-	trainAccuracy      = "accuracy_train"
-	validationAccuracy = "accuracy_validation"
-	testAccuracy       = "accuracy_test"
-	baselineAccuracy   = "accuracy_baselines"
-)
-
+// score returns the name of the score of a trial.
 func (t trial) score() string {
 	switch {
-	case t.Purpose == Validating:
+	case t.Purpose == record.Validating:
 		return validationAccuracy
-	case t.Purpose != Testing:
+	case t.Purpose != record.Testing:
 		return trainAccuracy
-	case testLabel(t.Baseline) == testLabel(winning):
+	case record.TestLabel(t.Baseline) == record.TestLabel(record.Winner):
 		return testAccuracy
 	}
 	return baselineAccuracy
 }
 
-// add takes in an answer. Lengths are sums until even.
-func (r *Result) add(a answer) {
+// add adds an answer to a result. Lengths are sums until average is called.
+func add(r *record.Result, a answer) {
 	r.Asked++
 	if a.failed {
 		r.Failed++
@@ -206,7 +198,8 @@ func (r *Result) add(a answer) {
 	}
 }
 
-func (r *Result) even() {
+// average turns the sums of lengths into means.
+func average(r *record.Result) {
 	if n := r.Asked - r.Failed; n > 0 {
 		r.Length /= float64(n)
 	}
@@ -215,16 +208,16 @@ func (r *Result) even() {
 	}
 }
 
-// ending is the last characters of a text, fit to be kept.
-func ending(text string, most int) string {
+// ending returns the last n characters of a text.
+func ending(text string, n int) string {
 	text = clean(text)
-	if runes := []rune(text); len(runes) > most {
-		return "…" + string(runes[len(runes)-most:])
+	if runes := []rune(text); len(runes) > n {
+		return "…" + string(runes[len(runes)-n:])
 	}
 	return text
 }
 
-// clean makes a text of a model valid and takes away the white space around it.
+// clean makes a text of a model valid UTF-8, without NUL and without white space around it.
 func clean(text string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD"))
 }

@@ -5,17 +5,7 @@ import (
 	"strings"
 )
 
-// Distance is how different two prompts are, from 0 (the same words in the same order) to 1
-// (no two words of one stand beside each other in the other): one less the share of pairs of
-// neighbouring words that both have.
-func Distance(a, b Genome) float64 {
-	if a.String() == b.String() {
-		return 0
-	}
-	return apart(a.pairs(), b.pairs())
-}
-
-// Diversity is the mean distance between any two of some prompts; 0 for fewer than two.
+// Diversity returns the mean distance between any two of the prompts, from 0 to 1. It is 0 for fewer than two prompts.
 func Diversity(all []Genome) float64 {
 	pairs := make([]map[string]bool, len(all))
 	for i, g := range all {
@@ -24,7 +14,7 @@ func Diversity(all []Genome) float64 {
 	sum, n := 0.0, 0
 	for i := range pairs {
 		for j := range i {
-			sum += apart(pairs[i], pairs[j])
+			sum += distance(pairs[i], pairs[j])
 			n++
 		}
 	}
@@ -34,7 +24,8 @@ func Diversity(all []Genome) float64 {
 	return sum / float64(n)
 }
 
-func apart(a, b map[string]bool) float64 {
+// distance returns 1 less the share of pairs that both have.
+func distance(a, b map[string]bool) float64 {
 	common := 0
 	for p := range a {
 		if b[p] {
@@ -48,7 +39,7 @@ func apart(a, b map[string]bool) float64 {
 	return 1 - float64(common)/float64(all)
 }
 
-// pairs are the neighbouring words, with the first and the last beside nothing.
+// pairs returns the pairs of neighbouring words. The first and the last word are also paired with nothing.
 func (g Genome) pairs() map[string]bool {
 	out := map[string]bool{}
 	before := ""
@@ -62,10 +53,10 @@ func (g Genome) pairs() map[string]bool {
 	return out
 }
 
-// Diff shows how one prompt became another, span by span: a line for each, which begins
-// with + where it came in, - where it went out, and a space where it stayed.
+// Diff returns the difference of two prompts, with a line for each span. A line begins with + if the span is new, with -
+// if it is gone, and with a space if it stayed.
 func Diff(from, to Genome) string {
-	// length[i][j] is how much from[i:] and to[j:] have in common.
+	// length[i][j] is the number of spans that from[i:] and to[j:] have in common, in order.
 	length := make([][]int, len(from)+1)
 	for i := range length {
 		length[i] = make([]int, len(to)+1)

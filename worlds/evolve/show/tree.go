@@ -1,4 +1,4 @@
-package evolve
+package show
 
 import (
 	"encoding/xml"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/evolve/record"
 )
 
 // The sizes of the tree of a winner, in pixels. It is narrow enough for a phone.
@@ -18,7 +19,7 @@ const (
 
 // tree draws the ancestors of a winner: its first parents from top to bottom, and
 // their other parents beside them.
-func tree(line []Ancestor) world.Figure {
+func tree(line []record.Ancestor) world.Figure {
 	trunk := trunkOf(line)
 	if len(trunk) == 0 {
 		return world.Figure{}
@@ -33,8 +34,8 @@ func tree(line []Ancestor) world.Figure {
 		if i > 0 {
 			edge(&b, trunkAt, y-treeRow, trunkAt, y)
 			for _, id := range a.Parents[min(1, len(a.Parents)):] {
-				k := slices.IndexFunc(line, func(x Ancestor) bool { return x.ID == id })
-				if k < 0 || slices.ContainsFunc(trunk, func(x *Ancestor) bool { return x.ID == id }) {
+				k := slices.IndexFunc(line, func(x record.Ancestor) bool { return x.ID == id })
+				if k < 0 || slices.ContainsFunc(trunk, func(x *record.Ancestor) bool { return x.ID == id }) {
 					continue // in the trunk itself: the label says so
 				}
 				edge(&b, branchAt, y-treeRow, trunkAt, y)
@@ -48,15 +49,15 @@ func tree(line []Ancestor) world.Figure {
 }
 
 // trunkOf returns the first parents of the winner, oldest first.
-func trunkOf(line []Ancestor) []*Ancestor {
-	var trunk []*Ancestor
+func trunkOf(line []record.Ancestor) []*record.Ancestor {
+	var trunk []*record.Ancestor
 	for at := len(line) - 1; at >= 0 && len(trunk) <= len(line); {
 		trunk = append(trunk, &line[at])
 		if len(line[at].Parents) == 0 {
 			break
 		}
 		first := line[at].Parents[0]
-		at = slices.IndexFunc(line[:at], func(x Ancestor) bool { return x.ID == first }) // parents come before children
+		at = slices.IndexFunc(line[:at], func(x record.Ancestor) bool { return x.ID == first }) // parents come before children
 	}
 	slices.Reverse(trunk)
 	return trunk
@@ -68,7 +69,7 @@ func edge(b *strings.Builder, fromX, fromY, toX, toY int) {
 }
 
 // node draws a prompt: its number, its fitness, and how it was bred.
-func node(b *strings.Builder, x, y int, a *Ancestor, winner bool) {
+func node(b *strings.Builder, x, y int, a *record.Ancestor, winner bool) {
 	weight, fill := "normal", "0.5"
 	if winner {
 		weight, fill = "bold", "1"
@@ -80,7 +81,7 @@ func node(b *strings.Builder, x, y int, a *Ancestor, winner bool) {
 	b.WriteString("</text>")
 }
 
-func treeWords(trunk []*Ancestor, cut int) string {
+func treeWords(trunk []*record.Ancestor, cut int) string {
 	var words []string
 	for _, a := range trunk {
 		words = append(words, fmt.Sprintf("prompt %d of generation %d by %s, fitness %.3f", a.ID, a.Generation, a.Operator, a.Fitness))

@@ -1,4 +1,4 @@
-package evolve
+package show
 
 import (
 	"fmt"
@@ -7,19 +7,18 @@ import (
 
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/record"
 )
 
 // status reports the progress of evolutions. It collects the same as the exhibits of a report, and drops
 // what it no longer needs.
 type status struct {
-	exhibitor
+	Exhibitor
 	generations int // after the first
 }
 
-// Status returns what reports the progress of evolutions.
-func (definition) Status(p *Params) world.Status {
-	return &status{generations: p.numbers().generations}
-}
+// Status returns what reports the progress of evolutions with a number of generations after the first.
+func Status(generations int) world.Status { return &status{generations: generations} }
 
 // Add adds an episode.
 func (s *status) Add(p world.Played) {
@@ -93,8 +92,8 @@ func (s *status) Line() []string {
 		line = append(line, "the winners solve "+meanOf(&winners)+" of the test problems")
 	}
 	if gains.Episodes() > 0 {
-		q := gains.Estimate(confidence)
-		line = append(line, Estimate{q.Value, q.Low, q.High, gains.Episodes()}.beyond())
+		q := gains.Estimate(record.Confidence)
+		line = append(line, beyond(record.Estimate{Value: q.Value, Low: q.Low, High: q.High, N: gains.Episodes()}))
 	}
 	return line
 }
@@ -117,7 +116,7 @@ func (s *status) span(low, high int) string {
 // line describes the progress of one evolution.
 func (e *evolution) line(generations int) []string {
 	if e.verdict != nil {
-		return e.verdict.line()
+		return verdictLine(e.verdict)
 	}
 	line := []string{fmt.Sprintf("generation %d of %d", e.last, max(generations, e.last))}
 	switch {
@@ -138,18 +137,18 @@ func (e *evolution) line(generations int) []string {
 			texts = append(texts, genome.Parse(t.Text))
 		}
 	}
-	return append(line, fmt.Sprintf("mean %.2f", mean(fitness)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
+	return append(line, fmt.Sprintf("mean %.2f", record.Mean(fitness)), fmt.Sprintf("diversity %.2f", genome.Diversity(texts)))
 }
 
 // line describes the fitness of a prompt, with the interval of the share of problems it solves.
 func (t *tried) line() string {
 	solved := world.Sample{Bounds: world.Share()}
 	for _, r := range t.results {
-		if x, ok := r.score(); ok {
+		if x, ok := r.Score(); ok {
 			solved.Add(world.Unit{}, x)
 		}
 	}
-	share := solved.Estimate(confidence)
+	share := solved.Estimate(record.Confidence)
 	solves := fmt.Sprintf("%.2f [%.2f, %.2f]", share.Value, share.Low, share.High)
 	switch {
 	case !share.Known():
@@ -162,12 +161,12 @@ func (t *tried) line() string {
 
 // meanOf formats a mean with its interval, if there is one.
 func meanOf(s *world.Sample) string {
-	q := s.Estimate(confidence)
-	return Estimate{q.Value, q.Low, q.High, s.Episodes()}.short()
+	q := s.Estimate(record.Confidence)
+	return short(record.Estimate{Value: q.Value, Low: q.Low, High: q.High, N: s.Episodes()})
 }
 
 // short formats an estimate, without the interval if there is a single observation.
-func (e Estimate) short() string {
+func short(e record.Estimate) string {
 	if e.N < 2 {
 		return fmt.Sprintf("%.2f", e.Value)
 	}
@@ -175,16 +174,16 @@ func (e Estimate) short() string {
 }
 
 // beyond describes a gain over the best baseline.
-func (e Estimate) beyond() string {
+func beyond(e record.Estimate) string {
 	word := "more"
 	if e.Value < 0 {
 		word, e.Value, e.Low, e.High = "less", -e.Value, -e.High, -e.Low
 	}
-	return e.short() + " " + word + " than the best baseline"
+	return short(e) + " " + word + " than the best baseline"
 }
 
-// line describes the result of an evolution.
-func (v *Verdict) line() []string {
+// verdictLine describes the result of an evolution.
+func verdictLine(v *record.Verdict) []string {
 	line := []string{fmt.Sprintf("stopped by %s after generation %d", strings.ReplaceAll(string(v.Stopped), "_", " "), max(0, len(v.Generations)-1))}
 	if len(v.Test) == 0 || v.Winner == nil {
 		return line
@@ -194,9 +193,9 @@ func (v *Verdict) line() []string {
 	case g == nil:
 		line = append(line, "no more than it began with")
 	case v.P == nil:
-		line = append(line, fmt.Sprintf("%s (%s)", g.beyond(), v.Best))
+		line = append(line, fmt.Sprintf("%s (%s)", beyond(*g), v.Best))
 	default:
-		line = append(line, fmt.Sprintf("%s (%s; %s)", g.beyond(), v.Best, pText(*v.P)))
+		line = append(line, fmt.Sprintf("%s (%s; %s)", beyond(*g), v.Best, pText(*v.P)))
 	}
 	return line
 }

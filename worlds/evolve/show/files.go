@@ -1,4 +1,4 @@
-package evolve
+package show
 
 import (
 	"encoding/csv"
@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/evolve/record"
 )
 
-// Files returns the files of an evolution from its verdict: the best
-// prompt, the same with all its data, its lineage,
-// and tables. Other episodes have no files.
-func (definition) Files(p world.Played, _ []world.Note) map[string]string {
-	v, ok := read[Verdict](p.Outcome)
+// Files returns the files of an evolution from its verdict: the best prompt as text, the same with its data, its
+// lineage, and tables. Other episodes have no files.
+func Files(p world.Played) map[string]string {
+	v, ok := record.Read[record.Verdict](p.Outcome)
 	if !ok || v.Stopped == "" {
 		return nil
 	}
@@ -35,20 +35,20 @@ func (definition) Files(p world.Played, _ []world.Note) map[string]string {
 
 // best has the data of the best prompt.
 type best struct {
-	Prompt      string     `json:"prompt"`
-	Stopped     Stop       `json:"stopped"`
-	Generations int        `json:"generations"`
-	Calls       int        `json:"calls"`
-	Train       Parts      `json:"train"`
-	Test        []Tested   `json:"test"`
-	Baseline    string     `json:"best_baseline"`
-	Gain        *Estimate  `json:"gain"`
-	P           *float64   `json:"p"`
-	Method      string     `json:"method,omitempty"`
-	Lineage     []Ancestor `json:"lineage"`
+	Prompt      string            `json:"prompt"`
+	Stopped     record.Stop       `json:"stopped"`
+	Generations int               `json:"generations"`
+	Calls       int               `json:"calls"`
+	Train       record.Parts      `json:"train"`
+	Test        []record.Tested   `json:"test"`
+	Baseline    string            `json:"best_baseline"`
+	Gain        *record.Estimate  `json:"gain"`
+	P           *float64          `json:"p"`
+	Method      string            `json:"method,omitempty"`
+	Lineage     []record.Ancestor `json:"lineage"`
 }
 
-func bestOf(v *Verdict) best {
+func bestOf(v *record.Verdict) best {
 	return best{
 		Prompt: v.Winner.Text, Stopped: v.Stopped, Generations: max(0, len(v.Generations)-1), Calls: v.Calls,
 		Train: v.Parts, Test: v.Test, Baseline: v.Best, Gain: v.Gain, P: v.P, Method: v.Method, Lineage: v.Lineage,
@@ -56,7 +56,7 @@ func bestOf(v *Verdict) best {
 }
 
 // testGrid returns the final test, with a row for each prompt.
-func testGrid(all []Tested) world.Grid {
+func testGrid(all []record.Tested) world.Grid {
 	g := world.Grid{Columns: []string{"prompt", "id", "solves", "from", "to", "problems", "failed"}}
 	for _, t := range all {
 		a := t.Accuracy
@@ -85,11 +85,11 @@ func csvOf(g world.Grid) string {
 }
 
 // lineageMarkdown writes the lineage of the best prompt.
-func lineageMarkdown(v *Verdict) string {
+func lineageMarkdown(v *record.Verdict) string {
 	var b strings.Builder
 	b.WriteString("# The lineage of the best prompt\n\nIts ancestors, oldest first. Lines with + are new and lines with - are gone, compared with the first parent.\n")
 	for _, a := range v.Lineage {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n", world.Markdown(strings.Join(strings.Fields(a.title()), " ")), indented(a.body()))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", world.Markdown(strings.Join(strings.Fields(title(&a)), " ")), indented(body(&a)))
 	}
 	return b.String()
 }

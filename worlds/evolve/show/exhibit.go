@@ -1,4 +1,7 @@
-package evolve
+// Package show shows evolutions: the exhibits of a report, the line that reports progress, and files.
+//
+// It reads the outcomes of episodes, which may come from any run file, and trusts none of them.
+package show
 
 import (
 	"cmp"
@@ -10,12 +13,13 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/record"
 )
 
-// exhibitor makes the exhibits of a report. Charts over generations come from
+// Exhibitor makes the exhibits of a report. Charts over generations come from
 // the trials, so that they show something while a run goes on; the rest comes from
 // the verdicts.
-type exhibitor struct {
+type Exhibitor struct {
 	all []*evolution
 }
 
@@ -28,7 +32,7 @@ type evolution struct {
 	spent    map[int]*spending    // by generation
 	tests    map[string][]float64 // by entrant: the score of each problem
 	entrants []string
-	verdict  *Verdict
+	verdict  *record.Verdict
 	course   []generation // set when all episodes are added
 
 	validating bool // the finalists are being tried
@@ -37,8 +41,8 @@ type evolution struct {
 
 // tried is a prompt with its results on the training problems.
 type tried struct {
-	Prompt
-	results []Result
+	record.Prompt
+	results []record.Result
 	fitness float64
 }
 
@@ -51,30 +55,30 @@ func (e *evolution) name() string {
 }
 
 // Add adds an episode. It skips episodes that it cannot read.
-func (x *exhibitor) Add(p world.Played) { x.take(p) }
+func (x *Exhibitor) Add(p world.Played) { x.take(p) }
 
 // take adds an episode and returns its evolution, or nil if it is unknown.
-func (x *exhibitor) take(p world.Played) *evolution {
-	if v, ok := read[Verdict](p.Outcome); ok && v.Stopped != "" {
-		e := x.find(p.Spec.Cell, verdictLabel, v.Evolution)
+func (x *Exhibitor) take(p world.Played) *evolution {
+	if v, ok := record.Read[record.Verdict](p.Outcome); ok && v.Stopped != "" {
+		e := x.find(p.Spec.Cell, record.VerdictLabel, v.Evolution)
 		e.verdict = &v
 		return e
 	}
-	rec, ok := read[TrialRecord](p.Outcome)
+	rec, ok := record.Read[record.Trial](p.Outcome)
 	if !ok {
 		return nil
 	}
 	switch rec.Purpose {
-	case Racing:
-		e := x.find(p.Spec.Cell, generationLabel(rec.Generation), rec.Evolution)
+	case record.Racing:
+		e := x.find(p.Spec.Cell, record.GenerationLabel(rec.Generation), rec.Evolution)
 		e.raced(rec, p)
 		return e
-	case Validating:
-		e := x.find(p.Spec.Cell, validationLabel, rec.Evolution)
+	case record.Validating:
+		e := x.find(p.Spec.Cell, record.ValidationLabel, rec.Evolution)
 		e.validating = true
 		return e
-	case Testing:
-		e := x.find(p.Spec.Cell, testLabel(rec.Baseline), rec.Evolution)
+	case record.Testing:
+		e := x.find(p.Spec.Cell, record.TestLabel(rec.Baseline), rec.Evolution)
 		e.tested(rec)
 		return e
 	}
@@ -82,7 +86,7 @@ func (x *exhibitor) take(p world.Played) *evolution {
 }
 
 // find returns the evolution of an episode.
-func (x *exhibitor) find(cell, label string, number int) *evolution {
+func (x *Exhibitor) find(cell, label string, number int) *evolution {
 	cell = strings.TrimSuffix(strings.TrimSuffix(cell, label), ": ")
 	for _, e := range x.all {
 		if e.cell == cell && e.number == number {
@@ -100,8 +104,8 @@ type spending struct {
 	cost          float64 // dollars
 }
 
-func (e *evolution) raced(rec TrialRecord, p world.Played) {
-	var how struct{ Fitness Fitness }
+func (e *evolution) raced(rec record.Trial, p world.Played) {
+	var how struct{ Fitness record.Fitness }
 	if json.Unmarshal(p.Spec.Params, &how) != nil {
 		return
 	}
@@ -114,7 +118,7 @@ func (e *evolution) raced(rec TrialRecord, p world.Played) {
 		r.Got, r.Said = "", "" // long, and not needed
 		t.results = append(t.results, r)
 	}
-	t.fitness = how.Fitness.parts(t.results, t.Text).Fitness
+	t.fitness = how.Fitness.Parts(t.results, t.Text).Fitness
 	e.last = max(e.last, min(rec.Generation, 10_000))
 	s := e.spent[rec.Generation]
 	if s == nil {
@@ -126,13 +130,13 @@ func (e *evolution) raced(rec TrialRecord, p world.Played) {
 	s.cost += p.Took.Cost
 }
 
-func (e *evolution) tested(rec TrialRecord) {
+func (e *evolution) tested(rec record.Trial) {
 	if _, known := e.tests[rec.Baseline]; !known {
 		e.entrants = append(e.entrants, rec.Baseline)
 		e.tests[rec.Baseline] = nil
 	}
 	for _, r := range rec.Results {
-		if s, ok := r.score(); ok {
+		if s, ok := r.Score(); ok {
 			e.tests[rec.Baseline] = append(e.tests[rec.Baseline], s)
 		}
 	}
@@ -160,7 +164,7 @@ func (e *evolution) generations() []generation {
 				best = max(best, t.fitness)
 			}
 		}
-		g := generation{best: best, mean: mean(fitness), diversity: genome.Diversity(texts)}
+		g := generation{best: best, mean: record.Mean(fitness), diversity: genome.Diversity(texts)}
 		if n := len(fitness); n > 0 {
 			slices.Sort(fitness)
 			g.low, g.high, g.median = fitness[0], fitness[n-1], (fitness[(n-1)/2]+fitness[n/2])/2
@@ -183,7 +187,7 @@ func (e *evolution) born(generation int) []*tried {
 }
 
 // Exhibits shows the results so far, and then how they were obtained.
-func (x *exhibitor) Exhibits() []world.Exhibit {
+func (x *Exhibitor) Exhibits() []world.Exhibit {
 	if len(x.all) == 0 {
 		return nil
 	}
@@ -196,7 +200,7 @@ func (x *exhibitor) Exhibits() []world.Exhibit {
 }
 
 // courses draws the changes from generation to generation.
-func (x *exhibitor) courses() []world.Exhibit {
+func (x *Exhibitor) courses() []world.Exhibit {
 	for _, e := range x.all {
 		e.course = e.generations()
 	}
@@ -213,7 +217,7 @@ func (x *exhibitor) courses() []world.Exhibit {
 }
 
 // paid reports whether a cost was recorded.
-func (x *exhibitor) paid() bool {
+func (x *Exhibitor) paid() bool {
 	for _, e := range x.all {
 		for _, s := range e.spent {
 			if s.cost > 0 {
@@ -231,7 +235,7 @@ type series struct {
 }
 
 // curves draws each series for each cell, over the evolutions in it.
-func (x *exhibitor) curves(y string, lines ...series) world.Curves {
+func (x *Exhibitor) curves(y string, lines ...series) world.Curves {
 	c := world.Curves{X: "generation", Y: y}
 	at := map[string]int{}
 	for _, e := range x.all {
@@ -256,7 +260,7 @@ func (x *exhibitor) curves(y string, lines ...series) world.Curves {
 }
 
 // bars draws what generations used.
-func (x *exhibitor) bars(y string, of func(*spending) float64) world.Bars {
+func (x *Exhibitor) bars(y string, of func(*spending) float64) world.Bars {
 	b := world.Bars{X: "generation", Y: y}
 	last := 0
 	for _, e := range x.all {
@@ -281,7 +285,7 @@ func (x *exhibitor) bars(y string, of func(*spending) float64) world.Bars {
 
 // tests returns the shares of the final test by evolution or, if there are many, by cell, where
 // each evolution counts as one.
-func (x *exhibitor) tests() world.Estimates {
+func (x *Exhibitor) tests() world.Estimates {
 	t := world.Estimates{By: []string{"evolution", "prompt"}, What: "share of test problems solved", Share: true}
 	at := map[[2]string]*world.Sample{}
 	for _, e := range x.all {

@@ -1,4 +1,4 @@
-package evolve
+package show
 
 import (
 	"fmt"
@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/evolve/record"
 )
 
 // maxShown is the maximum number of evolutions that are shown in detail.
 const maxShown = 4
 
 // ended returns the evolutions that have a verdict.
-func (x *exhibitor) ended() []*evolution {
+func (x *Exhibitor) ended() []*evolution {
 	return slices.DeleteFunc(slices.Clone(x.all), func(e *evolution) bool { return e.verdict == nil })
 }
 
 // verdicts shows the verdicts and the best prompts.
-func (x *exhibitor) verdicts() []world.Exhibit {
+func (x *Exhibitor) verdicts() []world.Exhibit {
 	ended := x.ended()
 	if len(ended) == 0 {
 		return nil
@@ -38,7 +39,7 @@ func (x *exhibitor) verdicts() []world.Exhibit {
 }
 
 // origins shows the ancestors of the best prompts, and what they cost.
-func (x *exhibitor) origins() []world.Exhibit {
+func (x *Exhibitor) origins() []world.Exhibit {
 	ended := x.ended()
 	if len(ended) == 0 {
 		return nil
@@ -62,7 +63,7 @@ func (x *exhibitor) origins() []world.Exhibit {
 }
 
 // apart returns what distinguishes the exhibits of several evolutions.
-func (x *exhibitor) apart(ended []*evolution, i int) (suffix, of string) {
+func (x *Exhibitor) apart(ended []*evolution, i int) (suffix, of string) {
 	if len(ended) == 1 {
 		return "", ""
 	}
@@ -77,7 +78,7 @@ func verdictTable(ended []*evolution) world.Grid {
 		for _, t := range v.Test {
 			switch {
 			case t.Accuracy.N == 0:
-			case strings.HasPrefix(t.Name, winning):
+			case strings.HasPrefix(t.Name, record.Winner):
 				row[1] = quantity(t.Accuracy)
 			case t.Name == v.Best:
 				row[5] = quantity(t.Accuracy)
@@ -95,8 +96,8 @@ func verdictTable(ended []*evolution) world.Grid {
 }
 
 // quantity returns an estimate as a number with an interval.
-func quantity(e Estimate) any {
-	q := (&world.Sample{Bounds: world.Share()}).Estimate(confidence)
+func quantity(e record.Estimate) any {
+	q := (&world.Sample{Bounds: world.Share()}).Estimate(record.Confidence)
 	q.Value, q.Low, q.High, q.N = e.Value, e.Low, e.High, e.N
 	return q
 }
@@ -131,13 +132,13 @@ func (e *evolution) wholeTrial() int {
 
 // operatorTable adds up the operators of evolutions.
 func operatorTable(ended []*evolution) world.Grid {
-	var all []Operator
+	var all []record.Operator
 	for _, e := range ended {
 		for _, o := range e.verdict.Operators {
-			i := slices.IndexFunc(all, func(a Operator) bool { return a.Name == o.Name })
+			i := slices.IndexFunc(all, func(a record.Operator) bool { return a.Name == o.Name })
 			if i < 0 {
 				i = len(all)
-				all = append(all, Operator{Name: o.Name})
+				all = append(all, record.Operator{Name: o.Name})
 			}
 			all[i].Made += o.Made
 			all[i].Finished += o.Finished
@@ -147,7 +148,7 @@ func operatorTable(ended []*evolution) world.Grid {
 	return operatorGrid(all)
 }
 
-func operatorGrid(all []Operator) world.Grid {
+func operatorGrid(all []record.Operator) world.Grid {
 	g := world.Grid{Columns: []string{"operator", "made", "finished", "better", "share better"}}
 	for _, o := range all {
 		g.Rows = append(g.Rows, []any{o.Name, o.Made, o.Finished, o.Better, round(float64(o.Better) / float64(max(1, o.Made)))})
@@ -156,7 +157,7 @@ func operatorGrid(all []Operator) world.Grid {
 }
 
 // generationTable lists generations.
-func generationTable(all []Generation) world.Grid {
+func generationTable(all []record.Generation) world.Grid {
 	g := world.Grid{Columns: []string{"generation", "best", "mean", "worst", "accuracy of the best", "diversity", "prompts", "new", "dropped", "duplicates", "calls", "saved", "breedings", "crossover rate", "mutation rate"}}
 	for _, x := range all {
 		g.Rows = append(g.Rows, []any{
@@ -184,19 +185,19 @@ func (e *evolution) generationTable() world.Grid {
 func round(x float64) float64 { return math.Round(1000*x) / 1000 }
 
 // lineageText returns a paragraph for each ancestor.
-func lineageText(line []Ancestor) string {
+func lineageText(line []record.Ancestor) string {
 	var b strings.Builder
 	for i, a := range line {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(a.title() + "\n" + a.body())
+		b.WriteString(title(&a) + "\n" + body(&a))
 	}
 	return b.String()
 }
 
 // title describes an ancestor in one line.
-func (a *Ancestor) title() string {
+func title(a *record.Ancestor) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "prompt %d, generation %d, by %s", a.ID, a.Generation, a.Operator)
 	for k, parent := range a.Parents {
@@ -207,7 +208,7 @@ func (a *Ancestor) title() string {
 }
 
 // body returns the difference from the first parent, or the whole prompt.
-func (a *Ancestor) body() string {
+func body(a *record.Ancestor) string {
 	if a.Diff != "" {
 		return a.Diff
 	}

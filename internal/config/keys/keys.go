@@ -1,4 +1,8 @@
-package config
+// Package keys is the table of everything that a plan file may hold: names, values, defaults and what
+// they mean. Plans are decoded with it, and the JSON Schema and the reference are made from it.
+//
+// It starts nothing, and opens no file or connection.
+package keys
 
 import (
 	"math"
@@ -9,17 +13,18 @@ import (
 	"parley/internal/provider"
 	"parley/internal/yamltree"
 	"parley/llm"
+	"parley/world"
 )
 
-// keys is the table of everything a plan file may hold. params is the shape of the kind's params.
+// Plan is the table of everything a plan file may hold. params is the shape of the kind's params.
 // The order is that of the reference.
-func keys(kinds []string, params *schema.Shape) *schema.Shape {
+func Plan(kinds []string, params *schema.Shape) *schema.Shape {
 	s := schema.Record(
 		schema.Key{Name: "kind", Shape: schema.Text(kinds...), Required: true, Doc: "What is played. `parley worlds` lists the kinds.", Aliases: []string{"world", "game", "type"}},
 		schema.Key{Name: "seed", Shape: schema.Int(0, math.MaxUint64), Default: "1", Doc: "Determines all chance in the run: the same plan with the same seed and the same replies has the same outcomes.", Aliases: []string{"random_seed"}},
-		schema.Key{Name: "episodes", Shape: schema.Int(1, maxEpisodes), Default: "1", Doc: "How many episodes to play with the lineup. Not together with plan.", Aliases: []string{"games", "count", "repeat", "runs"}},
+		schema.Key{Name: "episodes", Shape: schema.Int(1, world.MaxEpisodes), Default: "1", Doc: "How many episodes to play with the lineup. Not together with plan.", Aliases: []string{"games", "count", "repeat", "runs"}},
 		schema.Key{Name: "plan", Shape: planKeys(params), Default: "none", Doc: "Which episodes to play, if their number alone does not say it. Not together with episodes."},
-		schema.Key{Name: "providers", Shape: schema.Map("NAME", providerKeys()), Default: "the presets", Doc: "Accounts at model endpoints. The presets (" + presetNames() + ") are known without being listed; listed under its name, a preset keeps what is not given.", Aliases: []string{"endpoints", "provider"}},
+		schema.Key{Name: "providers", Shape: schema.Map("NAME", providerKeys()), Default: "the presets", Doc: "Accounts at model endpoints. The presets (" + strings.Join(provider.PresetNames(), ", ") + ") are known without being listed; listed under its name, a preset keeps what is not given.", Aliases: []string{"endpoints", "provider"}},
 		schema.Key{Name: "agents", Shape: agentsShape(), Required: true, Doc: "Who plays, by names of your choice. A text instead of the keys is the model: `quiet: sim/small`.", Aliases: []string{"players", "models", "agent"}},
 		schema.Key{Name: "lineup", Shape: schema.Map("SEAT", schema.NonEmpty()), Default: "the only agent, in every seat", Doc: "Which agent sits in which seat. The seats are the kind's; a matrix fills the seats that are left out.", Aliases: []string{"seats", "roles"}},
 		schema.Key{Name: "params", Shape: params, Default: "the kind's", Doc: "The parameters of the kind. `parley init KIND` writes them all with their meaning.", Aliases: []string{"parameters", "settings", "options", "config"}},
@@ -69,7 +74,7 @@ func matrixKeys(params *schema.Shape) *schema.Shape {
 		schema.Key{Name: "rotate", Shape: schema.Text("latin", "williams"), Default: "none: as swap says", Doc: "Moves agents round the seats with few lineups, so that every agent sits in every seat equally often. latin: as many lineups as agents (a Latin square). williams: each agent also follows each other one equally often; twice as many lineups for an odd number of agents. With lineups, each of these is moved round its seats."},
 		schema.Key{Name: "params", Shape: grid(params), Default: "none", Doc: "Values to try, a list for each param or for a value within one, as `set.turns`. Every combination is played."},
 		schema.Key{Name: "variations", Shape: schema.Map("NAME", variationKeys(params)), Default: "none", Doc: "Settings that belong together, by names of your choice: each is played with every lineup and every combination of params.", Aliases: []string{"variants", "conditions", "arms"}},
-		schema.Key{Name: "repeat", Shape: schema.Int(1, maxEpisodes), Default: "1", Doc: "How many episodes to play of each cell. Not together with until.", Aliases: []string{"episodes", "repetitions"}},
+		schema.Key{Name: "repeat", Shape: schema.Int(1, world.MaxEpisodes), Default: "1", Doc: "How many episodes to play of each cell. Not together with until.", Aliases: []string{"episodes", "repetitions"}},
 	)
 }
 
@@ -93,9 +98,9 @@ func untilKeys() *schema.Shape {
 		schema.Key{Name: "agent", Shape: schema.NonEmpty(), Default: "the score of the whole episode", Doc: "Whose score, wherever it sits. Not together with seat."},
 		schema.Key{Name: "width", Shape: &schema.Shape{Form: yamltree.Number, Min: 0, Max: math.MaxFloat64, Above: true}, Required: true, Doc: "Half the width of the interval to reach: 0.05 for ±0.05."},
 		schema.Key{Name: "confidence", Shape: &schema.Shape{Form: yamltree.Number, Min: 0, Max: 1, Above: true, Below: true}, Default: "0.95", Doc: "The confidence of the interval."},
-		schema.Key{Name: "min", Shape: schema.Int(2, maxEpisodes), Default: "30", Doc: "The smallest number of episodes of a cell."},
-		schema.Key{Name: "max", Shape: schema.Int(2, maxEpisodes), Default: "1000", Doc: "The largest number of episodes of a cell."},
-		schema.Key{Name: "step", Shape: schema.Int(1, maxEpisodes), Default: "min", Doc: "How many more episodes to play at a time."},
+		schema.Key{Name: "min", Shape: schema.Int(2, world.MaxEpisodes), Default: "30", Doc: "The smallest number of episodes of a cell."},
+		schema.Key{Name: "max", Shape: schema.Int(2, world.MaxEpisodes), Default: "1000", Doc: "The largest number of episodes of a cell."},
+		schema.Key{Name: "step", Shape: schema.Int(1, world.MaxEpisodes), Default: "min", Doc: "How many more episodes to play at a time."},
 	)
 	s.Exclusive = [2]string{"seat", "agent"}
 	return s
@@ -203,12 +208,4 @@ func efforts() []string {
 		names = append(names, string(e))
 	}
 	return names
-}
-
-func presetNames() string {
-	var names []string
-	for _, p := range provider.Presets() {
-		names = append(names, p.Name)
-	}
-	return strings.Join(names, ", ")
 }

@@ -1,0 +1,171 @@
+// Package account reads the providers of a plan file: accounts at model endpoints.
+//
+// It starts nothing, and opens no file or connection.
+package account
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/internal/config/document"
+	"parley/internal/config/schema"
+	"parley/internal/near"
+	"parley/internal/provider"
+	"parley/internal/yamltree"
+)
+
+// List is the providers of a plan file.
+type List struct {
+	Providers []provider.Provider
+	// Places says where each provider names its key or address. Nil without providers.
+	Places map[string]string
+	// Advice lists things to write differently.
+	Advice []string
+}
+
+// reader reads the providers of one plan file.
+type reader struct {
+	*schema.Checker
+	list List
+}
+
+// Read decodes the providers of a plan file over the presets of the same names, and reports what is
+// wrong with them to c.
+func Read(c *schema.Checker, given map[string]json.RawMessage) List {
+	r := &reader{Checker: c}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		here := yamltree.Path{"providers", name}
+		p, _ := provider.Lookup(name)
+		if err := json.Unmarshal(given[name], &p); err != nil {
+			r.Complain(here, "cannot be decoded: %v", err)
+			continue
+		}
+		p.Name = name
+		if len(p.BaseURLs) > 0 && !r.Tree.Has(here.To("base_url")) {
+			p.BaseURL = "" // the preset's server is not one of them
+			if !r.Tree.Has(here.To("batch")) {
+				p.Batch = nil
+			}
+		}
+		r.provider(p)
+		// An error about the provider as a whole hides those about its fields.
+		if key := here.String(); slices.ContainsFunc(r.Errs, func(e *document.Error) bool { return e.Key == key }) {
+			r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool { return strings.HasPrefix(e.Key, key+".") })
+		}
+		r.adviseVersion(p)
+		r.list.Providers = append(r.list.Providers, p)
+		if r.list.Places == nil {
+			r.list.Places = map[string]string{}
+		}
+		r.list.Places[name] = r.keyPlace(name)
+	}
+	return r.list
+}
+
+// keyPlace returns where a provider names its key, or its address.
+func (r *reader) keyPlace(name string) string {
+	at := yamltree.Path{"providers", name}
+	for _, key := range []string{"key_env", "base_url", "base_urls"} {
+		if r.Tree.Has(at.To(key)) {
+			at = at.To(key)
+			break
+		}
+	}
+	return r.placeOf(at)
+}
+
+// placeOf describes the position of a key.
+func (r *reader) placeOf(at yamltree.Path) string {
+	one := &document.Report{Source: r.Source}
+	one.Add(r.Tree.Find(at).At, at, "")
+	e := one.Errs[0]
+	e.Problem, e.Excerpt = "", ""
+	return document.OneLine(r.Source.Hide(strings.TrimSuffix(e.Error(), ": ")), 200)
+}
+
+// provider checks one provider.
+func (r *reader) provider(p provider.Provider) {
+	here := yamltree.Path{"providers", p.Name}
+	near := near.Name(p.Name, provider.PresetNames())
+	if p.Dialect == "" && p.BaseURL == "" && len(p.BaseURLs) == 0 && near != "" {
+		r.ComplainOfKey(here, "is not a preset; did you mean %s? a provider of your own needs dialect and base_url", near)
+	}
+	if p.Dialect == "" {
+		r.Complain(here.To("dialect"), "is missing: one of %s", document.Listed(provider.Dialects()))
+	}
+	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
+		r.Complain(here.To("base_url"), "is missing: an http or https address, as https://host/v1")
+	}
+	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && document.IsEnv(bare) {
+		r.Complain(here.To("key_env"), "is the name of an environment variable alone: write %s", bare)
+	} else if p.KeyEnv != "" && !document.IsEnv(p.KeyEnv) {
+		r.Complain(here.To("key_env"), "wants the name of an environment variable in capital letters, as LAB_KEY; this may be the key itself, which must not be in a plan file: put it into a variable")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		if document.SecretName(name) {
+			r.Complain(here.To("headers").To(name), "a secret does not belong here: name its environment variable in key_env")
+		}
+	}
+	if p.Dialect == "" {
+		p.Dialect = "openai" // whose checks cover everything else
+	}
+	err := p.Validate()
+	if err == nil {
+		return
+	}
+	for line := range strings.Lines(err.Error()) {
+		field, problem, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "provider "+p.Name+": ")), ": ")
+		switch {
+		case !ok:
+			r.Complain(here, "%s", line)
+		case field == "name":
+			r.ComplainOfKey(here, "the name %s", problem)
+		case field == "headers":
+			name := headerIn(problem, p.Headers)
+			r.ComplainOfKey(append(here.To(field), name...), "%s", strings.TrimPrefix(problem, strings.Join(name, "")+": "))
+		default:
+			r.Complain(append(here, fieldPath(field)...), "%s", problem)
+		}
+	}
+}
+
+// fieldPath returns the path of a field as provider.Validate names it: limits, base_urls[1],
+// model_limits.gpt-5.1*.
+func fieldPath(field string) yamltree.Path {
+	if name, rest, ok := strings.Cut(field, "["); ok && !strings.Contains(name, ".") {
+		item, inner, _ := strings.Cut("["+rest, ".")
+		if inner == "" {
+			return yamltree.Path{name, item}
+		}
+		return yamltree.Path{name, item, inner}
+	}
+	return strings.SplitN(field, ".", 2)
+}
+
+// headerIn returns the header that a problem names.
+func headerIn(problem string, headers map[string]string) yamltree.Path {
+	for name := range headers {
+		if strings.HasPrefix(problem, name+":") || strings.HasPrefix(problem, strconv.Quote(name)+" ") {
+			return yamltree.Path{name}
+		}
+	}
+	return nil
+}
+
+// adviseVersion adds advice about base URLs that name no API version.
+func (r *reader) adviseVersion(p provider.Provider) {
+	here := yamltree.Path{"providers", p.Name}
+	at := map[string]yamltree.Path{p.BaseURL: here.To("base_url")}
+	for i, u := range p.BaseURLs {
+		at[u] = here.To("base_urls").To(yamltree.Index(i))
+	}
+	for _, u := range slices.Sorted(maps.Keys(at)) {
+		if r.Tree.Has(at[u]) && provider.Unversioned(u) {
+			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.placeOf(at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+		}
+	}
+}

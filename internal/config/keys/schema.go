@@ -1,0 +1,103 @@
+package keys
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"parley/internal/config/schema"
+	"parley/internal/yamltree"
+	"parley/world"
+)
+
+// ParamsShape makes the shape of a kind's params from their struct: names from json tags, defaults
+// from the values that Defaults sets. The tag doc describes a field, and oneof lists the texts it
+// allows, separated by commas.
+func ParamsShape(k world.Kind) *schema.Shape {
+	v := reflect.ValueOf(k.Defaults().Pointer())
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return schema.Map("PARAM", schema.Any())
+	}
+	return schema.ShapeOf(v.Type(), v, 0)
+}
+
+// grid returns the shape of a mapping from params, or paths within params, to lists of values.
+func grid(params *schema.Shape) *schema.Shape {
+	if params.Free != "" {
+		return schema.Map("PARAM", &schema.Shape{Form: yamltree.List, Elem: params.Elem, MinLen: 1})
+	}
+	s := schema.Record()
+	s.Within = params
+	for _, k := range params.Keys {
+		k.Shape, k.Default, k.Required = &schema.Shape{Form: yamltree.List, Elem: k.Shape, MinLen: 1}, "", false
+		s.Keys = append(s.Keys, k)
+	}
+	return s
+}
+
+// Schema returns a JSON Schema (2020-12) of plan files for these kinds, made from the table that
+// decodes them.
+func Schema(kinds []world.Kind) ([]byte, error) {
+	names := make([]string, len(kinds))
+	var docs strings.Builder
+	var each []any
+	for i, k := range kinds {
+		names[i] = k.Name
+		fmt.Fprintf(&docs, "\n- %s: %s", k.Name, k.Doc)
+		params := ParamsShape(k)
+		then := schema.Object{"properties": schema.Object{
+			"params": params.JSONSchema(),
+			"plan": schema.Object{"properties": schema.Object{"matrix": schema.Object{"properties": schema.Object{
+				"params":     grid(params).JSONSchema(),
+				"variations": schema.Object{"additionalProperties": schema.Object{"properties": schema.Object{"params": variationKeys(params).Key("params").Shape.JSONSchema()}}},
+			}}}},
+		}}
+		if !k.Casts() {
+			then["required"] = []string{"agents"}
+			then["properties"].(schema.Object)["agents"] = schema.Object{"minProperties": 1}
+		}
+		each = append(each, schema.Object{"if": schema.Object{"properties": schema.Object{"kind": schema.Object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
+	}
+	all := Plan(names, schema.Map("PARAM", schema.Any()))
+	if agents := all.Key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
+		agents.Required, agents.Shape.MinLen = false, 0 // only some kinds need agents: see each
+	}
+	root := all.JSONSchema()
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "A Parley plan file"
+	if len(each) > 0 {
+		root["allOf"] = each
+		kind := root["properties"].(schema.Object)["kind"].(schema.Object)
+		kind["description"] = fmt.Sprint(kind["description"], docs.String())
+	}
+	b, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("config: schema: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// Param is a param of a kind.
+type Param struct {
+	Name string `json:"name"`
+	// Holds describes the allowed values, as "a whole number".
+	Holds   string          `json:"holds"`
+	Default json.RawMessage `json:"default,omitempty"`
+	Doc     string          `json:"doc,omitempty"`
+}
+
+// Params lists the params of a kind in their order.
+func Params(k world.Kind) []Param {
+	preset := map[string]json.RawMessage{}
+	_ = schema.Remarshal(k.Defaults().Pointer(), &preset) // a kind without defaults in JSON has none to show
+	all := []Param{}
+	for _, key := range ParamsShape(k).Keys {
+		all = append(all, Param{Name: key.Name, Holds: key.Shape.Describe(), Default: preset[key.Name], Doc: key.Doc})
+	}
+	return all
+}

@@ -1,0 +1,93 @@
+package matrix
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"parley/internal/config/schema"
+)
+
+// Combinations lists every choice of one value for each param; the last param by name changes
+// fastest. Without params it is one empty choice.
+func (m *Matrix) Combinations() []map[string]any {
+	all := []map[string]any{{}}
+	for _, name := range slices.Sorted(maps.Keys(m.Params)) {
+		var longer []map[string]any
+		for _, before := range all {
+			for _, v := range m.Params[name] {
+				one := maps.Clone(before)
+				one[name] = v
+				longer = append(longer, one)
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// CellLabel is Label without the params with one value, which do not distinguish cells.
+func (m *Matrix) CellLabel(change map[string]any) string {
+	change = maps.Clone(change)
+	maps.DeleteFunc(change, func(name string, _ any) bool { return len(m.Params[name]) < 2 })
+	return Label(change)
+}
+
+// Label describes a combination, as "messages=4, mode=standard".
+func Label(change map[string]any) string {
+	parts := make([]string, 0, len(change))
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		b, err := json.Marshal(change[name])
+		if err != nil {
+			b = fmt.Append(nil, change[name]) // not reached: the value is from JSON
+		}
+		parts = append(parts, name+"="+strings.Trim(string(b), `"`))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Set sets a param, or a value at a path within one, in a copy of that param.
+func Set(values map[string]any, s *schema.Shape, name string, value any) {
+	head, rest, dotted := strings.Cut(name, ".")
+	if !dotted || s == nil || s.Free != "" || s.Key(name) != nil {
+		values[name] = value
+		return
+	}
+	inner, _ := values[head].(map[string]any)
+	if inner = maps.Clone(inner); inner == nil {
+		inner = map[string]any{}
+	}
+	Set(inner, s.Under(head), rest, value)
+	values[head] = inner
+}
+
+// Merge returns base with over on top: mappings are merged by key, other values replaced. It
+// changes neither.
+func Merge(base, over any) any {
+	b, ok := base.(map[string]any)
+	o, ok2 := over.(map[string]any)
+	if !ok || !ok2 {
+		return over
+	}
+	out := maps.Clone(b)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, v := range o {
+		if old, there := out[name]; there {
+			v = Merge(old, v)
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// VariationNames lists the names of the variations, sorted. Without variations it is one empty name.
+func (m *Matrix) VariationNames() []string {
+	if len(m.Variations) == 0 {
+		return []string{""}
+	}
+	return slices.Sorted(maps.Keys(m.Variations))
+}
