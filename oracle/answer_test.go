@@ -20,7 +20,7 @@ import (
 	"parley/llm"
 )
 
-// seen is what both sides must agree on.
+// seen has the fields on which both sides must agree.
 type seen struct {
 	ID, Model, Tier, Text, Refusal, Finish string
 	Calls                                  []llm.ToolCall
@@ -45,7 +45,7 @@ func serve(t *testing.T, contentType, body string) string {
 	return srv.URL
 }
 
-// ask has our own dialect ask a server.
+// ask sends a request with our own dialect.
 func ask(t *testing.T, name, url string, stream bool, req *llm.Request) *llm.Response {
 	t.Helper()
 	p := provider.Provider{Name: "lab", Dialect: name, BaseURL: url + "/v1", Stream: "never"}
@@ -68,7 +68,7 @@ func hello() *llm.Request {
 	return &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User("hi")}, MaxTokens: 100}
 }
 
-// TestAnswers has the SDK's client and ours read the same bytes.
+// TestAnswers checks that the SDK's client and ours read the same from the same bytes.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -16,8 +16,8 @@ import (
 	"parley/llm"
 )
 
-// BenchmarkCall measures a call by our dialects and by the SDKs, to the same server
-// in the same process: what differs is the client.
+// BenchmarkCall measures a call by our dialects and by the SDKs. Both use the same server in the same process:
+// only the client differs.
 func BenchmarkCall(b *testing.B) {
 	ways := map[string]func(string) func() error{
 		"openai":        func(url string) func() error { return ourCall(b, "openai", url) },

@@ -1,7 +1,6 @@
 package oracle
 
-// The bytes below are written after the vendors' documentation, with every field
-// that either side reads.
+// The bytes below follow the vendors' documentation, with every field that either side reads.
 
 const chatUsage = `{"prompt_tokens":19,"completion_tokens":10,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":2,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":3,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`
 

@@ -1,7 +1,6 @@
-// Package oracle proves the wire formats against the vendors' own Go SDKs, both
-// ways: their types read our requests, and answers that they read, we read the same.
-// It also has the SDKs' clients drive the simulated provider.
+// Package oracle checks the wire formats against the vendors' Go SDKs: the SDKs read our requests without loss,
+// and both sides read the same from an answer. It also runs the SDKs' clients against the simulated provider
+// and the gateway.
 //
-// It promises to be tests only, in a module of its own, so that nothing else compiles
-// the SDKs. It is not for use by any other package.
+// It has only tests, in a separate module, so that nothing else compiles the SDKs. No other package uses it.
 package oracle

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
-	anthropicopt "github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/openai/openai-go/v3"
-	openaiopt "github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
 
 	"parley/internal/provider"
@@ -21,8 +19,8 @@ import (
 	"parley/journal"
 )
 
-// startGateway serves a gateway before the simulated provider, in those of the vendors'
-// formats that are named, and returns its address.
+// startGateway serves a gateway in front of the simulated provider, which it calls in these dialects, and
+// returns its address.
 func startGateway(t *testing.T, sim string, j journal.Journal, change func(*gateway.Config), dialects ...string) string {
 	t.Helper()
 	c := gateway.Config{Journal: j, Begin: ledger.Begin{Run: "oracle", Tool: "test", Now: time.Now()}, Grace: 10 * time.Millisecond}
@@ -36,24 +34,11 @@ func startGateway(t *testing.T, sim string, j journal.Journal, change func(*gate
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- g.Run(ctx, ctx, l) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + l.Addr().String()
+	return serveUntilEnd(t, func(ctx context.Context, l net.Listener) error { return g.Run(ctx, ctx, l) })
 }
 
-// TestGateway has the SDKs ask through a gateway: what they read is what they read of the
-// provider itself. Where it speaks the other vendor's format, it is what that says.
+// TestGateway checks that the SDKs read the same through a gateway as from the provider, also where the gateway
+// calls the provider in the other vendor's format.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	sim := startSim(t)
@@ -89,15 +74,15 @@ func TestGateway(t *testing.T) {
 	}
 }
 
-// TestGatewayTools has the SDKs use tools through a gateway, on either vendor's format: the
-// call comes back, its result goes out, and an answer follows.
+// TestGatewayTools uses tools with the SDKs through a gateway, in either vendor's format: a tool call, its
+// result, and an answer.
 func TestGatewayTools(t *testing.T) {
 	t.Parallel()
 	sim := startSim(t)
 	schema := map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"type": "integer"}}, "required": []string{"x"}, "additionalProperties": false}
 	for _, dialect := range []string{"openai", "anthropic"} {
 		url := startGateway(t, sim, &journal.Memory{}, nil, dialect)
-		cl := openai.NewClient(openaiopt.WithBaseURL(url+"/v1"), openaiopt.WithAPIKey("k"), openaiopt.WithMaxRetries(0))
+		cl := openaiClient(url, "k")
 		params := openai.ChatCompletionNewParams{
 			Model: "m", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hi")},
 			Tools:      []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: "f", Parameters: schema})},
@@ -125,7 +110,7 @@ func TestGatewayTools(t *testing.T) {
 
 func anthropicTools(t *testing.T, dialect, url string, schema map[string]any) {
 	t.Helper()
-	cl := anthropic.NewClient(anthropicopt.WithBaseURL(url), anthropicopt.WithAPIKey("k"), anthropicopt.WithMaxRetries(0))
+	cl := anthropicClient(url, "k")
 	params := anthropic.MessageNewParams{
 		Model: "m", MaxTokens: 200, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock("hi"))},
 		Tools:      []anthropic.ToolUnionParam{anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{Properties: schema["properties"], Required: []string{"x"}}, "f")},
@@ -157,12 +142,12 @@ func anthropicTools(t *testing.T, dialect, url string, schema map[string]any) {
 	}
 }
 
-// TestGatewaySchema has the OpenAI SDK ask for an answer of a given form, on either format.
+// TestGatewaySchema requests structured output with the OpenAI SDK, in either format.
 func TestGatewaySchema(t *testing.T) {
 	t.Parallel()
 	sim := startSim(t)
 	for _, dialect := range []string{"openai", "anthropic"} {
-		cl := openai.NewClient(openaiopt.WithBaseURL(startGateway(t, sim, &journal.Memory{}, nil, dialect)+"/v1"), openaiopt.WithAPIKey("k"), openaiopt.WithMaxRetries(0))
+		cl := openaiClient(startGateway(t, sim, &journal.Memory{}, nil, dialect), "k")
 		r, err := cl.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{
 			Model: "m", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Where?")},
 			ResponseFormat: openai.ChatCompletionNewParamsResponseFormatUnion{OfJSONSchema: &shared.ResponseFormatJSONSchemaParam{
@@ -182,8 +167,8 @@ func TestGatewaySchema(t *testing.T) {
 	}
 }
 
-// TestGatewayErrors has the SDKs read the gateway's own errors as their own, and its stop as
-// an answer.
+// TestGatewayErrors checks that the SDKs read the gateway's errors as their own, and its step limit as an
+// answer.
 func TestGatewayErrors(t *testing.T) {
 	t.Parallel()
 	url := startGateway(t, startSim(t), &journal.Memory{}, func(c *gateway.Config) { c.Keys, c.MaxSteps = []string{"k"}, 1 }, "openai", "anthropic")
@@ -196,13 +181,13 @@ func TestGatewayErrors(t *testing.T) {
 			}
 		}
 	}
-	cl := openai.NewClient(openaiopt.WithBaseURL(url+"/v1"), openaiopt.WithAPIKey("wrong"), openaiopt.WithMaxRetries(0))
+	cl := openaiClient(url, "wrong")
 	_, err := cl.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "m"})
 	var oe *openai.Error
 	if !errors.As(err, &oe) || oe.StatusCode != 401 || oe.Code != "invalid_api_key" {
 		t.Errorf("openai: %v", err)
 	}
-	ac := anthropic.NewClient(anthropicopt.WithBaseURL(url), anthropicopt.WithAPIKey("wrong"), anthropicopt.WithMaxRetries(0))
+	ac := anthropicClient(url, "wrong")
 	_, err = ac.Messages.New(t.Context(), anthropic.MessageNewParams{Model: "m", MaxTokens: 5})
 	var ae *anthropic.Error
 	if !errors.As(err, &ae) || ae.StatusCode != 401 {

@@ -20,7 +20,7 @@ func ptr[T any](v T) *T { return &v }
 
 const place = `{"type":"object","properties":{"city":{"type":"string"},"people":{"type":"integer"}},"required":["city","people"],"additionalProperties":false}`
 
-// requests lists requests that use, between them, every word of llm.Request.
+// requests lists requests that together use every field of llm.Request.
 func requests() map[string]*llm.Request {
 	tools := []llm.Tool{{Name: "weather", Description: "Tells the weather.", Strict: true, Parameters: json.RawMessage(place)}, {Name: "noop"}}
 	ask := func(change func(*llm.Request)) *llm.Request {
@@ -76,8 +76,8 @@ func requests() map[string]*llm.Request {
 	}
 }
 
-// TestRequests has the SDKs read what we write and write it again: nothing may be
-// lost, so every field of ours is one that they know, in the form they know it.
+// TestRequests decodes our requests with the SDKs and encodes them again. Nothing may be lost: the SDKs know
+// every field that we write, in that form.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	able := provider.Capability{CacheKey: true, Efforts: []string{"low", "medium", "high"}}
@@ -138,8 +138,8 @@ func readAgain[T any](b []byte) (any, error) {
 	return v, err
 }
 
-// readOpenAI is readAgain for OpenAI's formats. The SDK's unions of tool choices cannot
-// tell a function by itself, so that choice is read as what it is: a C.
+// readOpenAI is readAgain for OpenAI's formats. The SDK's unions of tool choices do not recognize a single
+// function, so that choice is decoded as a C.
 func readOpenAI[T, C any](b []byte) (any, error) {
 	v, err := readAgain[T](b)
 	if err != nil {

@@ -25,14 +25,20 @@ import (
 // startSim serves the simulated provider, and returns its address.
 func startSim(t *testing.T) string {
 	t.Helper()
+	cfg := simhttp.Config{Grace: 10 * time.Millisecond, Batch: simhttp.BatchConfig{Latency: sim.Fixed(time.Millisecond)}}
+	return serveUntilEnd(t, func(ctx context.Context, l net.Listener) error { return simhttp.Run(ctx, cfg, l) })
+}
+
+// serveUntilEnd runs a server until the test ends, and returns its address.
+func serveUntilEnd(t *testing.T, run func(context.Context, net.Listener) error) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	cfg := simhttp.Config{Grace: 10 * time.Millisecond, Batch: simhttp.BatchConfig{Latency: sim.Fixed(time.Millisecond)}}
-	go func() { done <- simhttp.Run(ctx, cfg, l) }()
+	go func() { done <- run(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -42,8 +48,17 @@ func startSim(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestSim has the SDKs' clients ask the simulated provider, whole and streamed: they
-// read what we read.
+// openaiClient returns a client of OpenAI's SDK that does not retry.
+func openaiClient(url, key string) openai.Client {
+	return openai.NewClient(openaiopt.WithBaseURL(url+"/v1"), openaiopt.WithAPIKey(key), openaiopt.WithMaxRetries(0))
+}
+
+// anthropicClient returns a client of Anthropic's SDK that does not retry.
+func anthropicClient(url, key string) anthropic.Client {
+	return anthropic.NewClient(anthropicopt.WithBaseURL(url), anthropicopt.WithAPIKey(key), anthropicopt.WithMaxRetries(0))
+}
+
+// TestSim checks that the SDKs and our dialects read the same from the simulated provider, streamed or not.
 func TestSim(t *testing.T) {
 	t.Parallel()
 	url := startSim(t)
@@ -71,7 +86,7 @@ func TestSim(t *testing.T) {
 func TestSimTools(t *testing.T) {
 	t.Parallel()
 	url := startSim(t)
-	cl := openai.NewClient(openaiopt.WithBaseURL(url+"/v1"), openaiopt.WithAPIKey("k"), openaiopt.WithMaxRetries(0))
+	cl := openaiClient(url, "k")
 	r, err := cl.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{
 		Model: "m", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hi")},
 		Tools: []openai.ChatCompletionToolUnionParam{openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
@@ -87,17 +102,17 @@ func TestSimTools(t *testing.T) {
 	}
 }
 
-// TestSimErrors has the SDKs read the simulated provider's errors as their own.
+// TestSimErrors checks that the SDKs read the simulated provider's errors as their own.
 func TestSimErrors(t *testing.T) {
 	t.Parallel()
 	url := startSim(t)
-	cl := openai.NewClient(openaiopt.WithBaseURL(url+"/v1"), openaiopt.WithAPIKey("k"), openaiopt.WithMaxRetries(0))
+	cl := openaiClient(url, "k")
 	_, err := cl.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "m"})
 	var oe *openai.Error
 	if !errors.As(err, &oe) || oe.StatusCode != 400 || oe.Message == "" {
 		t.Errorf("openai: %v", err)
 	}
-	ac := anthropic.NewClient(anthropicopt.WithBaseURL(url), anthropicopt.WithAPIKey("k"), anthropicopt.WithMaxRetries(0))
+	ac := anthropicClient(url, "k")
 	_, err = ac.Messages.New(t.Context(), anthropic.MessageNewParams{Model: "m", MaxTokens: 5})
 	var ae *anthropic.Error
 	if !errors.As(err, &ae) || ae.StatusCode != 400 {
@@ -108,7 +123,7 @@ func TestSimErrors(t *testing.T) {
 // TestSimOpenAIBatch uploads a file, runs a batch of it, and reads the results.
 func TestSimOpenAIBatch(t *testing.T) {
 	t.Parallel()
-	cl := openai.NewClient(openaiopt.WithBaseURL(startSim(t)+"/v1"), openaiopt.WithAPIKey("k"), openaiopt.WithMaxRetries(0))
+	cl := openaiClient(startSim(t), "k")
 	var lines strings.Builder
 	for i := range 5 {
 		fmt.Fprintf(&lines, `{"custom_id":"r%d","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"question %d"}]}}`+"\n", i, i)
@@ -144,7 +159,7 @@ func TestSimOpenAIBatch(t *testing.T) {
 // TestSimAnthropicBatch runs a batch of messages and reads its results.
 func TestSimAnthropicBatch(t *testing.T) {
 	t.Parallel()
-	cl := anthropic.NewClient(anthropicopt.WithBaseURL(startSim(t)), anthropicopt.WithAPIKey("k"), anthropicopt.WithMaxRetries(0))
+	cl := anthropicClient(startSim(t), "k")
 	var reqs []anthropic.MessageBatchNewParamsRequest
 	for i := range 5 {
 		reqs = append(reqs, anthropic.MessageBatchNewParamsRequest{CustomID: fmt.Sprint("r", i), Params: anthropic.MessageBatchNewParamsRequestParams{

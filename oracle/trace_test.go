@@ -19,7 +19,7 @@ import (
 	"parley/journal"
 )
 
-// collected is a collector of traces: it reads what it is sent as OpenTelemetry defines it.
+// collected is a collector of traces that decodes requests with the types of OpenTelemetry.
 type collected struct {
 	mu    sync.Mutex
 	spans []*otlp.Span
@@ -92,7 +92,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// valueOf is an attribute of a span, or "".
+// valueOf returns an attribute of a span, or "".
 func valueOf(s *otlp.Span, key string) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {

@@ -13,7 +13,7 @@ import (
 	"parley/worlds"
 )
 
-// servers are the verbs that serve, with what each needs, and a path that it answers.
+// servers returns the commands that serve, with their arguments and a path that each answers.
 func servers(t *testing.T) map[string]struct {
 	args []string
 	path string
@@ -31,8 +31,8 @@ func servers(t *testing.T) map[string]struct {
 	}
 }
 
-// TestEveryServerIsListed finds the verbs that serve by their flag, so that a new one is attacked
-// below as well.
+// TestEveryServerIsListed finds the commands that serve by their flag, so that the tests below also attack a new
+// one.
 func TestEveryServerIsListed(t *testing.T) {
 	t.Parallel()
 	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
@@ -54,15 +54,14 @@ func TestEveryServerIsListed(t *testing.T) {
 	}
 }
 
-// TestServersRefuseWebPages attacks every server as a rebinding page, a page of another site and a
-// stray client do, over HTTP; then a name and an origin are allowed.
+// TestServersRefuseWebPages attacks every server over HTTP as a rebinding page, a page of another site and a
+// stray client. Then it allows a host and an origin.
 func TestServersRefuseWebPages(t *testing.T) {
 	t.Parallel()
 	for verb, c := range servers(t) {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
-			args := append([]string{verb}, c.args...)
-			url, stop := serves(t, nil, append(args, "--allow-host", "parley.example", "--allow-origin", "https://app.example")...)
+			url, stop := serves(t, nil, verb, append(c.args, "--allow-host", "parley.example", "--allow-origin", "https://app.example")...)
 			at := strings.TrimPrefix(url, "http://")
 			_, port, err := net.SplitHostPort(at)
 			if err != nil {
@@ -101,7 +100,7 @@ func TestServersRefuseWebPages(t *testing.T) {
 	}
 }
 
-// send sends a request with a Host and one more header, and returns the answer.
+// send sends a request with the given Host and one more header, and returns the response.
 func send(t *testing.T, at, method, path, host, header string) (status int, body string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", at)
@@ -128,8 +127,8 @@ func send(t *testing.T, at, method, path, host, header string) (status int, body
 	return res.StatusCode, string(b)
 }
 
-// TestServersStayOnThisMachine: no server listens to others without keys or --open, and none allows
-// a name that is no name.
+// TestServersStayOnThisMachine checks that no server listens to other machines without keys or --open, and none
+// accepts an invalid host name.
 func TestServersStayOnThisMachine(t *testing.T) {
 	t.Parallel()
 	for verb, c := range servers(t) {

@@ -10,8 +10,8 @@ import (
 	"parley/llm"
 )
 
-// account is the flags that describe the provider of --model: a new one with
-// --base-url, or changes to a known one.
+// account holds the flags that describe the provider of --model: a new provider with --base-url, or changes to a
+// known one.
 type account struct {
 	BaseURL     string        `name:"base-url" placeholder:"URL" help:"Base URL of the provider: everything before /chat/completions, /responses or /messages."`
 	KeyEnv      string        `placeholder:"NAME" help:"Environment variable with the API key."`
@@ -25,18 +25,18 @@ type account struct {
 	Timeout     time.Duration `placeholder:"DURATION" help:"Maximum time until an answer starts, then until it is complete or the next line of a stream arrives. Default: 10m."`
 }
 
-// provider returns the account that model is asked at.
+// provider returns the provider that serves model, with the flags applied.
 func (a *account) provider(model string, env func(string) (string, bool)) (provider.Provider, error) {
 	name, _ := llm.SplitModel(model)
 	p, known := provider.Lookup(name)
 	switch {
 	case !known && a.BaseURL == "":
-		return p, exit.Usagef("--model %s: %w; or say where it is with --base-url", model, provider.Unknown(name))
+		return p, exit.Usagef("--model %s: %w; or give its address with --base-url", model, provider.Unknown(name))
 	case !known:
 		p = provider.Provider{Name: name, Dialect: "openai"}
 	}
 	if a.BaseURL != "" {
-		// A key goes only where it belongs: not along to another address unasked.
+		// A key is only for the address it belongs to: another --base-url needs its own --key-env.
 		p.BaseURL, p.KeyEnv = a.BaseURL, ""
 	}
 	if a.KeyEnv != "" {
@@ -58,7 +58,7 @@ func (a *account) provider(model string, env func(string) (string, bool)) (provi
 	return p, needKey(p, a.KeyEnv != "", env)
 }
 
-// limits puts what the flags say over what is known.
+// limits overrides the known limits with those of the flags.
 func (a *account) limits(l *provider.Limits) {
 	for _, f := range []struct {
 		to   *float64
@@ -73,7 +73,7 @@ func (a *account) limits(l *provider.Limits) {
 	}
 }
 
-// headers reads --header. A value is never repeated in an error.
+// headers parses --header. Its errors never contain a value, which may be a secret.
 func (a *account) headers(p *provider.Provider) error {
 	for _, h := range a.Header {
 		name, value, ok := strings.Cut(h, "=")
@@ -88,8 +88,8 @@ func (a *account) headers(p *provider.Provider) error {
 	return nil
 }
 
-// needKey says if the variable with the provider's key is not set. The name from a
-// flag is not repeated: it may be a key put in the wrong place.
+// needKey returns an error if the variable with the provider's key is not set. The error does not repeat a name
+// from a flag: it may be a key put in the wrong place.
 func needKey(p provider.Provider, fromFlag bool, env func(string) (string, bool)) error {
 	if p.KeyEnv == "" {
 		return nil
@@ -103,7 +103,7 @@ func needKey(p provider.Provider, fromFlag bool, env func(string) (string, bool)
 	return exit.Usagef("%s needs a key: set %s", p.Name, p.KeyEnv)
 }
 
-// providers returns every account that model and fallbacks are asked at.
+// providers returns the providers that serve model and the fallbacks.
 func (a *account) providers(model string, fallbacks []string, env func(string) (string, bool)) ([]provider.Provider, error) {
 	first, err := a.provider(model, env)
 	if err != nil {

@@ -53,7 +53,7 @@ type askCmd struct {
 	Quiet bool   `group:"output" short:"q" help:"Print no progress and no summary."`
 }
 
-// Run asks.
+// Run asks the prompt, or the requests of the file.
 func (c *askCmd) Run(ctx context.Context, s *State) error {
 	defs, err := c.defaults(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *askCmd) Run(ctx context.Context, s *State) error {
 	return c.askPrompt(ctx, s, g, cfg, defs)
 }
 
-// file returns the path of the file of requests, if that is what the argument is.
+// file returns the path of the file of requests. ok is false if the argument is a prompt.
 func (c *askCmd) file() (path string, ok bool) {
 	switch {
 	case c.JSONL && len(c.Words) == 0:
@@ -86,7 +86,7 @@ func (c *askCmd) file() (path string, ok bool) {
 	}
 }
 
-// defaults are what the flags say for every request.
+// defaults returns the values of the flags for requests that do not set them.
 func (c *askCmd) defaults(ctx context.Context) (bulk.Defaults, error) {
 	d := bulk.Defaults{System: c.System, Schemas: &answer.Compiler{}, Req: llm.Request{
 		Model: c.Model, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
@@ -108,7 +108,7 @@ func (c *askCmd) defaults(ctx context.Context) (bulk.Defaults, error) {
 	return d, nil
 }
 
-// settings are what the flags say about how requests are served.
+// settings returns how requests are served, as the flags say.
 func (c *askCmd) settings(s *State) (app.Config, error) {
 	switch {
 	case c.Samples < 1:
@@ -116,7 +116,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	case c.Retries < 0 || c.Budget < 0 || c.Deadline < 0 || c.Unreachable < 0:
 		return app.Config{}, exit.Usagef("--retries, --budget, --deadline and --unreachable must not be negative")
 	case c.Hedge < 0 || c.Hedge >= 1:
-		return app.Config{}, exit.Usagef("--hedge must be a share from 0 up to but not 1, such as 0.95")
+		return app.Config{}, exit.Usagef("--hedge must be at least 0 and below 1, such as 0.95")
 	}
 	cache, _ := s.Env("PARLEY_CACHE")
 	if c.Cache != "" {
@@ -128,7 +128,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	providers, err := c.providers(c.Model, c.Fallback, s.Env)
 	keys := &trust.Gate{Env: s.Env}
 	for _, p := range providers {
-		keys.Give(trust.Keys(p)...) // all of it was typed
+		keys.Give(trust.Keys(p)...) // the user typed all of it
 	}
 	outages := s.outage
 	if c.Quiet {
@@ -144,7 +144,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	}, err
 }
 
-// askPrompt asks the one question of the command line and prints the answer.
+// askPrompt asks the prompt of the command line and prints the answer.
 func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults) error {
 	if c.Out != "" {
 		return exit.Usagef("--out is for a file of requests; a prompt's answer goes to standard output")
@@ -174,11 +174,11 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 	return errors.Join(m.Verdict(), a.Close())
 }
 
-// prompt returns the words of the command line, or those of standard input.
+// prompt returns the prompt from the command line or from standard input.
 func (c *askCmd) prompt(s *State, g *exit.Gate) (string, error) {
 	prompt := strings.Join(c.Words, " ")
 	if len(c.Words) == 0 && s.Terminal(s.Stdin) > 0 {
-		return "", exit.Usagef("ask what? give a prompt, a .jsonl file, or - to type one in")
+		return "", exit.Usagef("no prompt; give a prompt, a .jsonl file, or - to read standard input")
 	}
 	if len(c.Words) == 0 || prompt == "-" {
 		b, err := io.ReadAll(io.LimitReader(exit.NewReader(s.Stdin, g.Shut), bulk.MaxLine+1))
@@ -199,7 +199,7 @@ func (c *askCmd) prompt(s *State, g *exit.Gate) (string, error) {
 	return prompt, nil
 }
 
-// askFile asks every question of a file.
+// askFile asks every request of a file.
 func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults, path string) error {
 	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
 	if err != nil {
@@ -231,21 +231,20 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
 
-// sink opens what --out names, or standard output.
+// sink opens the file of --out, or uses standard output.
 func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, error) {
 	if c.Out == "" {
 		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), nil
 	}
 	if a, err := os.Stat(in); err == nil {
 		if b, err := os.Stat(c.Out); err == nil && os.SameFile(a, b) {
-			return nil, exit.Usagef("--out is the file of requests itself")
+			return nil, exit.Usagef("--out names the file of requests; name another file")
 		}
 	}
 	return bulk.OpenOut(c.Out, ids)
 }
 
-// report says what came of the run: on standard error or, as JSON, on standard output if
-// the records are not there.
+// report prints the summary to standard error. With --json and --out, it goes to standard output.
 func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget llm.Money, took time.Duration, note string) {
 	if note != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+note)
@@ -257,16 +256,13 @@ func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget ll
 		if c.Out != "" {
 			out = s.Stdout
 		}
-		if b, err := terminal.Marshal(sum); err == nil {
-			fmt.Fprintln(out, string(b))
-		}
+		_ = terminal.PrintJSON(out, sum) // a summary that cannot be printed must not fail the run
 	case !c.Quiet:
 		fmt.Fprintln(s.Stderr, sum.Line(budget, took, st))
 	}
 }
 
-// answerText is what a person wants to see of an answer. What is not an answer, a
-// failure or a refusal, goes to standard error.
+// answerText returns the answer as a person reads it. Failures and refusals go to standard error.
 func answerText(s *State, r *bulk.Record) []byte {
 	switch resp := r.Response; {
 	case r.Error != nil:
@@ -279,7 +275,7 @@ func answerText(s *State, r *bulk.Record) []byte {
 		return nil
 	default:
 		if resp.Finish == llm.FinishLength {
-			fmt.Fprintln(s.Stderr, "parley: the answer was cut off at its longest allowed length")
+			fmt.Fprintln(s.Stderr, "parley: the answer was cut off at its maximum length")
 		}
 		return []byte(resp.Text + "\n")
 	}

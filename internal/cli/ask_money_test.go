@@ -14,7 +14,7 @@ import (
 	"parley/llm"
 )
 
-// answering serves chat completions with this text and usage, and keeps what it was sent.
+// answering serves chat completions with this text and usage, and records the requests.
 func answering(t *testing.T, text, usage string) (url string, bodies *[]string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -34,13 +34,14 @@ func answering(t *testing.T, text, usage string) (url string, bodies *[]string) 
 	return s.URL + "/v1", bodies
 }
 
-// labPrices prices lab/any at $1 and $4 for a million tokens.
+// labPrices sets the price of lab/any to $1 and $4 per million tokens.
 func labPrices(t *testing.T) string {
 	t.Helper()
 	return write(t, "prices.json", `{"models": {"lab/any": {"input": 1, "output": 4}}}`)
 }
 
-// TestAskWithoutUsage: a server that reports no usage is not free, and that is said once.
+// TestAskWithoutUsage checks that a server without usage reports is not treated as free, and that one warning
+// says so.
 func TestAskWithoutUsage(t *testing.T) {
 	t.Parallel()
 	url, _ := answering(t, "yes", "")
@@ -56,7 +57,7 @@ func TestAskWithoutUsage(t *testing.T) {
 	}
 }
 
-// TestAskAtAnotherAddress: the cached answer of one server is not given for another.
+// TestAskAtAnotherAddress checks that a cached answer of one server is not used for another.
 func TestAskAtAnotherAddress(t *testing.T) {
 	t.Parallel()
 	usage := `,"usage":{"prompt_tokens":5,"completion_tokens":2}`
@@ -73,8 +74,8 @@ func TestAskAtAnotherAddress(t *testing.T) {
 	}
 }
 
-// TestAskServerIgnoresLimits: a server that ignores every limit costs one answer too much at
-// most, and is sent max_tokens, which most servers know.
+// TestAskServerIgnoresLimits checks that a server that ignores every limit exceeds the budget by at most one
+// answer, and gets max_tokens, which most servers support.
 func TestAskServerIgnoresLimits(t *testing.T) {
 	t.Parallel()
 	url, bodies := answering(t, strings.Repeat("word ", 5000), `,"usage":{"prompt_tokens":5,"completion_tokens":5000}`)
@@ -100,8 +101,8 @@ func TestAskServerIgnoresLimits(t *testing.T) {
 	}
 }
 
-// TestAskImpossibleUsage: a server that reports more tokens than there can be makes the call
-// fail, and the cost stays within the budget.
+// TestAskImpossibleUsage checks that an impossible number of tokens makes the call fail, and that the cost stays
+// within the budget.
 func TestAskImpossibleUsage(t *testing.T) {
 	t.Parallel()
 	for _, usage := range []string{

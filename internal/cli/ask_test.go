@@ -54,7 +54,7 @@ func TestPromptFails(t *testing.T) {
 	}
 	got := parley(t, f.state(), "ask", "x").want(t, exit.Failed).wantErr(t, "sim/small: server (500): broken")
 	if got.stdout != "" {
-		t.Errorf("stdout %q: a failure is no answer", got.stdout)
+		t.Errorf("stdout %q: a failure is printed as an answer", got.stdout)
 	}
 }
 
@@ -104,8 +104,7 @@ func TestCacheComesFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestUsage checks that what is wrong from the start costs nothing, ends with its own
-// code, and says what to do.
+// TestUsage checks that invalid input makes no call, ends with code 2, and says what to do.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	noSchema, badSchema := write(t, "s.json", `[1]`), write(t, "s.json", `{"type":"strin"}`)
@@ -134,21 +133,20 @@ func TestUsage(t *testing.T) {
 		{"out with a prompt", []string{"ask", "x", "--out", "y"}, []string{"--out"}},
 		{"missing file", []string{"ask", "nowhere.jsonl"}, []string{"nowhere.jsonl"}},
 		{"folder", []string{"ask", "--jsonl", "testdata"}, []string{"folder"}},
-		{"out is in", []string{"ask", requests, "--out", requests}, []string{"--out", "itself"}},
+		{"out is in", []string{"ask", requests, "--out", requests}, []string{"--out names the file of requests"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := echo()
 			parley(t, f.state(), c.args...).want(t, exit.Misuse).wantErr(t, c.says...)
 			if len(f.asked) > 0 {
-				t.Error("it asked")
+				t.Error("a call was made")
 			}
 		})
 	}
 }
 
-// TestSecretsStaySecret gives keys in right and wrong places and looks for them in
-// all that is printed.
+// TestSecretsStaySecret puts keys in right and wrong places and searches the output for them.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const secret = "sk_hush_5f3a9c"
@@ -214,8 +212,7 @@ func TestPromptOverBudget(t *testing.T) {
 	parley(t, f.state(), "ask", "x").want(t, exit.Budget).wantErr(t, "no room")
 }
 
-// TestTerminalIsSafe checks that a model's words cannot command a terminal, and that a
-// pipe gets them byte by byte.
+// TestTerminalIsSafe checks that text from a model cannot control a terminal, and that a pipe gets it unchanged.
 func TestTerminalIsSafe(t *testing.T) {
 	t.Parallel()
 	const hostile = "\x1b]0;owned\x07 \u009b31m \u202etxt.exe \r\xff done"
@@ -258,7 +255,7 @@ func requests(t *testing.T, n int) string {
 	return write(t, "requests.jsonl", b.String())
 }
 
-// records reads the lines of an output.
+// records parses the lines of an output.
 func records(t *testing.T, text string) []bulk.Record {
 	t.Helper()
 	var all []bulk.Record

@@ -14,7 +14,7 @@ import (
 	"parley/internal/estimate"
 )
 
-// benchCmd plays a plan several ways and compares how long they take.
+// benchCmd runs a plan in several ways and compares how long they take.
 type benchCmd struct {
 	Plan        string    `arg:"" help:"The plan file." placeholder:"PLAN"`
 	Set         []string  `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as episodes=300. Repeatable."`
@@ -25,8 +25,7 @@ type benchCmd struct {
 	reachFlags
 }
 
-// Run plays the plan on the simulated provider. Nothing is asked of anybody, and nothing is
-// spent.
+// Run runs the plan on the simulated provider. It calls no other provider and costs nothing.
 func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	if c.Concurrency < 1 || c.OneByOne < 1 {
 		return exit.Usagef("--concurrency and --one-by-one must be 1 or more")
@@ -51,7 +50,7 @@ func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	if _, err := io.WriteString(s.Stdout, b.String()); err != nil || res.Same {
 		return err
 	}
-	return fmt.Errorf("%s: the ways of playing came to different outcomes: this is a fault in the kind %s or in Parley", c.Plan, plan.Kind.Name)
+	return fmt.Errorf("%s: the ways of playing gave different outcomes: this is a bug in the kind %s or in Parley", c.Plan, plan.Kind.Name)
 }
 
 func printBench(w io.Writer, r *estimate.BenchResult) {
@@ -67,12 +66,12 @@ func printBench(w io.Writer, r *estimate.BenchResult) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%.2f\t%.2f\t%.3f\t%s\t\n", way.Name, terminal.Number(way.Episodes), terminal.Number(way.Calls), way.Wall, way.Ideal, way.Ratio, against)
 	}
 	_ = t.Flush() // a strings.Builder takes everything
-	fmt.Fprintf(w, "\nIdeal is the least that these latencies allow with so many calls in flight: a call begins the moment\n"+
-		"its turn may and a place is free. All %s calls one by one take %.1f s at least.\n", terminal.Number(r.Calls), r.Serial)
+	fmt.Fprintf(w, "\nIdeal is the minimum that these latencies allow with so many calls in flight: a call begins as soon as\n"+
+		"its turn allows it and a slot is free. All %s calls one by one take %.1f s at least.\n", terminal.Number(r.Calls), r.Serial)
 	switch {
 	case r.Same && r.Ways[0].Episodes == r.Episodes:
-		fmt.Fprintf(w, "All three came to the same outcomes: digest %s.\n", r.Digest)
+		fmt.Fprintf(w, "All three gave the same outcomes: digest %s.\n", r.Digest)
 	case r.Same:
-		fmt.Fprintf(w, "Free pace and waves came to the same outcomes: digest %s.\n", r.Digest)
+		fmt.Fprintf(w, "Free pace and waves gave the same outcomes: digest %s.\n", r.Digest)
 	}
 }

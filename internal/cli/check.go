@@ -23,7 +23,7 @@ import (
 	"parley/world"
 )
 
-// checkCmd validates a plan and estimates what it will come to, or verifies a run file.
+// checkCmd validates a plan and estimates its calls, cost and time, or verifies a run file.
 type checkCmd struct {
 	Plan     string        `arg:"" help:"The plan file; or a run file, to check it for damage." placeholder:"FILE"`
 	Set      []string      `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
@@ -35,17 +35,17 @@ type checkCmd struct {
 	reachFlags
 }
 
-// Run checks the plan, plays a part of it on the simulated provider, and prints what the
-// whole will come to. Nothing is asked of anybody, and nothing is spent.
+// Run checks the plan, plays a part of it on the simulated provider, and prints the estimate. It calls no other
+// provider and costs nothing.
 func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	if isRunFile(c.Plan) {
 		return c.verify(ctx, s)
 	}
 	switch {
 	case c.Episodes < 2:
-		return exit.Usagef("--episodes must be 2 or more: one alone does not show how much they differ")
+		return exit.Usagef("--episodes must be 2 or more: one episode does not show how much episodes differ")
 	case c.Latency <= 0:
-		return exit.Usagef("--latency must be more than nothing, such as 5s")
+		return exit.Usagef("--latency must be above 0, such as 5s")
 	}
 	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	return err
 }
 
-// recorded says how the plan stands to the run file that run would play it into.
+// recorded compares the plan with the run file that the command run would use.
 func (c *checkCmd) recorded(ctx context.Context, plan *config.Plan) (*app.Recorded, error) {
 	file, err := c.runFile(plan, c.Plan, "")
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *checkCmd) recorded(ctx context.Context, plan *config.Plan) (*app.Record
 	}
 }
 
-// print writes the table and what to make of it.
+// print writes the table, the facts and the next command.
 func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 	n := e.Episodes
 	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, counted(stats.Interval{Low: float64(n.Low), High: float64(n.High)}))
@@ -117,7 +117,7 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e))
 }
 
-// printUse writes what calls come to.
+// printUse writes the calls, tokens and costs by model.
 func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 	fmt.Fprintf(w, "%s were played on the simulated provider; nothing was asked and nothing spent.\n\n", terminal.Number(e.Episodes.Played))
 
@@ -139,7 +139,7 @@ func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 		"Prices as of %s, without what a prompt cache saves.\n\n", e.PricesOf)
 }
 
-// printParts writes what a plan is made of that its kind makes as it goes.
+// printParts writes the parts of a plan whose kind creates episodes during the run.
 func printParts(w io.Writer, e *app.Estimate) {
 	if len(e.Parts) == 0 {
 		return
@@ -152,7 +152,7 @@ func printParts(w io.Writer, e *app.Estimate) {
 	}
 	for _, p := range e.Parts {
 		if p.Calls.Total.High == 0 {
-			continue // such as a verdict
+			continue // it asks no model
 		}
 		add(p.Name, p.Episodes.Low, p.Episodes.High, p.Use)
 	}
@@ -164,7 +164,7 @@ func printParts(w io.Writer, e *app.Estimate) {
 	_ = t.Flush() // a strings.Builder takes everything
 }
 
-// filled leaves out columns that say nothing in any row.
+// filled removes the columns that are empty in every row.
 func filled(rows [][]string) [][]string {
 	out := make([][]string, len(rows))
 	for column := range rows[0] {
@@ -185,20 +185,20 @@ func useRow(name string, u estimate.Use) []string {
 		}
 		return ranged(a.Total, dollars)
 	}
-	cost, most := money(u.Cost), "-"
+	cost, outputMax := money(u.Cost), "-"
 	if u.Cost == nil {
 		cost = "unpriced"
 	}
 	if u.OutputMax != nil {
-		most = counted(u.OutputMax.Total)
+		outputMax = counted(u.OutputMax.Total)
 	}
 	return []string{
 		name, counted(u.Calls.Total), counted(u.Input.Total), counted(u.Output.Total),
-		most, cost, money(u.Batch), money(u.CostMax),
+		outputMax, cost, money(u.Batch), money(u.CostMax),
 	}
 }
 
-// facts are what is to be known beside the table, each with its name.
+// facts returns the lines below the table, each with its name.
 func facts(e *app.Estimate) [][2]string {
 	t := e.Time
 	all := [][2]string{{"time", fmt.Sprintf("%s at %v a call (--latency); most of it for %s", ranged(t.Seconds, lasting), time.Duration(t.Latency*float64(time.Second)), t.Bound)}}
@@ -206,7 +206,7 @@ func facts(e *app.Estimate) [][2]string {
 	case e.Episodes.Played == 0:
 		all = nil
 	case len(e.Models) == 0:
-		all = [][2]string{{"time", "none to speak of: no model is asked"}}
+		all = [][2]string{{"time", "negligible: no model is asked"}}
 	default:
 		all = append(all, [2]string{"", fmt.Sprintf("an episode has %s turns in a row, at most %d; through a batch API each is a batch to wait for", terminal.Speed(t.Turns), t.TurnsMax)})
 	}
@@ -251,7 +251,8 @@ func facts(e *app.Estimate) [][2]string {
 	return all
 }
 
-// balanceFacts say what of the lineups is balanced, and who has most and least of what is not.
+// balanceFacts says in which ways the lineups are balanced, and which agents have most and least where they are
+// not.
 func balanceFacts(b *matrix.Balance) [][2]string {
 	var even []string
 	for _, part := range []struct {
@@ -291,10 +292,10 @@ func budgetFact(e *app.Estimate) string {
 	}
 }
 
-// next is what to do with what was found.
+// next returns the command or step that comes next.
 func (c *checkCmd) next(e *app.Estimate) string {
 	if e.Recorded != nil && e.Recorded.Refused != "" {
-		return "another run file, with --out FILE, or the plan as it was recorded"
+		return "use another run file with --out FILE, or the plan as it was recorded"
 	}
 	var command strings.Builder
 	command.WriteString("parley run " + terminal.ShellWord(c.Plan))
@@ -328,7 +329,7 @@ func ranged(i stats.Interval, write func(float64) string) string {
 	return low + " to " + high
 }
 
-// counted writes a number of things. One that is not sure has three digits that count.
+// counted formats a number of things. An estimate is rounded to three significant digits.
 func counted(i stats.Interval) string {
 	if i.High-i.Low < 0.5 {
 		return terminal.Number(int(math.Round(i.High)))
@@ -338,7 +339,7 @@ func counted(i stats.Interval) string {
 
 func dollars(f float64) string { return llm.Dollars(three(f)).String() }
 
-// three rounds to three digits that count.
+// three rounds to three significant digits.
 func three(f float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 3, 64), 64)
 	if err != nil {
@@ -347,7 +348,7 @@ func three(f float64) float64 {
 	return short
 }
 
-// lasting writes seconds as a time: whole seconds, or minutes from an hour on.
+// lasting formats seconds as a duration: whole seconds, or whole minutes from one hour.
 func lasting(seconds float64) string {
 	d := time.Duration(min(seconds, 1e9) * float64(time.Second))
 	if d >= time.Hour {

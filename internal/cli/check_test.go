@@ -13,7 +13,7 @@ import (
 	"parley/internal/cli/terminal"
 )
 
-// paidPlan plays two real models against each other, one of them bounded.
+// paidPlan has two real models play against each other; one has a limit on its answers.
 const paidPlan = `kind: secrets
 episodes: 40
 agents:
@@ -25,7 +25,7 @@ providers:
   openai: {limits: {rpm: 60}}
 `
 
-// checked runs check --json and returns what it prints.
+// checked runs check --json and returns its result.
 func checked(t *testing.T, s State, args ...string) app.Estimate {
 	t.Helper()
 	got := parley(t, s, append([]string{"check", "--json"}, args...)...).want(t, exit.OK)
@@ -39,7 +39,7 @@ func checked(t *testing.T, s State, args ...string) app.Estimate {
 	return e
 }
 
-// TestCheck checks a plan of real models, without their keys and without a network.
+// TestCheck checks a plan with real models, without keys and without a network.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", paidPlan)
@@ -61,7 +61,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckLeavesOut wants no column that says nothing.
+// TestCheckLeavesOut checks that empty columns are left out.
 func TestCheckLeavesOut(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", strings.Replace(paidPlan, ", max_tokens: 200", "", 1))
@@ -87,7 +87,7 @@ func TestCheckJSON(t *testing.T) {
 	}
 }
 
-// TestCheckRefuses wants code 2 and the place for whatever is wrong with a plan.
+// TestCheckRefuses checks that an invalid plan ends with code 2 and the position of the fault.
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", paidPlan)
@@ -115,7 +115,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
-// TestCheckInterrupted stops before anything is printed.
+// TestCheckInterrupted checks that an interrupted check prints nothing.
 func TestCheckInterrupted(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)
@@ -127,15 +127,15 @@ func TestCheckInterrupted(t *testing.T) {
 	}
 }
 
-// TestCheckExamples checks every plan that stands in examples. Environments on servers are
-// not touched by a check, which can then only say so.
+// TestCheckExamples checks every plan in examples. For an environment on a server, check can only say that it
+// did not use it.
 func TestCheckExamples(t *testing.T) {
 	t.Parallel()
 	plans, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil || len(plans) == 0 {
 		t.Fatal("no examples", err)
 	}
-	if testing.Short() { // whole games of Diplomacy, under the race detector, are for another time
+	if testing.Short() { // whole games of Diplomacy are slow under the race detector
 		plans = slices.DeleteFunc(plans, func(p string) bool { return !strings.Contains(p, "/secrets") && !strings.Contains(p, "/rollout") })
 	}
 	for _, plan := range plans {
@@ -146,7 +146,7 @@ func TestCheckExamples(t *testing.T) {
 		}
 		if strings.Contains(string(src), "servers:") {
 			if !strings.Contains(strings.Join(e.Warnings, " "), "acts on the outside") {
-				t.Errorf("%s: a check cannot know what servers do, and does not say so: %v", plan, e.Warnings)
+				t.Errorf("%s: no warning that check cannot know what servers do: %v", plan, e.Warnings)
 			}
 		} else if e.Calls.Total.Low <= 0 || e.Episodes.Failed > 0 {
 			t.Errorf("%s: %+v", plan, e)

@@ -1,14 +1,10 @@
-// Package cli is the command line: a file per verb, and Main, which runs any of
-// them.
+// Package cli is the command line: one file for each command, and Main, which runs them.
 //
-// It promises that everything it takes from the outside comes in through State
-// (arguments, environment, standard streams, signals) except the files named on
-// the command line, so that a test runs the whole program in its own process.
-// What a model wrote is never sent raw to a terminal. The value of a key is never
-// printed.
+// All input comes through State (arguments, environment, standard streams, signals), except the files named on
+// the command line. So a test can run the whole program in its own process. Text from a model is never sent raw
+// to a terminal. The value of a key is never printed.
 //
-// It is not for deciding how requests are served: that is package app's wiring of
-// package dispatch.
+// It does not decide how requests are served: package app configures package dispatch for that.
 package cli
 
 import (
@@ -32,23 +28,23 @@ import (
 	"parley/world/program"
 )
 
-// State is what the program takes from the outside.
+// State is the program's environment.
 type State struct {
 	// Args are the arguments without the program's name.
 	Args []string
-	// Kinds are the kinds of worlds that can be played.
+	// Kinds are the kinds of worlds that plans can use.
 	Kinds []world.Kind
-	// Env looks a variable of the environment up.
+	// Env looks up an environment variable.
 	Env func(name string) (value string, ok bool)
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Terminal returns the width, now, of a stream that is a terminal, and 0 for any other.
-	// Default: nothing is a terminal.
+	// Terminal returns the current width of a stream that is a terminal, and 0 for other streams. Default: no stream
+	// is a terminal.
 	Terminal func(stream any) int
 
-	// ConfigDir is the folder of the user's settings. Default: nothing is remembered.
+	// ConfigDir is the folder of the user's settings. Default: nothing is stored.
 	ConfigDir string
 
 	// Signals brings the signals to stop: the first drains, the second aborts.
@@ -97,12 +93,12 @@ type grammar struct {
 	Version    versionCmd    `cmd:"" group:"shell" help:"Print the version."`
 }
 
-// helpFlag prints the help and ends the parse. Kong's own would end the process.
+// helpFlag prints the help and ends the parse. Kong's own flag would end the process.
 type helpFlag bool
 
 var errHelp = errors.New("help was asked for")
 
-// BeforeReset is kong's hook: it runs before anything is required or checked.
+// BeforeReset is a hook of kong: it runs before any flag is required or checked.
 func (helpFlag) BeforeReset(k *kong.Context) error {
 	if err := k.PrintUsage(false); err != nil {
 		return err
@@ -134,7 +130,7 @@ func Main(ctx context.Context, s State) int {
 	return exit.CodeOf(err)
 }
 
-// Verbs lists the verbs of the command line with these kinds.
+// Verbs returns the names of all commands, those of kinds included.
 func Verbs(kinds []world.Kind) []string {
 	s := &State{Kinds: kinds}
 	fill(s)
@@ -161,7 +157,7 @@ func run(ctx context.Context, s *State) error {
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
-	case args[0] == "help": // as git and go have it
+	case args[0] == "help": // as in git and go
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	k, err := parser.Parse(args)
@@ -210,8 +206,8 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 	)...)
 }
 
-// fill puts defaults in place of what the caller left out, and the filter for
-// hostile text in front of terminals.
+// fill sets defaults for the fields that the caller left empty. It wraps the streams, so that hostile text
+// cannot control a terminal.
 func fill(s *State) {
 	if s.Env == nil {
 		s.Env = func(string) (string, bool) { return "", false }
@@ -230,7 +226,7 @@ func fill(s *State) {
 	s.Stderr = s.err
 }
 
-// eof is a standard input with nothing in it.
+// eof is an empty standard input.
 type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }

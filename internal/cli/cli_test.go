@@ -29,11 +29,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// childSteps is the variable that makes the test binary the program itself, in a world
-// that is worse than a test may make its own: see disk_linux_test.go.
+// childSteps is the variable that makes the test binary act as the program, under conditions that a test cannot
+// create in its own process: see disk_linux_test.go.
 const childSteps = "PARLEY_TEST_CHILD"
 
-// outcome is what a run of the whole program came to.
+// outcome is the result of running the whole program.
 type outcome struct {
 	code           int
 	stdout, stderr string

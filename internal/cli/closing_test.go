@@ -18,7 +18,7 @@ import (
 	"parley/llm"
 )
 
-// refusing is a server that answers every request with a status and a body, and counts them.
+// refusing starts a server that answers every request with a status and a body, and counts the requests.
 func refusing(t *testing.T, status int, body string) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = &atomic.Int64{}
@@ -32,8 +32,7 @@ func refusing(t *testing.T, status int, body string) (url string, asked *atomic.
 	return s.URL, asked
 }
 
-// labPlan writes a plan of three episodes at a provider of that address. Its key is PATH, which every
-// environment has.
+// labPlan writes a plan of three episodes for a provider at url. Its key is PATH, which every environment has.
 func labPlan(t *testing.T, url string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "plan.yaml")
@@ -44,8 +43,8 @@ func labPlan(t *testing.T, url string) (file string) {
 	return file
 }
 
-// TestStoppedRunsSayWhatToDo: whatever stops a run, its closing lines and its JSON have a remedy, the
-// command to resume it is one that works, and nothing is offered to read where nothing was said.
+// TestStoppedRunsSayWhatToDo checks that the closing lines and the JSON of a stopped run have a remedy and a
+// command to resume it that works, and offer nothing to show if nothing was said.
 func TestStoppedRunsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -85,7 +84,7 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestStoppedWhileRefused: a run that is stopped while every attempt is refused ends at once, and says
+// TestStoppedWhileRefused checks that a run that is stopped while every attempt is refused ends at once and says
 // what was refused and what to do, though no call is recorded.
 func TestStoppedWhileRefused(t *testing.T) {
 	t.Parallel()
@@ -123,8 +122,8 @@ func TestStoppedWhileRefused(t *testing.T) {
 	}
 }
 
-// TestFailedRunsSayHowToPlayAgain: a complete run is never played again in its file, and the closing
-// lines have the command that plays the same plan into another.
+// TestFailedRunsSayHowToPlayAgain checks that a complete run is never played again in its file, and that the
+// closing lines have a command that plays the plan into another.
 func TestFailedRunsSayHowToPlayAgain(t *testing.T) {
 	t.Parallel()
 	url, asked := refusing(t, 400, `{"error":{"message":"not like this"}}`)
@@ -144,7 +143,7 @@ func TestFailedRunsSayHowToPlayAgain(t *testing.T) {
 	}
 }
 
-// TestTheAddressMayChange: a run that a wrong address stopped is resumed at another.
+// TestTheAddressMayChange checks that a run that a wrong address stopped can be resumed at another.
 func TestTheAddressMayChange(t *testing.T) {
 	t.Parallel()
 	wrong, _ := refusing(t, 404, `{"error":{"message":"no such page"}}`)
@@ -157,7 +156,7 @@ func TestTheAddressMayChange(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || asked.Load() == 0 || sum.State != "complete" || sum.Cause != nil {
 		t.Fatalf("%v: %d calls: %s", err, asked.Load(), got)
 	}
-	// The failures are of the whole run, also where this process asked nothing.
+	// The failures cover the whole run, even if this process made no calls.
 	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
 	var again summary.Summary
 	if err := json.Unmarshal([]byte(got), &again); err != nil || again.Calls.Asked != 0 || len(again.Failures) != 1 || again.Failures[0].Calls != sum.Calls.Total {

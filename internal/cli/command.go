@@ -20,10 +20,8 @@ import (
 	"parley/world/program"
 )
 
-// This file is about the verbs that kinds bring.
-
-// commands are the verbs of the kinds. A kind with a command that cannot be one has none of them;
-// standard error says so.
+// commands returns the commands of the kinds. If one command of a kind is invalid, all commands of that kind are
+// left out and standard error says why.
 func commands(s *State) []kong.Option {
 	by := command.Own()
 	var all []kong.Option
@@ -43,13 +41,13 @@ func commands(s *State) []kong.Option {
 	return all
 }
 
-// commandsOf returns the commands of a kind, checked. by says who has each name that is taken.
+// commandsOf returns the checked commands of a kind. by maps each name in use to its owner.
 func commandsOf(k world.Kind, by map[string]string) (list []program.Command, err error) {
 	failed := optional.Call(k, "Commands", func() error { list, err = command.Of(k, by); return nil })
 	return list, cmp.Or(failed, err)
 }
 
-// checkKinds refuses kinds that a plan file could not name.
+// checkKinds refuses kinds whose names a plan file cannot use.
 func checkKinds(kinds []world.Kind) error {
 	seen := map[string]bool{}
 	for i, k := range kinds {
@@ -64,7 +62,7 @@ func checkKinds(kinds []world.Kind) error {
 	return nil
 }
 
-// runVerb runs a verb of a kind.
+// runVerb runs a command of a kind.
 func runVerb(ctx context.Context, s *State, v program.Verb) error {
 	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
@@ -97,7 +95,7 @@ func runVerb(ctx context.Context, s *State, v program.Verb) error {
 	return err
 }
 
-// widthOf is the width of the terminal that a standard stream leads to.
+// widthOf returns the width of the terminal behind a standard stream.
 func widthOf(w io.Writer) int {
 	if s, ok := w.(*terminal.Stream); ok {
 		return s.Width()
@@ -105,7 +103,7 @@ func widthOf(w io.Writer) int {
 	return 0
 }
 
-// writeOutput writes a file of a verb.
+// writeOutput writes an output file of a command.
 func writeOutput(o program.Output, write func(io.Writer) error) error {
 	out := output.File{Flag: o.Flag, Path: o.Path, Force: o.Force, Inputs: o.Inputs}
 	if _, err := out.Check(); err != nil {
@@ -114,8 +112,8 @@ func writeOutput(o program.Output, write func(io.Writer) error) error {
 	return out.Write(write)
 }
 
-// stoppableInput is a standard input that ends when the user wants the verb to finish. It reads nothing before it is
-// asked to.
+// stoppableInput is a standard input that ends when the user asks the command to finish. It reads nothing before
+// the first Read.
 type stoppableInput struct {
 	r    io.Reader
 	stop <-chan struct{}

@@ -20,18 +20,18 @@ import (
 	"parley/world/program"
 )
 
-// programRuns plays plans and reads run files for the verbs of kinds.
+// programRuns plays plans and reads run files for the commands of kinds.
 type programRuns struct {
 	s    *State
-	stop <-chan struct{} // closed when nothing is to begin any more
+	stop <-chan struct{} // closed when nothing new may begin
 
 	mu    sync.Mutex
-	files []*sqlite.Store // that were opened to read them
+	files []*sqlite.Store // opened for reading
 }
 
 var _ journal.Opener = (*programRuns)(nil)
 
-// OpenRun opens a run file to read it.
+// OpenRun opens a run file for reading.
 func (r *programRuns) OpenRun(name string) (journal.File, error) {
 	store, err := sqlite.OpenRead(name)
 	if err != nil {
@@ -43,14 +43,14 @@ func (r *programRuns) OpenRun(name string) (journal.File, error) {
 	return store, nil
 }
 
-// opened lists the files that were opened.
+// opened returns the files that were opened.
 func (r *programRuns) opened() []*sqlite.Store {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.files)
 }
 
-// Open reads a plan and asks for the keys of the plan and of the run that is in the file already.
+// Open reads a plan and asks for the keys of the plan and of the run that the file already holds.
 func (r *programRuns) Open(ctx context.Context, flags program.PlayFlags) (program.Run, error) {
 	run := &programRun{s: r.s, flags: flags, reachFlags: reachFlags{flags.ReachFlags}}
 	var err error
@@ -79,7 +79,7 @@ func (r *programRuns) Open(ctx context.Context, flags program.PlayFlags) (progra
 	return run, nil
 }
 
-// programRun is a plan with its run file.
+// programRun is a plan and its run file.
 type programRun struct {
 	s     *State
 	flags program.PlayFlags
@@ -89,17 +89,17 @@ type programRun struct {
 	keys *trust.Gate
 }
 
-// File is the run file.
+// File returns the path of the run file.
 func (r *programRun) File() string { return r.file }
 
-// Plan says what the plan file asks for.
+// Plan summarizes the plan file.
 func (r *programRun) Plan() program.PlanSummary { return summaryOf(r.plan) }
 
 func summaryOf(plan *config.Plan) program.PlanSummary {
 	return program.PlanSummary{Kind: plan.Kind.Name, Seed: plan.Seed, Episodes: plan.Episodes, Params: plan.ParamsJSON}
 }
 
-// needs are the keys of the plan, and of the run in the file where that is of the same kind.
+// needs returns the keys of the plan, and those of the run in the file if it has the same kind.
 func (r *programRun) needs(ctx context.Context) ([]trust.Need, error) {
 	needs := app.Needs(r.plan, r.flags.Plan, false)
 	about, err := outlineOf(ctx, r.file)
@@ -121,7 +121,7 @@ func (r *programRun) sets() []string {
 	return []string{unreachableSet(*r.flags.Unreachable)}
 }
 
-// Recorded says what the run file holds.
+// Recorded summarizes the run file.
 func (r *programRun) Recorded(ctx context.Context) (out program.RecordedRun, err error) {
 	about, err := outlineOf(ctx, r.file)
 	if err != nil {
@@ -133,7 +133,7 @@ func (r *programRun) Recorded(ctx context.Context) (out program.RecordedRun, err
 	return out, nil
 }
 
-// Prepare makes the plan ready, or what the file recorded.
+// Prepare prepares the plan, or the run that the file recorded.
 func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.Prepared, error) {
 	about, err := outlineOf(ctx, r.file)
 	if err != nil {
@@ -155,7 +155,7 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 	return r.prepared(plan, app.Play{Plan: plan, PlanFile: r.flags.Plan}), nil
 }
 
-// prepared is a plan to be played as p says.
+// prepared returns a plan that is ready to be played with the settings of p.
 func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage
 	return program.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun, ended func()) (program.Ending, error) {
@@ -175,7 +175,7 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 	}}
 }
 
-// dash sets a reason off, if there is one.
+// dash puts a colon before a reason, if there is one.
 func dash(reason string) string {
 	if reason == "" {
 		return ""
@@ -183,7 +183,7 @@ func dash(reason string) string {
 	return " (" + reason + ")"
 }
 
-// outlineOf says what is in a run file; nothing, where there is none.
+// outlineOf returns the outline of a run file, and the zero Outline if the file does not exist.
 func outlineOf(ctx context.Context, file string) (about sqlite.Outline, err error) {
 	store, err := sqlite.OpenRead(file)
 	if errors.Is(err, fs.ErrNotExist) {

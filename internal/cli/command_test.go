@@ -19,7 +19,7 @@ import (
 	"parley/worlds"
 )
 
-// shout is a verb of a stranger's kind.
+// shout is a command of an external kind.
 type shout struct {
 	program.PlayFlags
 	Words []string `arg:"" help:"What to say."`
@@ -27,13 +27,13 @@ type shout struct {
 	fails error
 }
 
-// Run says it.
+// Run prints the words.
 func (s *shout) Run(_ context.Context, p *program.Program) error {
 	fmt.Fprintln(p.Stdout, strings.Join(s.Words, " "), s.Loud, p.Width())
 	return s.fails
 }
 
-// brings is a kind that brings a command.
+// brings returns a kind with commands.
 func brings(kind string, c ...program.Command) world.Kind {
 	return world.Define(commander{kind, c})
 }
@@ -49,7 +49,7 @@ func (commander) Seats(*struct{}) ([]string, error)                  { return ni
 func (commander) World(*struct{}, world.Lineup) (world.World, error) { return nil, nil }
 func (c commander) Commands() []program.Command                      { return c.list }
 
-// say runs the command line with a kind whose command ends with an error.
+// say runs the command line with a kind whose command returns an error.
 func say(t *testing.T, terminal bool, fails error, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -63,7 +63,7 @@ func say(t *testing.T, terminal bool, fails error, args ...string) outcome {
 	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// TestCommandOfAKind: a verb that a kind brings is one like the others.
+// TestCommandOfAKind checks that a command of a kind works like the others.
 func TestCommandOfAKind(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -98,16 +98,17 @@ func TestCommandOfAKind(t *testing.T) {
 	say(t, false, nil, "shout").want(t, exit.Misuse).wantErr(t, "usage: parley shout")
 }
 
-// TestCommandsThatCannotBe: a kind with a command that the grammar cannot have has none, which is said with its name. All else works.
+// TestCommandsThatCannotBe checks that all commands of a kind are left out if one is invalid, with a message
+// that names it, and that everything else works.
 func TestCommandsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		kinds []world.Kind
 		want  string
 	}{
-		{[]world.Kind{brings("a", program.Command{Name: "run", Doc: "x", Verb: &shout{}})}, `the kind a: the command "run" is there already, from parley itself`},
+		{[]world.Kind{brings("a", program.Command{Name: "run", Doc: "x", Verb: &shout{}})}, `the kind a: the command "run" already exists, from parley itself`},
 		{[]world.Kind{brings("a", program.Command{Name: "help", Doc: "x", Verb: &shout{}})}, "from parley itself"},
-		{[]world.Kind{brings("a", program.Command{Name: "go", Doc: "x", Verb: &shout{}}), brings("b", program.Command{Name: "go", Doc: "x", Verb: &shout{}})}, `the kind b: the command "go" is there already, from the kind a`},
+		{[]world.Kind{brings("a", program.Command{Name: "go", Doc: "x", Verb: &shout{}}), brings("b", program.Command{Name: "go", Doc: "x", Verb: &shout{}})}, `the kind b: the command "go" already exists, from the kind a`},
 		{[]world.Kind{brings("a", program.Command{Name: "Go on", Doc: "x", Verb: &shout{}})}, "lower-case"},
 		{[]world.Kind{brings("a", program.Command{Name: "--x", Doc: "x", Verb: &shout{}})}, "lower-case"},
 		{[]world.Kind{brings("a", program.Command{Name: "go", Verb: &shout{}})}, "has no Doc"},
@@ -124,13 +125,13 @@ func TestCommandsThatCannotBe(t *testing.T) {
 	}
 }
 
-// badTag is a verb with a tag that no flag can have.
+// badTag is a command with an invalid tag.
 type badTag struct {
 	odd
 	Move string `enum:"left,right"`
 }
 
-// sameFlag is a verb with two flags of one name.
+// sameFlag is a command with two flags of the same name.
 type sameFlag struct {
 	odd
 	Move  string
@@ -141,7 +142,7 @@ type odd int
 
 func (odd) Run(context.Context, *program.Program) error { return nil }
 
-// TestCommandsOfTheKinds: the kinds that come with parley bring what the documents say.
+// TestCommandsOfTheKinds checks that the built-in kinds have the documented commands.
 func TestCommandsOfTheKinds(t *testing.T) {
 	t.Parallel()
 	all := strings.Join(Verbs(worlds.Standard()), " ")
@@ -155,7 +156,7 @@ func TestCommandsOfTheKinds(t *testing.T) {
 	}
 }
 
-// TestTableThatIsACommand: a table that export does not have may be a command of a kind.
+// TestTableThatIsACommand checks the hint for a table that is a command of a kind.
 func TestTableThatIsACommand(t *testing.T) {
 	t.Parallel()
 	parley(t, State{}, "export", "run.parley", "--table", "trajectories").want(t, exit.Misuse).wantErr(t, "there is a command of that name: parley trajectories")
@@ -164,12 +165,12 @@ func TestTableThatIsACommand(t *testing.T) {
 	}
 }
 
-// reads is a verb that reads a run file, and tries to write it over.
+// reads is a command that reads a run file and tries to write to it.
 type reads struct {
 	File string `arg:""`
 }
 
-// Run reads.
+// Run reads the file.
 func (r *reads) Run(ctx context.Context, p *program.Program) error {
 	run, err := p.Runs.(journal.Opener).OpenRun(r.File)
 	if err != nil {
@@ -184,7 +185,7 @@ func (r *reads) Run(ctx context.Context, p *program.Program) error {
 	return p.Write(program.Output{Flag: "--file", Path: r.File, Force: true}, func(io.Writer) error { return nil })
 }
 
-// TestCommandReads: a command reads run files, and cannot write to one.
+// TestCommandReads checks that a command can read run files and cannot write to them.
 func TestCommandReads(t *testing.T) {
 	t.Parallel()
 	run := func(file string) outcome {
@@ -201,10 +202,10 @@ func TestCommandReads(t *testing.T) {
 	run("nowhere.parley").want(t, exit.Misuse).wantErr(t, "no such run file")
 }
 
-// TestAdjudicateStreams wants an answer before the next line is written.
+// TestAdjudicateStreams checks that each answer arrives before the next line is written.
 func TestAdjudicateStreams(t *testing.T) {
 	t.Parallel()
-	in, feed := io.Pipe()
+	in, input := io.Pipe()
 	answers, out := io.Pipe()
 	done := make(chan int)
 	go func() {
@@ -213,24 +214,24 @@ func TestAdjudicateStreams(t *testing.T) {
 	}()
 	reader := bulk.NewLineReader(answers, 1<<20)
 	for range 3 {
-		if _, err := io.WriteString(feed, "{\"units\":{}}\n"); err != nil {
+		if _, err := io.WriteString(input, "{\"units\":{}}\n"); err != nil {
 			t.Fatal(err)
 		}
 		if line, err := reader.Next(); err != nil || !json.Valid(line) {
 			t.Fatal(string(line), err)
 		}
 	}
-	feed.Close()
+	input.Close()
 	if code := <-done; code != exit.OK {
 		t.Errorf("exit code %d", code)
 	}
 }
 
-// TestAdjudicateStops wants a signal to end it while it waits for input.
+// TestAdjudicateStops checks that a signal ends the command while it waits for input.
 func TestAdjudicateStops(t *testing.T) {
 	t.Parallel()
-	in, feed := io.Pipe()
-	defer feed.Close()
+	in, input := io.Pipe()
+	defer input.Close()
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
 	parley(t, State{Stdin: in, Signals: signals}, "adjudicate").want(t, exit.Interrupted)
@@ -239,7 +240,7 @@ func TestAdjudicateStops(t *testing.T) {
 func TestAdjudicateBrokenInput(t *testing.T) {
 	t.Parallel()
 	broken := io.MultiReader(strings.NewReader("{}\n"), failing{})
-	out := parley(t, State{Stdin: broken}, "adjudicate").want(t, exit.Broken).wantErr(t, "stdin: the disk is on fire")
+	out := parley(t, State{Stdin: broken}, "adjudicate").want(t, exit.Broken).wantErr(t, "stdin: the disk is broken")
 	if strings.Count(out.stdout, "\n") != 1 {
 		t.Error(out.stdout)
 	}
@@ -247,4 +248,4 @@ func TestAdjudicateBrokenInput(t *testing.T) {
 
 type failing struct{}
 
-func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is on fire") }
+func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is broken") }

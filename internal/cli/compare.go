@@ -17,7 +17,7 @@ import (
 	"parley/internal/view"
 )
 
-// compareCmd says what differs.
+// compareCmd compares runs, or groups of episodes within a run.
 type compareCmd struct {
 	Files      []string `arg:"" placeholder:"FILE" help:"Run files to compare with each other; or one file, to compare its agents, models or cells."`
 	By         []string `placeholder:"FACTOR" help:"What to compare: file, agent, model, seat, lineup, cell, variation, a tag or a param. Give several, separated by commas. Default: file if there are several files, else agent."`
@@ -28,7 +28,7 @@ type compareCmd struct {
 	tableFlags
 }
 
-// Run compares.
+// Run prints the comparison.
 func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(c.Files); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	return leftOut(s, stores...)
 }
 
-// merged reads runs as one where they are not compared with each other, and says which episodes
-// are in several.
+// merged reads runs as one unless they are compared with each other. Its notes name the episodes that several
+// runs contain.
 func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source) (_ []report.Source, notes []string, err error) {
 	defer func() {
 		for _, note := range notes {
@@ -102,7 +102,7 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 	return []report.Source{one}, one.Notes, err
 }
 
-// factorError says that a name given by --by is not a factor.
+// factorError reports a --by that is not a factor.
 func factorError(err error) error {
 	if errors.Is(err, view.ErrFactor) {
 		return exit.Usagef("--by: %w", err)

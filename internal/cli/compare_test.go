@@ -12,8 +12,8 @@ import (
 	"parley/worlds"
 )
 
-// TestCompareBranches forks an episode twice, and once more, and compares: branches with each other, and
-// with the run they come from.
+// TestCompareBranches forks an episode several times and compares the branches with each other and with the
+// original run.
 func TestCompareBranches(t *testing.T) {
 	t.Parallel()
 	from, dir := conversation(t), t.TempDir()
@@ -54,8 +54,8 @@ func TestCompareMistyped(t *testing.T) {
 	}
 }
 
-// TestCompareProblems: evolutions are compared by the test problems they share, whatever their seeds, and
-// not by number where they share none.
+// TestCompareProblems checks that evolutions are compared by the test problems they share, whatever their seeds,
+// and not by number if they share none.
 func TestCompareProblems(t *testing.T) {
 	t.Parallel()
 	evolved := func(seed, problems int) string {

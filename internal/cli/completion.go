@@ -10,12 +10,12 @@ import (
 	"parley/internal/cli/manual"
 )
 
-// completionCmd prints the completions of a shell.
+// completionCmd prints the completion script of a shell.
 type completionCmd struct {
 	Shell string `arg:"" enum:"${shells}" help:"The shell: ${enum}."`
 }
 
-// Run prints a script.
+// Run prints the script.
 func (c completionCmd) Run(s *State, app *kong.Application) error {
 	script, ok := manual.Completion(app, c.Shell)
 	if !ok {
@@ -28,7 +28,7 @@ func (c completionCmd) Run(s *State, app *kong.Application) error {
 // manCmd prints the man page.
 type manCmd struct{}
 
-// Run prints it as roff.
+// Run prints the page as roff.
 func (manCmd) Run(s *State, app *kong.Application) error {
 	b := thisBuild()
 	date, _, _ := strings.Cut(b.Date, "T")

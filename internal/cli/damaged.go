@@ -16,12 +16,9 @@ import (
 	"parley/internal/store/sqlite"
 )
 
-// This file is about run files that are damaged: what is left of them is read, and what is
-// not is named.
-
-// readRest has do read a run. Where the file turns out to be damaged, do is called once
-// more, on a store that leaves out the damaged episodes; these are named then, and the
-// error, which has no words, is for the exit code. do prints nothing before it is done.
+// readRest calls do, which reads a run. If the file is damaged, readRest calls do again on a store that leaves
+// out the damaged episodes, and names these on standard error. The error is then silent and only carries the
+// exit code. do must print nothing before it has read everything.
 func readRest(ctx context.Context, s *State, store *sqlite.Store, do func() error) error {
 	err := do()
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
@@ -35,7 +32,7 @@ func readRest(ctx context.Context, s *State, store *sqlite.Store, do func() erro
 	return leftOut(s, store)
 }
 
-// leftOut names the episodes that a store leaves out.
+// leftOut names the episodes that stores left out.
 func leftOut(s *State, stores ...*sqlite.Store) (err error) {
 	for _, store := range stores {
 		lost := store.Lost()
@@ -50,13 +47,13 @@ func leftOut(s *State, stores ...*sqlite.Store) (err error) {
 		default:
 			what = "episodes " + numbers(lost.Damaged)
 		}
-		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s says more\n", terminal.Safe(store.Path()), what, terminal.Safe(terminal.ShellWord(store.Path())))
+		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s shows the damage\n", terminal.Safe(store.Path()), what, terminal.Safe(terminal.ShellWord(store.Path())))
 		err = exit.Silent(exit.Failed)
 	}
 	return err
 }
 
-// numbers lists numbers as 1, 2, 5 to 9.
+// numbers formats numbers as "1, 2, 5 to 9".
 func numbers(all []int) string {
 	var parts []string
 	for i := 0; i < len(all); {
@@ -75,7 +72,7 @@ func numbers(all []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// isRunFile says whether a file is a run file rather than a plan, by its name or how it begins.
+// isRunFile reports whether a file is a run file and not a plan, by its name or its first bytes.
 func isRunFile(path string) bool {
 	if filepath.Ext(path) == ".parley" {
 		return true
@@ -84,21 +81,21 @@ func isRunFile(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer func() { _ = f.Close() }() // it is only read
+	defer func() { _ = f.Close() }() // read only
 	const magic = "SQLite format 3\x00"
 	var head [len(magic)]byte
 	_, err = io.ReadFull(f, head[:])
 	return err == nil && string(head[:]) == magic
 }
 
-// verified is what check says about a run file.
+// verified is the result of checking a run file.
 type verified struct {
 	File  string `json:"file"`
 	Whole bool   `json:"whole"`
 	sqlite.Losses
 }
 
-// verify reads a whole run file and says what of it is damaged.
+// verify reads a whole run file and reports its damage.
 func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
 	ctx, end := untilSignal(ctx, s)
 	defer end()
@@ -144,10 +141,10 @@ func (v *verified) text() string {
 	}
 	b.WriteString(".\n\n")
 	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b sqlite.Damage) int { return rank(a) - rank(b) })
-	const most = 50
+	const maxShown = 50
 	for i, d := range byEpisode {
-		if i == most {
-			fmt.Fprintf(&b, "and %s more: --json lists them all\n", terminal.Number(len(byEpisode)-most))
+		if i == maxShown {
+			fmt.Fprintf(&b, "and %s more: --json lists them all\n", terminal.Number(len(byEpisode)-maxShown))
 			break
 		}
 		if d.Episode != nil {
@@ -160,7 +157,7 @@ func (v *verified) text() string {
 	return b.String()
 }
 
-// rank puts the damage of the run first, and then that of episodes in order.
+// rank sorts the damage of the run before that of episodes, and episodes by number.
 func rank(d sqlite.Damage) int {
 	if d.Episode == nil {
 		return -1

@@ -19,7 +19,7 @@ import (
 
 const duelEpisodes = 8
 
-// readings are what the verbs say about a run file: how they ended, and what they printed.
+// readings returns the output and the exit code of each command that reads the run file.
 func readings(t *testing.T, file string) (said map[string]string, codes map[string]int, errs string) {
 	t.Helper()
 	said, codes = map[string]string{}, map[string]int{}
@@ -71,8 +71,8 @@ func bytesOf(t *testing.T, file string) []byte {
 	return b
 }
 
-// TestDamagedRun: the verbs that read name the episode that is damaged, read the others, and
-// say so by their exit code; those that play refuse.
+// TestDamagedRun checks that the commands that read name the damaged episode, read the others, and report it in
+// their exit code. Commands that play refuse the file.
 func TestDamagedRun(t *testing.T) {
 	t.Parallel()
 	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")
@@ -96,7 +96,7 @@ func TestDamagedRun(t *testing.T) {
 	} {
 		got := parley(t, State{}, verb...)
 		if verb[0] == "show" && len(verb) == 3 {
-			got.want(t, exit.OK) // nothing that is damaged was looked at
+			got.want(t, exit.OK) // it read nothing damaged
 			continue
 		}
 		got.want(t, exit.Failed).wantErr(t, "is damaged and was read without episode 3; parley check")
@@ -113,8 +113,8 @@ func TestDamagedRun(t *testing.T) {
 	parley(t, State{}, "check", write(t, "half.parley", string(bytesOf(t, file)[:30000]))).want(t, exit.Failed).wantOut(t, "is damaged")
 }
 
-// TestFlippedBits: whatever bit of a run file flips, every verb says what it said before, or
-// that the file is damaged.
+// TestFlippedBits flips bits of a run file: every command must print what it printed before, or say that the
+// file is damaged.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")

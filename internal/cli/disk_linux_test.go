@@ -18,15 +18,15 @@ import (
 	"parley/internal/summary"
 )
 
-// impossible is the exit code of a child that this machine does not allow its step.
+// impossible is the exit code of a child whose step this machine does not allow.
 const impossible = 77
 
-// child carries out the steps of childSteps, one a line, and returns the code of the last:
+// child runs the steps of childSteps, one per line, and returns the code of the last:
 //
-//	limit N        no file may grow beyond N bytes from here on
-//	room DIR N     DIR is a disk of N bytes; again: it has N bytes now
-//	nobody         from here on without the rights of root
-//	parley ARGS    runs the program and prints its exit code
+//	limit N        no file may grow beyond N bytes
+//	room DIR N     DIR becomes a disk of N bytes; a second time, its size changes to N bytes
+//	nobody         drop the rights of root
+//	parley ARGS    run the program and print its exit code
 func child() int {
 	code := exit.OK
 	for line := range strings.Lines(os.Getenv(childSteps)) {
@@ -56,8 +56,7 @@ func child() int {
 	return code
 }
 
-// inChild carries out steps in a process of their own, and in a namespace of its own if
-// they mount something.
+// inChild runs steps in another process, with its own namespace if they mount something.
 func inChild(t *testing.T, steps ...string) outcome {
 	t.Helper()
 	self, err := os.Executable()
@@ -81,7 +80,7 @@ func inChild(t *testing.T, steps ...string) outcome {
 	return outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// What the run of longPlan does not fit into on its way, its log included, and what it does.
+// Disk sizes that are too small and large enough for the run of longPlan, including its log.
 const (
 	tooLittle = "2097152"
 	enough    = "209715200"
@@ -95,24 +94,24 @@ lineup: {first: small, second: large}
 params: {messages: 3}
 `
 
-// undisturbed plays the plan and says what it comes to.
+// undisturbed plays the plan without limits and returns its summary.
 func undisturbed(t *testing.T, plan string) summary.Summary {
 	t.Helper()
 	sum, _ := summed(t, exit.OK, "run", plan, "--out", filepath.Join(t.TempDir(), "whole.parley"))
 	return sum
 }
 
-// wantGoesOn checks a run that was stopped by the disk and played on: it came to what an
-// undisturbed one comes to, and what was recorded before was not asked for again.
+// wantGoesOn checks a run that the disk stopped and that was resumed: it must have the results of an undisturbed
+// run, and must not repeat recorded calls.
 func wantGoesOn(t *testing.T, got, want summary.Summary) {
 	t.Helper()
 	if got.Digest != want.Digest || got.Calls.Total != want.Calls.Total || got.Calls.Asked == 0 || got.Calls.Asked >= want.Calls.Total {
-		t.Errorf("played on: %+v, want %+v", got, want)
+		t.Errorf("resumed: %+v, want %+v", got, want)
 	}
 }
 
-// TestDiskRefuses: a file that cannot grow stops the run with a reason, and it goes on
-// where that is mended.
+// TestDiskRefuses checks that a file that cannot grow stops the run with a reason, and that the run can be
+// resumed once the cause is fixed.
 func TestDiskRefuses(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", longPlan)
@@ -124,7 +123,7 @@ func TestDiskRefuses(t *testing.T) {
 	wantGoesOn(t, got, want)
 }
 
-// TestDiskFull does the same with a disk that has no room left.
+// TestDiskFull does the same with a full disk.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	plan, disk := write(t, "plan.yaml", longPlan), t.TempDir()
@@ -142,8 +141,8 @@ func TestDiskFull(t *testing.T) {
 	wantGoesOn(t, sum, want)
 }
 
-// TestReadOnlyFolder: where nothing can be written a run does not begin, and says why;
-// what stands there can still be looked at.
+// TestReadOnlyFolder checks that a run does not begin in a read-only folder and says why, and that the files
+// there can still be read.
 func TestReadOnlyFolder(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -151,7 +150,7 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Skip("temporary files are where nobody else may look")
 	}
 	for _, dir := range []string{filepath.Dir(base), base} {
-		if err := os.Chmod(dir, 0o755); err != nil { // for whoever the child is
+		if err := os.Chmod(dir, 0o755); err != nil { // the child may be another user
 			t.Fatal(err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"parley/worlds"
 )
 
-// TestDocumentedCommandsParse feeds every command line of the documents to the parser.
+// TestDocumentedCommandsParse parses every command line of the documents.
 func TestDocumentedCommandsParse(t *testing.T) {
 	t.Parallel()
 	seen := 0
@@ -65,7 +65,7 @@ func documents(t *testing.T) []string {
 	return slices.Concat([]string{"../../README.md"}, docs, deeper)
 }
 
-// split splits a command line into words as a shell does, as far as documents need it.
+// split splits a command line into words like a shell, as far as the documents need it.
 func split(line string) []string {
 	var words []string
 	line, _, _ = strings.Cut(line, " #")
@@ -77,7 +77,7 @@ func split(line string) []string {
 		words = append(words, strings.Fields(quoted)...)
 	}
 	if i := slices.IndexFunc(words, func(w string) bool { return w == "<" || w == ">" }); i >= 0 {
-		words = words[:i] // where it reads from and writes to is the shell's business
+		words = words[:i] // redirections are for the shell
 	}
 	return words
 }
@@ -104,7 +104,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestDocumentedPrices loads the example of a file of prices, and charges by it.
+// TestDocumentedPrices loads the example price file and checks a cost.
 func TestDocumentedPrices(t *testing.T) {
 	t.Parallel()
 	_, rest, ok := strings.Cut(read(t, "../../docs/how-to/providers.md"), "```json\n")
@@ -185,7 +185,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsTheRun: what README.md says that its first command prints is what it prints.
+// TestReadmeShowsTheRun checks that the first command of README.md prints what README.md shows.
 func TestReadmeShowsTheRun(t *testing.T) {
 	t.Parallel()
 	readme := read(t, "../../README.md")

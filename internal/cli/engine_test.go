@@ -8,8 +8,7 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// These tests run the whole program with everything in it, on the built-in simulated
-// provider: no fake asker, no key, no network.
+// These tests run the whole program on the built-in simulated provider: no fake asker, no key, no network.
 
 func TestBuiltIn(t *testing.T) {
 	t.Parallel()
@@ -18,7 +17,7 @@ func TestBuiltIn(t *testing.T) {
 		t.Fatal("no answer")
 	}
 	if again := parley(t, State{}, "ask", "What is a parley?").want(t, exit.OK); again.stdout != first.stdout {
-		t.Errorf("another answer to the same question: %q, %q", first.stdout, again.stdout)
+		t.Errorf("different answers to the same question: %q, %q", first.stdout, again.stdout)
 	}
 }
 
@@ -39,8 +38,8 @@ func TestBuiltInFile(t *testing.T) {
 	parley(t, State{}, "ask", in, "--out", out).want(t, exit.OK).wantErr(t, "500 kept from before")
 }
 
-// TestOtherProviders names providers in lines: one that is unknown or has no key fails
-// by itself.
+// TestOtherProviders names providers in request lines: an unknown one or one without a key fails only its own
+// line.
 func TestOtherProviders(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "")
 	in := write(t, "in.jsonl", `{"prompt":"a"}`+"\n"+`{"prompt":"b","model":"nobody/x"}`+"\n"+`{"prompt":"c","model":"anthropic/x"}`+"\n")
@@ -54,7 +53,7 @@ func TestOtherProviders(t *testing.T) {
 	}
 }
 
-// TestBuiltInBudget gives a price to the simulated model and a budget that ends early.
+// TestBuiltInBudget sets a price for the simulated model and a budget that is too small.
 func TestBuiltInBudget(t *testing.T) {
 	t.Parallel()
 	prices := write(t, "prices.json", `{"as_of":"2026-11-15","models":{"sim/small":{"input":10,"output":10}}}`)

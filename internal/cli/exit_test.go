@@ -15,7 +15,7 @@ import (
 
 var exampleRE = regexp.MustCompile("(?m)^\\| `parley ([^`]+)` \\| (\\d) \\|")
 
-// TestExitCodeExamples runs the examples of the document, in its order.
+// TestExitCodeExamples runs the examples of the document in order.
 func TestExitCodeExamples(t *testing.T) {
 	text := read(t, "../../docs/reference/exit-codes.md")
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -53,14 +53,14 @@ func TestExitCodeExamples(t *testing.T) {
 	}
 }
 
-// TestRunInterrupted drains a run by a signal and plays it on.
+// TestRunInterrupted stops a run with a signal and resumes it.
 func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 40\nagents: {a: sim/small}\n")
 	file := filepath.Join(t.TempDir(), "run.parley")
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
-	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, exit.Interrupted).wantErr(t, "finishing what is in flight")
+	got := parley(t, State{Signals: signals}, "run", plan, "--out", file).want(t, exit.Interrupted).wantErr(t, "finishing the calls in flight")
 	if !strings.Contains(got.stdout, "why: stopped by a signal") || !strings.Contains(got.stdout, "parley resume "+file) {
 		t.Error(got.stdout)
 	}

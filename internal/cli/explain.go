@@ -19,9 +19,7 @@ import (
 	"parley/world"
 )
 
-// This file makes errors ones that help: what was meant, and how it is written.
-
-// misused says what is wrong with a command line that cannot be parsed.
+// misused explains what is wrong with a command line that cannot be parsed.
 func misused(err error, args []string, kinds []world.Kind) error {
 	parse, ok := errors.AsType[*kong.ParseError](err)
 	if !ok || parse.Context == nil {
@@ -38,10 +36,10 @@ func misused(err error, args []string, kinds []world.Kind) error {
 	if _, got, ok := strings.Cut(problem, ` but got "`); ok && slices.Contains(Verbs(kinds), strings.TrimSuffix(got, `"`)) {
 		problem += "; there is a command of that name: parley " + strings.TrimSuffix(got, `"`)
 	}
-	return exit.Usagef("%s: %s\nusage: parley %s\n       parley %s --help says more", verb.Name, problem, verb.Summary(), verb.Name)
+	return exit.Usagef("%s: %s\nusage: parley %s\n       parley %s --help explains it", verb.Name, problem, verb.Summary(), verb.Name)
 }
 
-// noVerb says what the first word may have been meant for.
+// noVerb suggests a command for an unknown first word.
 func noVerb(err error, args, verbs []string) error {
 	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	if i < 0 || !strings.HasPrefix(err.Error(), "unexpected argument") {
@@ -61,18 +59,18 @@ func noVerb(err error, args, verbs []string) error {
 	return exit.Usagef("unknown command %s%s\nthe commands: %s; parley --help explains them", word, hint, strings.Join(verbs, ", "))
 }
 
-// isPlan says whether a file is a plan, by its name.
+// isPlan reports whether a file is a plan, by its name.
 func isPlan(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, strings.ToLower(filepath.Ext(path)))
 }
 
-// playError tells what the user can mend from what is broken. file is the run file.
+// playError marks errors that the user can fix as usage errors. file is the run file.
 func playError(file string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, sqlite.ErrForeign) && isPlan(file):
-		return exit.Usagef("%s is a plan, not a run file: parley run %s plays it, and parley check %s says what it takes", file, terminal.ShellWord(file), terminal.ShellWord(file))
+		return exit.Usagef("%s is a plan, not a run file: parley run %s runs it, and parley check %s estimates its cost", file, terminal.ShellWord(file), terminal.ShellWord(file))
 	case errors.Is(err, fs.ErrNotExist) && !named(err):
 		if n := near.Path(file); n != "" {
 			return exit.Usagef("%s; did you mean %s?", exit.Plain(err.Error()), n)
@@ -88,8 +86,8 @@ func playError(file string, err error) error {
 	return err
 }
 
-// named says whether an error of the system is in err, which names its own file: that is
-// not the run file, of which the store speaks.
+// named reports whether err holds a system error for a file it names. That file is not the run file: the store
+// reports errors of its own file.
 func named(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok

@@ -9,8 +9,8 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// TestKindWords: whatever is wrong with a command line, the answer says what was meant or
-// how it is written, on few lines, with the code for it.
+// TestKindWords checks that every invalid command line gets a short answer that says what was meant or how to
+// write it, with the right exit code.
 func TestKindWords(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,7 +69,7 @@ func TestKindWords(t *testing.T) {
 	}
 }
 
-// TestHelpAsAVerb: help is asked for in several ways.
+// TestHelpAsAVerb asks for help in several ways.
 func TestHelpAsAVerb(t *testing.T) {
 	t.Parallel()
 	if got, want := parley(t, State{}, "help").want(t, exit.OK).stdout, parley(t, State{}, "--help").stdout; got != want || want == "" {
@@ -80,7 +80,8 @@ func TestHelpAsAVerb(t *testing.T) {
 	}
 }
 
-// TestOtherFormats: a file of another format version, or of another program, is refused, and the error says what to do.
+// TestOtherFormats checks that a file of another format version or another program is refused, and that the
+// error says what to do.
 func TestOtherFormats(t *testing.T) {
 	t.Parallel()
 	const userVersion, application = 60, 68 // where SQLite keeps them, four bytes each

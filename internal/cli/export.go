@@ -33,15 +33,15 @@ type exportCmd struct {
 	File string `kong:"-"` // the first of Files
 }
 
-// tableAll stands for every table.
+// tableAll selects every table.
 const tableAll = "all"
 
-// Run exports.
+// Run writes the tables.
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
 	switch {
 	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect()):
-		return exit.Usagef("several run files can be exported together as calls, episodes, messages or scores: name one file")
+		return exit.Usagef("only the tables calls, episodes, messages and scores can be exported from several run files; name one file")
 	case c.Format == formatFolder:
 		return c.folders(ctx, s)
 	case c.isInspect():
@@ -52,7 +52,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	if out, ok := s.Stdout.(*terminal.Stream); c.Out == "" && format == export.Parquet && ok && out.Width() > 0 {
-		return exit.Usagef("parquet is nothing for a terminal: name a file with --out, or redirect standard output")
+		return exit.Usagef("parquet is binary and cannot be shown on a terminal; name a file with --out, or redirect standard output")
 	}
 	files, err := c.files(format)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *exportCmd) open(ctx context.Context) (stores runFiles, err error) {
 	return stores, nil
 }
 
-// runs are what to write of the run files: of an episode that is in several, the first.
+// runs returns the runs to export. An episode that several runs contain is exported from the first of them.
 func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]export.Run, error) {
 	if len(stores) == 1 {
 		return []export.Run{{Store: stores[0]}}, nil
@@ -120,7 +120,7 @@ func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]expo
 	return runs, nil
 }
 
-// openRun opens a file that holds a run, to read it.
+// openRun opens a file that holds a run for reading.
 func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, error) {
 	store, err := sqlite.OpenRead(file)
 	if err != nil {
@@ -143,7 +143,7 @@ func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, e
 	return nil, about, errors.Join(err, store.Close())
 }
 
-// format is what was asked for, or what fits the name of the file.
+// format returns the format of --format, or the one that the name of the file implies.
 func (c *exportCmd) format() (export.Format, error) {
 	given, ext := c.Format, strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), ".")
 	switch {
@@ -160,12 +160,12 @@ func (c *exportCmd) format() (export.Format, error) {
 		}
 	}
 	if c.Format == "" {
-		return "", exit.Usagef("--out %s: which format? Its name ends in none of .jsonl, .csv, .parquet and .eval: say it with --format", c.Out)
+		return "", exit.Usagef("--out %s: unknown format; use a name that ends in .jsonl, .csv, .parquet or .eval, or set --format", c.Out)
 	}
 	return "", exit.Usagef("--format %q: use jsonl, csv or parquet, inspect for a log of Inspect, or folder for files to read", c.Format)
 }
 
-// exportFile is a file to be written.
+// exportFile is a file to write.
 type exportFile struct {
 	table export.Table
 	path  string
@@ -178,7 +178,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 		return c.output(f.path).Write(func(w io.Writer) (err error) {
 			rows, err = export.Write(ctx, w, runs, f.table, format)
 			if err == nil && !slices.Equal(lostIn(runs), before) {
-				err = sqlite.ErrDamaged // what was found only now may be written already
+				err = sqlite.ErrDamaged // rows of an episode found to be damaged only now may already be written
 			}
 			return err
 		})
@@ -201,7 +201,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	return err
 }
 
-// lostIn is what is damaged in each run.
+// lostIn returns the losses of each run.
 func lostIn(runs []export.Run) (lost []*sqlite.Losses) {
 	for _, r := range runs {
 		lost = append(lost, r.Store.Lost())
@@ -209,7 +209,7 @@ func lostIn(runs []export.Run) (lost []*sqlite.Losses) {
 	return lost
 }
 
-// files lists the files of --out, after a look at what is in their place.
+// files returns the files of --out, after a check that they may be written.
 func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 	if c.Table == tableAll && c.Out == "" {
 		return nil, exit.Usagef("--table all: name the folder to write to with --out")
@@ -225,7 +225,7 @@ func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 		}
 	}
 	if _, err := os.Stat(c.Out); errors.Is(err, fs.ErrNotExist) && c.Table == tableAll {
-		return files, nil // the folder is made
+		return files, nil // the folder will be created
 	}
 	for _, f := range files {
 		if _, err := c.output(f.path).Check(); err != nil {
@@ -235,12 +235,12 @@ func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 	return files, nil
 }
 
-// output is a file of --out.
+// output returns a file of --out.
 func (c *exportCmd) output(path string) output.File {
 	return output.File{Flag: "--out", Path: path, Force: c.Force, Inputs: c.Files, Inside: path != c.Out}
 }
 
-// folder makes the folder of --table all.
+// folder creates the folder of --table all.
 func (c *exportCmd) folder() error {
 	if c.Table != tableAll {
 		return nil
@@ -254,7 +254,7 @@ func (c *exportCmd) folder() error {
 	return nil
 }
 
-// pipeEnd is err, unless it says that nobody reads on: that is how head ends what it reads.
+// pipeEnd returns err, or nil if err means that the reader closed the pipe, as head does.
 func pipeEnd(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return nil

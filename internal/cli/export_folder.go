@@ -25,17 +25,17 @@ import (
 	"parley/world"
 )
 
-// formatFolder writes every episode as files that people read.
+// formatFolder writes every episode as files for people to read.
 const formatFolder = "folder"
 
-// folders writes the files of a kind: those of an episode into a folder of its own, and
-// the tables of all episodes once more as one.
+// folders writes the files of a kind: each episode's into its own folder, and the tables of all episodes
+// combined.
 func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	switch {
 	case c.Out == "":
 		return exit.Usagef("--format folder: name the folder to write to with --out")
 	case c.Table != "calls":
-		return exit.Usagef("--format folder writes files to read, not a table: leave --table away")
+		return exit.Usagef("--format folder writes files to read, not a table; leave out --table")
 	}
 	store, _, err := openRun(ctx, c.File)
 	if err != nil {
@@ -55,12 +55,12 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 		if _, ok := world.As[world.FileMaker](kind); !ok {
 			return exit.Usagef("--format folder: %s has no files to read: export a table, or see parley show", cmp.Or(kind.Name, run.Head.Begun.Kind+", as it was played,"))
 		}
-		if w == nil { // else it has our own files
+		if w == nil { // otherwise the folder already holds files of this command
 			if err := c.emptyFolder(); err != nil {
 				return err
 			}
 		}
-		w = &folderWriter{export: c, dir: c.Out, kind: kind, tell: s.tell, tables: map[string]*joinedTable{}}
+		w = &folderWriter{export: c, dir: c.Out, kind: kind, notify: s.tell, tables: map[string]*joinedTable{}}
 		err = w.all(ctx, store, run)
 		return errors.Join(err, w.close(err == nil))
 	})
@@ -74,8 +74,7 @@ func (c *exportCmd) folders(ctx context.Context, s *State) (err error) {
 	return err
 }
 
-// emptyFolder makes the folder of --out. One that holds anything is written into only if
-// forced to.
+// emptyFolder creates the folder of --out. A folder that is not empty needs --force.
 func (c *exportCmd) emptyFolder() error {
 	if err := os.Mkdir(c.Out, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return exit.Usagef("--out: %w", err)
@@ -85,7 +84,7 @@ func (c *exportCmd) emptyFolder() error {
 	case err != nil:
 		return exit.Usagef("--out: %w", err)
 	case len(there) > 0 && !c.Force:
-		return exit.Usagef("--out: %s is not empty: name another folder, or write over what is there with --force", c.Out)
+		return exit.Usagef("--out: %s is not empty; name another folder, or overwrite its files with --force", c.Out)
 	}
 	return nil
 }
@@ -95,22 +94,22 @@ type folderWriter struct {
 	export          *exportCmd
 	dir             string
 	kind            world.Kind
-	tell            func(text string) // on standard error
+	notify          func(text string) // prints to standard error
 	tables          map[string]*joinedTable
 	episodes, files int
-	problems        int // files that are missing, or that the tables of all episodes leave out
+	problems        int // files that are missing or not in the combined tables
 }
 
-// maxProblems is how many problems are told one by one.
+// maxProblems is how many problems are reported one by one.
 const maxProblems = 10
 
-// problem tells what is missing.
+// problem reports something that is missing.
 func (w *folderWriter) problem(err error) {
 	switch w.problems++; {
 	case w.problems < maxProblems:
-		w.tell(err.Error())
+		w.notify(err.Error())
 	case w.problems == maxProblems:
-		w.tell(err.Error() + "; problems like this that follow are not listed")
+		w.notify(err.Error() + "; problems like this that follow are not listed")
 	}
 }
 
@@ -141,18 +140,18 @@ func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.R
 
 func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 	if len(files) == 0 {
-		return nil // there is nothing to read of it
+		return nil // it has no files
 	}
 	dir := filepath.Join(w.dir, fmt.Sprintf("episode-%04d", p.Episode))
 	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("--out: %w", err)
 	}
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return exit.Usagef("--out: %s is there and is no folder: name another with --out", dir)
+		return exit.Usagef("--out: %s exists and is not a folder; name another with --out", dir)
 	}
 	w.episodes++
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, as := files[name], world.FileName(name) // a run file may come from anywhere
+		text, as := files[name], world.FileName(name) // a run file may be hostile
 		if strings.HasSuffix(as, ".md") {
 			text = world.Visible(text)
 		}
@@ -177,8 +176,8 @@ func (w *folderWriter) episode(p world.Played, files map[string]string) error {
 	return nil
 }
 
-// readTable reads a table of a kind, with nothing in it that a spreadsheet would take for a formula, as in the tables of
-// export. Numbers stay as they are, since all cells are texts here.
+// readTable parses a table of a kind. It guards the cells that a spreadsheet would run as a formula, as the
+// tables of export do. Numbers stay unchanged, since all cells are texts here.
 func readTable(text string) (guarded string, rows [][]string, err error) {
 	if rows, err = csv.NewReader(strings.NewReader(text)).ReadAll(); err != nil {
 		return text, nil, err
@@ -199,7 +198,7 @@ func readTable(text string) (guarded string, rows [][]string, err error) {
 	return text, rows, err
 }
 
-// guardCell puts a ' before a text that is a formula to a spreadsheet.
+// guardCell puts a ' before a text that a spreadsheet would run as a formula.
 func guardCell(cell string) string {
 	if _, err := strconv.ParseFloat(cell, 64); err != nil && export.Formula(cell) {
 		return "'" + cell
@@ -207,8 +206,7 @@ func guardCell(cell string) string {
 	return cell
 }
 
-// join adds the rows of an episode's table to the table of all, with the episode and its
-// cell in front.
+// join appends the rows of an episode's table to the combined table, with columns for the episode and its cell.
 func (w *folderWriter) join(p world.Played, name string, rows [][]string) error {
 	t := w.tables[name]
 	if t == nil {
@@ -223,7 +221,7 @@ func (w *folderWriter) join(p world.Played, name string, rows [][]string) error 
 		}
 	}
 	if !slices.Equal(rows[0], t.head) {
-		return nil // another table under the same name
+		return nil // a different table with the same name
 	}
 	for _, row := range rows[1:] {
 		if err := t.csv.Write(append([]string{strconv.Itoa(p.Episode), strconv.Itoa(p.Spec.Deal), guardCell(p.Spec.Cell)}, row...)); err != nil {
@@ -233,7 +231,7 @@ func (w *folderWriter) join(p world.Played, name string, rows [][]string) error 
 	return nil
 }
 
-// close ends the tables, which are kept if they are whole.
+// close closes the tables. It keeps them only if they are complete.
 func (w *folderWriter) close(whole bool) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(w.tables)) {

@@ -21,8 +21,7 @@ func droughtRun(t *testing.T) string {
 	return filepath.Join(dir, "mine.parley")
 }
 
-// TestExportFolder: every episode has a folder of files to read, and the tables of all are
-// one.
+// TestExportFolder checks that every episode gets a folder of files, and that their tables are combined.
 func TestExportFolder(t *testing.T) {
 	t.Parallel()
 	file := droughtRun(t)
@@ -49,7 +48,7 @@ func TestExportFolder(t *testing.T) {
 	parley(t, State{}, "export", file, "--format", "folder", "--out", out, "--force").want(t, exit.OK)
 	for want, args := range map[string][]string{
 		"--out":                {file},
-		"leave --table away":   {file, "--out", filepath.Join(out, "x"), "--table", "scores"},
+		"leave out --table":    {file, "--out", filepath.Join(out, "x"), "--table", "scores"},
 		"has no files to read": {recorded(t, sample()...), "--out", filepath.Join(out, "x")},
 		"no such file":         {file, "--out", filepath.Join(out, "no", "such")},
 		"not a directory":      {file, "--out", filepath.Join(out, "metrics.csv")},
@@ -61,7 +60,7 @@ func TestExportFolder(t *testing.T) {
 	}
 }
 
-// TestShowStory tells an episode as its kind does.
+// TestShowStory shows an episode as its kind presents it.
 func TestShowStory(t *testing.T) {
 	t.Parallel()
 	file := droughtRun(t)
@@ -79,14 +78,14 @@ func TestShowStory(t *testing.T) {
 	parley(t, State{}, "show", recorded(t, sample()...), "--story", "--episode", "0").want(t, exit.Misuse).wantErr(t, "has no stories")
 }
 
-// TestInitLooksFirst: where something is in the way, no folder is made; what is written is
-// named.
+// TestInitLooksFirst checks that init creates no folder if a file blocks it, and that it names the files it
+// writes.
 func TestInitLooksFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "mine.yaml")
 	blocked := write(t, "drought", "a file")
-	parley(t, State{}, "init", "scenario", "--out", filepath.Join(filepath.Dir(blocked), "mine.yaml")).want(t, exit.Misuse).wantErr(t, "drought is there and is no folder")
+	parley(t, State{}, "init", "scenario", "--out", filepath.Join(filepath.Dir(blocked), "mine.yaml")).want(t, exit.Misuse).wantErr(t, "drought exists and is not a folder")
 	if err := os.MkdirAll(filepath.Join(dir, "drought"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +103,8 @@ func TestInitLooksFirst(t *testing.T) {
 	}
 }
 
-// TestFolderNamesAndTexts: files of a run from anywhere get names that every system takes,
-// inside their folder, and Markdown in which nothing hides.
+// TestFolderNamesAndTexts checks that files of a hostile run get valid names inside their folder, and Markdown
+// in which nothing is hidden.
 func TestFolderNamesAndTexts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

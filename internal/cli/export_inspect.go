@@ -14,27 +14,27 @@ import (
 	"parley/internal/export/inspect"
 )
 
-// formatInspect writes the run as one log of Inspect.
+// formatInspect writes the run as one log for Inspect.
 const formatInspect = "inspect"
 
-// inspectEnding is what the names of such logs end in: inspect_ai goes by it.
+// inspectEnding is the file name ending by which inspect_ai recognizes a log.
 const inspectEnding = ".eval"
 
-// isInspect says whether a log of Inspect is wanted.
+// isInspect reports whether a log for Inspect is wanted.
 func (c *exportCmd) isInspect() bool {
 	return c.Format == formatInspect || c.Format == "" && strings.ToLower(filepath.Ext(c.Out)) == inspectEnding
 }
 
-// inspect writes it.
+// inspect writes the log.
 func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	out, isStream := s.Stdout.(*terminal.Stream)
 	switch {
 	case c.Table != "calls":
-		return exit.Usagef("--format inspect writes a log, not a table: leave --table away")
+		return exit.Usagef("--format inspect writes a log, not a table; leave out --table")
 	case c.Out == "" && isStream && out.Width() > 0:
-		return exit.Usagef("a log of Inspect is nothing for a terminal: name a file that ends in %s with --out", inspectEnding)
+		return exit.Usagef("a log of Inspect cannot be shown on a terminal; name a file that ends in %s with --out", inspectEnding)
 	case c.Out != "" && strings.ToLower(filepath.Ext(c.Out)) != inspectEnding:
-		return exit.Usagef("--out %s: Inspect reads a log by its name: let it end in %s", c.Out, inspectEnding)
+		return exit.Usagef("--out %s: Inspect only reads a log whose name ends in %s", c.Out, inspectEnding)
 	}
 	if c.Out != "" {
 		if _, err := c.output(c.Out).Check(); err != nil {
@@ -73,7 +73,7 @@ func (c *exportCmd) inspect(ctx context.Context, s *State) (err error) {
 	return cmp.Or(err, left)
 }
 
-// notEnded says why a log has fewer samples than the run has episodes.
+// notEnded explains why a log has fewer samples than the run has episodes.
 func notEnded(n int) string {
 	if n == 1 {
 		return "1 episode that has not ended is left out"

@@ -15,7 +15,7 @@ import (
 	"parley/internal/cli/terminal"
 )
 
-// folderOf lists what is in a folder.
+// folderOf lists the files of a folder.
 func folderOf(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -48,8 +48,8 @@ func TestExportToStdout(t *testing.T) {
 	parley(t, State{Stdout: closedPipe{}}, "export", file).want(t, exit.OK)
 }
 
-// TestExportHostile: what models wrote does nothing to a terminal, and a pipe gets JSON
-// that is what they wrote.
+// TestExportHostile checks that text from models is harmless on a terminal, and that a pipe gets it unchanged as
+// JSON.
 func TestExportHostile(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, hostileRun()...)
@@ -61,7 +61,7 @@ func TestExportHostile(t *testing.T) {
 			}
 		}
 	}
-	parley(t, atTerminal(nil), "export", file, "--format", "parquet").want(t, exit.Misuse).wantErr(t, "nothing for a terminal")
+	parley(t, atTerminal(nil), "export", file, "--format", "parquet").want(t, exit.Misuse).wantErr(t, "cannot be shown on a terminal")
 	var row struct{ Text string }
 	got, _, _ := strings.Cut(parley(t, State{}, "export", file).want(t, exit.OK).stdout, "\n")
 	if err := json.Unmarshal([]byte(got), &row); err != nil || row.Text != strings.ToValidUTF8(hostileText, "\ufffd") {
@@ -81,7 +81,7 @@ func TestExportToFile(t *testing.T) {
 	if whole := read(t, out); whole != parley(t, State{}, "export", file, "--format", "csv").stdout {
 		t.Errorf("the file is %q", whole)
 	}
-	parley(t, State{}, "export", file, "--out", out, "--table", "scores").want(t, exit.Misuse).wantErr(t, "is there already", "--force")
+	parley(t, State{}, "export", file, "--out", out, "--table", "scores").want(t, exit.Misuse).wantErr(t, "already exists", "--force")
 	if !strings.HasPrefix(read(t, out), "run,call,") {
 		t.Error("it was written over")
 	}
@@ -109,14 +109,14 @@ func TestExportAll(t *testing.T) {
 	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet messages.parquet scores.parquet" {
 		t.Error(names)
 	}
-	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.Misuse).wantErr(t, "calls.parquet is there already")
+	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.Misuse).wantErr(t, "calls.parquet already exists")
 	got := parley(t, State{}, "export", file, "--table", "all", "--out", dir, "--format", "jsonl").want(t, exit.OK)
 	if n := strings.Count(got.stdout, "wrote "); n != 4 || len(strings.Fields(folderOf(t, dir))) != 8 {
 		t.Errorf("%s: %s", got.stdout, folderOf(t, dir))
 	}
 }
 
-// TestExportInterrupted: a signal ends an export with nothing left behind.
+// TestExportInterrupted checks that an interrupted export leaves nothing behind.
 func TestExportInterrupted(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, crowds(20_000)...)
@@ -130,7 +130,7 @@ func TestExportInterrupted(t *testing.T) {
 	}
 }
 
-// TestExportFails: a file that cannot be put in its place leaves nothing behind.
+// TestExportFails checks that a failed export leaves nothing behind.
 func TestExportFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ func TestExportFails(t *testing.T) {
 	}
 	err = output.File{Flag: "--out", Path: out}.Write(func(io.Writer) error { return os.WriteFile(out, []byte("other"), 0o600) })
 	if err == nil || exit.CodeOf(err) != exit.Misuse || read(t, out) != "other" || folderOf(t, dir) != "x.csv" {
-		t.Errorf("%v: what came up meanwhile: %q", err, read(t, out))
+		t.Errorf("%v: the file created in the meantime: %q", err, read(t, out))
 	}
 }
 
@@ -164,13 +164,13 @@ func TestExportBadInput(t *testing.T) {
 		{[]string{recorded(t)}, "holds no run yet"},
 		{[]string{file, "--table", "notes"}, "--table must be one of"},
 		{[]string{file, "--format", "xml"}, "use jsonl, csv or parquet"},
-		{[]string{file, "--out", filepath.Join(dir, "x.txt")}, "which format?"},
-		{[]string{file, "--out", filepath.Join(dir, "x")}, "which format?"},
+		{[]string{file, "--out", filepath.Join(dir, "x.txt")}, "unknown format"},
+		{[]string{file, "--out", filepath.Join(dir, "x")}, "unknown format"},
 		{[]string{file, "--table", "all"}, "name the folder"},
 		{[]string{file, "--out", dir, "--format", "csv"}, "is a folder"},
 		{[]string{file, "--out", filepath.Join(dir, "no", "x.csv")}, "does not exist"},
-		{[]string{file, "--out", os.DevNull, "--format", "csv"}, "no plain file"},
-		{[]string{file, "--out", there}, "is there already"},
+		{[]string{file, "--out", os.DevNull, "--format", "csv"}, "not a regular file"},
+		{[]string{file, "--out", there}, "already exists"},
 		{[]string{file, "--out", there, "--table", "all"}, "--out: "},
 		{[]string{file, "--out", file, "--format", "csv", "--force"}, "part of a run file"},
 	} {
@@ -185,8 +185,7 @@ func TestExportBadInput(t *testing.T) {
 	parley(t, State{}, "show", file).want(t, exit.OK)
 }
 
-// TestExportInspect: a log of Inspect is a zip archive in a file of the right name, by --format
-// or the name alone.
+// TestExportInspect checks that --format inspect, or the file name alone, writes a zip archive.
 func TestExportInspect(t *testing.T) {
 	t.Parallel()
 	file, dir := recorded(t, sample()...), t.TempDir()
@@ -197,7 +196,7 @@ func TestExportInspect(t *testing.T) {
 		if got != "wrote "+out+": 2 samples; 2 episodes that have not ended are left out\n" || !strings.HasPrefix(read(t, out), "PK") {
 			t.Errorf("%v: %s", args, got)
 		}
-		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, exit.Misuse) // it is there already
+		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, exit.Misuse) // the file already exists
 	}
 	if got := parley(t, State{}, "export", file, "--format", "inspect").want(t, exit.OK).wantErr(t, "2 episodes that have not ended are left out").stdout; !strings.HasPrefix(got, "PK") {
 		t.Errorf("%.20q", got)

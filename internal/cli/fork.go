@@ -9,7 +9,7 @@ import (
 	"parley/internal/app"
 )
 
-// forkCmd plays an episode on from one of its turns, in another way.
+// forkCmd continues an episode from one of its turns, with changes.
 type forkCmd struct {
 	File    string `arg:"" placeholder:"FILE" help:"The run file to fork. It is only read. The run may still be in progress."`
 	Episode int    `required:"" placeholder:"N" help:"The episode."`

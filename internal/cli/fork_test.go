@@ -14,7 +14,7 @@ import (
 	"parley/worlds"
 )
 
-// conversation plays a small run, and says where its file is.
+// conversation plays a small run and returns its file.
 func conversation(t *testing.T) string {
 	t.Helper()
 	const plan = "kind: secrets\nepisodes: 3\nagents: {small: sim/small, large: sim/large}\nlineup: {first: small, second: large}\nparams: {messages: 2}\n"

@@ -22,7 +22,7 @@ import (
 	"parley/internal/store/sqlite"
 )
 
-// gatewayCmd serves the vendors' APIs to other programs, and records what they ask.
+// gatewayCmd serves the vendors' APIs to other programs, and records their calls.
 type gatewayCmd struct {
 	Plan   string `arg:"" optional:"" placeholder:"PLAN" help:"A plan file. Its providers become upstreams, its agents become model names, and its budget, prices and cache apply."`
 	Addr   string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
@@ -54,7 +54,7 @@ type gatewayCmd struct {
 	MaxBody      int64         `group:"clients" default:"33554432" placeholder:"BYTES" help:"Maximum size of a request. Default: 32 MiB."`
 }
 
-// Run serves until the first signal, and ends at once at the second.
+// Run serves until the first signal. The second ends it at once.
 func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 	cfg, err := c.config(ctx, s)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 		return errors.Join(exit.AsUsage(err), ln.Close())
 	}
 	if _, err := fmt.Fprintf(s.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
-		_ = ln.Close() // nobody could learn the address: Run ends at once
+		_ = ln.Close() // nobody can know the address, so Run ends
 	}
 	relax := calmCollector(s)
 	err = gw.Run(ctx, drain, ln)
@@ -89,9 +89,9 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 	return err
 }
 
-// calmCollector keeps the garbage collector from running all the time while there is little
-// to keep, and from letting memory double when there are many streams. What it allocates for
-// that is never touched, so that it takes no memory. A GOGC that is set is left alone.
+// calmCollector keeps the garbage collector from running all the time while little memory is in use, and from
+// letting memory double when there are many streams. It allocates memory for this that is never touched and so
+// takes no space. If GOGC is set, it does nothing.
 func calmCollector(s *State) (relax func()) {
 	if v, ok := s.Env("GOGC"); ok && v != "" {
 		return func() {}
@@ -104,7 +104,7 @@ func calmCollector(s *State) (relax func()) {
 	}
 }
 
-// config is what the flags and the plan say.
+// config returns the configuration that the flags and the plan give.
 func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, error) {
 	cfg := gateway.Config{
 		Replay: c.Replay != "", Resume: c.Resume, MaxSteps: c.MaxSteps, Idle: c.Idle,
@@ -138,17 +138,17 @@ func (c *gatewayCmd) config(ctx context.Context, s *State) (gateway.Config, erro
 	return cfg, c.upstreams(ctx, s, c.Plan, &cfg)
 }
 
-// where checks what is recorded and what is served.
+// where checks the flags that say what is recorded and what is served.
 func (c *gatewayCmd) where() error {
 	switch {
 	case c.Replay != "" && (c.Out != "" || c.Resume || len(c.Upstream) > 0 || c.Plan != ""):
-		return errors.New("--replay serves a run file and asks nobody: leave --out, --resume, --upstream and the plan away")
+		return errors.New("--replay serves a run file and calls no provider; leave out --out, --resume, --upstream and the plan")
 	case c.Replay == "" && c.Out == "":
-		return errors.New("--out FILE: say where calls are to be recorded, or --replay FILE to serve what was")
+		return errors.New("give --out FILE to record calls, or --replay FILE to serve recorded ones")
 	case len(c.Ignore) > 0 && c.Replay == "" && !c.Resume:
-		return errors.New("--ignore is for comparing calls with a record: give it with --replay or --resume")
+		return errors.New("--ignore is for comparing calls with a record; use it with --replay or --resume")
 	case c.Nearest != 0 && c.Replay == "":
-		return errors.New("--nearest is for --replay only: a guess must not stand in for an answer that is recorded. With --resume use --ignore")
+		return errors.New("--nearest works only with --replay, since a guess must not be recorded as an answer; with --resume use --ignore")
 	case math.IsNaN(c.Nearest) || c.Nearest < 0 || c.Nearest > 1:
 		return fmt.Errorf("--nearest %v: want a share from 0 to 1, such as 0.6", c.Nearest)
 	case c.Unreachable != nil && *c.Unreachable < 0:
@@ -160,7 +160,7 @@ func (c *gatewayCmd) where() error {
 	}
 }
 
-// open opens the files: the run file, the cache, and the way to a collector of traces.
+// open opens the run file, the cache, and the connection to a trace collector.
 func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (done func() error, err error) {
 	var store *sqlite.Store
 	file := c.Out
@@ -193,13 +193,13 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		}
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = cfg.Tracer.Close(late) // a collector that is away keeps nobody
+		_ = cfg.Tracer.Close(late) // a missing collector must not delay the end
 		return store.Close()
 	}, nil
 }
 
-// refuseGateway says what to do with the record of a gateway, which no plan plays on. Whatever
-// else a file may be is for others to tell.
+// refuseGateway refuses the record of a gateway, which no plan can resume, and says what to do with it. Other
+// files are checked elsewhere.
 func refuseGateway(ctx context.Context, file string) error {
 	store, about, err := openRun(ctx, file)
 	if err != nil {
@@ -207,12 +207,12 @@ func refuseGateway(ctx context.Context, file string) error {
 	}
 	if about.Begun.Kind == ledger.KindName {
 		word := terminal.ShellWord(file)
-		err = exit.Usagef("%s is the record of a gateway: parley gateway --out %s goes on with it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
+		err = exit.Usagef("%s is the record of a gateway: parley gateway --out %s continues it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
 	}
 	return errors.Join(err, store.Close())
 }
 
-// traced says whether the environment names a collector of traces.
+// traced reports whether the environment names a trace collector.
 func traced(s *State) bool {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		if v, ok := s.Env(name); ok && v != "" {
@@ -222,19 +222,19 @@ func traced(s *State) bool {
 	return false
 }
 
-// plan is how the gateway is set up, for the record.
+// plan returns the gateway's settings, for the record.
 func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 	b, err := terminal.Marshal(map[string]any{
 		"upstreams": cfg.Upstreams, "aliases": cfg.Aliases, "fallbacks": cfg.Fallbacks, "budget": cfg.Budget,
 		"max_steps": cfg.MaxSteps, "idle": cfg.Idle.String(), "deadline": cfg.Deadline.String(),
 	})
 	if err != nil {
-		return nil // all of it is plain data
+		return nil // cannot happen: all of it is plain data
 	}
 	return b
 }
 
-// tell writes what whoever runs a server should know. It may have words of clients in it.
+// tell prints a message for the operator of a server. It may contain text from clients.
 func (s *State) tell(text string) {
 	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), 800))
 }
@@ -255,7 +255,7 @@ func found(sum gateway.Summary) string {
 	return text
 }
 
-// diverged is how many of the calls that were turned away were not in the record.
+// diverged returns how many of the refused calls were not in the record.
 func (c *gatewayCmd) diverged(sum gateway.Summary) int {
 	if c.Replay == "" {
 		return 0
@@ -263,7 +263,7 @@ func (c *gatewayCmd) diverged(sum gateway.Summary) int {
 	return sum.Missed
 }
 
-// report says what happened, on standard error.
+// report prints the summary to standard error.
 func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 	var parts []string
 	if c.Replay == "" {

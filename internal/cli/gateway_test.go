@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,70 +10,42 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// gatewayServing runs `parley gateway` on a free port and returns its base URL, and a
-// function that stops it with a signal and returns what it came to.
-func gatewayServing(t *testing.T, env map[string]string, args ...string) (url string, stop func() outcome) {
-	t.Helper()
-	signals := make(chan os.Signal, 1)
-	stdout := &firstLine{line: make(chan string, 1)}
-	var stderr bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- mainWith(context.WithoutCancel(t.Context()), State{
-			Args:   append([]string{"gateway", "--addr", "127.0.0.1:0"}, args...),
-			Stdout: stdout, Stderr: &stderr, Signals: signals,
-			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
-		})
-	}()
-	select {
-	case line := <-stdout.line:
-		_, url, _ = strings.Cut(strings.TrimSpace(line), "listening on ")
-	case code := <-ended:
-		t.Fatalf("exit code %d: %s", code, stderr.String())
-	}
-	return url, func() outcome {
-		signals <- os.Interrupt
-		return outcome{code: <-ended, stderr: stderr.String()}
-	}
-}
-
-// TestGatewayNotDeterministic replays and resumes a program whose prompts are different every
-// time, and is told how many calls were found.
+// TestGatewayNotDeterministic replays and resumes a program whose prompts differ every time, and checks the
+// number of calls found.
 func TestGatewayNotDeterministic(t *testing.T) {
 	t.Parallel()
-	sim, stopSim := serving(t)
+	sim, stopSim := serves(t, nil, "sim")
 	defer stopSim()
 	file := filepath.Join(t.TempDir(), "run.parley")
 	ask := func(url, salt string) outcome {
 		return parley(t, State{}, "ask", "--model", "lab/echo", "--dialect", "openai", "--base-url", url+"/v1/sessions/game", "say this, salted with "+salt)
 	}
 	live := []string{"--out", file, "--upstream", "openai=" + sim + "/v1"}
-	url, stop := gatewayServing(t, nil, live...)
+	url, stop := serves(t, nil, "gateway", live...)
 	ask(url, "abc").want(t, exit.OK)
 	stop().want(t, exit.OK).wantErr(t, "1 calls recorded")
 
-	url, stop = gatewayServing(t, nil, append(live, "--resume", "--ignore", `re:salted with \w+`)...)
+	url, stop = serves(t, nil, "gateway", append(live, "--resume", "--ignore", `re:salted with \w+`)...)
 	if got := ask(url, "xyz").want(t, exit.OK); got.stdout != "say this, salted with abc\n" {
 		t.Errorf("%q", got.stdout)
 	}
 	stop().want(t, exit.OK).wantErr(t, "0 calls recorded in "+file+", 0 failed; 1 of 1 calls were found in the record (1 by --ignore)")
 
-	url, stop = gatewayServing(t, nil, append(live, "--resume")...)
+	url, stop = serves(t, nil, "gateway", append(live, "--resume")...)
 	ask(url, "uvw").want(t, exit.OK)
 	stop().want(t, exit.OK).wantErr(t, "parley: session game: its first call is not in the record", "episode 1 begins", "0 of 1 calls were found in the record")
 
-	url, stop = gatewayServing(t, nil, "--replay", file, "--nearest", "0.5")
+	url, stop = serves(t, nil, "gateway", "--replay", file, "--nearest", "0.5")
 	if got := ask(url, "qqq").want(t, exit.OK); got.stdout != "say this, salted with abc\n" {
 		t.Errorf("%q", got.stdout)
 	}
 	stop().want(t, exit.OK).wantErr(t, "parley: session game: episode 0, turn 0 is replayed for a call that differs", "1 of 1 calls were found in the record (1 by --nearest)")
 }
 
-// TestGatewayBudgetHere keeps a budget for a server on this machine, which costs nothing unless
-// a price is known: then that counts.
+// TestGatewayBudgetHere sets a budget for a server on this machine, which is free unless its price is known.
 func TestGatewayBudgetHere(t *testing.T) {
 	t.Parallel()
-	sim, stopSim := serving(t)
+	sim, stopSim := serves(t, nil, "sim")
 	defer stopSim()
 	prices := write(t, "prices.json", `{"models": {"lab/*": {"input": 1000000, "output": 1000000}}}`)
 	for _, c := range []struct {
@@ -84,7 +53,7 @@ func TestGatewayBudgetHere(t *testing.T) {
 		code int
 	}{{nil, exit.OK}, {[]string{"--prices", prices}, exit.Failed}} {
 		args := append([]string{"--upstream", "lab=" + sim + "/v1", "--budget", "1", "--out", filepath.Join(t.TempDir(), "run.parley")}, c.args...)
-		url, stop := gatewayServing(t, nil, args...)
+		url, stop := serves(t, nil, "gateway", args...)
 		got := parley(t, State{}, "ask", "--model", "lab/echo", "--dialect", "openai", "--base-url", url+"/v1", "say this")
 		if got.code != c.code || c.code != exit.OK && !strings.Contains(got.stderr, "budget") {
 			t.Errorf("%v: exit code %d: %s", c.args, got.code, got.stderr)
@@ -93,12 +62,12 @@ func TestGatewayBudgetHere(t *testing.T) {
 	}
 }
 
-// TestGatewayRules refuses rules that say nothing.
+// TestGatewayRules checks that invalid rules are refused.
 func TestGatewayRules(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"give it with --replay or --resume":       {"--out", "run.parley", "--upstream", "openai=http://127.0.0.1:1/v1", "--ignore", "order"},
-		"--nearest is for --replay only":          {"--out", "run.parley", "--upstream", "openai=http://127.0.0.1:1/v1", "--resume", "--nearest", "0.5"},
+		"use it with --replay or --resume":        {"--out", "run.parley", "--upstream", "openai=http://127.0.0.1:1/v1", "--ignore", "order"},
+		"--nearest works only with --replay":      {"--out", "run.parley", "--upstream", "openai=http://127.0.0.1:1/v1", "--resume", "--nearest", "0.5"},
 		"want a share from 0 to 1":                {"--replay", "run.parley", "--nearest", "NaN"},
 		"unknown rule \"spaces\"; want re:REGEXP": {"--replay", "run.parley", "--ignore", "spaces"},
 	} {
@@ -106,13 +75,13 @@ func TestGatewayRules(t *testing.T) {
 	}
 }
 
-// TestGateway asks through a gateway with `parley ask`, in each wire format, shows what was
-// recorded, and asks the record again without the provider.
+// TestGateway asks through a gateway with `parley ask` in each wire format, shows the record, and replays it
+// without the provider.
 func TestGateway(t *testing.T) {
 	t.Parallel()
-	sim, stopSim := serving(t)
+	sim, stopSim := serves(t, nil, "sim")
 	file := filepath.Join(t.TempDir(), "run.parley")
-	url, stop := gatewayServing(t, nil, "--out", file,
+	url, stop := serves(t, nil, "gateway", "--out", file,
 		"--upstream", "openai="+sim+"/v1", "--upstream", "anthropic="+sim+"/v1", "--alias", "copycat=anthropic/echo")
 	ask := func(url, dialect, model string) outcome {
 		return parley(t, State{}, "ask", "--model", "lab/"+model, "--dialect", dialect, "--base-url", url+"/v1/sessions/"+dialect, "say this")
@@ -134,7 +103,7 @@ func TestGateway(t *testing.T) {
 	}
 	otherVerbs(t, file)
 
-	again, stop := gatewayServing(t, nil, "--replay", file)
+	again, stop := serves(t, nil, "gateway", "--replay", file)
 	if got := ask(again, "openai", "echo").want(t, exit.OK); got.stdout != "say this\n" {
 		t.Errorf("%q", got.stdout)
 	}
@@ -146,8 +115,8 @@ func TestGateway(t *testing.T) {
 	stop().want(t, exit.OK).wantErr(t, "1 of 1 calls were found in the record; 1 sessions")
 }
 
-// otherVerbs has the verbs that read run files read the record of a gateway, and those that
-// play them say who does.
+// otherVerbs checks that the commands that read run files can read the record of a gateway, and that those that
+// play them refuse it.
 func otherVerbs(t *testing.T, file string) {
 	t.Helper()
 	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK); !strings.Contains(got.stdout, "user\n    | say this\n    answer\n    | say this\n") || strings.Contains(got.stdout, "note wire") {
@@ -186,7 +155,7 @@ func TestGatewayUsage(t *testing.T) {
 	}{
 		{nil, "--out FILE"},
 		{out, "--upstream NAME=URL"},
-		{append(up, "--replay", "x"), "leave --out"},
+		{append(up, "--replay", "x"), "leave out --out"},
 		{append(out, "--upstream", "nobody"), "nobody=URL"},
 		{append(out, "--upstream", "lab=nowhere"), "base_url"},
 		{append(up, "--key-env", "NOT_SET"), "--key-env: no environment variable"},
@@ -208,10 +177,10 @@ func TestGatewayUsage(t *testing.T) {
 	}
 }
 
-// TestGatewayKeys wants one of the keys that a variable holds.
+// TestGatewayKeys checks that a request needs one of the keys that a variable holds.
 func TestGatewayKeys(t *testing.T) {
 	t.Parallel()
-	url, stop := gatewayServing(t, map[string]string{"MY_KEYS": "one, two"}, "--out", filepath.Join(t.TempDir(), "run.parley"),
+	url, stop := serves(t, map[string]string{"MY_KEYS": "one, two"}, "gateway", "--out", filepath.Join(t.TempDir(), "run.parley"),
 		"--upstream", "lab=http://127.0.0.1:9/v1", "--client-key-env", "MY_KEYS")
 	for key, want := range map[string]int{"one": http.StatusNotFound, "two": http.StatusNotFound, "three": http.StatusUnauthorized, "": http.StatusUnauthorized} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/v1/sessions/none", nil)
@@ -231,16 +200,16 @@ func TestGatewayKeys(t *testing.T) {
 	stop().want(t, exit.OK)
 }
 
-// TestGatewayPlan takes providers and names of models from a plan.
+// TestGatewayPlan uses providers and model names of a plan.
 func TestGatewayPlan(t *testing.T) {
 	t.Parallel()
-	sim, stopSim := serving(t)
+	sim, stopSim := serves(t, nil, "sim")
 	plan := write(t, "plan.yaml", `kind: secrets
 providers: {lab: {dialect: openai, base_url: "`+sim+`/v1"}}
 agents: {bold: lab/echo, quiet: lab/echo}
 lineup: {first: bold, second: quiet}
 `)
-	url, stop := gatewayServing(t, nil, plan, "--out", filepath.Join(t.TempDir(), "run.parley"))
+	url, stop := serves(t, nil, "gateway", plan, "--out", filepath.Join(t.TempDir(), "run.parley"))
 	if got := parley(t, State{}, "ask", "--model", "x/bold", "--base-url", url+"/v1", "say this").want(t, exit.OK); got.stdout != "say this\n" {
 		t.Errorf("%q", got.stdout)
 	}

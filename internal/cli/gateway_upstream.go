@@ -16,7 +16,7 @@ import (
 	"parley/llm"
 )
 
-// upstreamFlags say who is asked.
+// upstreamFlags choose the providers that are called.
 type upstreamFlags struct {
 	Upstream []string `group:"upstreams" sep:"none" placeholder:"NAME[=URL]" help:"A provider, and its base URL: everything before /chat/completions or /messages. Repeatable. A model name without a provider goes to the first upstream of its format."`
 	KeyEnv   []string `group:"upstreams" sep:"none" placeholder:"[NAME=]VAR" help:"Environment variable with the key of an upstream. Without it, the clients' own keys are passed on."`
@@ -33,7 +33,7 @@ type upstreamFlags struct {
 	Timeout     time.Duration `group:"limits" placeholder:"DURATION" help:"Maximum time until an answer starts, then until it is complete or the next event of a stream arrives. Default: 10m."`
 }
 
-// upstreams fills in who is asked and what it may cost.
+// upstreams sets the providers that are called and what they may cost.
 func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *gateway.Config) error {
 	cfg.Aliases, cfg.Fallbacks = map[string]string{}, map[string][]string{}
 	var places map[string]string
@@ -48,7 +48,7 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 	}
 	if c.Budget != nil {
 		if cfg.Budget = llm.Dollars(*c.Budget); *c.Budget <= 0 {
-			return errors.New("--budget must be more than nothing")
+			return errors.New("--budget must be above 0")
 		}
 	}
 	if err := c.providers(cfg); err != nil {
@@ -59,7 +59,7 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 		return err
 	}
 	if len(cfg.Upstreams) == 0 {
-		return errors.New("--upstream NAME=URL: say who is to be asked, or give a plan with providers")
+		return errors.New("no providers; name one with --upstream NAME=URL, or give a plan with providers")
 	}
 	for i := range cfg.Upstreams {
 		p := &cfg.Upstreams[i]
@@ -77,7 +77,7 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 	return c.trusted(s, plan, places, cfg)
 }
 
-// unlessZero is a wait for a gateway, to which 0 means its default.
+// unlessZero converts a wait for the gateway, which reads 0 as its default.
 func unlessZero(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -85,8 +85,8 @@ func unlessZero(d time.Duration) time.Duration {
 	return d
 }
 
-// trusted asks for the keys that upstreams are sent. What --upstream describes is the user's
-// word; what a plan does is not. Where an upstream has no key, it gets those of clients.
+// trusted asks for the keys that upstreams get. The user decided about what --upstream describes, but not about
+// what a plan does. An upstream without a key gets the keys of clients.
 func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cfg *gateway.Config) error {
 	keys, err := c.gate(s)
 	if err != nil {
@@ -108,14 +108,14 @@ func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cf
 	return keys.Check(needs...)
 }
 
-// fromPlan takes over what a plan says. places is where it speaks of keys, by provider.
+// fromPlan applies the settings of a plan. places is where the plan names keys, by provider.
 func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *gateway.Config) (places map[string]string, err error) {
 	p, err := loadPlan(ctx, s, file, nil, c.reach())
 	if err != nil {
 		return nil, err
 	}
 	cfg.Budget = p.Budget
-	if p.Unreachable != config.DefaultUnreachable { // clients wait less than runs
+	if p.Unreachable != config.DefaultUnreachable { // the gateway's own default is shorter: clients wait less than runs
 		cfg.Unreachable = unlessZero(p.Unreachable)
 	}
 	if c.Prices == "" {
@@ -141,19 +141,19 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 	return p.Places, nil
 }
 
-// providers reads --upstream, --key-env and --dialect.
+// providers parses --upstream, --key-env and --dialect.
 func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 	for _, flag := range f.Upstream {
 		name, url, at := strings.Cut(flag, "=")
 		p, known := provider.Lookup(name)
 		switch {
 		case !known && !at:
-			return fmt.Errorf("--upstream: %w; or say where it is: %s=URL", provider.Unknown(name), name)
+			return fmt.Errorf("--upstream: %w; or give its address: %s=URL", provider.Unknown(name), name)
 		case !known:
 			p = provider.Provider{Name: name, Dialect: "openai"}
 		}
 		if at {
-			// A key goes only where it belongs: not along to another address unasked.
+			// A key is only for the address it belongs to: another URL needs its own --key-env.
 			p.BaseURL, p.KeyEnv = url, ""
 		}
 		cfg.Upstreams = append(slices.DeleteFunc(cfg.Upstreams, func(u provider.Provider) bool { return u.Name == name }), p)
@@ -187,7 +187,7 @@ func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 	return nil
 }
 
-// keyFlag says whether the key of an upstream is named by a flag.
+// keyFlag reports whether a flag names the key of an upstream.
 func (f *upstreamFlags) keyFlag(name string) bool {
 	return slices.ContainsFunc(f.KeyEnv, func(v string) bool {
 		of, _, named := strings.Cut(v, "=")
@@ -195,7 +195,7 @@ func (f *upstreamFlags) keyFlag(name string) bool {
 	})
 }
 
-// limit puts what the flags say over what is known.
+// limit overrides the known limits with those of the flags.
 func (f *upstreamFlags) limit(p *provider.Provider) {
 	a := account{Concurrency: f.Concurrency, RPM: f.RPM, TPM: f.TPM, ITPM: f.ITPM, OTPM: f.OTPM}
 	a.limits(&p.Limits)
@@ -205,7 +205,7 @@ func (f *upstreamFlags) limit(p *provider.Provider) {
 	p.HTTP2 = p.HTTP2 || f.HTTP2
 }
 
-// names reads --alias and --fallback.
+// names parses --alias and --fallback.
 func (f *upstreamFlags) names(cfg *gateway.Config) error {
 	for _, v := range f.Alias {
 		name, model, ok := strings.Cut(v, "=")

@@ -14,7 +14,7 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// TestGrow: check, run, show and report say how a run grows, and nothing else happens to it.
+// TestGrow checks that check, run, show and report say how a run grows, and that nothing else changes.
 func TestGrow(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", duelPlan)
@@ -24,7 +24,7 @@ func TestGrow(t *testing.T) {
 	parley(t, State{}, append([]string{"check"}, larger...)...).want(t, exit.OK).wantOut(t, file+" has grown: 4 episodes recorded, 2 new")
 	parley(t, State{}, append([]string{"check", "--json"}, larger...)...).want(t, exit.OK).wantOut(t, `"grown":{"recorded":4,"new":2}`)
 	parley(t, State{}, append([]string{"run"}, larger...)...).want(t, exit.OK).wantErr(t, "parley: grown: 4 episodes recorded, 2 new\n")
-	if again := parley(t, State{}, append([]string{"run"}, larger...)...).want(t, exit.OK); strings.Contains(again.stderr, "grown") || !strings.Contains(again.stderr, "nothing left to play") {
+	if again := parley(t, State{}, append([]string{"run"}, larger...)...).want(t, exit.OK); strings.Contains(again.stderr, "grown") || !strings.Contains(again.stderr, "nothing is left to play") {
 		t.Error(again.stderr)
 	}
 	parley(t, State{}, "show", file).want(t, exit.OK).wantOut(t, "grown", ", from 4 episodes")
@@ -36,7 +36,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// tablesOf are the named tables of a report, with their rows in order.
+// tablesOf returns the named tables of a report, with their rows sorted.
 func tablesOf(t *testing.T, names []string, args ...string) map[string][][]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,8 +53,7 @@ func tablesOf(t *testing.T, names []string, args ...string) map[string][][]strin
 	return tables
 }
 
-// TestMergedReport: a report of parts, some of whose episodes are in two of them, is the report
-// of the whole.
+// TestMergedReport checks that a report of overlapping parts equals the report of the whole run.
 func TestMergedReport(t *testing.T) {
 	t.Parallel()
 	whole := duel(t, "whole.parley", "plan.matrix.repeat=4", "plan.matrix.params={messages: [1, 2, 3]}")
@@ -98,8 +97,8 @@ func TestMergedReport(t *testing.T) {
 	parley(t, State{}, "export", a, b, "--format", "inspect").want(t, exit.Misuse).wantErr(t, "name one file")
 }
 
-// TestMergeConflicts: runs that are not parts of one experiment are shown side by side, with what
-// differs; runs with other seeds are parts of one, with deals of their own.
+// TestMergeConflicts checks that runs of different experiments are shown side by side, with their differences.
+// Runs with other seeds are parts of one experiment, with their own deals.
 func TestMergeConflicts(t *testing.T) {
 	t.Parallel()
 	a := duel(t, "a.parley", "plan.matrix.repeat=2")
@@ -123,7 +122,7 @@ func TestMergeConflicts(t *testing.T) {
 
 var growingCommand = regexp.MustCompile("(?m)^    (parley .*)$")
 
-// TestGrowingIsDocumented runs the commands of the page in order and wants what it says they print.
+// TestGrowingIsDocumented runs the commands of the page in order and compares the output with the page.
 func TestGrowingIsDocumented(t *testing.T) {
 	page := read(t, "../../docs/how-to/growing.md")
 	t.Chdir(t.TempDir())

@@ -13,14 +13,14 @@ import (
 	"parley/internal/config/keys"
 )
 
-// initCmd writes a plan file to begin with.
+// initCmd writes a plan file to start from.
 type initCmd struct {
 	Kind  string `arg:"" help:"The kind of world. parley worlds lists them." placeholder:"KIND"`
 	Out   string `placeholder:"FILE" help:"The plan file to write. Default: KIND.yaml."`
 	Force bool   `help:"Overwrite existing files. A file that you changed is first copied to NAME.bak."`
 }
 
-// Run writes the plan and, beside it, the JSON Schema that its first line names.
+// Run writes the plan and the JSON Schema that its first line names.
 func (c *initCmd) Run(s *State) error {
 	all := s.Kinds
 	kind, err := config.Kind(all, c.Kind)
@@ -45,8 +45,8 @@ func (c *initCmd) Run(s *State) error {
 		files = append(files, output.Template{Path: path, Text: []byte(kind.ExampleFiles[name])})
 	}
 	kept, err := output.WriteTemplates(files, c.Force)
-	for _, k := range kept { // also where the rest could not be written
-		fmt.Fprintf(s.Stderr, "parley: %s was not as init writes it: it is kept as %s\n", k[0], k[1])
+	for _, k := range kept { // report them even if writing the rest failed
+		fmt.Fprintf(s.Stderr, "parley: %s was not as init writes it; the old file is kept as %s\n", k[0], k[1])
 	}
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"parley/worlds"
 )
 
-// TestInit writes a plan of every kind, which must pass check as it is.
+// TestInit writes a plan of every kind, which must pass check.
 func TestInit(t *testing.T) {
 	t.Parallel()
 	for _, k := range worlds.Standard() {
@@ -38,7 +38,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// TestInitHere writes KIND.yaml where it is started.
+// TestInitHere writes KIND.yaml into the current folder.
 func TestInitHere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	parley(t, State{}, "init", "secrets").want(t, exit.OK)
@@ -48,7 +48,7 @@ func TestInitHere(t *testing.T) {
 	parley(t, State{}, "check", "secrets.yaml").want(t, exit.OK)
 }
 
-// TestInitKeeps checks that nothing is written over unasked.
+// TestInitKeeps checks that init overwrites nothing without --force.
 func TestInitKeeps(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "mine")
@@ -57,7 +57,7 @@ func TestInitKeeps(t *testing.T) {
 	if _, err := os.Stat(beside); read(t, plan) != "mine" || err == nil {
 		t.Error("something was written")
 	}
-	parley(t, State{}, "init", "secrets", "--out", plan, "--force").want(t, exit.OK).wantErr(t, plan+" was not as init writes it: it is kept as "+plan+".bak")
+	parley(t, State{}, "init", "secrets", "--out", plan, "--force").want(t, exit.OK).wantErr(t, plan+" was not as init writes it; the old file is kept as "+plan+".bak")
 	if read(t, plan) == "mine" || read(t, beside) == "" {
 		t.Error("--force wrote nothing")
 	}
@@ -74,8 +74,8 @@ func TestInitKeeps(t *testing.T) {
 	}
 }
 
-// TestInitForce: what was changed is kept, each time under a name of its own, and what was not is
-// left alone; a scenario with copies beside its files can still be read.
+// TestInitForce checks that changed files are backed up, each time under a new name, and that unchanged ones are
+// left alone. A scenario with copies beside its files must still load.
 func TestInitForce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -88,7 +88,7 @@ func TestInitForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := parley(t, State{}, "init", "scenario", "--out", plan, "--force").want(t, exit.OK).wantErr(t, actor+name)
-		if n := strings.Count(got.stderr, "it is kept as"); n != 1 {
+		if n := strings.Count(got.stderr, "the old file is kept as"); n != 1 {
 			t.Errorf("%d files were kept:\n%s", n, got.stderr)
 		}
 		if read(t, actor) != original || read(t, actor+name) != edited {
@@ -114,7 +114,7 @@ func TestInitRefuses(t *testing.T) {
 		{[]string{"chess"}, []string{`"chess"`, "the kinds are", "secrets"}},
 		{nil, []string{"<kind>"}},
 		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), "nowhere", "a.yaml")}, []string{"nowhere"}},
-		{[]string{"secrets", "--out", t.TempDir(), "--force"}, []string{"no plain file"}},
+		{[]string{"secrets", "--out", t.TempDir(), "--force"}, []string{"not a regular file"}},
 		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), config.SchemaName)}, []string{"--out", config.SchemaName}},
 	} {
 		parley(t, State{}, append([]string{"init"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)

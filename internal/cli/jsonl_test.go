@@ -16,7 +16,7 @@ import (
 	"parley/llm"
 )
 
-// TestLines runs a file with every sort of good and bad line.
+// TestLines runs a file with all kinds of valid and invalid lines.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	in := write(t, "requests.jsonl", strings.Join([]string{
@@ -58,7 +58,7 @@ func TestEmptyInput(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "out.jsonl")
 		parley(t, echo().state(), "ask", write(t, "r.jsonl", text), "--out", out).want(t, exit.OK)
 		if got := read(t, out); got != "" {
-			t.Errorf("out of nothing came %q", got)
+			t.Errorf("an empty input gave %q", got)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestHugeLine(t *testing.T) {
 	}
 }
 
-// TestOrder answers in the opposite order and wants the input's.
+// TestOrder answers in reverse order and expects records in the input's order.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	const n = 8
@@ -128,7 +128,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestOutIsNotOurs checks that a file that holds something else is left alone.
+// TestOutIsNotOurs checks that a file with other content is left alone.
 func TestOutIsNotOurs(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"my notes", "my notes\n", `{"id":"a"` + "\n", `{"x":1}`, `{"id":"a","digest":"","response":{}}` + "\nmy notes\n"} {
@@ -152,7 +152,7 @@ func TestOutInUse(t *testing.T) {
 	if err := errors.Join(os.Symlink(out, names[1]), os.Link(out, names[2])); err != nil {
 		t.Skip(err)
 	}
-	for _, name := range names { // the lock is the file's, whatever it is called
+	for _, name := range names { // the lock belongs to the file, not to its name
 		parley(t, echo().state(), "ask", requests(t, 2), "--out", name).want(t, exit.Misuse).wantErr(t, "in use")
 	}
 	if _, err := o.Finish(true); err != nil {
@@ -160,7 +160,7 @@ func TestOutInUse(t *testing.T) {
 	}
 }
 
-// TestOutBehindALink checks that the file is replaced, not the link to it.
+// TestOutBehindALink checks that the target of a link is replaced, not the link.
 func TestOutBehindALink(t *testing.T) {
 	t.Parallel()
 	target := write(t, "out.jsonl", "")

@@ -17,7 +17,7 @@ import (
 	"parley/llm"
 )
 
-// endless writes request lines until it has written n.
+// endless returns n request lines.
 type endless struct {
 	n, at int
 	buf   bytes.Buffer
@@ -43,8 +43,8 @@ func (*instant) Each(_ context.Context, reqs iter.Seq[*llm.Request], done func(i
 	return i
 }
 
-// TestMemoryStaysFlat asks many requests with long prompts and answers and wants
-// nothing of them left in memory but some bytes of bookkeeping each.
+// TestMemoryStaysFlat asks many requests with long prompts and answers, and checks that only a few bytes per
+// request stay in memory.
 func TestMemoryStaysFlat(t *testing.T) {
 	n := 30_000
 	if testing.Short() {
@@ -69,8 +69,8 @@ func TestMemoryStaysFlat(t *testing.T) {
 			t.Fatal(name, "answered", got)
 		}
 		const perRequest, fixed = 64, 1 << 20
-		if most := int64(n*perRequest + fixed); used > most {
-			t.Errorf("%s: %d bytes are left of %d requests, at most %d", name, used, n, most)
+		if limit := int64(n*perRequest + fixed); used > limit {
+			t.Errorf("%s: %d bytes are left of %d requests, at most %d", name, used, n, limit)
 		}
 		runtime.KeepAlive(m)
 	}

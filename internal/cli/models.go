@@ -20,7 +20,7 @@ type modelsCmd struct {
 	JSON   bool   `name:"json" help:"Print JSON."`
 }
 
-// knownProvider is a preset, and whether its key is there. The key itself is not.
+// knownProvider is a preset, and whether its key is set. It never holds the key.
 type knownProvider struct {
 	Name    string `json:"name"`
 	Dialect string `json:"dialect"`
@@ -29,7 +29,7 @@ type knownProvider struct {
 	KeySet  bool   `json:"key_set"`
 }
 
-// knownModel is a model with its price in dollars for a million tokens.
+// knownModel is a model with its prices in dollars per million tokens.
 type knownModel struct {
 	Name        string    `json:"name"`
 	Input       llm.Money `json:"input"`
@@ -41,7 +41,7 @@ type knownModel struct {
 	MaxOutput   int       `json:"max_output,omitempty"`
 }
 
-// known is all of it.
+// known holds both lists.
 type known struct {
 	Providers []knownProvider `json:"providers"`
 	AsOf      string          `json:"prices_as_of"`
@@ -60,12 +60,7 @@ func (c *modelsCmd) Run(s *State) error {
 	}
 	k := c.known(s, prices)
 	if c.JSON {
-		b, err := terminal.Marshal(k)
-		if err != nil {
-			return fmt.Errorf("models: %w", err)
-		}
-		_, err = fmt.Fprintln(s.Stdout, string(b))
-		return err
+		return terminal.PrintJSON(s.Stdout, k)
 	}
 	return k.print(s.Stdout)
 }
@@ -115,7 +110,7 @@ func (k known) print(w io.Writer) error {
 	}
 	switch {
 	case len(k.Models) == 0 && len(k.Providers) == 0:
-		fmt.Fprintln(t, "no provider and no model with a known price has that in its name: parley models lists them all")
+		fmt.Fprintln(t, "no provider and no model with a known price matches; parley models lists all of them")
 		return t.Flush()
 	case len(k.Models) == 0:
 		fmt.Fprintln(t, "\nno model of that name has a known price")

@@ -17,7 +17,7 @@ func TestModels(t *testing.T) {
 	parley(t, s, "models", "--prices", "nowhere.json").want(t, exit.Misuse).wantErr(t, "--prices", "nowhere.json")
 }
 
-// providersOf is the first table alone: the prices change too often for a golden file.
+// providersOf returns only the first table: the prices change too often for a golden file.
 func providersOf(text string) string {
 	first, _, _ := strings.Cut(text, "\n\n")
 	return first + "\n"

@@ -14,14 +14,14 @@ import (
 	"parley/internal/scaffold"
 )
 
-// newCmd writes a module with a world to begin with.
+// newCmd writes a Go module with a world to start from.
 type newCmd struct {
 	Name   string `arg:"" help:"The folder to create. It names the world: my-game gives the package and the kind mygame." placeholder:"NAME"`
 	Module string `placeholder:"PATH" help:"The path of the new module, such as github.com/you/my-game. Default: example/NAME."`
 	Parley string `placeholder:"DIR" help:"A checkout of Parley to build with. Default: the one found here or above, else the version of this program."`
 }
 
-// Run writes the module, all of it or nothing.
+// Run writes the whole module or nothing.
 func (c *newCmd) Run(s *State) error {
 	dir, err := filepath.Abs(c.Name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *newCmd) Run(s *State) error {
 	return c.say(s, m)
 }
 
-// say says what was written and what to do next.
+// say prints what was written and what to do next.
 func (c *newCmd) say(s *State, m scaffold.Module) error {
 	next := [][2]string{
 		{"cd " + terminal.ShellWord(c.Name), ""},
@@ -75,7 +75,7 @@ func (c *newCmd) say(s *State, m scaffold.Module) error {
 	return err
 }
 
-// source is where the new module takes Parley from.
+// source returns where the new module gets Parley from.
 func (c *newCmd) source(parent string) (scaffold.Source, error) {
 	if c.Parley != "" {
 		return scaffold.Checkout(c.Parley)

@@ -10,7 +10,7 @@ import (
 	"parley/internal/cli/terminal"
 )
 
-// TestNew writes a module. That it builds and plays is tested in cmd/parley.
+// TestNew writes a module. A test in cmd/parley builds and runs one.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "My-game")
@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestNewRefuses wants nothing written for what cannot be done.
+// TestNewRefuses checks that invalid arguments write nothing.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()

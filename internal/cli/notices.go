@@ -12,7 +12,7 @@ import (
 	"parley/internal/dispatch/outage"
 )
 
-// openApp puts together what c describes. Whatever it objects to is the user's to change.
+// openApp opens the app that c describes. Its errors are usage errors.
 func openApp(c app.Config) (bulk.Asker, error) {
 	a, err := app.Open(c)
 	if err != nil {
@@ -21,13 +21,12 @@ func openApp(c app.Config) (bulk.Asker, error) {
 	return a, nil
 }
 
-// outage writes that a provider cannot be reached and is waited for, or that it is back.
+// outage prints that a provider cannot be reached and the run waits for it, or that it is back.
 func (s *State) outage(o outage.Outage) {
 	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(o.Text(time.Now()))), 400))
 }
 
-// notice writes what somebody who pays should know of a model. Not even a quiet verb keeps
-// that to itself.
+// notice prints a warning about the cost of a model, even with --quiet.
 func (s *State) notice(n dispatch.Notice) {
 	fmt.Fprintf(s.err, "parley: warning: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(n.Text)), 400))
 }

@@ -12,7 +12,7 @@ import (
 	"parley/internal/cli/output"
 )
 
-// TestNobodysFile: no verb writes over what parley did not write, unless it is forced to.
+// TestNobodysFile checks that no command overwrites a file that parley did not write, except with --force.
 func TestNobodysFile(t *testing.T) {
 	t.Parallel()
 	run := duel(t, "run.parley")
@@ -41,7 +41,7 @@ func TestNobodysFile(t *testing.T) {
 		for i, a := range c.args {
 			args[i] = strings.ReplaceAll(a, "OUT", path)
 		}
-		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, path+" is there already", "--force")
+		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, path+" already exists", "--force")
 		if read(t, path) != mine {
 			t.Fatalf("%s wrote over it", verb)
 		}
@@ -71,7 +71,7 @@ func TestNobodysFile(t *testing.T) {
 	}
 }
 
-// TestOwnFile: what parley wrote itself is written anew without a word.
+// TestOwnFile checks that parley overwrites its own files without a question.
 func TestOwnFile(t *testing.T) {
 	t.Parallel()
 	run, dir := duel(t, "run.parley"), t.TempDir()
@@ -85,7 +85,7 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
-// TestInputsStay: what is read is never written over, by whatever name and however forced.
+// TestInputsStay checks that inputs are never overwritten, under any name and even with --force.
 func TestInputsStay(t *testing.T) {
 	t.Parallel()
 	run := duel(t, "run.parley")
@@ -107,7 +107,7 @@ func TestInputsStay(t *testing.T) {
 	parley(t, echo().state(), "ask", requests, "--out", requests).want(t, exit.Misuse)
 }
 
-// TestLinksInFolders: the user named the folder and not what a link in it points to.
+// TestLinksInFolders checks that links in a folder that the user named are not followed.
 func TestLinksInFolders(t *testing.T) {
 	t.Parallel()
 	run, dir := duel(t, "run.parley"), t.TempDir()
@@ -117,7 +117,7 @@ func TestLinksInFolders(t *testing.T) {
 		t.Skip(err)
 	}
 	args := []string{"export", run, "--table", "all", "--out", dir}
-	parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, "no plain file")
+	parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, "not a regular file")
 	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.OK)
 	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() || read(t, mine) != "mine" {
 		t.Errorf("%v, %v: %q", info.Mode(), err, read(t, mine))
@@ -129,7 +129,7 @@ func TestLinksInFolders(t *testing.T) {
 	parley(t, State{}, "report", run, "--html", nothing).want(t, exit.Misuse).wantErr(t, "link to nothing")
 }
 
-// TestFolderLinks: the same for the files of episodes and their tables.
+// TestFolderLinks checks the same for the files of episodes and their tables.
 func TestFolderLinks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func TestFolderLinks(t *testing.T) {
 	if read(t, mine) != "mine" {
 		t.Error("a link in the folder was followed")
 	}
-	// A folder that is a link is not followed either.
+	// A link to a folder is not followed either.
 	elsewhere, episode := t.TempDir(), filepath.Join(out, "episode-0000")
 	if err := os.RemoveAll(episode); err != nil {
 		t.Fatal(err)
@@ -167,13 +167,14 @@ func TestFolderLinks(t *testing.T) {
 	if err := os.Symlink(elsewhere, episode); err != nil {
 		t.Fatal(err)
 	}
-	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.Misuse).wantErr(t, "is no folder")
+	parley(t, State{}, slices.Concat(args, []string{"--force"})...).want(t, exit.Misuse).wantErr(t, "is not a folder")
 	if names := folderOf(t, elsewhere); names != "" {
 		t.Errorf("%s was written elsewhere", names)
 	}
 }
 
-// TestStaleFile: answers that nobody asks for any more are not put into somebody else's file.
+// TestStaleFile checks that answers that are no longer asked for do not go into a file that parley did not
+// write.
 func TestStaleFile(t *testing.T) {
 	t.Parallel()
 	in, out := write(t, "in.jsonl", `{"prompt":"x"}`+"\n"), filepath.Join(t.TempDir(), "out.jsonl")
@@ -190,7 +191,7 @@ func TestStaleFile(t *testing.T) {
 	}
 }
 
-// TestOutputMeanwhile: what comes up while a file is written is not written over.
+// TestOutputMeanwhile checks that a file created during the write is not overwritten.
 func TestOutputMeanwhile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

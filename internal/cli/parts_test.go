@@ -16,7 +16,7 @@ import (
 	"parley/world/worldtest"
 )
 
-// broken is a kind of which one part panics, or returns what it must not.
+// broken is a kind with one part that panics or returns invalid values.
 type broken struct {
 	worldtest.Simple[struct{}]
 	bad string
@@ -37,7 +37,7 @@ func newBroken(bad string) world.Kind {
 	return world.Define(b)
 }
 
-// brokenRecord is such a record.
+// brokenRecord is a broken kind for records.
 type brokenRecord struct{ broken }
 
 func (b brokenRecord) Hidden(world.Note) bool      { b.breaks("Hidden"); return false }
@@ -89,7 +89,7 @@ func (b broken) Commands() []program.Command {
 	return []program.Command{{Name: "break", Doc: "Break.", Verb: verbs[b.bad]}}
 }
 
-// breaks is a verb that panics, while it writes a file where one is named.
+// breaks is a command that panics, while it writes a file if one is named.
 type breaks struct {
 	Out string `placeholder:"FILE" help:"Write\x1b[31m this."`
 }
@@ -108,7 +108,7 @@ type ring struct {
 
 func (*ring) Run(context.Context, *program.Program) error { return nil }
 
-// badTags has a default that is no number.
+// badTags has a default that is not a number.
 type badTags struct {
 	C chan int `default:"x"`
 }
@@ -131,13 +131,13 @@ func withBroken(t *testing.T, bad string, args ...string) outcome {
 	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// TestReportWithoutAPart: a report goes on without a part of a kind that fails, and names it.
+// TestReportWithoutAPart checks that a report leaves out a failing part of a kind, and names it.
 func TestReportWithoutAPart(t *testing.T) {
 	t.Parallel()
 	file := brokenRun(t)
 	for _, c := range []struct {
 		bad, says string
-		mine      bool // the kind's own table is there
+		mine      bool // the kind's own table is shown
 	}{
 		{"", "", true},
 		{"nil", "the kind broken: Exhibitor: returned nil", false},
@@ -161,7 +161,7 @@ func TestReportWithoutAPart(t *testing.T) {
 	}
 }
 
-// TestShowWithoutAPart: show fails in words where the part is what was asked for.
+// TestShowWithoutAPart checks that show fails with an error if the requested part fails.
 func TestShowWithoutAPart(t *testing.T) {
 	t.Parallel()
 	file := brokenRun(t)
@@ -172,8 +172,8 @@ func TestShowWithoutAPart(t *testing.T) {
 	withBroken(t, "Files", "show", file, "--episode", "0", "--board", "last").want(t, exit.Broken).wantErr(t, "the kind broken: Files panicked: out of ")
 }
 
-// TestExportWithoutAPart: what is wrong with the files of one episode is told, and the others are written. No cell is a
-// formula.
+// TestExportWithoutAPart checks that export reports the faults of one episode's files and writes the others. No
+// cell may be a formula.
 func TestExportWithoutAPart(t *testing.T) {
 	t.Parallel()
 	file := brokenRun(t)
@@ -204,7 +204,7 @@ func TestExportWithoutAPart(t *testing.T) {
 	}
 }
 
-// TestCommandsThatFail: a kind whose commands cannot be made leaves the other verbs alone.
+// TestCommandsThatFail checks that a kind with failing commands does not affect other commands.
 func TestCommandsThatFail(t *testing.T) {
 	t.Parallel()
 	for bad, says := range map[string]string{
@@ -222,7 +222,8 @@ func TestCommandsThatFail(t *testing.T) {
 	}
 }
 
-// TestManualOfHostileText: escape codes in the texts of a command reach no man page and no completion.
+// TestManualOfHostileText checks that escape codes in the texts of a command do not reach the man page or a
+// completion.
 func TestManualOfHostileText(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"man"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}} {
@@ -232,7 +233,7 @@ func TestManualOfHostileText(t *testing.T) {
 	}
 }
 
-// TestKindsThatCannotBe: kinds that no plan file could name are refused at the start, by name.
+// TestKindsThatCannotBe checks that kinds with invalid names are refused at the start, by name.
 func TestKindsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, names := range map[string][]string{

@@ -24,8 +24,8 @@ import (
 	"parley/llm"
 )
 
-// TestWhyEpisodesFail: the closing lines and the report say what most episodes failed of, in the
-// server's words but not at its command, and acts that failed are counted.
+// TestWhyEpisodesFail checks that the closing lines and the report give the most frequent reason for failures,
+// with the server's text made harmless, and that failed acts are counted.
 func TestWhyEpisodesFail(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -55,8 +55,8 @@ func TestWhyEpisodesFail(t *testing.T) {
 	}
 }
 
-// TestWaitingIsSaid: the progress says first what play waits for outside, on one line and with
-// nothing for a terminal to obey; and a drain says how much is still played.
+// TestWaitingIsSaid checks that the progress line begins with what the run waits for, on one line and harmless
+// to a terminal, and that a drain says how much is still played.
 func TestWaitingIsSaid(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -85,8 +85,8 @@ func TestWaitingIsSaid(t *testing.T) {
 	}
 }
 
-// TestClosingNamesTheCause: where calls fail, the end of a run, show and report say how, by model,
-// and what to do about it; not only what the world made of it.
+// TestClosingNamesTheCause checks that if calls fail, the end of a run, show and report say how, by model, and
+// what to do about it.
 func TestClosingNamesTheCause(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64

@@ -17,18 +17,18 @@ import (
 	"parley/world/worldtest"
 )
 
-// counting is a kind that tells how many episodes of which cells ended.
+// counting is a status that counts the ended episodes by cell.
 type counting struct{ cells []string }
 
 func (c *counting) Add(p world.Played) { c.cells = append(c.cells, p.Spec.Cell) }
 func (c *counting) Line() []string     { return []string{strings.Join(c.cells, "+"), "more"} }
 
-// countingKind is a kind whose status that is.
+// countingKind is a kind with that status.
 type countingKind struct{ worldtest.Simple[struct{}] }
 
 func (countingKind) Status(*struct{}) world.Status { return &counting{} }
 
-// TestStatusOfAKind: what a kind tells is folded from what ended before and what ends now,
+// TestStatusOfAKind checks that the status of a kind includes episodes that ended before and those that end now,
 // with the specs of their stages.
 func TestStatusOfAKind(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestStatusOfAKind(t *testing.T) {
 	}
 }
 
-// evolution is a plan that is played in a moment.
+// evolution is a plan that runs in a moment.
 const evolution = `kind: evolve
 agents: {a: sim/solver}
 params:
@@ -68,10 +68,9 @@ params:
   baselines: {seeds: 1}
 `
 
-// TestEvolutionIsTold: a run of prompts ends with what came of it and with the command that
-// writes the best one to a file, which it does; a complete run that is looked at again says
-// the same.
-func TestEvolutionIsTold(t *testing.T) {
+// TestEvolutionSummary checks that a run of prompts ends with its result and a command that writes the best
+// prompt to a file, and that resuming the complete run prints the same.
+func TestEvolutionSummary(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mine.parley")
 	plan := write(t, "plan.yaml", evolution)
@@ -99,7 +98,8 @@ func TestEvolutionIsTold(t *testing.T) {
 	}
 }
 
-// TestCheckOfParts: a plan that is made as it goes is estimated whole, part by part.
+// TestCheckOfParts checks that a plan that creates episodes during the run is estimated as a whole, part by
+// part.
 func TestCheckOfParts(t *testing.T) {
 	t.Parallel()
 	got := parley(t, State{}, "check", write(t, "plan.yaml", evolution)).want(t, exit.OK).stdout
@@ -110,8 +110,7 @@ func TestCheckOfParts(t *testing.T) {
 	}
 }
 
-// TestEvolutionsCompared: two evolutions are compared by what their winners solve of the
-// same test problems, problem by problem.
+// TestEvolutionsCompared compares two evolutions by how their winners solve the same test problems.
 func TestEvolutionsCompared(t *testing.T) {
 	t.Parallel()
 	plan, dir := write(t, "plan.yaml", evolution), t.TempDir()

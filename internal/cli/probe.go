@@ -13,7 +13,7 @@ import (
 	"parley/internal/provider"
 )
 
-// probeCmd finds out what a model server can do.
+// probeCmd detects the features of a model server.
 type probeCmd struct {
 	URL     string        `arg:"" help:"Base URL of the server: everything before /chat/completions, such as http://localhost:8000/v1."`
 	KeyEnv  string        `placeholder:"NAME" help:"Environment variable with the API key. Default: send no key."`
@@ -22,7 +22,7 @@ type probeCmd struct {
 	JSON    bool          `name:"json" help:"Print JSON."`
 }
 
-// Run asks the server and prints what was found.
+// Run probes the server and prints the result.
 func (c *probeCmd) Run(ctx context.Context, s *State) error {
 	if c.Timeout <= 0 {
 		return exit.Usagef("--timeout must be longer than 0")
@@ -39,7 +39,7 @@ func (c *probeCmd) Run(ctx context.Context, s *State) error {
 	defer end()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g.OnClose(stop) // there is nothing to drain
+	g.OnClose(stop) // nothing has to be drained
 	report, err := probe.Run(ctx, probe.Config{BaseURL: c.URL, KeyEnv: c.KeyEnv, Model: c.Model, Timeout: c.Timeout})
 	if code, _ := g.Reason(); code != exit.OK {
 		return exit.Silent(code)
@@ -58,12 +58,7 @@ func (c *probeCmd) Run(ctx context.Context, s *State) error {
 
 func (c *probeCmd) print(w io.Writer, r *probe.Report) error {
 	if c.JSON {
-		b, err := terminal.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("probe: %w", err)
-		}
-		_, err = fmt.Fprintln(w, string(b))
-		return err
+		return terminal.PrintJSON(w, r)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "server\t%s\t%s\n", r.BaseURL, r.Server)
@@ -72,7 +67,7 @@ func (c *probeCmd) print(w io.Writer, r *probe.Report) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Feature, f.Verdict, f.Detail)
 	}
 	if r.Provider == nil {
-		fmt.Fprint(t, "\nThe server answers in none of the formats that parley speaks: is the address right, and the model's name?\n")
+		fmt.Fprint(t, "\nThe server answers in none of the formats that parley supports. Check the address and the name of the model.\n")
 		return t.Flush()
 	}
 	fmt.Fprintf(t, "\nFor a plan:\n\n%s", r.Entry)

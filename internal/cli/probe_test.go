@@ -13,7 +13,7 @@ import (
 	"parley/internal/probe"
 )
 
-// talker serves chat completions that say a text, whatever is asked.
+// talker serves chat completions that always answer with text.
 func talker(t *testing.T, text string) string {
 	t.Helper()
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +32,7 @@ func talker(t *testing.T, text string) string {
 	return ts.URL
 }
 
-// TestProbe reads the report, and runs the check of a plan with the entry that it prints.
+// TestProbe reads the report, and checks a plan with the entry that it prints.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	url := talker(t, "Hello \x1b]0;title\x07 there.")
@@ -77,7 +77,7 @@ func TestProbeErrors(t *testing.T) {
 	}
 }
 
-// TestProbeStops ends at the first signal: there is nothing to drain.
+// TestProbeStops checks that the first signal ends it: nothing has to be drained.
 func TestProbeStops(t *testing.T) {
 	t.Parallel()
 	signals := make(chan os.Signal, 1)

@@ -13,7 +13,7 @@ import (
 	"parley/llm"
 )
 
-// slow is a fake whose every answer takes three seconds.
+// slow returns a fake that takes three seconds for each answer.
 func slow() *fake {
 	f := echo()
 	f.answer = func(context.Context, *llm.Request) (*llm.Response, error) {
@@ -23,7 +23,7 @@ func slow() *fake {
 	return f
 }
 
-// TestProgress runs 40 slow requests, eight at a time, in a time of its own.
+// TestProgress runs 40 slow requests, eight at a time, in synthetic time.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	in := requests(t, 40)
@@ -63,8 +63,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestProgressWithoutEscapes: a terminal that wants no escapes gets plain lines, as few as
-// a file does.
+// TestProgressWithoutEscapes checks that a terminal without escapes gets as few plain lines as a file.
 func TestProgressWithoutEscapes(t *testing.T) {
 	t.Parallel()
 	in := requests(t, 40)

@@ -15,14 +15,14 @@ type reachFlags struct{ program.ReachFlags }
 
 func (f *reachFlags) reach() config.Reach { return config.Reach{Folders: f.AllowFiles} }
 
-// recorded is the reach of a plan that a run file recorded. Its paths start at the current folder, so
-// that one is within reach too.
+// recorded is the reach of a plan that a run file recorded. Its paths are relative to the current folder, so
+// that folder is within reach too.
 func (f *reachFlags) recorded(more ...string) *config.Reach {
 	return &config.Reach{Folders: slices.Concat(f.AllowFiles, []string{"."}, more)}
 }
 
-// runFile is where a plan is played into: what the user said, or the plan, or a file beside it. The
-// last must not be a link that leads elsewhere.
+// runFile returns the run file of a plan: the one that the user named, or the plan, or a file beside the plan.
+// The last must not be a link to somewhere else.
 func (f *reachFlags) runFile(plan *config.Plan, planFile, out string) (string, error) {
 	switch {
 	case out != "":

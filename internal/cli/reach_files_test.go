@@ -9,9 +9,9 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// TestAllowFiles: check refuses a file outside the plan's folder until it is allowed, and then
-// names it; a run file beside the plan that is a link to elsewhere is not written; and a
-// recorded cache elsewhere is not opened when the run is resumed.
+// TestAllowFiles checks that check refuses a file outside the plan's folder until it is allowed, and then names
+// it. A run file that is a link to another folder is not written. A recorded cache in another folder is not
+// opened on resume.
 func TestAllowFiles(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())

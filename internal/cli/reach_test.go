@@ -11,7 +11,7 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// trigger is a standard error that does something when a text is first written to it.
+// trigger is a standard error that calls a function when a text is first written to it.
 type trigger struct {
 	text string
 	then func()
@@ -32,7 +32,7 @@ func (w *trigger) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// deadURL is an address at which nobody listens.
+// deadURL returns an address at which no server listens.
 func deadURL(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func deadURL(t *testing.T) string {
 	return "http://" + ln.Addr().String() + "/v1"
 }
 
-// TestAskWaits says at once that nobody is there, and a signal ends the waiting.
+// TestAskWaits checks that ask reports at once that a server is missing, and that a signal ends the wait.
 func TestAskWaits(t *testing.T) {
 	t.Parallel()
 	url := deadURL(t)
@@ -58,7 +58,7 @@ func TestAskWaits(t *testing.T) {
 	}
 }
 
-// TestAskDoesNotWait holds that 0 is as it was: the tries of any failure, and then an error.
+// TestAskDoesNotWait checks that with 0 there are only the usual attempts, and then an error.
 func TestAskDoesNotWait(t *testing.T) {
 	t.Parallel()
 	got := parley(t, State{}, "ask", "hello", "--model", "lab/any", "--base-url", deadURL(t), "--unreachable", "0", "--retries", "0")

@@ -10,10 +10,10 @@ import (
 	"parley/internal/summary"
 )
 
-// TestServersAreTold: a run on two servers of which one is not there says so, and what each did.
-func TestServersAreTold(t *testing.T) {
+// TestServersInSummary checks that a run on two servers reports that one is missing, and the calls of each.
+func TestServersInSummary(t *testing.T) {
 	t.Parallel()
-	sim, stop := serving(t)
+	sim, stop := serves(t, nil, "sim")
 	defer stop()
 	gone := httptest.NewServer(nil)
 	gone.Close()

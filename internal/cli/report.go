@@ -24,7 +24,7 @@ import (
 	"parley/world"
 )
 
-// reportCmd says what runs came to.
+// reportCmd summarizes runs.
 type reportCmd struct {
 	Files       []string `arg:"" placeholder:"FILE" help:"Run files. Parts of the same experiment are read as one run. Runs may still be in progress."`
 	Separate    bool     `help:"Show runs side by side, even if they are parts of the same experiment."`
@@ -34,7 +34,7 @@ type reportCmd struct {
 	tableFlags
 }
 
-// tableFlags are the forms that tables can be had in.
+// tableFlags choose the output formats of tables.
 type tableFlags struct {
 	CSV   string `name:"csv" placeholder:"DIR" help:"Write every table as a CSV file into this folder."`
 	JSON  bool   `name:"json" help:"Print every table as JSON."`
@@ -42,11 +42,11 @@ type tableFlags struct {
 	Force bool   `help:"Overwrite existing files, also files of other programs."`
 }
 
-// frugal is how much memory a reader of runs takes before it looks harder for what it can
-// give back: a run may have a million calls, and a laptop other things to do.
+// frugal is the memory that a reader of runs may use before the garbage collector works harder: a run may have a
+// million calls.
 const frugal = 300 << 20
 
-// Run reports.
+// Run prints the report.
 func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.Episodes < 0 || c.Transcripts < 0 {
 		return exit.Usagef("--episodes and --transcripts must not be negative")
@@ -75,7 +75,8 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	return leftOut(s, stores...)
 }
 
-// merged reads runs as one where they are parts of one experiment, and says what became of that.
+// merged reads runs as one if they are parts of one experiment. Otherwise it says why they are shown side by
+// side.
 func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) ([]report.Source, error) {
 	one, err := oneRun(ctx, runs)
 	if conflict, ok := errors.AsType[*merge.ConflictError](err); ok {
@@ -85,7 +86,7 @@ func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) 
 	return []report.Source{one}, err
 }
 
-// kindOf is the kind of a run, if it is one of ours as it was played, or what a gateway recorded.
+// kindOf returns the kind of a run if this program has that version of it, or the kind of a gateway's record.
 func (s *State) kindOf(b *journal.Begun) world.Kind {
 	for _, k := range slices.Concat(s.Kinds, []world.Kind{ledger.Kind()}) {
 		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
@@ -95,12 +96,12 @@ func (s *State) kindOf(b *journal.Begun) world.Kind {
 	return world.Kind{}
 }
 
-// page is the file of --html. Pages of an earlier day are written over.
+// page is the file of --html. It overwrites pages that report or compare wrote.
 func (f *tableFlags) page(files []string) output.File {
 	return output.File{Flag: "--html", Path: f.HTML, Force: f.Force, Inputs: files, Ours: output.IsPage}
 }
 
-// check looks at where the page goes before anything is read.
+// check checks that the page may be written, before anything is read.
 func (f *tableFlags) check(files []string) error {
 	if f.HTML == "" {
 		return nil
@@ -109,8 +110,8 @@ func (f *tableFlags) check(files []string) error {
 	return err
 }
 
-// show puts a document of files where it is wanted: its tables as JSON, as files, or on the
-// terminal, and all of it on a page.
+// show writes a document in the formats that the flags ask for: its tables as JSON, as CSV files or on the
+// terminal, and the whole document as a page.
 func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
 	if f.CSV != "" {
 		if err := f.writeTables(d.Tables(), files); err != nil {
@@ -138,8 +139,8 @@ func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
 	return nil
 }
 
-// writeTables writes a file for each name of a table, or none if one of them must not be.
-// Tables with the same columns are written over.
+// writeTables writes one file for each table name, or no file if one of them may not be written. It overwrites
+// tables with the same columns.
 func (f *tableFlags) writeTables(tables []*doc.Table, files []string) error {
 	if err := os.MkdirAll(f.CSV, 0o755); err != nil { //nolint:gosec // tables are for others to read too
 		return exit.Usagef("--csv: %w", err)

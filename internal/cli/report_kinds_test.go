@@ -18,8 +18,8 @@ var (
 	talkRE  = regexp.MustCompile(`<div class="said [^"]*marked`)
 )
 
-// TestReportOfKinds: what a page shows of a small run of each kind, in words: titles, legends,
-// ticks, labels and cells.
+// TestReportOfKinds compares the texts of a page for a small run of each kind: titles, legends, ticks, labels
+// and cells.
 func TestReportOfKinds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -58,14 +58,14 @@ func TestReportOfKinds(t *testing.T) {
 	}
 }
 
-// section is a part of a page.
+// section returns a part of a page.
 func section(page, id string) string {
 	_, rest, _ := strings.Cut(page, `<section id="`+id+`">`)
 	part, _, _ := strings.Cut(rest, `<section id="`)
 	return part
 }
 
-// words is what a page says, a line for every row and block, but of what is about time.
+// words returns the texts of a page, one line for each row and block, except those about time.
 func words(page string) string {
 	blocks := strings.SplitAfter(page, "</figure>")
 	page = strings.Join(slices.DeleteFunc(blocks, func(b string) bool { return strings.Contains(b, "seconds") }), "")

@@ -15,7 +15,7 @@ import (
 	"parley/world"
 )
 
-// duelPlan plays two simulated models against each other, both ways round.
+// duelPlan has two simulated models play against each other, in both seats.
 const duelPlan = `kind: secrets
 seed: 5
 agents: {small: sim/small, large: sim/large}
@@ -34,7 +34,7 @@ func duel(t *testing.T, name string, sets ...string) string {
 	return file
 }
 
-// TestReport has one of everything: what is not there is not said.
+// TestReport has one of everything; what is missing is left out.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
@@ -48,7 +48,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// stripped takes a page's colours out.
+// stripped removes the colors of a page.
 func stripped(text string) string {
 	for _, code := range []terminal.Ink{terminal.InkHead, terminal.InkFaint, terminal.InkBad, terminal.InkGood, terminal.InkName} {
 		text = strings.ReplaceAll(text, "\x1b["+string(code)+"m", "")
@@ -56,7 +56,7 @@ func stripped(text string) string {
 	return strings.ReplaceAll(text, "\x1b[0m", "")
 }
 
-// TestReportHostile keeps what models said from reaching a terminal or a page raw.
+// TestReportHostile checks that text from models does not reach a terminal or a page raw.
 func TestReportHostile(t *testing.T) {
 	t.Parallel()
 	entries := sample()
@@ -81,7 +81,7 @@ func TestReportHostile(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	if text := read(t, page); strings.Contains(text, "<script>alert") || strings.ContainsAny(text, "\x1b\x07\x7f\u009b\u202e\u2066") || !strings.Contains(text, "&lt;script&gt;alert") {
-		t.Error("the page has hostile text as it is, or not at all")
+		t.Error("the page has the hostile text unescaped, or not at all")
 	}
 }
 
@@ -143,8 +143,7 @@ func TestReportRefuses(t *testing.T) {
 	parley(t, State{}, "compare", file).want(t, exit.Misuse).wantErr(t, "nothing to compare", "--by file")
 }
 
-// TestCompare sees that the simulated models differ, and that a run does not differ from
-// itself.
+// TestCompare checks that the simulated models differ, and that a run does not differ from itself.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	a := duel(t, "a.parley")
@@ -200,7 +199,7 @@ func TestReportDocs(t *testing.T) {
 	}
 }
 
-// TestFactors plays the example with tags and variations, and looks at what there is to see by them.
+// TestFactors plays the example with tags and variations, and checks the tables by tag.
 func TestFactors(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "f.parley")
@@ -232,7 +231,7 @@ func TestFactors(t *testing.T) {
 	parley(t, State{}, "report", file, "--by", "prmpt").want(t, exit.Misuse).wantErr(t, `unknown factor "prmpt"; did you mean "prompt"?`)
 }
 
-// TestCheckBalance: check says what of the lineups is balanced.
+// TestCheckBalance checks that check says in which ways the lineups are balanced.
 func TestCheckBalance(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "kind: secrets\nagents: {a: sim/a, b: sim/b, c: sim/c}\nplan: {matrix: {agents: [a, b, c]}}\n")
@@ -251,7 +250,7 @@ func TestCheckBalance(t *testing.T) {
 	}
 }
 
-// digestIn is the digest in the closing object of a run.
+// digestIn returns the digest from the closing JSON of a run.
 func digestIn(t *testing.T, closing string) string {
 	t.Helper()
 	var sum summary.Summary
@@ -261,7 +260,7 @@ func digestIn(t *testing.T, closing string) string {
 	return sum.Digest
 }
 
-// TestReportOfParts knows the variations of all runs that it reads as one.
+// TestReportOfParts checks that a report of several runs has the variations of all of them.
 func TestReportOfParts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"parley/llm"
 )
 
-// TestResumeAfterAKill cuts the output off at every sort of place, as a kill does, and
-// wants the next run to ask for exactly what is missing.
+// TestResumeAfterAKill truncates the output at many positions, as a kill does, and checks that the next run asks
+// exactly what is missing.
 func TestResumeAfterAKill(t *testing.T) {
 	t.Parallel()
 	in, out := requests(t, 20), write(t, "out.jsonl", "")
@@ -29,7 +29,7 @@ func TestResumeAfterAKill(t *testing.T) {
 		torn := write(t, "torn.jsonl", whole[:cut])
 		kept := strings.Count(whole[:cut], "\n")
 		if cut == len(whole)-1 {
-			kept = 20 // the record is whole: only its end is missing
+			kept = 20 // the record is complete: only its newline is missing
 		}
 		f := echo()
 		parley(t, f.state(), "ask", in, "--out", torn).want(t, exit.OK)
@@ -42,8 +42,8 @@ func TestResumeAfterAKill(t *testing.T) {
 	}
 }
 
-// TestRerun wants only failed, changed and new requests asked again, and everything in
-// the input's order.
+// TestRerun checks that only failed, changed and new requests are asked again, and that the output is in the
+// input's order.
 func TestRerun(t *testing.T) {
 	t.Parallel()
 	line := func(id, prompt string) string { return `{"id":"` + id + `","prompt":"` + prompt + `"}` + "\n" }
@@ -81,7 +81,7 @@ func TestRerun(t *testing.T) {
 	}
 }
 
-// TestRerunOfADoneFile asks nothing and leaves the file alone.
+// TestRerunOfADoneFile checks that a complete file is left alone and nothing is asked.
 func TestRerunOfADoneFile(t *testing.T) {
 	t.Parallel()
 	in, out := requests(t, 5), write(t, "out.jsonl", "")
@@ -101,8 +101,8 @@ func TestRerunOfADoneFile(t *testing.T) {
 	}
 }
 
-// TestDrain sends a signal while calls are in flight: they are finished and kept,
-// nothing else begins, and the next run goes on from there.
+// TestDrain sends a signal while calls are in flight: they are finished and kept, nothing else begins, and the
+// next run asks the rest.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	in, out := requests(t, 100), write(t, "out.jsonl", "")
@@ -119,7 +119,7 @@ func TestDrain(t *testing.T) {
 	}
 	s := f.state()
 	s.Signals = signals
-	parley(t, s, "ask", in, "--out", out).want(t, exit.Interrupted).wantErr(t, "finishing what is in flight")
+	parley(t, s, "ask", in, "--out", out).want(t, exit.Interrupted).wantErr(t, "finishing the calls in flight")
 	asked := len(f.prompts())
 	if kept := len(records(t, read(t, out))); kept == 0 || kept != asked || asked == 100 {
 		t.Fatalf("asked %d, kept %d", asked, kept)
@@ -132,8 +132,8 @@ func TestDrain(t *testing.T) {
 	wantAnswers(t, read(t, out), 100)
 }
 
-// TestAbort sends two signals: the calls are given up, and the cause says why. A second that
-// comes at once, as timeout(1) sends it, is the same as the first.
+// TestAbort sends two signals: the calls are canceled, and the cause says why. A second signal that follows at
+// once, as from timeout(1), counts as the first.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestAbort(t *testing.T) {
 	})
 }
 
-// TestDrainAtAQuietInput stops while standard input has nothing to say.
+// TestDrainAtAQuietInput stops while standard input is silent.
 func TestDrainAtAQuietInput(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"ask", "-"}, {"ask", "--jsonl", "-"}} {

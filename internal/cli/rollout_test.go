@@ -12,8 +12,7 @@ import (
 	"parley/worlds/rollout/envhttp/server"
 )
 
-// TestRollouts: a run of rollouts can be looked at, step by step and as a whole, and learned
-// from.
+// TestRollouts checks that a run of rollouts can be shown, reported, and used as experience.
 func TestRollouts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -43,21 +42,21 @@ func TestRollouts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	told := filepath.Join(dir, "told.parley")
-	parley(t, State{}, "run", plan, "--out", told, "--quiet").want(t, exit.OK)
-	call := parley(t, State{}, "show", told, "--episode", "1", "--call", "1").want(t, exit.OK).stdout
+	taught := filepath.Join(dir, "taught.parley")
+	parley(t, State{}, "run", plan, "--out", taught, "--quiet").want(t, exit.OK)
+	call := parley(t, State{}, "show", taught, "--episode", "1", "--call", "1").want(t, exit.OK).stdout
 	if !strings.Contains(call, "What earlier attempts taught:") || !strings.Contains(call, "Count on your fingers.") {
-		t.Errorf("nothing was told: %s", call)
+		t.Errorf("the lessons are missing: %s", call)
 	}
-	// What a run was told is handed on by it.
-	parley(t, State{}, "run", plan, "--set", "params.experience.from=told.parley", "--out", filepath.Join(dir, "again.parley"), "--quiet").want(t, exit.OK)
-	// Who repeats every question is paid nothing.
+	// A run passes on the lessons that it was given.
+	parley(t, State{}, "run", plan, "--set", "params.experience.from=taught.parley", "--out", filepath.Join(dir, "again.parley"), "--quiet").want(t, exit.OK)
+	// A model that repeats every question earns nothing.
 	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "agents.policy.model=sim/echo", "--out", filepath.Join(dir, "dull.parley"), "--quiet").want(t, exit.OK)
 	parley(t, State{}, "run", plan, "--set", "params.experience.from=dull.parley", "--out", filepath.Join(dir, "none.parley"), "--quiet").want(t, exit.Misuse).wantErr(t, "params.experience.from", "teaches nothing")
 	parley(t, State{}, "run", plan, "--set", "params.experience.pik=best", "--quiet").want(t, exit.Misuse).wantErr(t, "pick")
 }
 
-// TestCheckAct: a check says whether servers are there, and what they are needed for.
+// TestCheckAct checks that check says whether servers answer, and what they are needed for.
 func TestCheckAct(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(server.New(server.Config{Kinds: env.Standard()}))
@@ -81,8 +80,7 @@ func TestCheckAct(t *testing.T) {
 	}
 }
 
-// TestSignalWhileRowsAreRead: a signal ends the reading of a large dataset, before anything
-// is played.
+// TestSignalWhileRowsAreRead checks that a signal ends the reading of a large dataset before anything is played.
 func TestSignalWhileRowsAreRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ import (
 	"parley/journal"
 )
 
-// runCmd plays a plan.
+// runCmd runs a plan.
 type runCmd struct {
 	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
 	Out  string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
@@ -28,13 +28,13 @@ type runCmd struct {
 	playFlags
 }
 
-// resumeCmd plays a run file on.
+// resumeCmd resumes a run file.
 type resumeCmd struct {
 	File string `arg:"" help:"The run file." placeholder:"FILE"`
 	playFlags
 }
 
-// playFlags are what both have in common: how to play, not what.
+// playFlags are the flags of run and resume: how to play, not what.
 type playFlags struct {
 	Set         []string       `sep:"none" placeholder:"KEY=VALUE" help:"Set a key of the plan, such as agents.bold.temperature=0.2. Repeatable."`
 	Concurrency *int           `placeholder:"N" help:"Maximum number of calls in flight."`
@@ -68,7 +68,7 @@ func (f *playFlags) sets() []string {
 // unreachableSet is --unreachable as an override of the plan's key.
 func unreachableSet(d time.Duration) string { return "retry.unreachable=" + d.String() }
 
-// Run plays the plan.
+// Run runs the plan.
 func (c *runCmd) Run(ctx context.Context, s *State) error {
 	sets := c.sets()
 	if c.Seed != nil {
@@ -92,8 +92,8 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
 }
 
-// load reads the plan and the files it names, until the gate shuts. What was read by then is
-// played, and rests at once: so a signal is never lost.
+// load reads the plan and its files until the gate closes. After that, it plays what it has read and stops at
+// once, so no signal is lost.
 func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string) (*config.Plan, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(context.Canceled)
@@ -109,11 +109,11 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 	}
 }
 
-// loadPlan reads a plan and the files it names, which may be large: a signal ends it.
+// loadPlan reads a plan and its files, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
 	ctx, end := untilSignal(ctx, s)
 	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
-	end() // a signal that came at the last moment counts: who plays the plan would wait for another
+	end() // a signal at the last moment still counts: the player would wait for another one
 	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
 	switch {
 	case interrupted:
@@ -124,7 +124,7 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 	return plan, nil
 }
 
-// Run plays the file on.
+// Run resumes the run.
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	keys, err := c.gate(s)
 	if err != nil {
@@ -133,9 +133,9 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	return c.play(ctx, s, keys, app.Play{File: c.File, MustExist: true, Sets: c.sets(), Reach: c.recorded()})
 }
 
-// idle is memory that is never touched, and so costs none. The collector takes it to be in
-// use, and does not run every few milliseconds where little else is: that takes a quarter
-// of the time of a run whose calls are answered at once.
+// idle is the size of a buffer that is never touched and so takes no memory. It makes the garbage collector run
+// less often while little else is in use: frequent runs take a quarter of the time of a run whose calls are
+// answered at once.
 const idle = 64 << 20
 
 // play plays p until a signal.
@@ -146,7 +146,7 @@ func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Pla
 	return f.playUntil(ctx, s, keys, g, p)
 }
 
-// playUntil plays p until the gate shuts, shows how it goes, and says what came of it.
+// playUntil plays p until the gate closes, shows the progress, and prints the summary.
 func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *exit.Gate, p app.Play) error {
 	p.Kinds = s.Kinds
 	if err := refuseGateway(ctx, p.File); err != nil {
@@ -191,14 +191,14 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
 		err = playError(p.File, err)
 		if said {
-			return exit.Silent(exit.CodeOf(err)) // the table has said it
+			return exit.Silent(exit.CodeOf(err)) // the summary already shows it
 		}
 		return err
 	}
 	return exit.Silent(playCode(sum))
 }
 
-// playCode is the exit code of a run that ended as sum says.
+// playCode returns the exit code of a run.
 func playCode(sum *summary.Summary) int {
 	switch {
 	case sum.Reason.Kind == journal.ByBudget:
@@ -212,8 +212,8 @@ func playCode(sum *summary.Summary) int {
 	}
 }
 
-// playAgain is the command line args, for a run of the same plan into another file than file. Where
-// args do not name the plan, as those of resume, the word PLAN stands for it.
+// playAgain returns the command line args, changed to play the plan into a file other than file. If args do not
+// name the plan, as those of resume, the word PLAN stands for it.
 func playAgain(args []string, plan, file string) string {
 	ext := filepath.Ext(file)
 	out := strings.TrimSuffix(file, ext) + "-again" + ext

@@ -11,7 +11,7 @@ import (
 	"parley/internal/summary"
 )
 
-// unpricedPlan plays a model whose price nobody knows against one that has one.
+// unpricedPlan has a model without a known price play against one with a price.
 const unpricedPlan = `kind: secrets
 episodes: 3
 providers: {lab: {dialect: sim}}
@@ -20,7 +20,7 @@ lineup: {first: a, second: b}
 params: {messages: 2}
 `
 
-// summed runs a command with --json and returns what it ends with.
+// summed runs a command with --json and returns its summary.
 func summed(t *testing.T, code int, args ...string) (sum summary.Summary, raw string) {
 	t.Helper()
 	got := parley(t, State{}, append(args, "--json", "--quiet")...).want(t, code)
@@ -33,7 +33,7 @@ func summed(t *testing.T, code int, args ...string) (sum summary.Summary, raw st
 	return sum, got.stdout
 }
 
-// TestUnpricedIsSaid: a cost that is not known is never shown as nothing.
+// TestUnpricedIsSaid checks that an unknown cost is never shown as zero.
 func TestUnpricedIsSaid(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ func TestUnpricedIsSaid(t *testing.T) {
 	}
 }
 
-// TestAskSummaryAsJSON: the summary is where run has its own, unless the records are there.
+// TestAskSummaryAsJSON checks that the summary goes to standard output, unless the records go there.
 func TestAskSummaryAsJSON(t *testing.T) {
 	t.Parallel()
 	in := requests(t, 3)
@@ -85,13 +85,13 @@ func TestAskSummaryAsJSON(t *testing.T) {
 	parley(t, State{}, lab...).want(t, exit.OK).wantErr(t, "; unpriced; ", "no price is known for lab/any")
 }
 
-// TestResumeOfNothing: a run that is complete is left as it is, to the second.
+// TestResumeOfNothing checks that resuming a complete run does not change the file.
 func TestResumeOfNothing(t *testing.T) {
 	t.Parallel()
 	file := conversation(t)
 	before := read(t, file)
 	shown := parley(t, State{}, "show", file).stdout
-	got := parley(t, State{}, "resume", file).want(t, exit.OK).wantErr(t, "is complete: there was nothing left to play")
+	got := parley(t, State{}, "resume", file).want(t, exit.OK).wantErr(t, "is complete: nothing is left to play")
 	if !strings.Contains(got.stdout, "complete: 3 of 3 episodes; ") || !strings.Contains(got.stdout, " calls, 0 of them new; ") {
 		t.Error(got.stdout)
 	}
@@ -99,11 +99,11 @@ func TestResumeOfNothing(t *testing.T) {
 		t.Error("the file has changed")
 	}
 	if there, err := os.ReadDir(filepath.Dir(file)); err != nil || len(there) != 1 {
-		t.Errorf("%v stand beside it, %v", there, err)
+		t.Errorf("%v are beside it, %v", there, err)
 	}
 }
 
-// TestRaisedBudget: the budget of resume is that of the run from then on.
+// TestRaisedBudget checks that the budget of resume replaces that of the run.
 func TestRaisedBudget(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 20\nagents: {a: {model: sim/small, max_tokens: 50}}\nbudget: 0.0005\n")

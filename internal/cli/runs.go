@@ -11,7 +11,7 @@ import (
 	"parley/internal/view"
 )
 
-// runFiles are run files that are open.
+// runFiles are open run files.
 type runFiles []*sqlite.Store
 
 func (f runFiles) close() error {
@@ -22,8 +22,8 @@ func (f runFiles) close() error {
 	return errors.Join(errs...)
 }
 
-// readRuns opens run files, folds them, and has do make something of them. Where a file
-// turns out to be damaged it is read once more, without the episodes that are: see leftOut.
+// readRuns opens run files, folds them, and passes them to do. If a file is damaged, it is read again without
+// the damaged episodes: see leftOut.
 func readRuns(ctx context.Context, s *State, files []string, do func([]report.Source) error) (open runFiles, err error) {
 	defer func() {
 		if err != nil {
@@ -66,8 +66,7 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 	return do(runs)
 }
 
-// oneRun reads runs as one. Where they are not parts of one experiment, the error is a
-// *merge.ConflictError.
+// oneRun reads runs as one. If they are not parts of one experiment, the error is a *merge.ConflictError.
 func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 	out := report.Source{Kind: runs[0].Kind}
 	sources := mergeable(runs)
@@ -92,7 +91,7 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 	return out, nil
 }
 
-// mergeable is what package merge needs of runs.
+// mergeable converts runs for package merge.
 func mergeable(runs []report.Source) []merge.Source {
 	out := make([]merge.Source, len(runs))
 	for i, name := range report.Names(runs) {

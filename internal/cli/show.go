@@ -27,7 +27,7 @@ type showCmd struct {
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 
-// Run shows.
+// Run prints the part of the run that the flags ask for.
 func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	return pipeEnd(playError(c.File, err))
 }
 
-// what shows what is asked for.
+// what prints the part that the flags ask for.
 func (c *showCmd) what(ctx context.Context, s *State, v *show.Reader) error {
 	switch {
 	case c.Call != "":
@@ -63,11 +63,11 @@ func (c *showCmd) what(ctx context.Context, s *State, v *show.Reader) error {
 		}
 		return c.show(s, r, r.PrintWhole)
 	case c.Story:
-		told, err := v.Story(ctx, *c.Episode)
+		story, err := v.Story(ctx, *c.Episode)
 		if err != nil {
 			return err
 		}
-		return c.show(s, told, told.Print)
+		return c.show(s, story, story.Print)
 	case c.Board != "":
 		svg, err := v.Board(ctx, *c.Episode, c.Board)
 		if err != nil {
@@ -86,21 +86,21 @@ func (c *showCmd) what(ctx context.Context, s *State, v *show.Reader) error {
 	}
 }
 
-// check refuses flags that have nothing to say together.
+// check refuses flags that do not work together.
 func (c *showCmd) check() error {
 	switch {
 	case c.Call != "" && c.Episode == nil:
-		return exit.Usagef("--call is a call of an episode: say which with --episode")
+		return exit.Usagef("--call needs --episode")
 	case c.Seat != "" && c.Episode == nil:
-		return exit.Usagef("--seat is for what was said in an episode: say which with --episode")
+		return exit.Usagef("--seat needs --episode")
 	case c.Story && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != ""):
-		return exit.Usagef("--story tells a whole episode: say which with --episode, and leave --call, --failed and --seat away")
+		return exit.Usagef("--story shows a whole episode: it needs --episode and does not go with --call, --failed or --seat")
 	case c.Board != "" && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != "" || c.Story):
-		return exit.Usagef("--board is a picture of an episode: say which with --episode, and leave all else away")
+		return exit.Usagef("--board needs --episode and does not go with other flags")
 	case c.Call != "" && (c.Failed || c.Seat != ""):
-		return exit.Usagef("--call shows one call, whosever it is: leave --failed and --seat away")
+		return exit.Usagef("--call shows one call; leave out --failed and --seat")
 	case c.Episode != nil && (c.Cell != "" || c.From != nil || c.Limit != nil):
-		return exit.Usagef("--cell, --from and --limit choose among episodes: leave them away with --episode")
+		return exit.Usagef("--cell, --from and --limit choose among episodes; leave them out with --episode")
 	case c.From != nil && *c.From < 0 || c.Limit != nil && *c.Limit < 0:
 		return exit.Usagef("--from and --limit must not be negative")
 	default:
@@ -108,8 +108,8 @@ func (c *showCmd) check() error {
 	}
 }
 
-// show prints v as JSON, or by print. Either way nothing in it can do anything to a
-// terminal, however it gets there: JSON is the same with characters written as \u001b.
+// show prints v as JSON, or with print. Both are safe for a terminal: JSON keeps its meaning with control
+// characters written as \u001b.
 func (c *showCmd) show(s *State, v any, print func(*terminal.Page)) error {
 	if c.JSON {
 		b, err := terminal.Marshal(v)

@@ -11,7 +11,7 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// TestShowBoard: the picture of a phase is a whole SVG; what is not there is said.
+// TestShowBoard checks that the picture of a phase is a complete SVG, and that a missing phase is an error.
 func TestShowBoard(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "game.parley")
@@ -33,7 +33,7 @@ func TestShowBoard(t *testing.T) {
 			}
 		}
 		if elements < 100 || !strings.HasPrefix(strings.TrimSpace(got.stdout), "<svg") {
-			t.Errorf("%s is no board: %.80q", phase, got.stdout)
+			t.Errorf("%s is not a board: %.80q", phase, got.stdout)
 		}
 	}
 	parley(t, State{}, "show", file, "--episode", "0", "--board", "F1999M").want(t, exit.Misuse).wantErr(t, "no such phase", "S1901M")

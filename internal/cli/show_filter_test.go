@@ -14,7 +14,7 @@ import (
 	"parley/world"
 )
 
-// crowds is a run of n episodes in two cells, of which every seventh failed.
+// crowds returns a run of n episodes in two cells; every seventh failed.
 func crowds(n int) []journal.Entry {
 	specs := make([]world.Spec, n)
 	for i := range specs {
@@ -31,7 +31,7 @@ func crowds(n int) []journal.Entry {
 	return entries
 }
 
-// listedBy is the episodes that show lists.
+// listedBy returns the episodes that show lists.
 func listedBy(t *testing.T, args ...string) string {
 	t.Helper()
 	got := parley(t, State{}, append(append([]string{"show"}, args...), "--json")...).want(t, exit.OK)
@@ -94,18 +94,18 @@ func TestShowChoosesInEpisode(t *testing.T) {
 		args string
 		want string
 	}{
-		{"--seat a", "say which with --episode"},
-		{"--episode 0 --seat z", `--seat "z": nobody sits there: the seats are a, b`},
+		{"--seat a", "--seat needs --episode"},
+		{"--episode 0 --seat z", `--seat "z": no such seat; the seats are a, b`},
 		{"--episode 0 --cell z", "choose among episodes"},
 		{"--episode 0 --from 0", "choose among episodes"},
 		{"--episode 0 --limit 50", "choose among episodes"},
-		{"--episode 0 --call 0:0 --failed", "leave --failed and --seat away"},
+		{"--episode 0 --call 0:0 --failed", "leave out --failed and --seat"},
 	} {
 		parley(t, State{}, append([]string{"show", file}, strings.Fields(c.args)...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}
 }
 
-// TestShowHuge: an answer of a megabyte is shown whole, and a cell of a table is cut.
+// TestShowHuge checks that an answer of a megabyte is shown in full, and that a cell of a table is cut.
 func TestShowHuge(t *testing.T) {
 	t.Parallel()
 	entries := sample()
@@ -129,7 +129,7 @@ func TestShowHuge(t *testing.T) {
 	}
 }
 
-// closedPipe is a standard output that nobody reads any more.
+// closedPipe is a standard output whose reader is gone.
 type closedPipe struct{}
 
 func (closedPipe) Write([]byte) (int, error) { return 0, &pathError{} }
@@ -147,8 +147,7 @@ func TestShowIntoClosedPipe(t *testing.T) {
 	}
 }
 
-// TestScoresText: a number that people read has no tail of a sum of tenths, and a whole one
-// all its digits.
+// TestScoresText checks that a sum of tenths is rounded, and that a whole number keeps all its digits.
 func TestScoresText(t *testing.T) {
 	t.Parallel()
 	tenth := 0.1

@@ -17,11 +17,11 @@ import (
 	"parley/world"
 )
 
-// hostileText is what a terminal must not get: codes, a title, a carriage return, text
-// turned around, other line ends, and what is no text at all.
+// hostileText is text that must not reach a terminal: escape codes, a title, a carriage return, reversed text,
+// other line ends, and invalid UTF-8.
 const hostileText = "hi\x1b[5m \x1b]0;owned\x07 gone\rover \u202eexe.gnp\u2066 \u2028\u200f \u009b5m \x7f \xff end"
 
-// recorded writes a run file of entries.
+// recorded writes entries to a run file.
 func recorded(t *testing.T, entries ...journal.Entry) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -40,8 +40,8 @@ func recorded(t *testing.T, entries ...journal.Entry) string {
 
 func noon(minutes int) time.Time { return time.Date(2026, 11, 15, 12, minutes, 0, 0, time.UTC) }
 
-// sample is a run with one of everything: strands, bots, acts, failures, refusals, an
-// episode that ended, one that failed, one in the middle, one that waits.
+// sample returns a run with one of everything: strands, bots, acts, failures, refusals, and episodes that ended,
+// failed, are in progress, and wait.
 func sample() []journal.Entry {
 	temperature := 0.5
 	agents := []world.Agent{{Name: "bold", Model: "lab/large", Temperature: &temperature, System: "Be bold."}, {Name: "polly", Bot: "parrot"}}
@@ -127,7 +127,7 @@ func TestShow(t *testing.T) {
 
 var ourColours = regexp.MustCompile("\x1b\\[(0|1|2|31|32|36)m")
 
-// atTerminal is one that is wide enough for anything.
+// atTerminal returns a state with a very wide terminal.
 func atTerminal(env map[string]string) State {
 	return State{
 		Terminal: func(any) int { return 4000 },
@@ -135,8 +135,8 @@ func atTerminal(env map[string]string) State {
 	}
 }
 
-// TestShowColours: colours are all that a terminal gets more, and only where it wants them.
-func TestShowColours(t *testing.T) {
+// TestShowColors checks that a terminal gets colors and nothing else, and only if it wants them.
+func TestShowColors(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
 	for _, args := range [][]string{{"show", file}, {"show", file, "--episode", "0"}, {"show", file, "--episode", "0", "--call", "2:1"}} {
@@ -156,8 +156,8 @@ func TestShowColours(t *testing.T) {
 	}
 }
 
-// TestShowFits: on a terminal every row of the table fits, with its numbers whole and at
-// the right; a pipe gets everything.
+// TestShowFits checks that every row of the table fits a terminal, with complete numbers aligned right, and that
+// a pipe gets everything.
 func TestShowFits(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
@@ -185,7 +185,7 @@ func TestShowFits(t *testing.T) {
 	}
 }
 
-// hostileRun has what is hostile wherever somebody else's words can stand.
+// hostileRun has hostile text wherever text from outside can be.
 func hostileRun() []journal.Entry {
 	x := hostileText
 	raw, _ := json.Marshal(x)
@@ -216,8 +216,8 @@ func hostileRun() []journal.Entry {
 	}
 }
 
-// TestShowHostile: what is shown is harmless on a terminal, and in a pipe as well, since
-// head and less pass on what they get.
+// TestShowHostile checks that the output is harmless on a terminal, and in a pipe as well, since head and less
+// pass it on.
 func TestShowHostile(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, hostileRun()...)
@@ -234,7 +234,7 @@ func TestShowHostile(t *testing.T) {
 			}
 		}
 	}
-	// JSON is still what was said, to the character.
+	// JSON still has exactly the original text.
 	var call struct{ Response struct{ Text string } }
 	got := parley(t, State{}, "show", file, "--episode", "0", "--call", "0:0", "--json").want(t, exit.OK).stdout
 	if err := json.Unmarshal([]byte(got), &call); err != nil || call.Response.Text != strings.ToValidUTF8(hostileText, "\ufffd") {
@@ -242,7 +242,7 @@ func TestShowHostile(t *testing.T) {
 	}
 }
 
-// TestShowFailureIsNoDialogue: what a failed call says never stands where words stand.
+// TestShowFailureIsNoDialogue checks that the text of a failed call never looks like words of a model.
 func TestShowFailureIsNoDialogue(t *testing.T) {
 	t.Parallel()
 	file := recorded(t, sample()...)
@@ -258,7 +258,7 @@ func TestShowFailureIsNoDialogue(t *testing.T) {
 	}
 }
 
-// TestShowWhilePlayed reads a file that somebody has open to write.
+// TestShowWhilePlayed reads a file that is open for writing.
 func TestShowWhilePlayed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -304,7 +304,7 @@ func TestShowBadInput(t *testing.T) {
 		{[]string{begun, "--episode", "0"}, "has no episodes yet"},
 		{[]string{file, "--from", "4"}, "has 4 episodes"},
 		{[]string{file, "--limit=-1"}, "must not be negative"},
-		{[]string{file, "--call", "0:0"}, "say which with --episode"},
+		{[]string{file, "--call", "0:0"}, "--call needs --episode"},
 		{[]string{file, "--episode", "0", "--call", "a:b"}, "want TURN:INDEX"},
 		{[]string{file, "--episode", "0", "--call", "9:0"}, "it has 0:0, 1.0/0:0, 1.1/0:0, 2:0, 2:1, 2:2, 3:0"},
 		{[]string{file, "--episode", "2", "--call", "0:1"}, "no such call with a reply; it has 0:0"},

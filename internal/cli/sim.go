@@ -78,7 +78,7 @@ func (c *simCmd) Run(ctx context.Context, s *State) error {
 		scheme = "https"
 	}
 	if _, err := fmt.Fprintf(s.Stdout, "listening on %s://%s\n", scheme, ln.Addr()); err != nil {
-		_ = ln.Close() // nobody could learn the address
+		_ = ln.Close() // nobody can know the address
 		return fmt.Errorf("standard output: %w", err)
 	}
 	err = server.Run(ctx, ln)
@@ -86,7 +86,7 @@ func (c *simCmd) Run(ctx context.Context, s *State) error {
 	return err
 }
 
-// config is what the flags say.
+// config returns the configuration that the flags give.
 func (c *simCmd) config() (simhttp.Config, error) {
 	cfg := simhttp.Config{
 		Sim: sim.Config{
@@ -126,12 +126,10 @@ func (c *simCmd) config() (simhttp.Config, error) {
 	return cfg, nil
 }
 
-// report says what happened, on standard error.
+// report prints the summary to standard error.
 func (c *simCmd) report(s *State, n simhttp.Stats) {
 	if c.JSON {
-		if b, err := terminal.Marshal(n); err == nil {
-			fmt.Fprintln(s.Stderr, string(b))
-		}
+		_ = terminal.PrintJSON(s.Stderr, n) // as for every message on standard error
 		return
 	}
 	fmt.Fprintf(s.Stderr, "%s requests, %s answered, %s rate-limited, at most %s in flight; %s tokens in, %s out%s%s\n",
@@ -139,7 +137,7 @@ func (c *simCmd) report(s *State, n simhttp.Stats) {
 		terminal.Number(int(n.Tokens.Input)), terminal.Number(int(n.Tokens.Output)), listed("; errors", n.Errors), listed("; faults", n.Faults))
 }
 
-// listed writes counts by name, or nothing if there are none.
+// listed formats counts by name, and nothing if counts is empty.
 func listed(title string, counts map[string]int64) string {
 	var items []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -151,7 +149,7 @@ func listed(title string, counts map[string]int64) string {
 	return title + " " + strings.Join(items, ", ")
 }
 
-// faultNames lists the faults for the help text.
+// faultNames returns the names of the faults for the help text.
 func faultNames() string {
 	var names []string
 	for _, f := range sim.AllFaults() {

@@ -1,42 +1,13 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"os"
 	"strings"
 	"testing"
 
 	"parley/internal/cli/exit"
 )
 
-// serving runs `parley sim` on a free port and returns its base URL, and a function
-// that stops it with a signal and returns what it came to.
-func serving(t *testing.T, args ...string) (url string, stop func() outcome) {
-	t.Helper()
-	signals := make(chan os.Signal, 1)
-	stdout := &firstLine{line: make(chan string, 1)}
-	var stderr bytes.Buffer
-	ended := make(chan int, 1)
-	go func() {
-		ended <- mainWith(context.WithoutCancel(t.Context()), State{
-			Args:   append([]string{"sim", "--addr", "127.0.0.1:0"}, args...),
-			Stdout: stdout, Stderr: &stderr, Signals: signals,
-		})
-	}()
-	select {
-	case line := <-stdout.line:
-		_, url, _ = strings.Cut(strings.TrimSpace(line), "listening on ")
-	case code := <-ended:
-		t.Fatalf("exit code %d: %s", code, stderr.String())
-	}
-	return url, func() outcome {
-		signals <- os.Interrupt
-		return outcome{code: <-ended, stderr: stderr.String()}
-	}
-}
-
-// firstLine hands on the first write.
+// firstLine sends the first write to a channel.
 type firstLine struct{ line chan string }
 
 func (f *firstLine) Write(p []byte) (int, error) {
@@ -44,10 +15,10 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSimServesAsk asks the served simulation in each wire format, for real.
+// TestSimServesAsk asks the served simulation in each wire format over HTTP.
 func TestSimServesAsk(t *testing.T) {
 	t.Parallel()
-	url, stop := serving(t)
+	url, stop := serves(t, nil, "sim")
 	for _, dialect := range []string{"openai", "responses", "anthropic"} {
 		got := parley(t, State{}, "ask", "--model", "lab/echo", "--base-url", url+"/v1", "--dialect", dialect, "say this").want(t, exit.OK)
 		if got.stdout != "say this\n" {
@@ -60,10 +31,11 @@ func TestSimServesAsk(t *testing.T) {
 	stop().want(t, exit.OK).wantErr(t, "53 requests, 53 answered, 0 rate-limited")
 }
 
-// TestStandInsAnswer: the simulated provider has the stand-ins of the kinds, in this process and served.
+// TestStandInsAnswer checks that the simulated provider has the stand-ins of the kinds, in this process and over
+// HTTP.
 func TestStandInsAnswer(t *testing.T) {
 	t.Parallel()
-	url, stop := serving(t)
+	url, stop := serves(t, nil, "sim")
 	for _, args := range [][]string{{"--model", "sim/flat"}, {"--model", "lab/flat", "--base-url", url + "/v1"}} {
 		got := parley(t, State{}, append(append([]string{"ask"}, args...), "A mill has 12 sacks in the morning. How many sacks are there at the end?")...).want(t, exit.OK)
 		if !strings.HasPrefix(got.stdout, "There are ") || !strings.HasSuffix(got.stdout, " at the end.\n") {
@@ -73,10 +45,10 @@ func TestStandInsAnswer(t *testing.T) {
 	stop().want(t, exit.OK)
 }
 
-// TestSimFaults asks through limits and faults: everything is answered all the same.
+// TestSimFaults asks a server with limits and faults: every request is answered.
 func TestSimFaults(t *testing.T) {
 	t.Parallel()
-	url, stop := serving(t, "--faults", "error500=0.2", "--json")
+	url, stop := serves(t, nil, "sim", "--faults", "error500=0.2", "--json")
 	got := parley(t, State{}, "ask", "--model", "lab/any", "--base-url", url+"/v1", "--retries", "50", requests(t, 30)).want(t, exit.OK)
 	wantAnswers(t, got.stdout, 30)
 	stop().want(t, exit.OK).wantErr(t, `"faults":{"error500":`)

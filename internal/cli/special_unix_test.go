@@ -13,8 +13,7 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// TestPipesAreNotWaitedFor: wherever a file is named, a pipe that nobody writes to is
-// refused.
+// TestPipesAreNotWaitedFor checks that a pipe without a writer is refused wherever a file is named.
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,16 +11,15 @@ import (
 	"parley/internal/cli/exit"
 )
 
-// oneSignal is how long a second signal counts as the first: timeout(1) signals a process
-// and then its group, and nobody presses twice as fast.
+// oneSignal is the time within which a second signal counts as the first. timeout(1) signals a process and then
+// its group; nobody presses a key twice that fast.
 const oneSignal = 100 * time.Millisecond
 
-// abortGrace is how long a verb has after the second signal to end by itself.
+// abortGrace is how long a command has to end after the second signal.
 const abortGrace = 3 * time.Second
 
-// enforce hands the signals on to the verb and makes sure that the second ends the process,
-// whatever the verb is busy with: after abortGrace, or at once with a third signal. The caller
-// must call end.
+// enforce passes signals to the command and makes sure that the second ends the process, whatever the command is
+// doing: after abortGrace, or at once with a third signal. The caller must call end.
 func enforce(s *State) (end func()) {
 	if s.Exit == nil || s.Signals == nil {
 		return func() {}
@@ -41,7 +40,7 @@ func enforce(s *State) (end func()) {
 				if n, last = n+1, time.Now(); n > cap(out) {
 					break
 				}
-				out <- sig // there is room for both, so this never waits for the verb
+				out <- sig // the buffer has room for both, so this never blocks
 				if n == cap(out) {
 					grace = time.After(abortGrace)
 				}
@@ -51,7 +50,7 @@ func enforce(s *State) (end func()) {
 				return
 			}
 		}
-		s.Exit(exit.Interrupted) // without words: a full pipe may be what the verb waits for
+		s.Exit(exit.Interrupted) // print nothing: the command may be blocked on a full pipe
 	})
 	return func() {
 		close(over)
@@ -59,8 +58,7 @@ func enforce(s *State) (end func()) {
 	}
 }
 
-// listen shuts the gate at the first signal and ends the context at the second. The
-// caller must call end.
+// listen closes the gate at the first signal and cancels the context at the second. The caller must call end.
 func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})
@@ -76,7 +74,7 @@ func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end
 		}
 		first := time.Now()
 		g.Close(exit.Interrupted, nil)
-		fmt.Fprintln(s.Stderr, "parley: stopping: finishing what is in flight; once more to abort")
+		fmt.Fprintln(s.Stderr, "parley: stopping: finishing the calls in flight; press again to abort")
 		for {
 			select {
 			case <-s.Signals:
@@ -85,7 +83,7 @@ func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end
 				}
 				cancel(exit.ErrAborted)
 				if s.Exit != nil {
-					fmt.Fprintf(s.Stderr, "parley: aborting; what has not stopped within %v is cut off, at once if you press once more\n", abortGrace)
+					fmt.Fprintf(s.Stderr, "parley: aborting: the process ends within %v, or at once if you press again\n", abortGrace)
 				}
 			case <-over:
 			}
@@ -99,8 +97,8 @@ func listen(ctx context.Context, s *State, g *exit.Gate) (_ context.Context, end
 	}
 }
 
-// untilSignal ends the context at the first signal, with an error that has ExitInterrupted as its
-// code: there is nothing to finish. The caller must call end.
+// untilSignal cancels the context at the first signal, with an error that has the code exit.Interrupted. It is
+// for commands that have nothing to finish. The caller must call end.
 func untilSignal(ctx context.Context, s *State) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over := make(chan struct{})

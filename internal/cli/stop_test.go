@@ -15,12 +15,12 @@ import (
 	"parley/world/program"
 )
 
-// TestSecondSignalEndsTheProcess has a verb that never looks at its context.
+// TestSecondSignalEndsTheProcess has a command that ignores its context.
 func TestSecondSignalEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		after []time.Duration // pauses before each signal
-		want  time.Duration   // until the exit; 0 for none
+		want  time.Duration   // time until the exit; 0 if there is none
 	}{
 		"one":               {[]time.Duration{0}, 0},
 		"one, sent twice":   {[]time.Duration{0, oneSignal / 2}, 0},
@@ -53,13 +53,14 @@ func TestSecondSignalEndsTheProcess(t *testing.T) {
 	}
 }
 
-// deaf is a verb that looks at no context.
+// deaf is a command that ignores its context.
 type deaf struct{ until <-chan struct{} }
 
 // Run waits for the end of the process.
 func (d *deaf) Run(context.Context, *program.Program) error { <-d.until; return nil }
 
-// TestSecondSignalSaysWhatHappens: a verb that never returns is cut off, and the user is told when.
+// TestSecondSignalSaysWhatHappens checks that a command that never returns is cut off, and that the message says
+// when.
 func TestSecondSignalSaysWhatHappens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -72,13 +73,13 @@ func TestSecondSignalSaysWhatHappens(t *testing.T) {
 		time.Sleep(time.Second)
 		signals <- syscall.SIGINT
 		<-done
-		if want := "parley: aborting; what has not stopped within 3s is cut off"; strings.Count(stderr.String(), want) != 1 {
+		if want := "parley: aborting: the process ends within 3s, or at once if you press again"; strings.Count(stderr.String(), want) != 1 {
 			t.Errorf("%s", stderr.String())
 		}
 	})
 }
 
-// TestToolParametersAreBounded names the tool whose parameters are too deep.
+// TestToolParametersAreBounded checks that the error names the tool whose parameters are nested too deeply.
 func TestToolParametersAreBounded(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"not":`, 100) + "{}" + strings.Repeat("}", 100)

@@ -13,7 +13,7 @@ import (
 	"parley/world/worldtest"
 )
 
-// stranger is the definition of a kind that does not come with parley: four times, a model and a bot are asked.
+// stranger returns an external kind: it asks a model and a bot four times.
 func stranger(version int, prompt string) worldtest.Simple[struct{}] {
 	return worldtest.Simple[struct{}]{
 		Kind: world.About{Name: "stranger", Version: version, Doc: "Asks."}, Sits: []string{"a", "b"},
@@ -42,8 +42,8 @@ func parleyOf(t *testing.T, kind world.Kind, args ...string) outcome {
 	return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// TestRunOfAnotherVersion: a run file of another version of its kind is refused before anything is printed or
-// written, complete or not, and so is one of a kind that the program does not have.
+// TestRunOfAnotherVersion checks that a run file of another version of its kind, or of an unknown kind, is
+// refused before anything is printed or written.
 func TestRunOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	for state, budget := range map[string]string{"complete": "9", "stopped": "0.0005"} {
@@ -70,7 +70,8 @@ func TestRunOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestDivergedRunIsNotResumed: no advice to resume a run whose world asks something else than is recorded.
+// TestDivergedRunIsNotResumed checks that no command to resume is offered for a run whose world no longer asks
+// what is recorded.
 func TestDivergedRunIsNotResumed(t *testing.T) {
 	t.Parallel()
 	plan, file := strangerPlan(t)
@@ -85,7 +86,7 @@ func TestDivergedRunIsNotResumed(t *testing.T) {
 	}
 }
 
-// TestCallsOfBots: the calls of a bot in a fresh run are not from earlier.
+// TestCallsOfBots checks that the calls of a bot in a new run do not count as earlier ones.
 func TestCallsOfBots(t *testing.T) {
 	t.Parallel()
 	plan, file := strangerPlan(t)
@@ -104,7 +105,7 @@ func TestCallsOfBots(t *testing.T) {
 	}
 }
 
-// telling is a kind whose stories and reports are of everything but a replay.
+// telling is a kind whose stories and reports have every exhibit except a replay.
 type telling struct{ worldtest.Simple[struct{}] }
 
 func (telling) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
@@ -131,7 +132,8 @@ func (teller) Exhibits() []world.Exhibit {
 	return []world.Exhibit{{Name: "lines", Title: "The lines", Show: curve()}, {Name: "none", Title: "Nothing", Show: world.Curves{}}}
 }
 
-// TestStoryOfAnyExhibit: whatever a story is made of is printed, in its order, and so is what a report leaves to the page.
+// TestStoryOfAnyExhibit checks that every exhibit of a story is printed in order, and that a report names what
+// it leaves to the page.
 func TestStoryOfAnyExhibit(t *testing.T) {
 	t.Parallel()
 	plan, file := strangerPlan(t)
@@ -145,19 +147,19 @@ func TestStoryOfAnyExhibit(t *testing.T) {
 	} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
-			t.Fatalf("%q is missing, or not in its place:\n%s", want, got)
+			t.Fatalf("%q is missing or out of order:\n%s", want, got)
 		}
 		rest = after
 	}
 	got = parleyOf(t, kind, "show", file, "--episode", "0", "--story", "--json").want(t, exit.OK).stdout
-	var told struct {
+	var story struct {
 		Frames   []world.Frame
 		Exhibits []struct {
 			Name, Text string
 			Table      struct{ Rows []map[string]any }
 		}
 	}
-	if err := json.Unmarshal([]byte(got), &told); err != nil || len(told.Frames) != 1 || len(told.Exhibits) != 6 || told.Exhibits[0].Table.Rows[0]["who"] != "anna" || told.Exhibits[1].Text != "#..\n.##" {
+	if err := json.Unmarshal([]byte(got), &story); err != nil || len(story.Frames) != 1 || len(story.Exhibits) != 6 || story.Exhibits[0].Table.Rows[0]["who"] != "anna" || story.Exhibits[1].Text != "#..\n.##" {
 		t.Errorf("%v: %s", err, got)
 	}
 	if got := parleyOf(t, kind, "report", file).want(t, exit.OK).stdout; !strings.Contains(got, "\nStranger\n(shown on the page only, with --html: The lines; --json and --csv have the numbers)\n") {
@@ -165,7 +167,7 @@ func TestStoryOfAnyExhibit(t *testing.T) {
 	}
 }
 
-// TestPanicSaysWhere: the closing lines say where in the kind's code a world panicked.
+// TestPanicSaysWhere checks that the closing lines say where in the kind's code a world panicked.
 func TestPanicSaysWhere(t *testing.T) {
 	t.Parallel()
 	plan, _ := strangerPlan(t)

@@ -19,8 +19,8 @@ import (
 	"parley/worlds"
 )
 
-// randomRun is a run of a kind with scores drawn within what the kind declares: deals that several
-// episodes share, copies of plays, episodes that failed.
+// randomRun returns a run of a kind with random scores within the declared bounds: shared deals, copies, and
+// failed episodes.
 func randomRun(t *testing.T, r *rand.Rand, kind world.Kind) []journal.Entry {
 	t.Helper()
 	params := kind.Defaults()
@@ -68,7 +68,7 @@ func within(r *rand.Rand, b world.Bounds) float64 {
 	}
 }
 
-// TestSurfaces wants the same mean and interval of a score from run, report, compare and until.
+// TestSurfaces checks that run, report, compare and until give the same mean and interval of a score.
 func TestSurfaces(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(16, 2))
@@ -104,7 +104,7 @@ func TestSurfaces(t *testing.T) {
 	}
 }
 
-// tables are those of report --json and compare --json.
+// tables are the tables of report --json and compare --json.
 type tables struct {
 	Tables []struct {
 		Name string
@@ -119,7 +119,7 @@ func (d *tables) read(t *testing.T, text string) {
 	}
 }
 
-// same wants a table to have the scores and no others.
+// same checks that a table has exactly these scores.
 func (d *tables) same(t *testing.T, what, name string, want []summary.Score) {
 	t.Helper()
 	rows := 0
@@ -148,7 +148,7 @@ func (d *tables) same(t *testing.T, what, name string, want []summary.Score) {
 	}
 }
 
-// sides wants the means of both sides of each comparison to be the scores.
+// sides checks that the means of both sides of each comparison are these scores.
 func (d *tables) sides(t *testing.T, what string, want []summary.Score) {
 	t.Helper()
 	seen := 0
@@ -170,7 +170,7 @@ func (d *tables) sides(t *testing.T, what string, want []summary.Score) {
 }
 
 func word(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s) // what is not there is empty
+	_ = json.Unmarshal(raw, &s) // a missing value is empty
 	return s
 }
 
@@ -199,13 +199,13 @@ func sameEstimate(t *testing.T, what string, raw json.RawMessage, want summary.S
 	}
 }
 
-// untilAgrees wants a plan to end at the half-width that run shows, and not at a narrower one.
+// untilAgrees checks that a plan ends at the half-width that run shows, and not at a narrower one.
 func untilAgrees(t *testing.T, run *view.Run, want []summary.Score) {
 	t.Helper()
 	for _, s := range want {
 		half := s.Interval.Half()
 		if !(half > 0) || math.IsInf(half, 0) || s.Agent != "" {
-			continue // an agent plays a part of a cell's episodes only
+			continue // an agent plays only some of a cell's episodes
 		}
 		var played []world.Played
 		run.Each(func(p world.Played) {
@@ -228,7 +228,7 @@ func untilAgrees(t *testing.T, run *view.Run, want []summary.Score) {
 	}
 }
 
-// TestFactorsLeaveOut: what has no level of every factor is named.
+// TestFactorsLeaveOut checks that episodes without a level of every factor are named.
 func TestFactorsLeaveOut(t *testing.T) {
 	t.Parallel()
 	file := duel(t, "x.parley", "agents.small={model: sim/small, tags: {size: s}}")

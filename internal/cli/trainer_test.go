@@ -20,7 +20,7 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// rolloutPlan is a plan of six groups of two, without a server.
+// rolloutPlan has six groups of two episodes, without a server.
 const rolloutPlan = `kind: rollout
 episodes: 6
 agents: {policy: {model: sim/small, trainable: true}, other: {model: sim/small}}
@@ -28,9 +28,9 @@ lineup: {seller: policy, buyer: other}
 params: {env: negotiation, seats: [seller, buyer], env_params: {rounds: 2}, group: 2, tokens: true}
 `
 
-// serves runs a verb that serves on a free port and returns its base URL, and a function
-// that stops it with a signal and returns what it came to.
-func serves(t *testing.T, env map[string]string, args ...string) (url string, stop func() outcome) {
+// serves runs the server command verb on a free port. It returns the base URL, and a function that stops it with a
+// signal and returns its outcome.
+func serves(t *testing.T, env map[string]string, verb string, args ...string) (url string, stop func() outcome) {
 	t.Helper()
 	signals := make(chan os.Signal, 1)
 	stdout := &firstLine{line: make(chan string, 1)}
@@ -38,7 +38,7 @@ func serves(t *testing.T, env map[string]string, args ...string) (url string, st
 	ended := make(chan int, 1)
 	go func() {
 		ended <- mainWith(context.WithoutCancel(t.Context()), State{
-			Args: append(args, "--addr", "127.0.0.1:0"), Stdout: stdout, Stderr: &stderr, Signals: signals,
+			Args: slices.Concat([]string{verb, "--addr", "127.0.0.1:0"}, args), Stdout: stdout, Stderr: &stderr, Signals: signals,
 			Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		})
 	}()
@@ -73,8 +73,8 @@ func fetch(t *testing.T, method, url, body string) string {
 	return string(b)
 }
 
-// TestTrainer plays a plan for a client, with fewer episodes than it has; what the stream
-// gave is what the export writes.
+// TestTrainer plays a plan for a client, with fewer episodes than it has. The export must write what the stream
+// returned.
 func TestTrainer(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", rolloutPlan)
@@ -104,7 +104,7 @@ func TestTrainer(t *testing.T) {
 		t.Errorf("%d rows were streamed, %d exported", len(streamed), len(exported))
 	}
 
-	// It is complete: a server on the same file hands out the same, and plays nothing.
+	// The run is complete: a server on the same file returns the same, and plays nothing.
 	url, stop = serves(t, map[string]string{"KEY": "a, b"}, "trainer", plan, "--key-env", "KEY")
 	if got := fetch(t, "GET", url+"/v1/status", ""); !strings.Contains(got, "the key is missing") {
 		t.Error(got)
@@ -115,8 +115,7 @@ func TestTrainer(t *testing.T) {
 	stop().want(t, exit.OK)
 }
 
-// TestTrainerClient runs the example client for real, twice: the second time there is
-// nothing new.
+// TestTrainerClient runs the example client twice; the second time there is nothing new.
 func TestTrainerClient(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -198,16 +197,16 @@ func TestTrajectories(t *testing.T) {
 	plan := write(t, "plan.yaml", rolloutPlan)
 	file := filepath.Join(t.TempDir(), "run.parley")
 	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)
-	// Episodes of a group have one deal: they are one observation, wherever scores are shown.
+	// The episodes of a group share a deal: they are one observation wherever scores are shown.
 	var sum summary.Summary
 	again := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK)
 	if err := json.Unmarshal([]byte(again.stdout), &sum); err != nil || len(sum.Agents) == 0 {
 		t.Fatal(err, again.stdout)
 	}
-	told := strings.Join(strings.Fields(parley(t, State{}, "report", file).want(t, exit.OK).stdout), " ")
+	reported := strings.Join(strings.Fields(parley(t, State{}, "report", file).want(t, exit.OK).stdout), " ")
 	for _, s := range sum.Agents {
-		if s.N >= s.Episodes || !strings.Contains(told, fmt.Sprintf("] %d %d", s.Episodes, s.N)) {
-			t.Errorf("%+v: %s", s, told)
+		if s.N >= s.Episodes || !strings.Contains(reported, fmt.Sprintf("] %d %d", s.Episodes, s.N)) {
+			t.Errorf("%+v: %s", s, reported)
 		}
 	}
 	out := filepath.Join(t.TempDir(), "rows.parquet")
@@ -234,7 +233,7 @@ func TestTrajectories(t *testing.T) {
 		{[]string{file, "--format", "csv"}, "want jsonl or parquet"},
 		{[]string{file, "--out", "rows.csv"}, "add --format jsonl"},
 		{[]string{file, "--out", file, "--format", "jsonl", "--force"}, "is part of a run file"},
-		{[]string{file, "--out", out}, "write over it with --force"},
+		{[]string{file, "--out", out}, "overwrite it with --force"},
 		{[]string{file, "--status", "great"}, "use completed, truncated or failed"},
 		{[]string{file, "--max-lag", "2"}, "needs --weight-version"},
 		{[]string{file + "x"}, "no such run file"},
@@ -253,7 +252,7 @@ func TestTrajectoryColumnsAreDocumented(t *testing.T) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		i := strings.Index(text, "\n| `"+name+"` |")
 		if i < at {
-			t.Errorf("docs/how-to/trajectories.md does not explain %s, or not in its place", name)
+			t.Errorf("docs/how-to/trajectories.md does not explain %s, or not in order", name)
 		}
 		at = max(at, i)
 	}

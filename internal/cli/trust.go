@@ -15,21 +15,21 @@ import (
 	"parley/world/program"
 )
 
-// trustFlags allow keys to go where a file sends them.
+// trustFlags allow a plan or run file to send keys to hosts.
 type trustFlags struct{ program.TrustFlags }
 
-// keyGate is what decides about keys in one command, and asks on the terminal.
+// keyGate decides about the keys of one command, and asks on the terminal.
 type keyGate struct {
 	*trust.Gate
 	s *State
-	// stop, when closed, ends a question. Default: only signals do.
+	// stop, when closed, ends a question. Default: only a signal ends it.
 	stop <-chan struct{}
 }
 
-// trustedName is the file, in the user's folder of settings, of what was allowed.
+// trustedName is the file in the settings folder that records what the user allowed.
 const trustedName = "trusted.jsonl"
 
-// gate makes the gate of a command.
+// gate returns the key gate of a command.
 func (f *trustFlags) gate(s *State) (*keyGate, error) {
 	k := &keyGate{Gate: &trust.Gate{Env: s.Env}, s: s}
 	for _, flag := range f.Trust {
@@ -50,7 +50,7 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 	return k, nil
 }
 
-// commandOf is the command line that was given, as a shell reads it, without what may be a key.
+// commandOf returns the command line as a shell reads it, without arguments that may be keys.
 func commandOf(args []string) string {
 	words := []string{"parley"}
 	for _, a := range args {
@@ -63,7 +63,7 @@ func commandOf(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWords quotes the words of a text one by one.
+// shellWords quotes each word of a text.
 func shellWords(text string) string {
 	words := strings.Fields(text)
 	for i, w := range words {
@@ -72,7 +72,7 @@ func shellWords(text string) string {
 	return strings.Join(words, " ")
 }
 
-// ask asks on the terminal. Anything but yes is no.
+// ask asks on the terminal. Every answer except yes means no.
 func (k *keyGate) ask(n trust.Need) (bool, error) {
 	plain := ""
 	if n.Plain() {
@@ -92,7 +92,7 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 	return false, &exit.Error{Code: exit.Interrupted, Err: errors.New("stopped by a signal")}
 }
 
-// readLine reads a line and nothing beyond it: what follows is for somebody else.
+// readLine reads one line and nothing beyond it: the rest of the input is for other readers.
 func readLine(r io.Reader) string {
 	var line []byte
 	one := make([]byte, 1)
@@ -109,7 +109,7 @@ func readLine(r io.Reader) string {
 	return string(line)
 }
 
-// capital writes the first letter of a text as a capital.
+// capital makes the first letter of a text upper case.
 func capital(s string) string {
 	if s == "" {
 		return s
@@ -117,14 +117,13 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// typed allows everything that a provider needs which the user has described on the command
-// line.
+// typed allows the keys of a provider that the user described on the command line.
 func (k *keyGate) typed(p provider.Provider) {
 	k.Give(trust.Keys(p)...)
 	k.Give(trust.Handed(p)...)
 }
 
-// destinationsOf says where a key goes, and why it may.
+// destinationsOf says where a key goes, and why that is allowed.
 func destinationsOf(key app.Key) string {
 	var all []string
 	for _, d := range key.Sent {

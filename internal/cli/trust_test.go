@@ -15,8 +15,8 @@ import (
 	"parley/internal/trust"
 )
 
-// elsewhere is a server at an address that is not taken for this machine, though it is: it
-// stands for a stranger's. The variable that is sent there is PATH, which is always set.
+// elsewhere is a server at an address that does not count as this machine, though it is: it stands for an
+// external server. Its key is the variable PATH, which is always set.
 type elsewhere struct {
 	url string // http://0.0.0.0:PORT
 
@@ -47,7 +47,7 @@ func strangers(t *testing.T) *elsewhere {
 	return e
 }
 
-// got returns how many requests came and whether each brought the value of PATH.
+// got returns the number of requests and whether each had the value of PATH.
 func (e *elsewhere) got() (requests int, all bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,7 +68,7 @@ providers:
 `, e.url+"/v1"))
 }
 
-// scripted is a state without a terminal, and at one with a terminal.
+// scripted returns a state without a terminal.
 func scripted(t *testing.T) State { return State{Env: os.LookupEnv, ConfigDir: t.TempDir()} }
 
 func (e *elsewhere) terminal(t *testing.T, answer string) State {
@@ -77,8 +77,8 @@ func (e *elsewhere) terminal(t *testing.T, answer string) State {
 	return s
 }
 
-// TestStrangersPlan: a variable goes to a stranger's server only on the user's word, whoever
-// asks for it: run, resume of a run file, fork, trainer, gateway.
+// TestStrangersPlan checks that a variable goes to an external server only if the user allows it, for run,
+// resume, fork, trainer and gateway.
 func TestStrangersPlan(t *testing.T) {
 	t.Parallel()
 	e := strangers(t)
@@ -112,7 +112,7 @@ func TestStrangersPlan(t *testing.T) {
 	}
 }
 
-// TestStrangersGateway: the same for a plan of upstreams; and clients' own keys are keys too.
+// TestStrangersGateway checks the same for a plan of upstreams. Clients' own keys count as keys too.
 func TestStrangersGateway(t *testing.T) {
 	t.Parallel()
 	e := strangers(t)
@@ -133,12 +133,12 @@ func TestStrangersGateway(t *testing.T) {
 		{"--upstream", "lab=" + e.url + "/v1", "--key-env", "PATH"},
 		{"--upstream", "lab=" + e.url + "/v1"},
 	} {
-		_, stop := gatewayServing(t, env, append([]string{"--out", filepath.Join(t.TempDir(), "out.parley")}, args...)...)
+		_, stop := serves(t, env, "gateway", append([]string{"--out", filepath.Join(t.TempDir(), "out.parley")}, args...)...)
 		stop().want(t, exit.OK)
 	}
 }
 
-// TestStrangersTrainer: nobody can be asked once it serves, so it is before.
+// TestStrangersTrainer checks that trainer asks before it serves.
 func TestStrangersTrainer(t *testing.T) {
 	t.Parallel()
 	e := strangers(t)
@@ -149,7 +149,8 @@ func TestStrangersTrainer(t *testing.T) {
 	stop().want(t, exit.OK)
 }
 
-// TestTrustIsAsked: on a terminal, once, and remembered for this variable and host.
+// TestTrustIsAsked checks that a terminal asks once, and that the answer is remembered for this variable and
+// host.
 func TestTrustIsAsked(t *testing.T) {
 	t.Parallel()
 	e := strangers(t)
@@ -178,14 +179,14 @@ func TestTrustIsAsked(t *testing.T) {
 	}
 }
 
-// TestTrustQuestionEnds: a signal is an answer too.
+// TestTrustQuestionEnds checks that a signal ends the question.
 func TestTrustQuestionEnds(t *testing.T) {
 	t.Parallel()
 	e := strangers(t)
 	s := e.terminal(t, "")
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
-	r, w := net.Pipe() // nobody types
+	r, w := net.Pipe() // no input arrives
 	t.Cleanup(func() { _ = w.Close() })
 	s.Stdin, s.Signals = r, signals
 	parley(t, s, "run", e.plan(t)).want(t, exit.Interrupted)
@@ -194,7 +195,7 @@ func TestTrustQuestionEnds(t *testing.T) {
 	}
 }
 
-// TestPresetKeyElsewhere: the key of a preset goes to the preset's hosts, whatever a plan says.
+// TestPresetKeyElsewhere checks that the key of a preset goes only to the preset's hosts, whatever a plan says.
 func TestPresetKeyElsewhere(t *testing.T) {
 	t.Parallel()
 	s := scripted(t)
@@ -211,12 +212,12 @@ func TestPresetKeyElsewhere(t *testing.T) {
 		parley(t, s, "run", plan).want(t, exit.Misuse).wantErr(t, says)
 		parley(t, s, "run", write(t, "plain.yaml", strings.ReplaceAll(agents, "\nproviders:\n  openai: ", "\n")), "--set", "providers.openai="+entry).want(t, exit.Misuse).wantErr(t, "--set providers.openai", "--trust")
 	}
-	// A variable that is not set sends nothing: the error is that it is not set.
+	// An unset variable sends nothing: the error is that it is not set.
 	parley(t, scripted(t), "run", write(t, "unset.yaml", agents+"{base_url: \"https://evil.example/v1\", key_env: PARLEY_TEST_UNSET_KEY}\n")).
 		want(t, exit.Misuse).wantErr(t, "PARLEY_TEST_UNSET_KEY is not set")
 }
 
-// TestCheckShowsKeys: check says which variable goes to which host, and why it may.
+// TestCheckShowsKeys checks that check says which variable goes to which host, and why it may.
 func TestCheckShowsKeys(t *testing.T) {
 	t.Parallel()
 	s := scripted(t)
@@ -251,7 +252,7 @@ func TestTrustFlag(t *testing.T) {
 	}
 }
 
-// TestRedirectedKey: a server that was sent a key cannot pass it on by a redirect.
+// TestRedirectedKey checks that a redirect does not pass on a key.
 func TestRedirectedKey(t *testing.T) {
 	t.Parallel()
 	e := strangers(t)
@@ -264,6 +265,6 @@ func TestRedirectedKey(t *testing.T) {
 	plan := write(t, "plan.yaml", strings.ReplaceAll(read(t, e.plan(t)), e.url, here.URL))
 	parley(t, scripted(t), "run", plan).want(t, exit.Failed)
 	if n, _ := e.got(); n > 0 || <-asked != "Bearer "+os.Getenv("PATH") {
-		t.Errorf("%d requests came by the redirect", n)
+		t.Errorf("%d requests followed the redirect", n)
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"runtime/debug"
 )
 
-// versionCmd prints what was built of what.
+// versionCmd prints the version of the program.
 type versionCmd struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
 }
 
-// build is what the program was made of. Version is the tag; between tags, and in a clone, it is
-// a version that Go derives from the last tag and the commit.
+// build describes the program's source. Version is the tag. Between tags and in a clone, Go derives it from the
+// last tag and the commit.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
-	Modified bool   `json:"modified,omitempty"` // the files were not those of the commit
+	Modified bool   `json:"modified,omitempty"` // files differ from the commit
 	Date     string `json:"date,omitempty"`     // of the commit
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -45,7 +45,7 @@ func (b build) String() string {
 	return fmt.Sprintf("parley %s%s %s %s", b.Version, commit, b.Go, b.Platform)
 }
 
-// Version is the version that run files record.
+// Version returns the version that run files record.
 func Version() string { return thisBuild().String() }
 
 func thisBuild() build {

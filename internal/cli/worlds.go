@@ -16,25 +16,25 @@ import (
 	"parley/world"
 )
 
-// worldsCmd lists what can be played.
+// worldsCmd lists the kinds of worlds.
 type worldsCmd struct {
 	Kind string `arg:"" optional:"" help:"Describe this kind." placeholder:"KIND"`
 	JSON bool   `name:"json" help:"Print JSON."`
 }
 
-// knownKind is a kind as it is shown.
+// knownKind describes a kind.
 type knownKind struct {
 	Name    string `json:"name"`
 	Version int    `json:"version"`
 	Doc     string `json:"doc"`
-	// Seats are those that the params make by default; none where that takes more.
+	// Seats are the seats with default params; empty if the params have to be set first.
 	Seats    []string     `json:"seats"`
 	Params   []keys.Param `json:"params"`
 	Bots     []string     `json:"bots"`
 	External bool         `json:"external"`
 }
 
-// Run prints the list, or all about one kind.
+// Run prints the list, or the details of one kind.
 func (c *worldsCmd) Run(s *State) error {
 	all := s.Kinds
 	if c.Kind != "" {
@@ -70,7 +70,7 @@ func knowKind(k world.Kind) knownKind {
 	return known
 }
 
-// one prints all about a kind.
+// one prints the details of a kind.
 func (c *worldsCmd) one(s *State, k knownKind) error {
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, k)
@@ -81,7 +81,7 @@ func (c *worldsCmd) one(s *State, k knownKind) error {
 	fmt.Fprintf(t, "seats\t%s\n", listOr(k.Seats, "by params"))
 	fmt.Fprintf(t, "bots\t%s\n", listOr(k.Bots, "none"))
 	if k.External {
-		fmt.Fprintf(t, "resume\tan episode that did not end starts again, since something outside forgets it\n")
+		fmt.Fprintf(t, "resume\tan episode that did not end starts again, since its external state is lost\n")
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	if len(k.Params) > 0 {
@@ -102,7 +102,7 @@ func (c *worldsCmd) one(s *State, k knownKind) error {
 	return err
 }
 
-// readable writes a default as a plan file has it.
+// readable formats a default as a plan file writes it.
 func readable(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && text != "" {

@@ -11,7 +11,7 @@ import (
 	"parley/worlds"
 )
 
-// TestWorlds wants every kind in the list, with its line, and all about each by name.
+// TestWorlds checks that the list has every kind, and that each kind has a page of details.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
 	all := parley(t, State{}, "worlds").want(t, exit.OK).stdout

@@ -1,9 +1,9 @@
-// Package command checks the commands that kinds bring to the command line.
+// Package command checks the commands that kinds add to the command line.
 //
-// What it promises: a command that passes Check can be part of the command line: its name, its help, and the tags
-// of its flags and arguments are right.
+// A command that passes Check can be part of the command line: its name, its help, and the tags of its flags and
+// arguments are valid.
 //
-// It is not for running commands: internal/cli does that.
+// It does not run commands: internal/cli does.
 package command
 
 import (
@@ -23,7 +23,7 @@ import (
 
 var nameRE = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// Check says what is wrong with a command. It does not change the command.
+// Check reports what is wrong with a command. It does not change the command.
 func Check(c program.Command) error {
 	v := reflect.ValueOf(c.Verb)
 	switch {
@@ -42,10 +42,10 @@ func Check(c program.Command) error {
 	return build(c, verb.Interface())
 }
 
-// fieldRE matches how kong names a field of a struct.
+// fieldRE matches the prefix with which kong names a field of a struct.
 var fieldRE = regexp.MustCompile(`^(?:<anonymous struct>|\w+)\.(\w+): `)
 
-// build makes a command line of one command and sets the defaults of its flags.
+// build makes a command line with one command and sets the defaults of its flags.
 func build(c program.Command, verb any) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // kong panics on some wrong tags
@@ -68,36 +68,31 @@ func build(c program.Command, verb any) (err error) {
 	return fmt.Errorf("its tags: %w", err)
 }
 
-// Of returns the commands of a kind, and what is wrong with them. taken says who has each name that is taken.
+// Of returns the commands of a kind and checks them. taken maps each name in use to its owner.
 func Of(k world.Kind, taken map[string]string) ([]program.Command, error) {
-	brings, ok := world.As[world.Commander](k)
+	commander, ok := world.As[world.Commander](k)
 	if !ok {
 		return nil, nil
 	}
-	list := brings.Commands()
-	return list, All(k.Name, list, taken)
-}
-
-// All checks the commands of a kind. by says whose the names are that are taken.
-func All(kind string, commands []program.Command, by map[string]string) error {
-	own := map[string]bool{}
-	for _, c := range commands {
+	list := commander.Commands()
+	seen := map[string]bool{}
+	for _, c := range list {
 		if err := Check(c); err != nil {
-			return fmt.Errorf("the kind %s: the command %q: %w", kind, c.Name, err)
+			return list, fmt.Errorf("the kind %s: the command %q: %w", k.Name, c.Name, err)
 		}
-		if owner := by[c.Name]; owner != "" {
-			return fmt.Errorf("the kind %s: the command %q is there already, from %s: give it another name", kind, c.Name, owner)
+		if owner := taken[c.Name]; owner != "" {
+			return list, fmt.Errorf("the kind %s: the command %q already exists, from %s; give it another name", k.Name, c.Name, owner)
 		}
-		if own[c.Name] {
-			return fmt.Errorf("the kind %s: the command %q is there twice", kind, c.Name)
+		if seen[c.Name] {
+			return list, fmt.Errorf("the kind %s: two commands are named %q", k.Name, c.Name)
 		}
-		own[c.Name] = true
+		seen[c.Name] = true
 	}
-	return nil
+	return list, nil
 }
 
-// checkEmbedded refuses a struct that embeds itself by a pointer, or has itself for a command: a parser would follow
-// that until the stack overflows, which nothing recovers from.
+// checkEmbedded refuses a struct that embeds itself through a pointer, or has itself as a command: a parser
+// would recurse until the stack overflows, which nothing can recover from.
 func checkEmbedded(t reflect.Type, within []reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -119,7 +114,7 @@ func checkEmbedded(t reflect.Type, within []reflect.Type) error {
 	return nil
 }
 
-// Own returns the commands of parley itself. No kind may bring one of these names.
+// Own returns parley's own commands. No kind may use one of these names.
 func Own() map[string]string {
 	taken := map[string]string{}
 	for _, name := range []string{

@@ -12,7 +12,7 @@ import (
 	"parley/world/worldtest"
 )
 
-// The verbs below are good, or wrong in one way each.
+// The verbs below are valid, or have one fault each.
 type (
 	no struct{} // does nothing
 
@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 	one := number(1)
 	for _, c := range []struct {
 		verb program.Verb
-		want string // "": nothing is wrong
+		want string // "" if the verb is valid
 	}{
 		{&fine{}, ""},
 		{&badEnum{}, "the field Move: enum value is only valid if"},
@@ -96,8 +96,8 @@ func TestOf(t *testing.T) {
 	for _, c := range []struct{ names, want string }{
 		{"", ""},
 		{"pay off", ""},
-		{"pay pay", `the kind test: the command "pay" is there twice`},
-		{"run", `the kind test: the command "run" is there already, from parley itself`},
+		{"pay pay", `the kind test: two commands are named "pay"`},
+		{"run", `the kind test: the command "run" already exists, from parley itself`},
 		{"Pay", `the kind test: the command "Pay": want a name of lower-case letters`},
 	} {
 		var all []program.Command

@@ -24,8 +24,8 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// environmentsMain serves the environments that come with parley, and a model that answers
-// everything in the same way at once. It goes when its input ends.
+// environmentsMain serves the built-in environments, and a model that gives the same answer to everything at
+// once. It exits when its input ends.
 func environmentsMain(string) error {
 	answer := []byte(answerOf(`\\boxed{7}`))
 	mux := http.NewServeMux()
@@ -48,7 +48,7 @@ func environmentsMain(string) error {
 	return nil
 }
 
-// environments starts them in a process of their own.
+// environments starts them in a separate process.
 func (b *bench) environments() (*server, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// gateway measures what a recording gateway adds to a call, and what an open stream costs it.
-// A plain reverse proxy stands beside it, since some of what is added is that of any.
+// gateway measures the latency that a recording gateway adds to a call, and the cost of an open stream. It also
+// measures a plain reverse proxy, for comparison.
 func gateway(b *bench) error {
 	b.printf("(e) what a gateway adds to a call, measured from the client; client, gateway and upstream share this machine\n")
 	b.printf("    target, recording: added at p99 under 1 ms at 1,000 calls a second, under 3 ms at 5,000; under 30 KB a stream\n\n")
@@ -119,7 +119,7 @@ func (w *way) round(l load) error {
 	return nil
 }
 
-// cpuOf is the CPU time of a process so far, in seconds; 0 where it cannot be told.
+// cpuOf returns the CPU time of a process so far, in seconds, or 0 if it is not known.
 func cpuOf(pid int) float64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -201,7 +201,7 @@ func (b *bench) gateway(up *server, flags ...string) (*server, error) {
 	return listening(exec.Command(b.parley, args...))
 }
 
-// self starts a part of this program in a process of its own, which goes when its input ends.
+// self starts a part of this program in a separate process, which exits when its input ends.
 func (b *bench) self(part, arg string) (*server, error) {
 	program, err := os.Executable()
 	if err != nil {

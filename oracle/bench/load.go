@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// load asks at a steady rate, whatever the answers take, and measures each call from the
-// moment it was due: a server that falls behind cannot hide it. Without a rate, each connection
-// asks again as soon as it is answered.
+// load makes calls at a steady rate, however long answers take, and measures each call from the time it was
+// due, so that a slow server cannot hide its delay. Without a rate, each connection makes its next call as soon
+// as it has the answer.
 type load struct {
 	addr  string // host:port
 	rate  int    // calls a second; 0: as answers come

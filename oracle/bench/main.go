@@ -1,11 +1,10 @@
-// Command bench measures what the README claims of asking models: how much of a
-// provider's limit is used and how many calls are refused, ten thousand calls in
-// flight, the cost of a call beside the vendors' SDKs, dispatch itself, what a gateway
-// adds, and rollouts beside a plain loop.
+// Command bench measures the figures of the README: how much of a provider's limit is used and how many calls
+// are refused, ten thousand calls in flight, the cost of a call compared with the vendors' SDKs, dispatch
+// itself, the overhead of a gateway, and rollouts compared with a plain loop.
 //
-// It builds parley, starts `parley sim` as the server, and runs every client in a
-// process of its own, so that memory and CPU are the client's alone. Everything runs
-// on the loopback interface; figures that are compared are taken side by side.
+// It builds parley, starts `parley sim` as the server, and runs every client in a separate process, so that
+// memory and CPU are those of the client. Everything runs on the loopback interface; figures that are compared
+// are measured together.
 //
 //	go -C oracle run ./bench          all of it, a few minutes
 //	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts
@@ -97,7 +96,7 @@ type plan struct {
 	Skip        time.Duration `json:"skip"`   // of the start, for the steady state
 }
 
-// result is what a client process says.
+// result is the output of a client process.
 type result struct {
 	OK          int       `json:"ok"`
 	Failed      int       `json:"failed"`
@@ -112,7 +111,7 @@ type result struct {
 	Output      float64   `json:"output"`   // likewise
 }
 
-// client runs p in a process of its own.
+// client runs p in a separate process.
 func (b *bench) client(p plan) (result, error) {
 	self, err := os.Executable()
 	if err != nil {

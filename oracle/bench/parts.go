@@ -14,8 +14,8 @@ import (
 	"parley/llm"
 )
 
-// limits measures how much of a provider's limit is used, and how many calls it has to
-// refuse, with the limit told to the client and with only the headers to go by.
+// limits measures how much of a provider's limit is used and how many calls it refuses, with the limit in the
+// client's plan and with only the headers.
 func limits(b *bench) error {
 	b.printf("(a) share of the provider's limit in the steady state, and refusals\n")
 	b.printf("    target: share 0.98; refused 0.5%% with the limit told, 2%% with headers only\n\n")

@@ -18,7 +18,7 @@ import (
 	"parley/journal"
 )
 
-// proxyMain serves what is at an address, as it is: what any proxy in Go adds.
+// proxyMain serves a plain reverse proxy, to measure what any proxy in Go adds.
 func proxyMain(address string) error { return proxy(address, (*http.Protocols).SetHTTP1) }
 
 // proxy2Main does so over HTTP/2, where many streams share a connection.
@@ -43,8 +43,7 @@ func (nowhere) Read(context.Context, journal.Span, func(journal.Entry) error) er
 	return nil
 }
 
-// unrecordedMain serves a gateway before an address that keeps no record: what the record
-// adds is the rest.
+// unrecordedMain serves a gateway that records nothing: the difference is the cost of the record.
 func unrecordedMain(address string) error {
 	g, err := parley.Open(context.Background(), parley.Config{
 		Upstreams: []provider.Provider{{Name: "lab", Dialect: "openai", BaseURL: address + "/v1", Limits: provider.Limits{Concurrency: 1000}}},

@@ -62,7 +62,7 @@ func rollouts(b *bench) error {
 	return b.sessions(s.url)
 }
 
-// pace is the best of several rounds: whatever else the machine does only takes away.
+// pace returns the best of several rounds: other load on the machine only lowers the figure.
 type pace struct {
 	rate    float64 // episodes a second
 	cpu     float64 // microseconds for an episode

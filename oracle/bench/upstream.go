@@ -18,8 +18,8 @@ func answerOf(words string) string {
 		`"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}},"service_tier":"default"}`
 }
 
-// upstreamMain serves chat completions as fast as can be: each after a delay, and streams
-// that send one event and then wait. It goes when its input ends.
+// upstreamMain serves chat completions at the lowest cost: each after a delay, and streams that send one event
+// and then wait. It exits when its input ends.
 func upstreamMain(delay string) error {
 	wait, err := time.ParseDuration(delay)
 	if err != nil {

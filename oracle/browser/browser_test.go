@@ -15,7 +15,7 @@ import (
 	"parley/world"
 )
 
-// tab opens a browser, or skips where there is none.
+// tab opens a browser. It skips the test if no browser is installed.
 func tab(t *testing.T) context.Context {
 	t.Helper()
 	var path string
@@ -46,7 +46,7 @@ func do(t *testing.T, ctx context.Context, actions ...chromedp.Action[chromedp.V
 	}
 }
 
-// eval asks the page.
+// eval evaluates an expression in the page.
 func eval[T any](t *testing.T, ctx context.Context, script string) T {
 	t.Helper()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script))
@@ -66,7 +66,7 @@ func saved(t *testing.T, name, text string) string {
 	return "file://" + path
 }
 
-// TestQuiet: the page has nothing to complain of, and asks for nothing but itself.
+// TestQuiet checks that the page logs no error and loads nothing else.
 func TestQuiet(t *testing.T) {
 	ctx := tab(t)
 	page, end := saved(t, "report.html", hostilePage(t)), saved(t, "end.html", "<!DOCTYPE html><title>end</title>")
@@ -102,7 +102,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestHostileTextStaysText: what models say is there to be read, and does nothing.
+// TestHostileTextStaysText checks that text of models is shown and never executed.
 func TestHostileTextStaysText(t *testing.T) {
 	ctx := tab(t)
 	do(t, ctx, chromedp.Navigate(saved(t, "report.html", hostilePage(t))))
@@ -137,7 +137,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestRoom: words of charts do not cover each other, and no column of an ordinary table is out of sight.
+// TestRoom checks that labels of charts do not overlap, and that every column of an ordinary table is visible.
 func TestRoom(t *testing.T) {
 	ctx := tab(t)
 	page := saved(t, "report.html", pageOf(t, func() world.Exhibitor { return &crowd{} }))
@@ -158,7 +158,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestWorks uses what the script offers: filter, sort, replay, dark and light.
+// TestWorks uses the script of the page: filter, sort, replay, dark and light mode.
 func TestWorks(t *testing.T) {
 	ctx := tab(t)
 	do(t, ctx, chromedp.Navigate(saved(t, "report.html", hostilePage(t))))
@@ -182,7 +182,7 @@ func TestWorks(t *testing.T) {
 	paper := `getComputedStyle(document.body).backgroundColor`
 	light := eval[string](t, ctx, paper)
 	eval[bool](t, ctx, `document.getElementById("theme").click(); true`)
-	if dark := eval[string](t, ctx, paper); dark == light {
-		t.Errorf("dark is as light as light: %s", dark)
+	if paint := eval[string](t, ctx, paper); paint == light {
+		t.Errorf("dark and light mode have the same background: %s", paint)
 	}
 }

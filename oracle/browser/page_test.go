@@ -18,19 +18,19 @@ import (
 
 const episodes = 12
 
-// hostile is what a model may say to whoever reads it.
+// hostile is text that attacks the reader of a page.
 func hostile() string {
 	return `<script>window.owned=1</script><img src=x onerror="window.owned=2"></div></body>{{.}} javascript:window.owned=3` +
 		"\x1b[2J \u202egnp.exe \x00\x07 " + strings.Repeat("W", 5000) + " שלום عليكم"
 }
 
-// hostilePage is a report of a run in which everything that can be said is hostile.
+// hostilePage returns a report of a run in which all text is hostile.
 func hostilePage(t *testing.T) string {
 	t.Helper()
-	return pageOf(t, func() world.Exhibitor { return &gallery{} })
+	return pageOf(t, func() world.Exhibitor { return &everyExhibit{} })
 }
 
-// pageOf is a report with these exhibits.
+// pageOf returns a report with these exhibits.
 func pageOf(t *testing.T, exhibitor func() world.Exhibitor) string {
 	t.Helper()
 	j := &journal.Memory{}
@@ -78,16 +78,16 @@ func entries() []journal.Entry {
 	return append(all, &journal.Closed{At: at, State: journal.Complete})
 }
 
-// gallery has one of every exhibit.
-type gallery struct{ points world.Sample }
+// everyExhibit has one exhibit of each kind.
+type everyExhibit struct{ points world.Sample }
 
-func (g *gallery) Add(p world.Played) {
+func (g *everyExhibit) Add(p world.Played) {
 	for _, s := range p.Outcome.Scores {
 		g.points.Add(p.Unit, s.Value)
 	}
 }
 
-func (g *gallery) Exhibits() []world.Exhibit {
+func (g *everyExhibit) Exhibits() []world.Exhibit {
 	s, bad := &g.points, hostile()
 	return []world.Exhibit{
 		{Name: "estimates", Title: bad, Caption: bad, Show: world.Estimates{By: []string{bad, bad}, What: bad, Rows: []world.Estimated{{Labels: []string{bad, bad}, Sample: s}}}},
@@ -117,7 +117,7 @@ func (duel) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
 }
 
 // crowd shows twelve agents with ordinary, long names that did nearly the same.
-type crowd struct{ gallery }
+type crowd struct{ everyExhibit }
 
 func (c *crowd) Exhibits() []world.Exhibit {
 	var spots []world.ScatterPoint

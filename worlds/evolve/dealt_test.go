@@ -8,8 +8,8 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// TestDealt: a test is about its problem, whoever is tested and whatever its id; what comes before it
-// is about the prompt as well; a verdict is chance's.
+// TestDealt checks that a test is identified by its problem, without its id and the prompt, that an earlier trial is
+// identified by its prompt too, and that a verdict has no identity.
 func TestDealt(t *testing.T) {
 	t.Parallel()
 	of := func(purpose, prompt, id, question string) string {

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lab plays an evolution to its end without an engine: fast, and in order.
+// lab plays a whole evolution without an engine, in order.
 type lab struct {
 	t       testing.TB
 	model   string
@@ -32,7 +32,7 @@ type lab struct {
 // asking is a prompt and a problem.
 type asking struct{ prompt, question string }
 
-// paramsOf returns the defaults with some changed, as a plan file would.
+// paramsOf returns the defaults with the given params, as a plan file sets them.
 func paramsOf(t testing.TB, params string) *Params {
 	t.Helper()
 	p := definition{}.Defaults()
@@ -78,7 +78,7 @@ func (l *lab) follow(plan world.Plan) *lab {
 	}
 }
 
-// episode plays one spec, with params that went through JSON.
+// episode plays one spec. Its params and its data pass through JSON.
 func (l *lab) episode(s world.Spec, number int) world.Outcome {
 	l.t.Helper()
 	p := definition{}.Defaults()
@@ -114,7 +114,7 @@ func (l *lab) episode(s world.Spec, number int) world.Outcome {
 	return turn.Outcome
 }
 
-// note counts what solvers are asked.
+// note counts the calls of solvers.
 func (l *lab) note(p *Params, c world.Call, i int) {
 	if c.Label != "solve" {
 		return
@@ -124,7 +124,7 @@ func (l *lab) note(p *Params, c world.Call, i int) {
 	l.asked[asking{t.Text, t.Problems[i/(p.Solvers*p.Samples)].Question}]++
 }
 
-// sim answers as the simulated provider does.
+// sim answers like the simulated provider.
 func (l *lab) sim(c world.Call, place string) world.Reply {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(fmt.Sprint(l.seed, place)))
@@ -137,7 +137,7 @@ func (l *lab) sim(c world.Call, place string) world.Reply {
 	}
 	text, ok := standin.Play(model, &c.Ask, h.Sum64())
 	if !ok {
-		l.t.Fatalf("nobody knows how to answer %+v", c.Ask.Messages)
+		l.t.Fatalf("the stand-in does not answer %+v", c.Ask.Messages)
 	}
 	if c.Ask.Schema != nil {
 		return world.Reply{Text: text, JSON: json.RawMessage(text), Finish: llm.FinishStop}

@@ -53,7 +53,7 @@ func load(t *testing.T, name string, sets ...string) *config.Plan {
 	return p
 }
 
-// TestSameResult: one digest at any concurrency and pace, with a model that breeds.
+// TestSameResult checks that the digest is the same at any concurrency, with a model that breeds.
 func TestSameResult(t *testing.T) {
 	t.Parallel()
 	p := load(t, "evolve-reflect.yaml", "params.max_generations=3", "params.problems.test=10", "params.problems.train=20")
@@ -73,8 +73,7 @@ func TestSameResult(t *testing.T) {
 	}
 }
 
-// TestExamples: every example is played to a verdict, and where there is something to gain
-// it says so.
+// TestExamples checks that every example ends with a verdict, and reports a gain if there is one.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "evolve*.yaml"))
@@ -112,7 +111,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestFiles: problems are read from files of each format, and are recorded with the run.
+// TestFiles checks that problems are read from files of each format and recorded with the run.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -141,7 +140,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("%s: %d problems are recorded: %s", file, n, p.ParamsJSON)
 		}
 		if again, err := config.FromJSON(p.JSON(), []world.Kind{evolve.Kind()}, nil); err != nil || string(again.ParamsJSON) != string(p.ParamsJSON) {
-			t.Errorf("%s: played on without the file: %v", file, err)
+			t.Errorf("%s: resumed without the file: %v", file, err)
 		}
 	}
 	for _, c := range []struct{ file, more, want string }{

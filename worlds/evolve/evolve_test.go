@@ -20,7 +20,7 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// TestExercise holds every kind of episode to what any world promises.
+// TestExercise checks every kind of episode with the tests for all worlds.
 func TestExercise(t *testing.T) {
 	t.Parallel()
 	small := `"problems": {"train": 4, "test": 2}`
@@ -39,7 +39,7 @@ func TestExercise(t *testing.T) {
 	}
 }
 
-// answered is a good reply to any call of the kind.
+// answered returns a good reply to any call of the kind.
 func answered(c world.Call, r *rand.Rand) world.Reply {
 	switch {
 	case c.Seat == play.Judge:
@@ -75,7 +75,7 @@ func playOne(t *testing.T, params string, answer func(c world.Call, i int) world
 const threeProblems = `"episode": {"trial": {"id": 5, "text": "Think.", "purpose": "race", "problems": [
 	{"id": "a", "question": "A?", "answer": "1"}, {"id": "b", "question": "B?", "answer": "2"}, {"id": "c", "question": "C?", "answer": "3"}]}}`
 
-// TestFailuresAreApart: a call that fails is neither right nor wrong.
+// TestFailuresAreApart checks that a failed call is neither right nor wrong.
 func TestFailuresAreApart(t *testing.T) {
 	t.Parallel()
 	o, _ := playOne(t, `{`+threeProblems+`}`, func(_ world.Call, i int) world.Reply {
@@ -98,8 +98,7 @@ func TestFailuresAreApart(t *testing.T) {
 	}
 }
 
-// TestJudge: the judge is asked about what was answered, and where it fails nothing is
-// known.
+// TestJudge checks that the judge is asked about every answer, and that an answer it fails to judge does not count.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	o, calls := playOne(t, `{"checker": {"type": "judge"}, `+threeProblems+`}`, func(c world.Call, i int) world.Reply {
@@ -117,7 +116,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestSeveralSolvers: each has a score of its own, and fitness is over all.
+// TestSeveralSolvers checks that each solver has a score, and that fitness is over all.
 func TestSeveralSolvers(t *testing.T) {
 	t.Parallel()
 	o, calls := playOne(t, `{"solvers": 2, "samples": 2, `+threeProblems+`}`, func(c world.Call, _ int) world.Reply {
@@ -132,7 +131,7 @@ func TestSeveralSolvers(t *testing.T) {
 	}
 }
 
-// TestAsk: where the prompt stands.
+// TestAsk checks the messages to solvers.
 func TestAsk(t *testing.T) {
 	t.Parallel()
 	messages := func(params, prompt string) string {
@@ -156,8 +155,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestExampleIsTheFile: the plan file that people run first is the one the kind shows, and
-// it leaves no param out.
+// TestExampleIsTheFile checks that the kind's example is the example file, and that it has every param.
 func TestExampleIsTheFile(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "examples", "evolve.yaml"))
@@ -167,7 +165,7 @@ func TestExampleIsTheFile(t *testing.T) {
 	shown(t, reflect.TypeFor[Params]())
 }
 
-// shown looks for every param of a struct in the example.
+// shown checks that the example has every param of a struct.
 func shown(t *testing.T, params reflect.Type) {
 	t.Helper()
 	for f := range params.Fields() {
@@ -182,9 +180,8 @@ func shown(t *testing.T, params reflect.Type) {
 	}
 }
 
-// TestSilentSolver: a solver that never says a word measures nothing; beside answers with words an
-// empty one is wrong; what is answered and holds no answer is wrong; answers that nobody could judge
-// are not known.
+// TestSilentSolver checks that a solver with only empty answers has no score, that an empty answer among others is wrong,
+// that a text without an answer is wrong, and that answers without a judgement do not count.
 func TestSilentSolver(t *testing.T) {
 	t.Parallel()
 	small := `"problems": {"train": 4, "test": 2}`
@@ -223,8 +220,8 @@ func TestSilentSolver(t *testing.T) {
 	}
 }
 
-// TestGainIsADifference: a gain is no share, even where it is 0 or 1. Of one evolution its interval is not known, and of
-// several it is Student's, from -1 to 1.
+// TestGainIsADifference checks that a gain is never treated as a share, even if it is 0 or 1. One evolution has no
+// interval; several have Student's, within -1 and 1.
 func TestGainIsADifference(t *testing.T) {
 	t.Parallel()
 	all := definition{}.Measures(definition{}.Defaults())

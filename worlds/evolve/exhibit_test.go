@@ -10,7 +10,7 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// exhibits shows what a run came to.
+// exhibits returns the exhibits of a run.
 func exhibits(stages [][]world.Played) map[string]world.Exhibit {
 	x := definition{}.Exhibitor()
 	for _, stage := range stages {
@@ -68,7 +68,7 @@ func TestExhibits(t *testing.T) {
 	}
 }
 
-// TestExhibitsOfAnything: a run file may come from anywhere.
+// TestExhibitsOfAnything checks that hostile run files cause no panic.
 func TestExhibitsOfAnything(t *testing.T) {
 	t.Parallel()
 	if all := exhibits(nil); len(all) != 0 {
@@ -90,8 +90,8 @@ func TestExhibitsOfAnything(t *testing.T) {
 	}
 }
 
-// TestSeveralEvolutions: those with the same params are one line with a band, each is a row
-// of its own in the tables, and many are taken together in the final test.
+// TestSeveralEvolutions checks that evolutions with the same params are one curve, that each has a row in the tables, and
+// that the final test combines many of them.
 func TestSeveralEvolutions(t *testing.T) {
 	t.Parallel()
 	var stages [][]world.Played
@@ -119,8 +119,8 @@ func TestSeveralEvolutions(t *testing.T) {
 	}
 }
 
-// TestExhibitsOfSpending: tokens and cost are those of the trials, by generation, and what
-// was saved is what trying everything would have taken besides.
+// TestExhibitsOfSpending checks tokens and cost by generation, and that calls and savings add up to the calls of trying
+// every prompt on every problem.
 func TestExhibitsOfSpending(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t, seed: 5}).run(with(little, `"target_fitness": 0`))

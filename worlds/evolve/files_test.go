@@ -10,8 +10,7 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// TestFilesOfAVerdict: the best prompt is a file as it is, beside what is known about it; other
-// episodes have none.
+// TestFilesOfAVerdict checks the files of a verdict, and that other episodes have none.
 func TestFilesOfAVerdict(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t, seed: 5}).run(with(little, models))
@@ -46,8 +45,8 @@ func TestFilesOfAVerdict(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnything: names are no formulas, a verdict without a winner has its tables, and
-// nothing that a file holds is a reason to panic.
+// TestFilesOfAnything checks that names are never formulas, that a verdict without a winner has its tables, and that
+// hostile data causes no panic.
 func TestFilesOfAnything(t *testing.T) {
 	t.Parallel()
 	of := func(data string) map[string]string {

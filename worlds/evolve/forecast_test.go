@@ -8,8 +8,8 @@ import (
 	"parley/worlds/evolve/play"
 )
 
-// TestForecast: what is played lies within what was foreseen, in episodes, calls and
-// stages, and what parts are like can be played.
+// TestForecast checks that an evolution stays within its forecast in episodes, calls and stages, and that the example
+// episodes can be played.
 func TestForecast(t *testing.T) {
 	t.Parallel()
 	for _, params := range []string{
@@ -40,10 +40,10 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// extent is how much is played.
+// extent is the size of an evolution.
 type extent struct{ episodes, solved, stages int }
 
-// foreseen plays what parts are like and multiplies.
+// foreseen plays an example of each part and multiplies.
 func (l *lab) foreseen(parts []world.Part) (low, high extent) {
 	l.t.Helper()
 	l.answer = l.sim
@@ -66,8 +66,7 @@ func (l *lab) foreseen(parts []world.Part) (low, high extent) {
 	return low, high
 }
 
-// TestForecastRefuses: what no plan can be made of has no forecast, and an episode by
-// itself is one.
+// TestForecastRefuses checks that wrong params have no forecast, and that a single episode has a forecast of one.
 func TestForecastRefuses(t *testing.T) {
 	t.Parallel()
 	if _, err := (definition{}).Forecast(paramsOf(t, `{"population_size": 1}`), world.Spec{}, 1); err == nil {

@@ -209,7 +209,7 @@ func (p *plan) birth() []world.Spec {
 
 // mutate changes a prompt without a model.
 func (p *plan) mutate(g genome.Genome, how string) genome.Genome {
-	return genome.Mutate(how, g, p.pool, genome.Limits{Least: p.MinSpans, Most: p.MaxSpans, Insertions: p.MaxInsertions}, p.rand)
+	return genome.Mutate(how, g, p.pool, genome.Limits{Min: p.MinSpans, Max: p.MaxSpans, Insertions: p.MaxInsertions}, p.rand)
 }
 
 // pick draws an operator by weight.

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCheck: what is wrong with params is said of the param, all of it at once.
+// TestCheck checks the errors of params.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ params, want string }{
@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestPresets: each is valid, differs from the others, and gives way to what is said.
+// TestPresets checks that each preset is valid and different, and that params replace its numbers.
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	seen := map[numbers]string{}
@@ -72,7 +72,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestSeats: who is needed depends on what is asked for.
+// TestSeats checks which seats the params need.
 func TestSeats(t *testing.T) {
 	t.Parallel()
 	for params, want := range map[string]string{
@@ -89,7 +89,7 @@ func TestSeats(t *testing.T) {
 	}
 }
 
-// TestSpecIsComplete: what a plan asks for needs nothing of the plan's params.
+// TestSpecIsComplete checks that the params of an episode hold all that it needs.
 func TestSpecIsComplete(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t}).run(with(little, models, `"ask": "{prompt} {question}", "checker": {"type": "number", "tolerance": 3}, "samples": 2`))
@@ -109,7 +109,7 @@ func TestSpecIsComplete(t *testing.T) {
 	}
 }
 
-// TestDocumentedPresets: the table of the document says what presets are.
+// TestDocumentedPresets checks the table of presets in the documentation.
 func TestDocumentedPresets(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "worlds", "evolve.md"))

@@ -11,15 +11,15 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// little is an evolution that takes no time.
+// little is a small evolution.
 const little = `"population_size": 8, "max_generations": 3, "elite_size": 2, "problems": {"train": 12, "test": 6, "validation": 4}, "race": {"minibatch": 4}, "fitness": {"by": "accuracy"}, "finalists": 2, "baselines": {"seeds": 2}`
 
-// with joins params, of which later ones count.
+// with joins params. Later ones replace earlier ones.
 func with(params ...string) string { return "{" + strings.Join(params, ", ") + "}" }
 
 const models = `"mutation": {"rewrite": 1, "reflect": 1, "difference": 1, "edit": 1}, "crossover": {"model": 1}`
 
-// trials lists the trials of a run, stage by stage.
+// trials returns the trials of a run by stage.
 func (l *lab) trials() [][]record.Trial {
 	var all [][]record.Trial
 	for _, stage := range l.stages {
@@ -34,8 +34,8 @@ func (l *lab) trials() [][]record.Trial {
 	return all
 }
 
-// TestNeverTwice: a prompt is asked each problem once for each solver and sample, however
-// it is bred, and the verdict counts every call.
+// TestNeverTwice checks that each prompt is tried on each problem once for each solver and sample, and that the verdict
+// counts every call.
 func TestNeverTwice(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestNeverTwice(t *testing.T) {
 	}
 }
 
-// TestPureFold: the same seed plays the same, another seed does not.
+// TestPureFold checks that the same seed plays the same evolution, and another seed does not.
 func TestPureFold(t *testing.T) {
 	t.Parallel()
 	specs := func(seed uint64) string {
@@ -82,8 +82,8 @@ func TestPureFold(t *testing.T) {
 	}
 }
 
-// TestHeldOut: test problems come up in the last stage before the verdict and nowhere else,
-// and validation problems only once evolution has stopped.
+// TestHeldOut checks that test problems are asked only in the last stage before the verdict, and validation problems only
+// after evolution has stopped.
 func TestHeldOut(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t, seed: 4}).run(with(little, models))
@@ -110,8 +110,7 @@ func TestHeldOut(t *testing.T) {
 	}
 }
 
-// TestElites: the best never gets worse from one generation to the next, with the fitness
-// it was given once.
+// TestElites checks that the best fitness never falls from one generation to the next.
 func TestElites(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -125,7 +124,7 @@ func TestElites(t *testing.T) {
 	}
 }
 
-// TestStops: every reason to stop, and that it is recorded.
+// TestStops checks every reason to stop.
 func TestStops(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -149,7 +148,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestAllFails: where nothing is answered, evolution stops at once and says so.
+// TestAllFails checks that evolution stops at once if no call is answered.
 func TestAllFails(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t, answer: func(world.Call, string) world.Reply { return world.Reply{Failed: "auth"} }}).run(with(little))
@@ -159,7 +158,7 @@ func TestAllFails(t *testing.T) {
 	}
 }
 
-// TestSomeFail: calls that fail now and then change neither what is right nor stop anything.
+// TestSomeFail checks that failed calls are counted separately and do not stop evolution.
 func TestSomeFail(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -183,7 +182,7 @@ func TestSomeFail(t *testing.T) {
 	}
 }
 
-// TestBreeder: its calls are bounded, what it is shown is real, and what it writes is tried.
+// TestBreeder checks that calls of the breeder are bounded, and that its prompts are tried.
 func TestBreeder(t *testing.T) {
 	t.Parallel()
 	l := (&lab{t: t, seed: 3}).run(with(little, `"mutation": {"reflect": 1, "edit": 0, "insert": 0, "delete": 0, "swap": 0, "duplicate": 0}, "mutation_rate": 1, "crossover_rate": 0, "breeder_calls": 7, "failed_cases": 2`))
@@ -209,7 +208,7 @@ func TestBreeder(t *testing.T) {
 	}
 }
 
-// TestIslands: prompts breed within their island, or with migrants from the one before.
+// TestIslands checks that parents are from the same island, or migrants from the one before.
 func TestIslands(t *testing.T) {
 	t.Parallel()
 	island := func(interval int) (apart, across int) {
@@ -245,7 +244,7 @@ func TestIslands(t *testing.T) {
 	}
 }
 
-// TestAlone: an episode whose params were made by a plan is played by itself.
+// TestAlone checks that a single episode of a plan can be played again.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	p := paramsOf(t, `{`+threeProblems+`}`)

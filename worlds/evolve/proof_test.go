@@ -11,13 +11,11 @@ import (
 	"parley/world"
 )
 
-// small is enough of an evolution to see whether it works. Nothing stops it early, so that
-// all have the same chances.
+// small is an evolution that is large enough to show whether it works. Nothing stops it early.
 const small = `"population_size": 10, "elite_size": 2, "target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0,
 	"diversity_threshold": 0, "fitness": {"by": "accuracy"}, "finalists": 3, "baselines": {"seeds": 8}`
 
-// each plays n evolutions beside each other: each with a model of its own, problems of its
-// own and chance of its own.
+// each plays n evolutions in parallel, each with its own model, problems and seed.
 func each(t *testing.T, n, train int, model, params string) []*lab {
 	t.Helper()
 	all := make([]*lab, n)
@@ -32,8 +30,7 @@ func each(t *testing.T, n, train int, model, params string) []*lab {
 	return all
 }
 
-// full keeps a proof, which takes seconds, out of short runs, such as those under the race
-// detector, where it takes minutes and proves no more.
+// full skips a test in short runs, such as those under the race detector, where it takes minutes.
 func full(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -41,7 +38,7 @@ func full(t *testing.T) {
 	}
 }
 
-// winners is what the winners solved of the held-out problems.
+// winners returns the accuracy of the winners on the test problems.
 func winners(all []*lab) []float64 {
 	var xs []float64
 	for _, l := range all {
@@ -61,9 +58,8 @@ func raced(all []*lab) int {
 	return n
 }
 
-// TestEvolutionGains: where there is something to climb, evolution finds prompts that solve
-// more held-out problems than those of a random search that may make as many calls, and
-// than the best of all baselines. Run it with -v to see the numbers.
+// TestEvolutionGains checks that evolution finds prompts that solve more test problems than those of a random search with
+// as many calls, and than the best baseline. Run it with -v to see the numbers.
 func TestEvolutionGains(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -73,11 +69,11 @@ func TestEvolutionGains(t *testing.T) {
 	random := each(t, n, 40, "solver", fair+`, "preset": "random_search"`)
 	var best []float64
 	for _, l := range evolved {
-		most := 0.0
+		highest := 0.0
 		for _, x := range l.verdict.Test[1:] {
-			most = max(most, x.Accuracy.Value)
+			highest = max(highest, x.Accuracy.Value)
 		}
-		best = append(best, most)
+		best = append(best, highest)
 	}
 	for name, other := range map[string][]float64{"random search": winners(random), "the best baseline": best} {
 		d, test := world.Paired(winners(evolved), other, 0.95, 1)
@@ -93,8 +89,8 @@ func TestEvolutionGains(t *testing.T) {
 	}
 }
 
-// TestFlat: where there is nothing to gain, no gain is reported: of claims at 5%, about one
-// in twenty is false by chance, and in all the winners are no better than no prompt.
+// TestFlat checks that no gain is reported if there is nothing to gain. At 5%, about one claim in twenty is false by
+// chance; over all evolutions, the winners are no better than no prompt.
 func TestFlat(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -119,8 +115,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// TestRacing: with at most 60% of the calls a race finds winners that are as good, within
-// noise.
+// TestRacing checks that races find equally good winners, within noise, with at most 60% of the calls.
 func TestRacing(t *testing.T) {
 	t.Parallel()
 	full(t)
@@ -135,8 +130,7 @@ func TestRacing(t *testing.T) {
 	}
 }
 
-// first is the first seed of the proofs. Those from 0 on are not used: what evolution does
-// by default was chosen with them in sight.
+// first returns the first seed of these tests. They do not use the seeds from 0 on, with which the defaults were chosen.
 func first(t *testing.T) uint64 {
 	t.Helper()
 	n, err := strconv.ParseUint(cmp.Or(os.Getenv("PARLEY_EVOLVE_SEED"), "401"), 10, 32)

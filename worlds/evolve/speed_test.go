@@ -16,10 +16,9 @@ import (
 	"parley/worlds/evolve"
 )
 
-// timed plays a plan through every layer of dispatch to a simulated provider that takes a
-// second for each call, and returns how long after the start each call of the first
-// generation was answered. It is to be called in a time of its own, in which the machine is
-// infinitely fast: what is lost then is lost by us.
+// timed plays a plan through every layer of dispatch to a simulated provider that takes a second for each call. It returns
+// when, after the start, each call of the first generation was answered. Call it within synctest, where computing
+// takes no time: all time beyond the ideal is then lost by the program itself.
 func timed(t *testing.T, plan *config.Plan, theirs quota.Limits, ours provider.Limits) []time.Duration {
 	t.Helper()
 	second, err := sim.ParseDelay("1s")
@@ -74,7 +73,7 @@ func firstGeneration(t *testing.T, log *journal.Memory, began time.Time) []time.
 	return at
 }
 
-// one is a plan of one generation of 50 prompts, without a race, and hardly any test.
+// one returns a plan of one generation of 50 prompts, without a race and with a minimal test.
 func one(t *testing.T, train string) *config.Plan {
 	t.Helper()
 	if testing.Short() {
@@ -84,8 +83,8 @@ func one(t *testing.T, train string) *config.Plan {
 		"params.problems.train="+train, "params.problems.validation=0", "params.problems.test=2", "params.baselines={seeds: 0, texts: []}")
 }
 
-// TestGenerationIsFast: 50 prompts on 100 problems are 5,000 calls, which take 10 seconds
-// where each takes one and 500 are in flight.
+// TestGenerationIsFast checks that 50 prompts on 100 problems, which are 5,000 calls of a second, take about 10 seconds
+// with 500 in flight.
 func TestGenerationIsFast(t *testing.T) {
 	t.Parallel()
 	plan := one(t, "100")
@@ -99,8 +98,8 @@ func TestGenerationIsFast(t *testing.T) {
 	})
 }
 
-// TestGenerationUsesItsLimit: at 3,500 requests a minute, which the provider enforces, a
-// generation gets 98% of that, once what was saved up is used.
+// TestGenerationUsesItsLimit checks that a generation uses 98% of the 3,500 requests a minute that the provider allows,
+// after the initial burst.
 func TestGenerationUsesItsLimit(t *testing.T) {
 	t.Parallel()
 	plan := one(t, "250")
@@ -114,7 +113,7 @@ func TestGenerationUsesItsLimit(t *testing.T) {
 			}
 		}
 		t.Logf("%d calls take %v; %d in the second minute, of %d", len(at), at[len(at)-1], inMinute, perMinute)
-		if len(at) != 12500 || inMinute < perMinute*98/100 || inMinute > perMinute+1 { // one at each end of the minute
+		if len(at) != 12500 || inMinute < perMinute*98/100 || inMinute > perMinute+1 { // one more at each end of the minute
 			t.Errorf("%d of %d calls in the second minute", inMinute, perMinute)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"parley/worlds/evolve/play"
 )
 
-// TestStandIn: the stand-in understands what solvers, breeders and judges are asked.
+// TestStandIn checks that the stand-in answers the requests to solvers, breeders and judges.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
 	plays := []worldtest.Options{

@@ -30,8 +30,8 @@ func statusLines(t *testing.T, params string, seed uint64) ([]string, record.Ver
 	return lines, l.verdict
 }
 
-// TestStatus: the line follows the generations, says the same as the verdict about the
-// best of each, and ends with the verdict.
+// TestStatus checks that the line follows the generations, agrees with the verdict about the best of each, and ends with
+// the verdict.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	lines, v := statusLines(t, with(little, `"target_fitness": 0`), 5)
@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusOfWeights: fitness that is not accuracy is told with the share that is solved.
+// TestStatusOfWeights checks that a weighted fitness is shown with the share of problems that are solved.
 func TestStatusOfWeights(t *testing.T) {
 	t.Parallel()
 	lines, _ := statusLines(t, with(little, `"fitness": {"by": "weighted"}`), 5)
@@ -62,7 +62,7 @@ func TestStatusOfWeights(t *testing.T) {
 	}
 }
 
-// TestStatusOfSeveral: evolutions beside each other are told together.
+// TestStatusOfSeveral checks that several evolutions share one line.
 func TestStatusOfSeveral(t *testing.T) {
 	t.Parallel()
 	s := definition{}.Status(paramsOf(t, with(little)))
@@ -92,7 +92,7 @@ func TestStatusOfSeveral(t *testing.T) {
 	}
 }
 
-// TestStatusOfAnything: a run file may come from anywhere.
+// TestStatusOfAnything checks that hostile run files cause no panic.
 func TestStatusOfAnything(t *testing.T) {
 	t.Parallel()
 	for _, params := range []*Params{{}, (definition{}).Defaults()} {

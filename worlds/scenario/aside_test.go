@@ -10,8 +10,8 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// TestPrivateTalkIsSummedUp: what leaves the window is summed up by those who were party to
-// it, and by nobody else; what they wrote stands in their later questions.
+// TestPrivateTalkIsSummedUp checks that only the parties to a talk summarize it when it leaves the window, and
+// that their later prompts have the summary.
 func TestPrivateTalkIsSummedUp(t *testing.T) {
 	t.Parallel()
 	s := stage(3, 4, func(s *script.Script) {

@@ -30,8 +30,8 @@ func parts(t *testing.T, path string) map[string]string {
 	return all
 }
 
-// folderOf writes the files of the good scenario with those of a case in their place. A
-// file that is empty in the case is left out.
+// folderOf writes the files of the good scenario, replaced by those of a case. A file that is empty in the case
+// is left out.
 func folderOf(t *testing.T, changed map[string]string) string {
 	t.Helper()
 	files := parts(t, filepath.Join("testdata", "good.txt"))
@@ -66,8 +66,8 @@ func rewrite(t *testing.T, path string, all map[string]string, last, text string
 	}
 }
 
-// TestBrokenFolders: every file in testdata/broken makes the good scenario a bad one, and
-// ends with what is said of it.
+// TestBrokenFolders checks that every file in testdata/broken makes the good scenario invalid, with the errors
+// at the end of the file.
 func TestBrokenFolders(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob(filepath.Join("testdata", "broken", "*.txt"))
@@ -93,8 +93,8 @@ func TestBrokenFolders(t *testing.T) {
 	}
 }
 
-// TestOldFolders: every file in testdata/old writes the good scenario in an earlier
-// spelling. It plays, and ends with the advice that is given.
+// TestOldFolders checks that every file in testdata/old, the good scenario in an earlier spelling, can be
+// played. The advice is at the end of the file.
 func TestOldFolders(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob(filepath.Join("testdata", "old", "*.txt"))

@@ -8,7 +8,7 @@ import (
 	"parley/world"
 )
 
-// TestDealt: a scenario stays the same whatever a plan sets in it, and is told from another.
+// TestDealt checks that a scenario is the same whatever a plan changes in it, and differs from another one.
 func TestDealt(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, nil)

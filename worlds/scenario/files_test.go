@@ -77,8 +77,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestMetricTable: a row for each metric of each turn; what is not known is empty, and no
-// cell is a formula.
+// TestMetricTable checks that each metric of each turn has a row, unknown values are empty, and no cell is a
+// formula.
 func TestMetricTable(t *testing.T) {
 	t.Parallel()
 	out, p := playAll(t)
@@ -108,7 +108,7 @@ func transcript(notes []world.Note) (entries []world.TranscriptEntry) {
 	return entries
 }
 
-// TestReplay: a frame for each turn, in the order of what happened.
+// TestReplay checks that a replay has a frame for each turn, in order.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	out, p := playAll(t)
@@ -136,8 +136,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReadersTakeAnything: notes and outcomes of a file from anywhere make nobody fall over,
-// and no file has a name that leads elsewhere.
+// TestReadersTakeAnything checks that notes and outcomes of any form cause no panic, and that no file is
+// written outside its folder.
 func TestReadersTakeAnything(t *testing.T) {
 	t.Parallel()
 	bad := []string{``, `null`, `7`, `{"turn":-1}`, `{"turn":99999999}`, `{"turns":-5}`, `{"turn":1,"members":["../../x","nobody"],"to":"../up","formed":true}`, `{"actors":["a/../b"],"turns":2}`, `{"turn":1,"value":"much"}`}
@@ -167,7 +167,7 @@ func TestReadersTakeAnything(t *testing.T) {
 	}
 }
 
-// TestFilesAreInert: whatever models said, no Markdown file has anything but their words.
+// TestFilesAreInert checks that text of models stays plain text in Markdown files.
 func TestFilesAreInert(t *testing.T) {
 	t.Parallel()
 	const evil = "<img src=http://a> ![x](http://a/b) [y](javascript:z)\r# forged\n```\n===\n\u202e\x1b[31m&#x202e;"

@@ -87,8 +87,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestChance: events come about as often as they say, differently in other deals, and the
-// same in the same deal whatever else is in the scenario.
+// TestChance checks that events happen with their probability, differ between deals, and are the same in the
+// same deal whatever else is in the scenario.
 func TestChance(t *testing.T) {
 	t.Parallel()
 	e := script.Event{Name: "luck", Description: "It happens.", Type: script.Random, Probability: new(0.3)}
@@ -126,8 +126,8 @@ func TestBlackSwan(t *testing.T) {
 	}
 }
 
-// TestNarratorCatchesUp: what happens while the narrator fails is not lost, and happens
-// once; a narrator that fails again and again ends the scenario as failed.
+// TestNarratorCatchesUp checks that events during a failure of the narrator are not lost and happen once, and
+// that a narrator that keeps failing fails the scenario.
 func TestNarratorCatchesUp(t *testing.T) {
 	t.Parallel()
 	s := stage(1, 4, func(s *script.Script) {

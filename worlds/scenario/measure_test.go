@@ -12,8 +12,8 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-// TestModelMetrics: a value outside its range, a word that is no category, a failure and
-// "not known" are all unknown, and never 0.
+// TestModelMetrics checks that a value outside its range, an unknown category, a failure and "not known" are
+// all unknown, and never 0.
 func TestModelMetrics(t *testing.T) {
 	t.Parallel()
 	level := script.Metric{Name: "level", Description: "How.", Type: script.Categorical, Categories: []string{"low", "high"}, Extraction: script.Extraction{Type: script.ByModel}}

@@ -22,7 +22,7 @@ func planned(t *testing.T, plan string, changed map[string]string, sets ...strin
 	return config.Load(t.Context(), filepath.Join(folderOf(t, files), "plan.yaml"), []world.Kind{Kind()}, sets, config.Reach{})
 }
 
-// TestARunNeedsNoFiles: what is recorded of a plan makes an equal one, without the files.
+// TestARunNeedsNoFiles checks that the recorded plan equals the original without the files.
 func TestARunNeedsNoFiles(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, nil)
@@ -102,8 +102,7 @@ params: {folder: s}
 	}
 }
 
-// TestModelsOfTheFiles: the models that the files name play where the plan leaves seats
-// empty, and nowhere else.
+// TestModelsOfTheFiles checks that the models of the files play only the seats that the plan leaves empty.
 func TestModelsOfTheFiles(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
@@ -161,8 +160,8 @@ func TestSeats(t *testing.T) {
 	}
 }
 
-// TestExampleShowsEveryParam: the plan that people begin with leaves no param out but the
-// one that is read from files.
+// TestExampleShowsEveryParam checks that the plan of init has every param except the one that is read from
+// files.
 func TestExampleShowsEveryParam(t *testing.T) {
 	t.Parallel()
 	for f := range reflect.TypeFor[Params]().Fields() {

@@ -32,7 +32,7 @@ func TestScenarioIsAWorld(t *testing.T) {
 	worldtest.Exercise(t, Kind(), worldtest.Options{Params: string(params), Deals: 1, Answer: follow})
 }
 
-// TestExampleIsTheFolder: what people run first is what the kind shows.
+// TestExampleIsTheFolder checks that the example of the kind is the one in examples/.
 func TestExampleIsTheFolder(t *testing.T) {
 	t.Parallel()
 	files := exampleFiles()
@@ -77,8 +77,8 @@ func TestExamplesPlay(t *testing.T) {
 	}
 }
 
-// TestLatency counts dependent calls: with 7 actors, 9 metrics and a check a turn takes
-// two of them, since measuring goes on beside the next decisions.
+// TestLatency counts dependent calls: with 7 actors, 9 metrics and a check a turn takes two of them, since
+// measuring runs in parallel with the next decisions.
 func TestLatency(t *testing.T) {
 	t.Parallel()
 	shape := func(turns int) *script.Script {

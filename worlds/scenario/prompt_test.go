@@ -13,8 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestPromptsGolden shows every question once, word by word: a change of it is a change
-// of the scenario, and needs a new Version of the kind.
+// TestPromptsGolden compares every prompt with its golden file. A change of a prompt needs a new Version of the
+// kind.
 func TestPromptsGolden(t *testing.T) {
 	t.Parallel()
 	_, s := loaded(t, filepath.Join("example", "plan.yaml"))
@@ -96,8 +96,8 @@ func TestSharedPrefix(t *testing.T) {
 	}
 }
 
-// TestPromptsHaveEverythingDeclared: what a scenario says of its world and its actors reaches
-// those it is for.
+// TestPromptsHaveEverythingDeclared checks that the description of the world and of the actors is in the
+// prompts of those who may read it.
 func TestPromptsHaveEverythingDeclared(t *testing.T) {
 	t.Parallel()
 	s := stage(3, 2, func(s *script.Script) {

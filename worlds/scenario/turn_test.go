@@ -54,7 +54,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestEveryCheckAsks: who is asked about whom, and what stands in the question.
+// TestEveryCheckAsks checks who is asked about whom, and the text of the question.
 func TestEveryCheckAsks(t *testing.T) {
 	t.Parallel()
 	for check, want := range map[string]struct {
@@ -88,8 +88,8 @@ func TestEveryCheckAsks(t *testing.T) {
 	}
 }
 
-// TestInformationCheckReadsOnePair: who checks what an actor could know reads what was
-// said to that actor, and not what others said to each other.
+// TestInformationCheckReadsOnePair checks that the check of an actor's knowledge gets the messages to that
+// actor, and no others.
 func TestInformationCheckReadsOnePair(t *testing.T) {
 	t.Parallel()
 	s := stage(6, 1, func(s *script.Script) {
@@ -172,8 +172,8 @@ func TestGoalsEvolve(t *testing.T) {
 	}
 }
 
-// TestWindow: what is within the window stands in full before a decision, what is before
-// it in a summary that grows turn by turn and takes no time.
+// TestWindow checks that prompts have the turns of the window in full and earlier turns in a summary, which
+// takes no extra time.
 func TestWindow(t *testing.T) {
 	t.Parallel()
 	const turns, window = 7, 2
@@ -217,8 +217,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestTalkIsBounded: what is said to nobody, to oneself, twice or beyond the limit is left
-// out, and a pair has one exchange whoever began it.
+// TestTalkIsBounded checks that messages to nobody, to oneself, repeated or over the limit are left out, and
+// that a pair has one exchange.
 func TestTalkIsBounded(t *testing.T) {
 	t.Parallel()
 	s := stage(4, 1, func(s *script.Script) {
@@ -250,7 +250,7 @@ func TestTalkIsBounded(t *testing.T) {
 	}
 }
 
-// TestDeaf: an actor without access to what is public reads no statements, ever.
+// TestDeaf checks that an actor without access to public statements never reads one.
 func TestDeaf(t *testing.T) {
 	t.Parallel()
 	s := stage(2, 3, func(s *script.Script) {

@@ -29,7 +29,7 @@ func scoreOf(o world.Outcome, name string) (float64, bool) {
 	return 0, false
 }
 
-// TestUnknownIsNoScore: what was not measured has no score and is counted.
+// TestUnknownIsNoScore checks that a missing measurement has no score and is counted.
 func TestUnknownIsNoScore(t *testing.T) {
 	t.Parallel()
 	late := func(n int) func(world.Call) world.Reply { // the first n are answered
@@ -74,9 +74,9 @@ func TestUnknownIsNoScore(t *testing.T) {
 	}
 }
 
-// TestOneTurnUntold: one turn is too few for the narrator to fail twice in a row, and still nothing
-// was played.
-func TestOneTurnUntold(t *testing.T) {
+// TestOneTurnWithoutNarrator checks that a scenario of one turn fails if the narrator fails, although it cannot
+// fail twice in a row.
+func TestOneTurnWithoutNarrator(t *testing.T) {
 	t.Parallel()
 	p := playScript(measuredStage(1), 0, answers(map[string]any{"update": llm.KindTooLong}))
 	if want := "the narrator never wrote anything: too_long (1 of 1 calls)"; p.outcome.Failed != want || len(p.outcome.Scores) > 0 {

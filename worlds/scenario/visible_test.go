@@ -107,8 +107,7 @@ func membersIn(text string) []int {
 	return members
 }
 
-// TestVisibility: whatever is said and decided, nothing an actor is asked holds what it
-// may not read.
+// TestVisibility checks that no prompt of an actor has text that the actor may not read.
 func TestVisibility(t *testing.T) {
 	t.Parallel()
 	read := map[string]int{} // canaries of each label that were read by somebody at all
@@ -149,8 +148,8 @@ func TestVisibility(t *testing.T) {
 	}
 }
 
-// TestNarratorGetsNoSecrets: who writes for everybody reads neither private knowledge
-// nor private talk nor reasons, only what is done.
+// TestNarratorGetsNoSecrets checks that the narrator reads only actions: no private knowledge, private talk or
+// reasons.
 func TestNarratorGetsNoSecrets(t *testing.T) {
 	t.Parallel()
 	s := stage(3, 2, func(s *script.Script) {
@@ -177,7 +176,7 @@ func TestNarratorGetsNoSecrets(t *testing.T) {
 	}
 }
 
-// TestSimultaneous: nobody sees what another decides or says in the same moment.
+// TestSimultaneous checks that no actor sees what another decides or says at the same time.
 func TestSimultaneous(t *testing.T) {
 	t.Parallel()
 	s := stage(4, 1, func(s *script.Script) { s.Talk = script.Talk{Statements: true} })

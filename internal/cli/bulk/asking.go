@@ -1,10 +1,10 @@
-// Package bulk asks many requests and writes a record for each: from a JSONL file or a single prompt,
-// to a file that can be resumed or to a stream in the input's order.
+// Package bulk asks many requests and writes a record for each: from a JSONL file or a single prompt, to a file
+// that can be resumed or to a stream in the input's order.
 //
-// A request that was answered in an earlier run is not asked again. A line that is not a request gets
-// a record too. Memory does not grow with the answers.
+// A request that was answered in an earlier run is not asked again. A line that is not a request gets a record
+// too. Memory does not grow with the answers.
 //
-// It is not for how a request is answered: the Asker does that.
+// It does not answer requests: the Asker does.
 package bulk
 
 import (
@@ -20,28 +20,26 @@ import (
 	"parley/llm"
 )
 
-// Sink is where records go: outFile or ordered. Slots are the records' numbers in
-// the input's order, from 0.
+// Sink receives records: outFile or ordered. A slot is the number of a record in the input's order, from 0.
 type Sink interface {
-	// have says whether slot is answered already, from an earlier run.
+	// have reports whether an earlier run answered slot.
 	have(slot int, at recordKey, d digest) bool
-	// admit waits until slot may begin; it is false when stop was closed first.
+	// admit waits until slot may begin. It returns false if stop is closed first.
 	admit(slot int, stop <-chan struct{}) bool
-	// put writes the record of a slot. A nil record leaves none.
+	// put writes the record of a slot. A nil record writes nothing.
 	put(slot int, r *Record) error
-	// Finish is called once, when nothing is in flight; complete is whether every
-	// request of the input was seen. Its note is for the user.
+	// Finish is called once, when nothing is in flight. complete reports whether the whole input was read. The note
+	// is for the user.
 	Finish(complete bool) (note string, err error)
 }
 
-// source gives questions until io.EOF. A *lineError is about one line; the next
-// call goes on behind it.
+// source returns questions until io.EOF. A *lineError is about one line; the next call continues after it.
 type source interface {
 	Next() (Question, error)
 }
 
-// Asking asks every question of a source and gives each record to a sink. Memory does
-// not grow with the answers; per question it keeps some bytes.
+// Asking asks every question of a source and passes each record to a sink. Memory does not grow with the
+// answers; it keeps a few bytes for each question.
 type Asking struct {
 	Source  source
 	Sink    Sink
@@ -50,22 +48,22 @@ type Asking struct {
 	Gate    *exit.Gate
 	Tally   *Tally
 
-	// Only the sequence of requests writes these.
+	// Only the sequence of requests writes these fields.
 	seen     map[recordKey]struct{}
 	slots    int
 	complete bool
 
 	mu    sync.Mutex
-	asked map[int]*asked // by position in the sequence: what is in flight
+	asked map[int]*asked // the requests in flight, by position in the sequence
 }
 
-// asked is what is remembered of a request in flight.
+// asked is what Asking remembers about a request in flight.
 type asked struct {
 	slot   int
 	record Record
 }
 
-// Run asks everything and returns when nothing is in flight any more.
+// Run asks everything and returns when nothing is in flight.
 func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 	m.seen, m.asked = map[recordKey]struct{}{}, map[int]*asked{}
 	m.Gate.OnClose(a.Drain)
@@ -77,7 +75,7 @@ func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 	return note
 }
 
-// requests is everything that has to be asked, in order.
+// requests returns everything that has to be asked, in order.
 func (m *Asking) requests() iter.Seq[*llm.Request] {
 	return func(yield func(*llm.Request) bool) {
 		position := 0
@@ -88,7 +86,7 @@ func (m *Asking) requests() iter.Seq[*llm.Request] {
 				return
 			}
 			if err == nil && !m.fresh(q.ID) {
-				err = &lineError{name: q.name, line: q.Line, err: fmt.Errorf("id %s is that of an earlier line", q.ID)}
+				err = &lineError{name: q.name, line: q.Line, err: fmt.Errorf("id %s is already used by an earlier line", q.ID)}
 			}
 			if bad, ok := errors.AsType[*lineError](err); ok {
 				m.reject(bad)
@@ -114,7 +112,7 @@ func (m *Asking) requests() iter.Seq[*llm.Request] {
 	}
 }
 
-// fresh says whether an id comes for the first time.
+// fresh reports whether an id is new.
 func (m *Asking) fresh(id json.RawMessage) bool {
 	at := m.Keys.of(id, 0)
 	_, seen := m.seen[at]
@@ -122,7 +120,7 @@ func (m *Asking) fresh(id json.RawMessage) bool {
 	return !seen
 }
 
-// reject records a line that is no request.
+// reject records a line that is not a request.
 func (m *Asking) reject(bad *lineError) {
 	slot := m.slot()
 	if !m.Sink.admit(slot, m.Gate.Shut) {
@@ -139,8 +137,8 @@ func (m *Asking) reject(bad *lineError) {
 	})
 }
 
-// begin returns sample k of a question as a request, or nil if there is nothing to
-// ask: it is answered already, or the gate is shut.
+// begin returns sample k of a question as a request. It returns nil if the sample is already answered or the
+// gate is closed.
 func (m *Asking) begin(q Question, k, position int) *llm.Request {
 	req := *q.Req
 	req.Sample += k
@@ -171,7 +169,7 @@ func (m *Asking) slot() int {
 	return m.slots - 1
 }
 
-// done records what became of the request at a position.
+// done records the result of the request at a position.
 func (m *Asking) done(position int, r llm.Result) {
 	m.mu.Lock()
 	a := m.asked[position]
@@ -190,8 +188,8 @@ func (m *Asking) done(position int, r llm.Result) {
 	m.put(a.slot, &a.record)
 }
 
-// unasked says whether a request was given back unasked, since the budget is used up
-// or the run is stopping. It leaves no record: the next run asks it.
+// unasked reports whether a request was returned without being asked, because the budget is used up or the run
+// is stopping. It gets no record: the next run asks it.
 func (m *Asking) unasked(err error) bool {
 	switch llm.KindOf(err) {
 	case llm.KindBudget:
@@ -212,7 +210,7 @@ func (m *Asking) put(slot int, r *Record) {
 	}
 }
 
-// Verdict is the run's error: the reason it was stopped, or that some requests failed.
+// Verdict returns the run's error: why it was stopped, or that some requests failed.
 func (m *Asking) Verdict() error {
 	code, err := m.Gate.Reason()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"parley/llm"
 )
 
-// FuzzParse feeds lines to the reader of requests: it never panics, and what it takes
-// can be asked and recorded.
+// FuzzParse parses arbitrary lines as requests: the parser must not panic, and an accepted line can be asked and
+// recorded.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"prompt":"x"}`, `{"id":1,"messages":[{"role":"user","content":"x"}]}`, `{"id":"a","prompt":"","schema":{}}`,
@@ -27,7 +27,7 @@ func FuzzParse(f *testing.F) {
 		q, err := d.parse(line, 3)
 		if err != nil {
 			if err.Error() == "" {
-				t.Error("an error without words")
+				t.Error("an error without a text")
 			}
 			return
 		}
@@ -43,8 +43,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzOpenOut opens any file as an output: it never panics, and a file it refuses is
-// not changed.
+// FuzzOpenOut opens arbitrary files as outputs: it must not panic, and must not change a file that it refuses.
 func FuzzOpenOut(f *testing.F) {
 	whole, err := (&Record{ID: json.RawMessage(`"a"`), Digest: strings.Repeat("0", 32), Response: &llm.Response{}}).bytes()
 	if err != nil {

@@ -7,22 +7,21 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line that is read: a request may carry pictures, but no
-// file may make us run out of memory.
+// MaxLine is the maximum length of a line. A request may contain pictures, but no file may exhaust the memory.
 const MaxLine = 64 << 20
 
-// errLong is a line over the bound. The reader stands at the next line.
+// errLong is a line over the limit. The reader continues with the next line.
 var errLong = errors.New("the line is too long")
 
-// lineReader reads lines of bounded length and knows where they begin.
+// lineReader reads lines of limited length and tracks their offsets.
 type lineReader struct {
 	r   *bufio.Reader
 	max int
 
-	Number int   // of the last line, from 1
-	start  int64 // of the last line, in bytes
-	at     int64 // of the next line, in bytes
-	ended  bool  // the last line had its newline
+	Number int   // number of the last line, from 1
+	start  int64 // offset of the last line, in bytes
+	at     int64 // offset of the next line, in bytes
+	ended  bool  // the last line ended with a newline
 	buf    []byte
 }
 
@@ -30,8 +29,8 @@ func NewLineReader(r io.Reader, maximum int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: maximum}
 }
 
-// Next returns the next line without its end, valid until the following call. It
-// returns io.EOF after the last, and errLong for a line over the bound.
+// Next returns the next line without its end. The slice is valid until the following call. Next returns io.EOF
+// after the last line, and errLong for a line over the limit.
 func (l *lineReader) Next() ([]byte, error) {
 	l.buf, l.ended, l.start = l.buf[:0], false, l.at
 	long := false

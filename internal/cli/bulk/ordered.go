@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// Window is how many requests may be ahead of the oldest unanswered one when the
-// output goes to a stream: what is answered out of turn has to wait in memory.
+// Window is how many requests may be ahead of the oldest unanswered one when the output is a stream: answers
+// that arrive early wait in memory.
 const Window = 10_000
 
-// ordered writes records to a stream in the input's order, each as soon as those
-// before it are there. It is safe for use by several goroutines.
+// ordered writes records to a stream in the input's order, each as soon as all earlier ones are written. It is
+// safe for use by several goroutines.
 type ordered struct {
 	w      io.Writer
 	window int
-	Format func(*Record) ([]byte, error) // how a record is written. Default: as a line of JSON.
+	Format func(*Record) ([]byte, error) // formats a record. Default: as a line of JSON.
 
 	mu    sync.Mutex
 	next  int            // the slot to write next
-	ready map[int][]byte // by slot: what waits for its turn
+	ready map[int][]byte // records that wait for earlier ones, by slot
 	moved chan struct{}  // closed and replaced when next grows
 }
 
@@ -27,10 +27,10 @@ func NewOrdered(w io.Writer, ahead int) *ordered {
 	return &ordered{w: w, window: ahead, Format: (*Record).bytes, ready: map[int][]byte{}, moved: make(chan struct{})}
 }
 
-// have is always false: a stream remembers nothing.
+// have is always false: a stream keeps nothing from earlier runs.
 func (o *ordered) have(int, recordKey, digest) bool { return false }
 
-// admit waits until slot is inside the window. It is false when stop came first.
+// admit waits until slot is inside the window. It returns false if stop is closed first.
 func (o *ordered) admit(slot int, stop <-chan struct{}) bool {
 	for {
 		o.mu.Lock()
@@ -47,7 +47,7 @@ func (o *ordered) admit(slot int, stop <-chan struct{}) bool {
 	}
 }
 
-// put writes the record, and what waited for it.
+// put writes the record, and the records that waited for it.
 func (o *ordered) put(slot int, r *Record) error {
 	var b []byte
 	if r != nil {
@@ -74,5 +74,5 @@ func (o *ordered) put(slot int, r *Record) error {
 	return nil
 }
 
-// Finish has nothing left to do: every slot that began has ended.
+// Finish has nothing to do: every slot that began has ended.
 func (o *ordered) Finish(bool) (string, error) { return "", nil }

@@ -16,15 +16,15 @@ import (
 	"parley/internal/filelock"
 )
 
-// maxRecord is the longest record that is read back.
+// maxRecord is the maximum length of a record that is read back.
 const maxRecord = 512 << 20
 
-// syncEvery is how often records are forced to the disk: what a power cut can cost.
-// A killed process loses nothing.
+// syncEvery is how often records are synced to the disk. A power cut can lose the records since the last sync; a
+// killed process loses nothing.
 const syncEvery = time.Second
 
-// outFile is the file of --out. Records are appended as they come and stand in the
-// input's order when the run is over. It is safe for use by several goroutines.
+// outFile is the file of --out. Records are appended as they arrive, and sorted into the input's order when the
+// run ends. It is safe for use by several goroutines.
 type outFile struct {
 	path string
 	keys Keyer
@@ -32,12 +32,12 @@ type outFile struct {
 	mu      sync.Mutex
 	f       *os.File
 	end     int64
-	records int // in the file, failures and all
+	records int // in the file, including failures
 	dirty   bool
 	synced  time.Time
-	kept    map[recordKey]keptRecord // answers of earlier runs that nobody asked for yet
-	spare   []int64                  // offsets of answers that a later answer stands in for
-	slots   []int64                  // by slot: the offset of its record; -1 for none yet
+	kept    map[recordKey]keptRecord // answers of earlier runs that this run has not asked for yet
+	spare   []int64                  // offsets of answers that a later answer replaces
+	slots   []int64                  // offset of the record by slot; -1 if there is none yet
 }
 
 // keptRecord is an answer of an earlier run.
@@ -46,9 +46,8 @@ type keptRecord struct {
 	digest digest
 }
 
-// OpenOut opens or makes the file and reads what is there. A torn last line, which
-// a kill leaves behind, is cut off; anything else that is no record is an error, since
-// the file is then somebody else's.
+// OpenOut opens or creates the file and reads its records. A truncated last line, which a kill leaves behind, is
+// removed. Any other line that is not a record is an error: the file then belongs to something else.
 func OpenOut(path string, ids Keyer) (*outFile, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -89,15 +88,14 @@ func (o *outFile) load() error {
 		case !lines.ended:
 			return o.mend(line, err == nil, old, lines)
 		case err != nil:
-			return exit.Usagef("--out: %s:%d: %w: move the file away, or name another", o.path, lines.Number, err)
+			return exit.Usagef("--out: %s:%d: %w; move the file away, or name another", o.path, lines.Number, err)
 		}
 		o.keep(old, lines.start)
 		o.end = lines.at
 	}
 }
 
-// mend deals with a last line that has no end: a whole record gets one, a torn one
-// is cut off.
+// mend handles a last line without a newline: a complete record gets one, a truncated one is removed.
 func (o *outFile) mend(line []byte, whole bool, old oldRecord, lines *lineReader) error {
 	if whole {
 		if _, err := o.f.WriteAt([]byte("\n"), lines.at); err != nil {
@@ -108,7 +106,7 @@ func (o *outFile) mend(line []byte, whole bool, old oldRecord, lines *lineReader
 		return nil
 	}
 	if n := min(len(line), len(recordStart)); string(line[:n]) != recordStart[:n] {
-		return exit.Usagef("--out: %s:%d: %w: move the file away, or name another", o.path, lines.Number, errNoRecord)
+		return exit.Usagef("--out: %s:%d: %w; move the file away, or name another", o.path, lines.Number, errNoRecord)
 	}
 	if err := o.f.Truncate(lines.start); err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -128,7 +126,7 @@ func (o *outFile) keep(old oldRecord, off int64) {
 	o.kept[at] = keptRecord{off: off, digest: old.digest}
 }
 
-// have takes over the answer of an earlier run to the same question.
+// have reuses the answer of an earlier run to the same question.
 func (o *outFile) have(slot int, at recordKey, d digest) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,10 +139,10 @@ func (o *outFile) have(slot int, at recordKey, d digest) bool {
 	return true
 }
 
-// admit lets every slot begin at once: nothing has to be held in memory.
+// admit lets every slot begin at once: no record waits in memory.
 func (o *outFile) admit(int, <-chan struct{}) bool { return true }
 
-// put appends a record. After a failure the next record is written in its place.
+// put appends a record. After a failed write, the next record overwrites the partial one.
 func (o *outFile) put(slot int, r *Record) error {
 	if r == nil {
 		return nil
@@ -175,9 +173,8 @@ func (o *outFile) set(slot int, off int64) {
 	o.slots[slot] = off
 }
 
-// Finish puts the file in the input's order. Answers that belong to no request of
-// the input any more are moved to a file beside it when the whole input was seen,
-// and stay at the end when it was not.
+// Finish sorts the file into the input's order. Answers that no request of the input asks for are moved to a
+// second file if the whole input was read, and stay at the end if it was not.
 func (o *outFile) Finish(complete bool) (note string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -210,7 +207,7 @@ func (o *outFile) Finish(complete bool) (note string, err error) {
 	return note, nil
 }
 
-// settle makes what was written durable.
+// settle syncs the file.
 func (o *outFile) settle() error {
 	if !o.dirty {
 		return nil
@@ -222,7 +219,7 @@ func (o *outFile) settle() error {
 	return nil
 }
 
-// rewrite replaces the file by its records in the given order, all at once.
+// rewrite atomically replaces the file by its records in the given order.
 func (o *outFile) rewrite(order []int64) (err error) {
 	info, err := o.f.Stat()
 	if err != nil {
@@ -253,14 +250,14 @@ func (o *outFile) close() error {
 	return f.Close()
 }
 
-// isRecords refuses a file that holds anything but records, as far as its first line tells.
+// isRecords refuses a file whose first line is not a record.
 func isRecords(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return exit.Usagef("--out: %s is there and is no plain file: move it away", path)
+		return exit.Usagef("--out: %s exists and is not a regular file; move it away", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -270,9 +267,9 @@ func isRecords(path string) error {
 	if err == nil {
 		_, err = readRecord(line)
 	}
-	_ = f.Close() // it was only read
+	_ = f.Close() // read only
 	if err != nil && !errors.Is(err, io.EOF) {
-		return exit.Usagef("--out: %s is in the way of answers that are no longer asked for: %w: move it away", path, err)
+		return exit.Usagef("--out: %s is needed for answers that are no longer asked for: %w; move it away", path, err)
 	}
 	return nil
 }

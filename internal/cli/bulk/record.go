@@ -12,22 +12,21 @@ import (
 	"parley/llm"
 )
 
-// Record is a line of the output: what became of one request. A failure is a
-// record too.
+// Record is a line of the output: the result of one request, which may be a failure.
 type Record struct {
-	ID     json.RawMessage `json:"id"`               // of the request; null if the line has none of its own
-	Line   int             `json:"line,omitempty"`   // of the input, for a line that is no request
+	ID     json.RawMessage `json:"id"`               // of the request; null if the line has none
+	Line   int             `json:"line,omitempty"`   // of the input, for a line that is not a request
 	Sample int             `json:"sample,omitempty"` // which of --samples, from 0
-	Digest string          `json:"digest,omitempty"` // of the request: what the answer answers
+	Digest string          `json:"digest,omitempty"` // of the request
 
 	Response *llm.Response `json:"response,omitempty"`
 	Error    *llm.Error    `json:"error,omitempty"`
 }
 
-// recordStart is how every record begins: what tells a torn one from a stranger's file.
+// recordStart begins every record. It distinguishes a truncated record from a line of another file.
 const recordStart = `{"id":`
 
-// bytes returns r as a line, with its end.
+// bytes returns r as a line with its newline.
 func (r *Record) bytes() ([]byte, error) {
 	b, err := terminal.Marshal(r)
 	if err != nil {
@@ -36,7 +35,7 @@ func (r *Record) bytes() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// digest is the part of a request's digest that is kept: enough to tell any two apart.
+// digest is the part of a request's digest that is kept: enough to distinguish any two requests.
 type digest [16]byte
 
 func digestOf(req *llm.Request) digest {
@@ -46,12 +45,11 @@ func digestOf(req *llm.Request) digest {
 
 func (d digest) String() string { return hex.EncodeToString(d[:]) }
 
-// recordKey is where a record belongs: the id and the sample, hashed. Two of a million
-// places fall together once in some thirty million runs; the digest then still
-// tells their answers apart.
+// recordKey identifies a record: a hash of its id and sample. Two of a million records collide once in about
+// thirty million runs; the digest then still distinguishes their answers.
 type recordKey uint64
 
-// Keyer makes places. Its zero value is not usable: see newPlacer.
+// Keyer makes record keys. Its zero value is not usable: see NewKeyer.
 type Keyer struct{ seed maphash.Seed }
 
 func NewKeyer() Keyer { return Keyer{seed: maphash.MakeSeed()} }
@@ -63,17 +61,17 @@ func (p Keyer) of(id json.RawMessage, sample int) recordKey {
 	return recordKey(h.Sum64())
 }
 
-// oldRecord is what a later run needs of a record.
+// oldRecord is the part of a record that a later run needs.
 type oldRecord struct {
 	id     json.RawMessage
 	sample int
 	digest digest
-	ok     bool // it holds an answer, not a failure
+	ok     bool // it is an answer, not a failure
 }
 
 var errNoRecord = errors.New("not a record of parley ask")
 
-// readRecord reads a line of an output file.
+// readRecord parses a line of an output file.
 func readRecord(line []byte) (oldRecord, error) {
 	if !bytes.HasPrefix(line, []byte(recordStart)) {
 		return oldRecord{}, errNoRecord

@@ -4,7 +4,7 @@ package bulk
 
 import "os"
 
-// replace puts the file tmp in the place of o's, which must be closed for it.
+// replace replaces o's file, which must be closed, with the file tmp.
 func replace(o *outFile, tmp string) error {
 	if err := o.close(); err != nil {
 		return err

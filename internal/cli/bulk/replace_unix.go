@@ -10,8 +10,7 @@ import (
 	"parley/internal/files"
 )
 
-// replace puts the file tmp in the place of o's while o still holds its lock, and
-// makes the change of name durable.
+// replace replaces o's file with the file tmp while o still holds its lock, and syncs the folder.
 func replace(o *outFile, tmp string) error {
 	if err := os.Rename(tmp, o.path); err != nil {
 		return err

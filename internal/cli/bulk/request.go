@@ -13,35 +13,34 @@ import (
 	"parley/world"
 )
 
-// RequestLine is a line of a JSONL file of requests: the JSON fields of
-// llm.Request, and short forms for the usual question.
+// RequestLine is a line of a JSONL file of requests: the JSON fields of llm.Request, and short forms for common
+// questions.
 type RequestLine struct {
 	ID     json.RawMessage `json:"id"`     // a string or a number. Default: the line's number.
-	Prompt *string         `json:"prompt"` // in place of messages: one message of the user's
+	Prompt *string         `json:"prompt"` // a single user message; replaces messages
 	System *string         `json:"system"` // put before the messages
 	Schema json.RawMessage `json:"schema"` // an llm.Schema, or just its JSON Schema
 
 	llm.Request
 }
 
-// Question is a line understood: what to ask, under which id.
+// Question is a parsed line: what to ask, and its id.
 type Question struct {
 	ID  json.RawMessage
 	Req *llm.Request
 
-	name string // of the input it came from
-	Line int    // there
+	name string // of the input
+	Line int    // line number in the input
 }
 
-// Defaults are what the flags say for every request that does not say it itself.
+// Defaults are the values of the flags for requests that do not set them.
 type Defaults struct {
 	System  string
 	Req     llm.Request
-	Schemas *answer.Compiler // remembers the schemas that many lines have in common
+	Schemas *answer.Compiler // caches the schemas that many lines share
 }
 
-// parse reads line number n. Its errors say what is wrong and what is allowed; the
-// question then holds the id alone, if it could be read.
+// parse parses line number n. On an error, the question holds only the id, if it could be read.
 func (d Defaults) parse(line []byte, n int) (Question, error) {
 	if !utf8.Valid(line) {
 		return Question{}, errors.New("the line is not valid UTF-8")
@@ -66,7 +65,7 @@ func (d Defaults) parse(line []byte, n int) (Question, error) {
 	return Question{ID: id, Req: &req}, nil
 }
 
-// PutMessages turns the short forms into messages.
+// PutMessages converts the short forms into messages.
 func (in *RequestLine) PutMessages(req *llm.Request, system string) error {
 	switch {
 	case in.Prompt != nil && len(req.Messages) > 0:
@@ -87,7 +86,7 @@ func (in *RequestLine) PutMessages(req *llm.Request, system string) error {
 	return nil
 }
 
-// apply fills what req leaves open.
+// apply fills the fields that req leaves empty.
 func (d Defaults) apply(req *llm.Request) {
 	if req.Model == "" {
 		req.Model = d.Req.Model
@@ -110,7 +109,7 @@ func (d Defaults) apply(req *llm.Request) {
 	req.Deadline, req.Fallbacks = d.Req.Deadline, d.Req.Fallbacks
 }
 
-// CheckRequest refuses what no provider could answer, before it costs anything.
+// CheckRequest refuses a request that no provider can answer, before it costs anything.
 func CheckRequest(req *llm.Request) error {
 	if p, m := llm.SplitModel(req.Model); p == "" || m == "" {
 		return fmt.Errorf("model %q: write it provider/model", req.Model)
@@ -132,7 +131,7 @@ func CheckRequest(req *llm.Request) error {
 	return nil
 }
 
-// parseID returns the id as it goes into the record: a string or a number.
+// parseID returns the id for the record: a string or a number.
 func parseID(raw json.RawMessage, n int) (json.RawMessage, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
@@ -150,11 +149,10 @@ func parseID(raw json.RawMessage, n int) (json.RawMessage, error) {
 	}
 }
 
-// ParseSchema reads the form an answer must have: {"name", "schema"}, or a JSON
-// Schema alone.
+// ParseSchema parses the schema of an answer: {"name", "schema"}, or only a JSON Schema.
 func ParseSchema(raw json.RawMessage, c *answer.Compiler) (*llm.Schema, error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil //nolint:nilnil // no schema is an answer, not a failure
+		return nil, nil //nolint:nilnil // a schema is optional
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -173,7 +171,7 @@ func ParseSchema(raw json.RawMessage, c *answer.Compiler) (*llm.Schema, error) {
 	return checkSchema(s, c)
 }
 
-// checkSchema refuses a schema that no answer could be checked against.
+// checkSchema refuses a schema that answers cannot be checked against.
 func checkSchema(s *llm.Schema, c *answer.Compiler) (*llm.Schema, error) {
 	if _, err := c.Compile(s.JSON); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)

@@ -12,18 +12,18 @@ import (
 	"parley/internal/files"
 )
 
-// lineError is about one line of the input: the others go on.
+// lineError is about one line of the input. The other lines are still read.
 type lineError struct {
 	name string // of the input
 	line int
-	id   json.RawMessage // nil if the line has none that can be read
+	id   json.RawMessage // nil if the line has no readable id
 	err  error
 }
 
 func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.name, e.line, e.err) }
 func (e *lineError) Unwrap() error { return e.err }
 
-// File is a source that reads a request a line.
+// File is a source that reads one request per line.
 type File struct {
 	Name  string
 	Lines *lineReader
@@ -31,7 +31,7 @@ type File struct {
 	Close func() error
 
 	size int64        // in bytes; 0 if not known
-	read atomic.Int64 // bytes so far, for the progress line
+	read atomic.Int64 // bytes read so far, for the progress line
 }
 
 // OpenJSONL opens a file of requests, or stdin for "-".
@@ -80,8 +80,8 @@ func (j *File) Next() (Question, error) {
 	}
 }
 
-// Share returns how much of the input was read, from 0 to 1; negative if its size
-// is not known.
+// Share returns the fraction of the input that was read, from 0 to 1, or a negative number if the size is not
+// known.
 func (j *File) Share() float64 {
 	if j.size <= 0 {
 		return -1

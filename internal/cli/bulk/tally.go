@@ -12,19 +12,19 @@ import (
 	"parley/llm"
 )
 
-// Tally counts what became of the requests. It is safe for use by several goroutines.
+// Tally counts the results of requests. It is safe for use by several goroutines.
 type Tally struct {
 	mu sync.Mutex
 	n  Counts
 }
 
-// Counts is a tally at one moment.
+// Counts is a snapshot of a Tally.
 type Counts struct {
 	Answered int       `json:"answered"`
-	Failed   int       `json:"failed"`   // asked, and not answered
-	Rejected int       `json:"rejected"` // lines that are no request
+	Failed   int       `json:"failed"`   // asked and not answered
+	Rejected int       `json:"rejected"` // lines that are not requests
 	Kept     int       `json:"kept"`     // answered by an earlier run
-	Cached   int       `json:"cached"`   // of the answered: by the cache, or by an equal request in flight
+	Cached   int       `json:"cached"`   // of the answered: from the cache, or from an equal request in flight
 	Usage    llm.Usage `json:"usage"`
 	Cost     llm.Money `json:"-"`
 }
@@ -63,29 +63,29 @@ func (t *Tally) Now() Counts {
 	return t.n
 }
 
-// Progress shows how a run goes.
+// Progress shows the progress of a run.
 type Progress struct {
 	Out    *terminal.Stream
 	Tally  *Tally
 	Stats  func() dispatch.Snapshot
-	Share  func() float64               // of the input that was read; negative if not known
+	Share  func() float64               // fraction of the input that was read; negative if not known
 	Waits  func(now time.Time) []string // what calls wait for; hostile
 	Budget llm.Money
 	Began  time.Time
 
-	// The last look, for the speed since then.
+	// The values of the last update, to compute the speed.
 	last   time.Time
 	counts Counts
 }
 
-// Show starts to show the progress. The caller must call end, which waits.
+// Show starts to show the progress. The caller must call end, which waits for the goroutine.
 func (p *Progress) Show() (end func()) {
 	p.Began = time.Now()
 	p.last = p.Began
 	return progress.Show(p.Out, p.line)
 }
 
-// line describes the moment: what is done, what it cost, what is in flight, how fast.
+// line describes the current state: what is done, the cost, what is in flight, the speed.
 func (p *Progress) line(now time.Time) []string {
 	n, l := p.Tally.Now(), p.Stats()
 	parts := append(progress.Reasons(p.Waits, now), terminal.Number(n.Answered+n.Kept)+" answered")
@@ -113,10 +113,10 @@ func (p *Progress) line(now time.Time) []string {
 	return parts
 }
 
-// Summary is what came of a file of requests.
+// Summary is the result of a file of requests.
 type Summary struct {
 	Counts
-	// Cost leaves out the models of Unpriced. It is nil where nothing else was asked.
+	// Cost leaves out the models in Unpriced. It is nil if only those were asked.
 	Cost     *llm.Money `json:"cost_usd"`
 	Unpriced []string   `json:"unpriced"`
 }
@@ -134,7 +134,7 @@ func NewSummary(n Counts, s dispatch.Snapshot) Summary {
 	return sum
 }
 
-// Line is the closing line of a run.
+// Line returns the last line of a run's output.
 func (n Summary) Line(budget llm.Money, took time.Duration, s dispatch.Snapshot) string {
 	parts := []string{terminal.Number(n.Answered) + " answered"}
 	for _, p := range []struct {

@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// ErrAborted is the cause of a context ended by a second signal.
+// ErrAborted is the cause of a context that a second signal canceled.
 var ErrAborted = errors.New("aborted by a second signal")
 
-// ErrStopped is a read given up since the run is stopping.
+// ErrStopped is the error of a read that ended because the run is stopping.
 var ErrStopped = errors.New("stopping")
 
-// Gate lets requests begin until somebody shuts it; what has begun is finished
-// and kept. It is safe for use by several goroutines.
+// Gate lets requests begin until it is closed. Requests that have begun are finished and kept. It is safe for
+// use by several goroutines.
 type Gate struct {
-	Shut chan struct{} // closed when nothing may begin any more
+	Shut chan struct{} // closed when nothing new may begin
 
 	mu   sync.Mutex
-	code int // the gravest exit code it was shut with
+	code int // the highest exit code it was closed with
 	errs []error
 	then []func()
 }
 
 func NewGate() *Gate { return &Gate{Shut: make(chan struct{})} }
 
-// Close shuts the gate. Of several reasons the one with the greatest code counts.
+// Close closes the gate. Of several reasons, the one with the highest code counts.
 func (g *Gate) Close(code int, err error) {
 	g.mu.Lock()
 	first := g.code == OK
@@ -33,7 +33,7 @@ func (g *Gate) Close(code int, err error) {
 		close(g.Shut)
 	}
 	g.code = max(g.code, code)
-	if err != nil && len(g.errs) < 3 { // a full disk fails every write: three say enough
+	if err != nil && len(g.errs) < 3 { // a full disk fails every write: three errors are enough
 		g.errs = append(g.errs, err)
 	}
 	then := g.then
@@ -45,7 +45,7 @@ func (g *Gate) Close(code int, err error) {
 	}
 }
 
-// OnClose has f called when the gate shuts, or at once if it is shut.
+// OnClose calls f when the gate closes, or at once if it is closed.
 func (g *Gate) OnClose(f func()) {
 	g.mu.Lock()
 	g.then = append(g.then, f)
@@ -56,7 +56,7 @@ func (g *Gate) OnClose(f func()) {
 	}
 }
 
-// Closed says whether the gate is shut.
+// Closed reports whether the gate is closed.
 func (g *Gate) Closed() bool {
 	select {
 	case <-g.Shut:
@@ -66,15 +66,15 @@ func (g *Gate) Closed() bool {
 	}
 }
 
-// Reason returns why the gate was shut: ExitOK if it was not.
+// Reason returns why the gate was closed: OK if it was not.
 func (g *Gate) Reason() (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.code, errors.Join(g.errs...)
 }
 
-// Reader reads from a stream that may have nothing to say for long, such as
-// a standard input, and gives up when stop is closed.
+// Reader reads from a stream that may be silent for long, such as standard input. It gives up when stop is
+// closed.
 type Reader struct {
 	pieces <-chan piece
 	stop   <-chan struct{}
@@ -87,9 +87,8 @@ type piece struct {
 	err  error
 }
 
-// NewReader starts a goroutine that reads r. Nothing can interrupt a Read of
-// a terminal or a pipe, so this goroutine alone is not waited for: it ends when r
-// ends, or at its first Read after stop, or with the process.
+// NewReader starts a goroutine that reads r. Nothing can interrupt a Read of a terminal or a pipe, so nothing
+// waits for this goroutine: it ends when r ends, at its first Read after stop, or with the process.
 func NewReader(r io.Reader, stop <-chan struct{}) *Reader {
 	pieces := make(chan piece)
 	go func() {
@@ -109,7 +108,7 @@ func NewReader(r io.Reader, stop <-chan struct{}) *Reader {
 	return &Reader{pieces: pieces, stop: stop}
 }
 
-// Read implements io.Reader. It returns errStopped once stop is closed.
+// Read implements io.Reader. It returns ErrStopped once stop is closed.
 func (p *Reader) Read(b []byte) (int, error) {
 	for len(p.rest) == 0 {
 		if p.err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// bash walks the words before the cursor to find the command, then offers what fits there.
+// bash finds the command in the words before the cursor, then offers what fits there.
 func bash(app *kong.Application) string {
 	var paths []string
 	var cases strings.Builder
@@ -41,7 +41,7 @@ complete -o bashdefault -o default -F _%[1]s %[1]s
 `, app.Name, quotedPaths(paths[1:]), cases.String())
 }
 
-// quotedPaths is a pattern of bash that matches any of the paths.
+// quotedPaths returns a bash pattern that matches any of the paths.
 func quotedPaths(paths []string) string {
 	quoted := make([]string, len(paths))
 	for i, p := range paths {
@@ -50,7 +50,7 @@ func quotedPaths(paths []string) string {
 	return strings.Join(quoted, " | ")
 }
 
-// spelledPaths lists the ways to write a command: the program, the commands above it, its name or an alias.
+// spelledPaths returns the ways to write a command: the program, its parent commands, and its name or an alias.
 func spelledPaths(n *kong.Node) []string {
 	if n.Parent == nil {
 		return []string{n.Name}
@@ -64,8 +64,7 @@ func spelledPaths(n *kong.Node) []string {
 	return out
 }
 
-// bashCommand writes what comes after a command: values after the flags that take them, then
-// commands, arguments and flags.
+// bashCommand writes the completions after a command: values of flags, commands, arguments and flags.
 func bashCommand(b *strings.Builder, n *kong.Node) {
 	var offers, values, files, free []string
 	for _, f := range flags(n) {
@@ -99,7 +98,7 @@ func bashCommand(b *strings.Builder, n *kong.Node) {
 	fmt.Fprintf(b, "\t\t*) if [[ $cur == -* ]]; then words=%q; else words=%q; fi ;;\n\t\tesac\n", strings.Join(offers, " "), strings.Join(words, " "))
 }
 
-// zsh makes a function of each command, around zsh's own _arguments.
+// zsh writes one function for each command, based on zsh's _arguments.
 func zsh(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n# Completions of %s for zsh.\n", app.Name, app.Name)
@@ -108,12 +107,12 @@ func zsh(app *kong.Application) string {
 		zshCommand(&b, n)
 		b.WriteString("}\n")
 	}
-	// Sourced, the file registers the function; found in fpath, it is the function.
+	// If the file is sourced, it registers the function. If it is found in fpath, it is the function.
 	fmt.Fprintf(&b, "if [ \"$funcstack[1]\" = _%s ]; then\n\t_%s \"$@\"\nelse\n\tcompdef _%s %s\nfi\n", app.Name, app.Name, app.Name, app.Name)
 	return b.String()
 }
 
-// function is the name of the function that completes a command.
+// function returns the name of the function that completes a command.
 func function(n *kong.Node) string {
 	return "_" + strings.NewReplacer(" ", "_", "-", "_").Replace(spelledPaths(n)[0])
 }
@@ -150,7 +149,7 @@ func zshCommand(b *strings.Builder, n *kong.Node) {
 	b.WriteString("\t\tesac\n\t\t;;\n\tesac\n")
 }
 
-// zshFlag returns a flag as _arguments wants it, once for each spelling.
+// zshFlag returns a flag in the syntax of _arguments, once for each spelling.
 func zshFlag(f *kong.Flag) []string {
 	help := "[" + strings.NewReplacer("[", `\[`, "]", `\]`, ":", `\:`).Replace(short(f.Help)) + "]"
 	all := spellings(f)
@@ -190,7 +189,7 @@ func colons(s string) string { return strings.ReplaceAll(s, ":", `\:`) }
 // single quotes a word for zsh.
 func single(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// fish lists what may follow which commands.
+// fish lists what may follow each command.
 func fish(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Completions of %s for fish.\ncomplete -c %s -f\n", app.Name, app.Name)
@@ -215,7 +214,7 @@ func fish(app *kong.Application) string {
 	return b.String()
 }
 
-// condition says in fish's words that a command and nothing below it was written.
+// condition returns a fish condition: the command line names this command and none below it.
 func condition(n *kong.Node) string {
 	var all []string
 	for at := n; at.Parent != nil; at = at.Parent {
@@ -252,7 +251,7 @@ func fishFlag(f *kong.Flag) string {
 	return out.String()
 }
 
-// fishQuote quotes a word for fish, where a backslash counts between single quotes.
+// fishQuote quotes a word for fish, which interprets backslashes between single quotes.
 func fishQuote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 }

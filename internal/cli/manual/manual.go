@@ -1,10 +1,9 @@
-// Package manual describes a command line: its overview, completions for bash, zsh and fish, and a
-// man page.
+// Package manual describes a command line: its overview, completions for bash, zsh and fish, and a man page.
 //
-// The overview lists every command. The completions and the man page also list every flag. Hidden
-// commands and flags are left out. The same model gives the same bytes.
+// The overview lists every command. The completions and the man page also list every flag. Hidden commands and
+// flags are left out. The same model gives the same bytes.
 //
-// It is not for the help of a single command: kong writes that.
+// It does not write the help of a single command: kong does.
 package manual
 
 import (
@@ -20,8 +19,7 @@ import (
 // Shells lists the shells that have completions.
 func Shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// Completion returns the completions of an application for a shell, and false if there are none
-// for it.
+// Completion returns the completion script for a shell. It returns false for an unknown shell.
 func Completion(app *kong.Application, shell string) (string, bool) {
 	write := map[string]func(app *kong.Application) string{"bash": bash, "zsh": zsh, "fish": fish}[shell]
 	if write == nil {
@@ -30,7 +28,7 @@ func Completion(app *kong.Application, shell string) (string, bool) {
 	return world.Visible(write(app)), true
 }
 
-// commands lists a node and the commands below it, parents first.
+// commands returns a node and the commands below it, parents first.
 func commands(n *kong.Node) []*kong.Node {
 	all := []*kong.Node{n}
 	for _, c := range children(n) {
@@ -46,10 +44,10 @@ func children(n *kong.Node) []*kong.Node {
 // names returns the name of a command and its aliases.
 func names(n *kong.Node) []string { return append([]string{n.Name}, n.Aliases...) }
 
-// flags lists the flags that a command takes: those of its parents first.
+// flags returns the flags of a command, those of its parents first.
 func flags(n *kong.Node) []*kong.Flag { return slices.Concat(n.AllFlags(true)...) }
 
-// spellings lists how a flag can be written: --out, -o.
+// spellings returns the ways to write a flag: --out, -o.
 func spellings(f *kong.Flag) []string {
 	out := []string{"--" + f.Name}
 	for _, a := range f.Aliases {
@@ -61,10 +59,10 @@ func spellings(f *kong.Flag) []string {
 	return out
 }
 
-// takes says whether a flag is followed by a value.
+// takes reports whether a flag takes a value.
 func takes(f *kong.Flag) bool { return !f.IsBool() && !f.IsCounter() }
 
-// choices lists the values that a flag or an argument can have, if it has an enum.
+// choices returns the values that a flag or an argument with an enum can have.
 func choices(v *kong.Value) []string {
 	if v.Enum == "" {
 		return nil
@@ -72,7 +70,7 @@ func choices(v *kong.Value) []string {
 	return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
 }
 
-// isFile says whether a value is the name of a file or a folder, going by its placeholder.
+// isFile reports whether a value is the name of a file or a folder, judged by its placeholder.
 func isFile(v *kong.Value) bool {
 	return slices.ContainsFunc(strings.Fields(placeholder(v)), func(w string) bool {
 		return slices.Contains([]string{"FILE", "PLAN", "DIR", "OUT"}, w)
@@ -89,16 +87,16 @@ func placeholder(v *kong.Value) string {
 	return strings.ToUpper(v.Name)
 }
 
-// short is the first sentence of a help text, for a line of a menu.
+// short returns the first sentence of a help text, for a menu.
 func short(help string) string {
-	const most = 80
+	const maxRunes = 80
 	help = strings.Join(strings.Fields(help), " ")
 	if i := strings.Index(help, ". "); i >= 0 {
 		help = help[:i]
 	}
 	help = strings.TrimSuffix(help, ".")
-	if utf8.RuneCountInString(help) > most {
-		help = string([]rune(help)[:most-1]) + "…"
+	if utf8.RuneCountInString(help) > maxRunes {
+		help = string([]rune(help)[:maxRunes-1]) + "…"
 	}
 	return help
 }

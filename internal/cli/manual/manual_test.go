@@ -12,8 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// sample has what a command line can have: commands in commands, aliases, enums, files, flags of a
-// parent, hidden ones, and text that shells and roff read as their own.
+// sample has everything that a command line can have: nested commands, aliases, enums, files, flags of a parent,
+// hidden flags, and text with special characters for shells and roff.
 type sample struct {
 	Loud bool `help:"It's [loud]: 'very' $HOME \\ \"so\"." short:"l"`
 	Play struct {
@@ -21,7 +21,7 @@ type sample struct {
 		Mode string   `enum:"fast,slow" default:"fast" help:"How. Default: fast."`
 		Set  []string `placeholder:"KEY=VALUE" help:"Again and again."`
 		Out  string   `placeholder:"FILE" aliases:"to" short:"o" help:"Where."`
-		Dark bool     `hidden:""`
+		Veil bool     `hidden:""`
 	} `cmd:"" aliases:"go" help:"Plays."`
 	Box struct {
 		Put struct {
@@ -42,7 +42,7 @@ func model(t *testing.T) *kong.Application {
 	return k.Model
 }
 
-// offers is what a shell must offer at the end of a line.
+// offers returns what a shell must offer at the end of each line.
 func offers() []struct{ line, want string } {
 	return []struct{ line, want string }{
 		{"toy ", "box go play"},
@@ -62,8 +62,8 @@ func offers() []struct{ line, want string } {
 	}
 }
 
-// shell runs a script in a shell, in a folder with the file here.txt, and returns its output. Where
-// the shell is not installed, the test is skipped.
+// shell runs a script in a shell, in a folder with the file here.txt, and returns its output. If the shell is
+// not installed, it skips the test.
 func shell(t *testing.T, name, script string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -84,7 +84,7 @@ func shell(t *testing.T, name, script string) string {
 	return string(out)
 }
 
-// check compares what a shell offered, a block of lines for each of offers, with what it must.
+// check compares the offers of a shell, one block of lines for each of offers, with the expected ones.
 func check(t *testing.T, out string) {
 	t.Helper()
 	blocks := strings.Split(out, "==\n")[1:]
@@ -101,8 +101,8 @@ func check(t *testing.T, out string) {
 	}
 }
 
-// TestBash asks bash what it offers. The names of files come from bash itself, where the function
-// offers nothing and did not switch that off.
+// TestBash checks the offers of bash. Bash itself completes file names if the function offers nothing and did
+// not disable that.
 func TestBash(t *testing.T) {
 	t.Parallel()
 	text, _ := Completion(model(t), "bash")
@@ -115,7 +115,7 @@ func TestBash(t *testing.T) {
 	check(t, shell(t, "bash", script+"true\n"))
 }
 
-// TestFish asks fish what it offers.
+// TestFish checks the offers of fish.
 func TestFish(t *testing.T) {
 	t.Parallel()
 	script, _ := Completion(model(t), "fish")
@@ -125,7 +125,7 @@ func TestFish(t *testing.T) {
 	check(t, shell(t, "fish", script))
 }
 
-// TestZsh has zsh read the script, and looks for what it offers: asking it needs a terminal.
+// TestZsh loads the script in zsh and searches it for the offers: zsh completes only on a terminal.
 func TestZsh(t *testing.T) {
 	t.Parallel()
 	text, _ := Completion(model(t), "zsh")
@@ -151,7 +151,7 @@ func TestHiddenStaysHidden(t *testing.T) {
 		}
 		all += text
 	}
-	if strings.Contains(all, "secret") || strings.Contains(all, "dark") {
+	if strings.Contains(all, "secret") || strings.Contains(all, "veil") {
 		t.Error(all)
 	}
 	if _, ok := Completion(model(t), "sh"); ok {

@@ -9,7 +9,7 @@ import (
 	"parley/world"
 )
 
-// Page returns the man page of an application. The version and the date stand at its foot.
+// Page returns the man page of an application. Its footer has the version and the date.
 func Page(app *kong.Application, version, date string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"%s\" \"%s %s\" \"User Commands\"\n", strings.ToUpper(app.Name), roff(date), roff(app.Name), roff(version))
@@ -32,7 +32,7 @@ func Page(app *kong.Application, version, date string) string {
 	return b.String()
 }
 
-// values writes the arguments and the flags of a command itself.
+// values writes a command's own arguments and flags.
 func values(b *strings.Builder, n *kong.Node) {
 	for _, p := range n.Positional {
 		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", roff(p.Name), text(p.Help))
@@ -53,7 +53,7 @@ func values(b *strings.Builder, n *kong.Node) {
 	}
 }
 
-// text escapes a paragraph for roff: a line of it must not begin like a request.
+// text escapes a paragraph for roff: no line may begin like a request.
 func text(s string) string {
 	s = roff(strings.Join(strings.Fields(s), " "))
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
@@ -62,7 +62,7 @@ func text(s string) string {
 	return s
 }
 
-// roff escapes what roff reads as its own, and what a terminal does.
+// roff escapes characters that roff or a terminal interprets.
 func roff(s string) string {
 	s = world.Visible(s)
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "\n", " ").Replace(s)

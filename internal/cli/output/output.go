@@ -1,9 +1,9 @@
 // Package output writes the files that a user asks for.
 //
-// A file is written in full or not at all. An existing file is overwritten only if the user says so,
-// or if an earlier command of the same kind wrote it. A run file is never overwritten.
+// A file is written in full or not at all. An existing file is overwritten only if the user says so, or if an
+// earlier command of the same kind wrote it. A run file is never overwritten.
 //
-// It is not for run files: package sqlite writes these.
+// It does not write run files: package sqlite does.
 package output
 
 import (
@@ -19,30 +19,28 @@ import (
 	"parley/internal/files"
 )
 
-// File is a file to be written where the user says. What is there already is written over
-// only if it is recognised as an earlier output of the same sort, or with --force; what is
-// read, and any run file, never is. It is written beside its place and moved there when it is
-// whole.
+// File is a file to write. An existing file is overwritten only with --force, or if it is an earlier output of
+// the same kind. Inputs and run files are never overwritten. The data goes to a temporary file, which is renamed
+// when it is complete.
 type File struct {
-	// Flag names it, as --html.
+	// Flag is the flag that names the file, such as --html.
 	Flag string
 	Path string
-	// Force writes over what is there.
+	// Force overwrites an existing file.
 	Force bool
-	// Inputs are the run files that are read.
+	// Inputs are the run files that the command reads.
 	Inputs []string
-	// Ours says whether what is there is an earlier output of the same sort, from its first
-	// bytes. Default: nothing is.
+	// Ours reports whether an existing file is an earlier output of the same kind, judged by its first bytes.
+	// Default: never.
 	Ours func(head []byte) bool
-	// Inside means that the user named the folder and not the file: a link is then replaced and
-	// not followed.
+	// Inside means that the user named the folder, not the file. A link is then replaced instead of followed.
 	Inside bool
 }
 
-// headSize is how much of a file is looked at to see what it is.
+// headSize is how many bytes of an existing file are read to recognize it.
 const headSize = 16 << 10
 
-// Check says whether the file may be written, and whether something is there.
+// Check checks that the file may be written. there reports whether it exists.
 func (o File) Check() (there bool, err error) {
 	look := os.Stat
 	if o.Inside {
@@ -60,9 +58,9 @@ func (o File) Check() (there bool, err error) {
 	case info.IsDir():
 		return false, exit.Usagef("%s: %s is a folder: name a file in it", o.Flag, o.Path)
 	case o.Inside && info.Mode()&fs.ModeSymlink != 0 && o.Force:
-		return true, nil // the link is replaced, whatever it points to
+		return true, nil // the link is replaced, whatever its target
 	case !info.Mode().IsRegular():
-		return false, exit.Usagef("%s: %s is there and is no plain file: name another", o.Flag, o.Path)
+		return false, exit.Usagef("%s: %s exists and is not a regular file; name another", o.Flag, o.Path)
 	}
 	head, err := headOf(o.Path)
 	switch {
@@ -73,10 +71,10 @@ func (o File) Check() (there bool, err error) {
 	case o.Force || o.Ours != nil && o.Ours(head):
 		return true, nil
 	}
-	return false, exit.Usagef("%s: %s is there already: name another, or write over it with --force", o.Flag, o.Path)
+	return false, exit.Usagef("%s: %s already exists; name another file, or overwrite it with --force", o.Flag, o.Path)
 }
 
-// reads says whether a file is one of those that are read.
+// reads reports whether a file is one of the inputs.
 func (o File) reads(info fs.FileInfo) bool {
 	for _, in := range o.Inputs {
 		for _, part := range []string{"", "-wal", "-shm", "-lock"} {
@@ -98,7 +96,7 @@ func headOf(path string) ([]byte, error) {
 	return head, errors.Join(err, f.Close())
 }
 
-// Write writes the file whole or not at all, also where write panics.
+// Write writes the whole file or nothing, even if write panics.
 func (o File) Write(write func(io.Writer) error) error {
 	p, err := o.Create()
 	if err != nil {
@@ -117,14 +115,14 @@ func (o File) Write(write func(io.Writer) error) error {
 	return p.Commit()
 }
 
-// Pending is an output that is not in its place yet.
+// Pending is an output that is not complete yet.
 type Pending struct {
 	*os.File
 	of     File
 	target string
 }
 
-// Create begins the file beside its place. A link that the user named is followed.
+// Create creates the temporary file beside the final one. It follows a link that the user named.
 func (o File) Create() (*Pending, error) {
 	target := o.Path
 	if at, err := filepath.EvalSymlinks(o.Path); err == nil && !o.Inside {
@@ -137,13 +135,13 @@ func (o File) Create() (*Pending, error) {
 	return &Pending{File: f, of: o, target: target}, nil
 }
 
-// Abandon leaves nothing behind.
+// Abandon removes the temporary file.
 func (p *Pending) Abandon() {
 	_ = p.Close()
-	_ = os.Remove(p.Name()) // nothing more can be done about it
+	_ = os.Remove(p.Name()) // an error here cannot be handled
 }
 
-// Commit puts the file in its place, after another look at what is there now.
+// Commit renames the file, after it checks again that it may.
 func (p *Pending) Commit() error {
 	there, err := p.of.Check()
 	if err != nil {
@@ -155,7 +153,7 @@ func (p *Pending) Commit() error {
 		mode = info.Mode().Perm()
 	}
 	err = p.Chmod(mode)
-	if !p.of.Inside { // a folder may get thousands, and can be written again
+	if !p.of.Inside { // a folder may get thousands of files, and can be written again
 		err = errors.Join(err, p.Sync())
 	}
 	if err := errors.Join(err, p.Close()); err != nil {
@@ -163,17 +161,17 @@ func (p *Pending) Commit() error {
 		return fmt.Errorf("%s: %w", p.of.Flag, err)
 	}
 	if !there {
-		// A second name is refused where something has come up since: renaming would not be.
+		// Link fails if the target has been created since the check. Rename would overwrite it.
 		err := os.Link(p.Name(), p.target)
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			p.Abandon()
-			return exit.Usagef("%s: %s has come up meanwhile: name another, or write over it with --force", p.of.Flag, p.of.Path)
+			return exit.Usagef("%s: %s was created in the meantime; name another file, or overwrite it with --force", p.of.Flag, p.of.Path)
 		case err == nil:
-			_ = os.Remove(p.Name()) // the file is in its place
+			_ = os.Remove(p.Name()) // the target is a second link to it
 			return nil
 		}
-		// Some file systems have no second names.
+		// Some file systems have no hard links.
 	}
 	if err := os.Rename(p.Name(), p.target); err != nil {
 		p.Abandon()
@@ -182,12 +180,12 @@ func (p *Pending) Commit() error {
 	return nil
 }
 
-// IsPage says whether a file begins as the pages do that report and compare write.
+// IsPage reports whether a file begins like a page of report or compare.
 func IsPage(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("<!DOCTYPE html>")) && bytes.Contains(head, []byte(`<meta name="generator" content="parley `))
 }
 
-// SameTable returns an ours for a CSV file: it has the same columns.
+// SameTable returns an Ours for a CSV file: the columns must be the same.
 func SameTable(text []byte) func(head []byte) bool {
 	columns, _, _ := bytes.Cut(text, []byte("\n"))
 	return func(head []byte) bool {

@@ -17,9 +17,9 @@ import (
 	"parley/internal/files"
 )
 
-// WriteTemplates writes the plan, its schema, and what the plan names, in folders of its own.
-// All of them are looked at before anything is made. What is written over is kept: kept has
-// its name and that of its copy.
+// WriteTemplates writes the plan, its schema, and the files that the plan names, with their folders. It checks
+// all of them before it creates anything. It backs up the files that it overwrites: kept has their names and
+// those of the copies.
 func WriteTemplates(files []Template, force bool) (kept [][2]string, err error) {
 	var changed []string
 	for i, f := range files {
@@ -58,22 +58,22 @@ func WriteTemplates(files []Template, force bool) (kept [][2]string, err error) 
 	return kept, nil
 }
 
-// wontWrite names the files that stand in the way.
+// wontWrite names the existing files that prevent the write.
 func wontWrite(changed []string) error {
-	const way = "name another with --out, or write over it with --force, which keeps a copy"
+	const way = "name another with --out, or overwrite it with --force, which keeps a copy"
 	if len(changed) == 1 {
-		return exit.Usagef("%s is there already, and is not as init writes it: %s", changed[0], way)
+		return exit.Usagef("%s already exists, and is not as init writes it: %s", changed[0], way)
 	}
-	return exit.Usagef("these are there already, and are not as init writes them:\n      %s\n%s", strings.Join(changed, "\n      "), way)
+	return exit.Usagef("these files already exist, and are not as init writes them:\n      %s\n%s", strings.Join(changed, "\n      "), way)
 }
 
-// backup copies a file beside itself, over nothing that is there, and returns the name.
+// backup copies a file to an unused name beside it, and returns that name.
 func backup(path string) (string, error) {
 	was, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = was.Close() }() // it was only read
+	defer func() { _ = was.Close() }() // read only
 	name := path + ".bak"
 	for n := 2; ; n++ {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -89,7 +89,7 @@ func backup(path string) (string, error) {
 	}
 }
 
-// PathList names files, one a line.
+// PathList lists the names of files, one per line.
 func PathList(files []Template) string {
 	var b strings.Builder
 	for _, f := range files {
@@ -98,13 +98,13 @@ func PathList(files []Template) string {
 	return b.String()
 }
 
-// Template is a file to be written.
+// Template is a file to write.
 type Template struct {
 	Path string
 	Text []byte
 }
 
-// check says whether something else is there, and refuses where no file can be.
+// check reports whether a different file exists. It refuses a path where no file can be written.
 func (f Template) check() (there bool, err error) {
 	info, err := os.Stat(f.Path)
 	switch {
@@ -113,7 +113,7 @@ func (f Template) check() (there bool, err error) {
 	case err != nil:
 		return false, exit.Usagef("%w", err)
 	case !info.Mode().IsRegular():
-		return false, exit.Usagef("%s is there and is no plain file", f.Path)
+		return false, exit.Usagef("%s exists and is not a regular file", f.Path)
 	}
 	if info.Size() != int64(len(f.Text)) {
 		return true, nil
@@ -122,8 +122,7 @@ func (f Template) check() (there bool, err error) {
 	return err != nil || !bytes.Equal(was, f.Text), nil
 }
 
-// checkBelow is check for a file whose folders may have to be made: what stands in their
-// place must not be a file.
+// checkBelow is check for a file whose folders may not exist: none of their paths may be a file.
 func (f Template) checkBelow() (there bool, err error) {
 	for dir := filepath.Dir(f.Path); ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
@@ -133,15 +132,15 @@ func (f Template) checkBelow() (there bool, err error) {
 		case err != nil:
 			return false, exit.Usagef("%w", err)
 		case !info.IsDir():
-			return false, exit.Usagef("%s is there and is no folder: name another place with --out", dir)
+			return false, exit.Usagef("%s exists and is not a folder; name another path with --out", dir)
 		case dir != filepath.Dir(f.Path):
-			return false, nil // it is made
+			return false, nil // it will be created
 		}
 		return f.check()
 	}
 }
 
-// folder makes sure that there is one to write to.
+// folder checks that the folder of the file exists.
 func (f Template) folder() error {
 	dir := filepath.Dir(f.Path)
 	switch info, err := os.Stat(dir); {
@@ -156,15 +155,14 @@ func (f Template) folder() error {
 	}
 }
 
-// write writes a new file, never over one that came up since it was looked for; with
-// force it puts the whole file in place in one step, so that a full disk costs nobody a
-// plan.
+// write writes a new file. It never overwrites a file created since the check. With force it replaces the file
+// atomically, so that a full disk does not destroy a plan.
 func (f Template) write(force bool) error {
 	if !force {
 		t, err := os.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if errors.Is(err, fs.ErrExist) {
 			if there, err := f.check(); err != nil || !there {
-				return err // the same is there already
+				return err // the same file already exists
 			}
 			return wontWrite([]string{f.Path})
 		}

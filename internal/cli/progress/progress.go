@@ -1,8 +1,8 @@
-// Package progress shows how work goes while it goes on, and estimates how long it still takes.
+// Package progress shows the progress of work and estimates how long it still takes.
 //
 // Show waits for its goroutine when it ends. TimeLeft reads no clock.
 //
-// It is not for what a line says: the callers build it.
+// It does not decide what a progress line says: its callers do.
 package progress
 
 import (
@@ -16,15 +16,15 @@ import (
 	"parley/llm"
 )
 
-// How often the progress is shown: in a terminal, and as plain lines.
+// How often the progress is shown: on a terminal, and as plain lines.
 const (
 	refreshEvery = 200 * time.Millisecond
 	lineEvery    = 10 * time.Second
 )
 
-// Show shows what line says of each moment, in parts of which the first matter most:
-// over and over in the last row of a terminal, as many as fit; now and then as a line of
-// its own elsewhere. The caller must call end, which waits.
+// Show shows the parts that line returns, the most important first. On a terminal it updates the last row with
+// as many parts as fit. Elsewhere it prints a line now and then. The caller must call end, which waits for the
+// goroutine.
 func Show(out *terminal.Stream, line func(now time.Time) []string) (end func()) {
 	every := lineEvery
 	if out.Escapes {
@@ -42,7 +42,7 @@ func Show(out *terminal.Stream, line func(now time.Time) []string) (end func()) 
 					out.Refresh(line(time.Now()))
 					continue
 				}
-				// A progress line that cannot be written is no reason to fail.
+				// A progress line that cannot be written must not fail the run.
 				_, _ = io.WriteString(out, strings.Join(line(time.Now()), ", ")+"\n")
 			case <-over:
 				return
@@ -56,7 +56,7 @@ func Show(out *terminal.Stream, line func(now time.Time) []string) (end func()) 
 	}
 }
 
-// Reasons says what calls wait for. waits may be nil.
+// Reasons returns what calls wait for. waits may be nil.
 func Reasons(waits func(time.Time) []string, now time.Time) (parts []string) {
 	if waits == nil {
 		return nil
@@ -67,7 +67,7 @@ func Reasons(waits func(time.Time) []string, now time.Time) (parts []string) {
 	return parts
 }
 
-// Cost writes what was spent, and says so where that is not all, or not known at all.
+// Cost formats the cost, and says if some or all of it is not known.
 func Cost(c, budget llm.Money, s dispatch.Snapshot) string {
 	text := c.String()
 	if budget > 0 {
@@ -83,7 +83,7 @@ func Cost(c, budget llm.Money, s dispatch.Snapshot) string {
 	}
 }
 
-// UnpricedNote says, on a line of its own, which models have no known price.
+// UnpricedNote returns a line that names the models without a known price.
 func UnpricedNote(models []string) string {
 	if len(models) == 0 {
 		return ""

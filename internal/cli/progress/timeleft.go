@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// TimeLeft estimates how long the episodes that are known take to be played, from the calls that
-// episodes took and the rate of calls lately. It gives an interval, and none where that would be
-// too wide to be of use. It reads no clock.
+// TimeLeft estimates how long the known episodes take, from the number of calls that episodes took and the
+// recent rate of calls. It returns an interval, or nothing if the interval would be too wide to be useful. It
+// reads no clock.
 type TimeLeft struct {
-	live  map[int]int // calls so far, by episode that has begun
-	ended map[int]int // episodes, by the calls they took
-	count int         // of ended
+	live  map[int]int // calls so far, by episode in progress
+	ended map[int]int // number of ended episodes, by the calls they took
+	count int         // number of ended episodes
 
-	// bins count calls by time. When all are used, each two become one.
+	// bins count calls by time. When all bins are used, each pair is merged into one.
 	bins  []int
 	width time.Duration // of a bin
 }
@@ -24,18 +24,18 @@ type TimeLeft struct {
 const (
 	maxBins  = 64
 	firstBin = 250 * time.Millisecond
-	minBins  = 12              // that an estimate is made of, of which the later half counts
-	minTime  = 5 * time.Second // since the start
-	minEnds  = 10              // episodes that ended
-	widest   = 3               // the interval's upper end over its lower one
-	shortest = 5 * time.Second // what is not worth showing
-	heavy    = 1.1             // the deviation of calls over their mean: 1 is that of episodes that end at random
-	normal90 = 1.645           // of a two-sided interval of 90%
-	maxCalls = 1 << 20         // calls of an episode that are told apart
+	minBins  = 12              // minimum for an estimate, which uses the later half
+	minTime  = 5 * time.Second // minimum since the start
+	minEnds  = 10              // minimum of ended episodes
+	widest   = 3               // maximum ratio of the interval's ends
+	shortest = 5 * time.Second // shorter times are not shown
+	heavy    = 1.1             // maximum deviation of calls over their mean; it is 1 for episodes that end at random
+	normal90 = 1.645           // quantile of a two-sided interval of 90%
+	maxCalls = 1 << 20         // maximum number of calls of an episode that are counted
 	farthest = 365 * 24 * time.Hour
 )
 
-// Replied takes in that a call of an episode was answered, so long after the start.
+// Replied records that a call of an episode was answered, at a time after the start.
 func (l *TimeLeft) Replied(episode int, at time.Duration) {
 	if l.live == nil {
 		l.live, l.ended, l.width = map[int]int{}, map[int]int{}, firstBin
@@ -57,19 +57,19 @@ func (l *TimeLeft) Replied(episode int, at time.Duration) {
 	l.bins[i]++
 }
 
-// End takes in that an episode ended.
+// End records that an episode ended.
 func (l *TimeLeft) End(episode int) {
 	calls := l.live[episode]
 	if calls == 0 {
-		return // it was played before, or asked nothing
+		return // it was played earlier, or made no calls
 	}
 	delete(l.live, episode)
 	l.ended[min(calls, maxCalls)]++
 	l.count++
 }
 
-// Interval is how long it takes until a number of episodes more have ended, at some time after the
-// start: between low and high, nine times of ten. It is not known where ok is false.
+// Interval returns a 90% interval for the time until left more episodes have ended. at is the time since the
+// start. ok is false if the time is not known.
 func (l *TimeLeft) Interval(left int, at time.Duration) (low, high time.Duration, ok bool) {
 	if left <= 0 || l.count < minEnds || at < minTime {
 		return 0, 0, false
@@ -85,8 +85,8 @@ func (l *TimeLeft) Interval(left int, at time.Duration) (low, high time.Duration
 	z := normal90 * (1 + 1.2/float64(l.count-1)) // nearly Student's quantile
 	lo := max(w.mean-z*w.deviation, w.mean/widest) / fast
 	hi := (w.mean + z*w.deviation) / slow
-	// An episode takes its calls one after the other, and so the last ones run out while less and
-	// less goes on beside them.
+	// An episode makes its calls one after another, so the last episodes end with fewer and fewer others beside
+	// them.
 	last := w.longest * float64(max(1, len(l.live))) / slow
 	if hi = max(hi, last); left > len(l.live) {
 		hi += last
@@ -99,11 +99,11 @@ func (l *TimeLeft) Interval(left int, at time.Duration) (low, high time.Duration
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// rate is how many calls a second are answered at least and at most, by the later half of the time so
-// far. One that rises or falls within that is taken to go on like that.
+// rate returns the lowest and highest likely number of answered calls per second, from the later half of the
+// time so far. A rate that rises or falls within that half is assumed to continue to do so.
 func (l *TimeLeft) rate(at time.Duration) (slow, fast float64, ok bool) {
-	full := int(at / l.width)               // the bin that is being filled does not count
-	if full < minBins || full > 2*maxBins { // the latter: nothing came for as long as all before
+	full := int(at / l.width)               // without the bin that is being filled
+	if full < minBins || full > 2*maxBins { // the latter: no calls for as long as the whole time before
 		return 0, 0, false
 	}
 	bins := make([]float64, full)
@@ -132,40 +132,40 @@ func meanAndDeviation(xs []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd / float64(max(1, len(xs)-1)))
 }
 
-// work is calls that are still to be made.
+// work is the number of calls that are still to be made.
 type work struct {
 	mean, deviation float64
-	longest         float64 // of one episode
+	longest         float64 // calls of the longest episode
 }
 
-// work is what a number of episodes still take: those that have begun and others. It is not known
-// where a few take far more calls than all others: one that is still to come may take most.
+// work estimates the calls that left episodes still make, both those in progress and new ones. ok is false if a
+// few episodes make far more calls than the others: a single new one may then dominate.
 func (l *TimeLeft) work(left int) (_ work, ok bool) {
 	s := l.survival()
 	if s.deviation > heavy*s.beyond(0) {
 		return work{}, false
 	}
-	// The longest that is still to come is longer than the longest so far, the more so the more are
-	// to come and the heavier the tail is.
-	s.most += s.excess * (1 + math.Log1p(float64(left)/float64(l.count)))
+	// The longest future episode is longer than the longest so far. The difference grows with the number of future
+	// episodes and with the weight of the tail.
+	s.longest += s.excess * (1 + math.Log1p(float64(left)/float64(l.count)))
 	waiting := float64(max(0, left-len(l.live)))
 	w := work{mean: waiting * s.beyond(0)}
 	if waiting > 0 {
-		w.longest = s.most
+		w.longest = s.longest
 	}
 	for calls, n := range l.open() {
 		more := s.beyond(calls)
 		w.mean += float64(n) * more
-		w.longest = max(w.longest, more, s.most-float64(calls))
+		w.longest = max(w.longest, more, s.longest-float64(calls))
 	}
 	n := waiting + float64(len(l.live))
-	// That of the mean, which all have in common, and that of each, which evens out.
+	// The error of the mean, which all share, and the deviation of each, which averages out.
 	common := n * s.deviation / math.Sqrt(float64(l.count))
 	w.deviation = math.Hypot(common, math.Sqrt(n)*s.deviation)
 	return w, true
 }
 
-// open counts the episodes that have begun by the calls they took so far.
+// open counts the episodes in progress by the calls they have made.
 func (l *TimeLeft) open() map[int]int {
 	open := map[int]int{}
 	for _, calls := range l.live {
@@ -174,14 +174,14 @@ func (l *TimeLeft) open() map[int]int {
 	return open
 }
 
-// survival is how many calls episodes take, by those that ended and by those that have not yet:
-// Kaplan and Meier's estimate. Counting only what ended would favour the short ones.
+// survival is the Kaplan-Meier estimate of how many calls an episode makes, from episodes that ended and those
+// in progress. Counting only ended episodes would favor short ones.
 type survival struct {
-	at, alive []float64 // alive is the share that takes more calls than at
+	at, alive []float64 // alive is the fraction that makes more calls than at
 	deviation float64
-	most      float64 // the longest there was
-	excess    float64 // how much longer the longest tenth is than all others, on average
-	tail      float64 // how many calls more one takes that is longer than all that ended
+	longest   float64 // calls of the longest episode
+	excess    float64 // mean difference between the longest tenth and the others
+	tail      float64 // mean number of additional calls of an episode that is longer than all ended ones
 }
 
 func (l *TimeLeft) survival() *survival {
@@ -207,11 +207,11 @@ func (l *TimeLeft) survival() *survival {
 		risk -= n
 		s.at, s.alive = append(s.at, x), append(s.alive, max(0, share))
 	}
-	s.most = s.at[len(s.at)-1]
+	s.longest = s.at[len(s.at)-1]
 	s.tail = exposed / float64(l.count)
-	if share > 1e-9 { // what is longer than all that ended
-		x := s.most + s.tail
-		mean, square, s.most = mean+share*x, square+share*x*x, x
+	if share > 1e-9 { // episodes longer than all ended ones
+		x := s.longest + s.tail
+		mean, square, s.longest = mean+share*x, square+share*x*x, x
 	}
 	if tenth := slices.IndexFunc(s.alive, func(share float64) bool { return share <= 0.1 }); tenth >= 0 && s.alive[tenth] > 1e-9 {
 		s.excess = s.beyond(int(s.at[tenth]))
@@ -220,7 +220,7 @@ func (l *TimeLeft) survival() *survival {
 	return s
 }
 
-// beyond is how many calls more an episode takes on average that has taken so many.
+// beyond returns the mean number of additional calls of an episode that has made the given number.
 func (s *survival) beyond(calls int) float64 {
 	from, alive := float64(calls), 1.0
 	i, _ := slices.BinarySearch(s.at, from)
@@ -241,7 +241,7 @@ func (s *survival) beyond(calls int) float64 {
 	return (sum + here*s.tail) / alive
 }
 
-// Roughly writes a time with the digits that matter.
+// Roughly formats a duration with its significant digits.
 func Roughly(d time.Duration) string {
 	unit := time.Second
 	for _, step := range []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 6 * time.Hour} {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// simulation is a run of episodes whose calls take a while each, a number of episodes at once.
+// simulation is a run in which a number of episodes are played at once and each call takes some time.
 type simulation struct {
 	episodes, atOnce int
-	calls            func(r *rand.Rand) int                             // of an episode
-	takes            func(at time.Duration, r *rand.Rand) time.Duration // a call that is made at some time
+	calls            func(r *rand.Rand) int                             // number of calls of an episode
+	takes            func(at time.Duration, r *rand.Rand) time.Duration // duration of a call that starts at a time
 }
 
-// reply is when the next call of an episode is answered.
+// reply is the time at which the next call of an episode is answered.
 type reply struct {
 	at            time.Duration
 	episode, left int
@@ -34,12 +34,12 @@ func (h *replies) Pop() any {
 	return last
 }
 
-// shown is an interval and how much time was really left.
+// shown is an interval and the time that was really left.
 type shown struct {
 	at, low, high, left time.Duration
 }
 
-// play returns what was shown at moments over the run, every so often, and how many moments there were.
+// play returns the intervals shown during the run, and the number of moments at which one could be shown.
 func (s simulation) play(seed uint64) (all []shown, moments int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l, queue, begun, ended := &TimeLeft{}, &replies{}, 0, 0
@@ -87,16 +87,16 @@ func around(d time.Duration) func(time.Duration, *rand.Rand) time.Duration {
 	}
 }
 
-// TestTimeLeftBySimulation plays runs of which the end is known: what is shown holds the truth most
-// of the time, is hardly ever far off, and is shown where the run is an ordinary one.
+// TestTimeLeftBySimulation plays runs whose end is known: the interval must usually contain the truth, must
+// never be far off, and must be shown for ordinary runs.
 func TestTimeLeftBySimulation(t *testing.T) {
 	t.Parallel()
 	second := around(time.Second)
 	for _, c := range []struct {
 		name  string
 		sim   simulation
-		shows bool          // in at least a third of all moments; else it may be silent
-		from  time.Duration // moments before do not count: nobody could know
+		shows bool          // shown in at least a third of all moments; otherwise optional
+		from  time.Duration // earlier moments do not count: the time cannot be known yet
 	}{
 		{"even", simulation{400, 20, fixed(16), second}, true, 0},
 		{"varied", simulation{600, 20, func(r *rand.Rand) int { return 1 + r.IntN(30) }, second}, true, 0},
@@ -141,7 +141,7 @@ func TestTimeLeftBySimulation(t *testing.T) {
 			if c.shows && 3*n < moments {
 				t.Errorf("shown in %d of %d moments", n, moments)
 			}
-			// Of tails that are too heavy something may be shown before anybody can know.
+			// With a heavy tail, an interval may be shown before the tail is visible.
 			if c.shows && 10*held < 8*n || 20*(n-held) > moments+n || far > 0 {
 				t.Errorf("of %d, %d held the truth and %d were far off", n, held, far)
 			}
@@ -149,7 +149,7 @@ func TestTimeLeftBySimulation(t *testing.T) {
 	}
 }
 
-// TestTimeLeftIsUnknown: nothing is said of what is not known.
+// TestTimeLeftIsUnknown checks that no interval is shown before it can be known.
 func TestTimeLeftIsUnknown(t *testing.T) {
 	t.Parallel()
 	var l TimeLeft
@@ -161,7 +161,7 @@ func TestTimeLeftIsUnknown(t *testing.T) {
 			l.Replied(i, time.Duration(i)*time.Second)
 		}
 		l.End(i)
-		l.End(i) // once is enough
+		l.End(i) // a second End has no effect
 	}
 	low, high, ok := l.Interval(40, 40*time.Second)
 	if !ok || low > 40*time.Second || high < 40*time.Second {
@@ -177,14 +177,14 @@ func TestTimeLeftIsUnknown(t *testing.T) {
 	}
 }
 
-// TestTimeLeftKeepsItsCount: however long a run is, few bins hold all of its calls.
+// TestTimeLeftKeepsItsCount checks that a few bins hold all calls of a run of any length.
 func TestTimeLeftKeepsItsCount(t *testing.T) {
 	t.Parallel()
 	var l TimeLeft
 	for i := range 1000 {
 		l.Replied(0, time.Duration(i*i)*time.Second)
 	}
-	l.Replied(0, -time.Second) // a clock that was put back
+	l.Replied(0, -time.Second) // the clock was set back
 	sum := 0
 	for _, n := range l.bins {
 		sum += n

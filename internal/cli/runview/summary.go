@@ -17,8 +17,8 @@ import (
 	"parley/journal"
 )
 
-// PrintSummary prints what came of a run: scores, figures, what failed, and commands to go on with.
-// resumable is whether parley resume can go on with it.
+// PrintSummary prints the result of a run: scores, figures, failures, and the next commands. resumable reports
+// whether parley resume can continue it.
 func (v *View) PrintSummary(w io.Writer, sum *summary.Summary, resumable bool) {
 	v.printAgents(w, sum)
 	printFigures(w, sum)
@@ -47,7 +47,7 @@ func (v *View) printAgents(w io.Writer, sum *summary.Summary) {
 	fmt.Fprintln(w)
 }
 
-// printFigures prints how far the run got and what it took.
+// printFigures prints how far the run got, its calls, cost and time.
 func printFigures(w io.Writer, sum *summary.Summary) {
 	fmt.Fprintf(w, "%s: %s of %s", sum.State, terminal.Number(sum.Episodes.Complete), terminal.Several(sum.Episodes.Total, "episode", "episodes"))
 	if sum.Episodes.Failed > 0 {
@@ -64,12 +64,12 @@ func printFigures(w io.Writer, sum *summary.Summary) {
 	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), progress.UnpricedNote(sum.Unpriced))
 }
 
-// PrintTrouble prints what failed, what is open, why the run ended, and what to do about it.
+// PrintTrouble prints what failed, what is open, why the run ended, and what to do.
 func PrintTrouble(w io.Writer, sum *summary.Summary) {
-	const most = 5
+	const maxShown = 5
 	for i, text := range sum.Unreached {
-		if i == most {
-			fmt.Fprintf(w, "not reached: %d more cells\n", len(sum.Unreached)-most)
+		if i == maxShown {
+			fmt.Fprintf(w, "not reached: %d more cells\n", len(sum.Unreached)-maxShown)
 			break
 		}
 		fmt.Fprintln(w, "not reached: "+terminal.Safe(text))
@@ -84,10 +84,10 @@ func PrintTrouble(w io.Writer, sum *summary.Summary) {
 		fmt.Fprintln(w, line)
 	}
 	if sum.Batches > 0 {
-		fmt.Fprintf(w, "%s with the providers: they go on, and are collected when the run is resumed\n", terminal.Several(sum.Batches, "batch is", "batches are"))
+		fmt.Fprintf(w, "%s with the providers: they continue, and are collected when the run is resumed\n", terminal.Several(sum.Batches, "batch is", "batches are"))
 	}
 	if sum.Risked > 0 {
-		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v besides; a budget counts that\n", sum.Risked)
+		fmt.Fprintf(w, "calls that were cut off in flight may have cost up to %v more, which the budget counts\n", sum.Risked)
 	}
 	if why := sum.Reason.String(); why != "" {
 		fmt.Fprintf(w, "why: %s\n", exit.Plain(why))
@@ -100,7 +100,7 @@ func PrintTrouble(w io.Writer, sum *summary.Summary) {
 	}
 }
 
-// printCommands prints which commands go on with the run or show it.
+// printCommands prints the commands that continue or show the run.
 func (v *View) printCommands(w io.Writer, sum *summary.Summary, resumable bool) {
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
 	switch {
@@ -111,7 +111,7 @@ func (v *View) printCommands(w io.Writer, sum *summary.Summary, resumable bool) 
 		if sum.Reason.Kind == journal.ByBudget {
 			more = " --budget USD"
 		}
-		for _, t := range v.Trust { // it holds for one command
+		for _, t := range v.Trust { // --trust is valid for one command
 			more += " --trust " + terminal.ShellWord(t)
 		}
 		fmt.Fprintf(w, "to resume it:\n    parley resume %s%s\n", terminal.ShellWord(sum.File), more)
@@ -123,6 +123,6 @@ func (v *View) printCommands(w io.Writer, sum *summary.Summary, resumable bool) 
 	}
 	if v.files {
 		folder := strings.TrimSuffix(sum.File, filepath.Ext(sum.File))
-		fmt.Fprintf(w, "to have what came of it as files:\n    parley export %s --format folder --out %s\n", terminal.ShellWord(sum.File), terminal.ShellWord(folder))
+		fmt.Fprintf(w, "to write the results as files:\n    parley export %s --format folder --out %s\n", terminal.ShellWord(sum.File), terminal.ShellWord(folder))
 	}
 }

@@ -2,7 +2,7 @@
 //
 // A View is safe for use by several goroutines.
 //
-// It is not for playing: package app does that.
+// It does not play runs: package app does.
 package runview
 
 import (
@@ -25,18 +25,18 @@ import (
 	"parley/world"
 )
 
-// View is what is seen of a run while it is played.
+// View shows a run while it is played.
 type View struct {
 	Out *terminal.Stream
 
 	mu       sync.Mutex
 	Stats    func() dispatch.Snapshot
-	waiting  func() string                // for what, outside
+	waiting  func() string                // what external thing the run waits for
 	Calls    func(now time.Time) []string // what calls wait for; hostile
-	batches  func() batcher.Progress      // nil: not in waves
+	batches  func() batcher.Progress      // nil if the run is not in waves
 	budget   llm.Money
-	spent    llm.Money // before this sitting
-	episodes int       // asked for so far
+	spent    llm.Money // before this process
+	episodes int       // planned so far
 	ended    int
 	failed   map[llm.Kind]int
 	left     progress.TimeLeft
@@ -44,18 +44,18 @@ type View struct {
 	last     time.Time
 	before   dispatch.ModelStats
 
-	// What the kind tells: nil where it has nothing to tell.
+	// The kind's own status line; nil if it has none.
 	status world.Status
-	staged *journal.Staged // the stage that is played
-	stages int             // that were begun in this sitting
-	files  bool            // the kind makes files to read
+	staged *journal.Staged // the current stage
+	stages int             // begun by this process
+	files  bool            // the kind can export files
 
-	// What the commands of the closing lines need.
+	// Values for the commands that PrintSummary prints.
 	Trust []string // values of --trust
 	Again string   // the command that plays the plan into another file
 }
 
-// Begin takes in what the sitting starts from.
+// Begin initializes the view with the state of the opened run.
 func (v *View) Begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -77,10 +77,10 @@ func (v *View) Begin(o app.Opened) {
 	}
 }
 
-// Greet says what a run that is played on starts from.
+// Greet prints the state from which a run is resumed.
 func (v *View) Greet(o app.Opened) {
 	if o.Complete {
-		fmt.Fprintf(v.Out, "parley: %s is complete: there was nothing left to play\n", o.File)
+		fmt.Fprintf(v.Out, "parley: %s is complete: nothing is left to play\n", o.File)
 		return
 	}
 	if o.Grown != nil {
@@ -94,7 +94,7 @@ func (v *View) Greet(o app.Opened) {
 	if o.Head.Begun != nil && (o.Head.Calls > 0 || len(o.Head.Ended) > 0) {
 		fmt.Fprintf(v.Out, "parley: resuming %s: %s ended before\n", o.File, terminal.Several(v.ended, "episode", "episodes"))
 		if o.Head.Cut && o.Head.Lost > 0 {
-			fmt.Fprintf(v.Out, "parley: it was cut off with %s calls in flight: they are asked again\n", terminal.Number(o.Head.Lost))
+			fmt.Fprintf(v.Out, "parley: it was cut off with %s calls in flight, which are asked again\n", terminal.Number(o.Head.Lost))
 		}
 	}
 }
@@ -108,7 +108,7 @@ func GrownText(g *growth.Growth) string {
 	return text + terminal.Number(*g.New) + " new"
 }
 
-// See takes in what happened.
+// See processes an event of the engine.
 func (v *View) See(e engine.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -126,12 +126,12 @@ func (v *View) See(e engine.Event) {
 			v.failed[e.Replied.Error.Kind]++
 		}
 	case e.Closing > 0:
-		fmt.Fprintf(v.Out, "parley: %s to the end: what was done outside would be lost; what has not begun is left\n",
+		fmt.Fprintf(v.Out, "parley: %s to the end, since its external state would be lost; no other episode begins\n",
 			terminal.Several(e.Closing, "episode is played", "episodes are played"))
 	}
 }
 
-// Rests says that one of several servers of a model failed, or is back.
+// Rests prints that one of a model's servers failed or is back.
 func (v *View) Rests(r replica.Rest) {
 	if r.Why == nil {
 		fmt.Fprintf(v.Out, "parley: the server %s is back\n", r.Name)
@@ -144,7 +144,7 @@ func (v *View) Rests(r replica.Rest) {
 	fmt.Fprintf(v.Out, "parley: the server %s rests%s: %s\n", r.Name, others, terminal.Cut(terminal.OneLine(r.Why.Error()), 300))
 }
 
-// tell lets the kind know of an episode that ended.
+// tell passes an episode that ended to the kind's status.
 func (v *View) tell(e *journal.Ended) {
 	if v.status == nil || v.staged == nil {
 		return
@@ -154,7 +154,7 @@ func (v *View) tell(e *journal.Ended) {
 	}
 }
 
-// Says is what the kind tells at the moment.
+// Says returns the kind's current status.
 func (v *View) Says() []string {
 	if v.status == nil {
 		return nil
@@ -164,7 +164,7 @@ func (v *View) Says() []string {
 
 func (v *View) Show() (end func()) { return progress.Show(v.Out, v.Line) }
 
-// Line describes the moment.
+// Line describes the current state of the run.
 func (v *View) Line(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -202,7 +202,7 @@ func (v *View) Line(now time.Time) []string {
 	return parts
 }
 
-// waits says what play waits for outside.
+// waits returns what external thing the run waits for.
 func (v *View) waits() string {
 	if v.waiting == nil {
 		return ""
@@ -210,8 +210,8 @@ func (v *View) waits() string {
 	return terminal.Quoted(v.waiting())
 }
 
-// batched describes what is with providers over their batch APIs: "wave 3, 2 batches out:
-// 120 of 800 answered, the oldest for 5m". Anthropic says how many are answered only at the end.
+// batched describes the calls in batch APIs: "wave 3, 2 batches out: 120 of 800 answered, the oldest for 5m".
+// Anthropic reports the number of answers only at the end.
 func batched(p batcher.Progress, now time.Time) []string {
 	if p.Wave == 0 {
 		return nil
@@ -242,8 +242,8 @@ func batched(p batcher.Progress, now time.Time) []string {
 	return parts
 }
 
-// timeLeft is how long what is known to be left takes, where that can be said: "2m to 5m left". A plan
-// that is made as it goes may ask for more after it.
+// timeLeft returns the estimated time for the known episodes, such as "2m to 5m left", if there is an estimate.
+// A kind that adds episodes during the run may add more.
 func (v *View) timeLeft(now time.Time) string {
 	low, high, ok := v.left.Interval(v.episodes-v.ended, now.Sub(v.began))
 	if !ok {
@@ -256,7 +256,7 @@ func (v *View) timeLeft(now time.Time) string {
 	return text
 }
 
-// kinds lists failures as "3 timeout, 1 server".
+// kinds formats failures as "3 timeout, 1 server".
 func kinds(n map[llm.Kind]int) string {
 	parts := make([]string, 0, len(n))
 	for k, c := range n {

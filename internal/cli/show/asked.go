@@ -8,8 +8,9 @@ import (
 	"parley/internal/view/transcript"
 )
 
-// hear finds what is new in each request. Other kinds note what their seats are told.
-func (t *Transcript) hear() {
+// findNew finds the new messages in each request of a gateway's record. Other kinds note what their seats are
+// shown.
+func (t *Transcript) findNew() {
 	var h transcript.MessageDiff
 	for _, turn := range t.Turns {
 		for _, r := range turn.Replies {
@@ -20,10 +21,10 @@ func (t *Transcript) hear() {
 	}
 }
 
-// maxAsked is how much of a message is shown above an answer, in characters.
+// maxAsked is how many characters of a message are shown above an answer.
 const maxAsked = 2000
 
-// asked writes what is new in the request, and that the answer follows.
+// asked writes the new messages of the request above the answer.
 func (c *Call) asked(p *terminal.Page, indent string) {
 	for i := range c.Asked {
 		m := &c.Asked[i]

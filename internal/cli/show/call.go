@@ -19,7 +19,7 @@ import (
 	"parley/world"
 )
 
-// Call is a call and what came of it.
+// Call is a call and its result.
 type Call struct {
 	Call    string `json:"call"` // its name in its episode: 3:0, or 4.2/0:1 in a strand
 	Episode int    `json:"episode"`
@@ -34,11 +34,11 @@ type Call struct {
 	Kind   string    `json:"kind"` // ask, act or bot
 	At     time.Time `json:"at"`
 	Copied bool      `json:"copied,omitempty"`
-	Mark   string    `json:"mark,omitempty"` // what its words do, as the kind says it
+	Mark   string    `json:"mark,omitempty"` // what the reply does, as the kind describes it
 	Cost   llm.Money `json:"cost_usd"`       // to this run
 
 	Request   *llm.Request  `json:"request,omitempty"`
-	Asked     []llm.Message `json:"asked,omitempty"` // of a transcript of a record: what is new in the request
+	Asked     []llm.Message `json:"asked,omitempty"` // in a gateway's transcript: the new messages of the request
 	Fallbacks []string      `json:"fallbacks,omitempty"`
 	Act       *world.Act    `json:"act,omitempty"`
 	Response  *llm.Response `json:"response,omitempty"`
@@ -60,7 +60,7 @@ func newShownCall(r *journal.Replied) *Call {
 	return c
 }
 
-// who is the agent in the seat.
+// who returns the agent in the seat.
 func (c *Call) who() string {
 	if c.Kind == "bot" {
 		return c.Agent + ", a bot"
@@ -70,7 +70,7 @@ func (c *Call) who() string {
 
 var callRE = regexp.MustCompile(`^((?:[0-9]+\.[0-9]+/)*[0-9]+)(:[0-9]+)?$`)
 
-// Call finds a call of an episode by its name, such as 3:0.
+// Call returns the call of an episode with the given name, such as 3:0.
 func (v *Reader) Call(ctx context.Context, episode int, want string) (*Call, error) {
 	m := callRE.FindStringSubmatch(want)
 	if m == nil {
@@ -96,15 +96,15 @@ func (v *Reader) Call(ctx context.Context, episode int, want string) (*Call, err
 	if len(names) == 0 {
 		return nil, exit.Usagef("--call %s: episode %d has no calls yet", name, episode)
 	}
-	const most = 12
+	const maxNames = 12
 	there := strings.Join(names, ", ")
-	if len(names) > most {
-		there = strings.Join(names[:most], ", ") + ", … " + names[len(names)-1]
+	if len(names) > maxNames {
+		there = strings.Join(names[:maxNames], ", ") + ", … " + names[len(names)-1]
 	}
 	return nil, exit.Usagef("--call %s: episode %d has no such call with a reply; it has %s", name, episode, there)
 }
 
-// PrintWhole writes the call with the exact request and all that is known of the reply.
+// PrintWhole writes the call with the exact request and everything known about the reply.
 func (c *Call) PrintWhole(p *terminal.Page) {
 	p.Put(terminal.InkHead, "call "+c.Call)
 	p.Line(fmt.Sprintf(" of episode %d: %s of %s (%s)", c.Episode, c.Label, c.Seat, c.who()))
@@ -227,7 +227,7 @@ func (c *Call) printFailure(p *terminal.Page) {
 	p.Put(terminal.InkBad, "failed: "+strings.ReplaceAll(string(e.Kind), "_", " "))
 	p.Line()
 	if e.Message != "" {
-		p.Behind(terminal.InkBad, "  !", e.Message) // no bar: these are nobody's words
+		p.Behind(terminal.InkBad, "  !", e.Message) // no bar: these are our own words
 	}
 	p.Line()
 	if where := strings.Trim(e.Provider+"/"+e.Model, "/"); where != "" {
@@ -252,7 +252,7 @@ func printIDs(p *terminal.Page, answer, request string) {
 	}
 }
 
-// spent says what a call took.
+// printSpent writes the tokens, cost and time of a call.
 func printSpent(p *terminal.Page, u llm.Usage, t llm.Metadata) {
 	p.Fact("tokens", fmt.Sprintf("%s in, %s of them cached; %s out, %s of them thought", terminal.Number(u.Input), terminal.Number(u.Cached), terminal.Number(u.Output), terminal.Number(u.Reasoning)))
 	cost := t.Cost.String()

@@ -10,8 +10,8 @@ import (
 	"parley/internal/stats"
 )
 
-// PrintDocument adds what of a report is for the terminal: facts, words, and tables that are
-// not too long. What it leaves out of what the kind shows is named.
+// PrintDocument adds the parts of a report that fit a terminal: facts, texts, and tables that are not too long.
+// It names the parts of the kind that it leaves out.
 func PrintDocument(p *terminal.Page, d *doc.Document) {
 	for _, s := range d.Sections {
 		b := p.Part()
@@ -29,7 +29,7 @@ func PrintDocument(p *terminal.Page, d *doc.Document) {
 			b.Put(terminal.InkFaint, "(shown on the page only, with --html: "+strings.Join(left, "; ")+"; --json and --csv have the numbers)\n")
 		}
 		if b.Empty() && len(s.Blocks) > 0 {
-			continue // it is for the page only
+			continue // for the page only
 		}
 		if !p.Empty() {
 			p.Line()
@@ -42,7 +42,7 @@ func PrintDocument(p *terminal.Page, d *doc.Document) {
 	}
 }
 
-// printBlock adds a block, unless there is nothing in it for the terminal.
+// printBlock adds a block. shown is false if the block has nothing for the terminal.
 func printBlock(p *terminal.Page, b doc.Block) (shown bool) {
 	if t := b.Table; t != nil && !t.Quiet && len(t.Rows) > 0 {
 		if !p.Empty() {
@@ -73,8 +73,7 @@ func printBlock(p *terminal.Page, b doc.Block) (shown bool) {
 	return true
 }
 
-// printTable adds a table of a report. Where it is too
-// wide for the terminal, intervals are.
+// printTable adds a table of a report. If it is too wide for the terminal, the intervals are left out.
 func printTable(p *terminal.Page, t *doc.Table) {
 	t = t.Trimmed()
 	rows := reportRows(t, false)
@@ -94,10 +93,10 @@ func printTable(p *terminal.Page, t *doc.Table) {
 	}
 }
 
-// sketchWidth is how wide a column drawn with characters is.
+// sketchWidth is the width of a column that is drawn with characters.
 const sketchWidth = 25
 
-// sketched adds what the table's tracked column looks like.
+// sketched adds a sketch of the table's tracked column.
 func sketched(t *doc.Table, rows [][]terminal.Cell) [][]terminal.Cell {
 	rows[0] = append(rows[0], terminal.Cell{})
 	for i, line := range t.Sketches(sketchWidth) {
@@ -129,7 +128,7 @@ func reportRows(t *doc.Table, short bool) [][]terminal.Cell {
 	return rows
 }
 
-// tableWidth is how wide a table would be if no column were cut below its head.
+// tableWidth is the width of a table with no column cut below its heading.
 func tableWidth(rows [][]terminal.Cell) int {
 	width := 0
 	for i := range rows[0] {

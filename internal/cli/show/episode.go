@@ -1,9 +1,9 @@
-// Package show renders runs for a terminal: the list of episodes, a transcript, a call, a story and
-// the tables of a report.
+// Package show renders runs for a terminal: the list of episodes, a transcript, a call, a story and the tables
+// of a report.
 //
-// Words of a model are quoted line by line, so that they cannot pass for a line of the page.
+// Text from a model is quoted line by line, so that it cannot look like a line of the page.
 //
-// It is not for folding a run: packages view and report do that.
+// It does not fold runs: packages view and report do.
 package show
 
 import (
@@ -27,17 +27,16 @@ import (
 	"parley/world"
 )
 
-// Reader reads what is shown of a run.
+// Reader reads the parts of a run that are shown.
 type Reader struct {
 	Store *sqlite.Store
 	About sqlite.Outline
 	File  string
-	Kind  world.Kind // as far as it is known
+	Kind  world.Kind // zero if this program does not have it
 	Tell  func(text string)
 }
 
-// Transcript is an episode with everything that happened in it: its last attempt,
-// where there were several.
+// Transcript is an episode with everything that happened in its last attempt.
 type Transcript struct {
 	File string `json:"file"`
 	EpisodeRow
@@ -45,21 +44,21 @@ type Transcript struct {
 	Turns   []*Turn         `json:"turns"`
 	Outcome *Outcome        `json:"outcome,omitempty"`
 
-	// What turns are of, where that is not everything.
+	// The filters, if not everything is shown.
 	Seat       string `json:"only_seat,omitempty"`
 	OnlyFailed bool   `json:"only_failed,omitempty"`
 }
 
-// Turn is a turn of a strand: what was noted, and then asked.
+// Turn is a turn of a strand: its notes, then its calls.
 type Turn struct {
 	Strand  string       `json:"strand"`
 	Turn    int          `json:"turn"`
 	Notes   []world.Note `json:"notes,omitempty"`
 	Calls   int          `json:"calls"`
-	Replies []*Call      `json:"replies"` // those that are there, in call order
+	Replies []*Call      `json:"replies"` // the recorded ones, in call order
 }
 
-// Outcome is what the episode came to.
+// Outcome is the outcome of the episode.
 type Outcome struct {
 	At     time.Time       `json:"at"`
 	Failed string          `json:"failed,omitempty"`
@@ -68,15 +67,15 @@ type Outcome struct {
 	Stack  string          `json:"stack,omitempty"`
 }
 
-// Said is the transcript of an episode without the requests, which --call shows. If seat is given, only that seat is
-// kept; if failed is set, only calls that failed.
+// Said returns the transcript of an episode without the requests, which --call shows. If seat is set, it keeps
+// only that seat; if failed is set, only failed calls.
 func (v *Reader) Said(ctx context.Context, episode int, seat string, failed bool) (*Transcript, error) {
 	t, err := v.transcript(ctx, episode)
 	if err != nil {
 		return nil, err
 	}
 	if _, isRecord := world.As[world.Recorded](v.Kind); isRecord {
-		t.hear()
+		t.findNew()
 	}
 	if err := t.mark(v.Kind); err != nil {
 		v.Tell(err.Error())
@@ -132,38 +131,38 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 	return t, nil
 }
 
-// mark puts beside replies what notes of the kind say about them. Its error is one of optional.Call.
+// mark adds the kind's descriptions of replies. Its error is one of optional.Call.
 func (t *Transcript) mark(kind world.Kind) error {
-	var told []world.TranscriptEntry
+	var entries []world.TranscriptEntry
 	calls := map[int]*Call{}
 	for _, turn := range t.Turns {
 		for i := range turn.Notes {
-			told = append(told, world.TranscriptEntry{Note: &turn.Notes[i]})
+			entries = append(entries, world.TranscriptEntry{Note: &turn.Notes[i]})
 		}
 		for _, r := range turn.Replies {
 			reply := world.TranscriptEntry{Seat: r.Seat}
 			if r.Response != nil {
 				reply.Reply.Text = r.Response.Text
 			}
-			calls[len(told)] = r
-			told = append(told, reply)
+			calls[len(entries)] = r
+			entries = append(entries, reply)
 		}
 	}
-	marks, err := transcript.Marks(kind, told)
+	marks, err := transcript.Marks(kind, entries)
 	for i, mark := range marks {
 		calls[i].Mark = mark
 	}
 	return err
 }
 
-// leaveOut leaves out notes.
+// leaveOut removes hidden notes.
 func (t *Transcript) leaveOut(hidden func(world.Note) bool) {
 	for _, turn := range t.Turns {
 		turn.Notes = slices.DeleteFunc(turn.Notes, hidden)
 	}
 }
 
-// none says that there is no such episode.
+// none returns the error for an episode that does not exist.
 func (v *Reader) none(n int) error {
 	if v.About.Episodes == 0 {
 		return exit.Usagef("%s has no episodes yet", v.File)
@@ -171,14 +170,13 @@ func (v *Reader) none(n int) error {
 	return exit.Usagef("%s has no episode %d: it has 0 to %d", v.File, n, v.About.Episodes-1)
 }
 
-// keep leaves out what is not of a seat, if one is given, and what did not fail, if that
-// is asked for.
+// keep removes what does not belong to seat, if one is given, and with failed all calls that did not fail.
 func (t *Transcript) keep(seat string, failed bool) error {
 	if seat == "" && !failed {
 		return nil
 	}
 	if _, ok := t.Lineup[seat]; seat != "" && !ok && len(t.Lineup) > 0 {
-		return exit.Usagef("--seat %q: nobody sits there: the seats are %s", seat, strings.Join(slices.Sorted(maps.Keys(t.Lineup)), ", "))
+		return exit.Usagef("--seat %q: no such seat; the seats are %s", seat, strings.Join(slices.Sorted(maps.Keys(t.Lineup)), ", "))
 	}
 	t.Seat, t.OnlyFailed = seat, failed
 	for _, turn := range t.Turns {
@@ -191,7 +189,7 @@ func (t *Transcript) keep(seat string, failed bool) error {
 	return nil
 }
 
-// only says what keep left.
+// only describes the filters.
 func (t *Transcript) only() string {
 	words := "what is of " + t.Seat
 	if t.OnlyFailed {
@@ -203,7 +201,7 @@ func (t *Transcript) only() string {
 	return words
 }
 
-// turnsOf returns the turns of an attempt in the order of a transcript.
+// turnsOf returns the turns of an attempt in transcript order.
 func turnsOf(entries []journal.Entry, attempt int) []*Turn {
 	out := []*Turn{}
 	for _, t := range transcript.Turns(entries, attempt) {
@@ -250,7 +248,7 @@ func (t *Transcript) Print(p *terminal.Page) {
 	}
 }
 
-// print writes the turn. Replies that are missing are told of if all of it is there.
+// print writes the turn. If all is set, it says which replies are missing.
 func (t *Turn) print(p *terminal.Page, said map[string]bool, all bool) {
 	indent := strings.Repeat("    ", strings.Count(t.Strand, "/"))
 	p.Line()
@@ -277,7 +275,7 @@ func (t *Turn) print(p *terminal.Page, said map[string]bool, all bool) {
 	}
 }
 
-// brief is a note without the words that stand above it.
+// brief returns a note without the words that are already printed above it.
 func brief(note json.RawMessage, said map[string]bool) string {
 	text := string(note)
 	var fields map[string]json.RawMessage
@@ -293,8 +291,8 @@ func brief(note json.RawMessage, said map[string]bool) string {
 	return text
 }
 
-// print writes what became of a call, under a line that says whose it is and how it is
-// called. A failure is never written as words are.
+// print writes the result of a call, below a heading with the seat and the name of the call. A failure never
+// looks like words of a model.
 func (c *Call) print(p *terminal.Page, indent string) {
 	p.Put(terminal.InkName, indent+c.Seat)
 	p.Put(terminal.InkPlain, " ("+c.who()+"), "+c.Label)
@@ -341,7 +339,7 @@ func (c *Call) words(p *terminal.Page, indent string) {
 	case r.Refusal != "":
 		p.Put(terminal.InkBad, indent+"refused: "+terminal.OneLine(r.Refusal))
 	case r.Finish == llm.FinishLength:
-		p.Put(terminal.InkFaint, indent+"(cut off at its longest allowed length)")
+		p.Put(terminal.InkFaint, indent+"(cut off at its maximum length)")
 	case r.Finish == llm.FinishRefused, r.Finish == llm.FinishAborted:
 		p.Put(terminal.InkBad, indent+"("+string(r.Finish)+")")
 	case empty:

@@ -8,10 +8,10 @@ import (
 	"parley/internal/view/failure"
 )
 
-// maxKinds is how many kinds of failures are listed in a line.
+// maxKinds is how many kinds of failures a line lists.
 const maxKinds = 6
 
-// FailureLines say how calls failed, what the commonest failure said, and what can be done about it.
+// FailureLines describe how calls failed, the text of the most frequent failure, and what to do about it.
 func FailureLines(failures []failure.Failure, calls int) []string {
 	if len(failures) == 0 {
 		return nil

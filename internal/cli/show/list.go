@@ -27,9 +27,9 @@ type Run struct {
 	KindVersion int             `json:"kind_version"`
 	Seed        uint64          `json:"seed"`
 	Begun       time.Time       `json:"begun"`
-	Closed      time.Time       `json:"closed,omitzero"` // the last sitting, if it was
+	Closed      time.Time       `json:"closed,omitzero"` // when the last process closed the run, if it did
 	Fork        *journal.Origin `json:"fork,omitempty"`
-	// Grown is each time that the run was given a larger plan.
+	// Grown has an entry for each time the plan grew.
 	Grown    []journal.Growth `json:"grown,omitempty"`
 	State    string           `json:"state"`
 	Reason   string           `json:"reason,omitempty"`
@@ -42,21 +42,21 @@ type Run struct {
 		Waiting int `json:"waiting"`
 	} `json:"episodes"`
 	Calls int `json:"calls"`
-	// Failures are the calls that failed, by model and kind.
+	// Failures are the failed calls, by model and kind.
 	Failures []failure.Failure `json:"failures"`
 	Cost     llm.Money         `json:"cost_usd"`
-	Batches  int               `json:"batches_open"` // are with their providers
+	Batches  int               `json:"batches_open"` // still with their providers
 	From     int               `json:"from"`
 	List     []EpisodeRow      `json:"list"`
 
-	some bool // only some episodes are wanted
-	more bool // and there are more after them
+	some bool // only some episodes are listed
+	more bool // and more follow
 }
 
-// What the state of a run is besides a journal.State.
+// The states of a run besides those of journal.State.
 const (
-	stateNew  = "new"  // nobody has played it
-	stateOpen = "open" // somebody plays it, or was cut off
+	stateNew  = "new"  // it has not been played
+	stateOpen = "open" // a process plays it, or was cut off
 )
 
 func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
@@ -79,7 +79,7 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 		return nil, err
 	}
 	if want.Limit > 0 {
-		want.Limit++ // to know whether there are more
+		want.Limit++ // to know whether more follow
 	}
 	list, err := v.Store.List(ctx, want)
 	if err != nil {
@@ -98,7 +98,7 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	return r, nil
 }
 
-// EpisodeRow is a line of the list.
+// EpisodeRow is a row of the list.
 type EpisodeRow struct {
 	Episode int               `json:"episode"`
 	Attempt int               `json:"attempt,omitempty"`
@@ -109,12 +109,12 @@ type EpisodeRow struct {
 	Failed  string            `json:"failed,omitempty"`
 	Scores  []Score           `json:"scores,omitempty"`
 	Calls   int               `json:"calls"`
-	// FailedCalls are those of Calls that failed.
+	// FailedCalls counts the failed calls among Calls.
 	FailedCalls int       `json:"failed_calls"`
 	Cost        llm.Money `json:"cost_usd"`
 }
 
-// Score is a score whose value may be one that JSON has no number for.
+// Score is a score whose value may have no number in JSON.
 type Score struct {
 	Seat  string `json:"seat,omitempty"`
 	Name  string `json:"name"`
@@ -135,7 +135,7 @@ func ScoresOf(scores []world.Score) []Score {
 	var out []Score
 	for _, s := range scores {
 		v := Score{Seat: s.Seat, Name: s.Name, Value: s.Value}
-		if s.Value-s.Value != 0 { // NaN, and what is infinite
+		if s.Value-s.Value != 0 { // NaN or infinite
 			v.Value = strconv.FormatFloat(s.Value, 'g', -1, 64)
 		}
 		out = append(out, v)
@@ -179,7 +179,7 @@ func (r *Run) Print(p *terminal.Page) {
 	}
 }
 
-// cost is what was recorded. A model without a known price leaves nothing to record.
+// cost formats the recorded cost. A model without a known price records none.
 func (r *Run) cost() string {
 	if r.Cost == 0 && r.Calls > 0 {
 		return "no cost recorded"
@@ -187,7 +187,7 @@ func (r *Run) cost() string {
 	return r.Cost.String()
 }
 
-// rest says how to see what is not listed.
+// rest says how to see the episodes that are not listed.
 func (r *Run) rest(p *terminal.Page) {
 	next := r.List[len(r.List)-1].Episode + 1
 	what := fmt.Sprintf("\n%s to %s of %s episodes", terminal.Number(r.From), terminal.Number(next-1), terminal.Number(r.Episodes.Total))
@@ -217,8 +217,8 @@ func (r *Run) state() string {
 	}
 }
 
-// rows are the table of episodes. Cells that only repeat the lineup are left out, and
-// failed calls where there are none.
+// rows returns the table of episodes. It leaves out cells that only repeat the lineup, and the failed calls if
+// no call failed.
 func (r *Run) rows() [][]terminal.Cell {
 	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != lineupText(e.Lineup) })
 	failures := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.FailedCalls > 0 })
@@ -237,7 +237,7 @@ func (r *Run) rows() [][]terminal.Cell {
 	return rows
 }
 
-// row is the episode as a row of the table.
+// row returns the episode as a row of the table.
 func (e *EpisodeRow) row(failures, cells bool) []terminal.Cell {
 	row := []terminal.Cell{
 		{Text: strconv.Itoa(e.Episode), Number: true}, {Ink: stateInk(e.State), Text: e.State}, {Text: terminal.Number(e.Calls), Number: true},
@@ -275,7 +275,7 @@ func lineupText(lineup map[string]string) string {
 	return strings.Join(parts, " ")
 }
 
-// ScoresText is "first: points 3, revealed 0; second: …".
+// ScoresText formats scores as "first: points 3, revealed 0; second: …".
 func ScoresText(scores []Score) string {
 	var b strings.Builder
 	for i, s := range scores {
@@ -290,14 +290,14 @@ func ScoresText(scores []Score) string {
 		}
 		format := "%s %v"
 		if x, ok := s.Value.(float64); ok && x != math.Trunc(x) {
-			format = "%s %.6g" // sums of tenths have a long tail that says nothing
+			format = "%s %.6g" // sums of tenths have meaningless trailing digits
 		}
 		fmt.Fprintf(&b, format, s.Name, s.Value)
 	}
 	return terminal.OneLine(b.String())
 }
 
-// agentLine is an agent in a few words: its system prompt is left to --json.
+// agentLine summarizes an agent. Only --json shows its system prompt.
 func agentLine(a world.Agent) string {
 	text := a.Name
 	switch {

@@ -16,7 +16,7 @@ import (
 	"parley/world"
 )
 
-// Story is an episode as its kind tells it.
+// Story is an episode as its kind presents it.
 type Story struct {
 	File     string        `json:"file"`
 	Episode  int           `json:"episode"`
@@ -34,7 +34,7 @@ type Exhibit struct {
 	frames  []world.Frame
 }
 
-// Story tells an episode part by part, without the pictures.
+// Story returns an episode's story part by part, without the pictures.
 func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 	kind, played, read, err := v.played(ctx, episode)
 	if err != nil {
@@ -43,12 +43,12 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 	if _, ok := world.As[world.Storyteller](kind); !ok {
 		return nil, exit.Usagef("--story: the kind %s has no stories; leave --story out to see the transcript", played.Spec.Kind)
 	}
-	told := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []Exhibit{}}
-	story, err := read.Story(kind, played)
+	story := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []Exhibit{}}
+	exhibits, err := read.Story(kind, played)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range story {
+	for _, e := range exhibits {
 		b, ok := exhibit.Block(e, &exhibit.Palette{})
 		if !ok {
 			continue
@@ -60,13 +60,13 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 				shown.frames = append(shown.frames, f)
 			}
 		}
-		told.Frames = append(told.Frames, shown.frames...)
-		told.Exhibits = append(told.Exhibits, shown)
+		story.Frames = append(story.Frames, shown.frames...)
+		story.Exhibits = append(story.Exhibits, shown)
 	}
-	return told, nil
+	return story, nil
 }
 
-// played is an episode as its kind wants it to show it.
+// played returns an episode in the form that its kind presents.
 func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *transcript.Transcript, err error) {
 	run, err := view.Fold(ctx, v.Store, v.File)
 	if err != nil {
@@ -136,7 +136,7 @@ func (t *Story) Print(p *terminal.Page) {
 	}
 }
 
-// exhibit writes a part of a story that is no replay.
+// printExhibit writes a part of a story that is not a replay.
 func printExhibit(p *terminal.Page, e Exhibit) {
 	p.Line()
 	p.Put(terminal.InkHead, terminal.OneLine(e.Title))
@@ -153,7 +153,7 @@ func printExhibit(p *terminal.Page, e Exhibit) {
 	}
 }
 
-// told writes somebody's words in a frame: the first line behind the name, others below it.
+// printFrameLine writes a speaker's words in a frame: the first line after the name, the others below it.
 func printFrameLine(p *terminal.Page, l world.FrameLine) {
 	who := l.Who
 	if l.To != "" {

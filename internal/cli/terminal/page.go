@@ -6,29 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// Ink is how a piece of text stands out where colours are shown: the number of an SGR
-// code.
+// Ink is the style of a text on a terminal with colors: the number of an SGR code.
 type Ink string
 
-// The inks. A terminal's own palette decides what they look like.
+// The inks. The palette of the terminal decides what they look like.
 const (
 	InkPlain Ink = ""
-	InkHead  Ink = "1"  // what the page is divided by
-	InkFaint Ink = "2"  // what is beside the point
-	InkBad   Ink = "31" // what failed
-	InkGood  Ink = "32" // what ended well
-	InkName  Ink = "36" // who speaks
+	InkHead  Ink = "1"  // headings
+	InkFaint Ink = "2"  // secondary text
+	InkBad   Ink = "31" // failures
+	InkGood  Ink = "32" // success
+	InkName  Ink = "36" // speakers
 )
 
-// Page is text for standard output. Each piece is made harmless before its colour is put
-// around it, so that a page's own colours are all that a terminal is told to do. That holds
-// for a pipe too, since what comes out of head or less ends in a terminal.
+// Page is text for standard output. Each piece is made harmless before its color is added, so the page's own
+// colors are the only control codes. This also holds for a pipe, since the output of head or less reaches a
+// terminal.
 type Page struct {
 	out *Stream
 	b   strings.Builder
 }
 
-// NewPage returns an empty page for out. An out that is not a stream is not a terminal.
+// NewPage returns an empty page for out. If out is not a Stream, it is not a terminal.
 func NewPage(out io.Writer) *Page {
 	s, ok := out.(*Stream)
 	if !ok {
@@ -37,16 +36,16 @@ func NewPage(out io.Writer) *Page {
 	return &Page{out: s}
 }
 
-// Part returns an empty page for the same output, to be added later.
+// Part returns an empty page for the same output, to add later with Add.
 func (p *Page) Part() *Page { return &Page{out: p.out} }
 
-// Add adds a part.
+// Add appends a part.
 func (p *Page) Add(part *Page) { p.b.WriteString(part.b.String()) }
 
-// Empty says whether nothing was put on the page.
+// Empty reports whether the page is empty.
 func (p *Page) Empty() bool { return p.b.Len() == 0 }
 
-// Width is that of the terminal, and 0 if there is none.
+// Width returns the width of the terminal, or 0 if the output is not a terminal.
 func (p *Page) Width() int { return p.out.Width() }
 
 // Put adds a piece of text.
@@ -61,8 +60,8 @@ func (p *Page) Put(i Ink, text string) {
 // Line adds pieces of plain text and ends the line.
 func (p *Page) Line(pieces ...string) { p.Put(InkPlain, strings.Join(pieces, "")+"\n") }
 
-// Quote adds somebody's words. Every line of them begins with a bar, so that no words can
-// pass for a line of the page.
+// Quote adds words of a model or a person. Every line begins with a bar, so that it cannot look like a line of
+// the page.
 func (p *Page) Quote(indent, words string) { p.Behind(InkFaint, indent+"|", words) }
 
 // Behind adds lines, each with a mark before it.
@@ -77,7 +76,7 @@ func (p *Page) Behind(i Ink, mark, text string) {
 	}
 }
 
-// Fact adds a line with a name and what there is to say.
+// Fact adds a line with a name and a text.
 func (p *Page) Fact(name, text string) {
 	p.Put(InkFaint, "  "+name+strings.Repeat(" ", max(0, 9-len(name))))
 	p.Line(" ", OneLine(text))
@@ -94,22 +93,22 @@ func (p *Page) Flush() error {
 	return p.out.obey(text)
 }
 
-// Cell is a piece of a table.
+// Cell is a cell of a table.
 type Cell struct {
 	Ink    Ink
 	Text   string
-	Number bool // it stands at the right of its column, and is never cut
+	Number bool // aligned right, and never cut
 }
 
-// Table adds rows with their columns in line. The first row is its head. On a terminal
-// the rows fit its width: the widest columns of text are cut.
+// Table adds rows with aligned columns. The first row is the heading. On a terminal, the widest text columns are
+// cut so that the rows fit.
 func (p *Page) Table(rows [][]Cell) {
 	var widths []int
 	var number []bool
 	for _, r := range rows {
 		for i := range r {
 			c := &r[i]
-			c.Text = Safe(c.Text) // as it will be shown
+			c.Text = Safe(c.Text) // measure the text as it is shown
 			if i == len(widths) {
 				widths, number = append(widths, 0), append(number, c.Number)
 			}
@@ -133,7 +132,7 @@ func (p *Page) Table(rows [][]Cell) {
 	}
 }
 
-// padded is a cell as wide as its column. The last of a row has no space behind it.
+// padded pads a cell to the width of its column. The last cell of a row gets no trailing spaces.
 func (c Cell) padded(width int, last bool) string {
 	text := Cut(c.Text, width)
 	space := strings.Repeat(" ", width-utf8.RuneCountInString(text))
@@ -147,8 +146,7 @@ func (c Cell) padded(width int, last bool) string {
 	}
 }
 
-// narrow takes from the widest columns that may be cut until all fit beside each other,
-// or none can give any more.
+// narrow cuts the widest text columns until all columns fit, or none can be cut further.
 func narrow(widths []int, number []bool, width int) {
 	const least = 8
 	over := 2*(len(widths)-1) - width

@@ -1,9 +1,9 @@
-// Package terminal writes text for people: streams that may be terminals, pages with colours and
-// tables, numbers, and words for a shell.
+// Package terminal writes text for people: streams that may be terminals, pages with colors and tables, numbers,
+// and shell words.
 //
-// Text that a model wrote never reaches a terminal as control characters.
+// Text from a model never reaches a terminal as control characters.
 //
-// It is not for what is shown: the packages beside it decide that.
+// It does not decide what is shown: its callers do.
 package terminal
 
 import (
@@ -12,19 +12,17 @@ import (
 	"unicode/utf8"
 )
 
-// Stream is a standard stream that several goroutines may write to. To a terminal
-// it shows control characters instead of passing them on: a model's words must not
-// move the cursor, set the title, fill the clipboard or turn text around. What is
-// not a terminal gets every byte as it is.
+// Stream is a standard stream that several goroutines may write to. On a terminal it makes control characters
+// visible: text from a model must not move the cursor, set the title, fill the clipboard or reverse text. Any
+// other output gets every byte unchanged.
 type Stream struct {
-	Width func() int // of the terminal, now; 0 for anything else
-	// Escapes means that the terminal may be told more than text: colours, and to go back
-	// to the start of a row.
+	Width func() int // current width of the terminal; 0 if it is not one
+	// Escapes allows escape codes: colors, and a return to the start of the row.
 	Escapes bool
 
 	mu    sync.Mutex
 	w     io.Writer
-	shown bool // a refreshed line stands in the terminal's last row
+	shown bool // the terminal's last row shows a refreshed line
 }
 
 // NewStream returns a stream that writes to w. terminal returns the width of w if it is a terminal,
@@ -39,7 +37,7 @@ func NewStream(w io.Writer, env func(string) (string, bool), terminal func(strea
 	return &Stream{w: w, Width: width, Escapes: width() > 0 && none == "" && term != "dumb"}
 }
 
-// Write writes p, after wiping a refreshed line away.
+// Write writes p, after it clears a refreshed line.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,11 +55,11 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Wipe empties the row the cursor stands in.
+// Wipe clears the current row.
 const Wipe = "\r\x1b[K"
 
-// Refresh puts a row in place of the last refreshed one: as many of its parts as fit
-// beside each other, the first ones first. It is for streams with escapes only.
+// Refresh replaces the last refreshed row with as many parts as fit, in their order. It works only on streams
+// with escapes.
 func (s *Stream) Refresh(parts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,12 +67,12 @@ func (s *Stream) Refresh(parts []string) {
 		return
 	}
 	s.shown = true
-	// A progress line that cannot be shown is no reason to fail.
+	// A progress line that cannot be shown must not fail the run.
 	_, _ = io.WriteString(s.w, Wipe+fitting(parts, max(1, s.Width()-1)))
 }
 
-// fitting joins the parts that fit into a width, in their order. One that does not fit is
-// left out; the first is cut.
+// fitting joins the parts that fit into a width, in their order. A part that does not fit is left out; the first
+// is cut.
 func fitting(parts []string, width int) string {
 	row := ""
 	for _, p := range parts {
@@ -88,7 +86,7 @@ func fitting(parts []string, width int) string {
 	return row
 }
 
-// Clear takes a refreshed line away.
+// Clear removes a refreshed line.
 func (s *Stream) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +96,7 @@ func (s *Stream) Clear() {
 	}
 }
 
-// obey writes what is to reach the terminal as it is: text that was made harmless, and
-// our own codes.
+// obey writes text to the terminal unchanged: text that was made harmless, and our own codes.
 func (s *Stream) obey(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

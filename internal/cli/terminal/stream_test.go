@@ -10,7 +10,7 @@ func TestSafe(t *testing.T) {
 		"abc\u202edcba":           `abc\u202edcba`,
 		"in\u200bvisible":         `in\u200bvisible`,
 		"tag\U000e0041\U000e007f": `tag\U000e0041\U000e007f`,
-		"👩\u200d🚀":                "👩\u200d🚀", // joiners are needed to write
+		"👩\u200d🚀":                "👩\u200d🚀", // text needs joiners
 		"\xff":                    `\xff`,
 	} {
 		if got := Safe(text); got != want {

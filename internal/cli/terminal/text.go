@@ -13,7 +13,7 @@ import (
 	"parley/world"
 )
 
-// Speed writes a rate with two digits at most behind the point.
+// Speed formats a rate with at most two decimals.
 func Speed(v float64) string {
 	if v >= 10 {
 		return Number(int(v + 0.5))
@@ -21,7 +21,7 @@ func Speed(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
-// Number writes n with commas between the thousands.
+// Number formats n with commas between thousands.
 func Number(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -30,7 +30,7 @@ func Number(n int) string {
 	return s
 }
 
-// Several says how many of what there are.
+// Several formats a count with its noun.
 func Several(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -45,10 +45,10 @@ func OrDash(s string, none bool) string {
 	return s
 }
 
-// OneLine puts a text on one line.
+// OneLine joins a text into one line.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Cut shortens a text to so many characters, with … for what is left out.
+// Cut shortens a text to width characters, and ends it with … if it was longer.
 func Cut(text string, width int) string {
 	if utf8.RuneCountInString(text) <= width {
 		return text
@@ -56,13 +56,13 @@ func Cut(text string, width int) string {
 	return string([]rune(text)[:max(0, width-1)]) + "…"
 }
 
-// Safe writes what a terminal could obey as \u001b and the like.
+// Safe makes control characters visible, as \u001b.
 func Safe(text string) string { return world.Visible(text) }
 
-// Quoted is what somebody outside said, for a line about something else.
+// Quoted prepares text from outside for use within a line.
 func Quoted(text string) string { return Cut(Safe(OneLine(text)), 200) }
 
-// ShellWord quotes a word that a shell would take for more than one, or for something else.
+// ShellWord quotes a word if a shell would split or interpret it.
 func ShellWord(s string) string {
 	plain := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./=:@%+,", r)
@@ -73,7 +73,7 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Marshal writes v as JSON without changing < > & into escapes.
+// Marshal encodes v as JSON without escaping < > &.
 func Marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -84,6 +84,7 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// PrintJSON prints v as one line of JSON.
 func PrintJSON(w io.Writer, v any) error {
 	b, err := Marshal(v)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFitting keeps what matters most, and cuts only where nothing fits.
+// TestFitting checks that the first parts are kept, and that the first is cut only if nothing fits.
 func TestFitting(t *testing.T) {
 	t.Parallel()
 	parts := []string{"12 of 100 episodes", "1m30s left", "$0.01 of $5.00", "24 in flight", "1,200 calls/s"}
@@ -26,7 +26,7 @@ func TestFitting(t *testing.T) {
 	}
 }
 
-// TestWidthIsThatOfTheMoment: a window that was made wider shows more.
+// TestWidthIsThatOfTheMoment checks that a wider window shows more.
 func TestWidthIsThatOfTheMoment(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -134,10 +134,10 @@ func (c Checker) gradePattern(text string, p problem.Problem) Grade {
 
 // short shortens an answer for the record.
 func short(text string) string {
-	const most = 120
+	const maxRunes = 120
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
+	if runes := []rune(text); len(runes) > maxRunes {
+		return string(runes[:maxRunes]) + "…"
 	}
 	return text
 }

@@ -125,7 +125,7 @@ func TestMutate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := Parse(prompts().Draw(t, "prompt"))
 		was := g.String()
-		limits := Limits{Least: rapid.IntRange(0, 3).Draw(t, "least"), Most: rapid.IntRange(3, 14).Draw(t, "most"), Insertions: rapid.IntRange(0, 3).Draw(t, "insertions")}
+		limits := Limits{Min: rapid.IntRange(0, 3).Draw(t, "min"), Max: rapid.IntRange(3, 14).Draw(t, "max"), Insertions: rapid.IntRange(0, 3).Draw(t, "insertions")}
 		method := rapid.SampledFrom(Mutations()).Draw(t, "method")
 		out := Mutate(method, g, Phrases(), limits, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 		if g.String() != was {
@@ -136,7 +136,7 @@ func TestMutate(t *testing.T) {
 			"edit": grown == 0, "insert": grown >= 0 && grown <= max(1, limits.Insertions), "delete": grown == 0 || grown == -1,
 			"swap": slices.Equal(texts(out), texts(g)), "duplicate": grown == 0 || grown == 1,
 		}[method]
-		if !ok || grown > 0 && len(out) > limits.Most || grown < 0 && len(out) < limits.Least {
+		if !ok || grown > 0 && len(out) > limits.Max || grown < 0 && len(out) < limits.Min {
 			t.Fatalf("%s of %q within %+v: %q", method, g, limits, out)
 		}
 		if method == "edit" && len(g) > 0 && out.String() == was {

@@ -10,7 +10,7 @@ func Mutations() []string { return []string{"edit", "insert", "delete", "swap", 
 
 // Limits bound the results of mutations, in spans.
 type Limits struct {
-	Least, Most int
+	Min, Max int
 	// Insertions is the maximum number of spans that one insertion adds. Default: 1.
 	Insertions int
 }
@@ -33,7 +33,7 @@ func Mutate(method string, g Genome, pool []Span, limits Limits, r *rand.Rand) G
 		}
 		return g
 	case "delete":
-		if len(g) <= max(1, limits.Least) {
+		if len(g) <= max(1, limits.Min) {
 			return g
 		}
 		i := r.IntN(len(g))
@@ -48,7 +48,7 @@ func Mutate(method string, g Genome, pool []Span, limits Limits, r *rand.Rand) G
 		out[i], out[j] = out[j], out[i]
 		return out
 	case "duplicate":
-		if len(g) == 0 || len(g) >= limits.Most {
+		if len(g) == 0 || len(g) >= limits.Max {
 			return g
 		}
 		return put(g, g[r.IntN(len(g))], r.IntN(len(g)+1))
@@ -77,7 +77,7 @@ func edit(g Genome, pool []Span, r *rand.Rand) Genome {
 // insert inserts a span that g does not have.
 func insert(g Genome, pool []Span, limits Limits, r *rand.Rand) Genome {
 	other := g.missing(pool)
-	if len(other) == 0 || len(g) >= limits.Most {
+	if len(other) == 0 || len(g) >= limits.Max {
 		return g
 	}
 	role, text := pick(other, r)

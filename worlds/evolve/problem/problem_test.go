@@ -94,8 +94,8 @@ func TestReadErrors(t *testing.T) {
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		made := func(label string, most int) (all []Problem) {
-			for range rapid.IntRange(0, most).Draw(t, label) {
+		made := func(label string, limit int) (all []Problem) {
+			for range rapid.IntRange(0, limit).Draw(t, label) {
 				n := rapid.IntRange(0, 20).Draw(t, "n")
 				all = append(all, Problem{ID: fmt.Sprint(n % 3), Question: rapid.SampledFrom([]string{"What is %d?", "what  is %d?"}).Draw(t, "form"), Answer: "1"})
 				all[len(all)-1].Question = fmt.Sprintf(all[len(all)-1].Question, n)

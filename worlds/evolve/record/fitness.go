@@ -73,7 +73,7 @@ func efficiency(length float64) float64 {
 	return max(0.1, 1-(length-150)/1000)
 }
 
-// Mean returns the mean of xs, or 0 if there are none.
+// Mean returns the mean of xs, or 0 without any.
 func Mean(xs []float64) float64 {
 	sum := 0.0
 	for _, x := range xs {

@@ -68,11 +68,11 @@ func breed(model, text string, seed uint64) (string, bool) {
 	if isCase.MatchString(text) {
 		tries = 3
 	}
-	best, most := "", -1e9
+	best, highest := "", -1e9
 	for range tries {
 		advice := d.Pick(advice()...)
-		if worth := appeal(model, advice); worth > most && !strings.Contains(strings.Join(lines, "\n"), advice) {
-			best, most = advice, worth
+		if worth := appeal(model, advice); worth > highest && !strings.Contains(strings.Join(lines, "\n"), advice) {
+			best, highest = advice, worth
 		}
 	}
 	if best != "" {

@@ -46,9 +46,9 @@ func solver(model string, req *llm.Request, seed uint64) (string, bool) {
 	for _, m := range req.Messages[:len(req.Messages)-1] {
 		before = append(before, m.Text())
 	}
-	told := strings.ToLower(strings.Join(before, "\n"))
+	prompt := strings.ToLower(strings.Join(before, "\n"))
 	d := worldsim.NewDice(seed)
-	chance := solveRate(model, told, last[begins:], len(totals)-1)
+	chance := solveRate(model, prompt, last[begins:], len(totals)-1)
 	right := d.Float() < chance
 	answer := totals[len(totals)-1]
 	if !right {
@@ -57,14 +57,14 @@ func solver(model string, req *llm.Request, seed uint64) (string, bool) {
 	if isFlat(model) {
 		return fmt.Sprintf("There are %d at the end.", answer), true
 	}
-	return solution(d, told, totals, answer), true
+	return solution(d, prompt, totals, answer), true
 }
 
 // isFlat reports whether prompts make no difference to a model.
 func isFlat(model string) bool { return strings.Contains(strings.ToLower(model), "flat") }
 
 // solveRate returns the probability that a problem of that many steps is solved.
-func solveRate(model, told, question string, steps int) float64 {
+func solveRate(model, prompt, question string, steps int) float64 {
 	name := strings.ToLower(model)
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name + question)) // never fails
@@ -81,14 +81,14 @@ func solveRate(model, told, question string, steps int) float64 {
 	score -= 0.8
 	weights := tastes(name)
 	for i, h := range habits() {
-		if h.in(told) {
+		if h.in(prompt) {
 			score += weights[i]
 		}
 	}
-	if worldsim.HasWord(told, "brief", "quick", "guess") && !strings.Contains(told, "not guess") {
+	if worldsim.HasWord(prompt, "brief", "quick", "guess") && !strings.Contains(prompt, "not guess") {
 		score -= 0.7
 	}
-	if words := len(strings.Fields(told)); words > 70 {
+	if words := len(strings.Fields(prompt)); words > 70 {
 		score -= 0.01 * float64(words-70) // a long prompt does harm
 	}
 	return logistic(score)
@@ -99,9 +99,9 @@ func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 // habit is something that a prompt can ask for.
 type habit struct{ signs []string }
 
-func (h habit) in(told string) bool {
+func (h habit) in(prompt string) bool {
 	for _, s := range h.signs {
-		if strings.Contains(told, s) {
+		if strings.Contains(prompt, s) {
 			return true
 		}
 	}
@@ -148,9 +148,9 @@ func slip(d *worldsim.Dice, totals []int) int {
 }
 
 // solution writes an answer, in full if the prompt asks to show the work.
-func solution(d *worldsim.Dice, told string, totals []int, answer int) string {
+func solution(d *worldsim.Dice, prompt string, totals []int, answer int) string {
 	var b strings.Builder
-	if habits()[0].in(told) || strings.Contains(told, "work") || strings.Contains(told, "explain") {
+	if habits()[0].in(prompt) || strings.Contains(prompt, "work") || strings.Contains(prompt, "explain") {
 		for i, n := range totals[:len(totals)-1] {
 			fmt.Fprintf(&b, "%d. Now there are %d.\n", i+1, n)
 		}
@@ -158,9 +158,9 @@ func solution(d *worldsim.Dice, told string, totals []int, answer int) string {
 		b.WriteString(d.Pick("", "Let me see. ", "I count what comes and goes. "))
 	}
 	switch {
-	case strings.Contains(told, "####"):
+	case strings.Contains(prompt, "####"):
 		fmt.Fprintf(&b, "#### %d", answer)
-	case strings.Contains(told, "answer:"):
+	case strings.Contains(prompt, "answer:"):
 		fmt.Fprintf(&b, "Answer: %d", answer)
 	case d.Next()%8 == 0:
 		fmt.Fprintf(&b, "There are %d at the end, after %d changes.", answer, len(totals)-1)

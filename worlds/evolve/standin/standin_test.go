@@ -12,10 +12,10 @@ import (
 )
 
 // solved returns the share of problems that a model solves with a prompt.
-func solved(model, told string) float64 {
+func solved(model, prompt string) float64 {
 	right, n := 0, 0
 	for i, p := range arithmetic.Generate(9, 400, 2, 6) {
-		req := &llm.Request{Messages: []llm.Message{llm.System(told), llm.User(p.Question)}}
+		req := &llm.Request{Messages: []llm.Message{llm.System(prompt), llm.User(p.Question)}}
 		text, ok := solver(model, req, uint64(i)*7919)
 		got, found := checker.Extract(text)
 		n++
@@ -50,9 +50,9 @@ func TestSolverClimbs(t *testing.T) {
 func TestSolverFlat(t *testing.T) {
 	t.Parallel()
 	plain := solved("flat", "")
-	for _, told := range []string{"Work step by step and check.", "Be brief. #### Answer:", strings.Repeat("word ", 500)} {
-		if got := solved("flat", told); got != plain {
-			t.Errorf("told %.20q it solves %v, else %v", told, got, plain)
+	for _, prompt := range []string{"Work step by step and check.", "Be brief. #### Answer:", strings.Repeat("word ", 500)} {
+		if got := solved("flat", prompt); got != plain {
+			t.Errorf("with the prompt %.20q it solves %v, without one %v", prompt, got, plain)
 		}
 	}
 }

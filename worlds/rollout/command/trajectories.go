@@ -42,7 +42,7 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 		return err
 	}
 	if c.Out == "" && format == trajectory.Parquet && p.Width() > 0 {
-		return program.UsageError{Err: errors.New("parquet is binary and cannot be shown on a terminal: name a file with --out, or redirect standard output")}
+		return program.UsageError{Err: errors.New("parquet is binary and cannot be shown on a terminal; name a file with --out, or redirect standard output")}
 	}
 	run, err := openRun(p, c.File)
 	if err != nil {

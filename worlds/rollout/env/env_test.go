@@ -24,7 +24,7 @@ func made(t *testing.T, name, params string, seed int64) Env {
 	return e
 }
 
-// last is what the environment said last to whoever is asked.
+// last returns the last message of the environment to the agent that acts.
 func last(e Env) string {
 	for _, ms := range e.Prompt() {
 		return ms[len(ms)-1].Text()
@@ -151,7 +151,7 @@ func TestMaze(t *testing.T) {
 	}
 }
 
-// TestDrawnMaze: a wall is drawn where one cannot walk, and nowhere else.
+// TestDrawnMaze checks that the drawing has walls exactly where the maze has them.
 func TestDrawnMaze(t *testing.T) {
 	t.Parallel()
 	e := made(t, "maze", `{"size":4}`, 3)

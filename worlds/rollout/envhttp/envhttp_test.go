@@ -48,8 +48,8 @@ func TestWherever(t *testing.T) {
 	}
 }
 
-// TestFaults: whatever a server does, no step is sent twice, every episode ends, and it ends
-// as if nothing had been.
+// TestFaults checks that, whatever a server does, no step is sent twice and every episode ends with the same
+// result as without faults.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	_, want := setup{params: `{` + mazes + `}`, episodes: 15}.play(t.Context(), t)
@@ -231,7 +231,7 @@ func TestKilledAndResumed(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: without a server the run stops, to be resumed; no episode is failed.
+// TestNobodyThere checks that a run without a server stops and can be resumed, and that no episode fails.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	gone := httptest.NewServer(nil)
@@ -243,7 +243,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// TestRefused: what a server refuses is a failure of the episode, told once.
+// TestRefused checks that a refusal by a server fails the episode and is reported once.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, nil)

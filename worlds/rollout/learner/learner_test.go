@@ -102,7 +102,7 @@ func sizes() []struct {
 	}
 }
 
-// TestEveryEnvironmentIsThere: what is played below is all there is.
+// TestEveryEnvironmentIsThere checks that the tests below play every environment.
 func TestEveryEnvironmentIsThere(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -116,8 +116,8 @@ func TestEveryEnvironmentIsThere(t *testing.T) {
 	}
 }
 
-// TestMiddling: rewards lie well between nothing and everything, those of a group differ, and
-// a large model earns more than a small one.
+// TestMiddling checks that mean rewards are neither near 0 nor near the maximum, that those of a group differ,
+// and that a large model earns more than a small one.
 func TestMiddling(t *testing.T) {
 	t.Parallel()
 	const groups, group = 40, 4
@@ -149,7 +149,7 @@ func TestMiddling(t *testing.T) {
 	}
 }
 
-// TestLegal: what is said is what the environment asks for.
+// TestLegal checks that answers have the form that the environment asks for.
 func TestLegal(t *testing.T) {
 	t.Parallel()
 	never := []string{"That is no direction", "There is no <answer>", "That is no expression", "You used", "That holds no word", "There is no offer"}
@@ -176,7 +176,7 @@ func TestLegal(t *testing.T) {
 	}
 }
 
-// TestDifficulty: more to work out is more to get wrong, and a lesson helps.
+// TestDifficulty checks that harder tasks get lower rewards, and that a lesson helps.
 func TestDifficulty(t *testing.T) {
 	t.Parallel()
 	right := func(terms int, lesson string) (n float64) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDealt: environments are told apart, and so are the tasks of files; what a plan makes one
-// environment with is not.
+// TestDealt checks that environments and the tasks of files are distinguished, and that different env_params of
+// one environment are not.
 func TestDealt(t *testing.T) {
 	t.Parallel()
 	seed := int64(5)

@@ -10,8 +10,7 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// script is an environment by hand: step i gives steps[i], and prompts grow by two messages
-// a step.
+// script is a scripted environment: step i returns steps[i], and prompts grow by two messages a step.
 type script struct {
 	steps   []protocol.Result
 	prompts func(step int) protocol.Prompt // default: one agent

@@ -13,7 +13,7 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// shelf is files of lessons: those that end in .parley are run files.
+// shelf has files of lessons. Names that end in .parley are run files.
 type shelf struct{ disk }
 
 func (s shelf) Match(pattern string) (names []string) {
@@ -98,7 +98,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestUCB holds the choice to the formula, and to trying everything before long.
+// TestUCB checks the choice against the formula, and that every lesson is tried soon.
 func TestUCB(t *testing.T) {
 	t.Parallel()
 	var all []Lesson
@@ -123,7 +123,7 @@ func TestUCB(t *testing.T) {
 	}
 }
 
-// TestLessonsJoin: what several files know of a lesson is put together.
+// TestLessonsJoin checks that the uses of one lesson in several files are combined.
 func TestLessonsJoin(t *testing.T) {
 	t.Parallel()
 	p := learned(t, `{"from":"*","count":3}`, disk{

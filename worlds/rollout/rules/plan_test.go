@@ -13,7 +13,7 @@ import (
 	"parley/world"
 )
 
-// disk is files by hand: YAML is JSON here, since reading YAML is not a world's business.
+// disk has files in memory. YAML files contain JSON, since worlds do not parse YAML.
 type disk map[string]string
 
 func (d disk) Match(string) []string { return nil }
@@ -46,7 +46,8 @@ func (p page) Fault(key, format string, args ...any) error {
 	return errors.New(p.Place(key) + ": " + fmt.Sprintf(format, args...))
 }
 
-// TestTasks: rows times env_num, and groups whose names tell entries of one environment apart.
+// TestTasks checks that there are rows times env_num episodes, and that the groups of two entries of one
+// environment have different names.
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	files := disk{
@@ -113,7 +114,8 @@ func TestGroupsWithoutAFile(t *testing.T) {
 	}
 }
 
-// TestUniform: where every deal is said to make the same, it does; with tasks and lessons it is not said.
+// TestUniform checks that deals are the same if the kind reports so, and that it does not with tasks and
+// lessons.
 func TestUniform(t *testing.T) {
 	t.Parallel()
 	p := Definition{}.Defaults()
@@ -132,7 +134,7 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// TestBadTasks: every mistake names its place.
+// TestBadTasks checks that every error says where the mistake is.
 func TestBadTasks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ file, want string }{

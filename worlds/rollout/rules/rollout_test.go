@@ -37,9 +37,8 @@ func flags(r Row) string {
 	return strings.TrimSpace(s)
 }
 
-// TestRows holds what was measured of the system before: which rows there are, and which of
-// them are trainable. Where that left a hole, the last row closes it: max_steps, and a
-// prompt that is empty.
+// TestRows checks which rows an episode has and which are trainable: the rules of v1 trainers, and a completed
+// last row also after max_steps and an empty prompt.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -88,7 +87,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestMessageCut: of a conversation are shown its system message and the last 2n-1 others.
+// TestMessageCut checks that a shortened prompt has the system message and the last 2n-1 others.
 func TestMessageCut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ cut, messages, want int }{
@@ -110,7 +109,7 @@ func TestMessageCut(t *testing.T) {
 	}
 }
 
-// TestLost: a step is never asked for again; the episode is, from a reset.
+// TestLost checks that a step is never sent again; the episode begins again from a reset.
 func TestLost(t *testing.T) {
 	t.Parallel()
 	steps := []protocol.Result{pay(1), ends(5)}
@@ -215,7 +214,7 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// answer plays an environment that nobody remembers: it asks whoever it likes.
+// answer plays an environment without state, which asks any agents.
 func answer(c world.Call, r *rand.Rand) world.Reply {
 	if c.Act == nil {
 		return worldtest.Prose(c, r)

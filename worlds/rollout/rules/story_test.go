@@ -57,8 +57,7 @@ func written(all []world.Exhibit) string {
 	return b.String()
 }
 
-// TestStory: every step has what was shown, who did what, what it was paid and whether it was
-// the end.
+// TestStory checks that every step shows the observation, the actions, the rewards and the end.
 func TestStory(t *testing.T) {
 	t.Parallel()
 	got := tells(t, `{"env":"maze","seed":7,"env_params":{"size":3}}`, &script{steps: []protocol.Result{pay(0.5), ends(1)}})
@@ -100,7 +99,7 @@ agent (policy): do 1
 	}
 }
 
-// TestStoryOfTurns: what agents who act in turn are paid at the end is shown once for each.
+// TestStoryOfTurns checks that the total rewards of agents who act in turn are shown once for each.
 func TestStoryOfTurns(t *testing.T) {
 	t.Parallel()
 	got := tells(t, `{"seats":["l","r"]}`, &script{

@@ -34,7 +34,7 @@ func (b batch) uids() string {
 	return strings.Join(all, " ")
 }
 
-// TestBuffer: the shape that trainers know, to the field.
+// TestBuffer checks every field of the answers that trainers expect.
 func TestBuffer(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 8)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// FuzzRequests sends bodies and queries to a server without a run: each is answered with a status
-// that says whose fault it is, and what is said is JSON.
+// FuzzRequests sends bodies and queries to a server without a run. Each gets a JSON answer with a fitting
+// status.
 func FuzzRequests(f *testing.F) {
 	f.Add(`{"episodes": 3, "seed": 18446744073709551615, "params": {"group": 4}}`, "cursor=x&limit=3&wait=0")
 	f.Add(`{"episodes": 9223372036854775808}`, "limit=99999999999999999999")

@@ -21,7 +21,7 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// lab is a run of rollouts that a test plays by hand: episodes end when and how it says.
+// lab is a run of rollouts that a test controls: it decides when and how episodes end.
 type lab struct {
 	file     string
 	episodes int           // in groups of two
@@ -54,7 +54,7 @@ func (l *lab) config() Config {
 	}
 }
 
-// play ends what it is told to end, until everything has ended.
+// play ends episodes on request, until all have ended.
 func (l *lab) play(ctx, drain context.Context, begun, ended func()) (program.Ending, error) {
 	store, err := sqlite.Open(ctx, l.file, sqlite.Either)
 	if err != nil {

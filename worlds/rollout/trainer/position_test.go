@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPositionOfSomebodyElse: a file that is no position is not written over.
+// TestPositionOfSomebodyElse checks that a file that is not a position is not overwritten.
 func TestPositionOfSomebodyElse(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.parley-position")

@@ -21,8 +21,8 @@ import (
 	"parley/worlds/rollout/trajectory"
 )
 
-// TestCursor: groups come when they are complete, in the order in which they became so, and
-// a cursor gives exactly what came after it, also from another server.
+// TestCursor checks that groups are returned in the order in which they became complete, and that a cursor
+// returns exactly the groups after it, from another server too.
 func TestCursor(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 8)
@@ -70,7 +70,7 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// TestStream: a stream gives what polling gives, as it comes, and ends with the run.
+// TestStream checks that a stream returns the same groups as polling, and ends with the run.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 4)
@@ -150,7 +150,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestLongPoll: who waits is woken by the next group, and by the end of the server.
+// TestLongPoll checks that the next group, and the end of the server, wake a waiting client.
 func TestLongPoll(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 4)
@@ -212,7 +212,7 @@ func TestBadRequests(t *testing.T) {
 	s.want("GET", "/v1/groups?cursor=r1.999", "", 409, "is not of this run")
 }
 
-// TestRefused: what cannot be played is told to who asked for it, and the server lives on.
+// TestRefused checks that a client that starts an invalid run gets the error, and the server continues.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 2)
@@ -251,7 +251,7 @@ func TestKeys(t *testing.T) {
 	res.Body.Close()
 }
 
-// TestReaders: there is a bound on who reads at once, and those over it are told.
+// TestReaders checks that the number of readers is limited, and that others get an error.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	s := newLab(t, 2).serve(t, func(c *Config) { c.Readers = 1 })
@@ -264,8 +264,7 @@ func TestReaders(t *testing.T) {
 	s.want("GET", "/v1/status", "", 200, "waiting")
 }
 
-// pipes is a listener for connections without a network, which hold nothing back: who does not
-// read lets nobody write.
+// pipes is a listener for connections in memory, without buffers: a write waits for a read.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -284,7 +283,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestSlowReader: who takes nothing is cut off after a while, and not before.
+// TestSlowReader checks that a client that reads nothing is disconnected after the timeout, and not before.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 2)

@@ -42,8 +42,8 @@ func all(g *Groups) string {
 	}
 }
 
-// TestGroups: groups are complete in the order in which that was committed, and whoever
-// begins to look later sees the same.
+// TestGroups checks that groups become complete in the order of the commits, and that a later reader sees the
+// same order.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
@@ -90,8 +90,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGroupsOfLongStage: nothing is held of groups that wait, and groups that would have to be looked
-// for one by one are bounded.
+// TestGroupsOfLongStage checks that waiting groups use no memory, and that the number of groups that must be
+// searched is limited.
 func TestGroupsOfLongStage(t *testing.T) {
 	t.Parallel()
 	group := world.Group{Spec: world.Spec{Kind: "rollout", Params: json.RawMessage(`{"env":"maze"}`)}, Size: 8}
@@ -125,7 +125,7 @@ func TestGroupsOfLongStage(t *testing.T) {
 	}
 }
 
-// TestReadWhole: what a group is read as is what Each hands over.
+// TestReadWhole checks that a group that is read alone equals the one that Each passes.
 func TestReadWhole(t *testing.T) {
 	t.Parallel()
 	j := run(t, episode{deal: 0, reward: 1}, episode{deal: 1, reward: 0}, episode{deal: 0, reward: 0}, episode{deal: 1, failed: "lost"})

@@ -121,8 +121,8 @@ func TestExhibits(t *testing.T) {
 	}
 }
 
-// TestFewEpisodesHaveNoBand: two episodes would make a band wider than anything a metric
-// can be; turns that few came to are left out.
+// TestFewEpisodesHaveNoBand checks that two episodes have no band, which would be wider than the range of the
+// metric, and that turns that few episodes reach are left out.
 func TestFewEpisodesHaveNoBand(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int][]int{1: {1, 1, 1}, 2: {1, 1}, 4: {4, 4}} {
@@ -166,8 +166,7 @@ func TestVariationNames(t *testing.T) {
 	}
 }
 
-// TestGraphIsXML: whatever actors are called, the picture is well formed and says no more
-// than names.
+// TestGraphIsXML checks that the picture is well-formed XML for any names of actors.
 func TestGraphIsXML(t *testing.T) {
 	t.Parallel()
 	for _, names := range [][]string{nil, {"alone"}, {"a & b", `<script>"x"`}, {"1", "2", "3", "4", "5", "6", "7", "8"}} {

@@ -158,7 +158,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestTakesAnything: whatever stands in a prompt, the answer is JSON without a null.
+// TestTakesAnything checks that the answer to any prompt is JSON without a null.
 func TestTakesAnything(t *testing.T) {
 	t.Parallel()
 	for _, goal := range []string{"...", "", "Émigrer", "\xff", strings.Repeat("x", 5000)} {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is an OpenEnv server by hand: it echoes, pays by length, and ends after three steps.
+// echo is a fake OpenEnv server: it echoes, its reward is the length, and it ends after three steps.
 type echo struct {
 	*httptest.Server
 	open  atomic.Int64 // sockets
@@ -161,7 +161,7 @@ func TestEpisode(t *testing.T) {
 	}
 }
 
-// TestSocketFaults: each way to fail has its kind, and is uncertain where it is.
+// TestSocketFaults checks the kind of each failure, and whether its result is uncertain.
 func TestSocketFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -212,8 +212,7 @@ func say(text string) func(string, *websocket.Conn) bool {
 	}
 }
 
-// TestCapacity: a full server is waited for, and a session that is closed makes room: no
-// place is held by nobody.
+// TestCapacity checks that a client waits for a full server, and that a closed session makes room.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	e := newEcho(t)

@@ -95,7 +95,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestSameKey: a step that is sent again is answered again, and not taken again.
+// TestSameKey checks that a repeated step gets the same answer and is not taken again.
 func TestSameKey(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Kinds: kinds()})

@@ -24,7 +24,7 @@ func serve(t *testing.T, f http.HandlerFunc) *Host {
 	return h
 }
 
-// TestRequests: what is sent is what the protocol says.
+// TestRequests checks the requests against the protocol.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -69,7 +69,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestNoResult: what is not the result of a step is never taken for one.
+// TestNoResult checks that an invalid result of a step is an error.
 func TestNoResult(t *testing.T) {
 	t.Parallel()
 	for body, ok := range map[string]bool{
@@ -85,7 +85,7 @@ func TestNoResult(t *testing.T) {
 	}
 }
 
-// TestNoPrompt: what is no prompt is never taken for an empty one, which would end the episode.
+// TestNoPrompt checks that an invalid prompt is not read as an empty one, which would end the episode.
 func TestNoPrompt(t *testing.T) {
 	t.Parallel()
 	for body, ok := range map[string]bool{
@@ -100,7 +100,7 @@ func TestNoPrompt(t *testing.T) {
 	}
 }
 
-// TestClose: servers that know no DELETE are asked to close.
+// TestClose checks that servers without DELETE get a request to close.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ deletes, closes, requests int }{{200, 200, 1}, {404, 200, 2}, {405, 200, 2}, {404, 404, 2}} {
