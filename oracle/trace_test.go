@@ -84,7 +84,7 @@ func TestTraces(t *testing.T) {
 			t.Errorf("%d: %v", i, s)
 		}
 		if strings.Contains(s.String(), "secret") {
-			t.Errorf("what was said is told: %v", s)
+			t.Errorf("a span has the text of messages: %v", s)
 		}
 		if failed := s.Status.GetCode() == otlp.Status_STATUS_CODE_ERROR; failed != (i == 2) || failed != (valueOf(s, "error.type") != "") || failed == (valueOf(s, "gen_ai.usage.output_tokens") != "") {
 			t.Errorf("%d: %v", i, s)

@@ -82,7 +82,7 @@ func TestEveryCheckAsks(t *testing.T) {
 		}
 		for _, text := range want.holds {
 			if !slices.ContainsFunc(contains(out.calls, text), func(i int) bool { return strings.HasPrefix(out.calls[i].Label, "check") }) {
-				t.Errorf("%s: nobody who checks reads %q", check, text)
+				t.Errorf("%s: no check has %q in its prompt", check, text)
 			}
 		}
 	}

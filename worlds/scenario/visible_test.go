@@ -171,7 +171,7 @@ func TestNarratorGetsNoSecrets(t *testing.T) {
 			t.Errorf("the narrator reads %q %d times", text, narrator)
 		}
 		if text != "my real reason" && len(contains(out.calls, text)) == 0 {
-			t.Errorf("nobody reads %q: the test sees nothing", text)
+			t.Errorf("%q is in no prompt: the test checks nothing", text)
 		}
 	}
 }

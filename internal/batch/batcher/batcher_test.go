@@ -147,8 +147,8 @@ func TestPolling(t *testing.T) {
 			if late > max(takes, 4*time.Second) || late > 72*time.Second {
 				t.Errorf("%v: seen %v after its end", takes, late)
 			}
-			if most := 12 + int(takes/(48*time.Second)); len(f.looks) > most {
-				t.Errorf("%v: %d looks, want at most %d", takes, len(f.looks), most)
+			if limit := 12 + int(takes/(48*time.Second)); len(f.looks) > limit {
+				t.Errorf("%v: %d looks, want at most %d", takes, len(f.looks), limit)
 			}
 		})
 	}

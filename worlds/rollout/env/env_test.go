@@ -116,7 +116,7 @@ func TestArithmetic(t *testing.T) {
 	}
 }
 
-// TestMaze walks with a hand on the wall, which leads out of every maze of this kind.
+// TestMaze follows the wall on one side, which leads out of every maze of this kind.
 func TestMaze(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(20) {
@@ -222,8 +222,8 @@ func TestWord(t *testing.T) {
 	}
 }
 
-// TestNegotiation: they speak in turn, each hears the other's words as the other's, and the
-// gain is shared by the price.
+// TestNegotiation checks that the agents speak in turn, each reads the other's words as the other's, and the
+// price divides the gain.
 func TestNegotiation(t *testing.T) {
 	t.Parallel()
 	n := &negotiation{negotiationParams: negotiationParams{Rounds: 4, Largest: 100}}

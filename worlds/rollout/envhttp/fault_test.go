@@ -13,8 +13,8 @@ import (
 	"parley/worlds/rollout/envhttp/server"
 )
 
-// TestKilledServer: a server that dies in the middle of everything, and is there again at the
-// same address with nothing of what was before, costs tries and nothing else.
+// TestKilledServer checks that a server that is killed, and restarts at the same address without its sessions,
+// costs only extra tries.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	_, want := setup{params: `{` + mazes + `}`, episodes: 15}.play(t.Context(), t)
@@ -32,7 +32,7 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// mortal serves a farm at a real address, and dies every eighty requests while it has lives.
+// mortal serves a farm at a real address, and stops every eighty requests while it has lives left.
 type mortal struct {
 	*farm
 	t        *testing.T
@@ -70,7 +70,7 @@ func (m *mortal) end() {
 	m.wg.Wait()
 }
 
-// ServeHTTP serves, or dies: all connections are cut, all sessions are gone.
+// ServeHTTP serves a request, or stops: it closes all connections and drops all sessions.
 func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.requests++
@@ -93,8 +93,8 @@ func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.serve(w, r)
 }
 
-// TestHalfOpen: a server that takes connections and says nothing is left alone, and what was
-// meant for it is played on the other.
+// TestHalfOpen checks that a server that accepts connections but never answers is avoided, and that its
+// episodes run on the other server.
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	_, want := setup{params: `{` + mazes + `}`, episodes: 12}.play(t.Context(), t)
@@ -110,7 +110,7 @@ func TestHalfOpen(t *testing.T) {
 	}
 }
 
-// listenMute takes connections and never says anything on them.
+// listenMute accepts connections and never answers.
 func listenMute(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -136,8 +136,8 @@ func listenMute(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestGoesSilent: a server that was well and then answers nothing any more, on connections old
-// and new, loses its episodes to the other, which begins them again.
+// TestGoesSilent checks that the episodes of a server that stops answering, on old and new connections, begin
+// again on the other server.
 func TestGoesSilent(t *testing.T) {
 	t.Parallel()
 	_, want := setup{params: `{` + mazes + `}`, episodes: 12}.play(t.Context(), t)

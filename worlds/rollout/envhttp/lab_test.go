@@ -22,8 +22,7 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// models answers every request by itself: with a direction that depends on the prompt and on
-// nothing else, so that runs can be compared.
+// models answers every request with a direction that depends only on the prompt, so that runs can be compared.
 type models struct{ before func() }
 
 func (m models) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) int {
@@ -112,14 +111,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// data is what an episode came to.
+// data returns the outcome of an episode.
 func data(t *testing.T, e journal.Ended) (d rules.Data) {
 	t.Helper()
 	must(t, json.Unmarshal(e.Outcome.Data.(json.RawMessage), &d))
 	return d
 }
 
-// rewards writes what episodes came to, whatever it took.
+// rewards writes the rewards of episodes, without the tries.
 func rewards(t *testing.T, ended []journal.Ended) (out []string) {
 	t.Helper()
 	for _, e := range ended {
@@ -132,7 +131,7 @@ func rewards(t *testing.T, ended []journal.Ended) (out []string) {
 	return out
 }
 
-// farm is an environment server that misbehaves by plan, and counts.
+// farm is an environment server with planned faults that counts requests.
 type farm struct {
 	*httptest.Server
 	inner *server.Server

@@ -12,7 +12,7 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// TestLeave: what an episode had that ends before its time is there for the next.
+// TestLeave checks that the environment of an episode that ends early is free for the next.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, nil)

@@ -13,7 +13,7 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// TestPython plays against the environment server of examples/, as it is.
+// TestPython plays against the environment server of examples/, unchanged.
 func TestPython(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")
@@ -48,7 +48,7 @@ func TestPython(t *testing.T) {
 	if line, _ := bufio.NewReader(resp.Body).ReadString('\n'); line != `{"envs": []}` {
 		t.Errorf("left behind: %s", line)
 	}
-	// What is wrong is refused, and told.
+	// Invalid requests get an error.
 	bad := fmt.Sprintf(`{"env":"count","servers":[%q],"env_params":{"target":0}}`, address)
 	if _, ended := (setup{params: bad, episodes: 1}).play(t.Context(), t); ended[0].Outcome.Failed != "environment: open: bad_request" {
 		t.Error(ended[0].Outcome.Failed)

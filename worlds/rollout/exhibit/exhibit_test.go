@@ -105,7 +105,7 @@ func TestExhibits(t *testing.T) {
 	}
 }
 
-// TestExhibitsOfTime: what episodes took is split, and environments in use add up.
+// TestExhibitsOfTime checks that the time of episodes is split, and that the environments in use add up.
 func TestExhibitsOfTime(t *testing.T) {
 	t.Parallel()
 	var all []world.Played
@@ -141,7 +141,7 @@ func TestExhibitsOfTime(t *testing.T) {
 	}
 }
 
-// TestSeveralPlayers: players are told apart by what differs, and by nothing else.
+// TestSeveralPlayers checks that the names of players have only what differs between them.
 func TestSeveralPlayers(t *testing.T) {
 	t.Parallel()
 	two := func(_ *rules.Data, p *world.Played) {
@@ -159,7 +159,7 @@ func TestSeveralPlayers(t *testing.T) {
 	}
 }
 
-// TestExhibitsOfAnything: data of other making is passed over, and nothing panics.
+// TestExhibitsOfAnything checks that data of another form is skipped, without a panic.
 func TestExhibitsOfAnything(t *testing.T) {
 	t.Parallel()
 	if got := shows(t); len(got) != 0 {

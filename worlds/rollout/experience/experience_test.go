@@ -13,7 +13,7 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// ended is an episode of a run that is written by hand.
+// ended is an episode of a run that the test writes.
 type ended struct {
 	env     string
 	reward  float64
@@ -55,7 +55,7 @@ func record(t *testing.T, plan string, episodes ...ended) journal.Journal {
 	return j
 }
 
-// TestOf: episodes that were paid above the mean of their environment teach, the best first.
+// TestOf checks that episodes with a reward above the mean of their environment become lessons, the best first.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	got, err := Of(t.Context(), record(t, `{}`,

@@ -25,7 +25,7 @@ func FuzzRequests(f *testing.F) {
 		if err := decode(r, &o); err == nil {
 			for name := range o.Params {
 				if slices.Contains(Overridable(), name) && !json.Valid(o.Params[name]) {
-					t.Errorf("params.%s is no JSON: %q", name, o.Params[name])
+					t.Errorf("params.%s is not JSON: %q", name, o.Params[name])
 				}
 			}
 		}

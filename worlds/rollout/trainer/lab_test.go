@@ -26,7 +26,7 @@ type lab struct {
 	file     string
 	episodes int           // in groups of two
 	ends     chan int      // episodes to end; minus one and less: to fail the one of -n-1
-	done     chan struct{} // an end is durable and was told
+	done     chan struct{} // an end is durable and was reported
 }
 
 func newLab(t *testing.T, episodes int) *lab {

@@ -104,6 +104,6 @@ func TestFailures(t *testing.T) {
 	}
 	gone := New("http://127.0.0.1:1", 1)
 	if e := llm.AsError(gone.Do(t.Context(), http.MethodGet, "/", "", nil, nil)); e == nil || e.Kind != llm.KindTransport || e.Uncertain {
-		t.Errorf("nobody there: %+v", e)
+		t.Errorf("no server: %+v", e)
 	}
 }

@@ -128,7 +128,7 @@ func TestLimits(t *testing.T) {
 		ask(s, "GET", "/maze/0/health", "")
 		time.Sleep(50 * time.Minute)
 		if _, got := ask(s, "GET", "/envs", ""); !strings.Contains(got, `"id":"0"`) || strings.Contains(got, `"id":"1"`) {
-			t.Errorf("who is idle is dropped, and nobody else: %s", got)
+			t.Errorf("want only idle sessions closed: %s", got)
 		}
 	})
 	s := New(Config{Kinds: kinds()})

@@ -117,7 +117,7 @@ func TestDelta(t *testing.T) {
 		}
 		got, err := to.Apply(back)
 		if err != nil || !reflect.DeepEqual(got, p) {
-			t.Errorf("%v came as %v, %v", p, got, err)
+			t.Errorf("%v was decoded as %v, %v", p, got, err)
 		}
 	}
 	if d := from.Delta(Ask(b, c, a)); d[Default].Keep != 2 || len(d[Default].Add) != 1 {
