@@ -13,8 +13,8 @@ import (
 	"parley/worlds"
 )
 
-// TestExamplesShowDefaults: what init writes for a param is what the param is when it is left out, but for
-// those that a first plan wants otherwise.
+// TestExamplesShowDefaults checks that the params that init writes have their default values, except those that a first
+// plan needs to be different.
 func TestExamplesShowDefaults(t *testing.T) {
 	t.Parallel()
 	otherwise := []string{ // a first run is to be short, and to show what there is
@@ -41,7 +41,7 @@ func TestExamplesShowDefaults(t *testing.T) {
 	}
 }
 
-// differing finds what two trees both have and differ in.
+// differing returns the keys that two trees both have with different values.
 func differing(path string, a, b any) map[string][2]any {
 	one, isMap := a.(map[string]any)
 	other, both := b.(map[string]any)

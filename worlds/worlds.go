@@ -1,7 +1,6 @@
 // Package worlds lists the kinds of worlds that come with Parley.
 //
-// It promises that a kind is here because it is in the list below, and that importing the
-// package has no other effect. It is not for finding or running kinds: a list is all it is.
+// It is only a list: importing it has no other effect.
 package worlds
 
 import (

@@ -26,7 +26,7 @@ func TestStandardIsInOrder(t *testing.T) {
 	}
 }
 
-// TestExamplesArePlans: what `parley init` writes can be played as it is.
+// TestExamplesArePlans checks that the plans that `parley init` writes can be played unchanged.
 func TestExamplesArePlans(t *testing.T) {
 	t.Parallel()
 	for _, k := range worlds.Standard() {
@@ -42,7 +42,7 @@ func TestExamplesArePlans(t *testing.T) {
 	}
 }
 
-// TestSecretsPlaysAHundred: what the README promises of its first command.
+// TestSecretsPlaysAHundred checks what the README promises of its first command.
 func TestSecretsPlaysAHundred(t *testing.T) {
 	t.Parallel()
 	p, err := config.Load(t.Context(), filepath.Join("..", "examples", "secrets.yaml"), worlds.Standard(), nil, config.Reach{})
@@ -63,7 +63,7 @@ func TestSecretsPlaysAHundred(t *testing.T) {
 	}
 }
 
-// TestEveryWorldIsPure looks at all of the packages below, and at the documents of each kind.
+// TestEveryWorldIsPure checks all packages of worlds, and the documents of each kind.
 func TestEveryWorldIsPure(t *testing.T) {
 	t.Parallel()
 	for _, k := range worlds.Standard() {

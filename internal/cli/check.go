@@ -246,7 +246,7 @@ func facts(e *app.Estimate) [][2]string {
 		all = append(all, balanceFacts(e.Balance)...)
 	}
 	for _, w := range e.Warnings {
-		all = append(all, [2]string{"mind", w})
+		all = append(all, [2]string{"warning", w})
 	}
 	return all
 }

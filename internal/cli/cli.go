@@ -47,23 +47,22 @@ type State struct {
 	// ConfigDir is the folder of the user's settings. Default: nothing is stored.
 	ConfigDir string
 
-	// Signals brings the signals to stop: the first drains, the second aborts.
-	// Default: none come.
+	// Signals receives the signals to stop: the first drains, the second aborts.
 	Signals <-chan os.Signal
 
-	// Exit ends the process where a second signal does not: work that never looks at its
-	// context goes on. Default: nothing ends it.
+	// Exit ends the process if a command ignores the second signal. Default: such a
+	// command continues.
 	Exit func(code int)
 
 	// err is Stderr with its progress line.
 	err *terminal.Stream
-	// open stands between ask and the engine. Default: openApp.
+	// open opens the app that ask uses. Default: openApp.
 	open func(cfg app.Config) (bulk.Asker, error)
-	// verbs are those that kinds bring, and whose they are.
+	// verbs maps the commands of kinds to their kinds.
 	verbs map[program.Verb]world.Kind
 }
 
-// grammar is every verb with its flags, except those of the kinds.
+// grammar has every command with its flags, except those of the kinds.
 type grammar struct {
 	Help helpFlag `help:"Show this help." short:"h"`
 

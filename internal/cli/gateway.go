@@ -273,7 +273,7 @@ func (c *gatewayCmd) report(s *State, sum gateway.Summary) {
 		parts = append(parts, found(sum))
 	}
 	if refused := sum.Refused - c.diverged(sum); refused > 0 {
-		parts = append(parts, terminal.Number(refused)+" turned away")
+		parts = append(parts, terminal.Number(refused)+" refused")
 	}
 	parts = append(parts, terminal.Number(sum.Sessions)+" sessions")
 	if c.Replay == "" {

@@ -20,7 +20,7 @@ func TestSecondSignalEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		after []time.Duration // pauses before each signal
-		want  time.Duration   // time until the exit; 0 if there is none
+		want  time.Duration   // time until the exit; 0 if the process must not exit
 	}{
 		"one":               {[]time.Duration{0}, 0},
 		"one, sent twice":   {[]time.Duration{0, oneSignal / 2}, 0},

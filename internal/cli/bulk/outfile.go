@@ -37,7 +37,7 @@ type outFile struct {
 	synced  time.Time
 	kept    map[recordKey]keptRecord // answers of earlier runs that this run has not asked for yet
 	spare   []int64                  // offsets of answers that a later answer replaces
-	slots   []int64                  // offset of the record by slot; -1 if there is none yet
+	slots   []int64                  // offset of the record by slot; -1 before it is written
 }
 
 // keptRecord is an answer of an earlier run.

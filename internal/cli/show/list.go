@@ -207,7 +207,7 @@ func (r *Run) rest(p *terminal.Page) {
 func (r *Run) state() string {
 	switch text := r.State; {
 	case text == stateNew:
-		return "new: nobody has played it yet"
+		return "new: not played yet"
 	case text == stateOpen:
 		return "open: it is being played, or was cut off"
 	case r.Reason != "":

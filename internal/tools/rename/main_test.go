@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// files is a tree with the module's path in every place where it occurs, as PATH, and with what
-// only looks like it.
+// files is a tree with the module's path, written PATH, wherever it can occur, and with texts that only look like it.
 func files() map[string]string {
 	return map[string]string{
 		"go.mod":                        "module PATH\n\ngo 1.26.0\n",
@@ -49,7 +48,7 @@ func tree(t *testing.T, module string) string {
 	return dir
 }
 
-// compare wants the files of dir to be those of a module with the path.
+// compare checks that the files of dir are those of a module with the path.
 func compare(t *testing.T, dir, module string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files())) {
@@ -63,7 +62,7 @@ func compare(t *testing.T, dir, module string) {
 	}
 }
 
-// TestRename renames there, onwards and back: each tree is the one that was written with its path.
+// TestRename renames a tree twice and back, and compares each result with a tree written with that path.
 func TestRename(t *testing.T) {
 	t.Parallel()
 	at := "parley"
@@ -84,7 +83,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// TestRefusals wants nothing changed by what cannot be done.
+// TestRefusals checks that a rename that is refused changes nothing.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, "parley")

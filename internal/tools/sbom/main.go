@@ -1,4 +1,4 @@
-// Command sbom writes which modules a Go program was built from, as CycloneDX JSON: a software
+// Command sbom lists the modules that a Go program was built from, as CycloneDX JSON: a software
 // bill of materials.
 //
 //	go run ./internal/tools/sbom PROGRAM DOCUMENT
@@ -92,7 +92,7 @@ func documentOf(info *debug.BuildInfo) document {
 	return d
 }
 
-// componentOf describes a module by what was really built: its replacement, if it has one.
+// componentOf describes a module, or its replacement if it has one.
 func componentOf(m *debug.Module, kind string) component {
 	for m.Replace != nil {
 		m = m.Replace

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestDocument lists what a program was built from.
+// TestDocument checks the list of the modules of a program.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	info := &debug.BuildInfo{
@@ -36,7 +36,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestWrite reads this test, which is a Go program too, and something that is not.
+// TestWrite reads this test, which is a Go program, and a file that is not one.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
