@@ -26,16 +26,16 @@ type AskerConfig struct {
 	Trust []string
 	// Budget is the most that all calls together may cost. Default: no limit.
 	Budget llm.Money
-	// Prices is a file of prices that come before the built-in ones. Default: none.
+	// Prices is a file of prices that override the built-in ones. Default: none.
 	Prices string
-	// Cache is a folder where answers are kept, so that none is paid for twice. Default: no cache.
+	// Cache is a folder that stores answers, so that you pay for each once. Default: no cache.
 	Cache string
 	// Concurrency is the most calls in flight at one provider. Default: found by trying, from 16 up.
 	Concurrency int
-	// Retries is how often a call is tried again, for failures other than a busy provider, which is waited for.
+	// Retries is how often a failed call is retried. Waiting for a busy provider does not count.
 	// Default: 4; negative: never.
 	Retries int
-	// Unreachable is how long to wait for a provider that cannot be reached, as one that restarts. Default: not at all.
+	// Unreachable is how long to wait for a provider that cannot be reached, for example while it restarts. Default: not at all.
 	Unreachable time.Duration
 }
 
@@ -50,7 +50,7 @@ type Asker struct {
 	calls  sync.WaitGroup // of Ask and Each that have begun
 }
 
-// NewAsker puts an Asker together. It opens no connection. The caller must call Close.
+// NewAsker makes an Asker. It opens no connection. The caller must call Close.
 func NewAsker(c AskerConfig) (*Asker, error) {
 	if c.Budget < 0 || c.Concurrency < 0 || c.Unreachable < 0 {
 		return nil, errors.New("parley: asker: Budget, Concurrency and Unreachable must not be negative")
@@ -67,7 +67,7 @@ func NewAsker(c AskerConfig) (*Asker, error) {
 		}
 		providers = append(providers, p)
 	}
-	attempts := 1 // never again
+	attempts := 1 // no retries
 	if c.Retries >= 0 {
 		attempts = 0 // the default
 		if c.Retries > 0 {
@@ -84,7 +84,7 @@ func NewAsker(c AskerConfig) (*Asker, error) {
 	return &Asker{app: a, providers: slices.Sorted(maps.Keys(c.Providers))}, nil
 }
 
-// maxRetries is more than anybody waits for.
+// maxRetries keeps the number of attempts from overflowing.
 const maxRetries = 1_000_000
 
 // resolve puts p over the preset of its name.
@@ -113,7 +113,7 @@ func (p Provider) resolve(name string) (out provider.Provider, err error) {
 	return out, p.check(out)
 }
 
-// check says what is wrong with the provider that p makes, in the words of p.
+// check validates the provider that p makes. Its errors name the fields of p.
 func (p Provider) check(made provider.Provider) error {
 	err := made.Validate()
 	if err == nil {
@@ -126,7 +126,7 @@ func (p Provider) check(made provider.Provider) error {
 	return &reworded{"parley: " + text, err}
 }
 
-// errClosed is what a call of an Asker fails with that was closed.
+// errClosed is the error of a call after Close.
 var errClosed = errors.New("the asker is closed")
 
 // Ask answers one request. A failure is an *llm.Error.
@@ -136,11 +136,11 @@ func (a *Asker) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	}
 	defer a.calls.Done()
 	resp, err := a.app.Ask(ctx, orEmpty(req))
-	return resp, a.known(err)
+	return resp, a.listProviders(err)
 }
 
-// known makes an error about a provider that is not known list those of the Asker too.
-func (a *Asker) known(err error) error {
+// listProviders adds the providers of the Asker to an error about an unknown provider.
+func (a *Asker) listProviders(err error) error {
 	unknown, ok := errors.AsType[*provider.UnknownError](err)
 	e, is := errors.AsType[*llm.Error](err)
 	if !ok || !is {
@@ -163,7 +163,7 @@ func (a *Asker) begin() error {
 	return nil
 }
 
-// orEmpty turns a nil request into one that is refused.
+// orEmpty turns a nil request into an empty one, which is refused later.
 func orEmpty(req *llm.Request) *llm.Request {
 	if req == nil {
 		return &llm.Request{}
@@ -171,10 +171,10 @@ func orEmpty(req *llm.Request) *llm.Request {
 	return req
 }
 
-// Each answers requests as they come from reqs, many at once, and gives the results in the order of completion, each with
-// the place of its request in reqs. A failure is a result too. It takes requests only a little ahead of what can be sent,
-// on another goroutine, and none after ctx is done. A loop that is left early cancels what is in flight. Where reqs
-// panics, the loop does, after the results of what was taken before.
+// Each answers the requests of reqs, many at once. It yields results in the order of completion, each with the index of
+// its request in reqs. A failure is a result too. Each reads reqs on another goroutine, only a little ahead of what can be
+// sent, and reads nothing after ctx is done. If you leave the loop early, the calls in flight are canceled. If reqs
+// panics, the loop panics after the results of all requests before.
 func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2[int, llm.Result] {
 	return func(yield func(int, llm.Result) bool) {
 		if err := a.begin(); err != nil {
@@ -192,7 +192,7 @@ func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2
 		}
 		ctx, stop := context.WithCancelCause(ctx)
 		answers, left := make(chan answer), make(chan struct{})
-		var panicked any // what reqs panicked with; set before answers is closed
+		var panicked any // the value of a panic of reqs; set before answers is closed
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		defer close(left)
@@ -200,7 +200,7 @@ func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2
 		wg.Go(func() {
 			defer close(answers)
 			a.app.Each(ctx, filled(reqs, &panicked), func(i int, r llm.Result) {
-				r.Err = a.known(r.Err)
+				r.Err = a.listProviders(r.Err)
 				select {
 				case answers <- answer{i, r}:
 				case <-left:
@@ -218,7 +218,7 @@ func (a *Asker) Each(ctx context.Context, reqs iter.Seq[*llm.Request]) iter.Seq2
 	}
 }
 
-// filled is reqs without nil. It ends where reqs panics, and says so in panicked.
+// filled replaces nil requests of reqs by empty ones. It ends when reqs panics, and sets panicked to the value.
 func filled(reqs iter.Seq[*llm.Request], panicked *any) iter.Seq[*llm.Request] {
 	return func(yield func(*llm.Request) bool) {
 		defer func() { *panicked = recover() }()
@@ -230,13 +230,13 @@ func filled(reqs iter.Seq[*llm.Request], panicked *any) iter.Seq[*llm.Request] {
 	}
 }
 
-// Cost is what the calls so far have cost, as far as the prices of their models are known.
+// Cost returns the cost of all calls so far. It leaves out models whose price is not known.
 func (a *Asker) Cost() llm.Money {
 	spent, _ := a.app.Budget().Spent()
 	return spent
 }
 
-// Close waits for what is in flight, and lets go of connections and the cache. Call it outside of loops over Each.
+// Close waits for the calls in flight, and closes connections and the cache. Do not call it inside a loop over Each.
 func (a *Asker) Close() error {
 	a.mu.Lock()
 	again := a.closed

@@ -1,7 +1,7 @@
 // Package parley plays very many interactions of language models at once, and asks models many things: with limits,
 // retries, a cache, a budget that holds, and run files that survive a crash. It is the program parley as a library.
 //
-// There are four ways in:
+// There are four entry points:
 //
 //   - Main is the whole command line, with your own kinds of worlds.
 //   - Play runs a plan, from a plan file or built in Go, with any provider's models or your own.
@@ -12,7 +12,7 @@
 // Names of models are written provider/model, such as openai/gpt-5-mini or sim/small, which is built in and needs no key.
 //
 // An environment variable that holds a key is sent to the hosts of its preset and to this machine, and to no other host
-// unless you say so in Trust. Text that models wrote is returned as it came: treat it as hostile.
+// unless you allow it in Trust. Text that models wrote is returned unchanged: treat it as hostile.
 package parley
 
 import (
@@ -34,7 +34,7 @@ func Main(kinds ...world.Kind) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	settings, err := os.UserConfigDir()
 	if err != nil {
-		settings = "" // without a home nothing is remembered
+		settings = "" // without a home folder, nothing is remembered
 	}
 	os.Exit(cli.Main(context.Background(), cli.State{
 		Args:      os.Args[1:],

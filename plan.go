@@ -22,16 +22,16 @@ import (
 type Plan struct {
 	// Kind is the name of one of the kinds of the run.
 	Kind string
-	// Params are the kind's: anything that is a JSON object, such as a map or json.RawMessage. What it leaves out has
-	// its default. Default: none.
+	// Params are the kind's: anything that is a JSON object, such as a map or json.RawMessage. A param
+	// that is left out has its default.
 	Params any
-	// Agents are who plays. Each needs a name of its own, and a model or a bot.
+	// Agents are the players. Each needs a unique name, and a model or a bot.
 	Agents []world.Agent
-	// Lineup is seat to the name of an agent.
+	// Lineup maps each seat to the name of an agent.
 	Lineup map[string]string
 	// Episodes is how many to play. Default: 1.
 	Episodes int
-	// Seed is what all chance depends on. Default: 1.
+	// Seed decides everything random. Default: 1.
 	Seed uint64
 	// Budget is the most that the run may cost in all, earlier processes of the same run included. Default: no limit.
 	Budget llm.Money
@@ -46,7 +46,7 @@ func (p Plan) file() (json.RawMessage, error) {
 			return nil, fmt.Errorf("plan: Agents[%d] has no Name: give it one that Lineup can name", i)
 		}
 		if _, twice := agents[a.Name]; twice {
-			return nil, fmt.Errorf("plan: two agents are called %q: each needs a name of its own", a.Name)
+			return nil, fmt.Errorf("plan: two agents are called %q: give each a unique name", a.Name)
 		}
 		fields, err := members(a)
 		if err != nil {
@@ -76,35 +76,35 @@ func (p Plan) file() (json.RawMessage, error) {
 	return json.Marshal(doc)
 }
 
-// members returns the members of the JSON object that v is.
+// members marshals v and returns the members of the JSON object.
 func members(v any) (m map[string]json.RawMessage, err error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	if json.Unmarshal(b, &m) != nil {
-		return nil, fmt.Errorf("a value of type %T is no JSON object: give a map, or a struct", v)
+		return nil, fmt.Errorf("a value of type %T is not a JSON object: use a map or a struct", v)
 	}
 	return m, nil
 }
 
-// Provider is who answers for the models of one name: lab for lab/anything. A name that is a preset, such as openai,
-// keeps what is not set here. For more than these keys, list it in a plan file or use Run.Set.
+// Provider answers for the models of one name: lab for lab/anything. If the name is a preset, such as openai, the preset
+// supplies what you do not set here. A plan file and Run.Set have more keys.
 type Provider struct {
-	// Model answers instead of a server: a client of your own or, with llm.Func, a function. It is called from many
+	// Model answers instead of a server: your own client or, with llm.Func, a function. It is called from many
 	// goroutines at once, and must return soon after its context is done. The answer to a Schema is JSON, as Text. With
 	// a budget, a response without Usage is charged the most that it can cost. A cache and a run file identify a model
-	// by its name: give another model another name. Default: there is a server.
+	// by its name: give another model another name. Default: a server answers.
 	Model llm.Model
 
 	// Dialect is the server's wire format: openai, responses or anthropic. Default: openai, or the preset's.
 	Dialect string
-	// BaseURL is the server's address, which ends in /v1 for most.
+	// BaseURL is the server's address. Most end in /v1.
 	BaseURL string
 	// KeyEnv names the environment variable that holds the key: see Trust. Default: no key.
 	KeyEnv string
 
-	// RPM and TPM are the requests and tokens that the account allows in a minute, and Concurrency is the most calls in
+	// RPM and TPM are the requests and tokens that the account allows per minute, and Concurrency is the most calls in
 	// flight. Default: learned from the server.
 	RPM, TPM    float64
 	Concurrency int
@@ -118,7 +118,7 @@ func providerFields() map[string]string {
 	}
 }
 
-// keys are those of a plan file's provider.
+// keys returns p with the keys of a plan file's provider.
 func (p Provider) keys(name string) (map[string]any, error) {
 	keys := map[string]any{}
 	fields := reflect.ValueOf(p)
@@ -130,7 +130,7 @@ func (p Provider) keys(name string) (map[string]any, error) {
 	_, preset := provider.Lookup(name)
 	switch {
 	case p.Model != nil && (p.Dialect != "" || p.BaseURL != "" || p.KeyEnv != ""):
-		return nil, fmt.Errorf("parley: provider %q: its Model answers, so Dialect, BaseURL and KeyEnv have no use: leave them out", name)
+		return nil, fmt.Errorf("parley: provider %q: its Model answers, so Dialect, BaseURL and KeyEnv are not used: leave them out", name)
 	case p.Model != nil:
 		keys["dialect"] = "go"
 	case p.Dialect == "" && !preset:
@@ -139,7 +139,7 @@ func (p Provider) keys(name string) (map[string]any, error) {
 	return keys, nil
 }
 
-// modelsOf are the models that providers bring, by name.
+// modelsOf returns the models in Go of providers, by name.
 func modelsOf(providers map[string]Provider) map[string]llm.Model {
 	models := map[string]llm.Model{}
 	for name, p := range providers {
@@ -155,7 +155,7 @@ func setsOf(providers map[string]Provider) ([]string, error) {
 	var sets []string
 	for _, name := range slices.Sorted(maps.Keys(providers)) {
 		if strings.ContainsAny(name, "\"/ \t\r\n") || name == "" {
-			return nil, fmt.Errorf("parley: provider %q: its name must be a word without slash, quote or space, as lab in lab/any", name)
+			return nil, fmt.Errorf("parley: provider %q: its name must be a word without slash, quote or space, such as lab", name)
 		}
 		keys, err := providers[name].keys(name)
 		if err != nil {
@@ -172,7 +172,7 @@ func setsOf(providers map[string]Provider) ([]string, error) {
 	return sets, nil
 }
 
-// gateOf is who decides which keys go where. What is allowed is written VAR=HOST.
+// gateOf returns the gate that decides which keys go where. allowed holds VAR=HOST pairs.
 func gateOf(allowed []string) (*trust.Gate, error) {
 	gate := &trust.Gate{Env: os.LookupEnv, Command: func(add string) string {
 		return fmt.Sprintf("add %q to Trust", strings.TrimPrefix(add, "--trust "))
@@ -187,7 +187,7 @@ func gateOf(allowed []string) (*trust.Gate, error) {
 	return gate, nil
 }
 
-// plan resolves the plan of a run. It is nil where the run file's own is to be played.
+// plan resolves the plan of a run. It is nil if the run file's recorded plan is to be played.
 func (r Run) plan(ctx context.Context, sets []string) (*config.Plan, error) {
 	reach := config.Reach{Folders: r.AllowFiles}
 	built := !reflect.ValueOf(r.Plan).IsZero()

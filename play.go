@@ -9,43 +9,44 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli"
 	"parley/internal/config"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
 	"parley/stats"
 	"parley/world"
 )
 
-// Run is what to play, and where to keep it.
+// Run describes a run: what to play, and where to store it.
 type Run struct {
 	// Kinds are those that can be played, such as worlds.Standard().
 	Kinds []world.Kind
 
-	// PlanFile is the plan file to play. Plan is the same built in Go; set one of them. Default: what the run file says.
+	// PlanFile is the plan file to play. Plan is a plan built in Go. Set one of them. Default: the plan in the run file.
 	PlanFile string
 	Plan     Plan
-	// Set puts values over the plan's, written KEY=VALUE as a plan file names them: "limits.concurrency=8".
+	// Set overrides values of the plan, written KEY=VALUE with the keys of a plan file: "limits.concurrency=8".
 	Set []string
 
-	// File is the run file. One that exists is resumed. Default: the run is kept in memory, and lost when Play returns.
+	// File is the run file. If it exists, the run is resumed. Default: the run is in memory, and is lost when Play returns.
 	File string
-	// Journal keeps the run instead of File: a *journal.Memory, to read it with Read.
+	// Journal stores the run instead of File. Read reads it. Most programs use a *journal.Memory.
 	Journal journal.Journal
 
 	// Providers are added to those of the plan, by name. Default: the plan's own and the presets.
 	Providers map[string]Provider
 	// Trust allows environment variables to be sent to hosts, written VAR=HOST: "LAB_KEY=https://lab.example". A plan may
-	// come from anywhere, so nothing else does. Default: a preset's variable to its hosts, and any to this machine.
+	// come from a stranger, so no other variable is sent. Default: a preset's variable to its hosts, and any to this machine.
 	Trust []string
-	// AllowFiles are folders with files that a plan file may name. Default: its own folder.
+	// AllowFiles are folders with files that a plan file may name, besides its own folder.
 	AllowFiles []string
 
-	// Drain, when done, begins no more calls and keeps the answers of those in flight. Default: never.
-	Drain context.Context //nolint:containedctx // a signal of its own, beside that of Play
-	// Progress is told how the run goes, from one goroutine at a time. It must not block. Default: nobody is told.
+	// Drain stops the run when it is done: no call begins, and those in flight are answered and recorded. Default: never.
+	Drain context.Context //nolint:containedctx // a second signal, beside the context of Play
+	// Progress is called after each event, from one goroutine at a time. It must not block. Default: no calls.
 	Progress func(Progress)
 }
 
-// Progress is how far a run has come, after something happened in it.
+// Progress is the state of a run after an event.
 type Progress struct {
 	Episodes int       // that the plan asked for so far
 	Ended    int       // of them
@@ -57,7 +58,8 @@ type Progress struct {
 	Episode *journal.Ended
 }
 
-// Result is how a run stands. Where a run was resumed, it is about all of it, unless it says otherwise.
+// Result is the state of a run when Play returns. It is about the whole run, including earlier calls of Play, unless a
+// field says otherwise.
 type Result struct {
 	// State is complete, stopped (by a budget, Drain or the end of the context: call Play again to resume) or failed.
 	// Reason says why the run is not complete: its Kind is journal.ByBudget, say.
@@ -81,16 +83,16 @@ type Result struct {
 	Scores []Estimate
 }
 
-// Estimate is the mean of one score in a group of episodes. Parts that the group is not about are empty.
+// Estimate is the mean of one score in a group of episodes. Fields that do not define the group are empty.
 type Estimate struct {
 	Score, Cell, Agent, Model, Seat string
-	// Episodes is how many have the score. Those that failed have none.
+	// Episodes counts the episodes that have the score. Failed episodes have none.
 	Episodes int
-	// Mean has a 95% interval. Its N is how many independent observations it rests on.
+	// Mean has a 95% interval. Its N counts independent observations.
 	Mean stats.Quantity
 }
 
-// Play plays a run until it is complete or has to stop. Every answer is durable in the run file before it counts, so the
+// Play plays a run until it is complete or must stop. Every answer is durable in the run file before it counts, so the
 // same call with the same file resumes a run that was stopped or killed. A plan may ask for more than was played; a plan
 // that would change what was played is refused.
 //
@@ -116,7 +118,7 @@ func Play(ctx context.Context, r Run) (*Result, error) {
 	return resultOf(sum), r.explain(err)
 }
 
-// prepare turns a run into what package app plays.
+// prepare turns a Run into an app.Play.
 func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	if r.File != "" && r.Journal != nil {
 		return app.Play{}, errors.New("parley: File and Journal are both set: leave one out")
@@ -152,7 +154,7 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	return p, nil
 }
 
-// progressOf is how far a run had come before.
+// progressOf returns the progress before this process.
 func progressOf(head *journal.Head) Progress {
 	p := Progress{Ended: len(head.Ended), Calls: head.Calls, Cost: head.Spent}
 	for _, st := range head.Stages {
@@ -166,7 +168,7 @@ func progressOf(head *journal.Head) Progress {
 	return p
 }
 
-// add takes in something that happened.
+// add updates the progress with an event.
 func (p *Progress) add(e engine.Event) Progress {
 	p.Call, p.Episode = e.Replied, e.Ended
 	if st := e.Staged; st != nil {
@@ -185,7 +187,7 @@ func (p *Progress) add(e engine.Event) Progress {
 	return *p
 }
 
-func resultOf(s *app.Summary) *Result {
+func resultOf(s *summary.Summary) *Result {
 	r := &Result{
 		State: s.State, Reason: s.Reason, Episodes: s.Episodes.Total, Ended: s.Episodes.Complete + s.Episodes.Failed, Failed: s.Episodes.Failed,
 		Calls: s.Calls.Total, Asked: s.Calls.Asked, Unpriced: s.Unpriced, Wall: time.Duration(s.Wall * float64(time.Second)), Digest: s.Digest,

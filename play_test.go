@@ -304,7 +304,7 @@ func TestPlayRefuses(t *testing.T) {
 		"too few episodes":   {func(r *parley.Run) { r.Plan.Episodes = math.MinInt }, "episodes"},
 		"too many episodes":  {func(r *parley.Run) { r.Plan.Episodes = math.MaxInt }, "episodes"},
 		"less than no money": {func(r *parley.Run) { r.Plan.Budget = math.MinInt64 }, "budget"},
-		"params of a number": {func(r *parley.Run) { r.Plan.Params = 7 }, "parley: plan: Params: a value of type int is no JSON object"},
+		"params of a number": {func(r *parley.Run) { r.Plan.Params = 7 }, "parley: plan: Params: a value of type int is not a JSON object"},
 		"params of nothing":  {func(r *parley.Run) { r.Plan.Params = json.RawMessage("{") }, "Params"},
 		"params in a loop":   {func(r *parley.Run) { r.Plan.Params = func() {} }, "Params"},
 		"a wrong param":      {func(r *parley.Run) { r.Plan.Params = map[string]any{"mesages": 1} }, "messages"},

@@ -18,7 +18,7 @@ import (
 	"parley/world"
 )
 
-// Reader reads a run. Each call reads the run as it is at that moment, so a run can be read while it is played. It may be
+// Reader reads a run. Each call reads the current state, so you can read a run while it is played. It may be
 // used from several goroutines.
 type Reader struct {
 	journal journal.Journal
@@ -26,8 +26,8 @@ type Reader struct {
 	files   []io.Closer
 }
 
-// Open opens a run file to read it. The kinds, such as worlds.Standard(), say what their scores can be, which intervals
-// depend on; a run of another kind can be read without. The caller must call Close.
+// Open opens a run file to read it. The kinds, such as worlds.Standard(), give the ranges of their scores, which intervals
+// depend on. You can also read a run of an unknown kind. The caller must call Close.
 func Open(file string, kinds ...world.Kind) (*Reader, error) {
 	store, err := sqlite.OpenRead(file)
 	if err != nil {
@@ -36,9 +36,9 @@ func Open(file string, kinds ...world.Kind) (*Reader, error) {
 	return &Reader{journal: store, kinds: kinds, files: []io.Closer{store}}, nil
 }
 
-// OpenAll opens several run files as one run: parts of one experiment, with their episodes numbered through. An episode
-// that is in two of them counts once. Runs that do not belong together are refused. It reads what was there when the
-// files were opened.
+// OpenAll opens several run files as one run: parts of one experiment, with consecutive episode numbers. An episode
+// that is in two files counts once. Runs that do not belong together are refused. It reads the state at the time of
+// the call.
 func OpenAll(ctx context.Context, files []string, kinds ...world.Kind) (*Reader, error) {
 	if len(files) == 0 {
 		return nil, errors.New("parley: no run files to read")
@@ -65,7 +65,7 @@ func OpenAll(ctx context.Context, files []string, kinds ...world.Kind) (*Reader,
 	return all, nil
 }
 
-// Read reads a run that is kept in a journal, such as the *journal.Memory of Run. A nil journal holds no run.
+// Read reads a run in a journal, such as the *journal.Memory of Run. A nil journal holds no run.
 func Read(j journal.Journal, kinds ...world.Kind) *Reader {
 	if j == nil {
 		j = &journal.Memory{}
@@ -83,7 +83,7 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// kind is that of a run, where it is known in the version that was played.
+// kind returns the kind of a run, if r has it in the version that was played.
 func (r *Reader) kind(head *journal.Head) world.Kind {
 	i := slices.IndexFunc(r.kinds, func(k world.Kind) bool {
 		return head.Begun != nil && k.Name == head.Begun.Kind && k.Version == head.Begun.KindVersion
@@ -94,7 +94,7 @@ func (r *Reader) kind(head *journal.Head) world.Kind {
 	return r.kinds[i]
 }
 
-// Head reads what there is to know of the run but its calls: its plan, its agents, its episodes, and how it last stopped.
+// Head reads everything about the run except its calls: its plan, its agents, its episodes, and how it last stopped.
 func (r *Reader) Head(ctx context.Context) (*journal.Head, error) {
 	head, err := r.journal.Head(ctx)
 	switch {
@@ -106,7 +106,7 @@ func (r *Reader) Head(ctx context.Context) (*journal.Head, error) {
 	return head, nil
 }
 
-// EpisodeState is how far an episode has come.
+// EpisodeState is the state of an episode.
 type EpisodeState string
 
 // The states of an episode.
@@ -127,7 +127,7 @@ type Episode struct {
 	Outcome world.Outcome
 }
 
-// Episodes gives the episodes of the run, in order. An error is the last that it gives.
+// Episodes yields the episodes of the run, in order. It ends after an error.
 func (r *Reader) Episodes(ctx context.Context) iter.Seq2[Episode, error] {
 	return func(yield func(Episode, error) bool) {
 		head, err := r.Head(ctx)
@@ -158,7 +158,7 @@ func episodeOf(head *journal.Head, n int, spec world.Spec) Episode {
 	return e
 }
 
-// Transcript is what was noted, asked and done in an episode, in the order in which it is read.
+// Transcript returns the notes, calls and acts of an episode, in reading order.
 func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.TranscriptEntry, error) {
 	head, err := r.Head(ctx)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Transcrip
 	}
 	run := view.Outcomes(head, r.kind(head))
 	if _, ok := run.Spec(episode); !ok {
-		return nil, fmt.Errorf("parley: no episode %d: the run has %d, from 0 on", episode, run.Episodes.Total)
+		return nil, fmt.Errorf("parley: no episode %d: the run has %d, numbered from 0", episode, run.Episodes.Total)
 	}
 	t, err := transcript.Read(ctx, r.journal, run.Head, run.Kind(), episode)
 	if err != nil {
@@ -178,8 +178,8 @@ func (r *Reader) Transcript(ctx context.Context, episode int) ([]world.Transcrip
 // errEnough ends the reading of a journal.
 var errEnough = errors.New("enough")
 
-// Calls gives the calls that were answered or failed: request, response or error, cost, tokens and times. Those of one
-// episode come in order. With numbers of episodes it gives only theirs. An error is the last that it gives.
+// Calls yields the calls that were answered or failed: request, response or error, cost, tokens and times. Calls of one
+// episode come in order. With episode numbers, it yields only their calls. It ends after an error.
 func (r *Reader) Calls(ctx context.Context, episodes ...int) iter.Seq2[*journal.Replied, error] {
 	return func(yield func(*journal.Replied, error) bool) {
 		each := func(e journal.Entry) error {
@@ -221,14 +221,14 @@ const (
 	BySeat  Part = "seat"
 )
 
-// Estimates are the means of the scores of all episodes that did not fail, with 95% intervals, by score and by these
+// Estimates returns the means of the scores of all episodes that did not fail, with 95% intervals, by score and by these
 // parts. They are the numbers of parley report.
 func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) {
 	head, err := r.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := known(by...); err != nil {
+	if err := checkParts(by...); err != nil {
 		return nil, err
 	}
 	only := func(part Part, value string) string {
@@ -249,17 +249,17 @@ func (r *Reader) Estimates(ctx context.Context, by ...Part) ([]Estimate, error) 
 	return out, nil
 }
 
-// Comparison is what the run shows about one score of two groups.
+// Comparison compares one score of two groups.
 type Comparison struct {
 	Score string
-	Of    string // whose score, where the groups do not say it: a seat
+	Of    string // the seat whose score it is, if the groups do not name it
 	A, B  string // the groups
 	// Paired means that the groups are compared deal by deal.
 	Paired bool
 	// Difference is by how much A is above B.
 	Difference stats.Quantity
 	Test       stats.Test
-	// Adjusted is the P of all comparisons together; NaN where it is not known. Below 0.05, the groups differ.
+	// Adjusted is P corrected for the number of comparisons; NaN if it is not known. Below 0.05, the groups differ.
 	Adjusted float64
 }
 
@@ -269,7 +269,7 @@ func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := known(by); err != nil {
+	if err := checkParts(by); err != nil {
 		return nil, err
 	}
 	result, err := compare.Runs([]*view.Run{view.Outcomes(head, r.kind(head))}, []string{"run"}, compare.Config{By: string(by), All: true})
@@ -283,8 +283,8 @@ func (r *Reader) Compare(ctx context.Context, by Part) ([]Comparison, error) {
 	return out, nil
 }
 
-// known is an error unless parts are among those that there are.
-func known(parts ...Part) error {
+// checkParts refuses unknown parts.
+func checkParts(parts ...Part) error {
 	for _, part := range parts {
 		if !slices.Contains([]Part{ByCell, ByAgent, ByModel, BySeat}, part) {
 			return fmt.Errorf("parley: unknown part %q; want one of cell, agent, model, seat", part)

@@ -38,7 +38,7 @@ func (p Params) Pointer() any { return p.pointer }
 // file cannot hold: fields that are not exported, or have no json tag or a repeated one.
 func Define[P any](d Definition[P]) Kind {
 	k := Kind{About: d.About(), definition: d, params: typed[P]{d}}
-	for _, err := range []error{checkAbout(k.About), checkMethods[P](d), checkParams(reflect.TypeFor[P]())} {
+	for _, err := range []error{k.About.Check(), checkMethods[P](d), checkParams(reflect.TypeFor[P]())} {
 		if err != nil {
 			panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
 		}

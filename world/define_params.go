@@ -11,8 +11,8 @@ import (
 
 var kindName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
 
-// checkAbout checks the name and the version of a kind.
-func checkAbout(a About) error {
+// Check checks the name and the version.
+func (a About) Check() error {
 	switch {
 	case !kindName.MatchString(a.Name):
 		return fmt.Errorf("the name %q: want a lower-case letter, then lower-case letters and digits, with single - and _ between them", a.Name)

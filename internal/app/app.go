@@ -1,10 +1,10 @@
-// Package app puts Parley together: it is the only place that knows every part. It
-// makes a dispatcher of providers, prices, a cache and a budget.
+// Package app connects the parts of Parley. It makes a dispatcher from providers, prices,
+// a cache and a budget, and plays a plan into a run file.
 //
-// It promises that a provider is opened only when something is asked of it, so that a
-// key that is not needed need not be there.
+// It opens a provider only for the first request to it, so a key that no request needs may
+// be missing.
 //
-// It is not for reading flags or files a user writes (packages cli and config).
+// Packages cli and config read flags and plan files.
 package app
 
 import (
@@ -12,7 +12,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/outage"
+	"parley/internal/gomodel"
 	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/replica"
@@ -34,37 +34,36 @@ import (
 	"parley/llm"
 )
 
-// Config says what to put together. The zero value asks the presets, with no budget and
-// no cache.
+// Config configures an App. The zero value asks the presets, with no budget and no cache.
 type Config struct {
-	// Providers come beside the presets, or in the place of one with the same name.
+	// Providers are added to the presets. One with the name of a preset replaces it.
 	Providers []provider.Provider
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
-	// Budget is what may be spent in all, and Spent what of it is gone. Default: no limit.
+	// Budget is the most that may be spent, and Spent what was already spent of it. Default: no limit.
 	Budget, Spent llm.Money
-	// Prices is a file of prices that come before the embedded ones. Default: none.
+	// Prices is a file of prices that override the embedded ones. Default: none.
 	Prices string
 	// Cache is a folder for answers. Default: no cache.
 	Cache string
-	// CacheBytes is the most the folder holds. Default: the store's own.
+	// CacheBytes is the most that the folder holds. Default: cachestore's default.
 	CacheBytes int64
 
-	// Concurrency is the most calls in flight at one provider. Default: what it bears.
+	// Concurrency is the most calls in flight at one provider. Default: as many as it answers.
 	Concurrency int
-	// Batch, Batches and Record are dispatch's.
+	// Batch, Batches and Record are those of dispatch.Config.
 	Batch   batcher.Policy
 	Batches []batch.Open
 	Record  func(ctx context.Context, e batch.Event) error
 
 	// Sim is how the built-in simulated provider behaves.
 	Sim sim.Config
-	// Retry, Hedge, Repairs and AttemptTimeout are dispatch's.
+	// Retry, Hedge, Repairs and AttemptTimeout are those of dispatch.Config.
 	Retry          dispatch.Retry
 	Hedge          dispatch.Hedge
 	Repairs        int
 	AttemptTimeout time.Duration
-	// Rests, Outages and Notices are dispatch's.
+	// Rests, Outages and Notices are those of dispatch.Config.
 	Rests   func(replica.Rest)
 	Outages func(outage.Outage)
 	Notices func(dispatch.Notice)
@@ -73,7 +72,7 @@ type Config struct {
 	Trust *trust.Gate
 }
 
-// App is everything put together. Its dispatcher is its own.
+// App is a dispatcher with its providers, prices and cache.
 type App struct {
 	*dispatch.Dispatcher
 	providers []provider.Provider
@@ -81,10 +80,10 @@ type App struct {
 	prices    *price.Table
 
 	mu   sync.Mutex
-	open []io.Closer // what holds connections
+	open []io.Closer // holds connections
 }
 
-// Open puts c together. It opens no connection.
+// Open makes an App. It opens no connection.
 func Open(c Config) (*App, error) {
 	for _, p := range c.Providers {
 		if err := p.Validate(); err != nil {
@@ -121,8 +120,8 @@ func Open(c Config) (*App, error) {
 	return a, nil
 }
 
-// Prices are what everything is charged by: the user's file first, then the embedded
-// table, and nothing for what runs on this machine.
+// Prices returns the prices to charge: those of the user's file first, then the embedded
+// ones. A provider on this machine without a price costs nothing.
 func Prices(providers []provider.Provider, file string) (*price.Table, error) {
 	own, err := ownHardware(providers)
 	if err != nil {
@@ -139,7 +138,7 @@ func Prices(providers []provider.Provider, file string) (*price.Table, error) {
 	return prices.With(users), nil
 }
 
-// Unpriced lists those of models whose price is not known, sorted.
+// Unpriced returns the models whose price is not known, sorted.
 func (a *App) Unpriced(models []string) []string {
 	unpriced := []string{}
 	for _, m := range models {
@@ -151,7 +150,7 @@ func (a *App) Unpriced(models []string) []string {
 	return slices.Compact(unpriced)
 }
 
-// ownHardware prices what runs on this machine: unless a price is known, it costs nothing.
+// ownHardware returns prices of 0 for the providers on this machine.
 func ownHardware(providers []provider.Provider) (*price.Table, error) {
 	models := map[string]map[string]float64{}
 	for _, p := range providers {
@@ -163,7 +162,7 @@ func ownHardware(providers []provider.Provider) (*price.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return price.Read(bytes.NewReader(b), "prices of what runs here")
+	return price.Read(bytes.NewReader(b), "prices of this machine")
 }
 
 // lane opens the provider of that name.
@@ -185,11 +184,11 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 	if p.Dialect == "go" {
 		m := c.Models[name]
 		if m == nil {
-			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: "the models of this provider are values of a Go program (dialect go): only a program that brings them can ask them"}
+			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: "the models of this provider are values of a Go program (dialect go): only a program that supplies them can ask them"}
 		}
-		return dispatch.Lane{Provider: p, Model: strict{m}}, nil
+		return dispatch.Lane{Provider: p, Model: gomodel.New(m)}, nil
 	}
-	// Whoever plays a plan has asked for what it needs before: here it is only held to.
+	// Play has checked the plan's keys before. This check also covers requests without a plan.
 	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
@@ -201,13 +200,13 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		if lane.BatchAPI, err = batchapi.Open(p); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 		}
-		a.closes(lane.BatchAPI)
+		a.closeLater(lane.BatchAPI)
 	}
 	return lane, nil
 }
 
-// servers opens each server of a provider. One alone, of which nothing but answers is wanted,
-// is asked without a set around it.
+// servers opens each server of a provider. A single server needs no replica set, unless
+// its metrics are read or its sessions are closed.
 func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
 	lane := dispatch.Lane{Provider: p}
 	for _, one := range p.Servers() {
@@ -215,7 +214,7 @@ func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
 		if err != nil {
 			return dispatch.Lane{}, err
 		}
-		a.closes(m)
+		a.closeLater(m)
 		server, _ := m.(replica.Server)
 		lane.Model = m
 		lane.Replicas = append(lane.Replicas, dispatch.Replica{Name: one.BaseURL, Model: m, Server: server})
@@ -226,18 +225,19 @@ func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
 	return lane, nil
 }
 
-// sessions says whether it matters to a provider which requests belong together.
+// sessions reports whether a provider needs to know which requests belong together.
 func (a *App) sessions() bool { return slices.ContainsFunc(a.providers, provider.Provider.HasSessions) }
 
-// closes notes that something may hold connections.
-func (a *App) closes(it any) {
-	if closer, ok := it.(io.Closer); ok {
+// closeLater makes Close close v, if v can be closed.
+func (a *App) closeLater(v any) {
+	if closer, ok := v.(io.Closer); ok {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.open = append(a.open, closer)
 	}
 }
 
+// find returns the provider of that name: one of own, or a preset.
 func find(own []provider.Provider, name string) (provider.Provider, error) {
 	if i := slices.IndexFunc(own, func(p provider.Provider) bool { return p.Name == name }); i >= 0 {
 		return own[i], nil
@@ -245,10 +245,10 @@ func find(own []provider.Provider, name string) (provider.Provider, error) {
 	if p, ok := provider.Lookup(name); ok {
 		return p, nil
 	}
-	return provider.Provider{}, fmt.Errorf("app: %w", provider.Unknown(name))
+	return provider.Provider{}, provider.Unknown(name)
 }
 
-// Batched says whether a model can be asked over a batch API.
+// Batched reports whether a model can be asked over a batch API.
 func (a *App) Batched(model string) bool {
 	name, _ := llm.SplitModel(model)
 	p, err := find(a.providers, name)
@@ -259,7 +259,7 @@ func (a *App) Batched(model string) bool {
 	return ok
 }
 
-// Close lets go of connections and the cache. Nothing may be in flight.
+// Close closes connections and the cache. No call may be in flight.
 func (a *App) Close() error {
 	errs := []error{a.Dispatcher.Close()}
 	a.mu.Lock()

@@ -9,42 +9,43 @@ import (
 	"parley/engine"
 	"parley/internal/config"
 	"parley/internal/estimate"
+	"parley/internal/growth"
 	"parley/internal/trust"
 	"parley/world"
 )
 
-// Check is a plan to be looked at before it is played. Nothing is asked of a provider.
+// Check checks a plan before it is played. It asks no provider.
 type Check struct {
 	Plan *config.Plan
 	// Episodes and Latency are those of estimate.Config.
 	Episodes int
 	Latency  time.Duration
-	// Act also acts on the outside: the sample is played in the environments on the servers.
-	// Default: they are only asked whether they are there.
+	// Act plays the sample in the plan's environments on their servers.
+	// Default: the servers are only asked whether they answer.
 	Act bool
-	// Env looks up whether keys are set. Their values go nowhere. Default: none is.
+	// Env looks up whether keys are set. Their values are not used. Default: no key is set.
 	Env func(name string) (string, bool)
-	// Trust says which keys may go where. Default: as Config's.
+	// Trust says which keys may go where. Default: that of Config.
 	Trust *trust.Gate
 }
 
-// Estimate is what a plan will take, and what it needs from outside to be played.
+// Estimate is the estimate of a plan, with the keys, servers and files that it needs.
 type Estimate struct {
 	estimate.Estimate
 	Keys []Key `json:"keys"`
-	// Servers are those that the plan's environments are on.
+	// Servers are those of the plan's environments.
 	Servers []world.Presence `json:"servers"`
 	// Outside are the files outside the plan's folder that the user allows it to name.
 	Outside []string `json:"outside_files"`
-	// Recorded is how the plan stands to its run file. Nil: there is none, or it has the same plan.
+	// Recorded compares the plan with its run file. Nil: the file does not exist, or has the same plan.
 	Recorded *Recorded `json:"recorded,omitempty"`
 }
 
-// Recorded is a run file that a plan would be played into.
+// Recorded is the existing run file of a plan.
 type Recorded struct {
-	File    string  `json:"file"`
-	Grown   *Growth `json:"grown,omitempty"`   // the plan asks for more
-	Refused string  `json:"refused,omitempty"` // why the plan cannot be played into the file
+	File    string         `json:"file"`
+	Grown   *growth.Growth `json:"grown,omitempty"`   // the plan asks for more
+	Refused string         `json:"refused,omitempty"` // why the plan cannot be played into the file
 }
 
 // Key is an environment variable that a provider needs.
@@ -52,17 +53,16 @@ type Key struct {
 	Provider string `json:"provider"`
 	Env      string `json:"env"`
 	Set      bool   `json:"set"`
-	// Sent is where it goes.
+	// Sent lists the hosts that get it.
 	Sent []Destination `json:"sent_to"`
 }
 
-// Destination is a host that a key goes to.
+// Destination is a host that gets a key.
 type Destination struct {
 	Host string `json:"host"`
-	// Allowed is why it may: preset, loopback, remembered or given. Empty: the user has to be
-	// asked.
+	// Allowed is why the host may get it: preset, loopback, remembered or given. Empty: ask the user.
 	Allowed string `json:"allowed"`
-	// Plain means that it travels unencrypted.
+	// Plain means that the key is sent unencrypted.
 	Plain bool `json:"unencrypted"`
 }
 
@@ -72,19 +72,19 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prices: %w", err)
 	}
-	there, all := servers(ctx, c.Plan)
+	servers, all := probe(ctx, c.Plan)
 	actors := func(e *engine.Config) (func(context.Context), error) {
 		if !c.Act || !all {
-			return inside(e, c.Plan)
+			return setLocalActor(e, c.Plan)
 		}
-		e.Begun.Run = "check-" + newID() // sessions on servers are named after it
-		return outside(e, c.Plan)
+		e.Begun.Run = "check-" + newID() // sessions on servers carry this name
+		return setActor(e, c.Plan)
 	}
 	e, err := estimate.Config{Plan: c.Plan, Prices: prices, Episodes: c.Episodes, Latency: c.Latency, Actors: actors}.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: there, Outside: append([]string{}, c.Plan.Outside...)}, nil
+	return &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}, nil
 }
 
 // keys lists the environment variables that accounts need.
@@ -104,8 +104,8 @@ func (c Check) keys(accounts []string) []Key {
 	return keys
 }
 
-// Bench runs b. It plays environments of this process, and no others.
+// Bench runs b. It plays only environments in this process.
 func Bench(ctx context.Context, b estimate.Bench) (*estimate.BenchResult, error) {
-	b.Actors = func(e *engine.Config) (func(context.Context), error) { return inside(e, b.Plan) }
+	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(e, b.Plan) }
 	return b.Run(ctx)
 }

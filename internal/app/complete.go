@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/journal"
 )
 
-// again plays a run that is complete once more, which asks nothing and changes nothing.
-// It returns nil where there is something to play or to write. What is wrong with the file
-// is left to whoever opens it next.
-func (p Play) again(ctx, drain context.Context) (_ *Summary, err error) {
+// again plays a complete run once more from its journal. It asks nothing and writes nothing.
+// It returns nil if there is something to play or to write, or if the file cannot be read:
+// the next Open reports why.
+func (p Play) again(ctx, drain context.Context) (_ *summary.Summary, err error) {
 	store, err := sqlite.OpenRead(p.File)
 	if err != nil {
 		return nil, nil
@@ -23,22 +24,22 @@ func (p Play) again(ctx, drain context.Context) (_ *Summary, err error) {
 		return nil, nil
 	}
 	c, err := p.choose(head)
-	if err != nil || c.begun != nil {
+	if err != nil || c.Begun != nil {
 		return nil, err
 	}
-	return p.sit(ctx, drain, store, head, c, &waves{})
+	return p.play(ctx, drain, store, head, c, &waves{})
 }
 
-// complete says whether everything that a run's plan asks for was played.
+// complete reports whether everything that the plan of a run asks for was played.
 func complete(head *journal.Head) bool {
 	return head.Begun != nil && !head.Cut && head.Last.State == journal.Complete
 }
 
-// closed is the journal of a run that is complete: that somebody came and went is not
-// worth a word, and there is nothing else to write.
+// closed is the journal of a complete run. It does not record that a process opened and
+// closed it, and refuses everything else.
 type closed struct{ *sqlite.Store }
 
-// Append leaves out that a sitting began and ended.
+// Append ignores the entries that a process began and ended.
 func (c closed) Append(_ context.Context, entries ...journal.Entry) error {
 	for _, e := range entries {
 		switch e.(type) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/config"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/world"
 	"parley/worlds"
@@ -91,7 +92,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func playExample(t *testing.T, file string, sets []string) *Summary {
+func playExample(t *testing.T, file string, sets []string) *summary.Summary {
 	t.Helper()
 	plan, err := config.Load(t.Context(), file, worlds.Standard(), sets, config.Reach{})
 	if err != nil {

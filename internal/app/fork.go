@@ -10,41 +10,42 @@ import (
 	"strings"
 
 	"parley/internal/config"
+	"parley/internal/fork"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
+	"parley/internal/view/optional"
 	"parley/journal"
 	"parley/world"
 )
 
-// mostRepeats bounds a fork, since all of it is written at once.
-const mostRepeats = 10_000
+// maxRepeats limits the size of a fork, since all of it is written in one transaction.
+const maxRepeats = 10_000
 
-// Fork is an episode of a run, to be played on in another way from one of its turns.
+// Fork makes a new run of an episode that continues in another way from one of its turns.
 type Fork struct {
-	// From is the run file, whether somebody plays it or not. It is only read.
+	// From is the run file. It is only read, and may be in play.
 	From string
-	// Episode is which of its episodes, and Turn the first turn that is played anew. The
-	// turns of the first strand count; strands that were forked before it come along.
+	// Episode is the number of the episode, and Turn the first turn that is played anew.
+	// Turn counts the turns of the first strand. Strands that began before it are kept.
 	Episode, Turn int
 	// Sets are overrides of the episode's plan, as for config.FromJSON.
 	Sets []string
-	// Repeat is how many episodes go on from there: 1 or more.
+	// Repeat is how many episodes continue from there: 1 or more.
 	Repeat int
 	// File is the new run file. It must not exist.
 	File string
 	// Kinds are those that can be played.
 	Kinds []world.Kind
-	// Tool is what writes the file, as parley 0.1.0.
+	// Tool is the program that writes the file, such as parley 0.1.0.
 	Tool string
-	// Trust and Reach are Play's.
+	// Trust and Reach are those of Play.
 	Trust *trust.Gate
 	Reach *config.Reach
 }
 
-// Write makes the run file, ready to be played on. It is whole when it is there, and
-// what does not fit leaves none behind.
+// Write makes the run file, ready to be resumed. It writes the whole file or none.
 func (f Fork) Write(ctx context.Context) error {
-	if err := roomFor(f.File, false); err != nil {
+	if err := checkFile(f.File, false); err != nil {
 		return err
 	}
 	entries, err := f.entries(ctx, f.Kinds)
@@ -61,11 +62,11 @@ func (f Fork) Write(ctx context.Context) error {
 	return nil
 }
 
-// entries is what the new run file begins with: its setup, its episodes, and for each of
-// them the turns that are kept.
+// entries returns the first entries of the new run file: its setup, its episodes, and the
+// turns that each episode keeps.
 func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entry, err error) {
-	if f.Repeat < 1 || f.Repeat > mostRepeats {
-		return nil, f.refuse("%d repeats: want 1 to %d", f.Repeat, mostRepeats)
+	if f.Repeat < 1 || f.Repeat > maxRepeats {
+		return nil, f.refuse("%d repeats: want 1 to %d", f.Repeat, maxRepeats)
 	}
 	from, err := sqlite.OpenRead(f.From)
 	if err != nil {
@@ -76,7 +77,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	was, err := f.spec(head)
+	original, err := f.spec(head)
 	if err != nil {
 		return nil, err
 	}
@@ -84,19 +85,19 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	past := newPast(recorded, head.Progress(f.Episode).Attempt)
+	past := fork.Read(recorded, head.Progress(f.Episode).Attempt)
 	if err := f.within(past); err != nil {
 		return nil, err
 	}
-	plan, err := f.plan(head, was, kinds)
+	plan, err := f.plan(head, original, kinds)
 	if err != nil {
 		return nil, err
 	}
-	if err := (Play{Trust: f.Trust}).ready(plan, Needs(plan, f.From, true)); err != nil { // before there is a file that stands in the way of the next try
+	if err := (Play{Trust: f.Trust}).ready(plan, Needs(plan, f.From, true)); err != nil { // before the file exists, so that the user can try again
 		return nil, err
 	}
-	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: was.Deal}
-	kept, err := f.refold(plan, spec, past)
+	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: original.Deal}
+	kept, err := f.replay(plan, spec, past)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	return out, nil
 }
 
-// spec finds the episode.
+// spec returns the spec of the episode.
 func (f Fork) spec(head *journal.Head) (world.Spec, error) {
 	if head.Begun == nil {
 		return world.Spec{}, usageError{fmt.Errorf("%s holds no run yet: there is nothing to fork", f.From)}
@@ -132,23 +133,23 @@ func (f Fork) spec(head *journal.Head) (world.Spec, error) {
 	return world.Spec{}, usageError{fmt.Errorf("%s has no episode %d: it has 0 to %d", f.From, f.Episode, total-1)}
 }
 
-// within checks that the turn is one that was played.
-func (f Fork) within(p *past) error {
+// within checks that the turn was played.
+func (f Fork) within(p *fork.Past) error {
 	switch {
-	case p.last < 0:
-		return f.refuse("it has asked nothing yet")
-	case f.Turn < 0 || f.Turn > p.last:
-		return f.refuse("there is no turn %d: it has 0 to %d", f.Turn, p.last)
+	case p.Last < 0:
+		return f.refuse("it has made no calls yet")
+	case f.Turn < 0 || f.Turn > p.Last:
+		return f.refuse("there is no turn %d: it has 0 to %d", f.Turn, p.Last)
 	}
 	return nil
 }
 
-// plan is the recorded plan made one of the episode alone, with the overrides in it.
-func (f Fork) plan(head *journal.Head, was world.Spec, kinds []world.Kind) (*config.Plan, error) {
-	if err := f.mayset(); err != nil {
+// plan returns the recorded plan, reduced to the episode, with the overrides.
+func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) (*config.Plan, error) {
+	if err := f.checkSets(); err != nil {
 		return nil, err
 	}
-	b, err := f.alone(head, was)
+	b, err := f.reduced(head, original)
 	if err != nil {
 		return nil, fmt.Errorf("app: %s: the recorded plan: %w", f.From, err)
 	}
@@ -161,43 +162,43 @@ func (f Fork) plan(head *journal.Head, was world.Spec, kinds []world.Kind) (*con
 		return nil, err
 	case f.Turn == 0: // nothing is kept
 	case plan.Kind.External():
-		return nil, f.refuse("%s plays outside of parley, and what is there has forgotten the turns before %d: fork at turn 0", plan.Kind.Name, f.Turn)
+		return nil, f.refuse("%s plays outside of parley, where the turns before %d no longer exist: fork at turn 0", plan.Kind.Name, f.Turn)
 	case plan.Kind.Version != head.Begun.KindVersion:
 		return nil, f.refuse("it was recorded with %s version %d, and this is version %d: fork it with the parley that recorded it, or at turn 0", plan.Kind.Name, head.Begun.KindVersion, plan.Kind.Version)
 	}
 	return plan, nil
 }
 
-// alone is the recorded plan with the episode's own lineup and params in place of whatever
-// made its episodes.
-func (f Fork) alone(head *journal.Head, was world.Spec) (json.RawMessage, error) {
+// reduced returns the recorded plan with the lineup and params of the episode, instead of
+// the design of all episodes.
+func (f Fork) reduced(head *journal.Head, original world.Spec) (json.RawMessage, error) {
 	keys := map[string]json.RawMessage{}
 	if err := json.Unmarshal(head.Begun.Plan, &keys); err != nil {
 		return nil, err
 	}
 	delete(keys, "plan")
 	delete(keys, "out")
-	lineup, err := json.Marshal(was.Lineup)
+	lineup, err := json.Marshal(original.Lineup)
 	if err != nil {
 		return nil, err
 	}
 	keys["lineup"], keys["episodes"] = lineup, json.RawMessage(strconv.Itoa(f.Repeat))
-	if was.Params != nil {
-		keys["params"] = was.Params
+	if original.Params != nil {
+		keys["params"] = original.Params
 	}
 	return json.Marshal(keys)
 }
 
-// mayset refuses overrides of what a fork keeps or has another word for.
-func (f Fork) mayset() error {
+// checkSets refuses overrides of what a fork keeps, or sets with another flag.
+func (f Fork) checkSets() error {
 	for _, set := range f.Sets {
 		key, _, _ := strings.Cut(set, "=")
 		key, _, _ = strings.Cut(strings.ReplaceAll(key, `"`, ""), ".")
 		switch key = strings.TrimSpace(key); key {
 		case "kind":
-			return f.refuse("--set %s: a fork plays the same kind: for another, begin a new run", key)
+			return f.refuse("--set %s: a fork plays the same kind: to play another, begin a new run", key)
 		case "seed":
-			return f.refuse("--set %s: a fork keeps its seed, since what was dealt depends on it: for more draws, use --repeat", key)
+			return f.refuse("--set %s: a fork keeps its seed, since its deals depend on it: for more draws, use --repeat", key)
 		case "episodes", "plan":
 			return f.refuse("--set %s: a fork continues one episode: for more of it, use --repeat", key)
 		case "out":
@@ -207,11 +208,34 @@ func (f Fork) mayset() error {
 	return nil
 }
 
+// replay returns what the fork keeps: the entries of the turns before f.Turn, as entries of episode 0.
+func (f Fork) replay(plan *config.Plan, spec world.Spec, past *fork.Past) ([]journal.Entry, error) {
+	params, err := plan.Kind.Read(spec.Params)
+	if err != nil {
+		return nil, f.refuse("%w", err)
+	}
+	lineup := world.Lineup{}
+	for seat, name := range spec.Lineup {
+		lineup[seat], _ = plan.Agent(name) // config has checked that there is one
+	}
+	var w world.World
+	err = optional.Call(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
+	if err != nil {
+		return nil, f.refuse("%w", err)
+	}
+	entries, err := past.Replay(w, world.Deal{Seed: plan.Seed, Number: spec.Deal}, f.Turn)
+	if err != nil {
+		return nil, f.refuse("what was played before turn %d does not fit the changed plan: %w: fork at an earlier turn, or change less", f.Turn, err)
+	}
+	return entries, nil
+}
+
+// refuse returns a usage error that names the file and the episode.
 func (f Fork) refuse(format string, args ...any) error {
 	return usageError{fmt.Errorf("fork of %s, episode %d: %w", f.From, f.Episode, fmt.Errorf(format, args...))}
 }
 
-// ofEpisode returns entries of episode 0 as those of another.
+// ofEpisode returns copies of the entries of episode 0 for episode n.
 func ofEpisode(n int, entries []journal.Entry) []journal.Entry {
 	out := make([]journal.Entry, len(entries))
 	for i, e := range entries {

@@ -168,7 +168,7 @@ func recordedOnly(large *config.Plan) func(*testing.T, string) {
 		}
 		c, err := (Play{Kinds: worlds.Standard(), Plan: large, File: file}).choose(head)
 		if err == nil {
-			err = store.Append(t.Context(), c.begun)
+			err = store.Append(t.Context(), c.Begun)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 	"parley/world"
 )
 
-// leaveTime is how long an actor may take to give everything back when a run ends.
-const leaveTime = 20 * time.Second
+// closeTime is how long an actor may take to release everything when a run ends.
+const closeTime = 20 * time.Second
 
-// outside gives the run what carries out its acts, where its kind has an environment. leave gives back what that holds.
-func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
+// setActor gives c the actor of the plan's kind, if the kind has an environment. release closes the actor.
+func setActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
 	none := func(context.Context) {}
 	if !plan.Kind.External() {
 		return none, nil
@@ -34,13 +34,13 @@ func outside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Contex
 		return none, nil
 	}
 	return func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
 		closer.Close(ctx)
 	}, nil
 }
 
-// waiting is what an actor says that it waits for.
+// waiting returns a function that says what an actor waits for.
 func waiting(a world.Actor) func() string {
 	if w, ok := a.(world.Waiter); ok {
 		return w.Waiting
@@ -48,16 +48,16 @@ func waiting(a world.Actor) func() string {
 	return func() string { return "" }
 }
 
-// inside is outside for who must touch nothing: what runs in this process is played, and acts on anything else fail.
-func inside(c *engine.Config, plan *config.Plan) (leave func(ctx context.Context), err error) {
+// setLocalActor is setActor for environments in this process. Acts on any other environment fail.
+func setLocalActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
 	if plan.Kind.Local(plan.Params) {
-		return outside(c, plan)
+		return setActor(c, plan)
 	}
 	return func(context.Context) {}, nil
 }
 
-// servers asks the servers that a plan acts on whether they are there. all is whether each of them is.
-func servers(ctx context.Context, plan *config.Plan) (there []world.Presence, all bool) {
-	there = append([]world.Presence{}, plan.Kind.Probe(ctx, plan.Params)...)
-	return there, !slices.ContainsFunc(there, func(p world.Presence) bool { return !p.Answers })
+// probe asks the servers of a plan's environments whether they answer. all reports whether each does.
+func probe(ctx context.Context, plan *config.Plan) (servers []world.Presence, all bool) {
+	servers = append([]world.Presence{}, plan.Kind.Probe(ctx, plan.Params)...)
+	return servers, !slices.ContainsFunc(servers, func(p world.Presence) bool { return !p.Answers })
 }

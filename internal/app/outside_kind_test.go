@@ -87,7 +87,7 @@ func TestEnvironmentOfAnyKind(t *testing.T) {
 		t.Errorf("an actor that cannot be had: %v", err)
 	}
 	for _, server := range []string{"here", "gone"} {
-		there, all := servers(t.Context(), load(server))
+		there, all := probe(t.Context(), load(server))
 		if len(there) != 1 || there[0].Server != server || all != (server == "here") {
 			t.Errorf("%s: %+v, %v", server, there, all)
 		}

@@ -19,8 +19,10 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/outage"
+	"parley/internal/growth"
 	"parley/internal/replica"
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/internal/trust"
 	"parley/internal/view"
 	"parley/journal"
@@ -28,65 +30,65 @@ import (
 	"parley/world"
 )
 
-// Play is a plan to be played into a run file.
+// Play plays a plan into a run file.
 type Play struct {
-	// Plan is what to play. Nil: what the run file recorded.
+	// Plan is the plan to play. Nil: the plan that the run file recorded.
 	Plan *config.Plan
 	// Kinds are those that a recorded plan can be of. Default: that of Plan.
 	Kinds []world.Kind
-	// Sets are overrides of the recorded plan, where Plan is nil.
+	// Sets are overrides of the recorded plan, if Plan is nil.
 	Sets []string
-	// Reach says where the files may lie that the recorded plan names, besides the run file's
-	// folder, where Plan is nil. Nil: anywhere, since the caller knows that plan.
+	// Reach limits which files the recorded plan may name outside the run file's folder, if
+	// Plan is nil. Nil: no limit, for a caller that trusts the plan.
 	Reach *config.Reach
-	// File is the run file. It is played on if it exists.
+	// File is the run file. If it exists, it is resumed.
 	File string
 	// MustExist refuses to begin a new file.
 	MustExist bool
-	// Tool is what writes the file, as parley 0.1.0.
+	// Tool is the program that writes the file, such as parley 0.1.0.
 	Tool string
-	// Opened is told once everything is put together, before play begins.
+	// Opened is called once, before play begins.
 	Opened func(Opened)
-	// Watch is told what happens.
+	// Watch is called for each event of the engine.
 	Watch func(engine.Event)
-	// Rests is told when one of several servers of a model begins to rest, and when it is back.
+	// Rests is called when one of several servers of a model begins to rest, and when it is back.
 	Rests func(replica.Rest)
-	// Outages is told when a provider cannot be reached and is waited for, and when it is back.
+	// Outages is called when the run waits for a provider that cannot be reached, and when it is back.
 	Outages func(outage.Outage)
-	// PlanFile is what Plan was read from, for questions and errors about its keys.
+	// PlanFile is the file of Plan, for questions and errors about its keys.
 	PlanFile string
-	// Trust says which keys may go where. It is asked before anything is opened. Default: as
-	// Config's.
+	// Trust says which keys may go where. It is asked before anything is opened. Default:
+	// that of Config.
 	Trust *trust.Gate
-	// Notices is told what somebody who pays should know of a model, once.
+	// Notices is called once for each fact about a model that affects its cost.
 	Notices func(dispatch.Notice)
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
-	// Journal is where the run is kept, in the place of File. Default: File.
+	// Journal stores the run instead of File. Default: File.
 	Journal journal.Journal
 }
 
-// Opened is a run about to be played.
+// Opened is a run that is about to be played.
 type Opened struct {
 	File string
 	App  *App
-	Head *journal.Head // as it was found
+	Head *journal.Head // before this process
 	Plan *config.Plan
-	// Grown is set where the plan asks for more than is recorded.
-	Grown *Growth
+	// Grown is set if the plan asks for more than is recorded.
+	Grown *growth.Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
-	// Waiting says what play outside of this process waits for, if it cannot go on: a server
-	// that does not answer, in its own words.
+	// Waiting says what the environments wait for, such as a server that does not answer.
+	// Empty: nothing.
 	Waiting func() string
 }
 
-// usageError is an error about what the user asked for.
+// usageError is an error that the user can correct.
 type usageError struct{ error }
 
 func (u usageError) Unwrap() error { return u.error }
 
-// IsUsage says whether err is about what the user asked for, and nothing is broken.
+// IsUsage reports whether the user can correct err, and nothing is broken.
 func IsUsage(err error) bool {
 	_, ok := errors.AsType[usageError](err)
 	for _, is := range []error{sqlite.ErrForeign, sqlite.ErrDamaged, sqlite.ErrVersion, sqlite.ErrPlaying, fs.ErrNotExist, fs.ErrExist} {
@@ -95,11 +97,11 @@ func IsUsage(err error) bool {
 	return ok
 }
 
-// Run plays p until it is complete or has to stop. drain, when done, begins nothing new
-// and keeps what is in flight; ctx aborts. A file that is complete is only read.
-func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
+// Run plays p until it is complete or must stop. When drain is done, Run begins nothing new
+// and records what is in flight. When ctx is done, it aborts. A complete file is only read.
+func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 	if p.Journal == nil {
-		if err := roomFor(p.File, p.MustExist); err != nil {
+		if err := checkFile(p.File, p.MustExist); err != nil {
 			return nil, err
 		}
 		if sum, err := p.again(ctx, drain); sum != nil || err != nil {
@@ -126,7 +128,7 @@ func (p Play) Run(ctx, drain context.Context) (*Summary, error) {
 	return s, errors.Join(err, store.Close())
 }
 
-// kinds are those that a recorded plan can be of.
+// kinds returns the kinds that a recorded plan can be of.
 func (p Play) kinds() []world.Kind {
 	if p.Kinds == nil && p.Plan != nil {
 		return []world.Kind{p.Plan.Kind}
@@ -134,17 +136,17 @@ func (p Play) kinds() []world.Kind {
 	return p.Kinds
 }
 
-// roomFor makes sure that a run file can be where it is wanted.
-func roomFor(file string, exists bool) error {
+// checkFile checks that a run file can be at its path.
+func checkFile(file string, exists bool) error {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return usageError{fmt.Errorf("%s is a folder: name a run file in it", file)}
 	}
 	dir := filepath.Dir(file)
 	switch info, err := os.Stat(dir); {
 	case exists:
-		return nil // or the store says what is missing
+		return nil // the store reports what is missing
 	case errors.Is(err, fs.ErrNotExist):
-		return usageError{fmt.Errorf("%s: the folder %s does not exist: make it first, or name another file", file, dir)}
+		return usageError{fmt.Errorf("%s: the folder %s does not exist: create it, or name another file", file, dir)}
 	case err == nil && !info.IsDir():
 		return usageError{fmt.Errorf("%s: %s is a file, not a folder: name another file", file, dir)}
 	default:
@@ -152,13 +154,13 @@ func roomFor(file string, exists bool) error {
 	}
 }
 
-// ready says what stands in the way of a plan before anything is written or asked. needs is
-// which keys it sends where.
+// ready checks that a plan can be played, before anything is written or asked. needs lists
+// which keys the plan sends where.
 func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
 	if err := p.Trust.Check(needs...); err != nil {
 		return usageError{err}
 	}
-	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // either wants prices
+	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
 	if err != nil {
 		return usageError{err}
 	}
@@ -177,9 +179,9 @@ func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
 	return a.Close()
 }
 
-// run plays the run in store. How it is played may have changed: the new plan is recorded
-// first, so that a raised budget is also that of later sittings and of forks.
-func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, error) {
+// run plays the run in store. It first records a changed plan, so that later processes and
+// forks have its budget too.
+func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.Summary, error) {
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, err
@@ -189,25 +191,25 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*Summary, 
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := p.ready(c.plan, Needs(c.plan, p.File, true)); err != nil {
+		if err := p.ready(c.Plan, Needs(c.Plan, p.File, true)); err != nil {
 			return nil, err
 		}
 	}
-	w, err := newWaves(ctx, c.plan, store, head)
+	w, err := newWaves(ctx, c.Plan, store, head)
 	if err != nil {
 		return nil, err
 	}
-	if c.begun != nil {
-		if err := store.Append(ctx, c.begun); err != nil {
+	if c.Begun != nil {
+		if err := store.Append(ctx, c.Begun); err != nil {
 			return nil, err
 		}
 	}
-	return p.sit(ctx, drain, store, head, c, w)
+	return p.play(ctx, drain, store, head, c, w)
 }
 
-// sit plays what was chosen on from head.
-func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journal.Head, what *chosen, w *waves) (*Summary, error) {
-	plan, over := what.plan, complete(head) && what.grown == nil
+// play plays choice after what head has recorded.
+func (p Play) play(ctx, drain context.Context, store journal.Journal, head *journal.Head, choice *growth.Choice, w *waves) (*summary.Summary, error) {
+	plan, done := choice.Plan, complete(head) && choice.Grown == nil
 	earlier := head.Calls
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
@@ -225,11 +227,11 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 		}
 	}
 	c := engine.Config{
-		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: what.stages, Models: a,
+		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
-	if file, ok := store.(*sqlite.Store); over && ok {
+	if file, ok := store.(*sqlite.Store); done && ok {
 		c.Journal = closed{file}
 	}
 	if a.sessions() {
@@ -239,49 +241,31 @@ func (p Play) sit(ctx, drain context.Context, store journal.Journal, head *journ
 	if head.Begun != nil {
 		c.Begun.Run = head.Begun.Run
 	}
-	leave, err := outside(&c, plan)
+	release, err := setActor(&c, plan)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	if p.Opened != nil {
-		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Grown: what.grown, Complete: over, Waiting: waiting(c.Actor)})
+		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor)})
 	}
 	res, err := engine.Run(ctx, c)
-	leave(ctx)
-	err = errors.Join(err, callOff(ctx, plan, a), a.Close())
+	release(ctx)
+	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
 	if res.State == "" {
-		return nil, err // nothing was begun
+		return nil, err // nothing began
 	}
-	sum, sumErr := p.sumUp(context.WithoutCancel(ctx), store, plan, res, a)
-	if sum != nil {
-		sum.Calls.Earlier, sum.Grown = earlier, what.grown
-	}
+	models := modelsOf(plan)
+	sum, sumErr := summary.Process{
+		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
+		Stats: a.Stats(), Servers: a.Servers(), Models: models, Unpriced: a.Unpriced(models),
+	}.Summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
 }
 
-// sumUp says how a run stands that was just played.
-func (p Play) sumUp(ctx context.Context, store journal.Journal, plan *config.Plan, res engine.Result, a *App) (*Summary, error) {
-	after, err := store.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if after.Begun == nil { // the first entry was not written
-		return nil, fmt.Errorf("app: the journal %w", view.ErrEmpty)
-	}
-	sum := summarize(p.File, plan.Kind, res, a.Stats(), after)
-	if plan.Until != nil && res.State == journal.Complete {
-		sum.Unreached = unreached(after, plan)
-	}
-	models := modelsOf(plan)
-	sum.Servers = serversOf(a.Servers())
-	sum.charge(after.Spent, models, a.Unpriced(models))
-	return sum, sum.explain(ctx, store, after, res.Cause, a.Stats())
-}
-
-// spentOf is what earlier processes of the run spent, or may have spent.
+// spentOf returns what earlier processes of the run spent, or may have spent.
 func spentOf(head *journal.Head) llm.Money {
 	spent := head.Spent.Plus(head.Risked)
 	if head.Cut {
@@ -290,7 +274,7 @@ func spentOf(head *journal.Head) llm.Money {
 	return spent
 }
 
-// modelsOf lists the models that a plan may ask, each once.
+// modelsOf returns the models that a plan may ask, each once.
 func modelsOf(plan *config.Plan) []string {
 	var models []string
 	for _, a := range plan.Agents {
@@ -303,7 +287,7 @@ func modelsOf(plan *config.Plan) []string {
 	return models
 }
 
-// outage passes on that a provider cannot be reached, or is back.
+// outage reports that a provider cannot be reached, or is back.
 func (p Play) outage(o outage.Outage, changed *func()) {
 	if p.Outages != nil {
 		p.Outages(o)
@@ -320,7 +304,7 @@ func (p Play) begun(plan *config.Plan) journal.Begun {
 	}
 }
 
-// newID names a run. It is the one thing about a run that no seed decides.
+// newID returns a random name for a run. No seed decides it.
 func newID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

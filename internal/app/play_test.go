@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/config"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
 	"parley/worlds"
@@ -38,7 +39,7 @@ func parsed(t *testing.T, text string, sets ...string) *config.Plan {
 	return p
 }
 
-func played(t *testing.T, p Play) *Summary {
+func played(t *testing.T, p Play) *summary.Summary {
 	t.Helper()
 	sum, err := p.Run(t.Context(), context.Background())
 	if err != nil {

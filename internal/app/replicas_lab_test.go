@@ -19,6 +19,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/rollout/trajectory"
@@ -133,7 +134,7 @@ func farmPlan(t *testing.T, rigs []*rig, sets ...string) *config.Plan {
 }
 
 // playFarm plays a plan to its end, without a failed call.
-func playFarm(t *testing.T, plan *config.Plan) (*Summary, string) {
+func playFarm(t *testing.T, plan *config.Plan) (*summary.Summary, string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "run.parley")
 	sum, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())

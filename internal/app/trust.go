@@ -7,12 +7,12 @@ import (
 	"parley/llm"
 )
 
-// Needs lists which keys the models of a plan send where. file is where the plan is from: a
-// plan file, or a run file that recorded it.
+// Needs lists which keys the models of a plan send where. file is the plan file or, if
+// recorded is set, the run file that recorded the plan.
 func Needs(plan *config.Plan, file string, recorded bool) []trust.Need {
-	source, before := "the plan "+file, ""
+	source, prefix := "the plan "+file, ""
 	if recorded {
-		source, before = "the run file "+file, file+": "
+		source, prefix = "the run file "+file, file+": "
 	}
 	used := map[string]bool{}
 	for _, m := range modelsOf(plan) {
@@ -22,22 +22,22 @@ func Needs(plan *config.Plan, file string, recorded bool) []trust.Need {
 	var all []trust.Need
 	for _, p := range plan.Providers {
 		if used[p.Name] {
-			all = append(all, needs(p, source, before+plan.Places[p.Name])...)
+			all = append(all, needs(p, source, prefix+plan.Places[p.Name])...)
 		}
 	}
 	return all
 }
 
 // needs lists which keys a provider sends where.
-func needs(p provider.Provider, source, place string) []trust.Need {
+func needs(p provider.Provider, source, location string) []trust.Need {
 	var all []trust.Need
 	for _, g := range trust.Keys(p) {
-		all = append(all, trust.Need{Grant: g, Source: source, Place: place})
+		all = append(all, trust.Need{Grant: g, Source: source, Place: location})
 	}
 	return all
 }
 
-// destinations says where the key of a provider goes, and why it may.
+// destinations lists the hosts that get the key of a provider, and why they may.
 func destinations(gate *trust.Gate, p provider.Provider) []Destination {
 	all := []Destination{}
 	for _, g := range trust.Keys(p) {

@@ -15,18 +15,18 @@ import (
 	"parley/journal"
 )
 
-// waves is how a run goes over batch APIs: its policy, the batches that earlier processes
-// left open, and the way of their events into the journal.
+// waves connects a run with batch APIs. It has the policy and the batches that earlier
+// processes left open, and records the events of batches in the journal.
 type waves struct {
 	policy batcher.Policy
 	open   []batch.Open
 
-	mu   sync.Mutex
-	keep func(journal.Entry) error
+	mu     sync.Mutex
+	append func(journal.Entry) error
 }
 
-// newWaves finds out what earlier processes left open. Batches are collected in waves only:
-// asked freely, their calls would be paid for twice.
+// newWaves finds the batches that earlier processes left open. Only a run in waves collects
+// them. A run at another pace would ask and pay for their calls again.
 func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *journal.Head) (*waves, error) {
 	b := plan.Batch
 	w := &waves{policy: batcher.Policy{Route: batcher.Route(b.Route), Min: b.Min, Deadline: b.Deadline}}
@@ -37,7 +37,7 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 		return w, nil
 	}
 	if plan.Pace != "wave" {
-		return nil, usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave, which collects them (and sends no new ones with --set batch.route=live)", len(head.Batches))}
+		return nil, usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave to collect them (with --set batch.route=live it sends no new ones)", len(head.Batches))}
 	}
 	since := 0
 	for _, n := range head.Batches {
@@ -61,40 +61,40 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 	return w, err
 }
 
-// record makes a step of a batch durable, in its place among all that the engine records.
+// record writes an event of a batch into the journal, in order with the engine's entries.
 func (w *waves) record(_ context.Context, m batch.Event) error {
 	w.mu.Lock()
-	keep := w.keep
+	add := w.append
 	w.mu.Unlock()
-	if keep == nil {
-		return errors.New("app: a batch before the run began")
+	if add == nil {
+		return errors.New("app: a batch has an event before the run began")
 	}
-	return keep(entryOf(m))
+	return add(entryOf(m))
 }
 
-// into takes the way into the journal.
-func (w *waves) into(keep func(journal.Entry) error) {
+// setAppend sets the function that writes into the journal.
+func (w *waves) setAppend(add func(journal.Entry) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.keep = keep
+	w.append = add
 }
 
-// setUp makes the run go over batches, where it may and there are any to go over.
+// setUp makes the run use batches, if its pace is wave and there are open batches or models with a batch API.
 func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
 	if !c.Wave {
 		return
 	}
 	can := func(model string) bool { return a.Batched(model) }
 	if len(w.open) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan), can)) {
-		c.Batches, c.Ledger = a, w.into
+		c.Batches, c.Ledger = a, w.setAppend
 	}
 }
 
-// cancelTime is how long a run that is aborted takes to call its batches off.
+// cancelTime is how long an aborted run may take to cancel its batches.
 const cancelTime = 30 * time.Second
 
-// callOff cancels what is open when the run was aborted, if that was asked for.
-func callOff(ctx context.Context, plan *config.Plan, a *App) error {
+// cancelBatches cancels the open batches of an aborted run, if the plan asks for that.
+func cancelBatches(ctx context.Context, plan *config.Plan, a *App) error {
 	if ctx.Err() == nil || !plan.Batch.Cancel || plan.Pace != "wave" {
 		return nil
 	}
@@ -117,7 +117,7 @@ func entryOf(m batch.Event) *journal.Batched {
 	}
 }
 
-// texts turns texts of one type into texts of another.
+// texts converts strings of one type into another.
 func texts[To, From ~string](in []From) []To {
 	if in == nil {
 		return nil

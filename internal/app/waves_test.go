@@ -14,6 +14,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
 )
@@ -59,7 +60,7 @@ func batchPlan(t *testing.T, url string, sets ...string) *config.Plan {
 	return plan
 }
 
-func playWaves(t *testing.T, p Play) *Summary {
+func playWaves(t *testing.T, p Play) *summary.Summary {
 	t.Helper()
 	if p.File == "" {
 		p.File = filepath.Join(t.TempDir(), "run.parley")

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
+	"parley/internal/summary"
 	"parley/llm"
 )
 
@@ -73,7 +73,7 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 				t.Errorf("there is nothing to show:\n%s", got)
 			}
 			got = parley(t, State{}, "resume", file, "--trust", trust, "--json").want(t, exit.Failed).stdout
-			var sum app.Summary
+			var sum summary.Summary
 			if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Cause == nil || sum.AttemptFailure != nil {
 				t.Fatalf("%v: %s", err, got)
 			}
@@ -104,7 +104,7 @@ func TestStoppedWhileRefused(t *testing.T) {
 		Args:   []string{"run", labPlan(t, s.URL+"/v1"), "--trust", "PATH=" + s.URL, "--json"},
 		Stdout: &stdout, Stderr: &stderr, Signals: signals,
 	})
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal(stdout.Bytes(), &sum); err != nil || code != exit.Interrupted {
 		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout.String(), stderr.String())
 	}
@@ -152,13 +152,13 @@ func TestTheAddressMayChange(t *testing.T) {
 	parley(t, State{}, "run", plan, "--trust", "PATH="+wrong).want(t, exit.Failed)
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
 	got := parley(t, State{}, "resume", file, "--set", "providers.lab.base_url="+right+"/v1", "--trust", "PATH="+right, "--json").want(t, exit.Failed).stdout
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || asked.Load() == 0 || sum.State != "complete" || sum.Cause != nil {
 		t.Fatalf("%v: %d calls: %s", err, asked.Load(), got)
 	}
 	// The failures cover the whole run, even if this process made no calls.
 	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
-	var again app.Summary
+	var again summary.Summary
 	if err := json.Unmarshal([]byte(got), &again); err != nil || again.Calls.Asked != 0 || len(again.Failures) != 1 || again.Failures[0].Calls != sum.Calls.Total {
 		t.Errorf("%v: %s", err, got)
 	}

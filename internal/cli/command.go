@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"sync"
 
 	"github.com/alecthomas/kong"
@@ -48,19 +47,14 @@ func commandsOf(k world.Kind, by map[string]string) (list []program.Command, err
 	return list, cmp.Or(failed, err)
 }
 
-// kindName matches the names that a kind may have.
-var kindName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-
 // checkKinds refuses kinds whose names a plan file cannot use.
 func checkKinds(kinds []world.Kind) error {
 	seen := map[string]bool{}
 	for i, k := range kinds {
-		switch {
-		case k.Name == "":
-			return fmt.Errorf("kind %d of %d has no name: About must return one", i+1, len(kinds))
-		case !kindName.MatchString(k.Name):
-			return fmt.Errorf("a kind is called %q: want a word of lower-case letters, digits, - and _ that begins with a letter", k.Name)
-		case seen[k.Name]:
+		if err := k.Check(); err != nil {
+			return fmt.Errorf("kind %d of %d: %w", i+1, len(kinds), err)
+		}
+		if seen[k.Name] {
 			return fmt.Errorf("two kinds are called %s: give one of them another name", k.Name)
 		}
 		seen[k.Name] = true

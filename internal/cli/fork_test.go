@@ -10,6 +10,7 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/config"
+	"parley/internal/summary"
 	"parley/worlds"
 )
 
@@ -32,7 +33,7 @@ func TestFork(t *testing.T) {
 	t.Parallel()
 	from := conversation(t)
 	got := parley(t, State{}, "fork", from, "--episode", "2", "--turn", "3", "--set", "agents.large.model=sim/other", "--repeat", "4", "--json", "--quiet").want(t, exit.OK)
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil {
 		t.Fatalf("%v: %s", err, got.stdout)
 	}

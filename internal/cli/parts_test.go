@@ -237,14 +237,14 @@ func TestManualOfHostileText(t *testing.T) {
 func TestKindsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, names := range map[string][]string{
-		"two kinds are called a":     {"a", "b", "a"},
-		"kind 2 of 2 has no name":    {"a", ""},
-		`a kind is called "My Game"`: {"My Game"},
-		`a kind is called "2x"`:      {"a", "2x"},
+		"two kinds are called a":           {"a", "b", "a"},
+		`kind 2 of 2: the name ""`:         {"a", ""},
+		`kind 1 of 1: the name "My Game":`: {"My Game"},
+		`kind 2 of 2: the name "2x":`:      {"a", "2x"},
 	} {
 		var kinds []world.Kind
 		for _, n := range names {
-			kinds = append(kinds, world.Kind{About: world.About{Name: n}})
+			kinds = append(kinds, world.Kind{About: world.About{Name: n, Version: 1}})
 		}
 		var stderr bytes.Buffer
 		if code := Main(t.Context(), State{Args: []string{"version"}, Kinds: kinds, Stderr: &stderr}); code != exit.Broken || !strings.Contains(stderr.String(), want) {

@@ -19,6 +19,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/outage"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
 )
@@ -44,7 +45,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got = parley(t, State{}, "run", plan, "--out", filepath.Join(dir, "other.parley"), "--json").want(t, exit.Failed).stdout
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Calls.Failed != 3 || sum.Fault == nil || sum.Fault.Episodes != 3 {
 		t.Errorf("%v: %s", err, got)
 	}
@@ -117,7 +118,7 @@ func TestClosingNamesTheCause(t *testing.T) {
 		t.Error(got)
 	}
 	got = parley(t, State{}, "resume", file, "--json").want(t, exit.Failed).stdout
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal([]byte(got), &sum); err != nil || len(sum.Failures) != 2 {
 		t.Fatalf("%v: %s", err, got)
 	}

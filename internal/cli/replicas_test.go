@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/summary"
 )
 
 // TestServersInSummary checks that a run on two servers reports that one is missing, and the calls of each.
@@ -22,7 +22,7 @@ func TestServersInSummary(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	got := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK).
 		wantErr(t, "the server "+gone.URL+"/v1 rests, and others take its calls: lab/any: transport")
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil || len(sum.Servers) != 2 {
 		t.Fatalf("%v: %s", err, got.stdout)
 	}

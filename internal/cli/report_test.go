@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/world"
 )
@@ -253,7 +253,7 @@ func TestCheckBalance(t *testing.T) {
 // digestIn returns the digest from the closing JSON of a run.
 func digestIn(t *testing.T, closing string) string {
 	t.Helper()
-	var sum app.Summary
+	var sum summary.Summary
 	if err := json.Unmarshal([]byte(closing), &sum); err != nil || sum.Digest == "" {
 		t.Fatalf("%v: %s", err, closing)
 	}

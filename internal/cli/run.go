@@ -16,6 +16,7 @@ import (
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/summary"
 	"parley/journal"
 )
 
@@ -198,7 +199,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 }
 
 // playCode returns the exit code of a run.
-func playCode(sum *app.Summary) int {
+func playCode(sum *summary.Summary) int {
 	switch {
 	case sum.Reason.Kind == journal.ByBudget:
 		return exit.Budget

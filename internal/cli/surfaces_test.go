@@ -9,10 +9,10 @@ import (
 	"slices"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/planner"
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
@@ -93,13 +93,13 @@ func TestSurfaces(t *testing.T) {
 			outcomes := view.Outcomes(run.Head, kind)
 			var report, compared tables
 			report.read(t, parley(t, State{}, "report", file, "--json").want(t, exit.OK).stdout)
-			report.same(t, kind.Name+": report", "scores", app.ByAgent(outcomes))
-			report.same(t, kind.Name+": report", "scores-by-cell", app.Scores(outcomes))
+			report.same(t, kind.Name+": report", "scores", summary.ByAgent(outcomes))
+			report.same(t, kind.Name+": report", "scores-by-cell", summary.Scores(outcomes))
 			if got := parley(t, State{}, "compare", file, "--by", "agent", "--json"); got.code == exit.OK {
 				compared.read(t, got.stdout)
-				compared.sides(t, kind.Name+": compare", app.ByAgent(outcomes))
+				compared.sides(t, kind.Name+": compare", summary.ByAgent(outcomes))
 			}
-			untilAgrees(t, run, app.Scores(outcomes))
+			untilAgrees(t, run, summary.Scores(outcomes))
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (d *tables) read(t *testing.T, text string) {
 }
 
 // same checks that a table has exactly these scores.
-func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
+func (d *tables) same(t *testing.T, what, name string, want []summary.Score) {
 	t.Helper()
 	rows := 0
 	for _, table := range d.Tables {
@@ -133,7 +133,7 @@ func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
 			if agent == "(all)" {
 				agent = ""
 			}
-			i := slices.IndexFunc(want, func(s app.Score) bool {
+			i := slices.IndexFunc(want, func(s summary.Score) bool {
 				return s.Score == word(row["score"]) && s.Agent == agent && s.Cell == word(row["cell"]) && s.Seat == word(row["seat"])
 			})
 			if i < 0 {
@@ -149,7 +149,7 @@ func (d *tables) same(t *testing.T, what, name string, want []app.Score) {
 }
 
 // sides checks that the means of both sides of each comparison are these scores.
-func (d *tables) sides(t *testing.T, what string, want []app.Score) {
+func (d *tables) sides(t *testing.T, what string, want []summary.Score) {
 	t.Helper()
 	seen := 0
 	for _, table := range d.Tables {
@@ -174,7 +174,7 @@ func word(raw json.RawMessage) (s string) {
 	return s
 }
 
-func sameEstimate(t *testing.T, what string, raw json.RawMessage, want app.Score) {
+func sameEstimate(t *testing.T, what string, raw json.RawMessage, want summary.Score) {
 	t.Helper()
 	var got struct {
 		Value, Low, High *float64
@@ -200,7 +200,7 @@ func sameEstimate(t *testing.T, what string, raw json.RawMessage, want app.Score
 }
 
 // untilAgrees checks that a plan ends at the half-width that run shows, and not at a narrower one.
-func untilAgrees(t *testing.T, run *view.Run, want []app.Score) {
+func untilAgrees(t *testing.T, run *view.Run, want []summary.Score) {
 	t.Helper()
 	for _, s := range want {
 		half := s.Interval.Half()

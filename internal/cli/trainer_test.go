@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/summary"
 	"parley/worlds/rollout/trajectory"
 )
 
@@ -198,7 +198,7 @@ func TestTrajectories(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)
 	// The episodes of a group share a deal: they are one observation wherever scores are shown.
-	var sum app.Summary
+	var sum summary.Summary
 	again := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK)
 	if err := json.Unmarshal([]byte(again.stdout), &sum); err != nil || len(sum.Agents) == 0 {
 		t.Fatal(err, again.stdout)

@@ -11,6 +11,7 @@ import (
 	"parley/internal/app"
 	"parley/internal/config"
 	"parley/internal/store/sqlite"
+	"parley/internal/summary"
 	"parley/journal"
 	"parley/worlds"
 	"parley/worlds/secrets"
@@ -27,7 +28,7 @@ type episode struct {
 }
 
 // run plays a plan from examples, as `parley run` does, and reads it back.
-func run(t *testing.T, name string, sets ...string) (*app.Summary, []episode) {
+func run(t *testing.T, name string, sets ...string) (*summary.Summary, []episode) {
 	t.Helper()
 	p, err := config.Load(t.Context(), filepath.Join("..", "..", "examples", name), worlds.Standard(), sets, config.Reach{})
 	if err != nil {

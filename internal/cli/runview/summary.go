@@ -9,17 +9,17 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/progress"
 	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
+	"parley/internal/summary"
 	"parley/journal"
 )
 
 // PrintSummary prints the result of a run: scores, figures, failures, and the next commands. resumable reports
 // whether parley resume can continue it.
-func (v *View) PrintSummary(w io.Writer, sum *app.Summary, resumable bool) {
+func (v *View) PrintSummary(w io.Writer, sum *summary.Summary, resumable bool) {
 	v.printAgents(w, sum)
 	printFigures(w, sum)
 	PrintTrouble(w, sum)
@@ -30,7 +30,7 @@ func (v *View) PrintSummary(w io.Writer, sum *app.Summary, resumable bool) {
 }
 
 // printAgents prints the scores by agent.
-func (v *View) printAgents(w io.Writer, sum *app.Summary) {
+func (v *View) printAgents(w io.Writer, sum *summary.Summary) {
 	if len(sum.Agents) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (v *View) printAgents(w io.Writer, sum *app.Summary) {
 }
 
 // printFigures prints how far the run got, its calls, cost and time.
-func printFigures(w io.Writer, sum *app.Summary) {
+func printFigures(w io.Writer, sum *summary.Summary) {
 	fmt.Fprintf(w, "%s: %s of %s", sum.State, terminal.Number(sum.Episodes.Complete), terminal.Several(sum.Episodes.Total, "episode", "episodes"))
 	if sum.Episodes.Failed > 0 {
 		fmt.Fprintf(w, ", %s failed", terminal.Number(sum.Episodes.Failed))
@@ -65,7 +65,7 @@ func printFigures(w io.Writer, sum *app.Summary) {
 }
 
 // PrintTrouble prints what failed, what is open, why the run ended, and what to do.
-func PrintTrouble(w io.Writer, sum *app.Summary) {
+func PrintTrouble(w io.Writer, sum *summary.Summary) {
 	const maxShown = 5
 	for i, text := range sum.Unreached {
 		if i == maxShown {
@@ -101,7 +101,7 @@ func PrintTrouble(w io.Writer, sum *app.Summary) {
 }
 
 // printCommands prints the commands that continue or show the run.
-func (v *View) printCommands(w io.Writer, sum *app.Summary, resumable bool) {
+func (v *View) printCommands(w io.Writer, sum *summary.Summary, resumable bool) {
 	fmt.Fprintf(w, "\nrun file: %s\n", sum.File)
 	switch {
 	case !resumable:

@@ -18,6 +18,7 @@ import (
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
+	"parley/internal/growth"
 	"parley/internal/replica"
 	"parley/journal"
 	"parley/llm"
@@ -99,7 +100,7 @@ func (v *View) Greet(o app.Opened) {
 }
 
 // GrownText says how many episodes of a plan are new.
-func GrownText(g *app.Growth) string {
+func GrownText(g *growth.Growth) string {
 	text := fmt.Sprintf("grown: %s recorded, ", terminal.Several(g.Recorded, "episode", "episodes"))
 	if g.New == nil {
 		return text + "and more as their scores require"

@@ -1,4 +1,4 @@
-package app
+package summary
 
 import (
 	"fmt"
@@ -6,12 +6,11 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/view"
-	"parley/journal"
 )
 
-// unreached names the cells of a run whose score is not known as well as until asks.
-func unreached(head *journal.Head, plan *config.Plan) (out []string) {
-	r, u := view.Outcomes(head, plan.Kind), plan.Until
+// unreached names the cells of a run whose score is less precise than plan.until asks.
+func unreached(r *view.Run, plan *config.Plan) (out []string) {
+	u := plan.Until
 	by := func(g view.Group) view.Group {
 		if u.Agent != "" {
 			return view.Group{Score: g.Score, Cell: g.Cell, Agent: g.Agent}

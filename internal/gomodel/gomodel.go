@@ -1,4 +1,7 @@
-package app
+// Package gomodel wraps a model that another program wrote in Go, so that it always behaves as llm.Model promises.
+//
+// Every result becomes a response or an *llm.Error. The caller owns both and may change them.
+package gomodel
 
 import (
 	"bytes"
@@ -15,12 +18,13 @@ import (
 	"parley/llm"
 )
 
-// strict holds a model that somebody else wrote to what llm.Model promises: whatever it does becomes a response or an
-// *llm.Error of its own, which dispatch may write to.
+// New wraps m.
+func New(m llm.Model) llm.Model { return strict{m} }
+
 type strict struct{ model llm.Model }
 
-// Ask asks the model. A panic, a runtime.Goexit, and an answer of nothing are failures that are not tried again. The model
-// gets a request of its own, and is asked on a goroutine of its own: what it does to them harms nobody else.
+// Ask asks the model. A panic, a runtime.Goexit and a missing answer are failures that are not retried. The model runs on
+// its own goroutine with its own copy of the request, so it cannot harm other calls.
 func (s strict) Ask(ctx context.Context, req *llm.Request) (resp *llm.Response, err error) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -52,7 +56,7 @@ func (s strict) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	}
 	own := *resp
 	own.ToolCalls, own.Thoughts, own.JSON = slices.Clone(resp.ToolCalls), slices.Clone(resp.Thoughts), bytes.Clone(resp.JSON)
-	own.Metadata = timesOf(resp.Metadata)
+	own.Metadata = times(resp.Metadata)
 	if own.Finish == "" {
 		if own.Finish = llm.FinishStop; len(own.ToolCalls) > 0 {
 			own.Finish = llm.FinishTools
@@ -61,30 +65,30 @@ func (s strict) ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	return &own, nil
 }
 
-// recordable refuses a response that no run file can hold, as JSON has no word for it.
+// recordable refuses a response that cannot be written as JSON, and so not into a run file.
 func recordable(resp *llm.Response) error {
-	what := ""
+	problem := ""
 	if len(resp.JSON) > 0 && !json.Valid(resp.JSON) {
-		what = "JSON is not valid"
+		problem = "JSON is not valid"
 	}
 	for i, l := range resp.Logprobs {
 		if !finite(l.Logprob) || slices.ContainsFunc(l.Top, func(l llm.Logprob) bool { return !finite(l.Logprob) || len(l.Top) > 0 }) {
-			what = fmt.Sprintf("Logprobs[%d] is infinite, not a number, or has alternatives of alternatives", i)
+			problem = fmt.Sprintf("Logprobs[%d] is infinite, not a number, or has alternatives of alternatives", i)
 			break
 		}
 	}
-	if what == "" {
+	if problem == "" {
 		return nil
 	}
-	e := broken("the model returned a response that cannot be recorded: %s", what)
+	e := broken("the model returned a response that cannot be recorded: %s", problem)
 	e.Kind, e.Usage = llm.KindMalformed, resp.Usage
 	return e
 }
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// failureOf makes an *llm.Error of what a model failed with. Of an error that says nothing of it, nobody knows whether
-// the call is billed.
+// failureOf turns the error of a model into an *llm.Error. An error of another type does not say whether the call is
+// billed, so it is uncertain.
 func failureOf(ctx context.Context, err error) *llm.Error {
 	known, ok := errors.AsType[*llm.Error](err)
 	switch {
@@ -95,12 +99,12 @@ func failureOf(ctx context.Context, err error) *llm.Error {
 		known = llm.AsError(errors.New(err.Error()))
 	}
 	e := *known
-	e.Kind, e.Metadata = cmp.Or(e.Kind, llm.KindServer), timesOf(e.Metadata)
+	e.Kind, e.Metadata = cmp.Or(e.Kind, llm.KindServer), times(e.Metadata)
 	if e.Kind == llm.KindCanceled && ctx.Err() == nil {
 		e.Kind = llm.KindServer // nobody canceled the call
 	}
-	// The engine takes a bad request without a status for a fault of the plan, and 404 for a provider that has no such
-	// model. Neither is known of a model in Go: this call fails, and not the run.
+	// The engine stops the run on a bad request without a status, and on a 404: it takes them for a fault of the plan and
+	// for an unknown model. A model in Go cannot know either, so only this call fails.
 	if e.Status == http.StatusNotFound {
 		e.Status = 0
 	}
@@ -113,12 +117,12 @@ func failureOf(ctx context.Context, err error) *llm.Error {
 	return &e
 }
 
-// broken is the failure of a model that does not do what a Model promises.
+// broken returns the failure of a model that breaks the contract of llm.Model.
 func broken(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.KindServer, Final: true, Uncertain: true, Message: fmt.Sprintf(format, args...)}
 }
 
-// timesOf is what a model itself says of how it answered.
-func timesOf(t llm.Metadata) llm.Metadata {
-	return llm.Metadata{Latency: max(0, t.Latency), FirstByte: max(0, t.FirstByte)}
+// times keeps the durations of m, which a model may report, and nothing else.
+func times(m llm.Metadata) llm.Metadata {
+	return llm.Metadata{Latency: max(0, m.Latency), FirstByte: max(0, m.FirstByte)}
 }

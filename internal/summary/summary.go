@@ -1,0 +1,171 @@
+// Package summary sums up a run after a process played it: its state, failures, cost and scores.
+package summary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/dispatch"
+	"parley/internal/growth"
+	"parley/internal/replica"
+	"parley/internal/view"
+	"parley/internal/view/failure"
+	"parley/journal"
+	"parley/llm"
+)
+
+// Summary is the state of a run at the end of a process. Episodes, Distinct, Copies, Fault, Failures, Calls.Total, Cost,
+// Digest and Scores are about the whole run. The rest is about this process.
+type Summary struct {
+	File  string        `json:"file"`
+	State journal.State `json:"state"`
+	// Reason is why the run is not complete.
+	Reason journal.Reason `json:"reason"`
+	// Cause is the failed call that stopped the run. Failures leaves it out, since it is asked again. Nil: something
+	// else stopped the run.
+	Cause *failure.Failure `json:"cause"`
+	// AttemptFailure is the commonest failure of this process's attempts, if something else stopped the run and no call
+	// is recorded as failed. Its Calls counts attempts. Nil: no attempt failed.
+	AttemptFailure *failure.Failure `json:"attempt_failure"`
+
+	Episodes struct {
+		Total    int `json:"total"`
+		Complete int `json:"complete"`
+		Failed   int `json:"failed"`
+	} `json:"episodes"`
+	// Distinct is how many different plays the complete episodes are, and Copies how many of them
+	// are copies of another: see view.Distinct.
+	Distinct int `json:"distinct"`
+	Copies   int `json:"copies"`
+	// Grown is set if the plan asked for more than was recorded before this process.
+	Grown *growth.Growth `json:"grown,omitempty"`
+	// CopiesNote says why there are copies and what to do. Empty: there are no copies.
+	CopiesNote string `json:"copies_note"`
+	// Unreached names the cells that ended before their score was as precise as plan.until asks.
+	Unreached []string `json:"unreached,omitempty"`
+
+	Fault *failure.Fault `json:"fault"` // the commonest failure of episodes; nil: no episode failed
+	// Failures are the failed calls, by model and kind, the commonest first.
+	Failures []failure.Failure `json:"failures"`
+	Calls    struct {
+		Total    int `json:"total"`    // recorded
+		Earlier  int `json:"earlier"`  // of them: recorded by earlier processes, or copied by a fork
+		Asked    int `json:"asked"`    // made by this process, to models and environments; bots are not asked
+		Replayed int `json:"replayed"` // read back instead of asked for
+		Cached   int `json:"cached"`   // answered by the cache
+		Failed   int `json:"failed"`   // of those asked: recorded as failures, asks and acts alike
+		Repeated int `json:"repeated"` // in flight when the last process was cut off, and asked again
+	} `json:"calls"`
+	Attempts    int `json:"attempts"`
+	RateLimited int `json:"rate_limited"`
+	Tokens      struct {
+		Input  int `json:"input"`
+		Cached int `json:"cached"`
+		Output int `json:"output"`
+	} `json:"tokens"`
+	// Cost leaves out the models of Unpriced, whose price is not known. Nil: no price is known.
+	Cost     *llm.Money `json:"cost_usd"`
+	Unpriced []string   `json:"unpriced"`
+	Batches  int        `json:"batches_open"` // still with their providers; the run collects them when it is resumed
+	Risked   llm.Money  `json:"risked_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
+	Servers  []Server   `json:"servers"`      // of models that have several
+	Wall     float64    `json:"wall_s"`
+	Digest   string     `json:"digest"`
+	Scores   []Score    `json:"scores"`
+	Agents   []Score    `json:"agents"` // the same, by agent alone
+}
+
+// Server counts the calls of one of several servers of a model.
+type Server struct {
+	URL     string `json:"url"`
+	Calls   int    `json:"calls"`  // sent to it, including attempts that failed
+	Failed  int    `json:"failed"` // of them, by its fault
+	Resting bool   `json:"resting"`
+}
+
+// Process is what one process did with a run.
+type Process struct {
+	File   string
+	Plan   *config.Plan
+	Result engine.Result
+	// Earlier counts the calls that were recorded before the process.
+	Earlier int
+	Grown   *growth.Growth
+	Stats   dispatch.Snapshot
+	Servers []replica.State
+	// Models are those of the plan, and Unpriced those whose price is not known.
+	Models, Unpriced []string
+}
+
+// Summarize sums up the run in j. A summary that comes with an error lacks only failures.
+func (p Process) Summarize(ctx context.Context, j journal.Journal) (*Summary, error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if head.Begun == nil { // the first entry was not written
+		return nil, fmt.Errorf("summary: the journal %w", view.ErrEmpty)
+	}
+	s := p.counts(head)
+	outcomes := view.Outcomes(head, p.Plan.Kind)
+	s.Distinct, s.Copies = view.Distinct(head)
+	s.CopiesNote = view.CopiesNote(head)
+	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
+	if p.Plan.Until != nil && s.State == journal.Complete {
+		s.Unreached = unreached(outcomes, p.Plan)
+	}
+	s.Servers = make([]Server, 0, len(p.Servers))
+	for _, r := range p.Servers {
+		s.Servers = append(s.Servers, Server{URL: r.Name, Calls: r.Asked, Failed: r.Failed, Resting: r.Resting})
+	}
+	if len(p.Models) == 0 || len(p.Unpriced) < len(p.Models) {
+		s.Cost = &head.Spent
+	}
+	return s, s.explain(ctx, j, head, p.Result.Cause, p.Stats)
+}
+
+// counts returns a summary with the figures that need no reading of outcomes and failures.
+func (p Process) counts(head *journal.Head) *Summary {
+	r, d := p.Result, p.Stats
+	s := &Summary{
+		File: p.File, State: r.State, Reason: r.Reason, Grown: p.Grown, Unpriced: p.Unpriced, Batches: len(head.Batches), Risked: head.Risked,
+		Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
+	}
+	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
+	s.Episodes.Complete = r.Ended - r.Failed
+	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = head.Calls, p.Earlier, r.Asked, r.Replayed
+	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
+	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
+	return s
+}
+
+// explain adds what failed in the run in j and, if the run is not complete, what stopped it.
+func (s *Summary) explain(ctx context.Context, j journal.Journal, head *journal.Head, cause *journal.Replied, d dispatch.Snapshot) error {
+	var faultErr, failErr error
+	s.Fault, faultErr = failure.Commonest(ctx, j, head)
+	s.Failures, failErr = failure.List(ctx, j)
+	switch {
+	case s.State == journal.Complete:
+	case cause != nil:
+		s.Cause = failure.Of(cause)
+	case len(s.Failures) == 0:
+		s.AttemptFailure = commonestAttempt(d)
+	}
+	return errors.Join(faultErr, failErr)
+}
+
+// commonestAttempt returns the commonest failure of attempts, or nil if none failed.
+func commonestAttempt(d dispatch.Snapshot) (commonest *failure.Failure) {
+	for _, name := range d.Names() {
+		m := d.Models[name]
+		for _, kind := range llm.Kinds() {
+			if n := int(m.Errors[kind]); n > 0 && kind != llm.KindCanceled && (commonest == nil || n > commonest.Calls) {
+				commonest = failure.OfAttempts(name, kind, n, m.Said[kind])
+			}
+		}
+	}
+	return commonest
+}
