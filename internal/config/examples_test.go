@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"parley/internal/config"
 	"parley/internal/config/keys"
 	"parley/world"

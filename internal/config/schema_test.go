@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"parley/internal/config/document"
 	"parley/internal/config/keys"
 	"parley/internal/config/matrix"

@@ -82,9 +82,9 @@ type Set struct {
 	config     Config
 	members    []*member
 	looking    sync.Once
-	background sync.WaitGroup // looks, probes and ends
-	run        func(func(context.Context))
-	stop       context.CancelFunc // ends what run started
+	background sync.WaitGroup  // looks, probes and ends
+	open       context.Context //nolint:containedctx // until Close: what run starts outlives the call that started it
+	stop       context.CancelFunc
 
 	mu       sync.Mutex
 	sessions map[string]*placement
@@ -123,23 +123,25 @@ func New(members []Member, c Config) (*Set, error) {
 	if len(members) == 0 {
 		return nil, errors.New("replica: no servers")
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	s := &Set{config: c, sessions: map[string]*placement{}, stop: stop}
-	s.run = func(f func(context.Context)) { s.background.Go(func() { f(ctx) }) }
+	s := &Set{config: c, sessions: map[string]*placement{}}
+	s.open, s.stop = context.WithCancel(context.Background())
 	for i, m := range members {
 		s.members = append(s.members, &member{Member: m, index: i})
 	}
 	return s, nil
 }
 
+// run runs f in the background until Close.
+func (s *Set) run(f func(context.Context)) { s.background.Go(func() { f(s.open) }) }
+
 // Do makes a call on the server of its session, or on any server if session is empty. ask makes the call on
 // the member with that index. If nothing was sent, because the server cannot be reached or began to rest,
 // Do makes the call on another server.
 func (s *Set) Do(ctx context.Context, session string, ask func(server int) (*llm.Response, error)) (*llm.Response, error) {
-	s.look() //nolint:contextcheck // it outlives the call
+	s.look()
 	var tried []*member
 	for {
-		m := s.pick(session, tried) //nolint:contextcheck // a probe outlives the call
+		m := s.pick(session, tried)
 		began := time.Now()
 		resp, err := ask(m.index)
 		unsent := s.finish(ctx, m, session, began, err)

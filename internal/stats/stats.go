@@ -32,11 +32,14 @@ import (
 	values "parley/stats"
 )
 
-// These are the types of the public package stats.
+// The types of the public package stats.
 type (
+	// Interval is the interval of the public package.
 	Interval = values.Interval
+	// Quantity is the quantity of the public package.
 	Quantity = values.Quantity
-	Test     = values.Test
+	// Test is the result of a test of the public package.
+	Test = values.Test
 )
 
 // Unknown returns a quantity without a value, from n observations.

@@ -14,6 +14,7 @@ const MaxDepth = 40
 // Form is the type of a value.
 type Form int
 
+// The forms of values.
 const (
 	Nothing Form = iota
 	Broken       // an error was reported

@@ -57,4 +57,5 @@ var keyStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 // KeyPath parses a path of plain words, as path.String writes it.
 func KeyPath(key string) Path { return keyStep.FindAllString(key, -1) }
 
+// Index returns the step of a path to an element of a list.
 func Index(i int) string { return fmt.Sprintf("[%d]", i) }

@@ -25,6 +25,7 @@ type lineReader struct {
 	buf    []byte
 }
 
+// NewLineReader returns a reader of the lines of r, each of at most maximum bytes.
 func NewLineReader(r io.Reader, maximum int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), max: maximum}
 }

@@ -23,6 +23,7 @@ type ordered struct {
 	moved chan struct{}  // closed and replaced when next grows
 }
 
+// NewOrdered returns a writer of records to w in the order of their requests, which holds at most ahead of them.
 func NewOrdered(w io.Writer, ahead int) *ordered {
 	return &ordered{w: w, window: ahead, Format: (*Record).bytes, ready: map[int][]byte{}, moved: make(chan struct{})}
 }

@@ -52,6 +52,7 @@ type recordKey uint64
 // Keyer makes record keys. Its zero value is not usable: see NewKeyer.
 type Keyer struct{ seed maphash.Seed }
 
+// NewKeyer returns a Keyer with a seed that only this process knows.
 func NewKeyer() Keyer { return Keyer{seed: maphash.MakeSeed()} }
 
 func (p Keyer) of(id json.RawMessage, sample int) recordKey {

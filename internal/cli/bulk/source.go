@@ -57,6 +57,7 @@ func OpenJSONL(stdin io.Reader, path string, defs Defaults, stop <-chan struct{}
 	return &File{Name: path, Lines: NewLineReader(f, MaxLine), Defs: defs, Close: f.Close, size: info.Size()}, nil
 }
 
+// Next returns the next question of the file, or io.EOF.
 func (j *File) Next() (Question, error) {
 	for {
 		line, err := j.Lines.Next()
@@ -95,6 +96,7 @@ type Single struct {
 	over     bool
 }
 
+// Next returns the question once, and then io.EOF.
 func (s *Single) Next() (Question, error) {
 	if s.over {
 		return Question{}, io.EOF

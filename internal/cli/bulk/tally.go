@@ -57,6 +57,7 @@ func (t *Tally) add(f func(*Counts)) {
 	f(&t.n)
 }
 
+// Now returns the counts up to now.
 func (t *Tally) Now() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,6 +122,7 @@ type Summary struct {
 	Unpriced []string   `json:"unpriced"`
 }
 
+// NewSummary returns the summary of all requests.
 func NewSummary(n Counts, s dispatch.Snapshot) Summary {
 	sum := Summary{Counts: n, Unpriced: []string{}}
 	for _, name := range s.Names() {

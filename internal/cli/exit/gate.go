@@ -23,6 +23,7 @@ type Gate struct {
 	then []func()
 }
 
+// NewGate returns an open gate.
 func NewGate() *Gate { return &Gate{Shut: make(chan struct{})} }
 
 // Close closes the gate. Of several reasons, the one with the highest code counts.

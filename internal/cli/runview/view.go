@@ -162,6 +162,7 @@ func (v *View) Says() []string {
 	return v.status.Line()
 }
 
+// Show shows the progress of the run until end is called.
 func (v *View) Show() (end func()) { return progress.Show(v.Out, v.Line) }
 
 // Line describes the current state of the run.

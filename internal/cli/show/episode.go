@@ -217,6 +217,7 @@ func turnsOf(entries []journal.Entry, attempt int) []*Turn {
 	return out
 }
 
+// Print prints the transcript.
 func (t *Transcript) Print(p *terminal.Page) {
 	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Episode))
 	p.Put(terminal.InkPlain, " of "+t.File+": ")

@@ -59,6 +59,7 @@ const (
 	stateOpen = "open" // a process plays it, or was cut off
 )
 
+// Run reads the run and the episodes that want asks for.
 func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	o, b := v.About, v.About.Begun
 	r := &Run{
@@ -131,6 +132,7 @@ func (v *Reader) episode(ctx context.Context, l *sqlite.Listed) (EpisodeRow, err
 	return e, err
 }
 
+// ScoresOf returns scores as they are printed in JSON.
 func ScoresOf(scores []world.Score) []Score {
 	var out []Score
 	for _, s := range scores {
@@ -143,6 +145,7 @@ func ScoresOf(scores []world.Score) []Score {
 	return out
 }
 
+// Print prints the run and its table of episodes.
 func (r *Run) Print(p *terminal.Page) {
 	p.Put(terminal.InkHead, "run "+r.Run)
 	p.Line(fmt.Sprintf(": %s version %d, seed %d", r.Kind, r.KindVersion, r.Seed))

@@ -117,6 +117,7 @@ func (v *Reader) Board(ctx context.Context, episode int, phase string) (svg stri
 	return files[pick+".svg"], nil
 }
 
+// Print prints the story.
 func (t *Story) Print(p *terminal.Page) {
 	p.Put(terminal.InkHead, fmt.Sprintf("episode %d", t.Episode))
 	p.Put(terminal.InkPlain, " of "+t.File)

@@ -38,6 +38,7 @@ func Several(n int, one, many string) string {
 	return Number(n) + " " + many
 }
 
+// OrDash returns s, or "-" if there is no value.
 func OrDash(s string, none bool) string {
 	if none {
 		return "-"

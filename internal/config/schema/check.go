@@ -172,6 +172,7 @@ func (c *Checker) unknown(f yamltree.Field, s *Shape, p yamltree.Path) {
 	c.Add(f.Value.Key, p, "unknown key%s allowed: %s", Hint(hint), document.Listed(s.Names()))
 }
 
+// Hint returns a hint with the punctuation that follows it in an error.
 func Hint(hint string) string {
 	if strings.HasSuffix(hint, "?") {
 		return hint
@@ -229,6 +230,7 @@ func (c *Checker) text(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) 
 	return n.Text, true
 }
 
+// Int checks that a value is a whole number within the bounds of a shape.
 func (c *Checker) Int(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	if i, err := strconv.ParseInt(n.Text, 10, 64); err == nil && i >= s.low && (i < 0 || uint64(i) <= s.high) {
 		return json.Number(n.Text), true

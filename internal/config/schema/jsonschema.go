@@ -10,6 +10,7 @@ import (
 	"parley/internal/yamltree"
 )
 
+// Object is a JSON object of a schema.
 type Object map[string]any
 
 // JSONSchema returns s as a JSON Schema.

@@ -50,23 +50,42 @@ type Key struct {
 	Aliases []string
 }
 
+// Text returns the shape of a text; with oneOf, of one of these texts.
 func Text(oneOf ...string) *Shape { return &Shape{Form: yamltree.Text, oneOf: oneOf} }
-func NonEmpty() *Shape            { return &Shape{Form: yamltree.Text, MinLen: 1} }
-func Bool() *Shape                { return &Shape{Form: yamltree.Boolean} }
-func Duration() *Shape            { return &Shape{Form: yamltree.Duration, Above: true} }
-func DurationOrZero() *Shape      { return &Shape{Form: yamltree.Duration} }
-func Any() *Shape                 { return &Shape{Form: yamltree.Anything} }
-func List(elem *Shape) *Shape     { return &Shape{Form: yamltree.List, Elem: elem} }
 
+// NonEmpty returns the shape of a text that is not empty.
+func NonEmpty() *Shape { return &Shape{Form: yamltree.Text, MinLen: 1} }
+
+// Bool returns the shape of true and false.
+func Bool() *Shape { return &Shape{Form: yamltree.Boolean} }
+
+// Duration returns the shape of a duration above 0.
+func Duration() *Shape { return &Shape{Form: yamltree.Duration, Above: true} }
+
+// DurationOrZero returns the shape of a duration of 0 or more.
+func DurationOrZero() *Shape { return &Shape{Form: yamltree.Duration} }
+
+// Any returns the shape of any value.
+func Any() *Shape { return &Shape{Form: yamltree.Anything} }
+
+// List returns the shape of a list of elements.
+func List(elem *Shape) *Shape { return &Shape{Form: yamltree.List, Elem: elem} }
+
+// Int returns the shape of a whole number from low to high.
 func Int(low int64, high uint64) *Shape {
 	return &Shape{Form: yamltree.Integer, low: low, high: high}
 }
+
+// Count returns the shape of a whole number of 1 or more.
 func Count() *Shape { return Int(1, math.MaxInt32) }
 
+// Number returns the shape of a number from lo to hi.
 func Number(lo, hi float64) *Shape { return &Shape{Form: yamltree.Number, Min: lo, Max: hi} }
 
+// Record returns the shape of a mapping with these keys only.
 func Record(keys ...Key) *Shape { return &Shape{Form: yamltree.Mapping, Keys: keys} }
 
+// Map returns the shape of a mapping with keys of the user's choice; free is their name in errors and documents.
 func Map(free string, elem *Shape) *Shape {
 	return &Shape{Form: yamltree.Mapping, Free: free, Elem: elem}
 }

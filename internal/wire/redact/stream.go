@@ -90,7 +90,7 @@ func (r *Redactor) Body(b []byte, events bool) ([]byte, error) {
 			continue
 		}
 		var out []byte
-		emit := func(p []byte) error { out = append(out, p...); return nil }
+		emit := func(p []byte) error { out = append(out, p...); return nil } //nolint:unparam // Add and Flush take it
 		for raw := range sse.Split(b) {
 			if err := s.Add(raw, emit); err != nil {
 				return nil, err
