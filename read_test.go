@@ -117,11 +117,11 @@ func TestReadAll(t *testing.T) {
 		if data, ok := episode.Outcome.Data.(json.RawMessage); !ok || !json.Valid(data) || episode.State != parley.Ended || len(episode.Outcome.Scores) == 0 || episode.Spec.Lineup["first"] != "one" {
 			t.Errorf("%+v", episode)
 		}
-		told, err := run.Transcript(t.Context(), episode.Number)
+		entries, err := run.Transcript(t.Context(), episode.Number)
 		if err != nil {
 			t.Fatal(err)
 		}
-		replies := slices.DeleteFunc(told, func(one world.TranscriptEntry) bool { return one.Note != nil })
+		replies := slices.DeleteFunc(entries, func(one world.TranscriptEntry) bool { return one.Note != nil })
 		i := 0
 		for call, err := range run.Calls(t.Context(), episode.Number) {
 			if err != nil {
@@ -145,7 +145,7 @@ func TestReadAll(t *testing.T) {
 	if n != 3 || calls != result.Calls || all != result.Calls {
 		t.Errorf("%d episodes, %d and %d calls, want %+v", n, calls, all, result)
 	}
-	for range run.Calls(t.Context()) { // who leaves early gets no more
+	for range run.Calls(t.Context()) { // a loop may stop early
 		break
 	}
 	for range run.Episodes(t.Context()) {

@@ -86,7 +86,7 @@ func TestBudgetHolds(t *testing.T) {
 	}
 	raised := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "budget=5"), File: file})
 	if raised.State != journal.Complete || raised.Digest != whole.Digest || raised.Calls.Total != whole.Calls.Total || *raised.Cost != *whole.Cost {
-		t.Errorf("played on: %+v, want %+v", raised, whole)
+		t.Errorf("resumed: %+v, want %+v", raised, whole)
 	}
 }
 

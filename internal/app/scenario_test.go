@@ -67,7 +67,7 @@ func TestScenarioStopsInsideATurn(t *testing.T) {
 		sum = played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, append(bounded, "budget=5")...), File: file})
 		// What it costs may differ by what the provider's cache of prompts has forgotten.
 		if c := sum.Calls; sum.State != journal.Complete || sum.Digest != whole.Digest || c.Total != whole.Calls.Total || c.Asked+c.Replayed != c.Total || c.Replayed == 0 {
-			t.Errorf("%d%%: played on: %s, %+v, %s, want %+v, %s", percent, sum.State, c, sum.Digest, whole.Calls, whole.Digest)
+			t.Errorf("%d%%: resumed: %s, %+v, %s, want %+v, %s", percent, sum.State, c, sum.Digest, whole.Calls, whole.Digest)
 		}
 	}
 	if halves == 0 {
