@@ -144,7 +144,7 @@ func TestRoomFor(t *testing.T) {
 	}
 }
 
-// TestUnpriced tells a cost of nothing from a cost that nobody knows.
+// TestUnpriced: a cost of zero differs from an unknown cost.
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
 	const lab = "providers:\n  lab: {dialect: sim}\n  here: {dialect: sim, base_url: \"http://127.0.0.1:1/v1\"}\n"

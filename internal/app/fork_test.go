@@ -150,7 +150,7 @@ func TestForkAtEveryTurn(t *testing.T) {
 		}
 	}
 	if after, err := os.ReadFile(from); err != nil || string(after) != string(before) {
-		t.Error("the run that was forked is not as it was", err)
+		t.Error("the run that was forked has changed", err)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestOneDigest(t *testing.T) {
 }
 
 // TestBudgetHolds has a thousand calls in flight and money for a part of them: the run
-// stops within the budget, and goes on when it is raised.
+// stops within the budget, and continues when it is raised.
 func TestBudgetHolds(t *testing.T) {
 	t.Parallel()
 	whole := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})

@@ -72,7 +72,7 @@ func playWaves(t *testing.T, p Play) *summary.Summary {
 	return sum
 }
 
-// TestWavesAreHalfThePrice: the example plays in four waves over both APIs, comes to the
+// TestWavesAreHalfThePrice: the example plays in four waves over both APIs, has the
 // outcomes of free pace, and costs half.
 func TestWavesAreHalfThePrice(t *testing.T) {
 	t.Parallel()
