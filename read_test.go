@@ -145,7 +145,7 @@ func TestReadAll(t *testing.T) {
 	if n != 3 || calls != result.Calls || all != result.Calls {
 		t.Errorf("%d episodes, %d and %d calls, want %+v", n, calls, all, result)
 	}
-	for range run.Calls(t.Context()) { // who leaves early gets no more
+	for range run.Calls(t.Context()) { // a loop may stop early
 		break
 	}
 	for range run.Episodes(t.Context()) {

@@ -127,9 +127,9 @@ func program(t *testing.T, after time.Duration, args ...string) (out summary, ki
 	return out, false
 }
 
-// TestKilledAnywhere kills the program with kill -9 at random moments and resumes it until
-// it is done. It wants the result of an undisturbed run: the same outcomes, and no call made twice
-// except those that were in flight.
+// TestKilledAnywhere kills the program with kill -9 at random moments, continues until the
+// run is complete, and wants the outcomes of an undisturbed run. Only calls that were in flight
+// may be made twice.
 func TestKilledAnywhere(t *testing.T) {
 	url, server := provider(t)
 	file := plan(t, url)
@@ -204,7 +204,7 @@ func callsIn(t *testing.T, file string) int {
 	return head.Calls
 }
 
-// lostIn returns how many calls the processes of a run file found cut off.
+// lostIn counts the calls that processes of a run file found cut off.
 func lostIn(t *testing.T, file string) int {
 	t.Helper()
 	if _, err := os.Stat(file); err != nil {

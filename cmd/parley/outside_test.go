@@ -136,8 +136,8 @@ func abs(t *testing.T, path string) string {
 	return path
 }
 
-// checkModule wants a module to import no package that is internal to Parley, and plays its kind: once in peace, and
-// once killed in the middle of its calls and resumed, which must come to the same.
+// checkModule wants a module to import no package that is internal to Parley, and plays its kind: once undisturbed, and
+// once killed in the middle of its calls and resumed. The outcomes must be the same.
 func checkModule(t *testing.T, dir, kind string) {
 	t.Helper()
 	imports := shell(t, dir, []string{"go", "list", "-f", `{{join .Imports "\n"}} {{join .TestImports "\n"}} {{join .XTestImports "\n"}}`, "./..."})

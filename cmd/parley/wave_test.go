@@ -44,9 +44,9 @@ func asked(s simhttp.Stats) (batched, live int) {
 }
 
 // TestKilledInWaves kills the program with kill -9 at random moments of a run over batch
-// APIs (uploads, creations, polls, downloads) and resumes it until it is done. It wants the outcomes of
-// free pace, every request asked once, and no batch lost. An episode that fell behind the others may
-// wait alone; its call is sent live, and only such a call may be in flight and asked again.
+// APIs (uploads, creations, looks, downloads) and continues until the run is complete: it has the
+// outcomes of free pace, asks every line once and loses no batch. An episode that fell behind the
+// others may wait alone, and its call is made live: only such a call may be in flight and made again.
 func TestKilledInWaves(t *testing.T) {
 	latency, err := sim.ParseDelay("5ms..60ms")
 	if err != nil {

@@ -99,8 +99,8 @@ func budgetIn(t *testing.T, file string) float64 {
 	return plan.Budget
 }
 
-// TestRaisedBudgetStays: what a run is played on with is what later sittings and forks of
-// the file have, whether or not there was something left to play.
+// TestRaisedBudgetStays: a budget that is raised on resume applies to later processes and forks of
+// the file, whether or not there was something left to play.
 func TestRaisedBudgetStays(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "run.parley")
@@ -144,7 +144,7 @@ func TestRoomFor(t *testing.T) {
 	}
 }
 
-// TestUnpriced tells a cost of nothing from a cost that nobody knows.
+// TestUnpriced: a cost of zero differs from an unknown cost.
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
 	const lab = "providers:\n  lab: {dialect: sim}\n  here: {dialect: sim, base_url: \"http://127.0.0.1:1/v1\"}\n"
@@ -165,7 +165,7 @@ func TestUnpriced(t *testing.T) {
 			if got := strings.Join(sum.Unpriced, " "); (sum.Cost != nil) != c.known || got != c.unpriced {
 				t.Errorf("cost %v, unpriced %q", sum.Cost, got)
 			}
-			// A check is told the same as the run it is for.
+			// A check gets the same error as its run.
 			e, err := Check{Plan: plan}.Run(t.Context())
 			if err != nil {
 				t.Fatal(err)

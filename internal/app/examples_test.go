@@ -86,7 +86,7 @@ func TestExamples(t *testing.T) {
 			one := playExample(t, file, append(sets, "limits.concurrency=1"))
 			many := playExample(t, file, append(sets, "limits.concurrency=200"))
 			if one.Digest != many.Digest {
-				t.Errorf("one call at a time came to %s, many to %s", one.Digest, many.Digest)
+				t.Errorf("the digest one call at a time is %s, many at once %s", one.Digest, many.Digest)
 			}
 		})
 	}

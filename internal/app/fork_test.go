@@ -150,11 +150,11 @@ func TestForkAtEveryTurn(t *testing.T) {
 		}
 	}
 	if after, err := os.ReadFile(from); err != nil || string(after) != string(before) {
-		t.Error("the run that was forked is not as it was", err)
+		t.Error("the run that was forked has changed", err)
 	}
 }
 
-// TestForkOtherwise changes who plays on, and how.
+// TestForkOtherwise continues with other agents and settings.
 func TestForkOtherwise(t *testing.T) {
 	t.Parallel()
 	from := forkable(t)
@@ -209,9 +209,9 @@ func TestForkOtherwise(t *testing.T) {
 	})
 }
 
-// TestForkGoesOn: a fork is a run like any other. It can be stopped and played on, and
+// TestForkResumes: a fork is a run like any other. It can be stopped and resumed, and
 // forked.
-func TestForkGoesOn(t *testing.T) {
+func TestForkResumes(t *testing.T) {
 	t.Parallel()
 	from := forkable(t)
 	whole := played(t, Play{Kinds: worlds.Standard(), File: written(t, Fork{Kinds: worlds.Standard(), From: from, Turn: 2, Repeat: 3}), MustExist: true})
@@ -224,7 +224,7 @@ func TestForkGoesOn(t *testing.T) {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	if sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); sum.State != journal.Complete || sum.Digest != whole.Digest || sum.Calls.Total != 12 {
-		t.Errorf("played on: %+v\nin one go: %+v", sum, whole)
+		t.Errorf("resumed: %+v\nuninterrupted: %+v", sum, whole)
 	}
 	if sum = played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); sum.Calls.Asked != 0 || sum.Digest != whole.Digest {
 		t.Errorf("played again: %+v", sum)

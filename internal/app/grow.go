@@ -36,7 +36,7 @@ func (p Play) Growth(ctx context.Context) (_ *growth.Growth, err error) {
 	return c.Grown, nil
 }
 
-// choose returns what to play: the given plan or, if there is none, the recorded one. It refuses a plan
+// choose returns what to play: the given plan if there is one, otherwise the recorded one. It refuses a plan
 // that would change what was played.
 func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 	if head.Begun == nil {

@@ -16,7 +16,7 @@ import (
 	"parley/worlds"
 )
 
-// plays are the episodes of a run as a set: what was played, and what came of it, whatever the
+// plays are the episodes of a run as a set: what was played, and its outcomes, whatever the
 // number of the episode.
 func plays(head *journal.Head) map[string]int {
 	set := map[string]int{}

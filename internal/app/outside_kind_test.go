@@ -41,7 +41,7 @@ func newBell() bell {
 
 func (b bell) Actor(p *bellParams, run string) (world.Actor, error) {
 	if run == "" || p.Server == "gone" {
-		return nil, errors.New("bell: there is none")
+		return nil, errors.New("bell: there is no bell")
 	}
 	return &ringer{b}, nil
 }

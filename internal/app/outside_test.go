@@ -50,8 +50,8 @@ func rollouts(t *testing.T, server string) *config.Plan {
 	return plan
 }
 
-// TestServerMoved: where environments are, and how they are held, may change when a run is
-// played on; what is played in them may not.
+// TestServerMoved: the servers of environments, and their settings, may change when a run is
+// resumed; what is played in them may not.
 func TestServerMoved(t *testing.T) {
 	t.Parallel()
 	first, _ := arena(t)
@@ -81,8 +81,8 @@ func TestServerMoved(t *testing.T) {
 	}
 }
 
-// TestCheckServers: a check says which servers are there, opens nothing on them unless it is
-// told to, and then plays in them.
+// TestCheckServers: a check says which servers answer. It opens environments and plays in them only
+// with Act.
 func TestCheckServers(t *testing.T) {
 	t.Parallel()
 	there, steps := arena(t)

@@ -71,7 +71,7 @@ func TestOneDigest(t *testing.T) {
 }
 
 // TestBudgetHolds has a thousand calls in flight and money for a part of them: the run
-// stops within the budget, and goes on when it is raised.
+// stops within the budget, and continues when it is raised.
 func TestBudgetHolds(t *testing.T) {
 	t.Parallel()
 	whole := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
@@ -86,7 +86,7 @@ func TestBudgetHolds(t *testing.T) {
 	}
 	raised := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "budget=5"), File: file})
 	if raised.State != journal.Complete || raised.Digest != whole.Digest || raised.Calls.Total != whole.Calls.Total || *raised.Cost != *whole.Cost {
-		t.Errorf("played on: %+v, want %+v", raised, whole)
+		t.Errorf("resumed: %+v, want %+v", raised, whole)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // TestServerRestarts kills the only server in the middle of a run and starts it again once the
-// run has noticed: it comes to the same as one that was not disturbed, and no call fails.
+// run has noticed: its outcomes are those of an undisturbed run, and no call fails.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
 	want, _ := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
@@ -24,12 +24,12 @@ func TestServerRestarts(t *testing.T) {
 	addr := dies.srv.Listener.Addr().String()
 	again := newRig(t, simhttp.Config{}, nil)
 	var mu sync.Mutex
-	var told []outage.Outage
+	var outages []outage.Outage
 	var started *http.Server
 	play := Play{Kinds: worlds.Standard(), Plan: farmPlan(t, []*rig{dies}), File: t.TempDir() + "/run.parley", Outages: func(o outage.Outage) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, o)
+		outages = append(outages, o)
 		if o.Back || started != nil {
 			return
 		}
@@ -50,8 +50,8 @@ func TestServerRestarts(t *testing.T) {
 	if err != nil || sum.State != journal.Complete || sum.Digest != want.Digest || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, want the digest %s; %v", sum, want.Digest, err)
 	}
-	if len(told) < 2 || told[0].Back || !told[len(told)-1].Back || told[0].Provider != "lab" || !strings.Contains(told[0].URL, addr) {
-		t.Errorf("told %+v", told)
+	if len(outages) < 2 || outages[0].Back || !outages[len(outages)-1].Back || outages[0].Provider != "lab" || !strings.Contains(outages[0].URL, addr) {
+		t.Errorf("outages: %+v", outages)
 	}
 }
 

@@ -32,10 +32,10 @@ type rig struct {
 
 	mu       sync.Mutex
 	asked    int                 // answers asked for
-	mishaps  int                 // that befell them
+	mishaps  int                 // that happened to them
 	answered map[string][][]byte // whole answers, by session
-	// fault is told how many answers were asked for, this one included, and what it says is
-	// done. It may be nil.
+	// fault gets the number of answers asked for, this one included, and returns what goes wrong.
+	// It may be nil.
 	fault func(n int) mishap
 }
 
@@ -168,8 +168,8 @@ func rowsOf(t *testing.T, file string) []trajectory.Row {
 	}
 }
 
-// told is everything that was said and earned in a run, in the order of episodes and steps.
-func told(t *testing.T, file string) string {
+// transcripts returns all replies and rewards of a run, in the order of episodes and steps.
+func transcripts(t *testing.T, file string) string {
 	t.Helper()
 	rows := rowsOf(t, file)
 	slices.SortFunc(rows, func(a, b trajectory.Row) int { return cmp.Or(a.Episode-b.Episode, a.StepID-b.StepID) })

@@ -37,12 +37,12 @@ func until(n int, what mishap) func(int) mishap {
 	}
 }
 
-// TestSameOnAnyServers: how many servers there are, and what becomes of them, changes nothing
-// about the outcomes, and no call fails as long as one is left.
+// TestSameOnAnyServers: neither the number of servers nor their faults change the outcomes, and
+// no call fails as long as one server is left.
 func TestSameOnAnyServers(t *testing.T) {
 	t.Parallel()
 	alone, file := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
-	want := told(t, file)
+	want := transcripts(t, file)
 	now := func(what mishap) func(int) mishap { return after(1, what) }
 	every := func(n int, what mishap) func(int) mishap {
 		return func(i int) mishap {
@@ -70,8 +70,8 @@ func TestSameOnAnyServers(t *testing.T) {
 				rigs[i] = newRig(t, simhttp.Config{}, f)
 			}
 			sum, file := playFarm(t, farmPlan(t, rigs, "providers.lab.timeout=1s"))
-			if sum.Digest != alone.Digest || told(t, file) != want {
-				t.Errorf("it came to %s, and alone to %s, or something else was said", sum.Digest, alone.Digest)
+			if sum.Digest != alone.Digest || transcripts(t, file) != want {
+				t.Errorf("its digest is %s, and alone %s, or the transcripts differ", sum.Digest, alone.Digest)
 			}
 			for i, r := range rigs {
 				if f := faults[i]; (f != nil) != (r.mishaps > 0) || f == nil && r.sim.Stats().OK == 0 {
@@ -87,7 +87,7 @@ func TestAnotherModelIsNoticed(t *testing.T) {
 	t.Parallel()
 	_, one := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))
 	_, two := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{Sim: sim.Config{Seed: 2}}, nil)}))
-	if told(t, one) == told(t, two) {
+	if transcripts(t, one) == transcripts(t, two) {
 		t.Error("a server that answers otherwise changes nothing")
 	}
 }
@@ -98,8 +98,8 @@ func TestSameInWaves(t *testing.T) {
 	rigs := []*rig{newRig(t, simhttp.Config{}, nil), newRig(t, simhttp.Config{}, after(10, killed))}
 	free, one := playFarm(t, farmPlan(t, rigs[:1]))
 	wave, two := playFarm(t, farmPlan(t, rigs, "pace=wave"))
-	if free.Digest != wave.Digest || told(t, one) != told(t, two) {
-		t.Errorf("waves came to %s, free pace to %s", wave.Digest, free.Digest)
+	if free.Digest != wave.Digest || transcripts(t, one) != transcripts(t, two) {
+		t.Errorf("the digest in waves is %s, at free pace %s", wave.Digest, free.Digest)
 	}
 }
 
@@ -251,7 +251,7 @@ func (s *said) is(row *trajectory.Row) bool {
 		reflect.DeepEqual(row.Logprobs, logprobs)
 }
 
-// TestNobodyLeft stops the run, which can be played on when a server is there again.
+// TestNobodyLeft stops the run, which can be resumed when a server is there again.
 func TestNobodyLeft(t *testing.T) {
 	t.Parallel()
 	want, _ := playFarm(t, farmPlan(t, []*rig{newRig(t, simhttp.Config{}, nil)}))

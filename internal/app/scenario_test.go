@@ -45,8 +45,9 @@ func TestScenarioOneDigest(t *testing.T) {
 	}
 }
 
-// TestScenarioStopsInsideATurn: where the budget ends, some actors have decided and others
-// have not. More money goes on there: nobody is asked twice, and it comes to the same.
+// TestScenarioStopsInsideATurn: when the budget ends, some actors have decided and others
+// have not. With more money the run continues there: no actor is asked twice, and the outcomes are
+// those of an undisturbed run.
 func TestScenarioStopsInsideATurn(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -67,7 +68,7 @@ func TestScenarioStopsInsideATurn(t *testing.T) {
 		sum = played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, append(bounded, "budget=5")...), File: file})
 		// What it costs may differ by what the provider's cache of prompts has forgotten.
 		if c := sum.Calls; sum.State != journal.Complete || sum.Digest != whole.Digest || c.Total != whole.Calls.Total || c.Asked+c.Replayed != c.Total || c.Replayed == 0 {
-			t.Errorf("%d%%: played on: %s, %+v, %s, want %+v, %s", percent, sum.State, c, sum.Digest, whole.Calls, whole.Digest)
+			t.Errorf("%d%%: resumed: %s, %+v, %s, want %+v, %s", percent, sum.State, c, sum.Digest, whole.Calls, whole.Digest)
 		}
 	}
 	if halves == 0 {
@@ -103,8 +104,8 @@ func insideATurn(t *testing.T, file string) bool {
 	return false
 }
 
-// TestScenarioEpisodeBudget: an episode never costs more than it may, it stops at the same place
-// however the run is played, and a fork of it with more money goes on.
+// TestScenarioEpisodeBudget: an episode never exceeds its budget. It stops at the same call
+// however the run is played, and a fork with more money continues.
 func TestScenarioEpisodeBudget(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -118,7 +119,7 @@ func TestScenarioEpisodeBudget(t *testing.T) {
 	for _, how := range []string{"limits.concurrency=1", "limits.concurrency=500", "pace=wave", "limits.live=1", "budget=0.0001"} {
 		file := inFolder(t)
 		sum := played(t, Play{Kinds: worlds.Standard(), Plan: drought(t, append(bounded, how)...), File: file, Tool: "test"})
-		if how == "budget=0.0001" { // for all of it, and far too little: it stops, and goes on with more
+		if how == "budget=0.0001" { // of the whole run, and far too little: it stops, and continues with more
 			if sum.State != journal.Stopped || sum.Episodes.Failed > 0 {
 				t.Fatalf("%+v", sum)
 			}
@@ -182,8 +183,8 @@ func costOf(t *testing.T, file string, episode int) (cost llm.Money) {
 	return cost
 }
 
-// TestScenarioBranch: a branch at turn 3 has the world of turn 2 as it was, and from then on
-// what was changed: an event that cannot fail to happen.
+// TestScenarioBranch: a branch at turn 3 has the same world at turn 2, and the change from then
+// on: an event that always happens.
 func TestScenarioBranch(t *testing.T) {
 	t.Parallel()
 	from := inFolder(t)

@@ -11,7 +11,7 @@ import (
 	"parley/worlds"
 )
 
-// stranger is a kind that nobody here wrote: its world asks for a price, and its stand-in knows one.
+// stranger is a kind from outside this repository: its world asks for a price, and its stand-in knows one.
 type stranger struct{ answer string }
 
 func (stranger) About() world.About {

@@ -10,8 +10,8 @@ import (
 	"parley/llm"
 )
 
-// TestLaneNeedsTrust: whoever opens an app without saying what may be sent sends no key to
-// another machine. PATH stands for the key: it is always set.
+// TestLaneNeedsTrust: an app that is opened without trust settings sends no key to another
+// machine. PATH stands for the key: it is always set.
 func TestLaneNeedsTrust(t *testing.T) {
 	t.Parallel()
 	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "https://lab.example/v1", KeyEnv: "PATH"}

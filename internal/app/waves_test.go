@@ -72,7 +72,7 @@ func playWaves(t *testing.T, p Play) *summary.Summary {
 	return sum
 }
 
-// TestWavesAreHalfThePrice: the example plays in four waves over both APIs, comes to the
+// TestWavesAreHalfThePrice: the example plays in four waves over both APIs, has the
 // outcomes of free pace, and costs half.
 func TestWavesAreHalfThePrice(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestWavesAreHalfThePrice(t *testing.T) {
 	}
 	free := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free")})
 	if waves.Digest != free.Digest {
-		t.Errorf("waves came to %s, free pace to %s", waves.Digest, free.Digest)
+		t.Errorf("the digest in waves is %s, at free pace %s", waves.Digest, free.Digest)
 	}
 	if *waves.Cost == 0 || 2**waves.Cost != *free.Cost {
 		t.Errorf("waves cost %v, free pace %v", *waves.Cost, *free.Cost)
@@ -120,9 +120,9 @@ func TestWavesWithFaults(t *testing.T) {
 	}
 }
 
-// TestOpenBatchesAreCollected: a run that is stopped while a batch is out is not played on
-// freely, which would pay for it twice; in waves its answers are collected, also where no
-// new batches are wanted.
+// TestOpenBatchesAreCollected: a run that is stopped while a batch is open cannot be resumed
+// at free pace, which would pay for it twice. In waves its answers are collected, even if the run
+// may not submit new batches.
 func TestOpenBatchesAreCollected(t *testing.T) {
 	t.Parallel()
 	latency, err := sim.ParseDelay("2s")
@@ -148,7 +148,7 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 		t.Fatalf("%+v, %v", sum, err)
 	}
 	if _, err := (Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free"), File: file}).Run(t.Context(), context.Background()); !IsUsage(err) || !strings.Contains(err.Error(), "--pace wave") {
-		t.Errorf("played on freely: %v", err)
+		t.Errorf("resumed at free pace: %v", err)
 	}
 	playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "batch.route=live"), File: file})
 	st := server.Stats()

@@ -103,7 +103,7 @@ func TestEvolutionSummary(t *testing.T) {
 func TestCheckOfParts(t *testing.T) {
 	t.Parallel()
 	got := parley(t, State{}, "check", write(t, "plan.yaml", evolution)).want(t, exit.OK).stdout
-	for _, want := range []string{"\nPART ", "\ngeneration 0 ", "\ngenerations 1 to 2 ", "0 to 100", "\nvalidation ", "\nfinal test ", "\nall ", "the plan is made as it goes"} {
+	for _, want := range []string{"\nPART ", "\ngeneration 0 ", "\ngenerations 1 to 2 ", "0 to 100", "\nvalidation ", "\nfinal test ", "\nall ", "the kind makes the plan during play"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %q:\n%s", want, got)
 		}

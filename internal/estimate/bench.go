@@ -17,22 +17,22 @@ import (
 )
 
 // Bench plays a plan several ways on the simulated provider and measures how long each
-// takes beside the shortest time it could have taken.
+// takes, compared with the shortest possible time.
 type Bench struct {
 	Plan *config.Plan
-	// Latency is how long calls take. The same call takes as long in every way of playing.
+	// Latency is how long calls take. A call takes the same time in every way of playing.
 	Latency sim.Delay
-	// Calls is the most calls in flight. Default: 64.
+	// Calls limits the calls in flight. Default: 64.
 	Calls int
-	// OneByOne is how many episodes of the first stage are played one call at a time, or as
-	// many as the plan has, to play it whole: that takes as long as all latencies together.
-	// Default: 4.
+	// OneByOne is how many episodes of the first stage are played one call at a time. To play
+	// the whole plan that way, set it to the number of its episodes: that takes the sum of all
+	// latencies. Default: 4.
 	OneByOne int
 	// Actors carries out the acts of episodes. Default: every act fails.
 	Actors Actors
 }
 
-// BenchResult is what a Bench found.
+// BenchResult is the result of a Bench.
 type BenchResult struct {
 	Episodes    int     `json:"episodes"`
 	Calls       int     `json:"calls"`
@@ -42,7 +42,7 @@ type BenchResult struct {
 	// Serial is how long all calls take one after the other.
 	Serial float64    `json:"serial_s"`
 	Ways   []BenchWay `json:"ways"`
-	// Same is whether every way that played all episodes came to the same outcomes.
+	// Same reports whether every way that played all episodes had the same outcomes.
 	Same   bool   `json:"same"`
 	Digest string `json:"digest"`
 }
@@ -52,8 +52,8 @@ type BenchWay struct {
 	Name     string `json:"name"`
 	Episodes int    `json:"episodes"`
 	Calls    int    `json:"calls"`
-	// Wall is how long it took, and Ideal the least it could have taken with these latencies
-	// and so many calls in flight.
+	// Wall is how long it took. Ideal is the shortest possible time with these latencies and
+	// this limit of calls in flight.
 	Wall   float64 `json:"wall_s"`
 	Ideal  float64 `json:"ideal_s"`
 	Ratio  float64 `json:"ratio"`
@@ -96,7 +96,7 @@ func (b Bench) Run(ctx context.Context) (*BenchResult, error) {
 	return res, nil
 }
 
-// way plays the plan, or its first episodes, one way.
+// way plays the plan, or its first episodes, in one way.
 func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave bool) (*BenchWay, stages, error) {
 	model, err := sim.New(sim.Config{StandIns: sim.StandIns(b.Plan.Kind)})
 	if err != nil {
@@ -149,7 +149,7 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 	return w, table, nil
 }
 
-// first cuts a plan down to its first stage's first episodes.
+// first reduces a plan to the first episodes of its first stage.
 func first(plan world.Plan, episodes int) world.Plan {
 	var specs []world.Spec
 	for i, s := range plan.Next(nil).All() {
@@ -161,14 +161,13 @@ func first(plan world.Plan, episodes int) world.Plan {
 	return world.List(specs...)
 }
 
-// slow is a model that takes its time, the same time for the same question.
+// slow is a model that waits before it answers, the same time for the same request.
 type slow struct {
 	llm.Model
 	latency sim.Delay
 }
 
-// Ask waits, then asks. What it says of its latency is what was meant and not what the
-// machine made of it.
+// Ask waits, then asks. It reports the intended latency, not the measured one.
 func (s slow) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	digest := req.Digest()
 	wait := s.latency.Draw(binary.BigEndian.Uint64(digest[:]))

@@ -11,9 +11,9 @@ import (
 	"parley/worlds"
 )
 
-// TestBench plays in simulated time, in which the machine is infinitely fast: what a way of
-// playing takes beyond its ideal is then the engine's doing. An ideal that serves equal calls in
-// another order may be a little longer.
+// TestBench plays in simulated time, in which the machine is infinitely fast. Any time beyond the
+// ideal is then due to the engine. An ideal that orders equal calls differently may be a little
+// longer.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	plan, err := config.Parse("plan.yaml", []byte("kind: secrets\nepisodes: 40\nagents: {a: sim/small}\nlineup: {first: a, second: a}\n"), worlds.Standard(), nil)

@@ -10,11 +10,11 @@ import (
 	"parley/llm"
 )
 
-// steady makes the simulated provider answer a question that is asked without chance, as at
-// temperature 0, the same way each time, as real ones do.
+// steady makes the simulated provider answer a deterministic request, such as one at
+// temperature 0, the same way each time, as real providers do.
 type steady struct{ llm.Model }
 
-// Ask asks.
+// Ask asks the model.
 func (s steady) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	if !engine.Samples(req) && req.Sample != 0 {
 		same := *req
@@ -24,13 +24,13 @@ func (s steady) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	return s.Model.Ask(ctx, req)
 }
 
-// copies says whether repeats of cells would be copies of each other: what was tried of them is.
+// copies warns if the repeats of cells in the sample are copies of each other.
 func (c Config) copies(t *trial, o *outlook) string {
-	if o.foreseen { // what is tried of a part may be one episode several times
+	if o.foreseen { // the sample of a part may repeat one episode
 		return ""
 	}
 	agents := map[string]bool{}
-	cells, repeated, most := 0, 0, 0
+	cells, repeated, repeats := 0, 0, 0
 	for _, p := range o.parts {
 		if p.low < 2 {
 			continue
@@ -40,7 +40,7 @@ func (c Config) copies(t *trial, o *outlook) string {
 			continue
 		}
 		cells++
-		most = max(most, p.low)
+		repeats = max(repeats, p.low)
 		for _, name := range o.sample[p.from].Lineup {
 			agents[name] = true
 		}
@@ -50,20 +50,21 @@ func (c Config) copies(t *trial, o *outlook) string {
 	}
 	where := ""
 	if repeated > 1 {
-		where = fmt.Sprintf(" in %d of the %d cells that were tried", cells, repeated)
+		where = fmt.Sprintf(" in %d of the %d cells of the sample", cells, repeated)
 	}
 	why, remedy := view.Unvarying(c.Plan.Agents, func(name string) bool { return agents[name] })
 	if why == "" {
 		why, remedy = "No model is asked", "let models play"
 	}
-	return fmt.Sprintf("episodes that differ only in their deal come out the same%s: up to %d episodes would be copies of one play and count as one observation. %s, and %s asks the same whatever the deal; %s, or vary what episodes are about, as with plan.matrix",
-		where, most, why, c.Plan.Kind.Name, remedy)
+	return fmt.Sprintf("episodes that differ only in their deal turn out the same%s: up to %d episodes would be copies of one play and count as one observation. %s, and %s asks the same for every deal; %s, or vary the episodes, for example with plan.matrix",
+		where, repeats, why, c.Plan.Kind.Name, remedy)
 }
 
-// same says whether episodes are copies of each other. A few without a model may be so by chance.
+// same reports whether episodes are copies of each other. A few episodes without a model may be
+// equal by chance, so they do not count.
 func same(episodes []*tried) bool {
 	for _, ep := range episodes {
-		if ep.play == (journal.Digest{}) || ep.play != episodes[0].play || len(ep.models) == 0 && len(episodes) < leastTried {
+		if ep.play == (journal.Digest{}) || ep.play != episodes[0].play || len(ep.models) == 0 && len(episodes) < minSample {
 			return false
 		}
 	}

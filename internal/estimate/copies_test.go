@@ -9,8 +9,7 @@ import (
 	"parley/world"
 )
 
-// TestCheckWarnsOfCopies: episodes that cannot differ are named before they cost anything, and
-// those that can are not.
+// TestCheckWarnsOfCopies: a check warns of episodes that cannot differ, and only of those.
 func TestCheckWarnsOfCopies(t *testing.T) {
 	t.Parallel()
 	asking := func(dealt bool) world.Kind {
@@ -31,7 +30,7 @@ func TestCheckWarnsOfCopies(t *testing.T) {
 		dealt       bool
 		want        string
 	}{
-		{"temperature 0", "{model: sim/small, temperature: 0}", 20, false, "up to 20 episodes would be copies of one play and count as one observation. Temperature is 0 for a, and test asks the same whatever the deal; set agents.NAME.temperature above 0"},
+		{"temperature 0", "{model: sim/small, temperature: 0}", 20, false, "up to 20 episodes would be copies of one play and count as one observation. Temperature is 0 for a, and test asks the same for every deal; set agents.NAME.temperature above 0"},
 		{"a seed", "{model: sim/small, seed: 4}", 20, false, "A seed is set for a"},
 		{"a bot", "{bot: mute}", 20, false, "All agents are bots"},
 		{"chance in the deal", "{model: sim/small, temperature: 0}", 20, true, ""},

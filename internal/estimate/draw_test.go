@@ -11,9 +11,9 @@ import (
 	"parley/world"
 )
 
-// planned is an outlook of a plan of so many cells with so many episodes each, of which a sample
-// was drawn.
-func planned(cells, episodes, most int, seed uint64) *outlook {
+// planned returns the outlook of a plan, with the number of cells and of episodes for each cell,
+// and a sample of about size episodes.
+func planned(cells, episodes, size int, seed uint64) *outlook {
 	o := &outlook{low: cells * episodes, high: cells * episodes}
 	var specs []world.Spec
 	for deal := range episodes {
@@ -23,40 +23,40 @@ func planned(cells, episodes, most int, seed uint64) *outlook {
 	}
 	o.specs = world.List(specs...)
 	o.cells = cellsOf(o.specs)
-	o.draw(most, rand.New(rand.NewPCG(seed, 1)))
+	o.draw(size, rand.New(rand.NewPCG(seed, 1)))
 	return o
 }
 
-// TestDraw: every cell is tried, or a random sample of them where they are too many; no episode
-// is tried twice, and the same seed draws the same.
+// TestDraw: the sample has every cell, or random ones if there are too many. It has no episode
+// twice, and the same seed draws the same sample.
 func TestDraw(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ cells, episodes, most, want int }{
-		{1, 1, 32, leastTried}, {1, 20, 32, 20}, {1, 500, 32, 32}, {3, 100, 32, 33}, {20, 1, 32, 40}, {100, 1, 32, 64}, {1, 10, 2, 2}, {0, 0, 32, 0},
+	for _, c := range []struct{ cells, episodes, size, want int }{
+		{1, 1, 32, minSample}, {1, 20, 32, 20}, {1, 500, 32, 32}, {3, 100, 32, 33}, {20, 1, 32, 40}, {100, 1, 32, 64}, {1, 10, 2, 2}, {0, 0, 32, 0},
 	} {
-		o := planned(c.cells, c.episodes, c.most, 1)
+		o := planned(c.cells, c.episodes, c.size, 1)
 		seen := map[string]bool{}
 		for _, s := range o.sample {
 			seen[fmt.Sprint(s.Cell, " ", s.Deal)] = true
 		}
-		if len(o.sample) != c.want || len(seen) != c.want || len(o.parts) != min(c.cells, c.most) {
+		if len(o.sample) != c.want || len(seen) != c.want || len(o.parts) != min(c.cells, c.size) {
 			t.Errorf("%+v: %d episodes, %d of them different, %d cells", c, len(o.sample), len(seen), len(o.parts))
 		}
 		same := func(a, b world.Spec) bool { return a.Cell == b.Cell && a.Deal == b.Deal }
-		if again := planned(c.cells, c.episodes, c.most, 1); !slices.EqualFunc(o.sample, again.sample, same) {
+		if again := planned(c.cells, c.episodes, c.size, 1); !slices.EqualFunc(o.sample, again.sample, same) {
 			t.Errorf("%+v: %v, then %v", c, o.sample, again.sample)
 		}
-		if other := planned(c.cells, c.episodes, c.most, 2); c.cells == 100 && slices.EqualFunc(o.sample, other.sample, same) {
+		if other := planned(c.cells, c.episodes, c.size, 2); c.cells == 100 && slices.EqualFunc(o.sample, other.sample, same) {
 			t.Errorf("%+v: another seed draws the same", c)
 		}
 	}
 }
 
-// TestDrawCovers: over many plans and samples, the interval of the total holds what the plan
-// comes to as often as it says, and the middle of it is right on average, though cells cost very
-// differently and in a pattern. Where the sample has few of many cells whose costs are skewed,
-// Student's interval holds a little less than 95%. Where the plan comes to the very episodes that
-// are sampled, it holds more: it allows for answers that differ from those tried.
+// TestDrawCovers: over many plans and samples, the interval contains the total of the plan
+// as often as its confidence says, and its middle is right on average, even if the costs of cells
+// differ greatly and in a pattern. If the sample has few of many cells with skewed costs, Student's
+// interval contains the total a little less often than 95%. If the plan has exactly the episodes of
+// the sample, it does so more often: the interval allows for different answers.
 func TestDrawCovers(t *testing.T) {
 	t.Parallel()
 	const runs = 1200
@@ -112,7 +112,7 @@ func TestDrawCovers(t *testing.T) {
 				middle += (a.Total.Low + a.Total.High) / 2
 			}
 			if share := held / runs; share < c.low || share > c.high {
-				t.Errorf("%.3f of the intervals hold the total, want %v to %v", share, c.low, c.high)
+				t.Errorf("%.3f of the intervals contain the total, want %v to %v", share, c.low, c.high)
 			}
 			if bias := middle/sum - 1; math.Abs(bias) > 0.015 {
 				t.Errorf("the estimate is off by %.3f on average", bias)

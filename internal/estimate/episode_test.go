@@ -9,7 +9,7 @@ import (
 	"parley/worlds"
 )
 
-// TestEstimateEpisodeBudget: a check says when episodes would not get to their end.
+// TestEstimateEpisodeBudget: a check warns if the budget would stop episodes.
 func TestEstimateEpisodeBudget(t *testing.T) {
 	t.Parallel()
 	for budget, want := range map[string]string{"0.0001": "so episodes would end there", "0.008": "would stop some", "5": ""} {

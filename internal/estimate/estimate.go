@@ -1,12 +1,12 @@
-// Package estimate says what a plan will take before it is played for money: episodes, calls,
-// tokens, cost and time, as intervals. It plays a sample of the plan on the simulated provider.
+// Package estimate estimates a plan before it is played: its episodes, calls, tokens, cost and
+// time, as intervals. It plays a sample of the plan on the simulated provider.
 // Bench plays the whole plan there and compares how long that takes with the shortest time
 // possible.
 //
-// It promises that nothing is asked of a provider and that the same plan gets the same estimate.
-// It touches nothing outside of the process, except through the Actors it is given.
+// It asks no provider, and the same plan gets the same estimate. It touches nothing outside the
+// process, except through its Actors.
 //
-// It is not for keys, servers or run files: package app adds what it knows of these.
+// Package app adds keys, servers and run files.
 package estimate
 
 import (
@@ -26,51 +26,51 @@ import (
 	"parley/world"
 )
 
-// Config is a plan to be estimated, and how.
+// Config configures the estimate of a plan.
 type Config struct {
 	Plan *config.Plan
-	// Prices are what the plan's models cost. Default: the embedded table.
+	// Prices are the prices of the plan's models. Default: the embedded table.
 	Prices *price.Table
-	// Episodes is about how many to play on the simulated provider. Default: 32.
+	// Episodes is the approximate size of the sample, which the simulated provider answers. Default: 32.
 	Episodes int
-	// Latency is how long a call is taken to last. Default: 5 seconds.
+	// Latency is the assumed duration of a call. Default: 5 seconds.
 	Latency time.Duration
-	// Actors carries out the acts of episodes. Default: every act fails, and the estimate says
-	// that it lacks what would have come after.
+	// Actors carries out the acts of episodes. Default: every act fails, and the estimate warns
+	// that it does not cover what follows an act.
 	Actors Actors
 }
 
-// Actors gives a run that is about to be played an actor. The caller calls leave after the run.
+// Actors sets the actor of a run before it is played. The caller calls leave after the run.
 // Actors may leave c.Actor nil: then every act fails.
 type Actors func(c *engine.Config) (leave func(ctx context.Context), err error)
 
-// Estimate is what a plan will come to. Totals are intervals of 95%, over episodes; the
-// tokens of answers are the simulated provider's.
+// Estimate is the estimate of a plan. Totals are 95% intervals over episodes. The tokens of
+// answers are those of the simulated provider.
 type Estimate struct {
 	Kind     string       `json:"kind"`
 	Episodes EpisodeCount `json:"episodes"`
 	Use
 	Models []ModelUse `json:"models"`
-	// Parts is what a plan is made of that its kind makes as it goes. Its later parts depend
-	// on what comes of the earlier ones.
+	// Parts are the parts of a plan that its kind makes during play. Later parts depend on the
+	// outcomes of earlier ones.
 	Parts  []PartUse  `json:"parts"`
 	Time   TimeUse    `json:"time"`
 	Budget *BudgetUse `json:"budget,omitempty"`
 	// PricesOf is the date of the prices.
 	PricesOf string `json:"prices_as_of"`
-	// Unpriced are models whose price is not known: the costs leave them out.
+	// Unpriced are models whose price is not known. The costs leave them out.
 	Unpriced []string `json:"unpriced"`
-	// Unbounded are agents whose answers no max_tokens bounds.
+	// Unbounded are agents without max_tokens.
 	Unbounded []string `json:"unbounded"`
 	// Accounts are the providers of all models in the lineups, fallbacks included, in order.
 	Accounts []string `json:"-"`
-	// Balance says how evenly a matrix puts agents into seats; nil: it does not move them.
+	// Balance says how evenly a matrix puts agents into seats. Nil: it does not move them.
 	Balance *matrix.Balance `json:"balance,omitempty"`
-	// Warnings are what a reader should know before the plan is played.
+	// Warnings are facts to know before you play the plan.
 	Warnings []string `json:"warnings"`
 }
 
-// EpisodeCount is how many episodes a plan plays, and how many of them were tried.
+// EpisodeCount counts the episodes of a plan and of the sample.
 type EpisodeCount struct {
 	Low    int `json:"low"`
 	High   int `json:"high"`
@@ -85,8 +85,8 @@ type Amount struct {
 	Total   stats.Interval `json:"total"`
 }
 
-// Use is what calls come to. Where something is not known it is nil: the most tokens and
-// the most it costs where an answer is not bounded, and the cost where no price is known.
+// Use is what calls use. A field is nil if it is not known: the maximum of tokens and cost if
+// an answer has no limit, and the cost if no price is known.
 type Use struct {
 	Calls     Amount  `json:"calls"`
 	Input     Amount  `json:"input_tokens"`
@@ -97,7 +97,7 @@ type Use struct {
 	CostMax   *Amount `json:"cost_usd_max"`
 }
 
-// ModelUse is the part of one model.
+// ModelUse is the use of one model.
 type ModelUse struct {
 	Model string `json:"model"`
 	Use
@@ -107,14 +107,14 @@ type ModelUse struct {
 // BudgetUse compares the estimate with the plan's budget.
 type BudgetUse struct {
 	Limit llm.Money `json:"limit_usd"`
-	// Covers is yes, no, maybe, or unknown where a price is missing.
+	// Covers is yes, no, maybe, or unknown if a price is missing.
 	Covers string `json:"covers"`
-	// Call is about the most that one call can cost. It is set aside before the call is
-	// made, so a run with a budget below it stops there.
-	Call llm.Money `json:"dearest_call_usd"`
+	// Call is about the most that one call can cost. The run reserves it before the call, so a
+	// run with a smaller budget stops there.
+	Call llm.Money `json:"call_usd_max"`
 }
 
-// Run plays a part of the plan on the simulated provider and makes an estimate of it.
+// Run plays a sample of the plan on the simulated provider and estimates the plan from it.
 func (c Config) Run(ctx context.Context) (*Estimate, error) {
 	if c.Episodes <= 0 {
 		c.Episodes = 32
@@ -167,7 +167,7 @@ func (c Config) estimate(t *trial, o *outlook) *Estimate {
 	return e
 }
 
-// use folds what the episodes spent.
+// use adds up what the episodes of the sample used.
 func (o *outlook) use(of []spent, parts []part, priced bool) Use {
 	sum := func(get func(spent) float64) Amount { return o.amount(parts, values(of, get)) }
 	maybe := func(known bool, get func(spent) float64) *Amount {
@@ -185,14 +185,14 @@ func (o *outlook) use(of []spent, parts []part, priced bool) Use {
 		Calls:     sum(func(s spent) float64 { return s.calls }),
 		Input:     sum(func(s spent) float64 { return s.input }),
 		Output:    sum(func(s spent) float64 { return s.output }),
-		OutputMax: maybe(bounded, func(s spent) float64 { return s.most }),
+		OutputMax: maybe(bounded, func(s spent) float64 { return s.outputMax }),
 		Cost:      maybe(priced, func(s spent) float64 { return s.cost.Dollars() }),
 		Batch:     maybe(priced, func(s spent) float64 { return s.batch.Dollars() }),
 		CostMax:   maybe(priced && bounded, func(s spent) float64 { return s.worst.Dollars() }),
 	}
 }
 
-// accounts lists the providers of all models in the lineups, fallbacks included.
+// accounts returns the providers of all models in the lineups, fallbacks included.
 func (c Config) accounts(cells []world.Spec) []string {
 	all := map[string]bool{}
 	for _, spec := range cells {
@@ -211,7 +211,7 @@ func (c Config) budget(t *trial, e *Estimate) *BudgetUse {
 	if c.Plan.Budget == 0 {
 		return nil
 	}
-	b := &BudgetUse{Limit: c.Plan.Budget, Covers: "maybe", Call: t.dearest}
+	b := &BudgetUse{Limit: c.Plan.Budget, Covers: "maybe", Call: t.maxCall}
 	switch limit := b.Limit.Dollars(); {
 	case len(e.Unpriced) > 0:
 		b.Covers = "unknown"
@@ -223,7 +223,7 @@ func (c Config) budget(t *trial, e *Estimate) *BudgetUse {
 	return b
 }
 
-// warn says what a number does not.
+// warn adds the warnings.
 func (c Config) warn(t *trial, e *Estimate) {
 	add := func(format string, args ...any) { e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...)) }
 	for _, model := range e.Unpriced {
@@ -231,7 +231,7 @@ func (c Config) warn(t *trial, e *Estimate) {
 		if n, ok := t.prices.Nearest(model); ok {
 			near = fmt.Sprintf(" (did you mean %s?)", n)
 		}
-		add("no price is known for %s%s: the costs leave it out; name a file of prices under prices", model, near)
+		add("no price is known for %s%s: the costs leave it out; give its price in a file and name the file under prices", model, near)
 	}
 	if b := e.Budget; b != nil && len(e.Unpriced) > 0 {
 		add("with a budget every model needs a price: the run would stop at the first call of %s", e.Unpriced[0])
@@ -250,19 +250,19 @@ func (c Config) warn(t *trial, e *Estimate) {
 		}
 	}
 	if t.blind() {
-		e.Episodes.Played = 0 // nothing of them could be
+		e.Episodes.Played = 0 // none could be played to its end
 		if e.Budget != nil {
 			e.Budget.Covers = "maybe"
 		}
-		add("the kind acts on the outside, which a check does not: its %d acts were answered with a failure, so there is no estimate; --act plays in environments on servers, with the simulated provider", t.acts)
+		add("the kind acts on the outside, and a check carries out no acts: %d acts failed, so there is no estimate; with --act, the check uses the environment servers, still with the simulated provider", t.acts)
 	}
 	if slices.ContainsFunc(e.Models, func(m ModelUse) bool { return strings.HasPrefix(m.Model, "sim/") }) {
-		add("the prices of sim are made up: it charges nothing")
+		add("the prices of sim are invented: it charges nothing")
 	}
 	if len(e.Parts) > 0 {
-		add("the plan is made as it goes: at most is what it can come to, and what later episodes ask is taken to be about as long as what the first do")
+		add("the kind makes the plan during play: the upper limits are those of the largest possible plan, and later episodes are assumed to ask about as much as the first")
 	}
 	if c.Plan.Pace == "wave" {
-		add("in waves every turn waits for a batch, which takes as long as the provider takes: the time is that of the free pace")
+		add("in waves every turn waits for a batch, and the provider decides how long that takes: the time is for free pace")
 	}
 }

@@ -32,8 +32,8 @@ func estimated(t *testing.T, kinds []world.Kind, plan string, c Config) *Estimat
 	return e
 }
 
-// TestEstimateIsRight estimates a plan from a part of it, and wants what the whole comes
-// to within the estimate.
+// TestEstimateIsRight estimates a plan from a sample. The totals of the whole plan must be within
+// the estimate.
 func TestEstimateIsRight(t *testing.T) {
 	t.Parallel()
 	const plan = `kind: secrets
@@ -84,7 +84,7 @@ agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
 	}
 	e := estimated(t, worlds.Standard(), strings.Replace(plan, ", max_tokens: 100", "", 1)+"budget: 0.2\n", Config{})
 	if e.Budget.Covers != "no" || e.Budget.Call <= e.Budget.Limit || !strings.Contains(strings.Join(e.Warnings, "\n"), "the run would stop there") {
-		t.Errorf("an answer without a bound fits no small budget: %+v %v", e.Budget, e.Warnings)
+		t.Errorf("an answer without a limit fits no small budget: %+v %v", e.Budget, e.Warnings)
 	}
 	e = estimated(t, worlds.Standard(), strings.ReplaceAll(plan, "openai/gpt-5-mini", "openai/gtp-5-mini")+"budget: 100\n", Config{})
 	if e.Budget.Covers != "unknown" || e.Cost != nil || !strings.Contains(strings.Join(e.Warnings, "\n"), "did you mean openai/gpt-5-mini?") {
@@ -92,7 +92,7 @@ agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
 	}
 }
 
-// TestEstimateUntil wants everything between the least and the most episodes.
+// TestEstimateUntil: the estimate goes from the fewest to the most episodes.
 func TestEstimateUntil(t *testing.T) {
 	t.Parallel()
 	e := estimated(t, worlds.Standard(), `kind: secrets
@@ -108,7 +108,7 @@ plan: {until: {score: points, seat: first, width: 0.1, min: 20, max: 100, step: 
 	}
 }
 
-// TestEstimateTime bounds a plan of 600 calls by one limit after the other.
+// TestEstimateTime estimates a plan of 600 calls with one limit at a time.
 func TestEstimateTime(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[string]struct {
@@ -154,12 +154,12 @@ func TestEstimateForks(t *testing.T) {
 	if e.Time.TurnsMax != 1+2+2+1 || e.Time.Turns != 6 || e.Calls.Total.High != 1+3+6+2 {
 		t.Errorf("%+v, %v calls", e.Time, e.Calls.Total)
 	}
-	if e.Episodes.Played != leastTried {
-		t.Errorf("%d played: one alone says too little", e.Episodes.Played)
+	if e.Episodes.Played != minSample {
+		t.Errorf("%d played: a single episode is too few", e.Episodes.Played)
 	}
 }
 
-// TestEstimateOddities plays worlds that fail, act, or ask nobody.
+// TestEstimateOddities plays worlds that fail, act, or ask no model.
 func TestEstimateOddities(t *testing.T) {
 	t.Parallel()
 	const plan = "kind: test\nepisodes: 10\nagents: {a: sim/small}\n"
@@ -172,7 +172,7 @@ func TestEstimateOddities(t *testing.T) {
 		{"an act", func(t *world.Table) world.Outcome {
 			t.One(world.Call{Seat: "one", Act: &world.Act{Name: "step"}})
 			return world.Outcome{}
-		}, "its 10 acts"},
+		}, ": 10 acts failed"},
 		{"nothing", func(*world.Table) world.Outcome { return world.Outcome{} }, ""},
 	} {
 		e := estimated(t, []world.Kind{testKind(c.play)}, plan, Config{})

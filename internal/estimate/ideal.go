@@ -23,7 +23,7 @@ func (s stages) serial() (sum time.Duration) {
 	return sum
 }
 
-// ideal is how long the stages take, each as fast as can be.
+// ideal is the shortest time that the stages can take.
 func (s stages) ideal(calls int, wave bool) (sum time.Duration, waves int) {
 	for _, t := range s {
 		took, n := t.ideal(calls, wave)
@@ -33,13 +33,13 @@ func (s stages) ideal(calls int, wave bool) (sum time.Duration, waves int) {
 	return sum, waves
 }
 
-// timetable is what a stage that was played waited for: its turns, by episode.
+// timetable holds the turns of a stage that was played, by episode.
 type timetable [][]*step
 
-// step is the calls of one turn, and which turns must be over before it can begin.
+// step holds the calls of one turn, and the turns that must end before it begins.
 type step struct {
 	at     journal.Turn
-	place  []int
+	path   []int
 	waits  []time.Duration // of its calls
 	after  []*step         // that wait for this one
 	before int             // how many this one waits for
@@ -88,17 +88,17 @@ func stagesPlayed(ctx context.Context, j journal.Journal) (stages, error) {
 	return all, nil
 }
 
-// link finds out which turns of an episode wait for which: a turn for the one before it in
-// its strand; the first of a forked strand for the turn before the fork; and the turn
-// after a fork for all strands of it.
+// link connects the turns of an episode that wait for each other. A turn waits for the one
+// before it in its strand, the first turn of a forked strand for the turn before the fork, and
+// the turn after a fork for all its strands.
 func link(steps []*step) []*step {
 	for _, s := range steps {
-		s.place = append(placeOf(s.at.Strand), s.at.Turn)
+		s.path = append(pathNumbers(s.at.Strand), s.at.Turn)
 	}
-	slices.SortFunc(steps, func(a, b *step) int { return slices.Compare(a.place, b.place) })
+	slices.SortFunc(steps, func(a, b *step) int { return slices.Compare(a.path, b.path) })
 	for i, s := range steps {
 		for _, earlier := range steps[:i] {
-			if waitsFor(s.place, earlier.place) {
+			if waitsFor(s.path, earlier.path) {
 				earlier.after = append(earlier.after, s)
 				s.before++
 			}
@@ -107,8 +107,8 @@ func link(steps []*step) []*step {
 	return steps
 }
 
-// placeOf reads the path of a strand: "4.2/1.0/" is 4, 2, 1, 0.
-func placeOf(path string) []int {
+// pathNumbers reads the path of a strand: "4.2/1.0/" is 4, 2, 1, 0.
+func pathNumbers(path string) []int {
 	var out []int
 	for part := range strings.SplitSeq(strings.TrimSuffix(path, "/"), "/") {
 		for number := range strings.SplitSeq(part, ".") {
@@ -120,9 +120,9 @@ func placeOf(path string) []int {
 	return out
 }
 
-// waitsFor says whether a turn can begin only after an earlier one: where their places
-// first differ, they are of one strand and not of two that were forked together. A place is
-// turn, fork, turn, fork, …, turn.
+// waitsFor reports whether a turn can begin only after an earlier one. A path is turn, fork,
+// turn, fork, …, turn. The turns wait for each other if their paths first differ in a turn: then
+// they are of one strand, not of two strands of one fork.
 func waitsFor(later, earlier []int) bool {
 	for i := range min(len(later), len(earlier)) {
 		if later[i] != earlier[i] {
@@ -144,7 +144,7 @@ func (t timetable) serial() (sum time.Duration) {
 	return sum
 }
 
-// due is a call that waits for a place or for its answer.
+// due is a call that waits to be sent, or for its answer.
 type due struct {
 	step    *step
 	episode int
@@ -152,9 +152,9 @@ type due struct {
 	at      time.Duration // when it is answered
 }
 
-// ideal is how long the run takes with so many calls in flight and no time lost between
-// them: an episode goes on at once, or only in waves. The oldest episodes go first, and
-// within an episode the calls that were made first, as the engine does it.
+// ideal is how long the stage takes with this limit of calls in flight and no time lost between
+// them. An episode continues at once, or only with the next wave. The oldest episodes go first
+// and, within an episode, the calls that were made first, as in the engine.
 func (t timetable) ideal(calls int, wave bool) (end time.Duration, waves int) {
 	var waiting, flying queue.Queue[due] // by episode, and by when they are answered
 	var next []due                       // of the next wave

@@ -10,8 +10,8 @@ import (
 	"parley/worlds"
 )
 
-// TestBenchOfStages: a plan whose stages wait for each other is measured beside an ideal in
-// which they do, and comes to the same one by one, at free pace and in waves.
+// TestBenchOfStages: in the ideal of a plan with stages, each stage waits for the one before. The
+// outcomes are the same one by one, at free pace and in waves.
 func TestBenchOfStages(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -38,7 +38,7 @@ func TestBenchOfStages(t *testing.T) {
 	})
 }
 
-// TestIdealOfStages: what the second stage waits for is the end of the first.
+// TestIdealOfStages: the second stage waits for the end of the first.
 func TestIdealOfStages(t *testing.T) {
 	t.Parallel()
 	one := func(seconds ...int) []*step {

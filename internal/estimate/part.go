@@ -10,17 +10,17 @@ import (
 	"parley/world"
 )
 
-// part is episodes of one sort: how many a plan has of it, in how many stages one after
-// the other, and which of those that were tried are like it.
+// part is a set of similar episodes: how many a plan has, in how many consecutive stages, and
+// which episodes of the sample represent it.
 type part struct {
 	name      string
-	cell      string // parts of one cell are played one after the other, those of several beside each other
+	cell      string // parts of one cell are played one after the other; cells are played side by side
 	low, high int
 	stages    int
 	from, to  int // in trial.episodes
 }
 
-// PartUse is a part of a plan that a kind makes as it goes, such as a generation.
+// PartUse is a part of a plan that a kind makes during play, such as a generation.
 type PartUse struct {
 	Name     string     `json:"name"`
 	Episodes PartExtent `json:"episodes"`
@@ -34,18 +34,18 @@ type PartExtent struct {
 	High int `json:"high"`
 }
 
-// outlook is what a plan is made of, and which episodes to try to find out what that takes.
+// outlook holds the parts of a plan, and the sample of episodes to play.
 type outlook struct {
 	specs     world.Specs  // of the first stage
 	cells     []world.Spec // one of each
 	low, high int          // episodes
-	parts     []part       // those that are tried: all, or a random sample of the cells
+	parts     []part       // those in the sample: all, or those of random cells
 	foreseen  bool         // the kind made the parts
 	sample    []world.Spec
 }
 
-// look finds out what the plan is made of. What a kind plans by itself is as the kind
-// foresees it; any other plan has a part for each cell.
+// look returns the outlook of the plan. If a kind plans during play, its forecast gives the
+// parts. Any other plan has a part for each cell.
 func (c Config) look() (*outlook, error) {
 	stages, err := c.Plan.Asked()
 	if err != nil {
@@ -82,7 +82,7 @@ func (c Config) look() (*outlook, error) {
 	return o, nil
 }
 
-// forecast asks the kind what becomes of an episode that the plan file asks for.
+// forecast asks the kind which parts it makes of an episode of the plan file.
 func (c Config) forecast(spec world.Spec) ([]world.Part, error) {
 	params, err := c.Plan.Kind.Read(spec.Params)
 	var parts []world.Part
@@ -95,8 +95,8 @@ func (c Config) forecast(spec world.Spec) ([]world.Part, error) {
 	return parts, nil
 }
 
-// foresee asks the kind what becomes of each episode that the plan file asks for. Those of
-// one cell come to the same parts.
+// foresee asks the kind which parts it makes of each episode of the plan file. The episodes
+// of one cell have the same parts.
 func (c Config) foresee(o *outlook, r *rand.Rand) error {
 	like := [][]world.Spec{}
 	if o.specs.Len() > planner.MaxDistinct {
@@ -115,7 +115,7 @@ func (c Config) foresee(o *outlook, r *rand.Rand) error {
 		}
 		for i, p := range parts {
 			if len(p.Like) == 0 {
-				return fmt.Errorf("forecast: %s: nothing says what its episodes are like", p.Name)
+				return fmt.Errorf("forecast: %s: Like has no example of its episodes", p.Name)
 			}
 			if !known {
 				o.parts = append(o.parts, part{name: p.Name, cell: spec.Cell})
@@ -127,9 +127,9 @@ func (c Config) foresee(o *outlook, r *rand.Rand) error {
 			}
 		}
 	}
-	const most = 256 // so that a matrix of many cells takes no longer than it must
+	const maxSample = 256 // limits the time for a matrix of many cells
 	n := max(1, len(o.parts))
-	each := max(2, c.Episodes/n, min(leastTried, most/n))
+	each := max(2, c.Episodes/n, min(minSample, maxSample/n))
 	for i := range o.parts {
 		p := &o.parts[i]
 		o.low, o.high = o.low+p.low, o.high+p.high
@@ -158,26 +158,25 @@ func (t *trial) partUses(o *outlook, priced bool) []PartUse {
 			u.Episodes.Low += p.low
 			u.Episodes.High += p.high
 		}
-		u.Stages = int(inARow(same, func(p part) float64 { return float64(p.stages) }))
+		u.Stages = int(maxOfCells(same, func(p part) float64 { return float64(p.stages) }))
 		u.Use = o.use(of, same, priced)
 	}
 	return uses
 }
 
-// inARow adds something up over the parts of a cell, which come one after the other, and
-// returns the most of any cell.
-func inARow(parts []part, get func(part) float64) (most float64) {
+// maxOfCells adds get up over the consecutive parts of each cell, and returns the largest sum.
+func maxOfCells(parts []part, get func(part) float64) (largest float64) {
 	sums := map[string]float64{}
 	for _, p := range parts {
 		sums[p.cell] += get(p)
-		most = max(most, sums[p.cell])
+		largest = max(largest, sums[p.cell])
 	}
-	return most
+	return largest
 }
 
-// amount is the mean over the episodes that were tried, and what it makes of all. The
-// interval of the total is one of prediction: the plan's episodes are taken to be new ones,
-// since a real model's answers are. The mean is by how many episodes parts have at most.
+// amount returns the mean over the sample, and the total for the plan. The interval of the total
+// is a prediction interval: the plan's episodes differ from the sample, as a real model's
+// answers do. Parts are weighted by the most episodes that they can have.
 func (o *outlook) amount(parts []part, values []float64) Amount {
 	low, high := o.strata(parts, values, false), o.strata(parts, values, true)
 	return Amount{
@@ -186,21 +185,21 @@ func (o *outlook) amount(parts []part, values []float64) Amount {
 	}
 }
 
-// strata returns values, one for each episode that was tried, as a sample of parts: of how many
-// episodes they have at least, or at most.
-func (o *outlook) strata(parts []part, values []float64, most bool) stats.Strata {
+// strata returns values, one for each episode of the sample, as a sample of parts. The size of a
+// part is its largest number of episodes if largest is set, and its smallest otherwise.
+func (o *outlook) strata(parts []part, values []float64, largest bool) stats.Strata {
 	s := stats.Strata{All: len(parts)}
 	for _, p := range parts {
 		size := p.low
-		if most {
+		if largest {
 			size = p.high
 		}
 		s.Size += float64(size)
 		s.Sampled = append(s.Sampled, stats.Stratum{Size: float64(size), Values: values[p.from:p.to]})
 	}
-	if !o.foreseen { // there may be cells of which none was tried
+	if !o.foreseen { // cells may be missing in the sample
 		s.All, s.Size = len(o.cells), float64(o.low)
-		if most {
+		if largest {
 			s.Size = float64(o.high)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"parley/worlds"
 )
 
-// evolving is a plan that unfolds as it is played.
+// evolving is a plan that its kind makes during play.
 const evolving = `kind: evolve
 agents: {a: {model: sim/small, max_tokens: 100}, b: {model: sim/large, max_tokens: 200}}
 lineup: {solver: a, breeder: b}
@@ -24,8 +24,8 @@ params:
   mutation: {reflect: 1, edit: 1}
 `
 
-// TestEstimateWhole: what a plan comes to that its kind makes as it goes is within what was
-// estimated: all of it, not its first stage.
+// TestEstimateWhole: if a kind makes its plan during play, the estimate covers all of it, not only
+// the first stage.
 func TestEstimateWhole(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -69,13 +69,13 @@ func TestEstimateParts(t *testing.T) {
 	if len(e.Models) != 2 || e.Models[0].Model != "sim/large" || e.Models[0].Calls.Total.High != 18 || e.CostMax == nil {
 		t.Errorf("models %+v", e.Models)
 	}
-	// Generation 0 takes three rounds, and each of three more as many and a breeding.
+	// Generation 0 takes three rounds. Each of the three others takes three rounds and a breeding.
 	if s := e.Time.Seconds; e.Parts[1].Stages != 9 || s.High < 5*(3+9+3+2) {
 		t.Errorf("%d stages, %+v", e.Parts[1].Stages, e.Time)
 	}
 }
 
-// threefold plays everything three times, and foresees parts.
+// threefold plays everything three times, and has a forecast of parts.
 type threefold struct {
 	worldtest.Simple[struct{}]
 	parts []world.Part
@@ -87,8 +87,8 @@ func (threefold) Plan(_ *struct{}, cell world.Spec, _ uint64) (world.Plan, error
 
 func (k threefold) Forecast(*struct{}, world.Spec, uint64) ([]world.Part, error) { return k.parts, nil }
 
-// TestEstimateForecast: a kind that says nothing of what a part is like is told so, and one
-// without a forecast is estimated by its first stage.
+// TestEstimateForecast: a part without an example of its episodes is an error, and a kind without a
+// forecast is estimated by its first stage.
 func TestEstimateForecast(t *testing.T) {
 	t.Parallel()
 	const plan = "kind: test\nagents: {a: sim/small}\n"
@@ -96,12 +96,12 @@ func TestEstimateForecast(t *testing.T) {
 	if e := estimated(t, []world.Kind{world.Define(threefold{Simple: simple(nothing)})}, plan, Config{}); e.Episodes.High != 3 || len(e.Parts) != 0 {
 		t.Errorf("%+v", e.Episodes)
 	}
-	kind := world.Define(threefold{simple(nothing), []world.Part{{Name: "dark", High: 3}}})
+	kind := world.Define(threefold{simple(nothing), []world.Part{{Name: "unlike", High: 3}}})
 	p, err := config.Parse("plan.yaml", []byte(plan), []world.Kind{kind}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Config{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "dark") {
+	if _, err := (Config{Plan: p}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "forecast: unlike: Like has no example") {
 		t.Error(err)
 	}
 	p.Episodes = 2_000_000_000

@@ -17,22 +17,22 @@ import (
 
 // TimeUse is how long a run will take, at the free pace.
 type TimeUse struct {
-	// Seconds has as its low end what the tightest bound alone takes, and as its high end
-	// that and the longest row of turns after it.
+	// Seconds has the time of the tightest bound as its low end. Its high end adds the longest
+	// sequence of turns.
 	Seconds stats.Interval `json:"seconds"`
-	// Turns is how many turns with calls an episode has one after the other, on average
-	// and at most; in waves over a batch API each is a wave.
+	// Turns is how many consecutive turns with calls an episode has, on average and at most.
+	// In waves over a batch API, each is a wave.
 	Turns    float64 `json:"turns_in_a_row"`
 	TurnsMax int     `json:"turns_in_a_row_max"`
-	// Latency is how long a call is taken to last, in seconds.
+	// Latency is the assumed duration of a call, in seconds.
 	Latency float64 `json:"latency_s"`
 	// Bound names what takes longest.
 	Bound string `json:"bound"`
-	// Assumes is what the time relies on beside the latency.
+	// Assumes lists the other assumptions.
 	Assumes []string `json:"assumes"`
 }
 
-// bound is how long one thing alone would take, in seconds.
+// bound is how long one limit alone would make the run take, in seconds.
 type bound struct {
 	what string
 	time stats.Interval
@@ -43,13 +43,13 @@ func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 	u := TimeUse{Latency: lat, Assumes: []string{}}
 	turns := make([]float64, len(t.episodes))
 	for i, ep := range t.episodes {
-		turns[i] = float64(ep.inARow())
-		u.TurnsMax = max(u.TurnsMax, ep.inARow())
+		turns[i] = float64(ep.turnsInARow())
+		u.TurnsMax = max(u.TurnsMax, ep.turnsInARow())
 	}
 	u.Turns = o.strata(o.parts, turns, true).Mean(view.Confidence).Mean
 	row := bound{"turns in a row", stats.Interval{
-		Low:  lat * inARow(o.parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
-		High: lat * inARow(o.parts, func(p part) float64 { return float64(p.stages) * slices.Max(turns[p.from:p.to]) }),
+		Low:  lat * maxOfCells(o.parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
+		High: lat * maxOfCells(o.parts, func(p part) float64 { return float64(p.stages) * slices.Max(turns[p.from:p.to]) }),
 	}}
 	bounds := c.rates(t, e, &u)
 	if n := c.Plan.Concurrency; n > 0 {
@@ -73,7 +73,7 @@ func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 	return u
 }
 
-// certain is how many turns there are in a row in a part that is played for sure.
+// certain returns the consecutive turns of a part that is always played.
 func certain(p part, turns []float64) float64 {
 	if p.low == 0 {
 		return 0
@@ -81,7 +81,7 @@ func certain(p part, turns []float64) float64 {
 	return stats.Mean(turns, view.Confidence).Mean
 }
 
-// rates bounds the time by what each account allows. Models that share limits add up.
+// rates returns the bounds from the limits of each account. Models that share limits add up.
 func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
 	type load struct {
 		limits                         provider.Limits
@@ -114,26 +114,26 @@ func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
 			}
 		}
 		if l.limits == (provider.Limits{}) && !strings.HasPrefix(name, "sim") {
-			u.Assumes = append(u.Assumes, "no limits are given for "+name+": it is taken to bear what comes")
+			u.Assumes = append(u.Assumes, name+" has no limits in the plan: the estimate assumes that it accepts every call")
 		}
 		bounds = append(bounds, bound{"concurrency of " + name, inFlight(l.calls, l.limits.Concurrency, u.Latency)})
 	}
 	return bounds
 }
 
-// inFlight is how long calls take, so many at a time; where nobody says how many, at
-// first few, then twice as many with each round of answers.
-func inFlight(calls stats.Interval, most int, latency float64) stats.Interval {
-	if most > 0 {
-		return times(calls, latency/float64(most))
+// inFlight returns how long calls take with this limit of calls in flight. Without a limit, the
+// calls in flight start low and double with each round of answers.
+func inFlight(calls stats.Interval, limit int, latency float64) stats.Interval {
+	if limit > 0 {
+		return times(calls, latency/float64(limit))
 	}
 	least := times(calls, latency/limiter.MaxConcurrency)
 	rounds := math.Log2(calls.High/limiter.FirstConcurrency + 1)
 	return stats.Interval{Low: least.Low, High: max(least.High, rounds*latency)}
 }
 
-// limitsOf returns what limits a model has, and whose they are: those of the longest
-// pattern that it matches, or those that all others share.
+// limitsOf returns the limits of a model and their owner: the longest pattern that the model
+// matches, or the account for all other models.
 func limitsOf(p provider.Provider, model string) (string, provider.Limits) {
 	_, name := llm.SplitModel(model)
 	for _, pattern := range p.LimitPatterns() {

@@ -19,7 +19,7 @@ import (
 	"parley/world"
 )
 
-// trial is a part of a plan, played on the simulated provider.
+// trial is a sample of a plan, played on the simulated provider.
 type trial struct {
 	plan     *config.Plan
 	prices   *price.Table
@@ -27,17 +27,17 @@ type trial struct {
 
 	models    map[string]bool
 	unbounded map[string]bool // agents asked without max_tokens
-	dearest   llm.Money       // the most that one call can cost
+	maxCall   llm.Money       // the most that one call can cost
 	acts      int
 	actors    Actors
-	idle      bool // whether nobody carries out acts
+	idle      bool // no actor carries out acts
 }
 
-// blind says whether the world asked for something on the outside, and nobody did it: what it
-// would have gone on to ask is not known.
+// blind reports whether the world acted and no actor carried it out. What the world would ask
+// afterwards is not known.
 func (t *trial) blind() bool { return t.idle && t.acts > 0 }
 
-// tried is one episode of it.
+// tried is one episode of a trial.
 type tried struct {
 	cell   string
 	play   journal.Digest // the zero value: it failed, or may be the same as another by chance
@@ -47,11 +47,11 @@ type tried struct {
 	failed string
 }
 
-// spent is what the calls of an episode came to. Everything is charged in full: what a
-// prompt cache saves depends on the hour.
+// spent is what the calls of an episode used. It assumes no savings from a prompt cache, since
+// these depend on timing.
 type spent struct {
 	calls, input, output float64
-	most                 float64 // output by max_tokens
+	outputMax            float64 // output by max_tokens
 	open                 int     // calls without one
 	charged              float64 // tokens against tpm
 	cost, batch, worst   llm.Money
@@ -59,7 +59,7 @@ type spent struct {
 
 func (s spent) plus(o spent) spent {
 	return spent{
-		s.calls + o.calls, s.input + o.input, s.output + o.output, s.most + o.most, s.open + o.open,
+		s.calls + o.calls, s.input + o.input, s.output + o.output, s.outputMax + o.outputMax, s.open + o.open,
 		s.charged + o.charged, s.cost.Plus(o.cost), s.batch.Plus(o.batch), s.worst.Plus(o.worst),
 	}
 }
@@ -77,15 +77,15 @@ func cellsOf(specs world.Specs) []world.Spec {
 	return cells
 }
 
-// leastTried is how many episodes are tried even of a plan with fewer: one alone does not
-// show how much they differ.
-const leastTried = 8
+// minSample is the size of the sample of a plan with fewer episodes, unless Config.Episodes is
+// lower: a single episode does not show how much they differ.
+const minSample = 8
 
-// draw chooses about most episodes at random: as many of each cell or, where there are more
-// cells than that, two of each of a random sample of cells. Two of a cell are the fewest that
-// show how much its episodes differ.
-func (o *outlook) draw(most int, r *rand.Rand) {
-	want := min(max(most, 2), max(o.specs.Len(), leastTried))
+// draw chooses about n random episodes, the same number of each cell. With more cells than n, it
+// chooses two of each of n random cells. Two are the fewest that show how much episodes of a
+// cell differ.
+func (o *outlook) draw(n int, r *rand.Rand) {
+	want := min(max(n, 2), max(o.specs.Len(), minSample))
 	cells := r.Perm(len(o.cells))[:min(want, len(o.cells))]
 	slices.Sort(cells)
 	each := 0
@@ -118,19 +118,19 @@ func splitCells(specs world.Specs) map[string]world.Specs {
 	for cell, own := range blocks {
 		made, err := world.Blocks(own...)
 		if err != nil {
-			continue // a part of what was made of blocks is
+			continue // a part of blocks is blocks too
 		}
 		out[cell] = made
 	}
 	return out
 }
 
-// some takes n of specs at random, none twice. Where they are too few, they are taken again
-// with other deals.
+// some returns n random specs, each once. If there are fewer than n, it repeats them with other
+// deals.
 func some(specs world.Specs, n int, r *rand.Rand) []world.Spec {
 	var out []world.Spec
 	for again := 0; len(out) < n && specs.Len() > 0; again++ {
-		for _, i := range places(min(n-len(out), specs.Len()), specs.Len(), r) {
+		for _, i := range randomIndexes(min(n-len(out), specs.Len()), specs.Len(), r) {
 			s := specs.At(i)
 			s.Deal += again * specs.Len()
 			out = append(out, s)
@@ -139,15 +139,15 @@ func some(specs world.Specs, n int, r *rand.Rand) []world.Spec {
 	return out
 }
 
-// places are n different numbers below most, at random.
-func places(n, most int, r *rand.Rand) []int {
-	if most < 8*n {
-		return r.Perm(most)[:n]
+// randomIndexes returns n different random numbers below limit.
+func randomIndexes(n, limit int, r *rand.Rand) []int {
+	if limit < 8*n {
+		return r.Perm(limit)[:n]
 	}
 	seen := map[int]bool{}
 	out := make([]int, 0, n)
 	for len(out) < n {
-		if i := r.IntN(most); !seen[i] {
+		if i := r.IntN(limit); !seen[i] {
 			seen[i] = true
 			out = append(out, i)
 		}
@@ -155,7 +155,7 @@ func places(n, most int, r *rand.Rand) []int {
 	return out
 }
 
-// play plays the sample and takes in what was asked.
+// play plays the sample and counts its calls.
 func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	model, err := sim.New(sim.Config{StandIns: sim.StandIns(t.plan.Kind)})
 	if err != nil {
@@ -211,7 +211,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	})
 }
 
-// replied takes in one call.
+// replied counts one call.
 func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	ep, req := t.episodes[e.Episode], e.Request
 	switch {
@@ -220,7 +220,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 		ep.acts++
 		return
 	case req == nil:
-		return // a bot's
+		return // a bot's call
 	}
 	if !seen[e.Turn] {
 		seen[e.Turn] = true
@@ -232,26 +232,26 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	}
 	p, priced := t.prices.Find(req.Model)
 	s := spent{
-		calls: 1, input: float64(used.Input), output: float64(used.Output), most: float64(req.MaxTokens),
+		calls: 1, input: float64(used.Input), output: float64(used.Output), outputMax: float64(req.MaxTokens),
 		charged: float64(t.charged(req, used)),
 		cost:    p.Cost(used, false), batch: p.Cost(used, true), worst: p.Cost(llm.Usage{Input: used.Input, Output: req.MaxTokens}, false),
 	}
-	most := req.MaxTokens
-	if most <= 0 {
+	output := req.MaxTokens
+	if output <= 0 {
 		s.open = 1
 		t.unbounded[e.Agent] = true
-		if most = p.MaxOutput; most == 0 {
-			most = budget.MaxUnboundedOutput
+		if output = p.MaxOutput; output == 0 {
+			output = budget.MaxUnboundedOutput
 		}
 	}
 	if priced {
-		t.dearest = max(t.dearest, p.Worst(used.Input, most, false))
+		t.maxCall = max(t.maxCall, p.Worst(used.Input, output, false))
 	}
 	t.models[req.Model] = true
 	ep.models[req.Model] = ep.models[req.Model].plus(s)
 }
 
-// charged is what a call counts for against a limit of tokens a minute: see
+// charged returns the tokens that a call counts against a limit per minute: see
 // provider.Counting.
 func (t *trial) charged(req *llm.Request, u llm.Usage) int {
 	p := t.account(req.Model)
@@ -271,7 +271,7 @@ func (t *trial) account(model string) provider.Provider {
 	return t.plan.Providers[i]
 }
 
-// values returns a number for each episode that was tried.
+// values returns a number for each episode of the sample.
 func values(of []spent, get func(spent) float64) []float64 {
 	out := make([]float64, len(of))
 	for i, s := range of {
@@ -280,7 +280,7 @@ func values(of []spent, get func(spent) float64) []float64 {
 	return out
 }
 
-// of returns what each episode spent on the models that are wanted.
+// of returns what each episode spent on the wanted models.
 func (t *trial) of(wanted func(model string) bool) []spent {
 	out := make([]spent, len(t.episodes))
 	for i, ep := range t.episodes {
@@ -293,16 +293,16 @@ func (t *trial) of(wanted func(model string) bool) []spent {
 	return out
 }
 
-// inARow is how many turns with calls wait for each other: those of a strand and, of each
-// of its forks, those of the longest.
-func (e *tried) inARow() int {
+// turnsInARow counts the turns with calls that wait for each other: those of a strand and, for
+// each of its forks, those of the longest strand.
+func (e *tried) turnsInARow() int {
 	turns, deepest := map[string]int{}, 0
 	for path, n := range e.turns {
 		turns[path] = n
 		deepest = max(deepest, strings.Count(path, "/"))
 	}
 	for depth := deepest; depth > 0; depth-- {
-		longest := map[[2]string]int{} // by the strand that forked, and the turn it did
+		longest := map[[2]string]int{} // by the strand that forked, and its turn
 		for path, n := range turns {
 			if strings.Count(path, "/") != depth {
 				continue
@@ -322,7 +322,7 @@ func (e *tried) inARow() int {
 	return turns[""]
 }
 
-// join gives c its actor, which is noActor where there is no other.
+// join sets the actor of c: noActor if there is no other.
 func (a Actors) join(c *engine.Config) (leave func(ctx context.Context), err error) {
 	leave = func(context.Context) {}
 	if a != nil {
@@ -339,7 +339,7 @@ func (a Actors) join(c *engine.Config) (leave func(ctx context.Context), err err
 // noActor answers every act with a failure: a check touches nothing outside.
 type noActor struct{}
 
-// Act fails.
+// Act returns a failure.
 func (noActor) Act(context.Context, journal.Turn, int, string, world.Act) (*llm.Response, error) {
 	return nil, &llm.Error{Kind: llm.KindBadRequest, Status: 501, Message: "a check carries out no acts"}
 }

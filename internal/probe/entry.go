@@ -23,13 +23,13 @@ func (p *prober) entry() {
 	p.report.Entry = lines(e, p.report.Model)
 }
 
-// empty says whether nothing is to be said of a server's models.
+// empty reports whether there is nothing to write about a server's models.
 func empty(c provider.Capability) bool {
 	b, err := json.Marshal(c)
 	return err == nil && string(b) == `{"match":""}`
 }
 
-// lines is a provider in YAML, with an agent that uses it.
+// lines returns a provider as YAML, with an agent that uses it.
 func lines(e provider.Provider, model string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "providers:\n  %s:\n    dialect: %s\n    base_url: %s\n", e.Name, e.Dialect, strconv.Quote(e.BaseURL))
@@ -55,7 +55,7 @@ func lines(e provider.Provider, model string) string {
 	return b.String()
 }
 
-// spaced writes a flat JSON object as people write it in YAML: keys without quotes, spaces
+// spaced writes a flat JSON object in the usual style of YAML: keys without quotes, spaces
 // after commas and colons.
 func spaced(object []byte) string {
 	var b strings.Builder

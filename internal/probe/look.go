@@ -33,12 +33,12 @@ func (p *prober) get(ctx context.Context, call transport.Request, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(b, v); err != nil {
-		return fault.Malformed("the answer is not the JSON that was expected", nil)
+		return fault.Malformed("the answer is not the expected JSON", nil)
 	}
 	return nil
 }
 
-// modelList is the list of models in the words of OpenAI and those who add to it.
+// modelList is OpenAI's list of models, with the additions of other servers.
 type modelList struct {
 	Data []listedModel `json:"data"`
 }
@@ -56,7 +56,7 @@ type listedModel struct {
 	} `json:"meta"` // llama.cpp
 }
 
-// context is how many tokens the server says that a prompt and its answer may have.
+// context returns the limit of tokens for a prompt and its answer, as the server states it.
 func (m *listedModel) context() int {
 	for _, v := range []any{m.MaxModelLen, m.Meta.Context, m.ContextLength, m.ContextWindow, m.MaxContextLength} {
 		if n := tokens(v); n > 0 {
@@ -66,7 +66,7 @@ func (m *listedModel) context() int {
 	return 0
 }
 
-// tokens is a JSON value as a number of tokens, and 0 for whatever cannot be one.
+// tokens returns a JSON value as a number of tokens, and 0 if it cannot be one.
 func tokens(v any) int {
 	n, ok := v.(float64)
 	if !ok || !(n >= 1 && n <= 1e9) {
@@ -79,7 +79,7 @@ func tokens(v any) int {
 func (p *prober) reach(ctx context.Context) error {
 	list, err := p.list(ctx)
 	if given := p.report.BaseURL; path.Base(given) != "v1" && answered(err) {
-		// Some servers answer at their root too, but not everything: /v1 is preferred.
+		// Some servers answer part of the API at their root too: prefer /v1.
 		was := p.client
 		if oerr := p.open(given + "/v1"); oerr != nil {
 			return oerr
@@ -104,7 +104,7 @@ func (p *prober) reach(ctx context.Context) error {
 	for i := range list.Data {
 		m := &list.Data[i]
 		if p.report.Model == "" && fault.Clean(m.ID, maxModelName) == m.ID {
-			p.report.Model = m.ID // one that can be asked for and shown
+			p.report.Model = m.ID // a name that can be sent and shown
 		}
 		if m.ID == p.report.Model {
 			p.report.Context = m.context()
@@ -125,7 +125,7 @@ func (p *prober) list(ctx context.Context) (modelList, error) {
 	return list, err
 }
 
-// answered says whether a server is there.
+// answered reports whether a server answered.
 func answered(err error) bool {
 	switch llm.KindOf(err) {
 	case llm.KindTransport, llm.KindTimeout, llm.KindCanceled:
@@ -134,7 +134,7 @@ func answered(err error) bool {
 	return true
 }
 
-// unlisted says whether a server that gave no list of models is worth more questions.
+// unlisted returns an error if a server without a list of models cannot be asked more.
 func (p *prober) unlisted(err error) error {
 	switch {
 	case !answered(err):
@@ -150,7 +150,7 @@ func (p *prober) unlisted(err error) error {
 		}
 	}
 	if p.report.Model == "" && provider.Unversioned(p.report.BaseURL) {
-		return fmt.Errorf("probe: %s/models: %s; nor is there a list at %s/v1/models: is it the address of a model server? If so, name a model with --model", p.report.BaseURL, says(err), p.report.BaseURL)
+		return fmt.Errorf("probe: %s/models: %s; %s/v1/models has no list either: if this is the address of a model server, name a model with --model", p.report.BaseURL, says(err), p.report.BaseURL)
 	}
 	if p.report.Model == "" {
 		return fmt.Errorf("probe: %s/models: %s; if the address is right, name a model with --model", p.report.BaseURL, says(err))
@@ -159,7 +159,7 @@ func (p *prober) unlisted(err error) error {
 	return nil
 }
 
-// surroundings looks at what else the server has.
+// surroundings looks for the server's other pages.
 func (p *prober) surroundings(ctx context.Context) {
 	p.batches(ctx)
 	p.lookMetrics(ctx)
@@ -174,7 +174,7 @@ func (p *prober) surroundings(ctx context.Context) {
 		}
 	}
 	if p.report.Context == 0 {
-		p.found(FeatureContext, Unknown, "the server does not tell")
+		p.found(FeatureContext, Unknown, "the server does not report it")
 		return
 	}
 	p.found(FeatureContext, Yes, "%d tokens", p.report.Context)
@@ -194,7 +194,7 @@ func (p *prober) batches(ctx context.Context) {
 		p.batch = true
 		p.found(FeatureBatch, Yes, "")
 	case err == nil:
-		p.found(FeatureBatch, Unknown, "something answers that is not a list of batches")
+		p.found(FeatureBatch, Unknown, "the answer is not a list of batches")
 	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented:
 		p.found(FeatureBatch, No, "plans cannot use waves")
 	default:
@@ -202,7 +202,7 @@ func (p *prober) batches(ctx context.Context) {
 	}
 }
 
-// lookMetrics looks for the page by which calls in flight can be steered.
+// lookMetrics looks for the page of metrics, which can steer the calls in flight.
 func (p *prober) lookMetrics(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
@@ -229,9 +229,9 @@ func (p *prober) lookMetrics(ctx context.Context) {
 	case err != nil && !errors.Is(err, errEnough):
 		p.found(FeatureMetrics, Unknown, "%s", says(err))
 	default:
-		p.found(FeatureMetrics, No, "there is a page, but calls in flight cannot be steered by it")
+		p.found(FeatureMetrics, No, "the page has no metrics that can steer the calls in flight")
 	}
 }
 
-// errEnough ends the reading of a page.
+// errEnough stops reading a page.
 var errEnough = errors.New("read far enough")

@@ -1,11 +1,11 @@
 // Package probe finds out what a model server can do, by asking it about twenty short
 // questions, and writes the provider entry of a plan for it.
 //
-// It promises that every question is bounded in time and in what is read of its answer,
-// that no text of a server reaches a report with a control character or in unbounded
-// length, and that what could not be found out is reported as unknown, never as a guess.
+// Every question has limits of time and of bytes read. A report has no control characters
+// and no unlimited text of a server. What could not be found out is reported as unknown,
+// never guessed.
 //
-// It is not for measuring how well a model answers or how fast a server is.
+// It does not measure how well a model answers or how fast a server is.
 package probe
 
 import (
@@ -24,18 +24,18 @@ import (
 	"parley/llm"
 )
 
-// Name is what the provider entry calls the server.
+// Name is the name of the provider entry.
 const Name = "lab"
 
-// Config says whom to ask.
+// Config says which server to ask.
 type Config struct {
-	// BaseURL is everything before /chat/completions. Where nothing answers there, BaseURL/v1 is tried.
+	// BaseURL is everything before /chat/completions. If BaseURL/v1 lists models, it is used instead.
 	BaseURL string
 	// KeyEnv names the environment variable that holds the key. Default: no key is sent.
 	KeyEnv string
 	// Model is the model to ask. Default: the first that the server lists.
 	Model string
-	// Timeout bounds each question. Default: 30 seconds.
+	// Timeout limits each question. Default: 30 seconds.
 	Timeout time.Duration
 }
 
@@ -49,28 +49,28 @@ const (
 	Unknown Verdict = "unknown"
 )
 
-// Finding is what was found out about one feature.
+// Finding is the result for one feature.
 type Finding struct {
 	Feature string  `json:"feature"`
 	Verdict Verdict `json:"verdict"`
 	Detail  string  `json:"detail,omitempty"` // why, or what the server said
 }
 
-// Report is what was found out about a server.
+// Report holds the findings about a server.
 type Report struct {
 	BaseURL  string    `json:"base_url"`
-	Server   string    `json:"server,omitempty"` // what it says it is
+	Server   string    `json:"server,omitempty"` // as it names itself
 	Model    string    `json:"model"`
 	Models   []string  `json:"models"`            // the first that it lists
-	Context  int       `json:"context,omitempty"` // tokens; 0 where it did not tell
+	Context  int       `json:"context,omitempty"` // tokens; 0: unknown
 	Findings []Finding `json:"findings"`
-	// Provider is the entry for a plan, or nil where the server answers in no dialect.
+	// Provider is the entry for a plan. Nil: the server answers in no dialect.
 	Provider *provider.Provider `json:"provider,omitempty"`
 	// Entry is Provider as lines of a plan.
 	Entry string `json:"entry,omitempty"`
 }
 
-// The features that are asked about, in the order of a report.
+// The features to ask about, in the order of a report.
 const (
 	FeatureModels     = "model list"
 	FeatureChat       = "chat completions"
@@ -97,17 +97,17 @@ const (
 	defaultTimeout    = 30 * time.Second
 	answerTokens      = 16  // of most questions: the least that every API allows
 	structuredTokens  = 200 // of questions that want JSON
-	overrunMultiplier = 16  // bytes a token may have at most, where tokens are not counted
+	overrunMultiplier = 16  // the most bytes of a token, if tokens are not counted
 )
 
-// prober is a probe under way.
+// prober is a probe in progress.
 type prober struct {
 	cfg    Config
 	client *transport.Client
 	report Report
 
-	dialect string              // the one that questions are asked in
-	caps    provider.Capability // what has been found out so far
+	dialect string              // of the questions
+	caps    provider.Capability // found so far
 	metrics string
 	batch   bool
 }
@@ -120,7 +120,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	p := &prober{cfg: cfg, report: Report{Models: []string{}, Findings: []Finding{}}}
 	if fault.Clean(cfg.Model, maxModelName) != cfg.Model {
-		return nil, fmt.Errorf("probe: the model's name holds a control character or has more than %d bytes", maxModelName)
+		return nil, fmt.Errorf("probe: the model's name has a control character or more than %d bytes", maxModelName)
 	}
 	if err := p.open(strings.TrimRight(cfg.BaseURL, "/")); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (p *prober) open(base string) error {
 	return nil
 }
 
-// provider is the server as an account, in a dialect.
+// provider returns the server as a provider with a dialect.
 func (p *prober) provider(base, dialect string, c provider.Capability) provider.Provider {
 	c.Match = Name + "/*"
 	return provider.Provider{
@@ -162,13 +162,13 @@ func (p *prober) provider(base, dialect string, c provider.Capability) provider.
 	}
 }
 
-// found notes a finding.
+// found adds a finding.
 func (p *prober) found(feature string, v Verdict, format string, args ...any) {
 	p.report.Findings = append(p.report.Findings, Finding{feature, v, fault.Clean(fmt.Sprintf(format, args...), maxDetail)})
 }
 
-// failed notes that a question failed: a request that is refused is a No, anything else says
-// nothing about the feature.
+// failed adds the finding of a failed question: No for a refused request, and unknown for any
+// other failure.
 func (p *prober) failed(feature string, err error) {
 	v := Unknown
 	if refused(err) {
@@ -177,13 +177,13 @@ func (p *prober) failed(feature string, err error) {
 	p.found(feature, v, "%s", says(err))
 }
 
-// refused says whether the server looked at a request and did not want it.
+// refused reports whether the server read a request and rejected it.
 func refused(err error) bool {
 	e := llm.AsError(err)
 	return e.Kind == llm.KindBadRequest || e.Status == http.StatusNotImplemented
 }
 
-// says is an error in the server's words, without our own name for it.
+// says returns the server's message of an error, without our prefix.
 func says(err error) string {
 	e := *llm.AsError(err)
 	e.Provider, e.Model = "", ""

@@ -30,7 +30,7 @@ type server struct {
 	noForce       bool
 	noStream      bool
 	batches       bool
-	text          string // an answer without a schema. Default: as long as was allowed
+	text          string // an answer without a schema. Default: as long as the limit allows
 	chat          http.HandlerFunc
 	onlyAnthropic bool
 
@@ -133,7 +133,7 @@ func (s *server) complete(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// length is how long an answer becomes.
+// length returns the length of an answer.
 func (s *server) length(req map[string]any) (n int, finish string) {
 	if v, has := req["max_tokens"].(float64); has && !s.ignoreMax {
 		return int(v), "length"
@@ -238,8 +238,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestBaseURL finds the API below an address that was given without its path, and leaves
-// alone an API that is nowhere below it.
+// TestBaseURL: a probe finds the API below an address without a path. If the API is not below the
+// address, the address does not change.
 func TestBaseURL(t *testing.T) {
 	t.Parallel()
 	below := (&server{}).start(t)
@@ -254,8 +254,8 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreShort bounds what a probe may cost: every question has a limit, in words
-// that the server is known to obey once that is known.
+// TestQuestionsAreShort limits the cost of a probe: every question has a limit of tokens, in a
+// field that the server obeys once that is known.
 func TestQuestionsAreShort(t *testing.T) {
 	t.Parallel()
 	s := &server{ignoreNew: true}
@@ -269,10 +269,10 @@ func TestQuestionsAreShort(t *testing.T) {
 		n, old := req["max_tokens"].(float64)
 		m, now := req["max_completion_tokens"].(float64)
 		if !old && !now || n > structuredTokens || m > structuredTokens {
-			t.Errorf("question %d is not bounded: %v", i, req)
+			t.Errorf("question %d has no limit: %v", i, req)
 		}
 		if i > 3 && !old {
-			t.Errorf("question %d is bounded in words that are ignored: %v", i, req)
+			t.Errorf("the limit of question %d is in a field that the server ignores: %v", i, req)
 		}
 		if req["model"] != "two" {
 			t.Errorf("question %d is to %v", i, req["model"])
@@ -280,7 +280,7 @@ func TestQuestionsAreShort(t *testing.T) {
 	}
 }
 
-// TestNoReport wants an error that says what to do where there is nothing to report.
+// TestNoReport: if there is nothing to report, the error says what to do.
 func TestNoReport(t *testing.T) {
 	t.Parallel()
 	status := func(code int, contentType, body string) string {
@@ -323,7 +323,7 @@ func TestNoReport(t *testing.T) {
 	}
 }
 
-// TestRefusedKey: who named a key is not asked to name one, but told that it was refused.
+// TestRefusedKey: if you named a key, the error says that it was refused, and does not ask for one.
 func TestRefusedKey(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
@@ -334,8 +334,8 @@ func TestRefusedKey(t *testing.T) {
 	}
 }
 
-// TestHostileAnswers wants a report without an entry, short and without control characters,
-// of a server that lists models and answers nothing but rubbish.
+// TestHostileAnswers: the report about a server that lists models and answers only rubbish has no
+// entry, is short and has no control characters.
 func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
@@ -362,7 +362,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestHangingAnswer ends a question that is never answered, and says so.
+// TestHangingAnswer: a question without an answer ends, and the report says so.
 func TestHangingAnswer(t *testing.T) {
 	t.Parallel()
 	s := &server{chat: func(_ http.ResponseWriter, r *http.Request) {
@@ -378,7 +378,7 @@ func TestHangingAnswer(t *testing.T) {
 	}
 }
 
-// TestCanceled leaves no report of a probe that was broken off.
+// TestCanceled: a canceled probe has no report.
 func TestCanceled(t *testing.T) {
 	t.Parallel()
 	s := &server{}

@@ -30,7 +30,7 @@ func (p *prober) features(ctx context.Context) {
 	p.tokenIDs(ctx)
 }
 
-// limits finds out which bound on an answer's length the server obeys. In the openai dialect
+// limits finds out which limit on the tokens of an answer the server obeys. In the openai dialect
 // it has two names.
 func (p *prober) limits(ctx context.Context) {
 	if p.dialect != "openai" {
@@ -48,7 +48,7 @@ func (p *prober) limits(ctx context.Context) {
 	p.caps.OldMaxField = obeyed["max_completion_tokens"] == No && obeyed["max_tokens"] != No
 }
 
-// limit judges an answer by the tokens it was allowed.
+// limit checks whether an answer keeps to answerTokens.
 func (p *prober) limit(feature string, r *llm.Response, err error) Verdict {
 	if err != nil {
 		p.failed(feature, err)
@@ -59,20 +59,20 @@ func (p *prober) limit(feature string, r *llm.Response, err error) Verdict {
 	switch {
 	case n > answerTokens:
 		v = No
-		p.found(feature, v, "%d tokens came where %d were allowed: a budget cannot rely on it", n, answerTokens)
+		p.found(feature, v, "the answer has %d tokens, but the limit was %d: a budget cannot rely on it", n, answerTokens)
 	case n == 0 && len(r.Text) > answerTokens*overrunMultiplier:
 		v = No
-		p.found(feature, v, "%d bytes came where %d tokens were allowed: a budget cannot rely on it", len(r.Text), answerTokens)
+		p.found(feature, v, "the answer has %d bytes, but the limit was %d tokens: a budget cannot rely on it", len(r.Text), answerTokens)
 	case r.Finish == llm.FinishLength || n == answerTokens:
 		v = Yes
 		p.found(feature, v, "")
 	default:
-		p.found(feature, v, "the answer ended by itself after %d tokens", n)
+		p.found(feature, v, "the answer ended below the limit, after %d tokens", n)
 	}
 	return v
 }
 
-// form is a schema that no answer in words follows by chance.
+// form is a schema that no plain answer matches by chance.
 const form = `{"type":"object","properties":{"colour":{"type":"string","enum":["red","green","blue"]}},"required":["colour"],"additionalProperties":false}`
 
 func follows(text string) bool {
@@ -89,14 +89,14 @@ func (p *prober) schema(ctx context.Context) {
 		p.caps.NoSchema = refused(err)
 		p.failed(FeatureSchema, err)
 	case slices.Contains(r.Dropped, "schema"):
-		p.found(FeatureSchema, Unknown, "this dialect puts the schema into words")
+		p.found(FeatureSchema, Unknown, "this dialect puts the schema into the prompt")
 	case follows(r.Text):
 		p.found(FeatureSchema, Yes, "")
 	case r.Finish == llm.FinishLength && len(r.Text) > 0 && r.Text[0] == '{':
 		p.found(FeatureSchema, Unknown, "the answer began as JSON and was cut off")
 	default:
 		p.caps.NoSchema = true
-		p.found(FeatureSchema, No, "the schema is ignored without a word: the answer is %q", r.Text)
+		p.found(FeatureSchema, No, "the server silently ignores the schema: the answer is %q", r.Text)
 	}
 }
 
@@ -110,7 +110,7 @@ func (p *prober) tools(ctx context.Context) {
 		req.ToolChoice = ""
 		if r, free := p.ask(ctx, p.dialect, p.caps, req); free == nil {
 			p.caps.NoForce = true
-			p.found(FeatureTools, Yes, "accepted, and the answer had %d tool calls; being made to call one is refused: %s", len(r.ToolCalls), says(err))
+			p.found(FeatureTools, Yes, "accepted, and the answer had %d tool calls; the server refuses to force a call: %s", len(r.ToolCalls), says(err))
 			return
 		}
 	}
@@ -122,11 +122,11 @@ func (p *prober) tools(ctx context.Context) {
 		p.found(FeatureTools, Yes, "")
 	default:
 		p.caps.NoTools = true
-		p.found(FeatureTools, No, "tools are ignored without a word, by the server or by the model's chat template")
+		p.found(FeatureTools, No, "the server or the model's chat template silently ignores tools")
 	}
 }
 
-// stream reads a stream as it comes, since a dialect also accepts an answer that is none.
+// stream reads a stream as it comes, since a dialect also accepts an answer that is not a stream.
 func (p *prober) stream(ctx context.Context) {
 	if p.dialect != "openai" {
 		return
@@ -142,24 +142,24 @@ func (p *prober) stream(ctx context.Context) {
 		p.failed(FeatureStream, err)
 		return
 	case !seen.stream:
-		p.found(FeatureStream, No, "the answer came whole")
+		p.found(FeatureStream, No, "the answer was not streamed")
 		return
 	case !seen.done:
-		p.found(FeatureStream, Yes, "without [DONE] at its end")
+		p.found(FeatureStream, Yes, "without [DONE] at the end")
 	default:
 		p.found(FeatureStream, Yes, "")
 	}
 	switch {
 	case seen.usage && p.caps.NoStreamOptions:
-		p.found(FeatureUsage, Yes, "unasked; stream_options are refused")
+		p.found(FeatureUsage, Yes, "sent without stream_options, which the server refuses")
 	case seen.usage:
 		p.found(FeatureUsage, Yes, "")
 	default:
-		p.found(FeatureUsage, No, "the tokens of a stream are not counted")
+		p.found(FeatureUsage, No, "a stream does not report its tokens")
 	}
 }
 
-// seen is what came of a stream.
+// seen is the result of reading a stream.
 type seen struct{ stream, usage, done bool }
 
 func (p *prober) events(ctx context.Context, options bool) (seen, error) {
@@ -204,7 +204,7 @@ func (p *prober) system(ctx context.Context) {
 	p.found(FeatureSystem, Yes, "")
 }
 
-// sampling sends every parameter at once and, if that is refused, each family alone.
+// sampling sends all parameters in one request and, if that is refused, each family alone.
 func (p *prober) sampling(ctx context.Context) {
 	half, seed := 0.5, int64(1)
 	families := []struct {
@@ -254,11 +254,11 @@ func (p *prober) logprobs(ctx context.Context) {
 		p.found(FeatureLogprobs, Yes, "")
 	default:
 		p.caps.NoLogprobs = true
-		p.found(FeatureLogprobs, No, "there are none in the answer")
+		p.found(FeatureLogprobs, No, "the answer has none")
 	}
 }
 
-// tokenIDs asks for token ids in the words of vLLM, then in those of SGLang.
+// tokenIDs asks for token ids with the parameters of vLLM, then with those of SGLang.
 func (p *prober) tokenIDs(ctx context.Context) {
 	if p.dialect != "openai" {
 		return
@@ -280,5 +280,5 @@ func (p *prober) tokenIDs(ctx context.Context) {
 		p.failed(FeatureTokenIDs, err)
 		return
 	}
-	p.found(FeatureTokenIDs, No, "there are none in the answer")
+	p.found(FeatureTokenIDs, No, "the answer has none")
 }
