@@ -192,6 +192,10 @@ func (r *resolver) unseated() {
 	}
 	moved := r.Tree.Field("lineup").Overridden() || r.Tree.Field("plan").Overridden()
 	names := slices.Sorted(maps.Keys(seated))
+	others := ""
+	if len(names) > 0 {
+		others = "; agents with a seat: " + document.Listed(names)
+	}
 	all := r.plan.Agents
 	r.plan.Agents = slices.DeleteFunc(slices.Clone(all), func(a world.Agent) bool { return !seated[a.Name] })
 	for _, a := range all {
@@ -204,7 +208,7 @@ func (r *resolver) unseated() {
 		r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
-		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out; who sits: %s", schema.Hint(document.Suggestion(name, names)), document.Listed(names))
+		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out%s", schema.Hint(document.Suggestion(name, names)), others)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestFold(t *testing.T) {
 		&journal.Turned{Turn: turn(2, 0), Calls: 1},
 		&journal.Closed{At: clockTime(10), State: journal.Stopped, Reason: journal.Reason{Kind: journal.ByBudget, Detail: "it is spent"}})...)
 	if r.State != "stopped" || r.Reason != "budget: it is spent" || r.Processes != 1 || r.Played != 10*time.Second {
-		t.Errorf("state %q, reason %q, %d sittings, %v", r.State, r.Reason, r.Processes, r.Played)
+		t.Errorf("state %q, reason %q, %v processes, %v", r.State, r.Reason, r.Processes, r.Played)
 	}
 	if want := (Counts{Total: 4, Ended: 1, Failed: 1, Playing: 1, Waiting: 1}); r.Episodes != want {
 		t.Errorf("%+v, want %+v", r.Episodes, want)
