@@ -74,27 +74,61 @@ func (s *Sample) SD() float64 { return calc.Mean(s.values, 0.5).SD }
 //     cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
 //     copies, the wider of the two intervals counts.
 func (s *Sample) Estimate(confidence float64) stats.Quantity {
-	q := s.clustered(s.deals, confidence)
-	if repeated(s.plays) {
-		p := s.clustered(s.plays, confidence)
-		if !repeated(s.deals) || !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
+	deals, plays := groupsOf(s.deals), groupsOf(s.plays)
+	q := s.clustered(deals, confidence)
+	if plays.repeated() {
+		p := s.clustered(plays, confidence)
+		if !deals.repeated() || !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
 			q = p
 		}
 	}
 	return s.Bounds.Quantity(q)
 }
 
-// repeated reports whether several values belong to one cluster.
-func repeated(ids []int) bool {
-	seen := make(map[int]bool, len(ids))
-	return slices.ContainsFunc(ids, func(id int) bool {
-		again := id != 0 && seen[id]
-		seen[id] = true
-		return again
-	})
+// groups numbers clusters in the order in which they first occur.
+type groups struct {
+	of []int32 // the number of the cluster of each value; nil: each value is its own
+	n  int     // clusters
 }
 
-func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {
+// groupsOf returns the clusters of values with these ids. A value with id 0 is its own cluster.
+func groupsOf(ids []int) groups {
+	if len(ids) == 0 {
+		return groups{}
+	}
+	g := groups{of: make([]int32, len(ids))}
+	var near []int32 // by id, the number + 1: ids are usually small
+	far := map[int]int32{}
+	if top := slices.Max(ids); top <= 2*len(ids) {
+		near = make([]int32, max(0, top)+1)
+	}
+	for i, id := range ids {
+		number := int32(0)
+		switch {
+		case id == 0:
+		case id > 0 && id < len(near):
+			number = near[id]
+		default:
+			number = far[id]
+		}
+		if number == 0 {
+			g.n++
+			number = int32(g.n)
+			if id > 0 && id < len(near) {
+				near[id] = number
+			} else if id != 0 {
+				far[id] = number
+			}
+		}
+		g.of[i] = number - 1
+	}
+	return g
+}
+
+// repeated reports whether several values belong to one cluster.
+func (g groups) repeated() bool { return g.n < len(g.of) }
+
+func (s *Sample) clustered(ids groups, confidence float64) stats.Quantity {
 	c := s.clusters(ids)
 	switch {
 	case len(s.values) == 0:
@@ -138,28 +172,34 @@ func (s *Sample) Hopeless() bool {
 	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
 }
 
-// clusters groups values with the same id. A value with id 0 is its own cluster.
-func (s *Sample) clusters(ids []int) *calc.Clusters {
+// clusters returns the values of each cluster.
+func (s *Sample) clusters(g groups) *calc.Clusters {
 	c := &calc.Clusters{}
-	if ids == nil {
-		for _, v := range s.values {
-			c.Add(v)
+	if !g.repeated() {
+		c.Grow(len(s.values))
+		for i := range s.values {
+			c.Add(s.values[i : i+1]...)
 		}
 		return c
 	}
-	at := make(map[int]int, len(ids))
-	var groups [][]float64
-	for i, v := range s.values {
-		g, known := at[ids[i]]
-		if ids[i] == 0 || !known {
-			g = len(groups)
-			groups = append(groups, nil)
-			at[ids[i]] = g
-		}
-		groups[g] = append(groups[g], v)
+	c.Grow(g.n)
+	ends := make([]int, g.n+1) // where the values of each cluster end, once they are there
+	for _, n := range g.of {
+		ends[n+1]++
 	}
-	for _, g := range groups {
-		c.Add(g...)
+	for i := range g.n {
+		ends[i+1] += ends[i]
+	}
+	sorted := make([]float64, len(s.values))
+	for i, v := range s.values {
+		n := g.of[i]
+		sorted[ends[n]] = v
+		ends[n]++
+	}
+	begin := 0
+	for _, end := range ends[:g.n] {
+		c.Add(sorted[begin:end]...)
+		begin = end
 	}
 	return c
 }
