@@ -83,7 +83,11 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		s.problems.note(read.Mark(s.Kind))
 		t := newTranscript(e, read, &left, colours)
 		t.ID = anchorOf(run, e.Number)
-		if end, ok := s.Run.Head.Ended[e.Number]; ok {
+		end, err := s.Run.Head.Ended.Outcome(ctx, s.Journal, e.Number)
+		if err != nil {
+			return out, err
+		}
+		if end != nil {
 			spec, _ := s.Run.Spec(e.Number)
 			story, err := read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome})
 			s.problems.note(err)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -219,6 +220,29 @@ func Fencing(t *testing.T, open func(t *testing.T) (first, second journal.Journa
 	Same(t, first, entries)
 }
 
+// Ends returns the complete ends of the episodes in j, by episode.
+func Ends(t *testing.T, j journal.Journal) map[int]journal.Ended {
+	t.Helper()
+	head, err := j.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[int]journal.Ended{}
+	last := -1
+	err = head.Ended.Outcomes(t.Context(), j, 0, math.MaxInt, func(e *journal.Ended) error {
+		if e.Episode <= last {
+			t.Errorf("the end of episode %d comes after that of %d", e.Episode, last)
+		}
+		last = e.Episode
+		out[e.Episode] = *e
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // Same checks that j holds exactly want, however it is read.
 func Same(t *testing.T, j journal.Journal, want []journal.Entry) {
 	t.Helper()
@@ -239,9 +263,12 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 	t.Helper()
 	want := &journal.Head{}
 	byEpisode := map[int][]journal.Entry{-1: nil}
+	ends := map[int]journal.Ended{}
 	for _, e := range entries {
 		want.Add(e)
 		switch e := e.(type) {
+		case *journal.Ended:
+			ends[e.Episode] = *e
 		case *journal.Turned:
 			byEpisode[e.Episode] = append(byEpisode[e.Episode], e)
 		case *journal.Replied:
@@ -254,6 +281,10 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 	}
 	if diff := headDiff(got, want); diff != "" {
 		t.Fatalf("the head is not the fold of the entries: %s", diff)
+	}
+	maps.DeleteFunc(ends, func(episode int, _ journal.Ended) bool { return !want.Ended.Has(episode) }) // there is a later attempt
+	if got := Ends(t, j); !maps.EqualFunc(got, ends, func(a, b journal.Ended) bool { return reflect.DeepEqual(a, b) }) {
+		t.Fatalf("%d complete ends are not the same as the %d that were appended", len(got), len(ends))
 	}
 	for episode, want := range byEpisode {
 		got, err := journal.Episode(t.Context(), j, episode)
@@ -346,7 +377,7 @@ func headDiff(got, want *journal.Head) string {
 		}
 	}
 	switch {
-	case !maps.EqualFunc(got.Ended, want.Ended, func(a, b journal.Ended) bool { return reflect.DeepEqual(a, b) }):
+	case !reflect.DeepEqual(slices.Collect(got.Ended.All()), slices.Collect(want.Ended.All())):
 		return "Ended is not the same"
 	case !maps.Equal(got.Batches, want.Batches):
 		return fmt.Sprintf("Batches is %v and should be %v", got.Batches, want.Batches)

@@ -64,7 +64,7 @@ func (v *View) Begin(o app.Opened) {
 		v.batches = o.App.Batches
 	}
 	v.spent = o.Head.Spent.Plus(o.Head.Risked)
-	v.ended = len(o.Head.Ended)
+	v.ended = o.Head.Ended.Len()
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
@@ -72,8 +72,8 @@ func (v *View) Begin(o app.Opened) {
 	if v.status = o.Plan.Kind.Status(o.Plan.Params); v.status == nil {
 		return
 	}
-	for spec, e := range o.Head.Played() {
-		v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
+	if err := o.Past(v.status.Add); err != nil {
+		v.status = nil // the run will not get far either, and says why
 	}
 }
 
@@ -87,11 +87,11 @@ func (v *View) Greet(o app.Opened) {
 		fmt.Fprintln(v.Out, "parley: "+GrownText(o.Grown))
 		return
 	}
-	if b := o.Head.Begun; b != nil && b.Fork != nil && len(o.Head.Ended) == 0 && !o.Head.Cut {
+	if b := o.Head.Begun; b != nil && b.Fork != nil && o.Head.Ended.Len() == 0 && !o.Head.Cut {
 		fmt.Fprintf(v.Out, "parley: continuing from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
 		return
 	}
-	if o.Head.Begun != nil && (o.Head.Calls > 0 || len(o.Head.Ended) > 0) {
+	if o.Head.Begun != nil && (o.Head.Calls > 0 || o.Head.Ended.Len() > 0) {
 		fmt.Fprintf(v.Out, "parley: resuming %s: %s ended before\n", o.File, terminal.Several(v.ended, "episode", "episodes"))
 		if o.Head.Cut && o.Head.Lost > 0 {
 			fmt.Fprintf(v.Out, "parley: it was cut off with %s calls in flight, which are asked again\n", terminal.Number(o.Head.Lost))
