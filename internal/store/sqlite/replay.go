@@ -158,7 +158,7 @@ func (r *reader) replyToReplay(c row.Reader, wanted links) (journal.Entry, error
 		return nil, row.Of(k.turn.Episode, err)
 	}
 	if k.answer != 0 {
-		if a.Text, err = r.answerText(&c, k.answer); err != nil {
+		if a.Text, err = r.answerText(&c, k.turn.Episode, k.answer); err != nil {
 			return nil, fmt.Errorf("%s: %w", callName(k.turn, k.index), err)
 		}
 	}
@@ -169,16 +169,16 @@ func (r *reader) replyToReplay(c row.Reader, wanted links) (journal.Entry, error
 	return e, nil
 }
 
-// answerText reads the text of an answer that is joined to its reply. It adds it to the
-// writer's keys, because the episode will use it again.
-func (r *reader) answerText(c *row.Reader, id int64) (string, error) {
+// answerText reads the text of an answer that is joined to its reply. The writer gets to know it,
+// because the episode will use it again.
+func (r *reader) answerText(c *row.Reader, episode int, id int64) (string, error) {
 	c.BeginJoined(row.Texts, id, c.Column(), 1)
 	text := c.Text()
 	c.Optional()
 	if err := c.Check(); err != nil {
 		return "", err
 	}
-	if r.keys != nil {
+	if r.keys != nil && !r.keys.Recall(episode, text, id) {
 		r.keys.Add(r.hasher.Text(text), id)
 	}
 	return text, nil
