@@ -291,6 +291,17 @@ func (r *Reader) Optional() string {
 	return r.Text()
 }
 
+// Usual reads a text that mostly is the given short one.
+func (r *Reader) Usual(text string) string {
+	var b [16]byte
+	if n := len(text); n > len(b) || r.stmt.ColumnLen(r.column) != n || r.stmt.ColumnBytes(r.column, b[:n]) != n || string(b[:n]) != text {
+		return r.Text()
+	}
+	r.column++
+	r.sum.text(text)
+	return text
+}
+
 // Bytes reads a blob into b.
 func (r *Reader) Bytes(b []byte) {
 	n := r.stmt.ColumnBytes(r.column, b)
