@@ -106,11 +106,11 @@ func (p *Params) words() []string {
 	if len(p.Words) > 0 {
 		return p.Words
 	}
-	var all []string
-	for _, c := range p.Categories {
-		all = append(all, category(c)...)
+	lists := make([][]string, len(p.Categories))
+	for i, c := range p.Categories {
+		lists[i] = category(c)
 	}
-	return all
+	return slices.Concat(lists...)
 }
 
 // listed joins names for a message.

@@ -12,20 +12,30 @@ import (
 //go:embed words.txt
 var wordList string
 
+// categories are the lines of the list, each split into its words. Every game needs them.
+var categories = splitLines(wordList)
+
+func splitLines(text string) (lines [][]string) {
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.Fields(line))
+	}
+	return lines
+}
+
 // Categories lists the names of the categories of words.
 func Categories() []string {
-	var names []string
-	for line := range strings.Lines(wordList) {
-		names = append(names, strings.Fields(line)[0])
+	names := make([]string, 0, len(categories))
+	for _, c := range categories {
+		names = append(names, c[0])
 	}
 	return names
 }
 
-// category returns the words of a category.
+// category returns the words of a category. Do not change them.
 func category(name string) []string {
-	for line := range strings.Lines(wordList) {
-		if words := strings.Fields(line); words[0] == name {
-			return words[1:]
+	for _, c := range categories {
+		if c[0] == name {
+			return c[1:]
 		}
 	}
 	return nil
