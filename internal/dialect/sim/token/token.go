@@ -20,6 +20,14 @@ const (
 	high // first byte of a UTF-8 sequence
 )
 
+// classes has the class of every byte. Each call counts the tokens of its whole prompt.
+var classes = func() (all [256]class) {
+	for c := range all {
+		all[c] = classOf(byte(c))
+	}
+	return all
+}()
+
 func classOf(c byte) class {
 	switch {
 	case 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80:
@@ -39,17 +47,17 @@ func classOf(c byte) class {
 
 // End returns the end of the token of s at i.
 func End(s string, i int) int {
-	if s[i] == ' ' && i+1 < len(s) && classOf(s[i+1]) == letter {
+	if s[i] == ' ' && i+1 < len(s) && classes[s[i+1]] == letter {
 		i++
 	}
-	switch k := classOf(s[i]); k {
+	switch k := classes[s[i]]; k {
 	case letter:
 		return run(s, i, letter, 8)
 	case digit:
 		return run(s, i, digit, 3)
 	case space:
 		end := run(s, i, space, 16)
-		if end-i > 1 && s[end-1] == ' ' && end < len(s) && classOf(s[end]) == letter {
+		if end-i > 1 && s[end-1] == ' ' && end < len(s) && classes[s[end]] == letter {
 			end-- // the last space belongs to the word
 		}
 		return end
@@ -62,7 +70,7 @@ func End(s string, i int) int {
 
 func run(s string, i int, k class, limit int) int {
 	end := min(len(s), i+limit)
-	for i < end && classOf(s[i]) == k {
+	for i < end && classes[s[i]] == k {
 		i++
 	}
 	return i
