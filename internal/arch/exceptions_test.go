@@ -73,3 +73,9 @@ var ordinary = map[string]string{
 
 // plain lists names that contain a word of unclearRE and are clear all the same.
 var plain = map[string]string{}
+
+// renamed lists imports of our packages under another name: "file alias".
+var renamed = map[string]string{
+	"oracle/bench/proxy.go parley": "the program measures several gateways, and its function gateway is one of the measurements",
+	"oracle/request_test.go ours":  "the vendor's package has the same name",
+}
