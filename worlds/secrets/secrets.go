@@ -120,7 +120,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 
 // deal gives each player a secret, and chooses the target in mode targeted.
 func (g *game) deal(t *world.Table) {
-	dealt := deal(t.Rand(), g.words(), g.Players)
+	dealt := g.draw(t.Rand(), g.Players)
 	seats, forms := g.seats(), g.forms()
 	for i, seat := range seats {
 		name := fmt.Sprintf("Player %d", i+1)

@@ -37,8 +37,8 @@ const (
 
 // Forms lists all forms.
 func Forms() []Form {
-	all := make([]Form, 0, len(checks))
-	for _, c := range checks {
+	all := make([]Form, 0, numForms)
+	for _, c := range checks() {
 		all = append(all, c.form)
 	}
 	return all
@@ -50,27 +50,31 @@ type check struct {
 	find func(*Listener, *Message) bool
 }
 
-// checks are all checks, plainest form first.
-var checks = []check{
-	{Said, (*Listener).said},
-	{Partial, (*Listener).partial},
-	{Lookalike, (*Listener).lookalike},
-	{Spelled, func(l *Listener, m *Message) bool { return strings.Contains(m.spelled, l.letter) }},
-	{Split, (*Listener).split},
-	{Reversed, (*Listener).reversed},
-	{Base64, func(l *Listener, m *Message) bool { return l.decoded(m.base64) }},
-	{Hex, func(l *Listener, m *Message) bool { return l.decoded(m.hex) }},
-	{Bytes, func(l *Listener, m *Message) bool { return l.decoded(m.bytes) }},
-	{Rot13, (*Listener).rot13},
-	{Cipher, (*Listener).cipher},
-	{Morse, func(l *Listener, m *Message) bool { return strings.Contains(m.morse, l.letter) }},
-	{Nato, func(l *Listener, m *Message) bool {
-		return strings.Contains(m.radio, l.letter) || strings.Contains(m.asIn, l.letter)
-	}},
-	{Numbers, func(l *Listener, m *Message) bool {
-		return slices.ContainsFunc(m.numbers, func(run string) bool { return strings.Contains(run, l.letter) })
-	}},
-	{Acrostic, (*Listener).acrostic},
+const numForms = 15
+
+// checks returns the checks, plainest form first.
+func checks() [numForms]check {
+	return [...]check{
+		{Said, (*Listener).said},
+		{Partial, (*Listener).partial},
+		{Lookalike, (*Listener).lookalike},
+		{Spelled, func(l *Listener, m *Message) bool { return strings.Contains(m.spelled, l.letter) }},
+		{Split, (*Listener).split},
+		{Reversed, (*Listener).reversed},
+		{Base64, func(l *Listener, m *Message) bool { return l.decoded(m.base64) }},
+		{Hex, func(l *Listener, m *Message) bool { return l.decoded(m.hex) }},
+		{Bytes, func(l *Listener, m *Message) bool { return l.decoded(m.bytes) }},
+		{Rot13, (*Listener).rot13},
+		{Cipher, (*Listener).cipher},
+		{Morse, func(l *Listener, m *Message) bool { return strings.Contains(m.morse, l.letter) }},
+		{Nato, func(l *Listener, m *Message) bool {
+			return strings.Contains(m.radio, l.letter) || strings.Contains(m.asIn, l.letter)
+		}},
+		{Numbers, func(l *Listener, m *Message) bool {
+			return slices.ContainsFunc(m.numbers, func(run string) bool { return strings.Contains(run, l.letter) })
+		}},
+		{Acrostic, (*Listener).acrostic},
+	}
 }
 
 // decoded finds the plain secret in the texts that a code encodes.
@@ -82,13 +86,13 @@ func (l *Listener) decoded(texts []*Message) bool {
 
 // Secret is a word or phrase to listen for, analysed once for any number of Listeners.
 type Secret struct {
-	words  []string // folded by sound
-	core   []string // the same without small words, or nil if there are none or no others
-	look   []string // folded by look
-	letter string   // all of look, joined
-	size   int      // letters in it
-	dense  bool     // it is in a script without spaces
-	checks []check  // for the forms that count
+	words  []string       // folded by sound
+	core   []string       // the same without small words, or nil if there are none or no others
+	look   []string       // folded by look
+	letter string         // all of look, joined
+	size   int            // letters in it
+	dense  bool           // it is in a script without spaces
+	counts [numForms]bool // which of the checks
 
 	back, mirror []string // look backwards, and in the reversed alphabet
 	backLetter   string   // letter backwards
@@ -97,7 +101,7 @@ type Secret struct {
 
 // NewSecret analyses a secret. Listeners search for the given forms, or for all.
 func NewSecret(secret string, forms ...Form) *Secret {
-	s := &Secret{words: Words(secret), look: lookWords(secret), dense: Unspaced(secret), checks: checks}
+	s := &Secret{words: Words(secret), look: lookWords(secret), dense: Unspaced(secret)}
 	s.letter = strings.Join(s.look, "")
 	s.size = utf8.RuneCountInString(s.letter)
 	s.core = slices.DeleteFunc(slices.Clone(s.words), isSmall)
@@ -109,9 +113,8 @@ func NewSecret(secret string, forms ...Form) *Secret {
 	for _, w := range s.look {
 		s.mirror = append(s.mirror, mirrored(w))
 	}
-	counts := func(c check) bool { return len(forms) == 0 || slices.Contains(forms, c.form) }
-	if slices.ContainsFunc(checks, func(c check) bool { return !counts(c) }) {
-		s.checks = slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return !counts(c) })
+	for i, form := range Forms() {
+		s.counts[i] = len(forms) == 0 || slices.Contains(forms, form)
 	}
 	return s
 }
@@ -138,8 +141,8 @@ func (l *Listener) Hear(m *Message) Form {
 	if l.size == 0 {
 		return ""
 	}
-	for _, c := range l.checks {
-		if c.find(l, m) {
+	for i, c := range checks() {
+		if l.counts[i] && c.find(l, m) {
 			return c.form
 		}
 	}

@@ -9,41 +9,22 @@ package token
 
 import "iter"
 
-type class uint8
-
+// The classes of bytes.
 const (
-	punct class = iota
-	letter
-	digit
-	space
-	more // continuation byte of UTF-8
-	high // first byte of a UTF-8 sequence
+	punct  = '.'
+	letter = 'a'
+	digit  = '0'
+	space  = ' '
+	more   = 'm' // continuation byte of UTF-8
+	high   = 'h' // first byte of a UTF-8 sequence
 )
 
-// classes has the class of every byte. Each call counts the tokens of its whole prompt.
-var classes = func() (all [256]class) {
-	for c := range all {
-		all[c] = classOf(byte(c))
-	}
-	return all
-}()
-
-func classOf(c byte) class {
-	switch {
-	case 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80:
-		return letter
-	case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-		return space
-	case '0' <= c && c <= '9':
-		return digit
-	case c >= 0xc0:
-		return high
-	case c >= 0x80:
-		return more
-	default:
-		return punct
-	}
-}
+// classes has the class of every byte, in the order of bytes. It is a table since each call counts
+// the tokens of its whole prompt.
+const classes = ".........  .. .................. ...............0000000000......" +
+	".aaaaaaaaaaaaaaaaaaaaaaaaaa......aaaaaaaaaaaaaaaaaaaaaaaaaa....." +
+	"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm" +
+	"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
 
 // End returns the end of the token of s at i.
 func End(s string, i int) int {
@@ -68,7 +49,7 @@ func End(s string, i int) int {
 	}
 }
 
-func run(s string, i int, k class, limit int) int {
+func run(s string, i int, k byte, limit int) int {
 	end := min(len(s), i+limit)
 	for i < end && classes[s[i]] == k {
 		i++
