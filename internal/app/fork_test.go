@@ -46,6 +46,7 @@ func written(t *testing.T, f Fork) string {
 
 // recordedRun is a run file read back.
 type recordedRun struct {
+	head    *journal.Head
 	ends    map[int]journal.Ended
 	specs   []world.Spec
 	replies map[string]*journal.Replied // by episode, strand, turn and index
@@ -75,6 +76,9 @@ func readRun(t *testing.T, file string) recordedRun {
 		return nil
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if r.head, err = s.Head(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.ends = journaltest.Ends(t, s)

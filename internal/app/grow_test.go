@@ -18,9 +18,10 @@ import (
 
 // plays are the episodes of a run as a set: what was played, and its outcomes, whatever the
 // number of the episode.
-func plays(head *journal.Head, ends map[int]journal.Ended) map[string]int {
-	set := map[string]int{}
-	for _, st := range head.Stages {
+func plays(t *testing.T, file string) map[string]int {
+	t.Helper()
+	set, ends := map[string]int{}, endsOf(t, file)
+	for _, st := range headOf(t, file).Stages {
 		for i, s := range st.Specs.All() {
 			e := ends[st.First+i]
 			set[fmt.Sprintf("%s %s %v %d: %x %v %s", s.Cell, s.Params, s.Lineup, s.Deal, e.Play, e.Outcome.Scores, e.Outcome.Data)]++
@@ -108,7 +109,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 			}
 			grown := headOf(t, small)
 			ends := endsOf(t, small)
-			if want, got := plays(headOf(t, large), endsOf(t, large)), plays(grown, ends); !maps.Equal(got, want) {
+			if want, got := plays(t, large), plays(t, small); !maps.Equal(got, want) {
 				t.Errorf("played other episodes:\n%v\nat once:\n%v", got, want)
 			}
 			for n, e := range before {
@@ -146,7 +147,7 @@ func TestGrowthIsCutOff(t *testing.T) {
 				played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan), File: file})
 				cut(t, file)
 				sum := played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true})
-				if got, want := plays(headOf(t, file)), plays(headOf(t, whole)); sum.State != journal.Complete || !maps.Equal(got, want) {
+				if got, want := plays(t, file), plays(t, whole); sum.State != journal.Complete || !maps.Equal(got, want) {
 					t.Errorf("cut %d: %s, with other episodes:\n%v\nat once:\n%v", i, sum.State, got, want)
 				}
 			}
