@@ -26,7 +26,7 @@ func TestDigest(t *testing.T) {
 		limit := rapid.SampledFrom([]int{0, 100, maxWaiting}).Draw(rt, "limit")
 		ends := map[int]*journal.Ended{}
 		j, got := &journal.Memory{}, newDigest(limit)
-		failed, most := 0, 0
+		failed, highest := 0, 0
 		for _, i := range numbers {
 			e := &journal.Ended{Episode: i, Outcome: world.Outcome{Data: json.RawMessage(fmt.Sprintf(`{"n": %d}`, i))}}
 			if i%3 == 0 {
@@ -38,7 +38,7 @@ func TestDigest(t *testing.T) {
 			}
 			ends[i] = e
 			got.add(e, outcomeLine(e))
-			most = max(most, got.size)
+			highest = max(highest, got.size)
 		}
 		want := newDigest(maxWaiting)
 		for i := range n {
@@ -48,8 +48,8 @@ func TestDigest(t *testing.T) {
 		}
 		sum, err := got.sum(t.Context(), j)
 		wantSum, _ := want.sum(t.Context(), nil)
-		if err != nil || sum != wantSum || got.ended != len(ends) || got.failed != failed || most > limit {
-			rt.Fatalf("%s of %d, %d failed, %d bytes waiting, %v; want %s of %d, %d failed, %d", sum, got.ended, got.failed, most, err, wantSum, len(ends), failed, limit)
+		if err != nil || sum != wantSum || got.ended != len(ends) || got.failed != failed || highest > limit {
+			rt.Fatalf("%s of %d, %d failed, %d bytes waiting, %v; want %s of %d, %d failed, %d", sum, got.ended, got.failed, highest, err, wantSum, len(ends), failed, limit)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"math"
 	"slices"
 
 	"parley/internal/statmath"
@@ -22,9 +23,10 @@ type Sample struct {
 	// Bounds are the possible values: no interval exceeds them. Default: anything.
 	Bounds Bounds
 
-	values []float64 // one for each episode
-	deals  []int     // Unit.Deal of each value; nil: none has one
-	plays  []int     // Unit.Play of each value; nil: none has one
+	values []float64     // one for each episode
+	deals  []int32       // Unit.Deal of each value; nil: none has one
+	plays  []int32       // Unit.Play of each value; nil: none has one
+	wide   map[int]int32 // negative numbers for ids that are no int32, or negative
 }
 
 // Add adds an episode. If it has several values, their mean counts.
@@ -42,14 +44,30 @@ func (s *Sample) Add(u Unit, values ...float64) {
 }
 
 // mark appends the cluster of a value. A list without clusters stays nil.
-func (s *Sample) mark(list []int, id int) []int {
+func (s *Sample) mark(list []int32, id int) []int32 {
 	if list == nil && id == 0 {
 		return nil
 	}
 	if list == nil {
-		list = make([]int, len(s.values), 2*len(s.values)+8)
+		list = make([]int32, len(s.values), 2*len(s.values)+8)
 	}
-	return append(list, id)
+	return append(list, s.narrow(id))
+}
+
+// narrow returns a number for an id: the id itself, if it is small.
+func (s *Sample) narrow(id int) int32 {
+	if id >= 0 && id <= math.MaxInt32 {
+		return int32(id)
+	}
+	n, ok := s.wide[id]
+	if !ok {
+		if s.wide == nil {
+			s.wide = map[int]int32{}
+		}
+		n = -1 - int32(len(s.wide))
+		s.wide[id] = n
+	}
+	return n
 }
 
 // Episodes returns the number of episodes. It is 0 for a nil sample.
@@ -92,21 +110,21 @@ type groups struct {
 }
 
 // groupsOf returns the clusters of values with these ids. A value with id 0 is its own cluster.
-func groupsOf(ids []int) groups {
+func groupsOf(ids []int32) groups {
 	if len(ids) == 0 {
 		return groups{}
 	}
 	g := groups{of: make([]int32, len(ids))}
 	var near []int32 // by id, the number + 1: ids are usually small
-	far := map[int]int32{}
-	if top := slices.Max(ids); top <= 2*len(ids) {
+	far := map[int32]int32{}
+	if top := int(slices.Max(ids)); top <= 2*len(ids) {
 		near = make([]int32, max(0, top)+1)
 	}
 	for i, id := range ids {
 		number := int32(0)
 		switch {
 		case id == 0:
-		case id > 0 && id < len(near):
+		case id > 0 && int(id) < len(near):
 			number = near[id]
 		default:
 			number = far[id]
@@ -114,7 +132,7 @@ func groupsOf(ids []int) groups {
 		if number == 0 {
 			g.n++
 			number = int32(g.n)
-			if id > 0 && id < len(near) {
+			if id > 0 && int(id) < len(near) {
 				near[id] = number
 			} else if id != 0 {
 				far[id] = number
@@ -168,7 +186,7 @@ func (s *Sample) constant() bool {
 // Hopeless reports whether more such episodes will not narrow the interval: all are copies of one play, or nothing
 // varies and there are no bounds.
 func (s *Sample) Hopeless() bool {
-	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int) bool { return p == 0 || p != s.plays[0] })
+	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int32) bool { return p == 0 || p != s.plays[0] })
 	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
 }
 

@@ -250,12 +250,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if p.Opened != nil {
 		p.Opened(Opened{
 			File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
-			Past: func(f func(world.Played)) error {
-				return head.PlayedOutcomes(ctx, store, func(spec world.Spec, e *journal.Ended) error {
-					f(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
-					return nil
-				})
-			},
+			Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 		})
 	}
 	res, err := engine.Run(ctx, c)
@@ -273,6 +268,14 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// past calls f with every episode in store that ended.
+func past(ctx context.Context, store journal.Journal, head *journal.Head, f func(world.Played)) error {
+	return head.PlayedOutcomes(ctx, store, func(spec world.Spec, e *journal.Ended) error {
+		f(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
+		return nil
+	})
 }
 
 // spentOf returns what earlier processes of the run spent, or may have spent.

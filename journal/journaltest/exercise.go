@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -218,29 +217,6 @@ func Fencing(t *testing.T, open func(t *testing.T) (first, second journal.Journa
 	mustAppend(t, second, entries[50:])
 	Same(t, second, entries)
 	Same(t, first, entries)
-}
-
-// Ends returns the complete ends of the episodes in j, by episode.
-func Ends(t *testing.T, j journal.Journal) map[int]journal.Ended {
-	t.Helper()
-	head, err := j.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[int]journal.Ended{}
-	last := -1
-	err = head.Ended.Outcomes(t.Context(), j, 0, math.MaxInt, func(e *journal.Ended) error {
-		if e.Episode <= last {
-			t.Errorf("the end of episode %d comes after that of %d", e.Episode, last)
-		}
-		last = e.Episode
-		out[e.Episode] = *e
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 // Same checks that j holds exactly want, however it is read.
