@@ -149,7 +149,7 @@ func (b benchmark) run(ctx context.Context, test, dir string) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	cmd := exec.CommandContext(ctx, path, "-test.run=^$", "-test.bench="+b.regexp, fmt.Sprintf("-test.benchtime=%dx", b.ops), "-test.benchmem")
+	cmd := exec.CommandContext(ctx, path, "-test.run=^$", "-test.bench="+b.regexp, fmt.Sprintf("-test.benchtime=%dx", b.ops), "-test.benchmem") //nolint:gosec // our own tests
 	cmd.Dir = dir
 	text, err := cmd.CombinedOutput()
 	if err != nil {
@@ -185,7 +185,7 @@ func parse(text string) (s sample, err error) {
 
 // output runs a program in a folder and returns what it prints.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // go and git
 	cmd.Dir = dir
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
