@@ -47,15 +47,10 @@ var modules = map[string]string{
 	"golang.org/x/term":                        "BSD-3-Clause",
 	"gonum.org/v1/gonum":                       "BSD-3-Clause",
 	"github.com/klauspost/compress":            "BSD-3-Clause",
-	"github.com/prometheus/client_golang":      "Apache-2.0",
-	"go.opentelemetry.io/otel":                 "Apache-2.0",
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "Apache-2.0",
-	"go.opentelemetry.io/otel/sdk":                                    "Apache-2.0",
-	"go.opentelemetry.io/otel/trace":                                  "Apache-2.0",
-	"github.com/parquet-go/parquet-go":                                "Apache-2.0",
-	"github.com/coder/websocket":                                      "ISC",
-	"github.com/zeebo/xxh3":                                           "BSD-2-Clause",
-	"zombiezen.com/go/sqlite":                                         "ISC",
+	"github.com/parquet-go/parquet-go":         "Apache-2.0",
+	"github.com/coder/websocket":               "ISC",
+	"github.com/zeebo/xxh3":                    "BSD-2-Clause",
+	"zombiezen.com/go/sqlite":                  "ISC",
 }
 
 // closed lists what worlds import although no module outside can.
