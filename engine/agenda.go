@@ -24,7 +24,7 @@ type agenda struct {
 	next   int // in the stage: to be taken next
 	ended  int // of the stage
 	stages int
-	draws  *draws
+	draws  *planner.Draws
 	fixed  bool           // the plan does not depend on outcomes
 	played []world.Played // of the stage; only one if the plan is fixed
 
@@ -33,7 +33,7 @@ type agenda struct {
 }
 
 func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head, read readFunc) *agenda {
-	a := &agenda{kind: kind, plan: plan, head: head, past: past{read: read}, draws: newDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}}
+	a := &agenda{kind: kind, plan: plan, head: head, past: past{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}}
 	if p, ok := plan.(world.FixedPlan); ok {
 		a.fixed = p.Fixed()
 	}
@@ -51,7 +51,7 @@ func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 func (a *agenda) take() (st step, ok bool, err error) {
 	n, spec := a.first+a.next, a.stage.At(a.next)
 	a.next++
-	d := a.draws.of(spec)
+	d := a.draws.Of(spec)
 	if a.head.Ended.Has(n) {
 		e, err := a.past.take(n)
 		if err == nil {
