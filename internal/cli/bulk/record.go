@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strconv"
 
 	"parley/internal/cli/terminal"
 	"parley/llm"
@@ -58,7 +59,10 @@ func NewKeyer() Keyer { return Keyer{seed: maphash.MakeSeed()} }
 func (p Keyer) of(id json.RawMessage, sample int) recordKey {
 	var h maphash.Hash
 	h.SetSeed(p.seed)
-	fmt.Fprintf(&h, "%s#%d", id, sample)
+	var number [20]byte
+	_, _ = h.Write(id) // it cannot fail
+	_ = h.WriteByte('#')
+	_, _ = h.Write(strconv.AppendInt(number[:0], int64(sample), 10))
 	return recordKey(h.Sum64())
 }
 
