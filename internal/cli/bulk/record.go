@@ -9,7 +9,6 @@ import (
 	"hash/maphash"
 	"strconv"
 
-	"parley/internal/cli/terminal"
 	"parley/llm"
 )
 
@@ -29,11 +28,19 @@ const recordStart = `{"id":`
 
 // bytes returns r as a line with its newline.
 func (r *Record) bytes() ([]byte, error) {
-	b, err := terminal.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+	var b bytes.Buffer
+	err := r.writeTo(&b)
+	return b.Bytes(), err
+}
+
+// writeTo writes r as a line with its newline.
+func (r *Record) writeTo(b *bytes.Buffer) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
-	return append(b, '\n'), nil
+	return nil
 }
 
 // digest is the part of a request's digest that is kept: enough to distinguish any two requests.

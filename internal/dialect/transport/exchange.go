@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -62,7 +63,8 @@ type Answer struct {
 	start  time.Time
 	life   *time.Timer
 	cancel context.CancelCauseFunc
-	sent   atomic.Bool
+	trace  httptrace.ClientTrace
+	sent   atomic.Bool // all of the request: from then on the server may have done the work
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
@@ -105,9 +107,8 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return errSilent }
 
-// request returns the HTTP request of a call. It sets sent when the whole body was read to be sent:
-// from then on the server may have done the work.
-func (c *Client) request(ctx context.Context, call Request, sent *atomic.Bool) (*http.Request, error) {
+// request returns the HTTP request of a call.
+func (c *Client) request(ctx context.Context, call Request) (*http.Request, error) {
 	u, err := c.address(call)
 	if err != nil {
 		return nil, err
@@ -127,15 +128,14 @@ func (c *Client) request(ctx context.Context, call Request, sent *atomic.Bool) (
 	case call.Open != nil:
 		r.ContentLength = call.Size
 		open := call.Open
-		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: open, sent: sent}, nil }
-		r.Body = &lateBody{open: open, sent: sent}
+		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: open}, nil }
+		r.Body = &lateBody{open: open}
 	case call.Body != nil:
 		r.ContentLength = int64(len(call.Body))
 		b := call.Body // so that the closure does not keep call
-		r.GetBody = func() (io.ReadCloser, error) { return newBody(b, sent), nil }
-		r.Body = newBody(b, sent)
-	default:
-		sent.Store(true)
+		// net/http knows this type, and sends the header and the body together.
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+		r.Body = io.NopCloser(bytes.NewReader(b))
 	}
 	return r, nil
 }

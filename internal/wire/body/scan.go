@@ -29,9 +29,9 @@ func Members(b []byte, f func(key, value []byte) bool) bool {
 	return ok
 }
 
-// Object calls f with each member of b that is not null, and reports whether b is one object and f
-// always returned true. It refuses names that encoding/json could take for others: with an escape, a
-// capital, or a character that is not ASCII.
+// Object calls f with each member of b, and reports whether b is one object and f always returned
+// true. It refuses names that encoding/json could take for others: with an escape, a capital, or a
+// character that is not ASCII.
 func Object(b []byte, f func(key, value []byte) bool) bool {
 	i := space(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -43,9 +43,14 @@ func Object(b []byte, f func(key, value []byte) bool) bool {
 				return false
 			}
 		}
-		return string(value) == "null" || f(key, value)
+		return f(key, value)
 	})
 	return ok && space(b, end) == len(b)
+}
+
+// Values is Object without the members that are null.
+func Values(b []byte, f func(key, value []byte) bool) bool {
+	return Object(b, func(key, value []byte) bool { return string(value) == "null" || f(key, value) })
 }
 
 // Scanner is a type that reads itself from JSON without reflection.

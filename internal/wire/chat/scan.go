@@ -11,7 +11,7 @@ import (
 // return false if it must read the whole answer.
 
 func (w *wireResponse) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "id":
 			return request.Text(v, &w.ID)
@@ -49,7 +49,7 @@ func (w *wireResponse) Scan(b []byte) bool {
 }
 
 func (c *wireChoice) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "index":
 			return request.Whole(v, &c.Index)
@@ -75,7 +75,7 @@ func (c *wireChoice) Scan(b []byte) bool {
 }
 
 func (m *wireMessage) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "content":
 			return request.Text(v, &m.Content.text) || json.Unmarshal(v, &m.Content) == nil
@@ -93,7 +93,7 @@ func (m *wireMessage) Scan(b []byte) bool {
 }
 
 func (u *wireUsage) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "prompt_tokens":
 			return request.Whole(v, &u.PromptTokens)
@@ -106,7 +106,7 @@ func (u *wireUsage) Scan(b []byte) bool {
 		case "reasoning_tokens":
 			return request.Whole(v, &u.ReasoningTokens)
 		case "prompt_tokens_details":
-			return body.Object(v, func(key, v []byte) bool {
+			return body.Values(v, func(key, v []byte) bool {
 				switch string(key) {
 				case "cached_tokens":
 					return request.Whole(v, &u.PromptTokensDetails.CachedTokens)
@@ -116,7 +116,7 @@ func (u *wireUsage) Scan(b []byte) bool {
 				return true
 			})
 		case "completion_tokens_details":
-			return body.Object(v, func(key, v []byte) bool {
+			return body.Values(v, func(key, v []byte) bool {
 				return string(key) != "reasoning_tokens" || request.Whole(v, &u.CompletionTokensDetails.ReasoningTokens)
 			})
 		}

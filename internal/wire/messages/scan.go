@@ -11,7 +11,7 @@ import (
 // return false if it must read the whole answer.
 
 func (w *wireMessage) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "type":
 			return request.Text(v, &w.Type)
@@ -42,7 +42,7 @@ func (w *wireMessage) Scan(b []byte) bool {
 }
 
 func (w *wireBlock) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "type":
 			return request.Text(v, &w.Type)
@@ -66,7 +66,7 @@ func (w *wireBlock) Scan(b []byte) bool {
 }
 
 func (u *wireUsage) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "input_tokens":
 			return request.Integer(v, &u.Input)
@@ -88,7 +88,7 @@ func (u *wireUsage) Scan(b []byte) bool {
 }
 
 func (w *wireEvent) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "type":
 			return request.Text(v, &w.Type)
@@ -114,7 +114,7 @@ func (w *wireEvent) Scan(b []byte) bool {
 
 func (w *wireEvent) scanDelta(b []byte) bool {
 	d := &w.Delta
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "text":
 			return request.Text(v, &d.Text)

@@ -11,7 +11,7 @@ import (
 // return false if it must read the whole answer.
 
 func (w *wireResponse) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "id":
 			return request.Text(v, &w.ID)
@@ -42,7 +42,7 @@ func (w *wireResponse) Scan(b []byte) bool {
 }
 
 func (it *wireItem) Scan(b []byte) bool {
-	return body.Object(b, func(key, v []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
 		switch string(key) {
 		case "type":
 			return request.Text(v, &it.Type)
@@ -73,7 +73,7 @@ func scanParts(b []byte, to *[]wirePart) bool {
 	return body.Elements(b, func(v []byte) bool {
 		*to = append(*to, wirePart{})
 		p := &(*to)[len(*to)-1]
-		return body.Object(v, func(key, v []byte) bool {
+		return body.Values(v, func(key, v []byte) bool {
 			switch string(key) {
 			case "type":
 				return request.Text(v, &p.Type)
