@@ -10,9 +10,14 @@ import (
 
 // Flags are the flags of a command that serves: who may use the server.
 type Flags struct {
+	Names
+	Open bool `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
+}
+
+// Names are the flags of a server for its names, and for the web pages that may use it.
+type Names struct {
 	AllowHost   []string `group:"clients" sep:"none" placeholder:"NAME[:PORT]" help:"Another host name that clients may use for this server, such as that of a proxy. Repeatable. Default: its address, and the names of this machine."`
 	AllowOrigin []string `group:"clients" sep:"none" placeholder:"ORIGIN" help:"A web origin that may send requests, such as http://NAME:PORT. Repeatable. Default: none."`
-	Open        bool     `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
 }
 
 // Access checks the flags. A server without keys serves only this machine, unless --open is given. keyFlag

@@ -1,0 +1,66 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/report"
+	"parley/internal/report/page"
+	"parley/internal/store/sqlite"
+	runview "parley/internal/view"
+)
+
+// statistics are the statistics of a run at some moment. Computing them reads all its calls, so it
+// is done in the background, and again when the run has grown, but for at most a tenth of the time.
+type statistics struct {
+	document *page.Document // nil: not computed yet
+	entries  int            // of the run, when document was made
+	err      error
+	busy     bool
+	at       time.Time     // when it was computed
+	took     time.Duration // to compute it
+}
+
+// current returns the latest statistics, and computes newer ones in the background if there are more entries.
+func (v *Viewer) statistics(r *run, entries int) statistics {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.stats
+	due := s.at.Add(max(time.Second, 10*s.took))
+	if !s.busy && s.entries != entries && time.Now().After(due) {
+		s.busy = true
+		v.wg.Go(func() { v.compute(r, entries) })
+	}
+	return *s
+}
+
+// compute computes the statistics of a run, and tells its pages.
+func (v *Viewer) compute(r *run, entries int) {
+	began := time.Now()
+	document, err := v.build(v.ctx, r, report.Options{Tool: v.cfg.Tool})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats = statistics{document: document, entries: entries, err: err, at: time.Now(), took: time.Since(began)}
+	r.tell()
+}
+
+// build makes a report of a run.
+func (v *Viewer) build(ctx context.Context, r *run, o report.Options) (*page.Document, error) {
+	folded, err := runview.Fold(ctx, r.store, r.name)
+	if errors.Is(err, sqlite.ErrDamaged) && r.store.Lost() == nil {
+		if salvaging := r.store.Salvage(ctx); salvaging == nil {
+			folded, err = runview.Fold(ctx, r.store, r.name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	folded.Know(r.kind)
+	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.store, Kind: r.kind}}, o)
+	if err != nil {
+		return nil, fmt.Errorf("viewer: %w", err)
+	}
+	return d, nil
+}
