@@ -137,9 +137,9 @@ func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcri
 		}
 		text := l.Text
 		if l.Said == transcript.SaidAnswer {
-			text = readable(text)
+			text = transcript.Readable(text)
 		}
-		line.Data = l.Said != transcript.SaidAsked && data(text)
+		line.Data = l.Said != transcript.SaidAsked && transcript.IsData(text)
 		line.Text = cut(text, min(limit, *left))
 		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)

@@ -87,7 +87,7 @@ func (v *Viewer) episode(req *http.Request) (*view, error) {
 	}
 	d.After = runPath(r.name, "episodes", strconv.Itoa(l.Episode+1))
 	p.Title = fmt.Sprintf("Episode %d of %s", l.Episode, r.name)
-	p.Trail = append(p.Trail, link{Text: "Episodes", To: runPath(r.name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at})
+	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at})
 	p.Style = stylesOf(e.Style, e.Replays)
 	p.template, p.Data = "episode", d
 	return p, nil
@@ -136,7 +136,7 @@ func (v *Viewer) call(req *http.Request) (*view, error) {
 			if t.Name() == turn && strconv.Itoa(e.Index) == index {
 				at := runPath(r.name, "episodes", strconv.Itoa(l.Episode))
 				p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.name)
-				p.Trail = append(p.Trail, link{Text: "Episodes", To: runPath(r.name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
+				p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
 				p.template, p.Data, p.Live = "call", newCallPage(name, e), "" // a reply does not change
 				return p, nil
 			}

@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -23,7 +24,7 @@ const perPage = 100
 // all of it, so that it can be shared.
 type filter struct {
 	State, Cell, Agent, Text string
-	Sort                     string // a column, or score:NAME:SEAT
+	Sort                     string // a column, or score:NAME:SEAT, both escaped as in an address
 	Desc                     bool
 	After                    string // VALUE~EPISODE
 }
@@ -57,8 +58,14 @@ func (f filter) address(run string) string {
 func (f filter) query() (index.Query, error) {
 	q := index.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Sort: f.Sort, Desc: f.Desc, Limit: perPage}
 	if rest, ok := strings.CutPrefix(f.Sort, "score:"); ok {
+		name, seat, _ := strings.Cut(rest, ":")
+		var wrong [2]error
 		q.Sort = "score"
-		q.Score, q.Seat, _ = strings.Cut(rest, ":")
+		q.Score, wrong[0] = url.QueryUnescape(name)
+		q.Seat, wrong[1] = url.QueryUnescape(seat)
+		if err := cmp.Or(wrong[:]...); err != nil {
+			return q, fmt.Errorf("viewer: sort=%q: %w: %w", f.Sort, errBadRequest, err)
+		}
 	}
 	if f.After == "" {
 		return q, nil
@@ -142,7 +149,11 @@ func (r *run) rows(req *http.Request, f filter) (rows []index.Row, err error) {
 		return nil, err
 	}
 	if !f.plain() {
-		return r.index.Page(req.Context(), q)
+		rows, err := r.index.Page(req.Context(), q)
+		if errors.Is(err, index.ErrQuery) {
+			err = fmt.Errorf("viewer: %w: %w", errBadRequest, err)
+		}
+		return rows, err
 	}
 	want := sqlite.Listing{Limit: perPage, Failed: f.State == sqlite.Failed, Cell: f.Cell}
 	if q.After != nil {
@@ -189,7 +200,7 @@ func (f filter) columns(run string, scores []index.ScoreName) (out []column) {
 		add(name, name, true)
 	}
 	for _, s := range scores {
-		add(strings.TrimSpace(s.Seat+" "+s.Name), "score:"+s.Name+":"+s.Seat, true)
+		add(strings.TrimSpace(s.Seat+" "+s.Name), "score:"+url.QueryEscape(s.Name)+":"+url.QueryEscape(s.Seat), true)
 	}
 	return out
 }

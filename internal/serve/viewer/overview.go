@@ -105,9 +105,9 @@ func (v *Viewer) open(req *http.Request, here string) (*run, *view, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &view{Title: r.name, Tabs: tabs(r, here), Live: runPath(r.name, "events"), Trail: []link{{Text: r.name, To: runPath(r.name)}}}
+	p := &view{Title: r.name, Tabs: tabs(r, here), Live: runPath(r.name, "events"), Above: []link{{Text: r.name, To: runPath(r.name)}}}
 	if _, ok := v.runs.single(); !ok {
-		p.Trail = append([]link{{Text: "Runs", To: "/"}}, p.Trail...)
+		p.Above = append([]link{{Text: "Runs", To: "/"}}, p.Above...)
 	}
 	return r, p, nil
 }

@@ -23,7 +23,7 @@ type view struct {
 	to       string // redirect instead
 
 	Title string
-	Trail []link // where the page is: from the list of runs down
+	Above []link // the pages above this one, from the list of runs down
 	Tabs  []link
 	Live  string       // the address of events; empty: the page does not change
 	Style template.CSS // colours of the kind, and of drawings

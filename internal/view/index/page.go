@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -57,6 +58,9 @@ type Row struct {
 	Key Key
 }
 
+// ErrQuery is returned for a Query that cannot be answered.
+var ErrQuery = errors.New("index: wrong query")
+
 // Sorts returns the columns that episodes can be sorted by, besides scores.
 func Sorts() []string {
 	return []string{"episode", "state", "cell", "calls", "errors", "tokens", "cost", "began", "took"}
@@ -73,7 +77,7 @@ func (x *Index) Page(ctx context.Context, q Query) (rows []Row, err error) {
 	}
 	where, args, err := q.where(column)
 	if err != nil {
-		return nil, fmt.Errorf("index: the position of the page: %w", err)
+		return nil, fmt.Errorf("%w: the position of the page: %w", ErrQuery, err)
 	}
 	direction := ""
 	if q.Desc {
@@ -134,7 +138,7 @@ func (x *Index) order(q Query) (from, column string, err error) {
 	case q.Sort == "" || q.Sort == "episode":
 		return "episodes e", "e.episode", nil
 	case !slices.Contains(Sorts(), q.Sort):
-		return "", "", fmt.Errorf("index: cannot sort by %q; want one of %s, score", q.Sort, strings.Join(Sorts(), ", "))
+		return "", "", fmt.Errorf("%w: cannot sort by %q; want one of %s, score", ErrQuery, q.Sort, strings.Join(Sorts(), ", "))
 	}
 	err = x.exec(fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s, episode)`, q.Sort))
 	return "episodes e", q.Sort, err

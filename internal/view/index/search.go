@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"zombiezen.com/go/sqlite"
 
@@ -153,7 +154,7 @@ WHERE said MATCH ? AND said.rowid > ? ORDER BY said.rowid LIMIT ?`, []any{match,
 // matching returns the FTS5 query for texts with all the words: each word is quoted, so that none
 // is an operator. A word at the end of the input may be the beginning of a longer one.
 func matching(words string) string {
-	fields := strings.Fields(strings.ToValidUTF8(words, ""))
+	fields := strings.FieldsFunc(strings.ToValidUTF8(words, ""), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	if len(fields) == 0 {
 		return ""
 	}
