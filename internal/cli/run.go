@@ -16,6 +16,7 @@ import (
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/live"
 	"parley/internal/summary"
 	"parley/journal"
 )
@@ -159,10 +160,11 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 
 	keys.stop, p.Trust = g.Shut, keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
-	done := func() {}
+	done, hide := func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
+		hide = live.Show(p.File, view.State)
 		if !f.Quiet {
 			view.Greet(o)
 			done = view.Show()
@@ -175,6 +177,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	}
 	sum, err := p.Run(ctx, drain)
 	done()
+	hide()
 	if sum == nil {
 		return playError(p.File, err)
 	}

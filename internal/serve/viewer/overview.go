@@ -2,11 +2,13 @@ package viewer
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
 	"time"
 
+	"parley/internal/live"
 	"parley/internal/report/page"
 	"parley/internal/store/sqlite"
 	runview "parley/internal/view"
@@ -121,6 +123,9 @@ type now struct {
 	Share    float64 // of the episodes that are done
 	Agents   []world.Agent
 	Sections []page.Section
+	Live     *live.State // what its process is doing; nil: nothing plays it
+	Errors   []failed
+	Budget   float64 // the share that is spent; 0: there is no budget
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
 	Busy    bool
 	Behind  int
@@ -143,6 +148,9 @@ func (v *Viewer) overview(req *http.Request) (*view, error) {
 	}
 	if o.Episodes > 0 {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
+	}
+	if playing, ok := live.Read(req.Context(), r.path); ok {
+		n.playing(&playing)
 	}
 	entries, err := r.store.Entries()
 	if err != nil {
@@ -169,6 +177,26 @@ func (v *Viewer) overview(req *http.Request) (*view, error) {
 	}
 	p.template, p.Data = "overview", n
 	return p, nil
+}
+
+// failed is attempts of a model that failed.
+type failed struct {
+	Model string
+	Kind  string
+	live.Error
+}
+
+// playing fills in what the process that plays the run is doing.
+func (n *now) playing(s *live.State) {
+	n.Live = s
+	if s.Budget > 0 {
+		n.Budget = s.Spent.Dollars() / s.Budget.Dollars()
+	}
+	for _, m := range s.Models {
+		for _, kind := range slices.Sorted(maps.Keys(m.Errors)) {
+			n.Errors = append(n.Errors, failed{m.Name, string(kind), m.Errors[kind]})
+		}
+	}
 }
 
 // Model returns what answers for an agent.

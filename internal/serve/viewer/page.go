@@ -37,7 +37,7 @@ type link struct {
 }
 
 func functions() template.FuncMap {
-	return template.FuncMap{"grouped": page.Grouped, "dollars": page.Dollars, "duration": page.Duration}
+	return template.FuncMap{"grouped": page.Grouped, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration}
 }
 
 // page returns a handler that renders what f returns.

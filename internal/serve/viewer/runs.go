@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/live"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/index"
 	"parley/journal"
@@ -174,11 +175,16 @@ const (
 
 // follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
 func (r *run) follow(ctx context.Context) {
+	var state time.Time // of the live file
 	for ctx.Err() == nil {
 		n, err := r.store.Entries()
 		if err == nil && n != r.seen() {
 			_, err = r.index.Update(ctx) // what cannot be read is shown by the page that asks for it
 			r.grown(n)
+		}
+		if at := changed(r.path + live.Suffix); !at.Equal(state) {
+			state = at
+			r.grown(r.seen())
 		}
 		pause := seldom
 		if err == nil && r.watched() {
@@ -189,6 +195,15 @@ func (r *run) follow(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// changed returns when a file was changed, or the zero time if there is none.
+func changed(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 func (r *run) seen() int {
