@@ -42,6 +42,7 @@ type playFlags struct {
 	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
 	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
 	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
+	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
 	Quiet       bool           `help:"Print no progress and no summary."`
 	JSON        bool           `help:"Print the summary as one JSON object."`
 	trustFlags
@@ -165,6 +166,10 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
 		hide = live.Show(p.File, view.State)
+		if f.View {
+			closed, ended := hide, serveView(ctx, s, p.File)
+			hide = func() { closed(); ended() }
+		}
 		if !f.Quiet {
 			view.Greet(o)
 			done = view.Show()

@@ -11,7 +11,9 @@ import (
 // Flags are the flags of a command that serves: who may use the server.
 type Flags struct {
 	Names
-	Open bool `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
+	// Keyed means that the command has no flag --open: its server always needs a key.
+	Keyed bool `kong:"-"`
+	Open  bool `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
 }
 
 // Names are the flags of a server for its names, and for the web pages that may use it.
@@ -57,6 +59,9 @@ func (f *Flags) Listen(ctx context.Context, addr, keyFlag string, keys bool) (ne
 func (f *Flags) exposed(addr, keyFlag string) error {
 	if keyFlag == "" {
 		return fmt.Errorf("--addr %s would serve other machines, and this server has no keys: say --open if only trusted programs can reach it", addr)
+	}
+	if f.Keyed {
+		return fmt.Errorf("--addr %s would serve other machines: set a key for them with %s", addr, keyFlag)
 	}
 	return fmt.Errorf("--addr %s would serve other machines without a key: set one with %s, or say --open", addr, keyFlag)
 }

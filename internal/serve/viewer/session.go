@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"fmt"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -107,5 +107,13 @@ func (v *Viewer) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal
 		v.write(w, &view{status: why.Status, template: "signin", Title: "Sign in"})
 		return
 	}
-	http.Error(w, fmt.Sprintf("%s: %s", why.Code, why.Message), why.Status)
+	body, err := json.Marshal(map[string]any{"error": map[string]string{"code": why.Code, "message": why.Message}})
+	if err != nil {
+		body = nil // cannot happen: it is text
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	secure(h)
+	w.WriteHeader(why.Status)
+	_, _ = w.Write(body) // the client is gone
 }

@@ -38,6 +38,8 @@ type Config struct {
 	Keys []string
 	// Access lists other names of the server.
 	Access auth.Access
+	// Patience is how long a client may take to send a request. Default: 1 minute.
+	Patience time.Duration
 	// Tool is the program's name and version.
 	Tool string
 }
@@ -64,7 +66,7 @@ func New(cfg Config) (*Viewer, error) {
 		return nil, err
 	}
 	v.guard = auth.Guard{
-		Access: cfg.Access, Keys: auth.New(cfg.Keys), Pages: true,
+		Access: cfg.Access, Keys: auth.New(cfg.Keys), Pages: true, Patience: cfg.Patience,
 		Public: v.public, Refuse: v.refuse,
 	}
 	return v, nil
