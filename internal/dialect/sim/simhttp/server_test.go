@@ -113,7 +113,7 @@ func TestRunStops(t *testing.T) {
 				_, err := post(t, client(t), "http://"+ln.Addr().String()+chatPath, chatBody)
 				answer <- err
 			}()
-			for s.Stats().InFlight == 0 {
+			for s.Stats().InFlightMax == 0 { // InFlight may be 0 again
 				runtime.Gosched() // until it has arrived
 			}
 			cancel()
