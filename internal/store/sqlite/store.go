@@ -29,6 +29,7 @@ import (
 	"parley/internal/filelock"
 	"parley/internal/files"
 	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/internal/store/sqlite/wal"
 	"parley/journal"
@@ -198,7 +199,7 @@ func create(path, target string) (err error) {
 			_ = os.Remove(temp)
 		}
 	}()
-	err = schema.Create(temp, func(c *sqlite.Conn) error { return (&writer{conn: c}).putTotals() })
+	err = schema.Create(temp, func(c *sqlite.Conn) error { return (&writer{rows: row.Inserts{Conn: c}}).putTotals() })
 	if err != nil {
 		return explain(path, "create", err)
 	}

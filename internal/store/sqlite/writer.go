@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 )
@@ -17,6 +18,7 @@ import (
 // writer is the one connection that writes.
 type writer struct {
 	conn *sqlite.Conn
+	rows row.Inserts
 	path string
 	keys *content.Keys
 
@@ -58,7 +60,7 @@ func newWriter(path string, k *content.Keys) (_ *writer, err error) {
 		}
 	}()
 	c.SetBusyTimeout(busyTimeout)
-	w := &writer{conn: c, path: path, keys: k}
+	w := &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, keys: k}
 	if err := schema.CheckTables(c); err != nil { // before anything is changed: the file may be damaged
 		return nil, err
 	}
@@ -97,6 +99,9 @@ func (w *writer) takeOver() error {
 func (w *writer) load() (err error) {
 	if w.totals, err = readTotals(w.conn); err != nil {
 		return err
+	}
+	for _, p := range w.progress {
+		w.keys.Unsay(&p.said)
 	}
 	w.progress, w.dirty, w.known = map[int]*progress{}, nil, true
 	return nil
@@ -221,6 +226,7 @@ func (w *writer) settle() {
 		p := w.progress[episode]
 		p.dirty = false
 		if p.Ended {
+			w.keys.Unsay(&p.said)
 			delete(w.progress, episode)
 		}
 	}
