@@ -134,9 +134,9 @@ func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	printParts(w, e)
-	fmt.Fprintf(w, "\nThe ranges hold 95%% of runs that go as on the simulated provider. Real models write answers of other\n"+
-		"lengths, which later prompts may repeat: at most is what max_tokens allows, where every answer has one.\n"+
-		"Prices as of %s, without what a prompt cache saves.\n\n", e.PricesOf)
+	fmt.Fprintf(w, "\nOf 100 runs on the simulated provider, 95 fall within the ranges. A real model writes longer or shorter\n"+
+		"answers, and later prompts may repeat them. AT MOST is what max_tokens allows; it needs one for every agent.\n"+
+		"Prices as of %s, without discounts for cached prompts.\n\n", e.PricesOf)
 }
 
 // printParts writes the parts of a plan whose kind creates episodes during the run.

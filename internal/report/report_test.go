@@ -304,7 +304,7 @@ func TestByFactors(t *testing.T) {
 	if err := d.WriteHTML(&page); err != nil || strings.Contains(page.String(), "<script>alert") || !strings.Contains(page.String(), "cannot be estimated") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Build(t.Context(), []Source{s}, Options{By: []string{"stile"}}); err == nil || !strings.Contains(err.Error(), `did you mean "style"?`) {
+	if _, err := Build(t.Context(), []Source{s}, Options{By: []string{"stile"}}); err == nil || !strings.Contains(err.Error(), `did you mean style?`) {
 		t.Errorf("%v", err)
 	}
 }

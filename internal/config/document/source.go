@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/files"
-	"parley/internal/near"
 	"parley/internal/yamltree"
 )
 
@@ -72,7 +71,7 @@ func Read(ctx context.Context, path, what string, limit int64) (b []byte, err er
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail("there is no such file%s", meantPath(path))
+		return nil, fail("%s", strings.TrimPrefix(err.Error(), path+": "))
 	case errors.Is(err, files.ErrNotRegular) && statErr == nil && info.IsDir():
 		return nil, fail("is a directory: name the %s in it", what)
 	case errors.Is(err, files.ErrNotRegular):
@@ -80,14 +79,6 @@ func Read(ctx context.Context, path, what string, limit int64) (b []byte, err er
 	default:
 		return nil, fail("cannot be read: %v", err)
 	}
-}
-
-// meantPath suggests a file with a similar name.
-func meantPath(path string) string {
-	if n := near.Path(path); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	return ""
 }
 
 // NewPlan makes a source of a plan's bytes, and reports what makes them unusable as text.

@@ -71,7 +71,7 @@ type Comparison struct {
 	N          int    // units, or those of the smaller group
 	MeanA      statmath.Quantity
 	MeanB      statmath.Quantity
-	Difference statmath.Quantity // A less B
+	Difference statmath.Quantity // A minus B
 	Effect     statmath.Quantity // the difference in standard deviations, or Cohen's h of shares
 	Test       statmath.Test
 	Adjusted   float64 // P, adjusted for all comparisons; NaN if unknown
@@ -211,10 +211,7 @@ func known(what string, names, all []string) error {
 		if slices.Contains(all, name) || len(all) == 0 {
 			continue
 		}
-		hint := "."
-		if n := near.Name(name, all); n != "" {
-			hint = fmt.Sprintf("; did you mean %q?", n)
-		}
+		hint := cmp.Or(near.Suggest(name, all), ".")
 		return fmt.Errorf("compare: %w %s %q%s There are: %s", ErrUnknown, what, name, hint, strings.Join(all, "; "))
 	}
 	return nil
