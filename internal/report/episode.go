@@ -6,7 +6,6 @@ import (
 
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -23,9 +22,9 @@ type Episode struct {
 
 // ReadEpisode reads one episode of a run, without the rest of the run. The window has limit lines
 // from line from on; if from is negative, it has the last lines.
-func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l *sqlite.Listed, from, limit int) (*Episode, error) {
+func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt, from, limit int) (*Episode, error) {
 	head := &journal.Head{Begun: begun}
-	head.Live(l.Episode, journal.Progress{Attempt: l.Attempt})
+	head.Live(l.Episode, journal.Progress{Attempt: attempt})
 	read, err := transcript.Read(ctx, j, head, kind, l.Episode)
 	if err != nil {
 		return nil, err
@@ -40,9 +39,12 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 		from = (max(0, total-1) / limit) * limit
 	}
 	from = min(from, total)
-	row := view.Episode{Number: l.Episode, State: l.State()}
+	row := view.Episode{Number: l.Episode, State: "playing"}
 	played := world.Played{Episode: l.Episode, Spec: l.Spec}
 	if l.Ended != nil {
+		if row.State = "ended"; l.Ended.Outcome.Failed != "" {
+			row.State = "failed"
+		}
 		row.Failed, row.Scores, played.Outcome = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores, l.Ended.Outcome
 	}
 	left := maxWords

@@ -66,7 +66,7 @@ func (v *Viewer) episode(req *http.Request) (*view, error) {
 			return nil, fmt.Errorf("viewer: from=%q: %w: want the number of a line, or end", text, errBadRequest)
 		}
 	}
-	e, err := report.ReadEpisode(req.Context(), r.store, r.begun, r.kind, l, from, linesPerPage)
+	e, err := report.ReadEpisode(req.Context(), r.store, r.begun, r.kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage)
 	if err != nil {
 		return nil, err
 	}
