@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"parley/internal/serve/viewer/library"
 	"strconv"
 	"strings"
 	"time"
@@ -34,27 +35,27 @@ type episodePage struct {
 }
 
 // find returns the episode of a request.
-func (r *run) find(req *http.Request) (*sqlite.Listed, error) {
+func find(r *library.Run, req *http.Request) (*sqlite.Listed, error) {
 	n, err := strconv.Atoi(req.PathValue("episode"))
 	if err != nil || n < 0 {
 		return nil, fmt.Errorf("viewer: episode %q: %w", req.PathValue("episode"), errNotFound)
 	}
-	list, err := r.store.List(req.Context(), sqlite.Listing{From: n, Limit: 1})
+	list, err := r.Store.List(req.Context(), sqlite.Listing{From: n, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
 	if len(list) == 0 || list[0].Episode != n {
-		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.name, n, errNotFound)
+		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.Name, n, errNotFound)
 	}
 	return &list[0], nil
 }
 
-func (v *Viewer) episode(req *http.Request) (*view, error) {
+func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	r, p, err := v.open(req, "Episodes")
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.find(req)
+	l, err := find(r, req)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +67,11 @@ func (v *Viewer) episode(req *http.Request) (*view, error) {
 			return nil, fmt.Errorf("viewer: from=%q: %w: want the number of a line, or end", text, errBadRequest)
 		}
 	}
-	e, err := report.ReadEpisode(req.Context(), r.store, r.begun, r.kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage)
+	e, err := report.ReadEpisode(req.Context(), r.Store, r.Begun, r.Kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage)
 	if err != nil {
 		return nil, err
 	}
-	at := runPath(r.name, "episodes", strconv.Itoa(l.Episode))
+	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
 	e.CallsAt = at + "/"
 	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: indent(l.Spec.Params), LastLine: min(e.Total, e.From+linesPerPage)}
 	if l.Ended != nil {
@@ -83,11 +84,11 @@ func (v *Viewer) episode(req *http.Request) (*view, error) {
 		d.Later = fmt.Sprintf("%s?from=%d", at, d.LastLine)
 	}
 	if l.Episode > 0 {
-		d.Before = runPath(r.name, "episodes", strconv.Itoa(l.Episode-1))
+		d.Before = runPath(r.Name, "episodes", strconv.Itoa(l.Episode-1))
 	}
-	d.After = runPath(r.name, "episodes", strconv.Itoa(l.Episode+1))
-	p.Title = fmt.Sprintf("Episode %d of %s", l.Episode, r.name)
-	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at})
+	d.After = runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1))
+	p.Title = fmt.Sprintf("Episode %d of %s", l.Episode, r.Name)
+	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at})
 	p.Style = stylesOf(e.Style, e.Replays)
 	p.template, p.Data = "episode", d
 	return p, nil
@@ -116,16 +117,16 @@ type message struct {
 }
 
 // call is the page of one call: what was asked, what came back, and what it cost.
-func (v *Viewer) call(req *http.Request) (*view, error) {
+func (v *Viewer) call(req *http.Request) (*screen, error) {
 	r, p, err := v.open(req, "Episodes")
 	if err != nil {
 		return nil, err
 	}
-	l, err := r.find(req)
+	l, err := find(r, req)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := journal.Episode(req.Context(), r.store, l.Episode)
+	entries, err := journal.Episode(req.Context(), r.Store, l.Episode)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +135,15 @@ func (v *Viewer) call(req *http.Request) (*view, error) {
 	for _, t := range transcript.Turns(entries, l.Attempt) {
 		for _, e := range t.Replies {
 			if t.Name() == turn && strconv.Itoa(e.Index) == index {
-				at := runPath(r.name, "episodes", strconv.Itoa(l.Episode))
-				p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.name)
-				p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
+				at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
+				p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.Name)
+				p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
 				p.template, p.Data, p.Live = "call", newCallPage(name, e), "" // a reply does not change
 				return p, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.name, name, errNotFound)
+	return nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNotFound)
 }
 
 func newCallPage(name string, e *journal.Replied) callPage {

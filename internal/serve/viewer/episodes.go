@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"parley/internal/serve/viewer/library"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,49 +108,49 @@ type episodeList struct {
 // maxScores is how many scores have a column.
 const maxScores = 8
 
-func (v *Viewer) episodes(req *http.Request) (*view, error) {
+func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	r, p, err := v.open(req, "Episodes")
 	if err != nil {
 		return nil, err
 	}
 	f := newFilter(req.URL.Query())
-	o, err := r.store.Outline(req.Context())
+	o, err := r.Store.Outline(req.Context())
 	if err != nil {
 		return nil, err
 	}
-	d := episodeList{Filter: f, To: runPath(r.name, "episodes"), Total: o.Episodes}
+	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes}
 	for _, a := range o.Begun.Agents {
 		d.Agents = append(d.Agents, a.Name)
 	}
-	if d.Rows, err = r.rows(req, f); err != nil {
+	if d.Rows, err = rows(r, req, f); err != nil {
 		return nil, err
 	}
-	if d.Scores, err = r.index.Scores(); err != nil {
+	if d.Scores, err = r.Index.Scores(); err != nil {
 		return nil, err
 	}
 	d.Scores = d.Scores[:min(len(d.Scores), maxScores)]
-	d.Columns = f.columns(r.name, d.Scores)
+	d.Columns = f.columns(r.Name, d.Scores)
 	next := f
 	if next.After = ""; f.After != "" {
-		d.First = next.address(r.name)
+		d.First = next.address(r.Name)
 	}
 	if len(d.Rows) == perPage {
 		last := d.Rows[perPage-1].Key
 		next.After = last.Value + "~" + strconv.Itoa(last.Episode)
-		d.Next = next.address(r.name)
+		d.Next = next.address(r.Name)
 	}
-	p.template, p.Title, p.Data = "episodes", "Episodes of "+r.name, d
+	p.template, p.Title, p.Data = "episodes", "Episodes of "+r.Name, d
 	return p, nil
 }
 
 // rows lists episodes from the run file if it can, and else from the index.
-func (r *run) rows(req *http.Request, f filter) (rows []index.Row, err error) {
+func rows(r *library.Run, req *http.Request, f filter) (rows []index.Row, err error) {
 	q, err := f.query()
 	if err != nil {
 		return nil, err
 	}
 	if !f.plain() {
-		rows, err := r.index.Page(req.Context(), q)
+		rows, err := r.Index.Page(req.Context(), q)
 		if errors.Is(err, index.ErrQuery) {
 			err = fmt.Errorf("viewer: %w: %w", errBadRequest, err)
 		}
@@ -159,7 +160,7 @@ func (r *run) rows(req *http.Request, f filter) (rows []index.Row, err error) {
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}
-	list, err := r.store.List(req.Context(), want)
+	list, err := r.Store.List(req.Context(), want)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (r *run) rows(req *http.Request, f filter) (rows []index.Row, err error) {
 		if l.Ended != nil {
 			row.Failed, row.Scores = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores
 		}
-		if err := r.index.Fill(&row); err != nil {
+		if err := r.Index.Fill(&row); err != nil {
 			return nil, err
 		}
 		rows = append(rows, row)

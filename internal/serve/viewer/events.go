@@ -24,7 +24,7 @@ func (v *Viewer) events(w http.ResponseWriter, req *http.Request) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	secure(h)
-	changed, end := r.watch()
+	changed, end := r.Watch()
 	defer end()
 	control := http.NewResponseController(w)
 	beat := time.NewTicker(heartbeat)

@@ -5,13 +5,14 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"parley/internal/serve/viewer/library"
 	"slices"
 	"time"
 
 	"parley/internal/live"
 	"parley/internal/report/page"
 	"parley/internal/store/sqlite"
-	runview "parley/internal/view"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
 )
@@ -29,11 +30,11 @@ type listed struct {
 }
 
 // list is the page of all runs, the latest first.
-func (v *Viewer) list(req *http.Request) (*view, error) {
-	if name, ok := v.runs.single(); ok {
-		return &view{to: runPath(name)}, nil
+func (v *Viewer) list(req *http.Request) (*screen, error) {
+	if name, ok := v.runs.Single(); ok {
+		return &screen{to: runPath(name)}, nil
 	}
-	names, paths := v.runs.names()
+	names, paths := v.runs.Names()
 	byRun := map[string]string{} // name by id of the run
 	var all []*listed
 	for _, name := range names {
@@ -50,7 +51,7 @@ func (v *Viewer) list(req *http.Request) (*view, error) {
 		l.Fork = byRun[l.Fork]
 	}
 	slices.SortStableFunc(all, func(a, b *listed) int { return b.Changed.Compare(a.Changed) })
-	return &view{template: "runs", Title: "Runs", Data: all}, nil
+	return &screen{template: "runs", Title: "Runs", Data: all}, nil
 }
 
 // look reads the state of a run for the list.
@@ -84,17 +85,17 @@ func look(req *http.Request, name, path string) (*listed, *journal.Begun) {
 func stateOf(o sqlite.Outline) string {
 	switch {
 	case o.Open:
-		return runview.StateOpen
+		return view.StateOpen
 	case o.Last.State == "":
-		return runview.StateNew
+		return view.StateNew
 	default:
 		return string(o.Last.State)
 	}
 }
 
 // tabs are the pages of a run.
-func tabs(r *run, here string) []link {
-	all := []link{{Text: "Overview", To: runPath(r.name)}, {Text: "Episodes", To: runPath(r.name, "episodes")}, {Text: "Search", To: runPath(r.name, "search")}, {Text: "Report", To: runPath(r.name, "report")}}
+func tabs(r *library.Run, here string) []link {
+	all := []link{{Text: "Overview", To: runPath(r.Name)}, {Text: "Episodes", To: runPath(r.Name, "episodes")}, {Text: "Search", To: runPath(r.Name, "search")}, {Text: "Report", To: runPath(r.Name, "report")}}
 	for i := range all {
 		all[i].Here = all[i].Text == here
 	}
@@ -102,13 +103,13 @@ func tabs(r *run, here string) []link {
 }
 
 // open returns the run of a request, and a page to fill in.
-func (v *Viewer) open(req *http.Request, here string) (*run, *view, error) {
+func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, error) {
 	r, err := v.get(req.Context(), req.PathValue("run"))
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &view{Title: r.name, Tabs: tabs(r, here), Live: runPath(r.name, "events"), Above: []link{{Text: r.name, To: runPath(r.name)}}}
-	if _, ok := v.runs.single(); !ok {
+	p := &screen{Title: r.Name, Tabs: tabs(r, here), Live: runPath(r.Name, "events"), Above: []link{{Text: r.Name, To: runPath(r.Name)}}}
+	if _, ok := v.runs.Single(); !ok {
 		p.Above = append([]link{{Text: "Runs", To: "/"}}, p.Above...)
 	}
 	return r, p, nil
@@ -133,12 +134,12 @@ type now struct {
 }
 
 // overview is the page of a run.
-func (v *Viewer) overview(req *http.Request) (*view, error) {
+func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	r, p, err := v.open(req, "Overview")
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.store.Outline(req.Context())
+	o, err := r.Store.Outline(req.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -149,10 +150,10 @@ func (v *Viewer) overview(req *http.Request) (*view, error) {
 	if o.Episodes > 0 {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
-	if playing, ok := live.Read(req.Context(), r.path); ok {
+	if playing, ok := live.Read(req.Context(), r.Path); ok {
 		n.playing(&playing)
 	}
-	entries, err := r.store.Entries()
+	entries, err := r.Store.Entries()
 	if err != nil {
 		return nil, err
 	}

@@ -10,14 +10,15 @@ import (
 	"strings"
 
 	"parley/internal/report/page"
+	"parley/internal/serve/viewer/library"
 	"parley/internal/store/sqlite"
 )
 
 // errNotFound means that there is no such page.
 var errNotFound = errors.New("there is no such page")
 
-// view is a page to render.
-type view struct {
+// screen is a page to render.
+type screen struct {
 	status   int    // of HTTP; 0: 200
 	template string // its name
 	to       string // redirect instead
@@ -41,7 +42,7 @@ func functions() template.FuncMap {
 }
 
 // page returns a handler that renders what f returns.
-func (v *Viewer) page(f func(*http.Request) (*view, error)) http.HandlerFunc {
+func (v *Viewer) page(f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p, err := f(r)
 		if err != nil {
@@ -56,10 +57,10 @@ func (v *Viewer) page(f func(*http.Request) (*view, error)) http.HandlerFunc {
 }
 
 // failure is the page of an error.
-func failure(err error) *view {
-	p := &view{status: http.StatusInternalServerError, template: "failure", Title: "Error", Data: err.Error()}
+func failure(err error) *screen {
+	p := &screen{status: http.StatusInternalServerError, template: "failure", Title: "Error", Data: err.Error()}
 	switch {
-	case errors.Is(err, errNotFound), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNotFound), errors.Is(err, library.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		p.status, p.Title = http.StatusNotFound, "Not found"
 	case errors.Is(err, errBadRequest):
 		p.status, p.Title = http.StatusBadRequest, "Bad request"
@@ -73,7 +74,7 @@ func failure(err error) *view {
 var errBadRequest = errors.New("the address is wrong")
 
 // write renders a page. It is rendered whole before any of it is sent.
-func (v *Viewer) write(w http.ResponseWriter, p *view) {
+func (v *Viewer) write(w http.ResponseWriter, p *screen) {
 	var b bytes.Buffer
 	err := v.pages.ExecuteTemplate(&b, p.template, p)
 	if err != nil {
@@ -119,7 +120,7 @@ func runPath(run string, more ...string) string {
 }
 
 // StyleElement returns the style sheet of the page as an element.
-func (p *view) StyleElement() template.HTML {
+func (p *screen) StyleElement() template.HTML {
 	if p.Style == "" {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"parley/internal/serve/viewer/library"
 	"strconv"
 	"strings"
 
@@ -35,23 +36,23 @@ type hit struct {
 	Excerpt [3]string // before the first word, the word, after it
 }
 
-func (v *Viewer) search(req *http.Request) (*view, error) {
+func (v *Viewer) search(req *http.Request) (*screen, error) {
 	r, p, err := v.open(req, "Search")
 	if err != nil {
 		return nil, err
 	}
 	words := req.URL.Query().Get("q")
-	d := searchPage{Words: words, To: runPath(r.name, "search")}
-	p.template, p.Title = "search", "Search in "+r.name
+	d := searchPage{Words: words, To: runPath(r.Name, "search")}
+	p.template, p.Title = "search", "Search in "+r.Name
 	if strings.TrimSpace(words) == "" {
 		p.Live, p.Data = "", d
 		return p, nil
 	}
-	indexed, err := r.index.UpdateTexts(req.Context(), textsAtOnce)
+	indexed, err := r.Index.UpdateTexts(req.Context(), textsAtOnce)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := r.store.Entries()
+	entries, err := r.Store.Entries()
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +61,12 @@ func (v *Viewer) search(req *http.Request) (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("viewer: after: %w: want a number", errBadRequest)
 	}
-	found, err := r.index.Search(req.Context(), words, after, hitsPerPage)
+	found, err := r.Index.Search(req.Context(), words, after, hitsPerPage)
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range found {
-		d.Hits = append(d.Hits, r.hit(req, h, words))
+		d.Hits = append(d.Hits, newHit(r, req, h, words))
 	}
 	if len(found) == hitsPerPage {
 		d.Next = fmt.Sprintf("%s?q=%s&after=%d", d.To, url.QueryEscape(words), found[len(found)-1].ID)
@@ -74,13 +75,13 @@ func (v *Viewer) search(req *http.Request) (*view, error) {
 	return p, nil
 }
 
-// hit reads the text of a hit.
-func (r *run) hit(req *http.Request, h index.Hit, words string) hit {
-	out := hit{Hit: h, To: runPath(r.name, "episodes", strconv.Itoa(h.Episode))}
+// newHit reads the text of a hit.
+func newHit(r *library.Run, req *http.Request, h index.Hit, words string) hit {
+	out := hit{Hit: h, To: runPath(r.Name, "episodes", strconv.Itoa(h.Episode))}
 	if strings.Contains(h.Call, ":") {
 		out.To += "/" + h.Call
 	}
-	entries, err := journal.Episode(req.Context(), r.store, h.Episode)
+	entries, err := journal.Episode(req.Context(), r.Store, h.Episode)
 	if err != nil {
 		return out // the page of the episode says why
 	}

@@ -8,8 +8,9 @@ import (
 
 	"parley/internal/report"
 	"parley/internal/report/page"
+	"parley/internal/serve/viewer/library"
 	"parley/internal/store/sqlite"
-	runview "parley/internal/view"
+	"parley/internal/view"
 )
 
 // statistics are the statistics of a run at some moment. Computing them reads all its calls, so it
@@ -23,11 +24,15 @@ type statistics struct {
 	took     time.Duration // to compute it
 }
 
-// current returns the latest statistics, and computes newer ones in the background if there are more entries.
-func (v *Viewer) statistics(r *run, entries int) statistics {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := &r.stats
+// statistics returns the latest statistics, and computes newer ones in the background if there are more entries.
+func (v *Viewer) statistics(r *library.Run, entries int) statistics {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.stats[r]
+	if s == nil {
+		s = &statistics{}
+		v.stats[r] = s
+	}
 	due := s.at.Add(max(time.Second, 10*s.took))
 	if !s.busy && s.entries != entries && time.Now().After(due) {
 		s.busy = true
@@ -37,28 +42,28 @@ func (v *Viewer) statistics(r *run, entries int) statistics {
 }
 
 // compute computes the statistics of a run, and tells its pages.
-func (v *Viewer) compute(r *run, entries int) {
+func (v *Viewer) compute(r *library.Run, entries int) {
 	began := time.Now()
 	document, err := v.build(v.ctx, r, report.Options{Tool: v.cfg.Tool})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stats = statistics{document: document, entries: entries, err: err, at: time.Now(), took: time.Since(began)}
-	r.tell()
+	v.mu.Lock()
+	*v.stats[r] = statistics{document: document, entries: entries, err: err, at: time.Now(), took: time.Since(began)}
+	v.mu.Unlock()
+	r.Tell()
 }
 
 // build makes a report of a run.
-func (v *Viewer) build(ctx context.Context, r *run, o report.Options) (*page.Document, error) {
-	folded, err := runview.Fold(ctx, r.store, r.name)
-	if errors.Is(err, sqlite.ErrDamaged) && r.store.Lost() == nil {
-		if salvaging := r.store.Salvage(ctx); salvaging == nil {
-			folded, err = runview.Fold(ctx, r.store, r.name)
+func (v *Viewer) build(ctx context.Context, r *library.Run, o report.Options) (*page.Document, error) {
+	folded, err := view.Fold(ctx, r.Store, r.Name)
+	if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil {
+		if salvaging := r.Store.Salvage(ctx); salvaging == nil {
+			folded, err = view.Fold(ctx, r.Store, r.Name)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	folded.Know(r.kind)
-	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.store, Kind: r.kind}}, o)
+	folded.Know(r.Kind)
+	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind}}, o)
 	if err != nil {
 		return nil, fmt.Errorf("viewer: %w", err)
 	}

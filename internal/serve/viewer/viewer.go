@@ -24,6 +24,7 @@ import (
 
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
+	"parley/internal/serve/viewer/library"
 	"parley/journal"
 	"parley/world"
 )
@@ -49,7 +50,9 @@ type Viewer struct {
 	cfg    Config
 	pages  *template.Template
 	guard  auth.Guard
-	runs   *runs
+	runs   *library.Library
+	mu     sync.Mutex
+	stats  map[*library.Run]*statistics
 	ctx    context.Context // of Run: background work ends with it
 	wg     sync.WaitGroup  // background work
 	assets map[string]asset
@@ -57,11 +60,11 @@ type Viewer struct {
 
 // New returns a viewer. It fails if a path does not exist.
 func New(cfg Config) (*Viewer, error) {
-	all, err := newRuns(cfg.Paths)
+	all, err := library.New(cfg.Paths, cfg.KindOf)
 	if err != nil {
 		return nil, err
 	}
-	v := &Viewer{cfg: cfg, runs: all, assets: newAssets()}
+	v := &Viewer{cfg: cfg, runs: all, stats: map[*library.Run]*statistics{}, assets: newAssets()}
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}
@@ -99,14 +102,23 @@ func (v *Viewer) Run(ctx context.Context, ln net.Listener) error {
 	if err != nil {
 		err = fmt.Errorf("viewer: %w", err)
 	}
-	return errors.Join(err, v.runs.close())
+	return errors.Join(err, v.runs.Close())
+}
+
+// get opens a run, and follows it until Run ends.
+func (v *Viewer) get(ctx context.Context, name string) (*library.Run, error) {
+	r, fresh, err := v.runs.Get(ctx, name)
+	if fresh {
+		v.wg.Go(func() { r.Follow(v.ctx) })
+	}
+	return r, err
 }
 
 func (v *Viewer) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{name}", v.asset)
 	mux.HandleFunc("POST /session", v.signIn)
-	for pattern, h := range map[string]func(*http.Request) (*view, error){
+	for pattern, h := range map[string]func(*http.Request) (*screen, error){
 		"GET /{$}":                                    v.list,
 		"GET /run/{run}":                              v.overview,
 		"GET /run/{run}/episodes":                     v.episodes,
@@ -118,7 +130,7 @@ func (v *Viewer) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /run/{run}/report", v.report)
 	mux.HandleFunc("GET /run/{run}/events", v.events)
-	mux.HandleFunc("GET /", v.page(func(*http.Request) (*view, error) { return nil, errNotFound }))
+	mux.HandleFunc("GET /", v.page(func(*http.Request) (*screen, error) { return nil, errNotFound }))
 	return mux
 }
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	runfile "parley/internal/store/sqlite"
+	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
 )
@@ -66,7 +66,7 @@ func (x *Index) put(ctx context.Context, all spent) error {
 			n++
 		}
 		first := numbers[0]
-		list, err := x.store.List(ctx, runfile.Listing{From: first, Limit: numbers[n-1] - first + 1})
+		list, err := x.store.List(ctx, sqlite.Listing{From: first, Limit: numbers[n-1] - first + 1})
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (x *Index) put(ctx context.Context, all spent) error {
 	return nil
 }
 
-func (x *Index) putEpisode(l *runfile.Listed, s *spending) error {
+func (x *Index) putEpisode(l *sqlite.Listed, s *spending) error {
 	failed, until := "", s.last
 	if end := l.Ended; end != nil {
 		failed = end.Outcome.Failed

@@ -17,10 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"zombiezen.com/go/sqlite"
+	db "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	runfile "parley/internal/store/sqlite"
+	"parley/internal/store/sqlite"
 	"parley/journal"
 )
 
@@ -35,15 +35,15 @@ const Suffix = "-view"
 
 // Index is the index of one run. It is safe for use by several goroutines.
 type Index struct {
-	store *runfile.Store
+	store *sqlite.Store
 
 	mu   sync.Mutex
-	conn *sqlite.Conn
+	conn *db.Conn
 	meta struct{ entries, texts int }
 }
 
 // Open opens the index of a run, or begins a new one. run identifies the run.
-func Open(store *runfile.Store, run string) (*Index, error) {
+func Open(store *sqlite.Store, run string) (*Index, error) {
 	x := &Index{store: store}
 	path := store.Path() + Suffix
 	err := x.open(path, run)
@@ -63,7 +63,7 @@ func Open(store *runfile.Store, run string) (*Index, error) {
 
 // open opens or creates the database at path. It fails if the database is not the index of this run.
 func (x *Index) open(path, run string) (err error) {
-	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	c, err := db.OpenConn(path, db.OpenReadWrite, db.OpenCreate)
 	if err != nil {
 		return err
 	}
@@ -95,11 +95,11 @@ func (x *Index) open(path, run string) (err error) {
 // readMeta reads how much of the run is in the index. found is false if the database is empty.
 func (x *Index) readMeta(run string) (found bool, err error) {
 	tables := 0
-	err = x.query(`SELECT count(*) FROM sqlite_schema`, nil, func(s *sqlite.Stmt) { tables = s.ColumnInt(0) })
+	err = x.query(`SELECT count(*) FROM sqlite_schema`, nil, func(s *db.Stmt) { tables = s.ColumnInt(0) })
 	if err != nil || tables == 0 {
 		return false, err
 	}
-	err = x.query(`SELECT entries, texts FROM meta WHERE version = ? AND run = ?`, []any{version, run}, func(s *sqlite.Stmt) {
+	err = x.query(`SELECT entries, texts FROM meta WHERE version = ? AND run = ?`, []any{version, run}, func(s *db.Stmt) {
 		x.meta.entries, x.meta.texts, found = s.ColumnInt(0), s.ColumnInt(1), true
 	})
 	if err == nil && !found {
@@ -129,8 +129,8 @@ func (x *Index) exec(query string, args ...any) error {
 	return sqlitex.Execute(x.conn, query, &sqlitex.ExecOptions{Args: args})
 }
 
-func (x *Index) query(query string, args []any, each func(*sqlite.Stmt)) error {
-	return sqlitex.Execute(x.conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(s *sqlite.Stmt) error {
+func (x *Index) query(query string, args []any, each func(*db.Stmt)) error {
+	return sqlitex.Execute(x.conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: func(s *db.Stmt) error {
 		each(s)
 		return nil
 	}})

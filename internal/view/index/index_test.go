@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	runfile "parley/internal/store/sqlite"
+	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -21,9 +21,9 @@ import (
 
 // record returns a run file of n episodes of which every seventh fails and every fifth is still played. add
 // appends an episode.
-func record(t *testing.T, n int) (store *runfile.Store, add func(episode int)) {
+func record(t *testing.T, n int) (store *sqlite.Store, add func(episode int)) {
 	t.Helper()
-	store, err := runfile.Open(t.Context(), filepath.Join(t.TempDir(), "run.parley"), runfile.Create)
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "run.parley"), sqlite.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func update(t *testing.T, x *Index) {
 	}
 }
 
-func open(t *testing.T, store *runfile.Store, run string) *Index {
+func open(t *testing.T, store *sqlite.Store, run string) *Index {
 	t.Helper()
 	x, err := Open(store, run)
 	if err != nil {
@@ -191,10 +191,10 @@ func TestFilters(t *testing.T) {
 		q    Query
 		want string
 	}{
-		{"failed", Query{State: runfile.Failed}, "[0 7 14 21 28 35]"},
-		{"playing", Query{State: runfile.Playing}, "[5 10 15 20 25 30]"},
+		{"failed", Query{State: sqlite.Failed}, "[0 7 14 21 28 35]"},
+		{"playing", Query{State: sqlite.Playing}, "[5 10 15 20 25 30]"},
 		{"cell", Query{Cell: "dd"}, "[1]"},
-		{"agent by its whole name", Query{Agent: "small", State: runfile.Failed}, "[0 7 14 21 28 35]"},
+		{"agent by its whole name", Query{Agent: "small", State: sqlite.Failed}, "[0 7 14 21 28 35]"},
 		{"agent that begins like another", Query{Agent: "smaller"}, "[1]"},
 		{"reason", Query{Text: "r down", Desc: true}, "[35 28 21 14 7 0]"},
 		{"hostile", Query{Cell: `' OR 1=1 --`}, "[]"},
@@ -241,7 +241,7 @@ func TestFollows(t *testing.T) {
 			t.Errorf("followed\n%v\nmade at once\n%v", got[i], want)
 		}
 	}
-	if got[8].State != runfile.Ended || len(got[8].Scores) != 1 || got[8].Calls != 3 {
+	if got[8].State != sqlite.Ended || len(got[8].Scores) != 1 || got[8].Calls != 3 {
 		t.Errorf("%+v", got[8])
 	}
 	if got[7].Errors != 1 || got[7].Calls != 2 || got[7].Took != time.Minute {

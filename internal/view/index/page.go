@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"zombiezen.com/go/sqlite"
+	db "zombiezen.com/go/sqlite"
 
 	"parley/llm"
 	"parley/world"
@@ -86,7 +86,7 @@ func (x *Index) Page(ctx context.Context, q Query) (rows []Row, err error) {
 	text := fmt.Sprintf(`SELECT e.episode, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, took, %[1]s
 FROM %[2]s WHERE %[3]s ORDER BY %[1]s%[4]s, e.episode%[4]s LIMIT ?`, column, from, where, direction)
 	defer x.interruptible(ctx)()
-	err = x.query(text, append(args, q.Limit), func(s *sqlite.Stmt) {
+	err = x.query(text, append(args, q.Limit), func(s *db.Stmt) {
 		rows = append(rows, Row{
 			Episode: s.ColumnInt(0), State: s.ColumnText(1), Cell: s.ColumnText(2), Lineup: strings.TrimSpace(s.ColumnText(3)),
 			Deal: s.ColumnInt(4), Failed: s.ColumnText(5), Calls: s.ColumnInt(6), Errors: s.ColumnInt(7), Tokens: s.ColumnInt(8),
@@ -104,9 +104,9 @@ FROM %[2]s WHERE %[3]s ORDER BY %[1]s%[4]s, e.episode%[4]s LIMIT ?`, column, fro
 }
 
 // newKey returns the key of a row that is sorted by a column.
-func newKey(s *sqlite.Stmt, column int) Key {
+func newKey(s *db.Stmt, column int) Key {
 	k := Key{Value: s.ColumnText(column), Episode: s.ColumnInt(0)}
-	if s.ColumnType(column) == sqlite.TypeFloat { // SQLite's text has only 15 digits
+	if s.ColumnType(column) == db.TypeFloat { // SQLite's text has only 15 digits
 		k.Value = strconv.FormatFloat(s.ColumnFloat(column), 'g', -1, 64)
 	}
 	return k
@@ -183,7 +183,7 @@ func (q *Query) where(column string) (text string, args []any, err error) {
 func (x *Index) Fill(row *Row) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.query(`SELECT calls, errors, tokens, cost, began, took FROM episodes WHERE episode = ?`, []any{row.Episode}, func(s *sqlite.Stmt) {
+	return x.query(`SELECT calls, errors, tokens, cost, began, took FROM episodes WHERE episode = ?`, []any{row.Episode}, func(s *db.Stmt) {
 		row.Calls, row.Errors, row.Tokens, row.Cost = s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2), llm.Money(s.ColumnInt64(3))
 		row.Began, row.Took = time.Unix(0, s.ColumnInt64(4)), time.Duration(s.ColumnInt64(5))
 	})
@@ -192,7 +192,7 @@ func (x *Index) Fill(row *Row) error {
 // addScores reads the scores of rows.
 func (x *Index) addScores(rows []Row) error {
 	for i := range rows {
-		err := x.query(`SELECT seat, name, value FROM scores WHERE episode = ? ORDER BY place`, []any{rows[i].Episode}, func(s *sqlite.Stmt) {
+		err := x.query(`SELECT seat, name, value FROM scores WHERE episode = ? ORDER BY place`, []any{rows[i].Episode}, func(s *db.Stmt) {
 			rows[i].Scores = append(rows[i].Scores, world.Score{Seat: s.ColumnText(0), Name: s.ColumnText(1), Value: s.ColumnFloat(2)})
 		})
 		if err != nil {
@@ -218,7 +218,7 @@ func (x *Index) Scores() (names []ScoreName, err error) {
 		if n > 0 {
 			last = names[n-1]
 		}
-		err = x.query(`SELECT name, seat, place FROM scores WHERE (name, seat) > (?, ?) ORDER BY name, seat LIMIT 1`, []any{last.Name, last.Seat}, func(s *sqlite.Stmt) {
+		err = x.query(`SELECT name, seat, place FROM scores WHERE (name, seat) > (?, ?) ORDER BY name, seat LIMIT 1`, []any{last.Name, last.Seat}, func(s *db.Stmt) {
 			names = append(names, ScoreName{s.ColumnText(0), s.ColumnText(1), s.ColumnInt(2)})
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"zombiezen.com/go/sqlite"
+	db "zombiezen.com/go/sqlite"
 
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -142,7 +142,7 @@ func (x *Index) Search(ctx context.Context, words string, after, limit int) (hit
 		return nil, nil
 	}
 	err = x.query(`SELECT h.id, episode, call, what, seat FROM said JOIN hits h ON h.id = said.rowid
-WHERE said MATCH ? AND said.rowid > ? ORDER BY said.rowid LIMIT ?`, []any{match, after, limit}, func(s *sqlite.Stmt) {
+WHERE said MATCH ? AND said.rowid > ? ORDER BY said.rowid LIMIT ?`, []any{match, after, limit}, func(s *db.Stmt) {
 		hits = append(hits, Hit{ID: s.ColumnInt(0), Episode: s.ColumnInt(1), Call: s.ColumnText(2), What: s.ColumnText(3), Seat: s.ColumnText(4)})
 	})
 	if err != nil {

@@ -1,4 +1,5 @@
-package viewer
+// Package library finds run files, opens those that somebody looks at, and says when they have grown.
+package library
 
 import (
 	"context"
@@ -19,40 +20,47 @@ import (
 	"parley/world"
 )
 
-// runs are the run files that a viewer shows. They are opened when somebody looks at them.
-type runs struct {
+// Library is the run files of some paths. They are opened when somebody looks at them.
+type Library struct {
 	files   []string // that the user named
 	folders []string
 
+	kindOf func(*journal.Begun) world.Kind
+
 	mu   sync.Mutex
-	open map[string]*run // by name
+	open map[string]*Run // by name
 }
 
-// Extension is the extension of run files, by which they are found in folders.
+// ErrNotFound means that there is no such run.
+var ErrNotFound = errors.New("there is no such run")
+
+// Extension is the extension of run files, by which they are found in foldel.
 const Extension = ".parley"
 
-func newRuns(paths []string) (*runs, error) {
-	rs := &runs{open: map[string]*run{}}
+// New returns the library of some run files, and of folders with run files. kindOf returns the kind of a run, or
+// zero if it is unknown. New fails if a path does not exist.
+func New(paths []string, kindOf func(*journal.Begun) world.Kind) (*Library, error) {
+	l := &Library{open: map[string]*Run{}, kindOf: kindOf}
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("viewer: %w", err)
+			return nil, fmt.Errorf("library: %w", err)
 		case info.IsDir():
-			rs.folders = append(rs.folders, filepath.Clean(p))
+			l.folders = append(l.folders, filepath.Clean(p))
 		default:
-			rs.files = append(rs.files, filepath.Clean(p))
+			l.files = append(l.files, filepath.Clean(p))
 		}
 	}
-	return rs, nil
+	return l, nil
 }
 
-// single returns the name of the run if the viewer shows only one file.
-func (rs *runs) single() (name string, ok bool) {
-	if len(rs.folders) > 0 || len(rs.files) != 1 {
+// Single returns the name of the run if there is only one file.
+func (l *Library) Single() (name string, ok bool) {
+	if len(l.folders) > 0 || len(l.files) != 1 {
 		return "", false
 	}
-	return filepath.Base(rs.files[0]), true
+	return filepath.Base(l.files[0]), true
 }
 
 // The limits of a search for run files in a folder.
@@ -63,7 +71,7 @@ const (
 
 // paths returns the path of every run file by its name: its base name, its path in a folder, or its
 // whole path where two would have the same name.
-func (rs *runs) paths() map[string]string {
+func (l *Library) paths() map[string]string {
 	out := map[string]string{}
 	add := func(name, path string) {
 		if _, taken := out[name]; taken {
@@ -71,10 +79,10 @@ func (rs *runs) paths() map[string]string {
 		}
 		out[name] = path
 	}
-	for _, f := range rs.files {
+	for _, f := range l.files {
 		add(filepath.Base(f), f)
 	}
-	for _, folder := range rs.folders {
+	for _, folder := range l.folders {
 		_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // what cannot be read is not listed
 			rel, _ := filepath.Rel(folder, path) // it is below
 			switch {
@@ -91,43 +99,40 @@ func (rs *runs) paths() map[string]string {
 	return out
 }
 
-// run is an open run.
-type run struct {
-	name, path string
-	store      *sqlite.Store
-	index      *index.Index
-	begun      *journal.Begun
-	kind       world.Kind
+// Run is an open run. It may be used from several goroutines.
+type Run struct {
+	Name, Path string
+	Store      *sqlite.Store
+	Index      *index.Index
+	Begun      *journal.Begun
+	Kind       world.Kind // zero if it is unknown
 
 	mu      sync.Mutex
 	entries int               // of the run, when it was last looked at
 	waiting map[chan int]bool // pages that wait for a change
-	stats   statistics
 }
 
-// get opens a run, or returns it if it is open.
-func (v *Viewer) get(ctx context.Context, name string) (*run, error) {
-	rs := v.runs
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if r := rs.open[name]; r != nil {
-		return r, nil
+// Get opens a run, or returns it if it is open. fresh means that it was opened now: the caller must then call
+// Follow in a goroutine of its own.
+func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.open[name]; r != nil {
+		return r, false, nil
 	}
-	path, ok := rs.paths()[name]
+	path, ok := l.paths()[name]
 	if !ok {
-		return nil, fmt.Errorf("viewer: run %q: %w", name, errNotFound)
+		return nil, false, fmt.Errorf("library: run %q: %w", name, ErrNotFound)
 	}
-	r, err := openRun(ctx, name, path)
-	if err != nil {
-		return nil, err
+	if r, err = openRun(ctx, name, path); err != nil {
+		return nil, false, err
 	}
-	r.kind = v.cfg.KindOf(r.begun)
-	rs.open[name] = r
-	v.wg.Go(func() { r.follow(v.ctx) })
-	return r, nil
+	r.Kind = l.kindOf(r.Begun)
+	l.open[name] = r
+	return r, true, nil
 }
 
-func openRun(ctx context.Context, name, path string) (_ *run, err error) {
+func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 	store, err := sqlite.OpenRead(path)
 	if err != nil {
 		return nil, err
@@ -147,23 +152,24 @@ func openRun(ctx context.Context, name, path string) (_ *run, err error) {
 		return nil, err
 	}
 	if about.Begun == nil {
-		return nil, fmt.Errorf("viewer: %s holds no run yet: %w", path, errNotFound)
+		return nil, fmt.Errorf("library: %s holds no run yet: %w", path, ErrNotFound)
 	}
 	x, err := index.Open(store, about.Begun.Run)
 	if err != nil {
 		return nil, err
 	}
-	return &run{name: name, path: path, store: store, index: x, begun: about.Begun, waiting: map[chan int]bool{}}, nil
+	return &Run{Name: name, Path: path, Store: store, Index: x, Begun: about.Begun, waiting: map[chan int]bool{}}, nil
 }
 
-func (rs *runs) close() error {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
+// Close closes all runs.
+func (l *Library) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var errs []error
-	for _, r := range rs.open {
-		errs = append(errs, r.index.Close(), r.store.Close())
+	for _, r := range l.open {
+		errs = append(errs, r.Index.Close(), r.Store.Close())
 	}
-	rs.open = nil
+	l.open = nil
 	return errors.Join(errs...)
 }
 
@@ -173,16 +179,16 @@ const (
 	seldom = 2 * time.Second
 )
 
-// follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
-func (r *run) follow(ctx context.Context) {
+// Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
+func (r *Run) Follow(ctx context.Context) {
 	var state time.Time // of the live file
 	for ctx.Err() == nil {
-		n, err := r.store.Entries()
+		n, err := r.Store.Entries()
 		if err == nil && n != r.seen() {
-			_, err = r.index.Update(ctx) // what cannot be read is shown by the page that asks for it
+			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
 			r.grown(n)
 		}
-		if at := changed(r.path + live.Suffix); !at.Equal(state) {
+		if at := changed(r.Path + live.Suffix); !at.Equal(state) {
 			state = at
 			r.grown(r.seen())
 		}
@@ -206,28 +212,30 @@ func changed(path string) time.Time {
 	return info.ModTime()
 }
 
-func (r *run) seen() int {
+func (r *Run) seen() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.entries
 }
 
-func (r *run) watched() bool {
+func (r *Run) watched() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.waiting) > 0
 }
 
 // grown tells pages that the run has n entries.
-func (r *run) grown(n int) {
+func (r *Run) grown(n int) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.entries = n
-	r.tell()
+	r.mu.Unlock()
+	r.Tell()
 }
 
-// tell wakes the pages that wait. The caller holds mu.
-func (r *run) tell() {
+// Tell wakes the pages that wait.
+func (r *Run) Tell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for c := range r.waiting {
 		select {
 		case c <- r.entries:
@@ -236,8 +244,8 @@ func (r *run) tell() {
 	}
 }
 
-// watch returns a channel that receives the number of entries when the run has grown.
-func (r *run) watch() (changed <-chan int, end func()) {
+// Watch returns a channel that receives the number of entries when the run has grown.
+func (r *Run) Watch() (changed <-chan int, end func()) {
 	c := make(chan int, 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,9 +257,9 @@ func (r *run) watch() (changed <-chan int, end func()) {
 	}
 }
 
-// names returns the names of all runs in order.
-func (rs *runs) names() (out []string, paths map[string]string) {
-	paths = rs.paths()
+// Names returns the names of all runs in order, and their paths by name.
+func (l *Library) Names() (out []string, paths map[string]string) {
+	paths = l.paths()
 	for name := range paths {
 		out = append(out, name)
 	}
