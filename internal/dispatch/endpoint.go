@@ -9,6 +9,7 @@ import (
 	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
 	"parley/internal/replica"
+	"parley/internal/trust"
 	"parley/llm"
 )
 
@@ -24,9 +25,11 @@ type group struct {
 	first   layer
 }
 
-func newEndpoint(p provider.Provider, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
+// newEndpoint makes the layers of the server at an address.
+func newEndpoint(p provider.Provider, address string, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
+	start := limiter.Start{Near: p.InProcess() || trust.Loopback(address), Reports: p.Metrics != ""}
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		lim := &limit{next: next, Limiter: limiter.New(limits, p.Counts(), &s.gauge), guess: guess}
+		lim := &limit{next: next, Limiter: limiter.New(limits, p.Counts(), &s.gauge, start), guess: guess}
 		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
 	e := &endpoint{}
