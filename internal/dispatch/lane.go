@@ -141,7 +141,7 @@ func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batche
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := tokens.NewEstimator()
 		to := func(m llm.Model, address string) *endpoint {
-			return newEndpoint(in.Provider, address, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
+			return newEndpoint(in.Provider, address, c.Levels, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
 		ln.waitOut(in, c)
@@ -208,6 +208,17 @@ func (l *lane) drain() {
 	}
 	for _, e := range l.endpoints {
 		e.drain()
+	}
+}
+
+// save stores what all open lanes have found out about their servers.
+func (l *lanes) save() {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, lane := range l.byName {
+		for _, e := range lane.endpoints {
+			e.save()
+		}
 	}
 }
 

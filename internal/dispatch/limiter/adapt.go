@@ -25,6 +25,7 @@ type adapt struct {
 	step     float64       // the least growth in that time
 	grew     time.Time     // growth up to then is done
 	hold     time.Time     // no growth before
+	top      float64       // where an earlier run has stopped; 0: unknown, or reached
 	peak     int           // the most calls in flight that were answered
 	mean     float64       // recent latency, in seconds
 	paces
@@ -83,10 +84,28 @@ func newAdapt(chosen int, s Start) adapt {
 	case chosen > 0:
 		a.limit, a.max, a.doubling, a.tried = float64(chosen), float64(chosen), false, false
 	case s.Known.Limited && known > 0:
-		a.limit, a.ceiling, a.doubling, a.tried = math.Min(known, a.max), known+1, false, false
-		a.owed = answersForRefusal
+		// It may allow less now, so more than the first calls are not sent at once.
+		a.top = math.Min(known, a.max)
+		a.limit = math.Min(a.limit, a.top)
+		a.atTop()
 	}
 	return a
+}
+
+// atTop ends the growth at the level that an earlier run has found.
+func (a *adapt) atTop() {
+	if a.top > 0 && a.limit >= a.top {
+		a.ceiling, a.doubling, a.tried, a.owed, a.top = a.top+1, false, false, answersForRefusal, 0
+	}
+}
+
+// bound returns what the limit may grow to by time alone.
+func (a *adapt) bound() float64 {
+	b := math.Min(a.max, a.proven*provenFactor)
+	if a.top > 0 {
+		b = math.Min(b, a.top)
+	}
+	return b
 }
 
 // allows reports whether one more call may be sent. Where the rates are known, pace is how many
@@ -111,9 +130,10 @@ func (a *adapt) grow(inFlight int, now time.Time) {
 		passed = 0
 	}
 	a.grew = now
-	if top := math.Min(a.max, a.proven*provenFactor); a.limit < top && passed > 0 {
+	if top := a.bound(); a.limit < top && passed > 0 {
 		step := math.Min(a.limit*math.Ln2, math.Max(a.step, stepShare*a.limit))
 		a.limit = math.Min(top, a.limit+step*passed.Seconds()/a.settles.Seconds())
+		a.atTop()
 	}
 }
 
@@ -122,7 +142,7 @@ func (a *adapt) used(inFlight int) bool { return float64(inFlight) >= 0.9*math.F
 
 // next returns when the limit may have grown: forever if only answers can raise it.
 func (a *adapt) next(now time.Time) time.Duration {
-	if !a.doubling || a.reports || a.limit >= math.Min(a.max, a.proven*provenFactor) {
+	if !a.doubling || a.reports || a.limit >= a.bound() {
 		return forever
 	}
 	return max(a.settles/growths, a.hold.Sub(now))

@@ -30,10 +30,10 @@ func TestKnownLevel(t *testing.T) {
 	}{
 		{"nothing", 0, Level{}, FirstConcurrency},
 		{"few", 0, Level{InFlight: 3, Limited: true}, 3},
-		{"many", 0, Level{InFlight: 500, Limited: true}, 500},
+		{"many", 0, Level{InFlight: 500, Limited: true}, FirstConcurrency},
 		{"not tried", 0, Level{InFlight: 500}, FirstConcurrency},
 		{"chosen", 40, Level{InFlight: 3, Limited: true}, 40},
-		{"absurd", 0, Level{InFlight: 1 << 62, Limited: true}, MaxConcurrency},
+		{"absurd", 0, Level{InFlight: 1 << 62, Limited: true}, FirstConcurrency},
 		{"negative", 0, Level{InFlight: -5, Limited: true}, FirstConcurrency},
 	} {
 		a := newAdapt(c.chosen, Start{Known: c.known})
