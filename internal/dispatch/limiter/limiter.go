@@ -28,6 +28,7 @@ import (
 type Limiter struct {
 	counting provider.Counting
 	gauge    *Gauge
+	permits  sync.Pool // of *Permit, to be used again
 
 	mu       sync.Mutex
 	buckets  [buckets]bucket
@@ -102,7 +103,11 @@ func (p *Permit) Waited() time.Duration { return p.sent.Sub(p.arrived) }
 
 // Acquire waits until req, whose likely tokens are input and output, may be sent.
 func (l *Limiter) Acquire(ctx context.Context, req *llm.Request, input, output float64) (*Permit, error) {
-	p := &Permit{need: needOf(l.counting, req.MaxTokens, input, output), arrived: time.Now()}
+	p, ok := l.permits.Get().(*Permit)
+	if !ok {
+		p = new(Permit)
+	}
+	*p = Permit{need: needOf(l.counting, req.MaxTokens, input, output), arrived: time.Now()}
 	l.mu.Lock()
 	if err := l.refusal(p.arrived); err != nil {
 		l.mu.Unlock()
@@ -231,7 +236,8 @@ func (l *Limiter) refusal(now time.Time) *llm.Error {
 	}
 }
 
-// Release gives a permit back and learns from the result of its call.
+// Release gives a permit back and learns from the result of its call. The permit must not be used
+// after that.
 func (l *Limiter) Release(p *Permit, resp *llm.Response, err error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -254,6 +260,7 @@ func (l *Limiter) Release(p *Permit, resp *llm.Response, err error) {
 	}
 	l.inFlight--
 	l.gauge.InFlight.Add(-1)
+	l.permits.Put(p)
 	l.pump(now)
 }
 
