@@ -19,6 +19,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/term"
@@ -29,6 +30,7 @@ import (
 
 // Main is the whole command line with these kinds of worlds. It takes its arguments from os.Args and ends the process.
 func Main(kinds ...world.Kind) {
+	runtime.MemProfileRate = 0 // samples of allocations cost time; --memprofile turns them on
 	// Both signals are needed, one to drain and one to abort, so none may be lost.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

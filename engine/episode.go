@@ -11,6 +11,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"parley/internal/planner"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -21,10 +22,11 @@ type episode struct {
 	number  int
 	attempt int
 	spec    world.Spec
-	draw    draw
+	draw    planner.Draw
 	lineup  world.Lineup
-	// recorded is what the journal has of this attempt. A turn is removed when it is replayed.
-	recorded recorded
+	session string
+	// recorded is what the journal has of this attempt, without turns that were replayed.
+	recorded *recorded
 	strands  map[*strand]struct{} // strands that have begun and not ended
 	// busy is whether a strand is being played: no two are at once. Strands that are ready
 	// meanwhile wait in parked.
@@ -51,10 +53,12 @@ type strand struct {
 	fingerprint
 }
 
-// begin prepares episode n of the run, with what is recorded of it.
-func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*strand, error) {
-	ep := &episode{number: n, spec: spec, draw: d, lineup: world.Lineup{}, strands: map[*strand]struct{}{}}
-	for seat, name := range spec.Lineup {
+// begin prepares an episode of the run, with what is recorded of it, and returns its first strand.
+// If the kind ends the goroutine, another player continues.
+func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*strand, error) {
+	n := st.number
+	ep := &episode{number: n, spec: st.spec, draw: st.draw, lineup: world.Lineup{}, recorded: &recorded{}, strands: map[*strand]struct{}{}}
+	for seat, name := range ep.spec.Lineup {
 		a, ok := r.agents[name]
 		if !ok {
 			return nil, fmt.Errorf("engine: episode %d: seat %s: no agent %q", n, seat, name)
@@ -74,39 +78,46 @@ func (r *run) begin(ctx context.Context, n int, spec world.Spec, d draw) (*stran
 			ep.recorded = rec
 		}
 	}
-	w, err := r.world(ep)
+	ep.session = r.session(n, ep.attempt)
+	w, err := r.world(ep, func(w world.World) {
+		st.strand = r.first(ep, w)
+		players.Go(func() { r.work(ctx, players, st) })
+	})
 	if err != nil {
 		return nil, fmt.Errorf("engine: episode %d: %w", n, err)
 	}
-	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: spec.Deal}), episode: ep, budget: budget{left: r.budgets.each}}
+	return r.first(ep, w), nil
+}
+
+// first returns the first strand of an episode.
+func (r *run) first(ep *episode, w world.World) *strand {
+	s := &strand{Strand: world.Begin(w, world.Deal{Seed: r.Begun.Seed, Number: ep.spec.Deal}), episode: ep, budget: budget{left: r.budgets.each}}
 	ep.strands[s] = struct{}{}
-	return s, nil
+	return s
 }
 
 // world makes the world of an episode. If the kind panics, the world panics too, so that only the
-// episode fails. It runs on a separate goroutine, which the kind may end, and whose stack is not
-// kept.
-func (r *run) world(ep *episode) (w world.World, err error) {
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		returned := false
-		defer func() {
-			v := recover()
-			if v == nil && !returned {
-				v = "the kind called runtime.Goexit, or Fatal of a test"
-			}
-			if v != nil {
-				w, err = world.Func(func(*world.Table) world.Outcome { panic(v) }), nil
-			}
-		}()
-		var params world.Params
-		if params, err = r.Kind.Read(ep.spec.Params); err == nil {
-			w, err = r.Kind.World(params, ep.lineup)
+// episode fails. If it ends the goroutine, exited gets such a world.
+func (r *run) world(ep *episode, exited func(world.World)) (w world.World, err error) {
+	returned := false
+	defer func() {
+		switch v := recover(); {
+		case v != nil:
+			w, err = panicking(v), nil
+		case !returned:
+			exited(panicking("the kind called runtime.Goexit, or Fatal of a test"))
 		}
-		returned = true
-	})
-	wg.Wait()
+	}()
+	params, err := r.Kind.Read(ep.spec.Params)
+	if err == nil {
+		w, err = r.Kind.World(params, ep.lineup)
+	}
+	returned = true
 	return w, err
+}
+
+func panicking(v any) world.World {
+	return world.Func(func(*world.Table) world.Outcome { panic(v) })
 }
 
 // play runs a strand until it has to wait, for calls or forks, or has ended.
@@ -171,8 +182,11 @@ func (r *run) turn(s *strand, t world.Turn) journal.Turn {
 
 // note records the notes of a turn without calls, unless they are already recorded.
 func (r *run) note(s *strand, t world.Turn) {
+	if len(t.Notes) == 0 {
+		return
+	}
 	at := r.turn(s, t)
-	if rec := s.episode.recorded[at]; len(t.Notes) > 0 && !rec.turned() {
+	if !s.episode.recorded.take(at).turned() {
 		r.rec.Write(nil, &journal.Turned{Turn: at, Notes: t.Notes})
 	}
 }
@@ -185,8 +199,7 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	if err != nil {
 		return false, err
 	}
-	rec := s.episode.recorded[at]
-	delete(s.episode.recorded, at)
+	rec := s.episode.recorded.take(at)
 	digest, err := r.digestOf(calls)
 	if err != nil {
 		r.leave(ctx, s.episode)
@@ -234,15 +247,17 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 	for _, c := range calls {
 		switch {
 		case s.rec.has(c.index):
-			s.replies[c.index] = *s.rec.replies[c.index]
+			was := &s.rec.replies[c.index]
+			s.replies[c.index] = was.reply
 			r.replay.replies.Add(1)
-			if c.index < len(s.rec.bills) {
-				r.budgets.charge(s, c, s.rec.bills[c.index])
-			}
+			r.budgets.charge(s, c, was.bill)
 		case c.bot != nil:
 			s.replies[c.index] = r.bot(c)
 		default:
 			c.strand = s
+			if c.req != nil {
+				c.req.Sample = r.sample(s.episode.draw, c.at, c.index)
+			}
 			open = append(open, c)
 		}
 	}
@@ -260,47 +275,53 @@ type call struct {
 	req     *llm.Request
 	act     *world.Act
 	bot     world.Bot
-	ask     world.Call
-	maxCost llm.Money // 0: no limit
+	ask     *world.Call // as the world made it
+	maxCost llm.Money   // 0: no limit
 }
 
-// complete assigns each call of a turn to the agent in its seat.
+// modelCall is a call of a model, with its request beside it: they live equally long.
+type modelCall struct {
+	call
+	request llm.Request
+}
+
+// complete assigns each call of a turn to the agent in its seat. A request gets its sample number
+// when it is sent.
 func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*call, error) {
 	out := make([]*call, len(calls))
-	for i, c := range calls {
+	for i := range calls {
+		c := &calls[i]
 		a, ok := ep.lineup[c.Seat]
 		if !ok {
 			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
 		}
-		out[i] = &call{at: at, index: i, seat: c.Seat, label: c.Label, agent: a.Name, ask: c}
+		var made *call
 		switch {
 		case c.Act != nil:
-			out[i].act = c.Act
+			made = &call{}
 		case a.Bot != "":
-			bot, ok := r.Kind.Bots()[a.Bot]
-			if !ok {
+			made = &call{}
+			if made.bot, ok = r.Kind.Bots()[a.Bot]; !ok {
 				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
 			}
-			out[i].bot = bot
 		default:
-			req := a.Request(c.Ask)
-			req.Sample = r.sample(ep.draw, at, i)
-			req.Order = int64(ep.number)
-			if r.Released != nil {
-				req.Session = r.session(ep.number, ep.attempt)
-			}
-			out[i].req = &req
+			m := &modelCall{request: a.Request(c.Ask)}
+			m.request.Sample, m.request.Order, m.request.Session = 0, int64(ep.number), ep.session
+			m.req = &m.request
+			made = &m.call
 		}
+		out[i] = made
+		made.at, made.index, made.seat, made.label, made.agent, made.act, made.ask = at, i, c.Seat, c.Label, a.Name, c.Act, c
 	}
 	return out, nil
 }
 
 // sample returns a number that differs for equal requests at different points of a run. It is the
 // same whenever the same point is reached, whatever the episode's number.
-func (r *run) sample(d draw, at journal.Turn, index int) int {
+func (r *run) sample(d planner.Draw, at journal.Turn, index int) int {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 96), r.Begun.Seed)
-	b = append(b, d.cell[:]...)
-	for _, n := range []int{d.deal, d.nth, at.Attempt, at.Turn, index} {
+	b = append(b, d.Cell[:]...)
+	for _, n := range []int{d.Deal, d.Nth, at.Attempt, at.Turn, index} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	b = append(b, at.Strand...)
@@ -320,7 +341,7 @@ func (r *run) bot(c *call) (reply world.Reply) {
 			reply = world.Reply{Failed: e.Kind}
 		}
 	}()
-	reply = c.bot(c.ask)
+	reply = c.bot(*c.ask)
 	resp := &llm.Response{Text: reply.Text, JSON: reply.JSON, Finish: reply.Finish}
 	r.rec.Write(nil, r.replied(c, resp, nil))
 	return reply
@@ -350,18 +371,14 @@ func (r *run) digestOf(calls []*call) (sum journal.Digest, err error) {
 	return sum, nil
 }
 
-// digested appends what the digest of a turn covers of a call. It leaves out the sample number,
-// which differs in every episode.
-func (c *call) digested(b []byte) (_ []byte, err error) {
+// digested appends what the digest of a turn covers of a call. It comes before the request gets its
+// sample number, which differs in every episode.
+func (c *call) digested(b []byte) ([]byte, error) {
 	b = append(strconv.AppendQuote(b, c.seat), ' ')
 	b = append(strconv.AppendQuote(b, c.label), ' ')
 	switch {
 	case c.req != nil:
-		sample := c.req.Sample
-		c.req.Sample = 0
-		b, err = c.req.AppendDigested(b)
-		c.req.Sample = sample
-		return b, err
+		return c.req.AppendDigested(b)
 	case c.act != nil:
 		b = append(strconv.AppendQuote(append(b, "act "...), c.act.Name), ' ')
 		b = append(strconv.AppendInt(b, int64(len(c.act.Body)), 10), ' ')

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -201,16 +202,61 @@ func TestReplay(t *testing.T) {
 	done := make(chan struct{})
 	go func() { p.run(t.Context()); close(done) }()
 	one, err := p.take(t.Context(), 1)
-	if turn := one[at(1, 1)]; err != nil || len(one) != 1 || turn.calls != 2 || turn.has(0) || !turn.has(1) || turn.replies[1].Text != "kept" {
-		t.Errorf("%+v, %v", one, err)
+	if err != nil || len(one.first) != 1 {
+		t.Fatalf("%+v, %v", one, err)
 	}
-	if three, err := p.take(t.Context(), 3); err != nil || !three[at(3, 0)].turned() {
+	if turn := one.take(at(1, 1)); turn.calls != 2 || turn.has(0) || !turn.has(1) || turn.replies[1].reply.Text != "kept" || one.take(at(1, 1)) != nil {
+		t.Errorf("%+v, and then %+v", turn, one)
+	}
+	if three, err := p.take(t.Context(), 3); err != nil || !three.take(at(3, 0)).turned() {
 		t.Errorf("%+v, %v", three, err)
 	}
 	<-done
 	for _, n := range []int{1, 2, 3} {
 		if rec, err := p.take(t.Context(), n); err == nil {
 			t.Errorf("episode %d: %v a second time, or though it has ended", n, rec)
+		}
+	}
+}
+
+// TestRecorded: turns of each strand are taken once, whatever their order in the journal, and those
+// before a turn that was taken are not needed any more.
+func TestRecorded(t *testing.T) {
+	t.Parallel()
+	at := func(strand string, turn int) journal.Turn { return journal.Turn{Strand: strand, Turn: turn} }
+	var rec recorded
+	for i, turn := range []int{4, 0, 7, 2, 7, 4} {
+		rec.at(at("", turn)).calls = turn
+		rec.at(at("0.1/", turn)).calls = 10*turn + i
+	}
+	for _, tt := range []struct {
+		at   journal.Turn
+		want int // calls; -1: there is none
+	}{
+		{at("", 2), 2}, {at("", 2), -1}, {at("", 0), -1}, {at("", 3), -1}, {at("", 7), 7}, {at("", 8), -1}, {at("", 4), -1},
+		{at("0.1/", 0), 1}, {at("0.1/", 4), 45}, {at("0.1/", 5), -1}, {at("0.1/", 7), 74}, {at("0.2/", 0), -1},
+	} {
+		got := -1
+		if turn := rec.take(tt.at); turn != nil {
+			got = turn.calls
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %d, want %d", tt.at, got, tt.want)
+		}
+	}
+}
+
+// TestReplayIndex: a call number that no turn can have is an error.
+func TestReplayIndex(t *testing.T) {
+	t.Parallel()
+	for _, index := range []int{math.MinInt, -1, maxIndex + 1, math.MaxInt} {
+		j := &journal.Memory{}
+		if err := j.Append(t.Context(), &journal.Replied{Index: index}); err != nil {
+			t.Fatal(err)
+		}
+		p := newReplay(j, map[int]journal.Progress{0: {Entries: 1}}, false)
+		if _, err := p.readPart(t.Context(), []int{0}); !errors.Is(err, journal.ErrDamaged) {
+			t.Errorf("call %d: %v", index, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,22 +15,92 @@ import (
 	"parley/world"
 )
 
-// recorded is what the journal has of an attempt at an episode, by turn.
-type recorded map[journal.Turn]*recordedTurn
+// recorded is what the journal has of an attempt at an episode.
+type recorded struct {
+	first recordedStrand             // of the first strand, the only one of most episodes
+	forks map[string]*recordedStrand // of the others, by path
+}
+
+// recordedStrand is the turns of a strand that were not taken, in order.
+type recordedStrand []recordedTurn
 
 // recordedTurn is a turn in the journal. Replies may be read before the turn itself. Nil is a turn
 // that is not recorded.
 type recordedTurn struct {
-	digest  journal.Digest
+	number  int
 	calls   int // -1: not turned
-	replies []*world.Reply
-	bills   []bill // of replies, if there is a budget
+	digest  journal.Digest
+	replies []recordedReply
+}
+
+type recordedReply struct {
+	is    bool // false: the journal does not have it
+	reply world.Reply
+	bill  bill // if there is a budget
+}
+
+// strand returns the turns of a strand; nil if there are none.
+func (r *recorded) strand(path string) *recordedStrand {
+	if path == "" {
+		return &r.first
+	}
+	return r.forks[path]
+}
+
+// take returns a turn of a strand, once; nil if it is not recorded.
+func (r *recorded) take(at journal.Turn) *recordedTurn {
+	s := r.strand(at.Strand)
+	if s == nil {
+		return nil
+	}
+	i, ok := s.find(at.Turn)
+	if !ok {
+		return nil
+	}
+	t := &(*s)[i]
+	*s = (*s)[i+1:] // a strand plays its turns in order
+	if len(*s) == 0 {
+		*s = nil // do not retain replies that were given
+	}
+	return t
+}
+
+// at returns where to keep a turn that is read.
+func (r *recorded) at(at journal.Turn) *recordedTurn {
+	s := r.strand(at.Strand)
+	if s == nil {
+		s = &recordedStrand{}
+		if r.forks == nil {
+			r.forks = map[string]*recordedStrand{}
+		}
+		r.forks[at.Strand] = s
+	}
+	i, ok := s.find(at.Turn)
+	if !ok {
+		*s = slices.Insert(*s, i, recordedTurn{number: at.Turn, calls: -1})
+	}
+	return &(*s)[i]
+}
+
+// find returns the index of a turn, or of the first one after it. Turns are mostly taken in order,
+// and added at the end.
+func (s recordedStrand) find(turn int) (i int, ok bool) {
+	n := len(s)
+	switch {
+	case n == 0 || s[n-1].number < turn:
+		return n, false
+	case s[n-1].number == turn:
+		return n - 1, true
+	case s[0].number == turn:
+		return 0, true
+	}
+	return slices.BinarySearchFunc(s, turn, func(t recordedTurn, turn int) int { return cmp.Compare(t.number, turn) })
 }
 
 func (t *recordedTurn) turned() bool { return t != nil && t.calls >= 0 }
 
 func (t *recordedTurn) has(reply int) bool {
-	return t != nil && reply < len(t.replies) && t.replies[reply] != nil
+	return t != nil && reply < len(t.replies) && t.replies[reply].is
 }
 
 // diverged reports whether a recorded turn differs from the one played now. A turn that a fork
@@ -51,23 +122,27 @@ type replay struct {
 	billed  bool         // the bills of replies are needed
 	replies atomic.Int64 // that worlds were given from the journal
 
-	parts chan map[int]recorded // closed when all is read, or reading failed
-	err   error                 // valid when parts is closed
+	parts chan map[int]*recorded // closed when all is read, or reading failed
+	err   error                  // valid when parts is closed
 
 	mu   sync.Mutex
-	have map[int]recorded
+	have map[int]*recorded
 }
 
 func newReplay(j journal.Journal, playing map[int]journal.Progress, billed bool) *replay {
-	return &replay{journal: j, playing: playing, billed: billed, parts: make(chan map[int]recorded), have: map[int]recorded{}}
+	return &replay{journal: j, playing: playing, billed: billed, parts: make(chan map[int]*recorded), have: map[int]*recorded{}}
 }
 
 // partSize is how many entries are read at once: enough for many episodes, and few enough to hold
 // two chunks in memory.
 const partSize = 100_000
 
+// maxIndex is the highest number of a call in a turn that a journal may have. It limits the memory
+// that a forged file can take.
+const maxIndex = 1 << 20
+
 // take waits for what the journal has of an episode that began earlier, and returns it.
-func (p *replay) take(ctx context.Context, episode int) (recorded, error) {
+func (p *replay) take(ctx context.Context, episode int) (*recorded, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.have[episode] == nil {
@@ -111,10 +186,11 @@ func (p *replay) run(ctx context.Context) {
 	p.err = errors.New("engine: an episode was begun out of order") // all of them were given out
 }
 
-func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]recorded, error) {
-	part := make(map[int]recorded, len(episodes))
-	for _, n := range episodes {
-		part[n] = recorded{}
+func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]*recorded, error) {
+	part := make(map[int]*recorded, len(episodes))
+	all := make([]recorded, len(episodes))
+	for i, n := range episodes {
+		part[n] = &all[i]
 	}
 	in := journal.Span{From: episodes[0], To: episodes[len(episodes)-1] + 1, Replay: true}
 	err := p.journal.Read(ctx, in, func(e journal.Entry) error {
@@ -124,6 +200,9 @@ func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]recorded
 				t.digest, t.calls = e.Digest, e.Calls
 			}
 		case *journal.Replied:
+			if e.Index < 0 || e.Index > maxIndex {
+				return fmt.Errorf("engine: %w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
+			}
 			if t := p.turnIn(part, e.Turn); t != nil {
 				t.add(e, p.billed)
 			}
@@ -134,30 +213,22 @@ func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]recorded
 }
 
 // turnIn returns where a turn is kept; nil for one of an earlier attempt.
-func (p *replay) turnIn(part map[int]recorded, at journal.Turn) *recordedTurn {
+func (p *replay) turnIn(part map[int]*recorded, at journal.Turn) *recordedTurn {
 	rec, ok := part[at.Episode]
 	if !ok || at.Attempt != p.playing[at.Episode].Attempt {
 		return nil
 	}
-	t := rec[at]
-	if t == nil {
-		t = &recordedTurn{calls: -1}
-		rec[at] = t
-	}
-	return t
+	return rec.at(at)
 }
 
 func (t *recordedTurn) add(e *journal.Replied, billed bool) {
-	for len(t.replies) <= e.Index {
-		t.replies = append(t.replies, nil)
+	if n := e.Index + 1 - len(t.replies); n > 0 {
+		t.replies = append(t.replies, make([]recordedReply, n)...)
 	}
-	reply := e.Reply()
-	t.replies[e.Index] = &reply
+	r := &t.replies[e.Index]
+	r.is, r.reply = true, e.Reply()
 	if billed {
-		for len(t.bills) < len(t.replies) {
-			t.bills = append(t.bills, bill{})
-		}
-		t.bills[e.Index] = billOf(e)
+		r.bill = billOf(e)
 	}
 }
 
@@ -179,11 +250,18 @@ func (p *replay) difference(ctx context.Context, at journal.Turn, calls []*call,
 		switch {
 		case was.Seat != c.seat || was.Label != c.label:
 			return fmt.Sprintf("call %d is now %s of %s, and was %s of %s", i, c.label, c.seat, was.Label, was.Seat)
-		case was.Request != nil && c.req != nil && was.Request.Digest() != c.req.Digest():
+		case was.Request != nil && c.req != nil && !sameRequest(was.Request, c.req):
 			return fmt.Sprintf("call %d, %s of %s, asks something else: %s", i, c.label, c.seat, requestDifference(was.Request, c.req))
 		}
 	}
 	return "its calls have changed"
+}
+
+// sameRequest reports whether two requests ask the same, whatever their sample numbers.
+func sameRequest(a, b *llm.Request) bool {
+	x, y := *a, *b
+	x.Sample, y.Sample = 0, 0
+	return x.Digest() == y.Digest()
 }
 
 func requestDifference(was, is *llm.Request) string {

@@ -135,7 +135,7 @@ func (r *run) playAll(ctx context.Context) {
 	var players sync.WaitGroup
 	r.serve(ctx, &players)
 	for range runtime.GOMAXPROCS(0) {
-		players.Go(func() { r.work(ctx) })
+		players.Go(func() { r.work(ctx, &players, step{}) })
 	}
 	players.Wait()
 	r.acts.close()
@@ -209,9 +209,9 @@ func (r *run) staged(st *journal.Staged, recorded bool) {
 	r.watch(Event{Staged: st})
 }
 
-// work plays whatever is ready until the run is over.
-func (r *run) work(ctx context.Context) {
-	var done step
+// work plays whatever is ready until the run is over. done is what the player did last. If a kind
+// ends the goroutine, another one continues.
+func (r *run) work(ctx context.Context, players *sync.WaitGroup, done step) {
 	for {
 		next, ok := r.sched.next(done)
 		if !ok {
@@ -219,7 +219,7 @@ func (r *run) work(ctx context.Context) {
 		}
 		var err error
 		if next.begins {
-			next.strand, err = r.begin(ctx, next.number, next.spec, next.draw)
+			next.strand, err = r.begin(ctx, next, players)
 		} else {
 			err = r.play(ctx, next.strand)
 		}

@@ -56,7 +56,8 @@ type Span struct {
 	From, To int
 	// Replay leaves out everything that is not needed to resume: episodes that ended, notes, and
 	// all of a reply except its position, what the world is given, and its cost and tokens. It
-	// applies to spans of episodes.
+	// applies to spans of episodes. An entry is then valid until each returns; what the world is
+	// given stays valid.
 	Replay bool
 }
 

@@ -4,7 +4,7 @@ package oracle
 
 const chatUsage = `{"prompt_tokens":19,"completion_tokens":10,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":2,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":3,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`
 
-func chat(message, rest, finish string) string {
+func chatBody(message, rest, finish string) string {
 	return `{"id":"chatcmpl-1","object":"chat.completion","created":1800000000,"model":"gpt-9","choices":[{"index":0,"message":{"role":"assistant",` + message +
 		`,"annotations":[]},` + rest + `"finish_reason":"` + finish + `"}],"usage":` + chatUsage + `,"service_tier":"default","system_fingerprint":"fp"}`
 }
@@ -15,10 +15,10 @@ const (
 )
 
 var (
-	chatText    = chat(`"content":"Hello \"é\" \ud834\udd1e\n","refusal":null`, chatLogprobs, "stop")
-	chatTools   = chat(`"content":null,"refusal":null,"tool_calls":`+chatCalls, `"logprobs":null,`, "tool_calls")
-	chatRefusal = chat(`"content":null,"refusal":"I will not."`, `"logprobs":null,`, "stop")
-	chatLength  = chat(`"content":"Once","refusal":null`, `"logprobs":null,`, "length")
+	chatText    = chatBody(`"content":"Hello \"é\" \ud834\udd1e\n","refusal":null`, chatLogprobs, "stop")
+	chatTools   = chatBody(`"content":null,"refusal":null,"tool_calls":`+chatCalls, `"logprobs":null,`, "tool_calls")
+	chatRefusal = chatBody(`"content":null,"refusal":"I will not."`, `"logprobs":null,`, "stop")
+	chatLength  = chatBody(`"content":"Once","refusal":null`, `"logprobs":null,`, "length")
 )
 
 func chunk(delta, rest, finish string) string {

@@ -10,9 +10,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"parley/internal/provider"
-	ours_openai "parley/internal/wire/chat"
-	ours_anthropic "parley/internal/wire/messages"
-	ours_responses "parley/internal/wire/responses"
+	"parley/internal/wire/chat"
+	"parley/internal/wire/messages"
+	ours "parley/internal/wire/responses"
 	"parley/llm"
 )
 
@@ -89,14 +89,14 @@ func TestRequests(t *testing.T) {
 		c      provider.Capability
 		again  func([]byte) (any, error)
 	}{
-		{"openai", ours_openai.AppendRequest, able, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
-		{"openai old", ours_openai.AppendRequest, provider.Capability{OldMaxField: true}, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
-		{"responses", ours_responses.AppendRequest, able, readOpenAI[responses.ResponseNewParams, responses.ToolChoiceFunctionParam]},
-		{"anthropic", ours_anthropic.AppendRequest, provider.Capability{}, readAgain[anthropic.MessageNewParams]},
-		{"anthropic opus 5.5", ours_anthropic.AppendRequest, claude("claude-opus-5-5"), readAgain[anthropic.MessageNewParams]},
-		{"anthropic opus 5", ours_anthropic.AppendRequest, claude("claude-opus-5"), readAgain[anthropic.MessageNewParams]},
-		{"anthropic opus 4.6", ours_anthropic.AppendRequest, claude("claude-opus-4-6"), readAgain[anthropic.MessageNewParams]},
-		{"anthropic sonnet 4.5", ours_anthropic.AppendRequest, claude("claude-sonnet-4-5"), readAgain[anthropic.MessageNewParams]},
+		{"openai", chat.AppendRequest, able, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
+		{"openai old", chat.AppendRequest, provider.Capability{OldMaxField: true}, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
+		{"responses", ours.AppendRequest, able, readOpenAI[responses.ResponseNewParams, responses.ToolChoiceFunctionParam]},
+		{"anthropic", messages.AppendRequest, provider.Capability{}, readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 5.5", messages.AppendRequest, claude("claude-opus-5-5"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 5", messages.AppendRequest, claude("claude-opus-5"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic opus 4.6", messages.AppendRequest, claude("claude-opus-4-6"), readAgain[anthropic.MessageNewParams]},
+		{"anthropic sonnet 4.5", messages.AppendRequest, claude("claude-sonnet-4-5"), readAgain[anthropic.MessageNewParams]},
 	} {
 		for name, req := range requests() {
 			t.Run(d.name+"/"+name, func(t *testing.T) {

@@ -50,8 +50,8 @@ func TestTraces(t *testing.T) {
 	to := &collected{}
 	srv := httptest.NewServer(to)
 	defer srv.Close()
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", srv.URL)
-	tracer, err := trace.Open(t.Context(), "test")
+	env := func(name string) (string, bool) { return srv.URL, name == "OTEL_EXPORTER_OTLP_ENDPOINT" }
+	tracer, err := trace.Open(t.Context(), env, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"parley/internal/near"
 )
 
 // DecodeStrict decodes exactly one JSON object into the struct that v points to. A field that v does not
@@ -40,7 +43,9 @@ func explain(err error, v any) error {
 		return errors.New("not valid JSON: the line ends in the middle of the object")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("unknown field %s; known are %s", name, strings.Join(FieldNames(v), ", "))
+		names := FieldNames(v)
+		hint := cmp.Or(near.Suggest(strings.Trim(name, `"`), names), ";")
+		return fmt.Errorf("unknown field %s%s known are %s", name, hint, strings.Join(names, ", "))
 	}
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/world"
 )
 
@@ -22,7 +22,7 @@ func TestSample(t *testing.T) {
 		}
 	}
 	one := alone.Estimate(0.95)
-	if want := stats.Share(5, 20, 0.95); one.Interval != want.Interval || one.N != 20 {
+	if want := statmath.Share(5, 20, 0.95); one.Interval != want.Interval || one.N != 20 {
 		t.Errorf("alone: %v, want %v", one, want)
 	}
 	if got := together.Estimate(0.95); got != one || together.Episodes() != 20 {
@@ -44,15 +44,15 @@ func TestSampleUnvaried(t *testing.T) {
 		bounds world.Bounds
 		value  float64
 		copies bool
-		want   stats.Interval
+		want   statmath.Interval
 	}{
-		{"share", world.Share(), 1, false, stats.Wilson(5, 5, 0.95)},
-		{"share of copies", world.Share(), 1, true, stats.Wilson(1, 1, 0.95)},
-		{"bounded", world.Bounds{Low: 0, High: 10}, 10, false, stats.Interval{Low: 10 * stats.Wilson(5, 5, 0.95).Low, High: 10}},
-		{"anything", world.Bounds{}, 5.8, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
-		{"difference of shares", world.Share().Difference(), 0, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
-		{"difference of counts", world.AtLeast0().Difference(), 1, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
-		{"count", world.AtLeast0(), 3, false, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{"share", world.Share(), 1, false, statmath.Wilson(5, 5, 0.95)},
+		{"share of copies", world.Share(), 1, true, statmath.Wilson(1, 1, 0.95)},
+		{"bounded", world.Bounds{Low: 0, High: 10}, 10, false, statmath.Interval{Low: 10 * statmath.Wilson(5, 5, 0.95).Low, High: 10}},
+		{"anything", world.Bounds{}, 5.8, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{"difference of shares", world.Share().Difference(), 0, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{"difference of counts", world.AtLeast0().Difference(), 1, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{"count", world.AtLeast0(), 3, false, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
 	} {
 		s := world.Sample{Bounds: c.bounds}
 		for i := range 5 {

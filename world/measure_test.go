@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/world"
 )
 
@@ -19,7 +19,7 @@ func TestBoundsHold(t *testing.T) {
 		b := world.Bounds{Low: rapid.Float64Range(-9, 9).Draw(t, "low"), High: 0}
 		b.High = b.Low + rapid.Float64Range(0.1, 9).Draw(t, "wide")
 		value := rapid.Float64Range(b.Low, b.High).Draw(t, "value")
-		i := stats.Interval{Low: value - rapid.Float64Range(0, 20).Draw(t, "below"), High: value + rapid.Float64Range(0, 20).Draw(t, "above")}
+		i := statmath.Interval{Low: value - rapid.Float64Range(0, 20).Draw(t, "below"), High: value + rapid.Float64Range(0, 20).Draw(t, "above")}
 		got := b.Hold(value, i)
 		if got.Low < b.Low || got.High > b.High || !got.Holds(value) || got.Low < i.Low || got.High > i.High {
 			t.Fatalf("%v of %v around %v in %v", got, i, value, b)
@@ -29,21 +29,21 @@ func TestBoundsHold(t *testing.T) {
 			t.Fatalf("%v in %v: %v held it, %v does not", truth, b, i, got)
 		}
 	})
-	all := stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}
+	all := statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 	ten := world.Bounds{Low: 0, High: 10}
 	for _, c := range []struct {
 		b       world.Bounds
 		value   float64
-		i, want stats.Interval
+		i, want statmath.Interval
 	}{
 		{ten, 5, all, all},
-		{ten, 11, stats.Interval{Low: -1, High: 12}, stats.Interval{Low: -1, High: 12}},
-		{world.Bounds{}, 5, stats.Interval{Low: -1, High: 12}, stats.Interval{Low: -1, High: 12}},
-		{world.AtLeast0(), 5, stats.Interval{Low: -1, High: 12}, stats.Interval{Low: 0, High: 12}},
-		{ten.Difference(), 9, stats.Interval{Low: -1, High: 12}, stats.Interval{Low: -1, High: 10}},
-		{world.AtLeast0().Difference(), 9, stats.Interval{Low: -1, High: 12}, stats.Interval{Low: -1, High: 12}},
-		{ten.Join(world.Bounds{Low: -1, High: 2}), 9, stats.Interval{Low: -2, High: 12}, stats.Interval{Low: -1, High: 10}},
-		{ten.Join(world.Bounds{}), 9, stats.Interval{Low: -2, High: 12}, stats.Interval{Low: -2, High: 12}},
+		{ten, 11, statmath.Interval{Low: -1, High: 12}, statmath.Interval{Low: -1, High: 12}},
+		{world.Bounds{}, 5, statmath.Interval{Low: -1, High: 12}, statmath.Interval{Low: -1, High: 12}},
+		{world.AtLeast0(), 5, statmath.Interval{Low: -1, High: 12}, statmath.Interval{Low: 0, High: 12}},
+		{ten.Difference(), 9, statmath.Interval{Low: -1, High: 12}, statmath.Interval{Low: -1, High: 10}},
+		{world.AtLeast0().Difference(), 9, statmath.Interval{Low: -1, High: 12}, statmath.Interval{Low: -1, High: 12}},
+		{ten.Join(world.Bounds{Low: -1, High: 2}), 9, statmath.Interval{Low: -2, High: 12}, statmath.Interval{Low: -1, High: 10}},
+		{ten.Join(world.Bounds{}), 9, statmath.Interval{Low: -2, High: 12}, statmath.Interval{Low: -2, High: 12}},
 	} {
 		if got := c.b.Hold(c.value, c.i); got != c.want {
 			t.Errorf("%v around %v in %v: %v, want %v", c.i, c.value, c.b, got, c.want)

@@ -1,7 +1,7 @@
 package world
 
 import (
-	calc "parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/stats"
 )
 
@@ -11,7 +11,7 @@ import (
 // seed. If the lengths differ, the result is unknown.
 func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, stats.Test) {
 	if len(a) == len(b) && zeroOne(a) && zeroOne(b) {
-		var p calc.Pairs
+		var p statmath.Pairs
 		for i := range a {
 			switch {
 			case a[i] == 1 && b[i] == 1:
@@ -24,7 +24,7 @@ func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, st
 				p.Neither++
 			}
 		}
-		return calc.PairedShareDifference(p, confidence), calc.McNemar(p)
+		return statmath.PairedShareDifference(p, confidence), statmath.McNemar(p)
 	}
 	var differences []float64
 	if len(a) == len(b) {
@@ -32,7 +32,7 @@ func Paired(a, b []float64, confidence float64, seed uint64) (stats.Quantity, st
 			differences = append(differences, a[i]-b[i])
 		}
 	}
-	return calc.PairedDifference(a, b, confidence), calc.Permutation{Seed: seed}.SignFlip(differences)
+	return statmath.PairedDifference(a, b, confidence), statmath.Permutation{Seed: seed}.SignFlip(differences)
 }
 
 func zeroOne(xs []float64) bool {

@@ -3,7 +3,7 @@ package world
 import (
 	"slices"
 
-	calc "parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/stats"
 )
 
@@ -61,7 +61,7 @@ func (s *Sample) Episodes() int {
 }
 
 // SD returns the standard deviation of the values; 0 for fewer than two.
-func (s *Sample) SD() float64 { return calc.Mean(s.values, 0.5).SD }
+func (s *Sample) SD() float64 { return statmath.Mean(s.values, 0.5).SD }
 
 // Estimate returns the mean over episodes with its interval. Its N is the number of independent units.
 //
@@ -98,15 +98,15 @@ func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {
 	c := s.clusters(ids)
 	switch {
 	case len(s.values) == 0:
-		return calc.Unknown(0, "t")
+		return statmath.Unknown(0, "t")
 	case s.binary() && c.N() == len(s.values):
-		return calc.Of(s.values, confidence).Quantity()
+		return statmath.Of(s.values, confidence).Quantity()
 	case s.binary():
 		return c.Between(0, 1, confidence)
 	case s.Bounds.finite() && !s.Bounds.difference && s.within():
 		return c.Between(s.Bounds.Low, s.Bounds.High, confidence)
 	case s.constant():
-		q := calc.Unknown(c.N(), "t")
+		q := statmath.Unknown(c.N(), "t")
 		q.Value = s.values[0]
 		return q
 	default:
@@ -139,8 +139,8 @@ func (s *Sample) Hopeless() bool {
 }
 
 // clusters groups values with the same id. A value with id 0 is its own cluster.
-func (s *Sample) clusters(ids []int) *calc.Clusters {
-	c := &calc.Clusters{}
+func (s *Sample) clusters(ids []int) *statmath.Clusters {
+	c := &statmath.Clusters{}
 	if ids == nil {
 		for _, v := range s.values {
 			c.Add(v)

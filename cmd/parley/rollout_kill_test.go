@@ -12,20 +12,20 @@ import (
 
 	"parley/internal/store/sqlite"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/envhttp/envserver"
 	"parley/worlds/rollout/trajectory"
 )
 
 // arena is an environment server that counts the steps it is sent, by session and key.
 type arena struct {
-	inner *server.Server
+	inner *envserver.Server
 	mu    sync.Mutex
 	steps map[string]int
 }
 
 func newArena(t *testing.T) (a *arena, url string) {
 	t.Helper()
-	a = &arena{inner: server.New(server.Config{Kinds: env.Standard()}), steps: map[string]int{}}
+	a = &arena{inner: envserver.New(envserver.Config{Kinds: env.Standard()}), steps: map[string]int{}}
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
 	return a, s.URL

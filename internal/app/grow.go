@@ -74,7 +74,7 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 	}
 	c, err := growth.Continue(recorded, plan, head)
 	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
-		changed.File, changed.Todo = p.File, "write to another run file with --out, resume the recorded plan with parley resume, or change one episode with parley fork"
+		changed.File, changed.Todo = p.File, "use --out for another run file, resume the recorded plan with parley resume, or change one episode with parley fork"
 		if p.Plan == nil {
 			changed.Todo = "change one episode with parley fork, or begin a new run"
 		}

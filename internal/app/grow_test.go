@@ -239,7 +239,7 @@ func TestShrinking(t *testing.T) {
 	for _, c := range []struct{ plan, set, want string }{
 		{conversations, "episodes=59", "episodes was 60, and is 59 in the plan: episode 59 (deal 59) is recorded and not in the plan"},
 		{matrixed, "plan.matrix.repeat=2", "plan.matrix.repeat was 3, and is 2"},
-		{matrixed, "plan.matrix.agents=[small, other]", `plan.matrix.agents was ["small","large"], and is ["small","other"] in the plan: episode 0 (deal 0, cell first=small, second=large)`},
+		{matrixed, "plan.matrix.agents=[small, other]", `plan.matrix.agents was ["small","large"], and is ["small","other"] in the plan; agents was ["large","small"], and is ["other","small"] in the plan: episode 0 (deal 0, cell first=small, second=large)`},
 		{matrixed, "params.messages=1", "params.messages was 2, and is 1"},
 		{matrixed, "agents.large.max_tokens=121", "agents.large.max_tokens was 120, and is 121"},
 		{matrixed, "episode_budget=3", "episode_budget was 0, and is 3"},

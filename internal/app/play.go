@@ -168,18 +168,29 @@ func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
 		return usageError{err}
 	}
 	var errs []error
+	said := map[string]bool{}
 	for _, agent := range plan.Agents {
 		if agent.Model == "" {
 			continue
 		}
-		if err := a.Ready(agent.Model); err != nil {
-			errs = append(errs, fmt.Errorf("agents.%s: %w", agent.Name, err))
+		if err := a.Ready(agent.Model); err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			errs = append(errs, notReady(plan, agent, err))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return errors.Join(usageError{err}, a.Close())
 	}
 	return a.Close()
+}
+
+// notReady says where in the plan the model is that cannot be asked.
+func notReady(plan *config.Plan, agent world.Agent, err error) error {
+	account, _ := llm.SplitModel(agent.Model)
+	if e := llm.AsError(err); e.Kind == llm.KindAuth && plan.Places[account] != "" { // the fault of the provider, for all its models
+		return fmt.Errorf("%s: %s", plan.Places[account], e.Message)
+	}
+	return fmt.Errorf("agents.%s: %w", agent.Name, err)
 }
 
 // run plays the run in store. It first records a changed plan, so that later processes and

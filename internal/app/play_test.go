@@ -113,16 +113,17 @@ func TestAnotherPlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.parley")
 	played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: file})
 	for set, want := range map[string]string{
-		"seed=6":                        "seed was 5, and is 6 in the plan",
-		"episodes=50":                   "episodes was 60, and is 50 in the plan",
-		"params.messages=3":             "params.messages was 2, and is 3 in the plan",
-		"agents.small.temperature=0.1":  "agents.small.temperature was not set, and is 0.1 in the plan",
-		"lineup.second=small":           `lineup.second was "large", and is "small" in the plan`,
-		"budget=9":                      "",
-		"limits.concurrency=9":          "",
-		"providers.sim.limits.rpm=9000": "",
+		"seed=6":                               "seed was 5, and is 6 in the plan",
+		"seed=6 episodes=50 params.messages=3": "seed was 5, and is 6 in the plan; params.messages was 2, and is 3 in the plan; episodes was 60, and is 50 in the plan. A run can grow",
+		"episodes=50":                          "episodes was 60, and is 50 in the plan",
+		"params.messages=3":                    "params.messages was 2, and is 3 in the plan",
+		"agents.small.temperature=0.1":         "agents.small.temperature was not set, and is 0.1 in the plan",
+		"lineup.second=small":                  `lineup.second was "large", and is "small" in the plan`,
+		"budget=9":                             "",
+		"limits.concurrency=9":                 "",
+		"providers.sim.limits.rpm=9000":        "",
 	} {
-		_, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, set), File: file}.Run(t.Context(), context.Background())
+		_, err := Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, strings.Fields(set)...), File: file}.Run(t.Context(), context.Background())
 		if (want == "") != (err == nil) || (err != nil && (!strings.Contains(err.Error(), want) || !IsUsage(err))) {
 			t.Errorf("%s: got %v, want %q", set, err, want)
 		}
@@ -170,15 +171,15 @@ func TestNoKeyInTheFile(t *testing.T) {
 func TestReadyBeforeAnything(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ provider, want string }{
-		"no key":             {`{dialect: openai, base_url: "https://llm.example.com/v1", key_env: PARLEY_TEST_UNSET_KEY}`, "PARLEY_TEST_UNSET_KEY is not set"},
-		"no price":           {`{dialect: openai, base_url: "https://llm.example.com/v1"}`, "no price is known for lab/any"},
+		"no key":             {`{dialect: openai, base_url: "https://llm.example.com/v1", key_env: PARLEY_TEST_UNSET_KEY}`, "plan.yaml:10:75: providers.lab.key_env: provider lab: the environment variable PARLEY_TEST_UNSET_KEY is not set"},
+		"no price":           {`{dialect: openai, base_url: "https://llm.example.com/v1"}`, "agents.large: bad request: no price is known for lab/any"},
 		"on this machine":    {`{dialect: openai, base_url: "http://127.0.0.1:1/v1"}`, ""},
 		"by name, localhost": {`{dialect: openai, base_url: "http://localhost:1/v1"}`, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plan := parsed(t, conversations+"providers:\n  lab: "+tt.provider+"\n", "agents.large.model=lab/any", "budget=1")
+			plan := parsed(t, conversations+"providers:\n  lab: "+tt.provider+"\n", "agents.large.model=lab/any", "agents.small.model=lab/any", "budget=1")
 			if tt.want == "" {
 				if err := (Play{}).ready(plan, Needs(plan, "plan.yaml", false)); err != nil {
 					t.Error(err)
@@ -187,7 +188,7 @@ func TestReadyBeforeAnything(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), "run.parley")
 			_, err := Play{Kinds: worlds.Standard(), Plan: plan, File: file}.Run(t.Context(), context.Background())
-			if err == nil || !IsUsage(err) || !strings.Contains(err.Error(), "agents.large: ") || !strings.Contains(err.Error(), tt.want) {
+			if err == nil || !IsUsage(err) || strings.Count(err.Error(), tt.want) != 1 || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v", err)
 			}
 			if _, err := os.Stat(file); err == nil {

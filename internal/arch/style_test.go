@@ -287,7 +287,7 @@ func TestOneEstimator(t *testing.T) {
 	made := 0
 	for _, s := range sources(t) {
 		dir := path.Dir(s.path)
-		if s.test || strings.HasPrefix(s.path, "oracle/") || strings.HasPrefix(dir, "internal/stats") {
+		if s.test || strings.HasPrefix(s.path, "oracle/") || under(dir, "internal/statmath") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -296,14 +296,13 @@ func TestOneEstimator(t *testing.T) {
 				return true
 			}
 			estimates := []string{"Mean", "Of", "Share", "Clusters", "Tally", "Wilson", "WilsonShare", "Quantile", "Bootstrap"}
-			// It is called calc beside the public package of values.
-			switch what := selected(e, "stats", estimates...) + selected(e, "calc", estimates...); {
+			switch what := selected(e, "statmath", estimates...); {
 			case what == "":
 			case s.path == "world/sample.go":
 				made++
 			case dir == "internal/estimate", dir == "internal/report/compare": // see above
 			default:
-				t.Errorf("%s:%d: stats.%s: use world.Sample", s.path, s.line(n.Pos()), what)
+				t.Errorf("%s:%d: statmath.%s: use world.Sample", s.path, s.line(n.Pos()), what)
 			}
 			return true
 		})

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -42,6 +43,45 @@ func TestPlainNames(t *testing.T) {
 	for name := range plain {
 		if !used[name] {
 			t.Errorf("exceptions_test.go: %s: there is no such name any more", name)
+		}
+	}
+}
+
+// TestOneNameAPackage refuses files that import two of our packages with the same name, and imports of ours under
+// another name: rename the package instead.
+func TestOneNameAPackage(t *testing.T) {
+	t.Parallel()
+	module, used := packages(t)[0].Module.Path, map[string]bool{}
+	for _, s := range sources(t) {
+		seen := map[string]string{s.file.Name.Name: path.Dir(s.path)}
+		if s.test {
+			clear(seen) // a test may import the package that it tests
+		}
+		for _, i := range s.file.Imports {
+			full, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !under(full, module) {
+				continue
+			}
+			if other := seen[path.Base(full)]; other != "" {
+				t.Errorf("%s:%d: %s and %s have the same name: rename one of them", s.path, s.line(i.Pos()), full, other)
+			}
+			seen[path.Base(full)] = full
+			if i.Name == nil || i.Name.Name == "_" {
+				continue
+			}
+			if key := s.path + " " + i.Name.Name; renamed[key] != "" {
+				used[key] = true
+			} else {
+				t.Errorf("%s:%d: %s is imported as %s: use the name of the package, or rename the package", s.path, s.line(i.Pos()), full, i.Name.Name)
+			}
+		}
+	}
+	for key := range renamed {
+		if !used[key] {
+			t.Errorf("exceptions_test.go: %s: there is no such import any more", key)
 		}
 	}
 }

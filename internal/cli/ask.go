@@ -259,6 +259,12 @@ func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget ll
 		}
 		_ = terminal.PrintJSON(out, sum) // a summary that cannot be printed must not fail the run
 	case !c.Quiet:
+		for _, why := range n.Rejections {
+			fmt.Fprintln(s.Stderr, "parley: "+why)
+		}
+		if more := n.Rejected - len(n.Rejections); more > 0 {
+			fmt.Fprintf(s.Stderr, "parley: and %d more: the records have the reasons\n", more)
+		}
 		fmt.Fprintln(s.Stderr, sum.Line(budget, took, st))
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/matrix"
 	"parley/internal/estimate"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 )
@@ -99,7 +99,7 @@ func (c *checkCmd) recorded(ctx context.Context, plan *config.Plan) (*app.Record
 // print writes the table, the facts and the next command.
 func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 	n := e.Episodes
-	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, counted(stats.Interval{Low: float64(n.Low), High: float64(n.High)}))
+	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, counted(statmath.Interval{Low: float64(n.Low), High: float64(n.High)}))
 	if n.Cells > 1 {
 		fmt.Fprintf(w, " in %s cells", terminal.Number(n.Cells))
 	}
@@ -134,9 +134,9 @@ func (c *checkCmd) printUse(w io.Writer, e *app.Estimate) {
 	}
 	_ = t.Flush() // a strings.Builder takes everything
 	printParts(w, e)
-	fmt.Fprintf(w, "\nThe ranges hold 95%% of runs that go as on the simulated provider. Real models write answers of other\n"+
-		"lengths, which later prompts may repeat: at most is what max_tokens allows, where every answer has one.\n"+
-		"Prices as of %s, without what a prompt cache saves.\n\n", e.PricesOf)
+	fmt.Fprintf(w, "\nOf 100 runs on the simulated provider, 95 fall within the ranges. A real model writes longer or shorter\n"+
+		"answers, and later prompts may repeat them. AT MOST is what max_tokens allows; it needs one for every agent.\n"+
+		"Prices as of %s, without discounts for cached prompts.\n\n", e.PricesOf)
 }
 
 // printParts writes the parts of a plan whose kind creates episodes during the run.
@@ -148,7 +148,7 @@ func printParts(w io.Writer, e *app.Estimate) {
 	rows := [][]string{{"PART", "EPISODES", "CALLS", "COST", "IN BATCHES", "COST AT MOST"}}
 	add := func(name string, low, high int, u estimate.Use) {
 		r := useRow(name, u)
-		rows = append(rows, []string{name, counted(stats.Interval{Low: float64(low), High: float64(high)}), r[1], r[5], r[6], r[7]})
+		rows = append(rows, []string{name, counted(statmath.Interval{Low: float64(low), High: float64(high)}), r[1], r[5], r[6], r[7]})
 	}
 	for _, p := range e.Parts {
 		if p.Calls.Total.High == 0 {
@@ -321,7 +321,7 @@ func (c *checkCmd) next(e *app.Estimate) string {
 }
 
 // ranged writes an interval as "low to high", or one number where both read the same.
-func ranged(i stats.Interval, write func(float64) string) string {
+func ranged(i statmath.Interval, write func(float64) string) string {
 	low, high := write(i.Low), write(i.High)
 	if low == high {
 		return low
@@ -330,7 +330,7 @@ func ranged(i stats.Interval, write func(float64) string) string {
 }
 
 // counted formats a number of things. An estimate is rounded to three significant digits.
-func counted(i stats.Interval) string {
+func counted(i statmath.Interval) string {
 	if i.High-i.Low < 0.5 {
 		return terminal.Number(int(math.Round(i.High)))
 	}

@@ -8,6 +8,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ type State struct {
 // grammar has every command with its flags, except those of the kinds.
 type grammar struct {
 	Help helpFlag `help:"Show this help." short:"h"`
+	profileFlags
 
 	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
 	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
@@ -117,9 +119,25 @@ func printHelp(o kong.HelpOptions, k *kong.Context) error {
 // Main runs the program and returns its exit code.
 func Main(ctx context.Context, s State) int {
 	fill(&s)
+	var measured profiles
+	if quit := s.Exit; quit != nil {
+		s.Exit = func(code int) {
+			_ = measured.end() // standard error may be blocked
+			quit(code)
+		}
+	}
 	end := enforce(&s)
 	defer end()
-	err := run(ctx, &s)
+	err := run(ctx, &s, &measured)
+	code := printError(&s, err)
+	if printError(&s, measured.end()) != exit.OK {
+		code = cmp.Or(code, exit.Broken)
+	}
+	return code
+}
+
+// printError prints an error and returns its exit code.
+func printError(s *State, err error) int {
 	if err == nil || errors.Is(err, errHelp) {
 		return exit.OK
 	}
@@ -144,11 +162,12 @@ func Verbs(kinds []world.Kind) []string {
 	return verbs
 }
 
-func run(ctx context.Context, s *State) error {
+func run(ctx context.Context, s *State, measured *profiles) error {
 	if err := checkKinds(s.Kinds); err != nil {
 		return fmt.Errorf("cli: %w", err)
 	}
-	parser, err := newParser(s, &grammar{})
+	var g grammar
+	parser, err := newParser(s, &g)
 	if err != nil {
 		return fmt.Errorf("cli: %w", err)
 	}
@@ -165,6 +184,9 @@ func run(ctx context.Context, s *State) error {
 			return err
 		}
 		return misused(err, args, s.Kinds)
+	}
+	if err := measured.start(g.profileFlags); err != nil {
+		return err
 	}
 	if v, ok := reflect.TypeAssert[program.Verb](k.Selected().Target.Addr()); ok {
 		return runVerb(ctx, s, v)

@@ -13,7 +13,7 @@ import (
 	"parley/internal/report"
 	"parley/internal/report/compare"
 	"parley/internal/report/factorial"
-	doc "parley/internal/report/page"
+	"parley/internal/report/page"
 	"parley/internal/view"
 )
 
@@ -62,7 +62,7 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	d := result.Document(Version())
 	if len(notes) > 0 {
-		d.Sections[0].Blocks = append([]doc.Block{{Text: strings.Join(notes, " ")}}, d.Sections[0].Blocks...)
+		d.Sections[0].Blocks = append([]page.Block{{Text: strings.Join(notes, " ")}}, d.Sections[0].Blocks...)
 	}
 	if len(c.By) > 1 {
 		factors, err := view.FactorsOf(runs, report.Names(sources), c.By)

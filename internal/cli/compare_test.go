@@ -40,12 +40,12 @@ func TestCompareMistyped(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{"--by", "agnet"}, []string{`--by: view: unknown factor "agnet"`, "file, agent, model, seat, lineup, cell, variation", `did you mean "agent"?`}},
+		{[]string{"--by", "agnet"}, []string{`--by: unknown factor "agnet"`, "file, agent, model, seat, lineup, cell, variation", `did you mean agent?`}},
 		{[]string{"--by", "day of the week"}, []string{"file, agent, model, seat, lineup, cell, variation, and any other param"}},
 		{[]string{"--by", "agent,seat,agent"}, []string{`"agent" is named twice`}},
 		{[]string{"--by", "agent,seat", "--by", "model,cell,file"}, []string{"5 factors are named: at most 4 at once"}},
-		{[]string{"--score", "pionts"}, []string{`"pionts"`, `did you mean "points"?`, "There are: "}},
-		{[]string{"--against", "samll"}, []string{`"samll"`, `did you mean "small"?`}},
+		{[]string{"--score", "pionts"}, []string{`"pionts"`, `did you mean points?`, "There are: "}},
+		{[]string{"--against", "samll"}, []string{`"samll"`, `did you mean small?`}},
 	} {
 		parley(t, State{}, append([]string{"compare", run}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.says...)
 	}

@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -14,8 +19,10 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config/document"
+	"parley/internal/files"
 	"parley/internal/near"
 	"parley/internal/store/sqlite"
+	"parley/internal/yamltree"
 	"parley/world"
 )
 
@@ -29,14 +36,46 @@ func misused(err error, args []string, kinds []world.Kind) error {
 	if verb == nil {
 		return noVerb(err, args, Verbs(kinds))
 	}
-	problem := err.Error()
+	problem := flagProblem(err.Error(), verb)
 	if what, ok := strings.CutPrefix(problem, "expected "); ok && strings.HasPrefix(what, `"<`) {
 		problem = strings.ReplaceAll(what, `"`, "") + " is missing"
 	}
-	if _, got, ok := strings.Cut(problem, ` but got "`); ok && slices.Contains(Verbs(kinds), strings.TrimSuffix(got, `"`)) {
+	if _, got, ok := strings.Cut(err.Error(), ` but got "`); ok && slices.Contains(Verbs(kinds), strings.TrimSuffix(got, `"`)) {
 		problem += "; there is a command of that name: parley " + strings.TrimSuffix(got, `"`)
 	}
 	return exit.Usagef("%s: %s\nusage: parley %s\n       parley %s --help explains it", verb.Name, problem, verb.Summary(), verb.Name)
+}
+
+// flagProblem rewords what kong says about the value of a flag: what is wrong, and how to write it. Other problems stay
+// as they are.
+func flagProblem(problem string, verb *kong.Node) string {
+	name, rest, _ := strings.Cut(problem, " ")
+	name = strings.TrimSuffix(name, ":")
+	i := slices.IndexFunc(verb.Flags, func(f *kong.Flag) bool { return "--"+f.Name == name })
+	if i < 0 {
+		return problem
+	}
+	f := verb.Flags[i]
+	_, got, _ := strings.Cut(rest, " but got ")
+	quoted, _ := strconv.QuotedPrefix(got)
+	found, _ := strconv.Unquote(quoted)
+	kind := f.Target.Type()
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	switch {
+	case strings.HasPrefix(rest, "missing value"), strings.HasSuffix(got, "(<EOL>)"), strings.Contains(got, " flag)"):
+		return fmt.Sprintf("%s needs a value: write %s %s", name, name, f.FormatPlaceHolder())
+	case f.Enum != "" && got != "":
+		return fmt.Sprintf("%s: unknown %q%s want one of %s", name, found, cmp.Or(near.Suggest(found, f.EnumSlice()), ";"), strings.Join(f.EnumSlice(), ", "))
+	case kind.Kind() == reflect.Float64 && got != "":
+		return fmt.Sprintf("%s: want a number, found %q%s", name, found, yamltree.Point(found))
+	case kind == reflect.TypeFor[time.Duration]() && got != "":
+		return fmt.Sprintf("%s: want a time with its unit, as 90s or 10m, found %q", name, found)
+	case kind.Kind() == reflect.Int || kind.Kind() == reflect.Int64:
+		return fmt.Sprintf("%s: want a whole number, found %q", name, found)
+	}
+	return problem
 }
 
 // noVerb suggests a command for an unknown first word.
@@ -52,11 +91,7 @@ func noVerb(err error, args, verbs []string) error {
 	case filepath.Ext(args[i]) == ".parley":
 		return exit.Usagef("unknown command %s; to look at a run: parley show %s; to resume it: parley resume %s", word, word, word)
 	}
-	hint := ""
-	if n := near.Name(args[i], verbs); n != "" {
-		hint = "; did you mean " + n + "?"
-	}
-	return exit.Usagef("unknown command %s%s\nthe commands: %s; parley --help explains them", word, hint, strings.Join(verbs, ", "))
+	return exit.Usagef("unknown command %s%s\nthe commands: %s; parley --help explains them", word, near.Suggest(args[i], verbs), strings.Join(verbs, ", "))
 }
 
 // isPlan reports whether a file is a plan, by its name.
@@ -72,10 +107,7 @@ func playError(file string, err error) error {
 	case errors.Is(err, sqlite.ErrForeign) && isPlan(file):
 		return exit.Usagef("%s is a plan, not a run file: parley run %s runs it, and parley check %s estimates its cost", file, terminal.ShellWord(file), terminal.ShellWord(file))
 	case errors.Is(err, fs.ErrNotExist) && !named(err):
-		if n := near.Path(file); n != "" {
-			return exit.Usagef("%s; did you mean %s?", exit.Plain(err.Error()), n)
-		}
-		return exit.AsUsage(err)
+		return exit.Usagef("%s%s", exit.Plain(err.Error()), near.SuggestPath(file))
 	}
 	if errors.Is(err, engine.ErrDiverged) {
 		return exit.Usagef("%w (parley run PLAN --out FILE)", err)
@@ -86,9 +118,9 @@ func playError(file string, err error) error {
 	return err
 }
 
-// named reports whether err holds a system error for a file it names. That file is not the run file: the store
-// reports errors of its own file.
+// named reports whether err names a file other than the run file: the store reports errors of its own file.
 func named(err error) bool {
-	_, ok := errors.AsType[*fs.PathError](err)
-	return ok
+	_, system := errors.AsType[*fs.PathError](err)
+	_, missing := errors.AsType[*files.MissingError](err)
+	return system || missing
 }

@@ -162,7 +162,7 @@ func TestExportBadInput(t *testing.T) {
 		{[]string{"nowhere.parley"}, "there is no such run file"},
 		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
 		{[]string{recorded(t)}, "holds no run yet"},
-		{[]string{file, "--table", "notes"}, "--table must be one of"},
+		{[]string{file, "--table", "notes"}, `--table: unknown "notes"; want one of`},
 		{[]string{file, "--format", "xml"}, "use jsonl, csv or parquet"},
 		{[]string{file, "--out", filepath.Join(dir, "x.txt")}, "unknown format"},
 		{[]string{file, "--out", filepath.Join(dir, "x")}, "unknown format"},

@@ -183,7 +183,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		cfg.Cache = cache
 	}
 	if traced(s) {
-		if cfg.Tracer, err = trace.Open(ctx, Version()); err != nil {
+		if cfg.Tracer, err = trace.Open(ctx, s.Env, Version()); err != nil {
 			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
 	}
@@ -193,7 +193,9 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		}
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = cfg.Tracer.Close(late) // a missing collector must not delay the end
+		if err := cfg.Tracer.Close(late); err != nil { // a missing collector is no reason to fail
+			s.tell(err.Error())
+		}
 		return store.Close()
 	}, nil
 }

@@ -29,7 +29,7 @@ func TestGrow(t *testing.T) {
 	}
 	parley(t, State{}, "show", file).want(t, exit.OK).wantOut(t, "grown", ", from 4 episodes")
 	parley(t, State{}, "report", file).want(t, exit.OK).wantOut(t, "The plan of this run was enlarged: it had 4 episodes until ", "and has 6 now.")
-	parley(t, State{}, "check", plan, "--set", "seed=9").want(t, exit.OK).wantOut(t, "run would refuse the plan: "+file+": seed was 5, and is 9 in the plan")
+	parley(t, State{}, "check", plan, "--set", "seed=9").want(t, exit.OK).wantOut(t, "run would refuse the plan: "+file+" was recorded with another plan: seed was 5, and is 9 in the plan; plan.matrix.repeat was 3, and is 20 in the plan. A run can grow")
 	parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=1").want(t, exit.Misuse).wantErr(t, "plan.matrix.repeat was 3, and is 1 in the plan", "--out")
 	if sum, _ := summed(t, exit.OK, "resume", file, "--set", "plan.matrix.repeat=5"); sum.Episodes.Complete != 10 || sum.Grown == nil || *sum.Grown.New != 4 {
 		t.Errorf("%+v", sum)

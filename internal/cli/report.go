@@ -18,7 +18,7 @@ import (
 	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/report/compare"
-	doc "parley/internal/report/page"
+	"parley/internal/report/page"
 	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/world"
@@ -55,7 +55,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
-	var d *doc.Document
+	var d *page.Document
 	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) (err error) {
 		if len(runs) > 1 && !c.Separate && !slices.Contains(c.By, compare.ByFile) {
 			if runs, err = c.merged(ctx, s, runs); err != nil {
@@ -112,7 +112,7 @@ func (f *tableFlags) check(files []string) error {
 
 // show writes a document in the formats that the flags ask for: its tables as JSON, as CSV files or on the
 // terminal, and the whole document as a page.
-func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
+func (f *tableFlags) show(s *State, d *page.Document, files []string) error {
 	if f.CSV != "" {
 		if err := f.writeTables(d.Tables(), files); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (f *tableFlags) show(s *State, d *doc.Document, files []string) error {
 
 // writeTables writes one file for each table name, or no file if one of them may not be written. It overwrites
 // tables with the same columns.
-func (f *tableFlags) writeTables(tables []*doc.Table, files []string) error {
+func (f *tableFlags) writeTables(tables []*page.Table, files []string) error {
 	if err := os.MkdirAll(f.CSV, 0o755); err != nil { //nolint:gosec // tables are for others to read too
 		return exit.Usagef("--csv: %w", err)
 	}

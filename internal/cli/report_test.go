@@ -228,7 +228,7 @@ func TestFactors(t *testing.T) {
 	if got := parley(t, State{}, "export", file, "--table", "episodes").want(t, exit.OK).stdout; !strings.Contains(got, `"tags":"{\"length\":\"short\"}"`) {
 		t.Error("the episodes have no tags")
 	}
-	parley(t, State{}, "report", file, "--by", "prmpt").want(t, exit.Misuse).wantErr(t, `unknown factor "prmpt"; did you mean "prompt"?`)
+	parley(t, State{}, "report", file, "--by", "prmpt").want(t, exit.Misuse).wantErr(t, `unknown factor "prmpt"; did you mean prompt?`)
 }
 
 // TestCheckBalance checks that check says in which ways the lineups are balanced.

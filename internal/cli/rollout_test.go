@@ -9,7 +9,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/envhttp/envserver"
 )
 
 // TestRollouts checks that a run of rollouts can be shown, reported, and used as experience.
@@ -59,7 +59,7 @@ func TestRollouts(t *testing.T) {
 // TestCheckAct checks that check says whether servers answer, and what they are needed for.
 func TestCheckAct(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(server.New(server.Config{Kinds: env.Standard()}))
+	s := httptest.NewServer(envserver.New(envserver.Config{Kinds: env.Standard()}))
 	defer s.Close()
 	plan := filepath.Join(t.TempDir(), "plan.yaml")
 	text := "kind: rollout\nepisodes: 4\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: word, servers: [\"" + s.URL + "\"]}\n"

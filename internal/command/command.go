@@ -60,12 +60,27 @@ func build(c program.Command, verb any) (err error) {
 		}
 	}
 	if err == nil {
-		return nil
+		return ownFlags(k.Model.Children[0])
 	}
 	if m := fieldRE.FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("the field %s: %s", m[1], err.Error()[len(m[0]):])
 	}
 	return fmt.Errorf("its tags: %w", err)
+}
+
+// ownFlags refuses a flag that every command already has.
+func ownFlags(command *kong.Node) error {
+	for _, f := range command.Flags {
+		for _, name := range append([]string{f.Name}, f.Aliases...) {
+			if slices.Contains([]string{"help", "cpuprofile", "memprofile", "trace"}, name) {
+				return fmt.Errorf("parley has a flag --%s for every command; give it another name", name)
+			}
+		}
+		if f.Short == 'h' {
+			return errors.New("-h is the help of every command; use another letter")
+		}
+	}
+	return nil
 }
 
 // Of returns the commands of a kind and checks them. taken maps each name in use to its owner.

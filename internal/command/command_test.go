@@ -48,6 +48,14 @@ type (
 		Files []string `arg:""`
 		Last  string   `arg:""`
 	}
+	ownFlag struct {
+		no
+		Path string `aliases:"trace"`
+	}
+	ownLetter struct {
+		no
+		Hard bool `short:"h"`
+	}
 	number int
 )
 
@@ -68,6 +76,8 @@ func TestCheck(t *testing.T) {
 		{&badDefault{}, `--rounds: expected a valid 64 bit int but got "many"`},
 		{&variable{}, "undefined variable ${price}"},
 		{&order{}, `argument "last" cannot come after cumulative "files"`},
+		{&ownFlag{}, "parley has a flag --trace for every command"},
+		{&ownLetter{}, "-h is the help of every command"},
 		{(*fine)(nil), "want a pointer to a struct"},
 		{&one, "want a pointer to a struct"},
 		{nil, "want a pointer to a struct"},

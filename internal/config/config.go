@@ -59,7 +59,7 @@ type Plan struct {
 	// Providers are the listed providers and the presets that models name, sorted by name.
 	Providers []provider.Provider
 	// Places says where each listed provider names its key or address, as
-	// plan.yaml:5:12: providers.lab.key_env. It is not recorded.
+	// plan.yaml:5:12: providers.lab.key_env, and where a model first names a preset. It is not recorded.
 	Places map[string]string
 	// Budget limits the cost of the run. 0: no limit.
 	Budget llm.Money

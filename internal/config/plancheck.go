@@ -8,6 +8,7 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/matrix"
 	"parley/internal/config/schema"
+	"parley/internal/near"
 	"parley/internal/planner"
 	"parley/internal/yamltree"
 )
@@ -147,7 +148,7 @@ func (r *resolver) distinct(names []string, here yamltree.Path, known func(strin
 // matrixSeat checks a seat that a matrix fills.
 func (r *resolver) matrixSeat(seat string, here yamltree.Path) bool {
 	if !r.seatKnown(seat) {
-		r.Complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), schema.Hint(document.Suggestion(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.Complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), schema.Hint(near.Suggest(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 		return false
 	}
 	if agent, taken := r.plan.Lineup[seat]; taken {
@@ -170,7 +171,7 @@ func (r *resolver) until() {
 	}
 	switch {
 	case u.Seat != "" && !r.seatKnown(u.Seat):
-		r.Complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), schema.Hint(document.Suggestion(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.Complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), schema.Hint(near.Suggest(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
 	case u.Agent != "":
 		r.agentKnown(u.Agent, here.To("agent"))
 	}
@@ -201,7 +202,7 @@ func (r *resolver) score(u *planner.Until, here yamltree.Path) {
 	}
 	at := slices.Index(names, u.Score)
 	if at < 0 {
-		r.Complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(document.Suggestion(u.Score, names)), document.Listed(names))
+		r.Complain(here.To("score"), "%s has no score %s%s its scores: %s", r.plan.Kind.Name, r.Quote(u.Score), schema.Hint(near.Suggest(u.Score, names)), document.Listed(names))
 		return
 	}
 	switch seats := all[at].Seats; {

@@ -15,6 +15,7 @@ import (
 	"parley/internal/config/matrix"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
+	"parley/internal/near"
 	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
@@ -213,7 +214,7 @@ func (r *resolver) bot(a world.Agent, here yamltree.Path) {
 		case len(bots) == 0:
 			r.Complain(here.To("bot"), "%s has no bots", r.plan.Kind.Name)
 		default:
-			r.Complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(document.Suggestion(a.Bot, bots)), document.Listed(bots))
+			r.Complain(here.To("bot"), "%s has no bot %s%s it has: %s", r.plan.Kind.Name, r.Quote(a.Bot), schema.Hint(near.Suggest(a.Bot, bots)), document.Listed(bots))
 		}
 	}
 	for _, f := range r.Tree.Find(here).Fields {
@@ -235,11 +236,15 @@ func (r *resolver) model(name string, here yamltree.Path) {
 	}
 	if p, ok := provider.Lookup(account); ok {
 		r.plan.Providers = append(r.plan.Providers, p)
+		if r.plan.Places == nil {
+			r.plan.Places = map[string]string{}
+		}
+		r.plan.Places[account] = r.Place(r.Tree.Find(here).At, here)
 		return
 	}
 	if n := r.Tree.Field("providers"); n.Field(account) != nil {
 		return // it is listed, and its error was reported
 	}
 	all := append(slices.Sorted(maps.Keys(r.file.Providers)), provider.PresetNames()...)
-	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(document.Suggestion(account, all)), document.Listed(all))
+	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(near.Suggest(account, all)), document.Listed(all))
 }

@@ -11,6 +11,7 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
+	"parley/internal/near"
 	"parley/internal/yamltree"
 	"parley/world"
 )
@@ -110,7 +111,7 @@ func (r *resolver) lineup() {
 		if r.seatKnown(seat) {
 			r.agentKnown(p.Lineup[seat], here)
 		} else {
-			r.ComplainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, schema.Hint(document.Suggestion(seat, p.Seats)), document.Listed(p.Seats))
+			r.ComplainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, schema.Hint(near.Suggest(seat, p.Seats)), document.Listed(p.Seats))
 		}
 	}
 	r.seatModels()
@@ -162,7 +163,7 @@ func (r *resolver) agentKnown(name string, here yamltree.Path) bool {
 	if len(names) == 0 || r.Tree.Field("agents").Field(name) != nil {
 		return true
 	}
-	r.Complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(document.Suggestion(name, names)), document.Listed(names))
+	r.Complain(here, "no agent is named %s%s agents: %s", r.Quote(name), schema.Hint(near.Suggest(name, names)), document.Listed(names))
 	return false
 }
 
@@ -208,7 +209,7 @@ func (r *resolver) unseated() {
 		r.Errs = slices.DeleteFunc(r.Errs, func(e *document.Error) bool {
 			return r.bySet(name) && (e.Key == here.String() || strings.HasPrefix(e.Key, here.String()+"."))
 		})
-		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out%s", schema.Hint(document.Suggestion(name, names)), others)
+		r.ComplainOfKey(here, "sits in no seat%s give it one in lineup, or leave it out%s", schema.Hint(near.Suggest(name, names)), others)
 	}
 }
 

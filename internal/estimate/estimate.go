@@ -21,7 +21,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/matrix"
 	"parley/internal/price"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 )
@@ -81,8 +81,8 @@ type EpisodeCount struct {
 
 // Amount is a count of something over the whole plan.
 type Amount struct {
-	Episode stats.Estimate `json:"per_episode"`
-	Total   stats.Interval `json:"total"`
+	Episode statmath.Estimate `json:"per_episode"`
+	Total   statmath.Interval `json:"total"`
 }
 
 // Use is what calls use. A field is nil if it is not known: the maximum of tokens and cost if

@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/provider"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -99,7 +99,7 @@ func TestEstimateUntil(t *testing.T) {
 agents: {a: sim/small}
 plan: {until: {score: points, seat: first, width: 0.1, min: 20, max: 100, step: 40}}
 `, Config{Latency: time.Second})
-	if e.Episodes.Low != 20 || e.Episodes.High != 100 || e.Calls.Total != (stats.Interval{Low: 120, High: 600}) {
+	if e.Episodes.Low != 20 || e.Episodes.High != 100 || e.Calls.Total != (statmath.Interval{Low: 120, High: 600}) {
 		t.Errorf("%+v, calls %v", e.Episodes, e.Calls.Total)
 	}
 	// Six turns in a row, in one stage or in three.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"parley/internal/planner"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -181,21 +181,21 @@ func (o *outlook) amount(parts []part, values []float64) Amount {
 	low, high := o.strata(parts, values, false), o.strata(parts, values, true)
 	return Amount{
 		Episode: high.Mean(view.Confidence),
-		Total:   stats.Interval{Low: max(0, low.Total(view.Confidence).Low), High: high.Total(view.Confidence).High},
+		Total:   statmath.Interval{Low: max(0, low.Total(view.Confidence).Low), High: high.Total(view.Confidence).High},
 	}
 }
 
 // strata returns values, one for each episode of the sample, as a sample of parts. The size of a
 // part is its largest number of episodes if largest is set, and its smallest otherwise.
-func (o *outlook) strata(parts []part, values []float64, largest bool) stats.Strata {
-	s := stats.Strata{All: len(parts)}
+func (o *outlook) strata(parts []part, values []float64, largest bool) statmath.Strata {
+	s := statmath.Strata{All: len(parts)}
 	for _, p := range parts {
 		size := p.low
 		if largest {
 			size = p.high
 		}
 		s.Size += float64(size)
-		s.Sampled = append(s.Sampled, stats.Stratum{Size: float64(size), Values: values[p.from:p.to]})
+		s.Sampled = append(s.Sampled, statmath.Stratum{Size: float64(size), Values: values[p.from:p.to]})
 	}
 	if !o.foreseen { // cells may be missing in the sample
 		s.All, s.Size = len(o.cells), float64(o.low)

@@ -10,7 +10,7 @@ import (
 
 	"parley/internal/dispatch/limiter"
 	"parley/internal/provider"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/llm"
 )
@@ -19,7 +19,7 @@ import (
 type TimeUse struct {
 	// Seconds has the time of the tightest bound as its low end. Its high end adds the longest
 	// sequence of turns.
-	Seconds stats.Interval `json:"seconds"`
+	Seconds statmath.Interval `json:"seconds"`
 	// Turns is how many consecutive turns with calls an episode has, on average and at most.
 	// In waves over a batch API, each is a wave.
 	Turns    float64 `json:"turns_in_a_row"`
@@ -35,7 +35,7 @@ type TimeUse struct {
 // bound is how long one limit alone would make the run take, in seconds.
 type bound struct {
 	what string
-	time stats.Interval
+	time statmath.Interval
 }
 
 func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
@@ -47,7 +47,7 @@ func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 		u.TurnsMax = max(u.TurnsMax, ep.turnsInARow())
 	}
 	u.Turns = o.strata(o.parts, turns, true).Mean(view.Confidence).Mean
-	row := bound{"turns in a row", stats.Interval{
+	row := bound{"turns in a row", statmath.Interval{
 		Low:  lat * maxOfCells(o.parts, func(p part) float64 { return certain(p, turns[p.from:p.to]) }),
 		High: lat * maxOfCells(o.parts, func(p part) float64 { return float64(p.stages) * slices.Max(turns[p.from:p.to]) }),
 	}}
@@ -56,7 +56,7 @@ func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 		bounds = append(bounds, bound{fmt.Sprintf("limits.concurrency of %d", n), times(e.Calls.Total, lat/float64(n))})
 	}
 	if live := c.Plan.Live; live > 0 {
-		played := stats.Interval{Low: float64(e.Episodes.Low), High: float64(e.Episodes.High)}
+		played := statmath.Interval{Low: float64(e.Episodes.Low), High: float64(e.Episodes.High)}
 		bounds = append(bounds, bound{fmt.Sprintf("limits.live of %d", live), times(played, u.Turns*lat/float64(live))})
 	}
 	longest := row
@@ -78,14 +78,14 @@ func certain(p part, turns []float64) float64 {
 	if p.low == 0 {
 		return 0
 	}
-	return stats.Mean(turns, view.Confidence).Mean
+	return statmath.Mean(turns, view.Confidence).Mean
 }
 
 // rates returns the bounds from the limits of each account. Models that share limits add up.
 func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
 	type load struct {
 		limits                         provider.Limits
-		calls, input, output, together stats.Interval
+		calls, input, output, together statmath.Interval
 	}
 	loads := map[string]*load{}
 	for _, m := range e.Models {
@@ -104,7 +104,7 @@ func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
 		for _, r := range []struct {
 			what      string
 			perMinute float64
-			of        stats.Interval
+			of        statmath.Interval
 		}{
 			{"rpm", l.limits.RPM, l.calls}, {"tpm", l.limits.TPM, l.together},
 			{"itpm", l.limits.ITPM, l.input}, {"otpm", l.limits.OTPM, l.output},
@@ -123,13 +123,13 @@ func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
 
 // inFlight returns how long calls take with this limit of calls in flight. Without a limit, few are
 // in flight at first, and soon more: see limiter.
-func inFlight(calls stats.Interval, limit int, latency float64) stats.Interval {
+func inFlight(calls statmath.Interval, limit int, latency float64) statmath.Interval {
 	if limit > 0 {
 		return times(calls, latency/float64(limit))
 	}
 	least := times(calls, latency/limiter.MaxConcurrency)
 	ramp := limiter.RampTime(calls.High, time.Duration(latency*float64(time.Second))).Seconds()
-	return stats.Interval{Low: least.Low, High: max(least.High, ramp+latency)}
+	return statmath.Interval{Low: least.Low, High: max(least.High, ramp+latency)}
 }
 
 // limitsOf returns the limits of a model and their owner: the longest pattern that the model
@@ -144,10 +144,10 @@ func limitsOf(p provider.Provider, model string) (string, provider.Limits) {
 	return p.Name, p.Limits
 }
 
-func sum(a, b stats.Interval) stats.Interval {
-	return stats.Interval{Low: a.Low + b.Low, High: a.High + b.High}
+func sum(a, b statmath.Interval) statmath.Interval {
+	return statmath.Interval{Low: a.Low + b.Low, High: a.High + b.High}
 }
 
-func times(i stats.Interval, f float64) stats.Interval {
-	return stats.Interval{Low: i.Low * f, High: i.High * f}
+func times(i statmath.Interval, f float64) statmath.Interval {
+	return statmath.Interval{Low: i.Low * f, High: i.High * f}
 }

@@ -17,6 +17,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"parley/internal/near"
 )
 
 // ErrNotRegular is returned for a folder, a pipe and everything else that is not a regular file.
@@ -32,6 +34,17 @@ type TooLargeError struct {
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s: is larger than %s", e.Path, Size(e.Limit))
 }
+
+// MissingError is returned for a file that does not exist. It is an fs.ErrNotExist.
+type MissingError struct{ Path string }
+
+// Error implements error. It suggests a file with a similar name.
+func (e *MissingError) Error() string {
+	return e.Path + ": there is no such file" + near.SuggestPath(e.Path)
+}
+
+// Unwrap returns fs.ErrNotExist.
+func (e *MissingError) Unwrap() error { return fs.ErrNotExist }
 
 // Size returns a number of bytes in the largest unit that divides it.
 func Size(n int64) string {
@@ -50,6 +63,9 @@ func Open(path string) (*os.File, error) {
 	// Stat comes first, because opening a device may act on it. Open does not wait for
 	// the other end of a pipe that has replaced the file meanwhile.
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &MissingError{path}
+	}
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		pe.Op = "open"
 	}

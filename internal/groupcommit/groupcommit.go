@@ -25,15 +25,19 @@ const SyncEvery = 100 * time.Millisecond
 type Log[E any] struct {
 	// Append commits entries, all or none of them.
 	Append func(ctx context.Context, entries ...E) error
-	// Sync makes durable what Append has committed. Default: Append does so itself.
+	// Sync makes durable what Append has committed. Append may be called meanwhile. Default: Append
+	// does so itself.
 	Sync func() error
 	// Failed, if set, is called with the first error of Append or Sync, before the callbacks.
 	Failed func(error)
 
-	in   chan write[E]
-	done chan struct{}
-	once sync.Once
-	err  error // set before done is closed
+	in        chan write[E]
+	committed chan func(error) // after each commit: the callbacks that wait for Sync, or nil
+	done      chan struct{}
+	once      sync.Once
+
+	mu  sync.Mutex
+	err error // the first of Append or Sync
 }
 
 type write[E any] struct {
@@ -47,7 +51,7 @@ func New[E any](appendTo func(ctx context.Context, entries ...E) error) *Log[E] 
 	return &Log[E]{Append: appendTo, in: make(chan write[E], queueSize), done: make(chan struct{})}
 }
 
-// Write hands entries over. It calls after, unless that is nil, from the goroutine of Run: with nil
+// Write hands entries over. It calls after, unless that is nil, from a goroutine of Run: with nil
 // once the entries are committed, or with the error that prevents it.
 func (l *Log[E]) Write(after func(error), entries ...E) {
 	l.in <- write[E]{entries: entries, after: after}
@@ -63,41 +67,79 @@ func (l *Log[E]) WriteSync(after func(error), entries ...E) {
 func (l *Log[E]) Close() error {
 	l.once.Do(func() { close(l.in) })
 	<-l.done
-	return l.err
+	return l.failure()
 }
 
 // Run commits what is written until Close is called.
 func (l *Log[E]) Run(ctx context.Context) {
 	defer close(l.done)
+	var syncs sync.WaitGroup
+	defer syncs.Wait()
+	if l.Sync != nil {
+		l.committed = make(chan func(error), queueSize)
+		defer close(l.committed)
+		syncs.Go(l.syncCommits)
+	}
 	var g group[E]
+	for w := range l.in {
+		g.reset()
+		g.add(w)
+		// A commit costs about as much for one entry as for many. Goroutines that are about to
+		// write do so first; if there are none, this takes no time.
+		runtime.Gosched()
+		g.fill(l.in)
+		err := l.attempt(func() error { return l.Append(ctx, g.entries...) })
+		report(g.after, err)
+		l.afterCommit(g.afterSync, err)
+	}
+}
+
+// afterCommit passes on the callbacks that wait for Sync.
+func (l *Log[E]) afterCommit(after []func(error), err error) {
+	switch {
+	case l.Sync == nil:
+		report(after, err)
+	case len(after) == 0:
+		select {
+		case l.committed <- nil:
+		default: // it is full, so Sync is called anyway
+		}
+	default:
+		for _, f := range after {
+			l.committed <- f
+		}
+	}
+}
+
+// syncCommits calls Sync after commits: at once if somebody waits for it, otherwise within SyncEvery.
+// A commit does not wait for it.
+func (l *Log[E]) syncCommits() {
+	var after []func(error)
 	var due <-chan time.Time // when to sync; nil if everything is durable
 	for {
 		select {
 		case <-due:
-			due = nil
-			_ = l.attempt(l.Sync) // Failed and later callbacks get the error
-		case w, ok := <-l.in:
+		case f, ok := <-l.committed:
 			if !ok {
 				return
 			}
-			g.reset()
-			g.add(w)
-			// A commit costs about as much for one entry as for many. Goroutines that are about to
-			// write do so first; if there are none, this takes no time.
-			runtime.Gosched()
-			g.fill(l.in)
-			err := l.attempt(func() error { return l.Append(ctx, g.entries...) })
-			report(g.after, err)
-			switch {
-			case l.Sync == nil:
-			case len(g.afterSync) > 0:
-				err = l.attempt(l.Sync)
-				due = nil
-			case due == nil:
-				due = time.After(SyncEvery)
+			if f == nil {
+				if due == nil {
+					due = time.After(SyncEvery)
+				}
+				continue
 			}
-			report(g.afterSync, err)
+			after = append(after, f)
 		}
+		for range len(l.committed) { // they are committed too
+			if f := <-l.committed; f != nil {
+				after = append(after, f)
+			}
+		}
+		due = nil
+		report(after, l.attempt(l.Sync)) // Failed and later callbacks get the error
+		clear(after)
+		after = after[:0]
 	}
 }
 
@@ -107,13 +149,29 @@ func report(after []func(error), err error) {
 	}
 }
 
-// attempt calls commit, unless an earlier commit has failed.
-func (l *Log[E]) attempt(commit func() error) error {
+// attempt calls do, unless something has failed before.
+func (l *Log[E]) attempt(do func() error) error {
+	if err := l.failure(); err != nil {
+		return err
+	}
+	err := do()
+	if err == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.err == nil {
-		if l.err = commit(); l.err != nil && l.Failed != nil {
-			l.Failed(l.err)
+		l.err = err
+		if l.Failed != nil {
+			l.Failed(err)
 		}
 	}
+	return l.err
+}
+
+func (l *Log[E]) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.err
 }
 

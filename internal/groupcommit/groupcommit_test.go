@@ -43,3 +43,43 @@ func TestOrderAndFailure(t *testing.T) {
 		}
 	}
 }
+
+// TestSync: a commit does not wait for a Sync, and a callback of WriteSync waits for one that began
+// after its commit.
+func TestSync(t *testing.T) {
+	t.Parallel()
+	for _, want := range []error{nil, errFull} {
+		var wg sync.WaitGroup
+		syncs := make(chan chan error)
+		l := New(func(context.Context, ...int) error { return nil })
+		l.Sync = func() error { end := make(chan error); syncs <- end; return <-end }
+		wg.Go(func() { l.Run(t.Context()) })
+		written := make(chan error, 3)
+		after := func(err error) { written <- err }
+		l.WriteSync(after, 1)
+		first := <-syncs
+		l.Write(after, 2)
+		if err := <-written; err != nil { // the first Sync has not ended
+			t.Error(err)
+		}
+		l.WriteSync(after, 3)
+		first <- want
+		if err := <-written; !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		if want == nil {
+			second := <-syncs
+			if len(written) > 0 {
+				t.Error("nobody synced the third entry")
+			}
+			second <- nil
+		}
+		if err := <-written; !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		if err := l.Close(); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		wg.Wait()
+	}
+}

@@ -36,10 +36,13 @@ type Choice struct {
 // Continue chooses what to play of plan after what head has recorded of an earlier plan. It fails with a
 // *ChangedError if plan would change what was played.
 func Continue(recorded, plan *config.Plan, head *journal.Head) (*Choice, error) {
+	larger := differs(designParts(recorded), designParts(plan))
 	if d := differs(fixedParts(recorded), fixedParts(plan)); d != nil {
+		if larger != nil && recorded.Kind.Name == plan.Kind.Name { // another kind has other params
+			d.Differences = append(d.Differences, larger.Differences...)
+		}
 		return nil, d
 	}
-	larger := differs(designParts(recorded), designParts(plan))
 	if larger != nil && plan.Until != nil {
 		if d := untilDiffers(recorded.Until, plan.Until); d != nil {
 			return nil, d
@@ -120,17 +123,30 @@ func (c *Choice) begin(recorded *journal.Begun, g *planner.Grown) *journal.Begun
 	return &b
 }
 
-// ChangedError is a key of a plan whose new value would change what was played.
+// ChangedError says that a plan would change what was played.
 type ChangedError struct {
-	*jsondiff.Difference
+	// Differences are the keys that differ from the recorded plan, with both values.
+	Differences []jsondiff.Difference
 	// File is the run file, and Todo says what the user can do. The caller of Continue sets both.
 	File, Todo string
-	why        error // nil: the key must never change
+	why        error // nil: the first key must never change
 }
 
-// Error names the file, the key and both values, and says what to do.
+// maxShown is how many differences an error lists.
+const maxShown = 8
+
+// Error names the file, the keys and their values, and says what to do.
 func (e *ChangedError) Error() string {
-	text := fmt.Sprintf("%s: %s was %s, and is %s in the plan", e.File, e.Key, jsondiff.Brief(e.A), jsondiff.Brief(e.B))
+	text := e.File + " was recorded with another plan: "
+	for i, d := range e.Differences[:min(len(e.Differences), maxShown)] {
+		if i > 0 {
+			text += "; "
+		}
+		text += fmt.Sprintf("%s was %s, and is %s in the plan", d.Key, jsondiff.Brief(d.A), jsondiff.Brief(d.B))
+	}
+	if more := len(e.Differences) - maxShown; more > 0 {
+		text += fmt.Sprintf("; and %d more keys", more)
+	}
 	if e.why != nil {
 		text += ": " + e.why.Error()
 	}
@@ -169,18 +185,20 @@ func designParts(p *config.Plan) []planPart {
 	}
 }
 
-// differs returns the first difference between the parts that both plans have.
+// differs returns the differences between the parts that both plans have, or nil.
 func differs(recorded, plan []planPart) *ChangedError {
+	var all []jsondiff.Difference
 	for _, a := range recorded {
 		i := slices.IndexFunc(plan, func(b planPart) bool { return b.key == a.key })
 		if i < 0 {
 			continue
 		}
-		if d := jsondiff.First(a.key, a.value, plan[i].value); d != nil {
-			return &ChangedError{Difference: d}
-		}
+		all = append(all, jsondiff.All(a.key, a.value, plan[i].value)...)
 	}
-	return nil
+	if len(all) == 0 {
+		return nil
+	}
+	return &ChangedError{Differences: all}
 }
 
 // untilDiffers returns the difference that makes an until plan stop earlier or elsewhere: any except a smaller width

@@ -1,4 +1,4 @@
-// Package jsondiff finds the first difference between two JSON values, for errors that name the key and both values.
+// Package jsondiff finds the differences between two JSON values, for errors that name the key and both values.
 package jsondiff
 
 import (
@@ -14,9 +14,16 @@ type Difference struct {
 	A, B json.RawMessage
 }
 
-// First returns the first difference between two values under key, or nil. Values that JSON cannot hold differ from all
-// others.
+// First returns the first difference between two values under key, or nil.
 func First(key string, a, b any) *Difference {
+	if all := All(key, a, b); len(all) > 0 {
+		return &all[0]
+	}
+	return nil
+}
+
+// All returns the differences between two values under key. Values that JSON cannot hold differ from all others.
+func All(key string, a, b any) []Difference {
 	x, errA := json.Marshal(a)
 	y, errB := json.Marshal(b)
 	if errA == nil && errB == nil && bytes.Equal(x, y) {
@@ -25,10 +32,10 @@ func First(key string, a, b any) *Difference {
 	return within(key, x, y)
 }
 
-func within(key string, a, b json.RawMessage) *Difference {
+func within(key string, a, b json.RawMessage) (all []Difference) {
 	var as, bs map[string]json.RawMessage
 	if json.Unmarshal(a, &as) != nil || json.Unmarshal(b, &bs) != nil || as == nil || bs == nil {
-		return &Difference{key, a, b}
+		return []Difference{{key, a, b}}
 	}
 	keys := slices.Sorted(maps.Keys(as))
 	for _, k := range slices.Sorted(maps.Keys(bs)) {
@@ -38,10 +45,13 @@ func within(key string, a, b json.RawMessage) *Difference {
 	}
 	for _, k := range keys {
 		if !bytes.Equal(as[k], bs[k]) {
-			return within(key+"."+k, as[k], bs[k])
+			all = append(all, within(key+"."+k, as[k], bs[k])...)
 		}
 	}
-	return &Difference{key, a, b} // the order of keys or white space
+	if len(all) == 0 {
+		return []Difference{{key, a, b}} // the order of keys or white space
+	}
+	return all
 }
 
 // Brief writes a value for an error, at most 80 characters of it.

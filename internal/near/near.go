@@ -33,8 +33,11 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// Path returns the file or folder beside path with the most similar name, or "".
-func Path(path string) string {
+// Suggest returns "; did you mean x?" for the nearest of names, or "".
+func Suggest(name string, names []string) string { return ask("", Name(name, names)) }
+
+// SuggestPath suggests the file or folder beside path with the most similar name, as Suggest does.
+func SuggestPath(path string) string {
 	dir, base := filepath.Split(path)
 	there, err := os.ReadDir(filepath.Clean(dir + "."))
 	if err != nil || base == "" {
@@ -44,10 +47,14 @@ func Path(path string) string {
 	for i, e := range there {
 		names[i] = e.Name()
 	}
-	if n := Name(base, names); n != "" {
-		return dir + n
+	return ask(dir, Name(base, names))
+}
+
+func ask(dir, name string) string {
+	if name == "" {
+		return ""
 	}
-	return ""
+	return "; did you mean " + dir + name + "?"
 }
 
 func squash(s string) string {

@@ -37,7 +37,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-func TestPath(t *testing.T) {
+func TestSuggestPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"secrets.yaml", "other.txt"} {
@@ -46,12 +46,12 @@ func TestPath(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		filepath.Join(dir, "secrets.yml"):        filepath.Join(dir, "secrets.yaml"),
+		filepath.Join(dir, "secrets.yml"):        "; did you mean " + filepath.Join(dir, "secrets.yaml") + "?",
 		filepath.Join(dir, "nothing-like-it"):    "",
 		filepath.Join(dir, "gone", "secrets.ym"): "",
 		dir + string(filepath.Separator):         "",
 	} {
-		if got := Path(in); got != want {
+		if got := SuggestPath(in); got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/internal/planner"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/world"
 )
 
@@ -264,7 +264,7 @@ func TestUntilStopsWhenNarrow(t *testing.T) {
 					}
 				}
 			}
-			widths = append(widths, stats.Of(xs, 0.95).Interval.Half())
+			widths = append(widths, statmath.Of(xs, 0.95).Interval.Half())
 		}
 		for i, w := range widths {
 			if last := i == len(widths)-1; (w <= u.Width) != last {

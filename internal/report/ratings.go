@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/stats/rating"
+	"parley/internal/statmath/rating"
 	"parley/internal/view"
 	"parley/world"
 )

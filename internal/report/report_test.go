@@ -11,7 +11,7 @@ import (
 
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -114,10 +114,10 @@ func TestBuild(t *testing.T) {
 	t.Parallel()
 	d, tables := built(t, Options{Tool: "test", Episodes: 5, Transcripts: 2}, played(t, "x.parley", 30))
 	won := tables["scores"].Rows[0]
-	if got, want := won[3].Value.(stats.Quantity), stats.Share(10, 30, 0.95); won[1].Text != "ann" || won[2].Text != "lab/a" || got.Interval != want.Interval {
+	if got, want := won[3].Value.(statmath.Quantity), statmath.Share(10, 30, 0.95); won[1].Text != "ann" || won[2].Text != "lab/a" || got.Interval != want.Interval {
 		t.Errorf("%v: %v, want %v", won, got, want)
 	}
-	if got := tables["rates"].Rows[0][2].Value.(stats.Quantity); got.Interval != stats.Wilson(15, 30, 0.95) {
+	if got := tables["rates"].Rows[0][2].Value.(statmath.Quantity); got.Interval != statmath.Wilson(15, 30, 0.95) {
 		t.Errorf("the kind's own: %v", got)
 	}
 	if n := len(tables["episodes"].Rows); n != 5 || tables["episodes"].Rows[1][0].Link == "" || tables["episodes"].Rows[2][0].Link != "" {
@@ -304,7 +304,7 @@ func TestByFactors(t *testing.T) {
 	if err := d.WriteHTML(&page); err != nil || strings.Contains(page.String(), "<script>alert") || !strings.Contains(page.String(), "cannot be estimated") {
 		t.Errorf("%v", err)
 	}
-	if _, err := Build(t.Context(), []Source{s}, Options{By: []string{"stile"}}); err == nil || !strings.Contains(err.Error(), `did you mean "style"?`) {
+	if _, err := Build(t.Context(), []Source{s}, Options{By: []string{"stile"}}); err == nil || !strings.Contains(err.Error(), `did you mean style?`) {
 		t.Errorf("%v", err)
 	}
 }

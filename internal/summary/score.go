@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 )
 
@@ -18,12 +18,12 @@ type Score struct {
 	Tags map[string]string `json:"tags,omitempty"`
 	// Episodes counts the episodes that have the score. N counts independent units: episodes with the
 	// same deal, and copies of one play, are one unit.
-	Episodes int            `json:"episodes"`
-	N        int            `json:"n"`
-	Mean     float64        `json:"mean"`
-	SD       float64        `json:"sd"` // of the observations
-	Interval stats.Interval `json:"interval"`
-	Method   string         `json:"method"`
+	Episodes int               `json:"episodes"`
+	N        int               `json:"n"`
+	Mean     float64           `json:"mean"`
+	SD       float64           `json:"sd"` // of the observations
+	Interval statmath.Interval `json:"interval"`
+	Method   string            `json:"method"`
 }
 
 // Scores folds the outcomes of a run by cell, agent, seat and score.

@@ -286,10 +286,7 @@ func (f *Factors) tags() (agents, variations map[string]bool) {
 func (f *Factors) unknown(runs []*Run, name string) error {
 	agents, variations := f.tags()
 	there := slices.Concat(OwnFactors(), slices.Sorted(maps.Keys(agents)), slices.Sorted(maps.Keys(variations)), variedParams(runs))
-	hint := ";"
-	if n := near.Name(name, there); n != "" {
-		hint = fmt.Sprintf("; did you mean %q?", n)
-	}
+	hint := cmp.Or(near.Suggest(name, there), ";")
 	return fmt.Errorf("view: %w %q%s there are: %s, and any other param", ErrFactor, name, hint, strings.Join(there, ", "))
 }
 

@@ -85,7 +85,7 @@ func TestUnknownFactor(t *testing.T) {
 	t.Parallel()
 	r := tagged(t)
 	for by, want := range map[string]string{
-		"promt":                        `unknown factor "promt"; did you mean "prompt"? there are: file, agent, model, seat, lineup, cell, variation, prompt, mood, n, set.turns, text, and any other param`,
+		"promt":                        `unknown factor "promt"; did you mean prompt? there are: file, agent, model, seat, lineup, cell, variation, prompt, mood, n, set.turns, text, and any other param`,
 		"nobody would call it that":    `unknown factor "nobody would call it that"; there are: file, agent`,
 		"agent,agent":                  `"agent" is named twice`,
 		"agent,model,seat,cell,lineup": "5 factors are named: at most 4 at once",

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/journal"
 	"parley/world"
 )
@@ -30,7 +30,7 @@ type Score struct {
 }
 
 // Estimate returns the mean of the score with its interval.
-func (s Score) Estimate() stats.Quantity { return s.Sample.Estimate(Confidence) }
+func (s Score) Estimate() statmath.Quantity { return s.Sample.Estimate(Confidence) }
 
 // Scores collects the scores of all episodes that did not fail, in episode order, after by has
 // removed parts of a score's group. Scores come in the order in which worlds name them, then

@@ -6,7 +6,7 @@
 // has just begun.
 //
 // It is not for showing anything: that is package report. It has no statistics: samples go to
-// package stats.
+// package statmath.
 package view
 
 import (

@@ -273,6 +273,19 @@ func nameOf(n ast.Node) string {
 	return n.GetToken().Value
 }
 
+// Point says how to write a number that has a comma, as ": write 1.5, with a point". It returns "" for other texts.
+func Point(text string) string {
+	whole, part, comma := strings.Cut(text, ",")
+	switch number := whole + "." + part; {
+	case !comma || part == "" || !NumberText.MatchString(number):
+		return ""
+	case len(part) == 3 && strings.Trim(part, "0123456789") == "":
+		return ": write " + whole + part + ", or " + number + ", without a comma"
+	default:
+		return ": write " + number + ", with a point"
+	}
+}
+
 // NumberText matches words that are numbers if they are not in quotes.
 var NumberText = regexp.MustCompile(`^[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?$`)
 

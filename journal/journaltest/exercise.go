@@ -280,10 +280,10 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 func replay(t *testing.T, j journal.Journal, head *journal.Head, byEpisode map[int][]journal.Entry) {
 	t.Helper()
 	last := slices.Max(slices.Collect(maps.Keys(byEpisode)))
-	got := map[int][]journal.Entry{}
+	got := map[int][]replayed{}
 	err := j.Read(t.Context(), journal.Span{To: max(1, last+1), Replay: true}, func(e journal.Entry) error {
-		n := replayedOf(e).(replayed).at.Episode
-		got[n] = append(got[n], e)
+		r := replayedOf(e)
+		got[r.at.Episode] = append(got[r.at.Episode], r)
 		return nil
 	})
 	if err != nil {
@@ -293,7 +293,7 @@ func replay(t *testing.T, j journal.Journal, head *journal.Head, byEpisode map[i
 		if head.Progress(episode).Ended {
 			want = nil
 		}
-		if !slices.EqualFunc(got[episode], want, func(a, b journal.Entry) bool { return reflect.DeepEqual(replayedOf(a), replayedOf(b)) }) {
+		if !slices.EqualFunc(got[episode], want, func(a replayed, b journal.Entry) bool { return reflect.DeepEqual(a, replayedOf(b)) }) {
 			t.Fatalf("episode %d is not what is needed to resume it: %d entries of %d", episode, len(got[episode]), len(want))
 		}
 	}
@@ -310,14 +310,14 @@ type replayed struct {
 	tokens [2]int
 }
 
-func replayedOf(e journal.Entry) any {
+func replayedOf(e journal.Entry) replayed {
 	switch e := e.(type) {
 	case *journal.Turned:
 		return replayed{at: e.Turn, digest: e.Digest, calls: e.Calls}
 	case *journal.Replied:
 		return replayed{at: e.Turn, index: e.Index, reply: e.Reply(), cost: e.Cost(), tokens: tokens(e)}
 	default:
-		return nil
+		return replayed{}
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"parley/world"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp"
-	envserver "parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/envhttp/envserver"
 	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 )

@@ -118,7 +118,7 @@ def check_compare(folder, name, tables):
         else:
             a, b = (s if name in ("duel", "long") else s[s["seat"].isna()] for s in (a, b))
         what = f"{name}: {row['score']} {row['of']}"
-        q, p, test = row["a less b"], row["p"], row["test"]
+        q, p, test = row["difference"], row["p"], row["test"]
         per = [s.groupby("deal")["value"].mean() for s in (a, b)]
         single = all(len(s) == s["deal"].nunique() for s in (a, b))
         shares = single and set(a["value"]) | set(b["value"]) <= {0, 1}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 	"parley/world/worldtest"
@@ -228,12 +228,12 @@ func TestGainIsADifference(t *testing.T) {
 	gain := all[slices.IndexFunc(all, func(m world.Measure) bool { return m.Name == "gain" })]
 	for _, c := range []struct {
 		gains []float64
-		want  stats.Interval
+		want  statmath.Interval
 	}{
-		{[]float64{0}, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
-		{[]float64{1}, stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
-		{[]float64{0, 0.1, 0.2, 0.3}, stats.Mean([]float64{0, 0.1, 0.2, 0.3}, 0.95).Interval},
-		{[]float64{0, 1}, stats.Interval{Low: -1, High: 1}},
+		{[]float64{0}, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{[]float64{1}, statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}},
+		{[]float64{0, 0.1, 0.2, 0.3}, statmath.Mean([]float64{0, 0.1, 0.2, 0.3}, 0.95).Interval},
+		{[]float64{0, 1}, statmath.Interval{Low: -1, High: 1}},
 	} {
 		s := world.Sample{Bounds: gain.Bounds}
 		for _, g := range c.gains {

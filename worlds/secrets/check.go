@@ -83,7 +83,7 @@ func (p *Params) checkSeats(c *world.Complaints) {
 	case !slices.Contains(p.seats(), p.Target):
 		c.Say("target", "unknown seat %.40q; want one of %s, or empty", p.Target, listed(p.seats()))
 	}
-	switch n := len(p.words()); {
+	switch n := p.wordCount(); {
 	case n == 0 && len(p.Categories) > 0: // all of them are unknown, which is already reported
 	case n == 0:
 		c.Say("categories", "none, and no words either: use %s", listed(Categories()))

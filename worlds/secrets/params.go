@@ -101,17 +101,5 @@ func (p *Params) seats() []string {
 // hasPart reports whether instructions have a part of the context.
 func (p *Params) hasPart(part string) bool { return slices.Contains(p.Context, part) }
 
-// words returns the words that secrets are drawn from.
-func (p *Params) words() []string {
-	if len(p.Words) > 0 {
-		return p.Words
-	}
-	var all []string
-	for _, c := range p.Categories {
-		all = append(all, category(c)...)
-	}
-	return all
-}
-
 // listed joins names for a message.
 func listed(names []string) string { return strings.Join(names, ", ") }

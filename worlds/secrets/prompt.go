@@ -2,6 +2,7 @@ package secrets
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -9,18 +10,25 @@ import (
 )
 
 // prompt returns the prompt of the next turn: the instructions, what the player remembers, and the
-// conversation.
+// conversation. Only what was said since the player's last turn is new: the rest of its dialogue
+// is kept.
 func (t *talk) prompt() []llm.Message {
 	turn := len(t.turns)
-	me := t.pair[turn%2]
-	d := &dialogue{messages: []llm.Message{llm.System(t.instructions(turn % 2))}}
-	for _, past := range t.remembered(turn % 2) {
-		past.addTo(d, me)
-		d.hear("[The conversation is over.]")
+	me, s := t.pair[turn%2], &t.sides[turn%2]
+	d := &s.dialogue
+	if d.messages == nil {
+		d.messages = append(make([]llm.Message, 0, t.length()+2), llm.System(t.instructions(turn%2)))
+		for _, past := range t.remembered(turn % 2) {
+			past.begin(d, me)
+			past.addTo(d, me, 0)
+			d.hear("[The conversation is over.]")
+		}
+		t.begin(d, me)
 	}
-	t.addTo(d, me)
-	d.hear("[You write message " + t.position(turn) + "]")
-	return append(d.messages, llm.User(strings.Join(d.heard, "\n\n")))
+	t.addTo(d, me, s.read)
+	s.read = turn
+	last := strings.Join(append(slices.Clip(d.heard), "[You write message "+t.position(turn)+"]"), "\n\n")
+	return append(slices.Clip(d.messages), llm.User(last))
 }
 
 // dialogue is a conversation as one player's messages: its own texts as assistant, all others as
@@ -37,28 +45,37 @@ func (d *dialogue) say(text string) {
 	d.heard = nil
 }
 
-// addTo adds the conversation to a dialogue, from the point of view of the player me.
-func (t *talk) addTo(d *dialogue, me int) {
-	other := t.player(0).name
-	own := 1
-	if t.pair[0] == me {
-		own, other = 0, t.player(1).name
-	}
+// begin adds the remark that the conversation begins to a dialogue of the player me.
+func (t *talk) begin(d *dialogue, me int) {
 	switch {
 	case t.game.simple():
 		d.hear("[The conversation begins.]")
 	case t.game.Players == 2:
 		d.hear(fmt.Sprintf("[Round %d of %d: a conversation begins.]", t.round, t.game.Rounds))
 	default:
-		d.hear(fmt.Sprintf("[Round %d of %d: your conversation with %s begins.]", t.round, t.game.Rounds, other))
+		d.hear(fmt.Sprintf("[Round %d of %d: your conversation with %s begins.]", t.round, t.game.Rounds, t.player(1-t.side(me)).name))
 	}
-	for i, text := range t.turns {
-		switch {
-		case i%2 == own && text == "":
+}
+
+// side returns the side of the player me.
+func (t *talk) side(me int) int {
+	if t.pair[0] == me {
+		return 0
+	}
+	return 1
+}
+
+// addTo adds the turns of the conversation, from one on, to a dialogue of the player me.
+func (t *talk) addTo(d *dialogue, me, from int) {
+	own := t.side(me)
+	for i, text := range t.turns[from:] {
+		switch mine := (from+i)%2 == own; {
+		case mine && text == "":
 			d.hear("[You wrote nothing.]")
-		case i%2 == own:
+		case mine:
 			d.say(text)
 		case text == "":
+			other := t.player(1 - own).name
 			d.hear("[" + strings.ToUpper(other[:1]) + other[1:] + " wrote nothing.]")
 		default:
 			d.hear(text)

@@ -19,6 +19,7 @@ import (
 	"parley/world"
 	"parley/worlds/secrets/pairing"
 	"parley/worlds/secrets/record"
+	"parley/worlds/secrets/reveal"
 	"parley/worlds/secrets/standin"
 )
 
@@ -91,6 +92,7 @@ type player struct {
 	seat    string
 	name    string // its name for the others
 	secret  string
+	word    *reveal.Secret // the same, analysed
 	persona string
 	past    []*talk // its conversations, in order
 }
@@ -118,14 +120,16 @@ func (g *game) Play(t *world.Table) world.Outcome {
 
 // deal gives each player a secret, and chooses the target in mode targeted.
 func (g *game) deal(t *world.Table) {
-	dealt := deal(t.Rand(), g.words(), g.Players)
-	seats := g.seats()
+	dealt := g.draw(t.Rand(), g.Players)
+	seats, forms := g.seats(), g.forms()
 	for i, seat := range seats {
 		name := fmt.Sprintf("Player %d", i+1)
 		if g.Players == 2 {
 			name = "the other player"
 		}
-		g.players = append(g.players, player{seat: seat, name: name, secret: dealt[i], persona: personaText(g.Persona[seat])})
+		g.players = append(g.players, player{
+			seat: seat, name: name, secret: dealt[i], word: reveal.NewSecret(dealt[i], forms...), persona: personaText(g.Persona[seat]),
+		})
 		t.Note("secret", seat, dealt[i])
 	}
 	g.target = -1

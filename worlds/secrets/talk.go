@@ -30,6 +30,8 @@ type talk struct {
 // side is the state of one of the two players.
 type side struct {
 	own, other      *reveal.Listener // to what it says, for its own secret and for the other's
+	dialogue        dialogue         // what its prompts have in common so far
+	read            int              // turns in it
 	spoke           bool
 	revealed, named bool
 }
@@ -62,10 +64,10 @@ type silence struct {
 }
 
 func newTalk(g *game, round int, pair [2]int) *talk {
-	t := &talk{game: g, round: round, pair: pair}
+	t := &talk{game: g, round: round, pair: pair, turns: make([]string, 0, 2*g.Messages)}
 	for i := range t.sides {
-		own, other := g.players[pair[i]].secret, g.players[pair[1-i]].secret
-		t.sides[i] = side{own: reveal.Listen(own, g.forms()...), other: reveal.Listen(other, g.forms()...)}
+		own, other := g.players[pair[i]].word, g.players[pair[1-i]].word
+		t.sides[i] = side{own: own.Listen(), other: other.Listen()}
 	}
 	return t
 }

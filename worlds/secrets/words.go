@@ -16,26 +16,63 @@ var wordList string
 func Categories() []string {
 	var names []string
 	for line := range strings.Lines(wordList) {
-		names = append(names, strings.Fields(line)[0])
+		name, _, _ := strings.Cut(line, " ")
+		names = append(names, name)
 	}
 	return names
 }
 
-// category returns the words of a category.
-func category(name string) []string {
+// category returns the words of a category, with a space between two. They are split only when one
+// is drawn: every game needs one or two of hundreds.
+func category(name string) string {
 	for line := range strings.Lines(wordList) {
-		if words := strings.Fields(line); words[0] == name {
-			return words[1:]
+		if first, words, _ := strings.Cut(line, " "); first == name {
+			return strings.TrimSpace(words)
 		}
 	}
-	return nil
+	return ""
 }
 
-// deal draws n different words.
-func deal(r *rand.Rand, from []string, n int) []string {
-	dealt := make([]string, 0, n)
-	for _, i := range r.Perm(len(from))[:min(n, len(from))] {
-		dealt = append(dealt, from[i])
+// wordCount returns the number of words that secrets are drawn from.
+func (p *Params) wordCount() int {
+	if len(p.Words) > 0 {
+		return len(p.Words)
 	}
-	return dealt
+	n := 0
+	for _, c := range p.Categories {
+		n += countWords(category(c))
+	}
+	return n
+}
+
+func countWords(words string) int {
+	if words == "" {
+		return 0
+	}
+	return strings.Count(words, " ") + 1
+}
+
+// word returns the word of a number below the wordCount.
+func (p *Params) word(i int) string {
+	if len(p.Words) > 0 {
+		return p.Words[i]
+	}
+	for _, c := range p.Categories {
+		words := category(c)
+		if n := countWords(words); i >= n {
+			i -= n
+			continue
+		}
+		return strings.Fields(words)[i]
+	}
+	return ""
+}
+
+// draw draws n different words.
+func (p *Params) draw(r *rand.Rand, n int) []string {
+	drawn := make([]string, 0, n)
+	for _, i := range r.Perm(p.wordCount())[:n] {
+		drawn = append(drawn, p.word(i))
+	}
+	return drawn
 }

@@ -126,7 +126,7 @@ func (m *Asking) reject(bad *lineError) {
 	if !m.Sink.admit(slot, m.Gate.Shut) {
 		return
 	}
-	m.Tally.rejected()
+	m.Tally.rejected(bad)
 	id := bad.id
 	if id == nil || !m.fresh(id) {
 		id = json.RawMessage("null")

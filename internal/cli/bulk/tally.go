@@ -27,10 +27,22 @@ type Counts struct {
 	Cached   int       `json:"cached"`   // of the answered: from the cache, or from an equal request in flight
 	Usage    llm.Usage `json:"usage"`
 	Cost     llm.Money `json:"-"`
+	// Rejections says what is wrong with the first rejected lines.
+	Rejections []string `json:"-"`
 }
 
-func (t *Tally) rejected() { t.add(func(n *Counts) { n.Rejected++ }) }
-func (t *Tally) kept()     { t.add(func(n *Counts) { n.Kept++ }) }
+// maxRejections is how many rejected lines are shown.
+const maxRejections = 3
+
+func (t *Tally) kept() { t.add(func(n *Counts) { n.Kept++ }) }
+
+func (t *Tally) rejected(why error) {
+	t.add(func(n *Counts) {
+		if n.Rejected++; n.Rejected <= maxRejections {
+			n.Rejections = append(n.Rejections, why.Error())
+		}
+	})
+}
 
 func (t *Tally) done(r llm.Result) {
 	t.add(func(n *Counts) {
@@ -138,11 +150,14 @@ func NewSummary(n Counts, s dispatch.Snapshot) Summary {
 
 // Line returns the last line of a run's output.
 func (n Summary) Line(budget llm.Money, took time.Duration, s dispatch.Snapshot) string {
-	parts := []string{terminal.Number(n.Answered) + " answered"}
+	parts, lines := []string{terminal.Number(n.Answered) + " answered"}, "lines rejected"
+	if n.Rejected == 1 {
+		lines = "line rejected"
+	}
 	for _, p := range []struct {
 		n    int
 		what string
-	}{{n.Cached, "of them from the cache"}, {n.Kept, "kept from before"}, {n.Failed, "failed"}, {n.Rejected, "lines rejected"}} {
+	}{{n.Cached, "of them from the cache"}, {n.Kept, "kept from before"}, {n.Failed, "failed"}, {n.Rejected, lines}} {
 		if p.n > 0 {
 			parts = append(parts, terminal.Number(p.n)+" "+p.what)
 		}

@@ -28,6 +28,8 @@ type File struct {
 	Path string
 	// Force overwrites an existing file.
 	Force bool
+	// New means that the command has no --force: the file must not exist.
+	New bool
 	// Inputs are the run files that the command reads.
 	Inputs []string
 	// Ours reports whether an existing file is an earlier output of the same kind, judged by its first bytes.
@@ -71,7 +73,16 @@ func (o File) Check() (there bool, err error) {
 	case o.Force || o.Ours != nil && o.Ours(head):
 		return true, nil
 	}
-	return false, exit.Usagef("%s: %s already exists; name another file, or overwrite it with --force", o.Flag, o.Path)
+	return false, o.refuse("already exists")
+}
+
+// refuse returns the error for a file that exists.
+func (o File) refuse(why string) error {
+	way := "name another file, or overwrite it with --force"
+	if o.New {
+		way = "name another file"
+	}
+	return exit.Usagef("%s: %s %s; %s", o.Flag, o.Path, why, way)
 }
 
 // reads reports whether a file is one of the inputs.
@@ -166,7 +177,7 @@ func (p *Pending) Commit() error {
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			p.Abandon()
-			return exit.Usagef("%s: %s was created in the meantime; name another file, or overwrite it with --force", p.of.Flag, p.of.Path)
+			return p.of.refuse("was created in the meantime")
 		case err == nil:
 			_ = os.Remove(p.Name()) // the target is a second link to it
 			return nil

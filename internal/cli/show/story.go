@@ -10,7 +10,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/report/exhibit"
-	doc "parley/internal/report/page"
+	"parley/internal/report/page"
 	"parley/internal/view"
 	"parley/internal/view/transcript"
 	"parley/world"
@@ -26,11 +26,11 @@ type Story struct {
 
 // Exhibit is a part of a story, in words and numbers.
 type Exhibit struct {
-	Name    string     `json:"name"`
-	Title   string     `json:"title"`
-	Caption string     `json:"caption,omitempty"`
-	Text    string     `json:"text,omitempty"`
-	Table   *doc.Table `json:"table,omitempty"`
+	Name    string      `json:"name"`
+	Title   string      `json:"title"`
+	Caption string      `json:"caption,omitempty"`
+	Text    string      `json:"text,omitempty"`
+	Table   *page.Table `json:"table,omitempty"`
 	frames  []world.Frame
 }
 

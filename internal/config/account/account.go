@@ -75,16 +75,7 @@ func (r *reader) keyPlace(name string) string {
 			break
 		}
 	}
-	return r.placeOf(at)
-}
-
-// placeOf describes the position of a key.
-func (r *reader) placeOf(at yamltree.Path) string {
-	one := &document.Report{Source: r.Source}
-	one.Add(r.Tree.Find(at).At, at, "")
-	e := one.Errs[0]
-	e.Problem, e.Excerpt = "", ""
-	return document.OneLine(r.Source.Hide(strings.TrimSuffix(e.Error(), ": ")), 200)
+	return r.Place(r.Tree.Find(at).At, at)
 }
 
 // provider checks one provider.
@@ -165,7 +156,7 @@ func (r *reader) adviseVersion(p provider.Provider) {
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
 		if r.Tree.Has(at[u]) && provider.Unversioned(u) {
-			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.placeOf(at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Place(r.Tree.Find(at[u]).At, at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}
 }

@@ -126,6 +126,15 @@ func (r *Report) Add(at yamltree.Position, p yamltree.Path, format string, args 
 	r.Errs = append(r.Errs, e)
 }
 
+// Place describes the position of the key p, as plan.yaml:5:12: providers.lab.
+func (r *Report) Place(at yamltree.Position, p yamltree.Path) string {
+	one := &Report{Source: r.Source}
+	one.Add(at, p, "")
+	e := one.Errs[0]
+	e.Excerpt = ""
+	return OneLine(r.Source.Hide(strings.TrimSuffix(e.Error(), ": ")), 200)
+}
+
 // Full reports whether no more errors are kept.
 func (r *Report) Full() bool { return len(r.Errs) >= maxKept }
 

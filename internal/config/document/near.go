@@ -1,18 +1,6 @@
 package document
 
-import (
-	"strings"
-
-	"parley/internal/near"
-)
-
-// Suggestion returns "; did you mean x?" for the nearest of names, or "".
-func Suggestion(name string, names []string) string {
-	if n := near.Name(name, names); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	return ""
-}
+import "strings"
 
 // Listed lists names for an error, up to a readable number.
 func Listed(names []string) string {

@@ -11,8 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	inputs "parley/internal/files"
-	"parley/internal/near"
+	"parley/internal/files"
 	"parley/internal/yamltree"
 )
 
@@ -53,9 +52,9 @@ func (s *Source) begin() string {
 
 // Read reads at most limit+1 bytes of the file at path. what describes the wanted file for errors.
 func Read(ctx context.Context, path, what string, limit int64) (b []byte, err error) {
-	f, err := inputs.Open(path)
+	f, err := files.Open(path)
 	if err == nil {
-		b, err = io.ReadAll(io.LimitReader(inputs.Reader(ctx, f), limit+1))
+		b, err = io.ReadAll(io.LimitReader(files.Reader(ctx, f), limit+1))
 		err = errors.Join(err, f.Close())
 	}
 	if err == nil {
@@ -72,22 +71,14 @@ func Read(ctx context.Context, path, what string, limit int64) (b []byte, err er
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail("there is no such file%s", meantPath(path))
-	case errors.Is(err, inputs.ErrNotRegular) && statErr == nil && info.IsDir():
+		return nil, fail("%s", strings.TrimPrefix(err.Error(), path+": "))
+	case errors.Is(err, files.ErrNotRegular) && statErr == nil && info.IsDir():
 		return nil, fail("is a directory: name the %s in it", what)
-	case errors.Is(err, inputs.ErrNotRegular):
+	case errors.Is(err, files.ErrNotRegular):
 		return nil, fail("%s: name a %s", strings.TrimPrefix(err.Error(), path+": "), what)
 	default:
 		return nil, fail("cannot be read: %v", err)
 	}
-}
-
-// meantPath suggests a file with a similar name.
-func meantPath(path string) string {
-	if n := near.Path(path); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	return ""
 }
 
 // NewPlan makes a source of a plan's bytes, and reports what makes them unusable as text.
@@ -101,7 +92,7 @@ func New(src *Source, b []byte, limit int) *Report {
 		rep.Add(yamltree.Position{}, nil, "is a run file, not a plan: `parley resume` resumes it, `parley show` shows it")
 		return rep
 	case len(b) > limit:
-		rep.Add(yamltree.Position{}, nil, "is larger than %s: is it the right file?", inputs.Size(int64(limit)))
+		rep.Add(yamltree.Position{}, nil, "is larger than %s: is it the right file?", files.Size(int64(limit)))
 		return rep
 	case bytes.HasPrefix(b, []byte{0xFF, 0xFE}), bytes.HasPrefix(b, []byte{0xFE, 0xFF}):
 		rep.Add(yamltree.Position{}, nil, "is UTF-16: save it as UTF-8")

@@ -6,7 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	inputs "parley/internal/files"
+	"parley/internal/files"
 	"parley/internal/yamltree"
 )
 
@@ -30,7 +30,7 @@ func Parse(rep *Report) *yamltree.Node {
 }
 
 func parseTree(rep *Report) *yamltree.Node {
-	file, err := inputs.ParseYAML(rep.Source.Text, inputs.Limits{Tokens: maxTokens, Depth: yamltree.MaxDepth})
+	file, err := files.ParseYAML(rep.Source.Text, files.Limits{Tokens: maxTokens, Depth: yamltree.MaxDepth})
 	if err != nil {
 		what, at := plainer(err, rep.Source)
 		rep.Add(at, nil, "%s", what)
@@ -74,7 +74,7 @@ type hint struct{ has, say string }
 
 // plainer explains an error of the parser, and returns its position.
 func plainer(err error, src *Source) (string, yamltree.Position) {
-	ye, ok := errors.AsType[*inputs.YAMLError](err)
+	ye, ok := errors.AsType[*files.YAMLError](err)
 	if !ok {
 		return "is not YAML", yamltree.Position{}
 	}

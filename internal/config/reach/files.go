@@ -11,7 +11,7 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/dataset"
-	inputs "parley/internal/files"
+	"parley/internal/files"
 	"parley/internal/yamltree"
 	"parley/journal"
 	"parley/world"
@@ -121,7 +121,7 @@ func (f *Files) open(name string, limit int) (*document.Report, error) {
 		return nil, err
 	}
 	if *f.read += int64(len(b)); *f.read > maxBeside {
-		return nil, document.Errors{{File: path, Problem: "the files that the plan names are larger than " + inputs.Size(maxBeside) + " together"}}
+		return nil, document.Errors{{File: path, Problem: "the files that the plan names are larger than " + files.Size(maxBeside) + " together"}}
 	}
 	rep := document.New(&document.Source{Name: path, Beside: true}, b, limit)
 	return rep, rep.Err()

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	inputs "parley/internal/files"
+	"parley/internal/files"
 )
 
 // Reach says which files a plan may name, other than those in its own folder.
@@ -37,8 +37,8 @@ func (r Reach) Check(of, file string) error {
 // bounds are the folders that may hold the files of a plan, while the plan is read.
 type bounds struct {
 	plan    string
-	own     inputs.Folders // the plan's folder
-	allowed inputs.Folders // what the user allows
+	own     files.Folders // the plan's folder
+	allowed files.Folders // what the user allows
 	Refused []Refusal
 	Outside []string // allowed files outside the plan's folder, with links resolved
 }

@@ -94,6 +94,8 @@ func advice(n *yamltree.Node, s *Shape) string {
 		return ": add a unit, as " + n.Text + "s"
 	case (s.Form == yamltree.Integer || s.Form == yamltree.Number) && n.Form == yamltree.Text && yamltree.NumberText.MatchString(n.Text):
 		return ": leave the quotes out"
+	case s.Form == yamltree.Number && n.Form == yamltree.Text:
+		return yamltree.Point(n.Text)
 	case s.Form == yamltree.Boolean && n.Form == yamltree.Text && slices.Contains([]string{"yes", "on", "no", "off"}, strings.ToLower(n.Text)):
 		return ": write true or false"
 	}
@@ -220,7 +222,7 @@ func (c *Checker) list(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) 
 
 func (c *Checker) text(n *yamltree.Node, s *Shape, p yamltree.Path) (any, bool) {
 	if len(s.oneOf) > 0 && !slices.Contains(s.oneOf, n.Text) {
-		c.Add(n.At, p, "wants %s, found %s%s", s.Describe(), c.Found(n), document.Suggestion(n.Text, s.oneOf))
+		c.Add(n.At, p, "wants %s, found %s%s", s.Describe(), c.Found(n), near.Suggest(n.Text, s.oneOf))
 		return nil, false
 	}
 	if utf8.RuneCountInString(n.Text) < s.MinLen {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -21,6 +22,8 @@ type Shape struct {
 	// excludes 0.
 	Min, Max     float64
 	Above, Below bool
+	// Unit is the unit of a number. Empty: none.
+	Unit string
 	// Elem is the shape of the items of a list, or of the values of a mapping with free keys.
 	Elem *Shape
 	// Free is the placeholder for the free keys of a mapping, as NAME. Empty: it has keys.
@@ -82,6 +85,11 @@ func Count() *Shape { return Int(1, math.MaxInt32) }
 // Number returns the shape of a number from lo to hi.
 func Number(lo, hi float64) *Shape { return &Shape{Form: yamltree.Number, Min: lo, Max: hi} }
 
+// Dollars returns the shape of an amount of money that a run may cost.
+func Dollars() *Shape {
+	return &Shape{Form: yamltree.Number, Min: 0.0001, Max: 1e9, Unit: "an amount in US dollars"}
+}
+
 // Record returns the shape of a mapping with these keys only.
 func Record(keys ...Key) *Shape { return &Shape{Form: yamltree.Mapping, Keys: keys} }
 
@@ -122,7 +130,7 @@ func (s *Shape) Describe() string {
 	case yamltree.Integer:
 		return "a whole number" + s.bounds()
 	case yamltree.Number:
-		return "a number" + s.bounds()
+		return cmp.Or(s.Unit, "a number") + s.bounds()
 	case yamltree.Duration:
 		if !s.Above {
 			return "a time with its unit, as 90s or 10m, or 0s"

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 )
 
 const hostile = `"><script>alert(1)</script><svg onload=alert(2)>` + "\x00\x1b\u202e"
@@ -44,8 +44,8 @@ func parsed(t interface{ Fatalf(string, ...any) }, drawing template.HTML) (eleme
 	}
 }
 
-func quantity(v float64) stats.Quantity {
-	return stats.Quantity{Value: v, Interval: stats.Interval{Low: v - 1, High: v + 1}, N: 3, Method: "t"}
+func quantity(v float64) statmath.Quantity {
+	return statmath.Quantity{Value: v, Interval: statmath.Interval{Low: v - 1, High: v + 1}, N: 3, Method: "t"}
 }
 
 // TestDrawings draws everything with hostile names and invalid numbers.
@@ -70,8 +70,8 @@ func TestDrawings(t *testing.T) {
 		"area":      p.Area(2, odd, "s0", func(int) string { return name }),
 		"histogram": p.Histogram([]float64{0.1, 1, 10}, []float64{3, 4}, []Mark{{X: 1, Name: name}}),
 		"axis":      Axis(NewScale(4, odd...)),
-		"track":     Track(stats.Unknown(0, ""), Unit(), Series(2), name),
-		"half":      Track(stats.Quantity{Value: 0.5, Interval: stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}}, Unit(), Series(2), name),
+		"track":     Track(statmath.Unknown(0, ""), Unit(), Series(2), name),
+		"half":      Track(statmath.Quantity{Value: 0.5, Interval: statmath.Interval{Low: math.Inf(-1), High: math.Inf(1)}}, Unit(), Series(2), name),
 	}
 	for what, d := range drawings {
 		elements, _ := parsed(t, d)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 )
 
 // Line is a series of a line chart.
@@ -22,7 +22,7 @@ type Line struct {
 // Point is a point of a line. A bounded interval is drawn as a band.
 type Point struct {
 	X float64
-	Y stats.Quantity
+	Y statmath.Quantity
 }
 
 // Plot is a chart with two axes.

@@ -3,14 +3,14 @@ package chart
 import (
 	"html/template"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 )
 
 // Spot is a named point with an interval in both directions.
 type Spot struct {
 	Name string
 	Look Look
-	X, Y stats.Quantity
+	X, Y statmath.Quantity
 }
 
 // Scatter draws spots. With shares, both axes go from 0 to 1 and a dashed line marks equal

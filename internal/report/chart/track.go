@@ -4,11 +4,11 @@ import (
 	"html/template"
 	"math"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 )
 
 // Track draws one number with its interval on a scale, for a row of a table. An unknown end runs out of the picture.
-func Track(q stats.Quantity, s Scale, look Look, tip string) template.HTML {
+func Track(q statmath.Quantity, s Scale, look Look, tip string) template.HTML {
 	const middle = "11"
 	c := open(22, "", "")
 	for _, t := range s.Ticks {

@@ -164,10 +164,10 @@ func TestUnknownNames(t *testing.T) {
 	t.Parallel()
 	r := run(t, 1, duels(rand.New(rand.NewPCG(1, 1)), 5, 0))
 	for want, c := range map[string]Config{
-		`unknown score "pionts"; did you mean "points"? There are: points`:            {Scores: []string{"points", "pionts"}},
-		`unknown score "x". There are: points`:                                        {Scores: []string{"x"}},
-		`unknown cell "a furst"; did you mean "a first"? There are: a first; b first`: {By: ByCell, Against: "a furst"},
-		`unknown agent "somebody else altogether". There are: a; b`:                   {Against: "somebody else altogether"},
+		`unknown score "pionts"; did you mean points? There are: points`:            {Scores: []string{"points", "pionts"}},
+		`unknown score "x". There are: points`:                                      {Scores: []string{"x"}},
+		`unknown cell "a furst"; did you mean a first? There are: a first; b first`: {By: ByCell, Against: "a furst"},
+		`unknown agent "somebody else altogether". There are: a; b`:                 {Against: "somebody else altogether"},
 	} {
 		if _, err := Runs([]*view.Run{r}, []string{"x"}, c); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %s, got %v", want, err)

@@ -20,7 +20,7 @@ import (
 	"strings"
 
 	"parley/internal/near"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -69,11 +69,11 @@ type Comparison struct {
 	Paired     bool   // unit by unit
 	Unit       string // what counts once: deal, forked episode or repeat
 	N          int    // units, or those of the smaller group
-	MeanA      stats.Quantity
-	MeanB      stats.Quantity
-	Difference stats.Quantity // A less B
-	Effect     stats.Quantity // the difference in standard deviations, or Cohen's h of shares
-	Test       stats.Test
+	MeanA      statmath.Quantity
+	MeanB      statmath.Quantity
+	Difference statmath.Quantity // A minus B
+	Effect     statmath.Quantity // the difference in standard deviations, or Cohen's h of shares
+	Test       statmath.Test
 	Adjusted   float64 // P, adjusted for all comparisons; NaN if unknown
 
 	// More is how many more units would show the difference, if it is as large as it looks. It is 0 if the
@@ -211,10 +211,7 @@ func known(what string, names, all []string) error {
 		if slices.Contains(all, name) || len(all) == 0 {
 			continue
 		}
-		hint := "."
-		if n := near.Name(name, all); n != "" {
-			hint = fmt.Sprintf("; did you mean %q?", n)
-		}
+		hint := cmp.Or(near.Suggest(name, all), ".")
 		return fmt.Errorf("compare: %w %s %q%s There are: %s", ErrUnknown, what, name, hint, strings.Join(all, "; "))
 	}
 	return nil
@@ -244,7 +241,7 @@ func (r *Result) adjust() {
 	for i, c := range r.Comparisons {
 		ps[i] = c.Test.P
 	}
-	adjusted := stats.Adjust(r.Correct, ps)
+	adjusted := statmath.Adjust(r.Correct, ps)
 	for i := range r.Comparisons {
 		r.Comparisons[i].Adjusted = adjusted[i]
 	}

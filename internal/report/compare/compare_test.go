@@ -233,8 +233,8 @@ func TestDocument(t *testing.T) {
 	}
 	text := strings.Join(all, "\n")
 	for _, want := range []string{
-		"Differs\npoints: a is above b, ", "(p < 0.001, paired, 40 deals in 80 episodes).", "Cannot be shown yet\nwon of first: a and b,", "about 12 more deals (more than a million episodes)", "; mind this.",
-		"too few deals (1)", "exactly the same in all of 9 deals",
+		"Differs\npoints: a is above b, ", "(p < 0.001, paired, 40 deals in 80 episodes).", "Cannot be shown yet\nwon: a and b: 1 deal is too few to show a difference; play more of them.\nwon of first: a and b,", "about 12 more deals (more than a million episodes)", "; mind this.",
+		"exactly the same in all of 9 deals",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)

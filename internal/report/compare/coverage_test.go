@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/stats"
-	"parley/internal/stats/rating"
+	"parley/internal/statmath"
+	"parley/internal/statmath/rating"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
@@ -26,7 +26,7 @@ import (
 // it, and the truth.
 type setup struct {
 	name, size string
-	trial      func(r *rand.Rand) (stats.Quantity, float64)
+	trial      func(r *rand.Rand) (statmath.Quantity, float64)
 	// why explains why the interval holds the truth in more than 97% of trials, or in less than 93%.
 	why       string
 	low, high float64 // the expected range then, in percent
@@ -63,12 +63,12 @@ func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 }
 
 // estimated returns the mean of the score as run and report show it.
-func estimated(r *view.Run) stats.Quantity {
+func estimated(r *view.Run) statmath.Quantity {
 	return r.Scores(func(g view.Group) view.Group { return view.Group{Score: g.Score} })[0].Estimate()
 }
 
 // difference returns the difference of agents a and b as compare shows it.
-func difference(r *view.Run) stats.Quantity {
+func difference(r *view.Run) statmath.Quantity {
 	found, _ := collect([]*view.Run{r}, []string{"x"}, Config{By: ByAgent}) // every run has agents
 	return matches(found, "")[0].compare(r.Bounds["x"], 1).Difference
 }
@@ -81,8 +81,8 @@ func zeroOne(yes bool) float64 {
 }
 
 // alone estimates the mean of episodes with separate deals.
-func alone(bounds world.Bounds, n int, one func(r *rand.Rand) float64, truth float64) func(*rand.Rand) (stats.Quantity, float64) {
-	return func(r *rand.Rand) (stats.Quantity, float64) {
+func alone(bounds world.Bounds, n int, one func(r *rand.Rand) float64, truth float64) func(*rand.Rand) (statmath.Quantity, float64) {
+	return func(r *rand.Rand) (statmath.Quantity, float64) {
 		var all []drawn
 		for i := range n {
 			all = append(all, drawn{deal: i, value: one(r)})
@@ -92,8 +92,8 @@ func alone(bounds world.Bounds, n int, one func(r *rand.Rand) float64, truth flo
 }
 
 // clustered estimates the mean of several episodes of each deal, which share their luck.
-func clustered(bounds world.Bounds, deals, each int, one func(r *rand.Rand, luck float64) float64, truth float64) func(*rand.Rand) (stats.Quantity, float64) {
-	return func(r *rand.Rand) (stats.Quantity, float64) {
+func clustered(bounds world.Bounds, deals, each int, one func(r *rand.Rand, luck float64) float64, truth float64) func(*rand.Rand) (statmath.Quantity, float64) {
+	return func(r *rand.Rand) (statmath.Quantity, float64) {
 		var all []drawn
 		for d := range deals {
 			luck := r.NormFloat64()
@@ -106,8 +106,8 @@ func clustered(bounds world.Bounds, deals, each int, one func(r *rand.Rand, luck
 }
 
 // versus estimates the difference of a and b on the same deals, or on separate deals.
-func versus(bounds world.Bounds, deals, each int, same bool, one func(r *rand.Rand, luck, gain float64) float64, truth float64) func(*rand.Rand) (stats.Quantity, float64) {
-	return func(r *rand.Rand) (stats.Quantity, float64) {
+func versus(bounds world.Bounds, deals, each int, same bool, one func(r *rand.Rand, luck, gain float64) float64, truth float64) func(*rand.Rand) (statmath.Quantity, float64) {
+	return func(r *rand.Rand) (statmath.Quantity, float64) {
 		var all []drawn
 		for d := range deals {
 			luck, other := r.NormFloat64(), r.NormFloat64()
@@ -133,11 +133,11 @@ func means95() []setup {
 	anything := world.Bounds{}
 	between := func(r *rand.Rand) float64 { return 0.05 + 0.9*r.Float64() }
 	return []setup{
-		{name: "share", size: "20 episodes", trial: func(r *rand.Rand) (stats.Quantity, float64) {
+		{name: "share", size: "20 episodes", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
 			p := between(r)
 			return alone(world.Share(), 20, func(r *rand.Rand) float64 { return zeroOne(r.Float64() < p) }, p)(r)
 		}},
-		{name: "share", size: "200 episodes", trial: func(r *rand.Rand) (stats.Quantity, float64) {
+		{name: "share", size: "200 episodes", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
 			p := between(r)
 			return alone(world.Share(), 200, func(r *rand.Rand) float64 { return zeroOne(r.Float64() < p) }, p)(r)
 		}},
@@ -160,7 +160,7 @@ func means95() []setup {
 			}
 			return zeroOne(r.Float64() < p)
 		}, 0.2)},
-		{name: "score, copies of one play", size: "40 episodes, 10 plays", trial: func(r *rand.Rand) (stats.Quantity, float64) {
+		{name: "score, copies of one play", size: "40 episodes, 10 plays", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
 			plays := make([]float64, 10)
 			for i := range plays {
 				plays[i] = r.NormFloat64()
@@ -186,7 +186,7 @@ func differences95() []setup {
 		{name: "difference, separate deals, 5 episodes each", size: "10 deals each", trial: versus(anything, 10, 5, false, normal, 1)},
 		{name: "difference of shares, the same deals", size: "80 deals", trial: versus(world.Share(), 80, 1, true, func(r *rand.Rand, luck, _ float64) float64 { return zeroOne(r.Float64() < logistic(luck)) }, 0)},
 		{name: "difference of shares, separate deals", size: "60 deals each", trial: versus(world.Share(), 60, 1, false, func(r *rand.Rand, _, gain float64) float64 { return zeroOne(r.Float64() < 0.3+0.3*gain) }, 0.3)},
-		{name: "Elo rating of one of three agents", size: "3 agents, 15 meetings each", trial: func(r *rand.Rand) (stats.Quantity, float64) {
+		{name: "Elo rating of one of three agents", size: "3 agents, 15 meetings each", trial: func(r *rand.Rand) (statmath.Quantity, float64) {
 			var games []rating.Game
 			strength := map[string]float64{"a": 0.8, "b": 0, "c": 0}
 			for range 15 {

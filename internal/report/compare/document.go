@@ -48,8 +48,8 @@ func (r *Result) words() page.Section {
 		say   func(*Comparison) string
 	}{
 		{"Differs", (*Comparison).Differs, (*Comparison).difference},
-		{"Cannot be shown yet", func(c *Comparison) bool { return !c.Differs() && c.More > 0 }, (*Comparison).open},
-		{"No sign of a difference", func(c *Comparison) bool { return !c.Differs() && c.More < 0 }, (*Comparison).nothing},
+		{"Cannot be shown yet", (*Comparison).isOpen, (*Comparison).open},
+		{"No sign of a difference", func(c *Comparison) bool { return !c.Differs() && !c.isOpen() && c.More < 0 }, (*Comparison).nothing},
 	} {
 		var lines []string
 		n := 0
@@ -89,16 +89,22 @@ func (c *Comparison) difference() string {
 		c.subject(), high, low, short(meanHigh.Value), short(meanLow.Value), page.Interval(q), below(c.Adjusted), c.basis(), c.mind())
 }
 
+// tooFew reports whether there are too few units for any test.
+func (c *Comparison) tooFew() bool { return !c.Difference.Known() || c.N < 2 }
+
+// isOpen reports whether more episodes could show a difference.
+func (c *Comparison) isOpen() bool { return !c.Differs() && (c.More > 0 || c.tooFew()) }
+
 func (c *Comparison) open() string {
+	if c.tooFew() {
+		return fmt.Sprintf("%s: %s and %s: %s is too few to show a difference; play more of them%s%s", c.subject(), c.A, c.B, plural(c.N, c.unit()), c.floor(), c.mind())
+	}
 	return fmt.Sprintf("%s: %s and %s, %s against %s: a difference of %s so far (p %s, %s). If it is as large as it looks, about %s (%s) would show it four times in five%s%s",
 		c.subject(), c.A, c.B, short(c.MeanA.Value), short(c.MeanB.Value), page.Interval(c.Difference), below(c.Adjusted), c.basis(),
 		several(c.More, "more "+c.unit()), several(c.Episodes, "episode"), c.floor(), c.mind())
 }
 
 func (c *Comparison) nothing() string {
-	if !c.Difference.Known() || c.N < 2 {
-		return fmt.Sprintf("%s: %s and %s: there are too few %ss (%d)%s%s", c.subject(), c.A, c.B, c.unit(), c.N, c.floor(), c.mind())
-	}
 	switch half := c.Difference.Half(); {
 	case !math.IsInf(half, 0) && half != 0:
 	case c.Difference.Value == 0:
@@ -186,7 +192,7 @@ func below(p float64) string {
 func (r *Result) table() page.Section {
 	t := &page.Table{Name: "comparisons", Title: "All comparisons", Grouped: true, Track: 6, Filter: len(r.Comparisons) > 30, Columns: []page.Column{
 		page.Key("score"), page.Key("of"), page.Key("a"), page.Key("b"), page.Number("mean of a"), page.Number("mean of b"),
-		page.Number("a less b"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("n"), page.Words("of them"), page.Words("test"), page.Words("finding"), page.Number("more"), page.Number("needs at least"), page.Number("episodes"), detail(page.Words("note")),
+		page.Number("difference"), detail(page.Number("effect")), detail(page.Number("p")), page.Number("adjusted p"), page.Number("n"), page.Words("unit"), page.Words("test"), page.Words("finding"), page.Number("more"), page.Number("needs at least"), page.Number("episodes"), detail(page.Words("note")),
 	}}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
@@ -236,7 +242,7 @@ func (c *Comparison) finding() string {
 		return "a higher"
 	case c.Differs():
 		return "b higher"
-	case c.More > 0:
+	case c.isOpen():
 		return "open"
 	default:
 		return "none seen"
@@ -277,7 +283,7 @@ func (r *Result) pairs() []string {
 	case 0:
 		how = "No comparison is paired"
 	}
-	list := []string{fmt.Sprintf("%s. A %s counts once.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or a "))}
+	list := []string{fmt.Sprintf("%s. A %s counts once. A difference is the mean of A minus the mean of B.", how, strings.Join(slices.Sorted(maps.Keys(units)), ", or a "))}
 	if note := r.common(); note != "" {
 		list = append(list, strings.ToUpper(note[:1])+note[1:]+".")
 	}

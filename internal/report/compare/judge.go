@@ -3,7 +3,7 @@ package compare
 import (
 	"slices"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -21,21 +21,21 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 	switch {
 	case p.paired && shares:
 		n := tally(p.a, p.b)
-		c.Difference, c.Test = stats.PairedShareDifference(n, confidence), stats.McNemar(n)
-		c.Effect = stats.PairedEffect(differences(p), confidence)
+		c.Difference, c.Test = statmath.PairedShareDifference(n, confidence), statmath.McNemar(n)
+		c.Effect = statmath.PairedEffect(differences(p), confidence)
 	case p.paired:
 		d := differences(p)
-		c.Difference, c.Test = stats.PairedDifference(p.a, p.b, confidence), flip(d, matches)
-		c.Effect = stats.PairedEffect(d, confidence)
+		c.Difference, c.Test = statmath.PairedDifference(p.a, p.b, confidence), flip(d, matches)
+		c.Effect = statmath.PairedEffect(d, confidence)
 	case shares:
 		k1, k2 := ones(p.a), ones(p.b)
-		c.Difference, c.Test = stats.ShareDifference(k1, len(p.a), k2, len(p.b), confidence), stats.Fisher(k1, len(p.a), k2, len(p.b))
-		c.Effect = stats.CohenH(k1, len(p.a), k2, len(p.b), confidence)
+		c.Difference, c.Test = statmath.ShareDifference(k1, len(p.a), k2, len(p.b), confidence), statmath.Fisher(k1, len(p.a), k2, len(p.b))
+		c.Effect = statmath.CohenH(k1, len(p.a), k2, len(p.b), confidence)
 	default:
-		c.Difference, c.Test = stats.MeanDifference(p.a, p.b, confidence), stats.Welch(p.a, p.b)
-		c.Effect = stats.Hedges(p.a, p.b, confidence)
+		c.Difference, c.Test = statmath.MeanDifference(p.a, p.b, confidence), statmath.Welch(p.a, p.b)
+		c.Effect = statmath.Hedges(p.a, p.b, confidence)
 		if c.N == 1 && p.unit != "" { // an episode among its branches
-			c.Test = stats.Permutation{Seed: seed}.Shuffle(p.a, p.b)
+			c.Test = statmath.Permutation{Seed: seed}.Shuffle(p.a, p.b)
 		}
 	}
 	c.Difference = within.Difference().Quantity(c.Difference)
@@ -44,19 +44,19 @@ func (c *Comparison) judge(p pairing, share bool, within world.Bounds, matches i
 // flip tests differences. P from n random draws is never below 1/n, which must not
 // prevent a finding among many comparisons: if P is close to that, flip draws more.
 // It draws less for very many differences, to bound the work.
-func flip(differences []float64, matches int) stats.Test {
+func flip(differences []float64, matches int) statmath.Test {
 	const work = 400_000_000
 	n := max(1, len(differences))
 	draws := min(9999, max(1999, work/n))
-	t := stats.Permutation{Seed: seed, Draws: draws}.SignFlip(differences)
+	t := statmath.Permutation{Seed: seed, Draws: draws}.SignFlip(differences)
 	if more := min(100*matches, work/n); t.P < 20/float64(draws) && more > draws {
-		t = stats.Permutation{Seed: seed, Draws: more}.SignFlip(differences)
+		t = statmath.Permutation{Seed: seed, Draws: more}.SignFlip(differences)
 	}
 	return t
 }
 
 // estimate returns the mean of a group as every other table shows it.
-func estimate(all []observation, within world.Bounds) stats.Quantity {
+func estimate(all []observation, within world.Bounds) statmath.Quantity {
 	sample := world.Sample{Bounds: within}
 	deals := map[view.Deal]int{}
 	for len(all) > 0 {
@@ -90,7 +90,7 @@ func differences(p pairing) []float64 {
 	return out
 }
 
-func tally(a, b []float64) (n stats.Pairs) {
+func tally(a, b []float64) (n statmath.Pairs) {
 	for i := range a {
 		switch {
 		case a[i] == 1 && b[i] == 1:

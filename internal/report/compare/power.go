@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 )
 
 // design simulates a comparison with more units: its test, and the level that P must
@@ -41,7 +41,7 @@ func widened(xs []float64, keepZeros bool) []float64 {
 		}
 	}
 	n := float64(len(some))
-	mean := stats.Mean(some, confidence).Mean
+	mean := statmath.Mean(some, confidence).Mean
 	out := make([]float64, len(xs))
 	for i, x := range xs {
 		switch {
@@ -100,19 +100,19 @@ func (d *design) finds(r *rand.Rand, x, y []float64, fisher map[[2]int]float64) 
 	}
 	switch {
 	case d.paired && d.shares:
-		return stats.McNemar(tally(x, y)).P < d.level
+		return statmath.McNemar(tally(x, y)).P < d.level
 	case d.paired:
-		return stats.SignFlipBelow(x, d.level)
+		return statmath.SignFlipBelow(x, d.level)
 	case d.shares:
 		k := [2]int{ones(x), ones(y)}
 		p, known := fisher[k]
 		if !known {
-			p = stats.Fisher(k[0], len(x), k[1], len(y)).P
+			p = statmath.Fisher(k[0], len(x), k[1], len(y)).P
 			fisher[k] = p
 		}
 		return p < d.level
 	default:
-		return stats.Welch(x, y).P < d.level
+		return statmath.Welch(x, y).P < d.level
 	}
 }
 
@@ -126,7 +126,7 @@ func (d *design) least() int {
 		case d.paired:
 			p = 2 * math.Pow(0.5, float64(n))
 		case d.shares:
-			p = stats.Fisher(n, n, 0, max(n, n+large-small)).P
+			p = statmath.Fisher(n, n, 0, max(n, n+large-small)).P
 		}
 		if p < d.level || n >= maxSimulated {
 			return n
@@ -195,11 +195,11 @@ func (c *Comparison) guess(level float64) (n int) {
 	switch d := c.Effect.Value; {
 	case math.IsNaN(d) || d == 0:
 	case c.Paired:
-		n, _ = stats.PairedNeeded(d, level, power)
+		n, _ = statmath.PairedNeeded(d, level, power)
 	case c.shares:
-		n, _ = stats.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
+		n, _ = statmath.SharesNeeded(c.MeanA.Value, c.MeanB.Value, level, power)
 	default:
-		n, _ = stats.MeansNeeded(d, level, power)
+		n, _ = statmath.MeansNeeded(d, level, power)
 	}
 	return n
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 )
 
@@ -18,7 +18,7 @@ func pairsOf(n int, mean float64) pairing {
 	for i := range xs {
 		xs[i] = r.NormFloat64()
 	}
-	e := stats.Mean(xs, confidence)
+	e := statmath.Mean(xs, confidence)
 	for i := range xs {
 		xs[i] = mean + (xs[i]-e.Mean)/e.SD
 	}
@@ -61,10 +61,10 @@ func TestLeast(t *testing.T) {
 // shares; signs and exact tests need a little more.
 func TestNeededIsAnalytic(t *testing.T) {
 	t.Parallel()
-	paired := func(d, level float64) int { n, _ := stats.PairedNeeded(d, level, power); return n }
-	shares := func(p, q, level float64) int { n, _ := stats.SharesNeeded(p, q, level, power); return n }
+	paired := func(d, level float64) int { n, _ := statmath.PairedNeeded(d, level, power); return n }
+	shares := func(p, q, level float64) int { n, _ := statmath.SharesNeeded(p, q, level, power); return n }
 	two := pairing{a: pairsOf(60, 0.7).a, b: pairsOf(60, 0).a}
-	means, _ := stats.MeansNeeded(0.7, 0.05, power)
+	means, _ := statmath.MeansNeeded(0.7, 0.05, power)
 	for _, c := range []struct {
 		name   string
 		p      pairing

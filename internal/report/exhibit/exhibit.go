@@ -9,7 +9,7 @@ import (
 
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/world"
 )
 
@@ -75,9 +75,9 @@ func heat(h world.HeatMap) (*page.Heat, *page.Table) {
 	for _, c := range h.Columns {
 		t.Columns = append(t.Columns, page.Number(c))
 	}
-	values := make([][]stats.Quantity, len(h.Rows))
+	values := make([][]statmath.Quantity, len(h.Rows))
 	for i := range h.Rows {
-		values[i] = make([]stats.Quantity, len(h.Columns))
+		values[i] = make([]statmath.Quantity, len(h.Columns))
 		for j := range h.Columns {
 			var s *world.Sample
 			if i < len(h.Cells) && j < len(h.Cells[i]) {

@@ -6,7 +6,7 @@ import (
 
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/world"
 )
 
@@ -15,7 +15,7 @@ type heatScale struct{ low, high float64 }
 
 // newHeatScale returns a scale over the bounds of the numbers. Where there is no bound, it ends at the
 // largest number seen.
-func newHeatScale(h world.HeatMap, values [][]stats.Quantity) heatScale {
+func newHeatScale(h world.HeatMap, values [][]statmath.Quantity) heatScale {
 	if h.Share {
 		return heatScale{0, 1}
 	}
@@ -54,7 +54,7 @@ func newHeatScale(h world.HeatMap, values [][]stats.Quantity) heatScale {
 }
 
 // cell is a number and its colour.
-func (s heatScale) cell(q stats.Quantity, tip string) page.HeatCell {
+func (s heatScale) cell(q statmath.Quantity, tip string) page.HeatCell {
 	if !q.Known() {
 		return page.HeatCell{Text: "–", Tip: tip, Level: -1}
 	}

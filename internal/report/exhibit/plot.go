@@ -7,7 +7,7 @@ import (
 
 	"parley/internal/report/chart"
 	"parley/internal/report/page"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/world"
 )
 
@@ -24,7 +24,7 @@ func curves(b *page.Block, e world.Exhibit, c world.Curves, colours *Palette) {
 			q := page.Sample(p.Sample, c.Share)
 			y := page.Quantity(q)
 			if p.Given && q.Known() {
-				q.Interval = stats.Interval{Low: q.Value, High: q.Value}
+				q.Interval = statmath.Interval{Low: q.Value, High: q.Value}
 				y = page.Cell{Text: page.Digits(q.Value), Value: q}
 			}
 			line.Points = append(line.Points, chart.Point{X: p.X, Y: q})
@@ -131,7 +131,7 @@ func gridCell(v any) page.Cell {
 		return page.Real(v)
 	case *world.Sample:
 		return page.Quantity(page.Sample(v, false))
-	case stats.Quantity:
+	case statmath.Quantity:
 		return page.Quantity(v)
 	case nil:
 		return page.Cell{Text: "–"}

@@ -18,7 +18,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/world"
 )
@@ -39,8 +39,8 @@ type Effect struct {
 	// Levels names what is compared: terse − verbose, or for an interaction
 	// (terse − verbose) with small − with large.
 	Levels     string
-	Difference stats.Quantity
-	Test       stats.Test
+	Difference statmath.Quantity
+	Test       statmath.Test
 	Adjusted   float64 // P, adjusted for all effects; NaN if unknown
 	// Missing lists cells without episodes that the effect needs.
 	Missing []string
@@ -64,7 +64,7 @@ func Analyze(runs []*view.Run, factors *view.Factors, scores []string, correct s
 	for i := range r.Effects {
 		ps[i] = r.Effects[i].Test.P
 	}
-	adjusted := stats.Adjust(correct, ps)
+	adjusted := statmath.Adjust(correct, ps)
 	for i := range r.Effects {
 		r.Effects[i].Adjusted = adjusted[i]
 	}
@@ -188,7 +188,7 @@ func (d *design) weights(of map[int][2]int) []float64 {
 }
 
 // missing returns the names of empty cells that a contrast needs.
-func (d *design) missing(of *stats.Design, weights []float64) (out []string) {
+func (d *design) missing(of *statmath.Design, weights []float64) (out []string) {
 	for cell, w := range weights {
 		if w == 0 || !of.Empty(cell) {
 			continue
@@ -240,8 +240,8 @@ func (d *design) cells() int {
 
 // fold returns a design with deals as clusters, and a function that estimates contrasts of it. If some plays
 // are copies of each other, plays are clusters too.
-func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity, stats.Test)) {
-	deals, plays, both := &stats.Design{}, &stats.Design{}, &stats.Design{}
+func (d *design) fold() (*statmath.Design, func(weights []float64) (statmath.Quantity, statmath.Test)) {
+	deals, plays, both := &statmath.Design{}, &statmath.Design{}, &statmath.Design{}
 	numbers, copies := map[world.Unit]int{}, slices.ContainsFunc(d.seen, func(s seen) bool { return s.unit.Play != 0 })
 	if copies {
 		d.collapse()
@@ -260,11 +260,11 @@ func (d *design) fold() (*stats.Design, func(weights []float64) (stats.Quantity,
 		plays.Add(cell, u.Play, mean)
 		both.Add(cell, numbers[u], mean)
 	}
-	return deals, func(weights []float64) (stats.Quantity, stats.Test) {
+	return deals, func(weights []float64) (statmath.Quantity, statmath.Test) {
 		if !copies {
 			return deals.Contrast(weights, view.Confidence)
 		}
-		return stats.ContrastTwoWay(deals, plays, both, weights, view.Confidence)
+		return statmath.ContrastTwoWay(deals, plays, both, weights, view.Confidence)
 	}
 }
 

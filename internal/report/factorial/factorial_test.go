@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
@@ -206,7 +206,7 @@ func TestCoverage(t *testing.T) {
 				held++
 			}
 		}
-		for _, p := range stats.Adjust("holm", ps) {
+		for _, p := range statmath.Adjust("holm", ps) {
 			if p < 0.05 {
 				wrong++
 				break

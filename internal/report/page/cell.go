@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/llm"
 	"parley/world"
@@ -67,12 +67,12 @@ func Real(x float64) Cell {
 func Seconds(d time.Duration) Cell { return Cell{Text: Duration(d), Value: d.Seconds()} }
 
 // Quantity returns a cell with a number and its interval.
-func Quantity(q stats.Quantity) Cell { return Cell{Text: Interval(q), Value: q} }
+func Quantity(q statmath.Quantity) Cell { return Cell{Text: Interval(q), Value: q} }
 
 // Sample returns the estimate of a sample. A share is from 0 to 1.
-func Sample(s *world.Sample, share bool) stats.Quantity {
+func Sample(s *world.Sample, share bool) statmath.Quantity {
 	if s == nil {
-		return stats.Unknown(0, "")
+		return statmath.Unknown(0, "")
 	}
 	if share && s.Bounds.Any() {
 		s.Bounds = world.Share()
@@ -81,7 +81,7 @@ func Sample(s *world.Sample, share bool) stats.Quantity {
 }
 
 // Interval formats a number with its interval: 0.42 [0.35, 0.49].
-func Interval(q stats.Quantity) string {
+func Interval(q statmath.Quantity) string {
 	if !q.Known() {
 		return "–"
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/llm"
 )
 
@@ -49,7 +49,7 @@ func (t *Table) spread() []bool {
 	out := make([]bool, len(t.Columns))
 	for _, r := range t.Rows {
 		for i, c := range r {
-			if _, ok := c.Value.(stats.Quantity); ok {
+			if _, ok := c.Value.(statmath.Quantity); ok {
 				out[i] = true
 			}
 		}
@@ -58,7 +58,7 @@ func (t *Table) spread() []bool {
 }
 
 func ends(v any) []string {
-	q, ok := v.(stats.Quantity)
+	q, ok := v.(statmath.Quantity)
 	if !ok {
 		return []string{"", "", ""}
 	}
@@ -69,7 +69,7 @@ func plain(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
-	case stats.Quantity:
+	case statmath.Quantity:
 		return plain(v.Value)
 	case llm.Money:
 		return plain(v.Dollars())

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"parley/internal/report/chart"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 )
 
 // group is rows of a table that belong together, with their own scale.
@@ -45,7 +45,7 @@ func (t *Table) scale(rows [][]Cell) chart.Scale {
 	var values []float64
 	unit := true
 	for _, r := range rows {
-		q, ok := r[t.Track].Value.(stats.Quantity)
+		q, ok := r[t.Track].Value.(statmath.Quantity)
 		if !ok || !q.Known() {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"parley/internal/report/chart"
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
 )
@@ -106,7 +106,7 @@ func width(t *Table) int {
 
 // track draws the tracked cell of a row.
 func track(g *group, c Cell) template.HTML {
-	q, ok := c.Value.(stats.Quantity)
+	q, ok := c.Value.(statmath.Quantity)
 	if !ok {
 		return ""
 	}
@@ -119,7 +119,7 @@ func track(g *group, c Cell) template.HTML {
 
 // splitInterval splits the text of a cell before the interval, so that a narrow column can break there.
 func splitInterval(c Cell) [2]string {
-	if _, ok := c.Value.(stats.Quantity); !ok {
+	if _, ok := c.Value.(statmath.Quantity); !ok {
 		return [2]string{c.Text}
 	}
 	value, rest, found := strings.Cut(c.Text, " ")
@@ -138,7 +138,7 @@ func sortable(c Cell) string {
 		return fmt.Sprint(v)
 	case llm.Money:
 		return fmt.Sprint(int64(v))
-	case stats.Quantity:
+	case statmath.Quantity:
 		if math.IsNaN(v.Value) {
 			return "-1e308"
 		}

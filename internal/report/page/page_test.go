@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/internal/view/transcript"
 	"parley/llm"
 	"parley/world"
@@ -17,8 +17,8 @@ import (
 
 const hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[5m\u202eexe\x00 end\xff"
 
-func interval(value, low, high float64) stats.Quantity {
-	return stats.Quantity{Value: value, Interval: stats.Interval{Low: low, High: high}, N: 80, Method: "wilson"}
+func interval(value, low, high float64) statmath.Quantity {
+	return statmath.Quantity{Value: value, Interval: statmath.Interval{Low: low, High: high}, N: 80, Method: "wilson"}
 }
 
 // table has one of every cell.
@@ -28,7 +28,7 @@ func table(name string) *Table {
 		Columns: []Column{Key("score"), Key("agent"), Number("mean"), Number("cost"), Words("said"), Number("idle")},
 		Rows: [][]Cell{
 			{Word("won"), Word(hostile), Quantity(interval(0.42, 0.35, 0.49)), Money(llm.Dollar / 8), Word("a,b"), Some(0)},
-			{Word("won"), Word("b"), Quantity(stats.Unknown(1, "t")), Money(0), Word(hostile), Some(0)},
+			{Word("won"), Word("b"), Quantity(statmath.Unknown(1, "t")), Money(0), Word(hostile), Some(0)},
 			{Word("points"), Word("b"), Quantity(interval(-3, -5, math.Inf(1))), Money(5 * llm.Dollar), Word(""), Some(0)},
 		},
 	}
@@ -160,7 +160,7 @@ func TestWords(t *testing.T) {
 		Interval(interval(0.0012, 0.0010, 0.0014)): "0.0012 [0.0010, 0.0014]",
 		Interval(interval(1234.5, 1000, 1500)):     "1234 [1000, 1500]",
 		Interval(interval(0.5, math.Inf(-1), 1)):   "0.5 [unknown]",
-		Interval(stats.Unknown(0, "")):             "–",
+		Interval(statmath.Unknown(0, "")):          "–",
 		Interval(interval(1, 1, 1)):                "1.00 [1.00, 1.00]",
 		Dollars(0):                                 "$0.00",
 		Dollars(llm.Dollar * 12345):                "$12,345",

@@ -3,7 +3,7 @@ package page
 import (
 	"math"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 )
 
 // Sketches draws the tracked column of a table with characters, one string for each row: a dot with whiskers,
@@ -16,7 +16,7 @@ func (t *Table) Sketches(width int) []string {
 	for _, g := range groups(t) {
 		at := func(x float64) int { return int(math.Round(g.scale.At(x) * float64(width-1))) }
 		for _, r := range g.Rows {
-			q, ok := r[t.Track].Value.(stats.Quantity)
+			q, ok := r[t.Track].Value.(statmath.Quantity)
 			if !ok || !q.Known() {
 				out = append(out, "")
 				continue

@@ -62,7 +62,7 @@ type takeFunc func(x *exchange, w http.ResponseWriter, r *http.Request) bool
 // serve answers a call. take gets the calls for a stream.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, rt *route.Route, take takeFunc) {
 	x := &exchange{g: g, out: newClient(w, g.cfg.Patience), header: r.Header, client: conn.Of(r.Context()), rt: rt, began: time.Now()}
-	g.metrics.inFlight.Inc()
+	g.metrics.inFlight.Add(1)
 	if !x.read(r) {
 		x.count()
 		return
@@ -168,7 +168,7 @@ func (x *exchange) replayed() bool {
 	was := p.Take(x.call)
 	if was == nil {
 		x.g.missed.Add(1)
-		x.g.metrics.missed.Inc()
+		x.g.metrics.missed.Add(1)
 		if x.g.cfg.Replay {
 			x.fail(http.StatusConflict, "replay_diverged", "session "+x.session.ID+": "+p.Diverged(x.call)+"; parley gateway --ignore and --nearest allow differences")
 			return true
@@ -195,7 +195,7 @@ func (x *exchange) replayed() bool {
 
 // served counts a call that was answered from the record.
 func (g *Gateway) served(how string) {
-	g.metrics.replayed.Inc()
+	g.metrics.replayed.Add(1)
 	switch how {
 	case session.Loose:
 		g.loose.Add(1)

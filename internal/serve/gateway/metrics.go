@@ -1,66 +1,56 @@
 package gateway
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
+	"parley/internal/dispatch"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/session"
+	"parley/internal/serve/metric"
 )
 
 // metrics serves /metrics. Model names are those that dispatch counts separately, so they are bounded.
 type metrics struct {
-	http.Handler
-	requests  *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
-	first     *prometheus.HistogramVec
-	inFlight  prometheus.Gauge
-	recorded  prometheus.Histogram
-	cached    prometheus.Counter
-	replayed  prometheus.Counter
-	missed    prometheus.Counter
-	stops     prometheus.Counter
-	byAPI     map[format.API]prometheus.Observer
-	firstByte map[format.API]prometheus.Observer
+	g                                 *Gateway
+	began                             time.Time
+	inFlight                          atomic.Int64
+	cached, replayed, missed, stopped atomic.Int64
+	recorded                          *metric.Histogram
+	byAPI                             map[format.API]*apiMetrics // never changed
+}
+
+// apiMetrics counts the calls of an endpoint.
+type apiMetrics struct {
+	byStatus       [1000]atomic.Int64
+	seconds, first *metric.Histogram
 }
 
 const metricsPrefix = "parley_gateway_"
 
 func newMetrics(g *Gateway) *metrics {
-	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricsPrefix + "requests_total", Help: "Calls by endpoint and status."}, []string{"endpoint", "code"}),
-		seconds:  prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricsPrefix + "request_seconds", Help: "Time of a call, from its request to the end of its answer.", Buckets: buckets}, []string{"endpoint"}),
-		first:    prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: metricsPrefix + "first_byte_seconds", Help: "Time of a provider to the first byte of an answer.", Buckets: buckets}, []string{"endpoint"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "in_flight", Help: "Calls that are being served."}),
-		recorded: prometheus.NewHistogram(prometheus.HistogramOpts{Name: metricsPrefix + "record_seconds", Help: "Time until a call was recorded.", Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1}}),
-		cached:   prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "cached_total", Help: "Calls answered by the cache."}),
-		replayed: prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "replayed_total", Help: "Calls answered by the record."}),
-		missed:   prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "replay_missed_total", Help: "Calls that are not in the record, with --replay and --resume."}),
-		stops:    prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "stops_total", Help: "Calls answered with the words that a session's steps are used up."}),
-		byAPI:    map[format.API]prometheus.Observer{}, firstByte: map[format.API]prometheus.Observer{},
+		g: g, began: time.Now(), byAPI: map[format.API]*apiMetrics{},
+		recorded: metric.NewHistogram(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1),
 	}
+	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
 	for _, api := range []format.API{format.Chat, format.Responses, format.Embeddings, format.Models, format.Messages, format.Count} {
-		m.byAPI[api], m.firstByte[api] = m.seconds.WithLabelValues(string(api)), m.first.WithLabelValues(string(api))
+		m.byAPI[api] = &apiMetrics{seconds: metric.NewHistogram(buckets...), first: metric.NewHistogram(buckets...)}
 	}
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(m.requests, m.seconds, m.first, m.inFlight, m.recorded, m.cached, m.replayed, m.missed, m.stops,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), &state{g: g})
-	m.Handler = promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 	return m
 }
 
 // ended counts a call that was served.
 func (m *metrics) ended(api format.API, status int, began time.Time) {
-	m.inFlight.Dec()
-	m.requests.WithLabelValues(string(api), strconv.Itoa(status)).Inc()
-	m.byAPI[api].Observe(time.Since(began).Seconds())
+	m.inFlight.Add(-1)
+	of := m.byAPI[api]
+	of.byStatus[min(max(status, 0), len(of.byStatus)-1)].Add(1)
+	of.seconds.Observe(time.Since(began).Seconds())
 }
 
 // answered counts the answer of a call.
@@ -69,45 +59,75 @@ func (m *metrics) answered(api format.API, c *ledger.Call) {
 	switch {
 	case r == nil:
 	case r.Metadata.Cached:
-		m.cached.Inc()
+		m.cached.Add(1)
 	case r.Provider == session.Own:
-		m.stops.Inc()
+		m.stopped.Add(1)
 	case r.Metadata.FirstByte > 0:
-		m.firstByte[api].Observe(r.Metadata.FirstByte.Seconds())
+		m.byAPI[api].first.Observe(r.Metadata.FirstByte.Seconds())
 	}
 }
 
-// state collects the counts of other parts when it is asked.
-type state struct{ g *Gateway }
+// ServeHTTP implements http.Handler.
+func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	var p metric.Page
+	m.calls(&p)
+	m.state(&p)
+	p.AddProcess(m.began)
+	p.Serve(w)
+}
 
-// Describe sends nothing: the metrics depend on the models in use.
-func (*state) Describe(chan<- *prometheus.Desc) {}
-
-// Collect sends the counts of dispatch, the budget and the sessions.
-func (s *state) Collect(to chan<- prometheus.Metric) {
-	tell := func(kind prometheus.ValueType, name, help string, v float64, labels ...string) {
-		names := []string{"model", "type"}[:len(labels)]
-		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(metricsPrefix+name, help, names, nil), kind, v, labels...)
+// calls writes what the gateway counts itself.
+func (m *metrics) calls(p *metric.Page) {
+	apis := slices.Sorted(maps.Keys(m.byAPI))
+	for _, api := range apis {
+		for status := range m.byAPI[api].byStatus {
+			if n := m.byAPI[api].byStatus[status].Load(); n > 0 {
+				p.Add(metric.Counter, metricsPrefix+"requests_total", "Calls by endpoint and status.", float64(n), "code", strconv.Itoa(status), "endpoint", string(api))
+			}
+		}
 	}
-	open, all := s.g.sessions.Counts()
-	tell(prometheus.GaugeValue, "sessions_open", "Sessions that take calls.", float64(open))
-	tell(prometheus.GaugeValue, "sessions", "Sessions that were used since the start.", float64(all))
-	if s.g.dispatch == nil {
+	for _, api := range apis {
+		p.AddHistogram(metricsPrefix+"request_seconds", "Time of a call, from its request to the end of its answer.", m.byAPI[api].seconds, "endpoint", string(api))
+	}
+	for _, api := range apis {
+		p.AddHistogram(metricsPrefix+"first_byte_seconds", "Time of a provider to the first byte of an answer.", m.byAPI[api].first, "endpoint", string(api))
+	}
+	p.AddHistogram(metricsPrefix+"record_seconds", "Time until a call was recorded.", m.recorded)
+	count := func(name, help string, n *atomic.Int64) {
+		p.Add(metric.Counter, metricsPrefix+name, help, float64(n.Load()))
+	}
+	count("cached_total", "Calls answered by the cache.", &m.cached)
+	count("replayed_total", "Calls answered by the record.", &m.replayed)
+	count("replay_missed_total", "Calls that are not in the record, with --replay and --resume.", &m.missed)
+	count("stops_total", "Calls answered with the words that a session's steps are used up.", &m.stopped)
+}
+
+// state writes the counts of dispatch, the budget and the sessions.
+func (m *metrics) state(p *metric.Page) {
+	gauge := func(name, help string, v float64) { p.Add(metric.Gauge, metricsPrefix+name, help, v) }
+	open, all := m.g.sessions.Counts()
+	gauge("in_flight", "Calls that are being served.", float64(m.inFlight.Load()))
+	gauge("sessions_open", "Sessions that take calls.", float64(open))
+	gauge("sessions", "Sessions that were used since the start.", float64(all))
+	if m.g.dispatch == nil {
 		return
 	}
-	stats := s.g.dispatch.Stats()
-	spent, reserved := s.g.dispatch.Budget().Spent()
-	tell(prometheus.GaugeValue, "upstream_in_flight", "Calls sent to providers and not answered.", float64(stats.InFlight))
-	tell(prometheus.GaugeValue, "waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
-	tell(prometheus.GaugeValue, "spent_dollars", "Spent in all, earlier sittings included.", spent.Dollars())
-	tell(prometheus.GaugeValue, "reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
-	for _, name := range stats.Names() {
-		m := stats.Models[name]
-		tell(prometheus.CounterValue, "attempts_total", "Calls sent to providers.", float64(m.Attempts), name)
-		tell(prometheus.CounterValue, "retries_total", "Calls sent again after a failure.", float64(m.Retried), name)
-		tell(prometheus.CounterValue, "rate_limited_total", "Calls that a provider refused for its limits.", float64(m.RateLimited), name)
-		tell(prometheus.CounterValue, "cost_dollars_total", "Cost of calls.", m.Cost.Dollars(), name)
-		tell(prometheus.CounterValue, "tokens_total", "Tokens of calls.", float64(m.Usage.Input), name, "input")
-		tell(prometheus.CounterValue, "tokens_total", "Tokens of calls.", float64(m.Usage.Output), name, "output")
+	stats := m.g.dispatch.Stats()
+	spent, reserved := m.g.dispatch.Budget().Spent()
+	gauge("upstream_in_flight", "Calls sent to providers and not answered.", float64(stats.InFlight))
+	gauge("waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
+	gauge("spent_dollars", "Spent in all, earlier processes included.", spent.Dollars())
+	gauge("reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
+	counter := func(name, help string, of func(*dispatch.ModelStats) float64, labels ...string) {
+		for _, model := range stats.Names() {
+			s := stats.Models[model]
+			p.Add(metric.Counter, metricsPrefix+name, help, of(&s), append([]string{"model", model}, labels...)...)
+		}
 	}
+	counter("attempts_total", "Calls sent to providers.", func(s *dispatch.ModelStats) float64 { return float64(s.Attempts) })
+	counter("retries_total", "Calls sent again after a failure.", func(s *dispatch.ModelStats) float64 { return float64(s.Retried) })
+	counter("rate_limited_total", "Calls that a provider refused for its limits.", func(s *dispatch.ModelStats) float64 { return float64(s.RateLimited) })
+	counter("cost_dollars_total", "Cost of calls.", func(s *dispatch.ModelStats) float64 { return s.Cost.Dollars() })
+	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Input) }, "type", "input")
+	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Output) }, "type", "output")
 }

@@ -117,7 +117,7 @@ func TestTorn(t *testing.T) {
 	}
 	file, wal := readFile(t, path), readFile(t, path+"-wal")
 	r := rand.New(rand.NewPCG(3, 4))
-	const frame = 16384 + 24
+	const frame = schema.PageSize + 24
 	var cuts []int
 	near := []int{0, -1, 1, 24, frame / 2} // the frame's edges, its header, its page
 	for at := 32; at <= len(wal); at += 2 * frame {
@@ -171,8 +171,8 @@ func TestSyncLater(t *testing.T) {
 	var ends []int // of commits in the log
 	for i := range entries {
 		mustAppend(t, s, entries[i])
-		if want := i%maxUnsynced + 1; s.writer.unsynced != want {
-			t.Fatalf("%d commits are not synced after %d, want %d", s.writer.unsynced, i+1, want)
+		if want := int64(i%maxUnsynced + 1); s.writer.unsynced() != want {
+			t.Fatalf("%d commits are not synced after %d, want %d", s.writer.unsynced(), i+1, want)
 		}
 		wholes[i] = true
 	}
@@ -182,8 +182,8 @@ func TestSyncLater(t *testing.T) {
 			ends = append(ends, i)
 		}
 	}
-	if err := s.Sync(); err != nil || s.writer.unsynced != 0 {
-		t.Errorf("%d commits are not synced: %v", s.writer.unsynced, err)
+	if err := s.Sync(); err != nil || s.writer.unsynced() != 0 {
+		t.Errorf("%d commits are not synced: %v", s.writer.unsynced(), err)
 	}
 	spoil := func(back int) []byte {
 		torn := bytes.Clone(wal)
@@ -254,6 +254,7 @@ func TestCutWhileFolding(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.db")
 	s := mustOpen(t, path, Create)
+	created := len(readFile(t, path))
 	entries := journaltest.Run(4, 400)
 	mustAppend(t, s, entries...)
 	wal := readFile(t, path+"-wal")
@@ -261,8 +262,8 @@ func TestCutWhileFolding(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := readFile(t, path)
-	for _, pages := range []int{1, 2, 7} {
-		n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file[:pages*16384], wal, entries, map[int]bool{len(entries): true})
+	for _, pages := range []int{0, 1, 6} {
+		n := reopened(t, filepath.Join(t.TempDir(), "run.db"), file[:created+pages*schema.PageSize], wal, entries, map[int]bool{len(entries): true})
 		if n != len(entries) {
 			t.Errorf("of %d entries %d came back", len(entries), n)
 		}

@@ -112,6 +112,9 @@ func (all extents) span() span {
 	return in
 }
 
+// episodes returns how many episodes there are from the first to the last.
+func (all extents) episodes() int { return all[len(all)-1].episode - all[0].episode + 1 }
+
 // dense reports whether a scan takes less time than looking up every entry: skipping a row
 // takes about a tenth of the time to look one up.
 func (all extents) dense() bool {
@@ -120,7 +123,7 @@ func (all extents) dense() bool {
 		wanted += e.entries
 	}
 	in := all.span()
-	return len(all) > 1 && in.to-in.after < 10*wanted
+	return len(all) > 1 && in.to-in.after < 10*wanted && int64(all.episodes()) < 10*wanted
 }
 
 // episode follows an episode's turns and replies back from the last.

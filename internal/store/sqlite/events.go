@@ -85,7 +85,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	if err != nil {
 		return err
 	}
-	r, err := row.NewWriter(w.conn, `INSERT INTO events (`+eventColumns+`) VALUES (?, ?, ?, ?, ?, ?)`, row.Events, w.totals.seq, 1)
+	r, err := w.rows.Row(`INSERT INTO events (`+eventColumns+`) VALUES (?, ?, ?, ?, ?, ?)`, row.Events, w.totals.seq, 1)
 	if err != nil {
 		return err
 	}

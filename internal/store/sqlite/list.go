@@ -297,7 +297,7 @@ func (r *reader) spent(ctx context.Context, last int64) (sum Spending, err error
 	}
 	err = follow(ctx, last, func(at int64) (prev int64, err error) {
 		if at < 0 {
-			err = one(turn, row.Turns, -at, func(c row.Reader) (err error) { _, prev, err = readTurnCore(&c); return err })
+			err = one(turn, row.Turns, -at, func(c row.Reader) (err error) { prev, err = readTurnCore(&c, &journal.Turned{}); return err })
 			return prev, err
 		}
 		err = one(reply, row.Replies, at, func(c row.Reader) error {

@@ -119,7 +119,7 @@ func (w *writer) putEnded(e *journal.Ended) error {
 			return fmt.Errorf("outcome: %w", err)
 		}
 	}
-	r, err := row.NewWriter(w.conn, `INSERT INTO outcomes (`+outcomeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Outcomes, w.totals.seq, 1)
+	r, err := w.rows.Row(`INSERT INTO outcomes (`+outcomeColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Outcomes, w.totals.seq, 1)
 	if err != nil {
 		return err
 	}

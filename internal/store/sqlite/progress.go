@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 
+	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/row"
 	"parley/journal"
 	"parley/world"
@@ -19,6 +20,7 @@ type progress struct {
 	// Of a writer.
 	dirty  bool         // the next commit stores it
 	stored episodeState // in the file
+	said   content.Said
 }
 
 // episodeState is how far an episode is.
@@ -62,7 +64,7 @@ func readProgress(c row.Reader) (p progress, err error) {
 }
 
 func (w *writer) putProgress(episode int, p *progress) error {
-	r, err := row.NewWriter(w.conn, putProgressSQL, row.Progress, int64(episode), 1)
+	r, err := w.rows.Row(putProgressSQL, row.Progress, int64(episode), 1)
 	if err != nil {
 		return err
 	}
@@ -84,6 +86,7 @@ func (w *writer) step(episode int, last int64) (p *progress, prev int64, err err
 		if p, err = w.findProgress(episode); err != nil {
 			return nil, 0, err
 		}
+		p.said = w.keys.Recalled(episode)
 		w.progress[episode] = p
 	}
 	prev = p.last

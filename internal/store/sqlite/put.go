@@ -26,7 +26,7 @@ func (w *writer) put(e journal.Entry) error {
 }
 
 func (w *writer) putStaged(e *journal.Staged) error {
-	r, err := row.NewWriter(w.conn, `INSERT INTO stages (seq, sum, stage, first, count) VALUES (?, ?, ?, ?, ?)`, row.Stages, w.totals.seq, 1)
+	r, err := w.rows.Row(`INSERT INTO stages (seq, sum, stage, first, count) VALUES (?, ?, ?, ?, ?)`, row.Stages, w.totals.seq, 1)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (w *writer) putTurned(e *journal.Turned) error {
 			return fmt.Errorf("notes: %w", err)
 		}
 	}
-	r, err := row.NewWriter(w.conn, `INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Turns, w.totals.seq, 1)
+	r, err := w.rows.Row(`INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Turns, w.totals.seq, 1)
 	if err != nil {
 		return err
 	}
@@ -85,14 +85,27 @@ func (w *writer) textID(text string) (int64, error) {
 	return w.putText(k, text, "")
 }
 
+// saidID is textID for a text of an episode that may have said it before.
+func (w *writer) saidID(said *content.Said, text string) (int64, error) {
+	if id := said.Find(text); id != 0 {
+		return id, nil
+	}
+	id, err := w.textID(text)
+	if err != nil {
+		return 0, err
+	}
+	w.keys.Say(said, text, id)
+	return id, nil
+}
+
 // messageID returns the id of a message, and stores the message if it is new.
-func (w *writer) messageID(m *llm.Message) (int64, error) {
+func (w *writer) messageID(said *content.Said, m *llm.Message) (int64, error) {
+	if content.Plain(m) {
+		return w.saidID(said, m.Parts[0].Text)
+	}
 	k := w.hasher.Message(m)
 	if id, ok := w.keys.Find(k); ok {
 		return id, nil
-	}
-	if content.Plain(m) {
-		return w.putText(k, m.Parts[0].Text, "")
 	}
 	rest, err := content.Encode(content.NewRest(m))
 	if err != nil {
@@ -116,7 +129,7 @@ func (w *writer) settingsID(q *llm.Request) (int64, error) {
 
 func (w *writer) putText(k content.Key, text, rest string) (int64, error) {
 	id := w.totals.texts + 1
-	r, err := row.NewWriter(w.conn, `INSERT INTO texts (id, sum, text, rest) VALUES (?, ?, ?, ?)`, row.Texts, id, 1)
+	r, err := w.rows.Row(`INSERT INTO texts (id, sum, text, rest) VALUES (?, ?, ?, ?)`, row.Texts, id, 1)
 	if err != nil {
 		return 0, err
 	}

@@ -224,17 +224,18 @@ func (r *reader) replies(in span, keep keepFunc) (n int64, err error) {
 }
 
 // readTurnCore reads turnColumns.
-func readTurnCore(c *row.Reader) (e *journal.Turned, prev int64, err error) {
+func readTurnCore(c *row.Reader, e *journal.Turned) (prev int64, err error) {
 	c.Begin(row.Turns, 1)
 	prev = c.Int64()
-	e = &journal.Turned{Turn: readTurn(c), Calls: c.Int()}
+	*e = journal.Turned{Turn: readTurn(c), Calls: c.Int()}
 	c.Bytes(e.Digest[:])
-	return e, prev, c.Check()
+	return prev, c.Check()
 }
 
 // readTurned reads a row of turnsSQL.
 func readTurned(c row.Reader) (e *journal.Turned, prev int64, err error) {
-	if e, prev, err = readTurnCore(&c); err != nil {
+	e = &journal.Turned{}
+	if prev, err = readTurnCore(&c, e); err != nil {
 		return nil, 0, err
 	}
 	notes := c.Optional()

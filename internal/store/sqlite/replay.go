@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"zombiezen.com/go/sqlite"
 
@@ -23,35 +24,56 @@ const (
 // replay reads what is needed to resume the given episodes, in one scan.
 func (s *Store) replay(ctx context.Context, of extents, each func(journal.Entry) error) error {
 	in := of.span()
-	wanted := make(links, len(of))
-	for _, e := range of {
-		wanted[e.episode] = new(int64)
-	}
 	return s.read(func(r *reader) error {
-		turns, err := r.cursor(replayTurnsSQL, 3, in, wanted)
-		if err != nil {
+		p := replayScan{reader: r, wanted: newLinks(of)}
+		if err := p.turns.open(r, replayTurnsSQL, 3, in); err != nil {
 			return err
 		}
-		defer reset(turns.stmt)
-		replies, err := r.cursor(replayRepliesSQL, 4, in, wanted)
-		if err != nil {
+		defer reset(p.turns.stmt)
+		if err := p.replies.open(r, replayRepliesSQL, 4, in); err != nil {
 			return err
 		}
-		defer reset(replies.stmt)
-		if err := r.merge(ctx, turns, replies, each); err != nil {
+		defer reset(p.replies.stmt)
+		if err := p.merge(ctx, each); err != nil {
 			return err
 		}
-		return wanted.complete(of)
+		return p.wanted.complete(of)
 	})
 }
 
 // links is the last turn or reply that was read of each episode, as in progress.last. Each
 // entry names the one before it, so a missing entry is noticed.
-type links map[int]*int64
+type links struct {
+	first int     // episode
+	last  []int64 // by episode from first; unwanted: it is not read
+}
+
+const unwanted = math.MinInt64
+
+// newLinks returns links without an entry for the given episodes.
+func newLinks(of extents) links {
+	l := links{of[0].episode, make([]int64, of.episodes())}
+	for i := range l.last {
+		l.last[i] = unwanted
+	}
+	for _, e := range of {
+		l.last[e.episode-l.first] = 0
+	}
+	return l
+}
+
+// of returns the last entry of an episode, or nil if it is not wanted.
+func (l links) of(episode int) *int64 {
+	i := episode - l.first
+	if i < 0 || i >= len(l.last) || l.last[i] == unwanted {
+		return nil
+	}
+	return &l.last[i]
+}
 
 // next adds an entry of an episode.
 func (l links) next(episode int, at, prev int64) error {
-	last := l[episode]
+	last := l.of(episode)
 	if last == nil || *last != prev {
 		return errMissing("an entry of episode %d before entry %d", episode, abs(at))
 	}
@@ -62,31 +84,48 @@ func (l links) next(episode int, at, prev int64) error {
 // complete returns an error if the last entry of an episode was not read.
 func (l links) complete(of extents) error {
 	for _, e := range of {
-		if last := *l[e.episode]; abs(last) < abs(e.last) {
+		if last := *l.of(e.episode); abs(last) < abs(e.last) {
 			return errMissing("entry %d, the last of episode %d,", abs(e.last), e.episode)
 		}
 	}
 	return nil
 }
 
-// merge reads turns and replies in the order they were written.
-func (r *reader) merge(ctx context.Context, turns, replies *cursor, each func(journal.Entry) error) error {
-	if err := errors.Join(turns.next(), replies.next()); err != nil {
+// replayScan reads turns and replies in the order they were written. It reads each into the same
+// memory: a run that is resumed reads very many, and needs little of each.
+type replayScan struct {
+	*reader
+	wanted         links
+	turns, replies cursor
+
+	turned   journal.Turned
+	replied  journal.Replied
+	response llm.Response
+}
+
+func (p *replayScan) merge(ctx context.Context, each func(journal.Entry) error) error {
+	if err := errors.Join(p.turns.next(p.wanted), p.replies.next(p.wanted)); err != nil {
 		return err
 	}
-	for n := 0; !turns.over || !replies.over; n++ {
+	for n := 0; !p.turns.over || !p.replies.over; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		from, read := replies, r.replyToReplay
-		if replies.over || (!turns.over && turns.seq < replies.seq) {
-			from, read = turns, turnToReplay
+		from, entry := &p.replies, journal.Entry(&p.replied)
+		var err error
+		if p.replies.over || (!p.turns.over && p.turns.seq < p.replies.seq) {
+			from, entry = &p.turns, &p.turned
+			err = p.readTurn(row.NewReader(from.stmt))
+		} else {
+			err = p.readReply(row.NewReader(from.stmt))
 		}
-		e, err := read(row.NewReader(from.stmt), from.wanted)
+		if err == nil {
+			err = each(entry)
+		}
+		if err == nil {
+			err = from.next(p.wanted)
+		}
 		if err != nil {
-			return err
-		}
-		if err := errors.Join(each(e), from.next()); err != nil {
 			return err
 		}
 	}
@@ -97,88 +136,89 @@ func (r *reader) merge(ctx context.Context, turns, replies *cursor, each func(jo
 type cursor struct {
 	stmt    *sqlite.Stmt
 	episode int // the column
-	wanted  links
 	seq     int64
 	over    bool
 }
 
-func (r *reader) cursor(query string, episode int, in span, wanted links) (*cursor, error) {
-	s, err := r.conn.Prepare(query)
-	if err != nil {
-		return nil, err
+func (c *cursor) open(r *reader, query string, episode int, in span) (err error) {
+	if c.stmt, err = r.conn.Prepare(query); err != nil {
+		return err
 	}
-	s.BindInt64(1, in.after)
-	s.BindInt64(2, in.to)
-	return &cursor{stmt: s, episode: episode, wanted: wanted}, nil
+	c.stmt.BindInt64(1, in.after)
+	c.stmt.BindInt64(2, in.to)
+	c.episode = episode
+	return nil
 }
 
-func (c *cursor) next() error {
+func (c *cursor) next(wanted links) error {
 	for {
 		found, err := c.stmt.Step()
 		if err != nil || !found {
 			c.over = true
 			return err
 		}
-		if c.wanted[c.stmt.ColumnInt(c.episode)] != nil {
+		if wanted.of(c.stmt.ColumnInt(c.episode)) != nil {
 			c.seq = c.stmt.ColumnInt64(0)
 			return nil
 		}
 	}
 }
 
-func turnToReplay(c row.Reader, wanted links) (journal.Entry, error) {
-	e, prev, err := readTurnCore(&c)
+// readTurn reads a row of replayTurnsSQL.
+func (p *replayScan) readTurn(c row.Reader) error {
+	prev, err := readTurnCore(&c, &p.turned)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return e, wanted.next(e.Episode, -c.Key, prev)
+	return p.wanted.next(p.turned.Episode, -c.Key, prev)
 }
 
-// replyToReplay reads what the world was given, and its cost and tokens.
-func (r *reader) replyToReplay(c row.Reader, wanted links) (journal.Entry, error) {
+// readReply reads a row of replayRepliesSQL: what the world was given, and its cost and tokens.
+func (p *replayScan) readReply(c row.Reader) error {
 	k, err := readCore(&c, 1)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := wanted.next(k.turn.Episode, k.seq, k.prev); err != nil {
-		return nil, err
+	if err := p.wanted.next(k.turn.Episode, k.seq, k.prev); err != nil {
+		return err
 	}
-	e := &journal.Replied{Turn: k.turn, Index: k.index, Copied: k.has(flagCopied)}
+	e, a := &p.replied, &p.response
+	*e = journal.Replied{Turn: k.turn, Index: k.index, Copied: k.has(flagCopied)}
 	meta, usage := llm.Metadata{Cost: k.cost}, llm.Usage{Input: k.input, Output: k.output}
 	if k.has(flagFailed) {
 		e.Error = &llm.Error{Kind: k.failed, Metadata: meta, Usage: usage}
-		return e, nil
+		return nil
 	}
 	if !k.has(flagAnswered) {
-		return e, nil
+		return nil
 	}
-	a := &llm.Response{Metadata: meta, Usage: usage, Finish: k.finish}
+	*a = llm.Response{Metadata: meta, Usage: usage, Finish: k.finish}
 	jsonIsText, err := readAnswer(&c, a)
 	if err != nil {
-		return nil, row.Of(k.turn.Episode, err)
+		return row.Of(k.turn.Episode, err)
 	}
 	if k.answer != 0 {
-		if a.Text, err = r.answerText(&c, k.answer); err != nil {
-			return nil, fmt.Errorf("%s: %w", callName(k.turn, k.index), err)
+		if a.Text, err = p.answerText(&c, k.turn.Episode, k.answer); err != nil {
+			return fmt.Errorf("%s: %w", callName(k.turn, k.index), err)
 		}
 	}
 	if jsonIsText {
 		a.JSON = json.RawMessage(a.Text)
 	}
 	e.Response = a
-	return e, nil
+	return nil
 }
 
-// answerText reads the text of an answer that is joined to its reply. It adds it to the
-// writer's keys, because the episode will use it again.
-func (r *reader) answerText(c *row.Reader, id int64) (string, error) {
+// answerText reads the text of an answer that is joined to its reply. The writer gets to know it,
+// because the episode will use it again.
+func (r *reader) answerText(c *row.Reader, episode int, id int64) (string, error) {
 	c.BeginJoined(row.Texts, id, c.Column(), 1)
 	text := c.Text()
 	c.Optional()
 	if err := c.Check(); err != nil {
 		return "", err
 	}
-	if r.keys != nil {
+	if r.keys != nil && !r.keys.Recall(episode, text, id) {
 		r.keys.Add(r.hasher.Text(text), id)
 	}
 	return text, nil

@@ -66,11 +66,11 @@ func (w *writer) putReplied(e *journal.Replied) error {
 		return err
 	}
 	p.Replied(e)
-	v, err := w.newReplyRow(e)
+	v, err := w.newReplyRow(e, &p.said)
 	if err != nil {
 		return err
 	}
-	r, err := row.NewWriter(w.conn, putRepliedSQL, row.Replies, w.totals.seq, 2)
+	r, err := w.rows.Row(putRepliedSQL, row.Replies, w.totals.seq, 2)
 	if err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func (w *writer) putReplied(e *journal.Replied) error {
 }
 
 // newReplyRow stores the texts of e.
-func (w *writer) newReplyRow(e *journal.Replied) (v *replyRow, err error) {
+func (w *writer) newReplyRow(e *journal.Replied, said *content.Said) (v *replyRow, err error) {
 	v = &replyRow{Replied: e, flags: flag(e.Copied, flagCopied) | flag(e.Request != nil, flagAsked) | flag(e.Act != nil, flagAct)}
 	if e.Request != nil {
-		if err := w.storeRequest(v); err != nil {
+		if err := w.storeRequest(v, said); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (w *writer) newReplyRow(e *journal.Replied) (v *replyRow, err error) {
 		v.flags |= flagAnswered
 		v.response = *a
 		if a.Text != "" {
-			if v.answer, err = w.textID(a.Text); err != nil {
+			if v.answer, err = w.saidID(said, a.Text); err != nil {
 				return nil, err
 			}
 		}
@@ -113,14 +113,14 @@ func (w *writer) newReplyRow(e *journal.Replied) (v *replyRow, err error) {
 	return v, nil
 }
 
-func (w *writer) storeRequest(v *replyRow) (err error) {
+func (w *writer) storeRequest(v *replyRow, said *content.Said) (err error) {
 	if v.settings, err = w.settingsID(v.Request); err != nil {
 		return err
 	}
 	w.ids, w.roles = w.ids[:0], w.roles[:0]
 	for i := range v.Request.Messages {
 		m := &v.Request.Messages[i]
-		id, err := w.messageID(m)
+		id, err := w.messageID(said, m)
 		if err != nil {
 			return err
 		}

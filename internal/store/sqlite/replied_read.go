@@ -41,7 +41,7 @@ func readCore(c *row.Reader, sums int) (k replyCore, err error) {
 	c.Begin(row.Replies, sums)
 	k = replyCore{seq: c.Key, prev: c.Int64(), flags: c.Int64(), turn: readTurn(c), index: c.Int()}
 	k.cost, k.input, k.output = llm.Money(c.Int64()), c.Int(), c.Int()
-	k.finish, k.failed, k.answer = llm.Finish(c.Text()), llm.Kind(c.Optional()), c.Int64()
+	k.finish, k.failed, k.answer = llm.Finish(c.Usual(string(llm.FinishStop))), llm.Kind(c.Optional()), c.Int64()
 	return k, c.Check()
 }
 

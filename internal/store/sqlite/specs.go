@@ -73,7 +73,7 @@ func (w *writer) putSpec(s specRow, spec *world.Spec) (err error) {
 	if s.lineup, err = w.textID(lineup); err != nil {
 		return err
 	}
-	r, err := row.NewWriter(w.conn, `INSERT INTO specs (`+specColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Specs, s.episode, 1)
+	r, err := w.rows.Row(`INSERT INTO specs (`+specColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Specs, s.episode, 1)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ import (
 	"parley/internal/filelock"
 	"parley/internal/files"
 	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/internal/store/sqlite/wal"
 	"parley/journal"
@@ -198,7 +199,7 @@ func create(path, target string) (err error) {
 			_ = os.Remove(temp)
 		}
 	}()
-	err = schema.Create(temp, func(c *sqlite.Conn) error { return (&writer{conn: c}).putTotals() })
+	err = schema.Create(temp, func(c *sqlite.Conn) error { return (&writer{rows: row.Inserts{Conn: c}}).putTotals() })
 	if err != nil {
 		return explain(path, "create", err)
 	}
@@ -250,8 +251,24 @@ func (s *Store) Append(ctx context.Context, entries ...journal.Entry) error {
 // latest first.
 func (s *Store) SyncLater() error { return s.write("sync", (*writer).syncLater) }
 
-// Sync puts on the disk what SyncLater left.
-func (s *Store) Sync() error { return s.write("sync", (*writer).sync) }
+// Sync puts on the disk what SyncLater left, as far as it was appended before, and from time to time folds the
+// log into the file. Append does not wait for it.
+func (s *Store) Sync() error {
+	var y *syncer
+	var commits int64
+	err := s.write("sync", func(w *writer) error {
+		y, commits = w.syncer, w.commits
+		return nil
+	})
+	if err != nil || y == nil {
+		return err
+	}
+	if err := y.sync(commits); err != nil {
+		return explain(s.path, "sync", err)
+	}
+	y.fold(commits)
+	return nil
+}
 
 func (s *Store) write(what string, do func(*writer) error) error {
 	s.mu.Lock()

@@ -63,7 +63,7 @@ func readTotals(conn *sqlite.Conn) (t totals, err error) {
 }
 
 func (w *writer) putTotals() error {
-	r, err := row.NewWriter(w.conn, putTotalsSQL, row.State, 1, 1)
+	r, err := w.rows.Row(putTotalsSQL, row.State, 1, 1)
 	if err != nil {
 		return err
 	}

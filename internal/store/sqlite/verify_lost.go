@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"parley/internal/store/sqlite/row"
+	"parley/journal"
 )
 
 // assignLost finds the episodes of bad entries: the next entry of an episode names the bad one.
@@ -30,7 +31,8 @@ func (v *verifier) assignLost() error {
 		}
 	}
 	err := v.r.scan(`SELECT `+turnColumns+` FROM turns `+inSpan, everything(), func(c row.Reader) error {
-		e, prev, err := readTurnCore(&c)
+		var e journal.Turned
+		prev, err := readTurnCore(&c, &e)
 		if err == nil {
 			claim(e.Episode, prev)
 		}

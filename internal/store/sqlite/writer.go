@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/store/sqlite/content"
+	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 )
@@ -17,6 +18,7 @@ import (
 // writer is the one connection that writes.
 type writer struct {
 	conn *sqlite.Conn
+	rows row.Inserts
 	path string
 	keys *content.Keys
 
@@ -28,9 +30,8 @@ type writer struct {
 
 	unfolded int // entries since the size of the log was checked
 
-	later    bool     // commits are synced by sync, not by SQLite
-	unsynced int      // commits that are not synced yet
-	log      *os.File // the log, to sync it; nil until then
+	commits int64
+	syncer  *syncer // syncs commits; nil: SQLite does
 
 	// Buffers.
 	hasher content.Hasher
@@ -41,10 +42,9 @@ type writer struct {
 
 const (
 	busyTimeout = 10 * time.Second // how long to wait for a program that locks the file
-	foldPages   = 1000             // SQLite folds a log of so many pages into the file
+	foldPages   = 2000             // SQLite folds a log of so many pages into the file
 	maxLogSize  = 256 << 20        // if the log is larger, the writer waits for readers to fold it
 	foldEvery   = 64               // entries between two checks of the log's size
-	maxUnsynced = 256              // commits that SyncLater leaves unsynced at most
 )
 
 func newWriter(path string, k *content.Keys) (_ *writer, err error) {
@@ -58,14 +58,14 @@ func newWriter(path string, k *content.Keys) (_ *writer, err error) {
 		}
 	}()
 	c.SetBusyTimeout(busyTimeout)
-	w := &writer{conn: c, path: path, keys: k}
+	w := &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, keys: k}
 	if err := schema.CheckTables(c); err != nil { // before anything is changed: the file may be damaged
 		return nil, err
 	}
 	if err := w.load(); err != nil {
 		return nil, err
 	}
-	for _, pragma := range []string{
+	err = pragmas(c,
 		"journal_mode = WAL",
 		"synchronous = FULL",
 		"fullfsync = ON", // macOS: a plain sync does not reach the disk
@@ -74,12 +74,20 @@ func newWriter(path string, k *content.Keys) (_ *writer, err error) {
 		fmt.Sprintf("journal_size_limit = %d", maxLogSize),
 		"cache_size = -65536", // KB
 		"foreign_keys = OFF",
-	} {
-		if err := sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
-			return nil, err
-		}
+	)
+	if err != nil {
+		return nil, err
 	}
 	return w, w.takeOver()
+}
+
+func pragmas(c *sqlite.Conn, list ...string) error {
+	for _, pragma := range list {
+		if err := sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // takeOver begins an epoch: earlier writers cannot write any more.
@@ -98,6 +106,9 @@ func (w *writer) load() (err error) {
 	if w.totals, err = readTotals(w.conn); err != nil {
 		return err
 	}
+	for _, p := range w.progress {
+		w.keys.Unsay(&p.said)
+	}
 	w.progress, w.dirty, w.known = map[int]*progress{}, nil, true
 	return nil
 }
@@ -107,8 +118,8 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	if len(entries) == 0 {
 		return nil
 	}
-	if w.unsynced == maxUnsynced {
-		if err := w.sync(); err != nil {
+	if w.unsynced() >= maxUnsynced {
+		if err := w.syncer.sync(w.commits); err != nil {
 			return err
 		}
 	}
@@ -121,53 +132,9 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
 		return err
 	}
-	if w.later {
-		w.unsynced++
-	}
+	w.commits++
 	w.settle()
 	w.fold(len(entries))
-	return nil
-}
-
-// syncLater leaves it to sync to put commits on the disk. SQLite still syncs the log before it
-// folds it into the file, so the file is never corrupted. A reader that checks the log must
-// know about it. So it takes effect only if the file can be marked now, which a reader in
-// progress may prevent.
-func (w *writer) syncLater() error {
-	version, err := schema.Number(w.conn, "PRAGMA user_version")
-	if err == nil {
-		err = sqlitex.ExecuteTransient(w.conn, fmt.Sprintf("PRAGMA user_version = %d", version|schema.SyncedLater), nil)
-	}
-	restarted := false // a new log has no frames of an earlier process after the last commit
-	if err == nil {
-		w.conn.SetBusyTimeout(0)
-		err = sqlitex.ExecuteTransient(w.conn, `PRAGMA wal_checkpoint(RESTART)`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
-			restarted = s.ColumnInt(0) == 0
-			return nil
-		}})
-		w.conn.SetBusyTimeout(busyTimeout)
-	}
-	if err != nil || !restarted || !schema.IsSyncedLater(w.path) {
-		return err
-	}
-	w.later = true
-	return sqlitex.ExecuteTransient(w.conn, "PRAGMA synchronous = NORMAL", nil)
-}
-
-// sync puts commits on the disk that are not there yet.
-func (w *writer) sync() (err error) {
-	if w.unsynced == 0 {
-		return nil
-	}
-	if w.log == nil {
-		if w.log, err = os.OpenFile(w.path+"-wal", os.O_RDWR, 0); err != nil {
-			return err
-		}
-	}
-	if err := w.log.Sync(); err != nil {
-		return err
-	}
-	w.unsynced = 0
 	return nil
 }
 
@@ -221,6 +188,7 @@ func (w *writer) settle() {
 		p := w.progress[episode]
 		p.dirty = false
 		if p.Ended {
+			w.keys.Unsay(&p.said)
 			delete(w.progress, episode)
 		}
 	}
@@ -242,9 +210,9 @@ func (w *writer) fold(n int) {
 
 // close folds the log into the file.
 func (w *writer) close() error {
-	synced := w.sync() // if somebody reads, the log stays
-	if w.log != nil {
-		synced = errors.Join(synced, w.log.Close())
+	var synced error
+	if w.syncer != nil {
+		synced = errors.Join(w.syncer.sync(w.commits), w.syncer.close()) // if somebody reads, the log stays
 	}
 	err := run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultBusy || code == sqlite.ResultLocked {

@@ -141,7 +141,7 @@ func TestAdjudicateOptions(t *testing.T) {
 func TestAdjudicateRefuses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`{"unit":{}}`:                                      `unknown field \"unit\"; known are centers, dislodged, id, orders, phase, season, units, year`,
+		`{"unit":{}}`:                                      `unknown field \"unit\"; did you mean units? known are centers, dislodged, id, orders, phase, season, units, year`,
 		`nonsense`:                                         `a position is an object`,
 		`{"units":`:                                        `not valid JSON`,
 		`{"units":["A PAR"]}`:                              `units: found array`,

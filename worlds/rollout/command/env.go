@@ -12,7 +12,7 @@ import (
 	"parley/internal/serve/auth"
 	"parley/world/program"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/envhttp/envserver"
 )
 
 // environments lists or serves the environments that come with parley.
@@ -52,7 +52,7 @@ func (c *environments) Run(_ context.Context, p *program.Program) error {
 		_ = ln.Close() // the address is not known
 		return fmt.Errorf("standard output: %w", err)
 	}
-	return server.New(server.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
+	return envserver.New(envserver.Config{Kinds: kinds, Sessions: c.Sessions, Idle: c.Idle, Hosts: allowed.Hosts, Origins: allowed.Origins, Patience: c.Patience}).Serve(p.Stop, ln) //nolint:contextcheck // Stop ends with ctx, or before
 }
 
 // kinds returns the environments with these names.

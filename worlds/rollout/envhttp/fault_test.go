@@ -10,7 +10,7 @@ import (
 
 	"parley/journal"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/server"
+	"parley/worlds/rollout/envhttp/envserver"
 )
 
 // TestKilledServer checks that a server that is killed, and restarts at the same address without its sessions,
@@ -78,7 +78,7 @@ func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if dies {
 		m.lives--
 		m.farm.mu.Lock()
-		m.inner = server.New(server.Config{Kinds: env.Standard()})
+		m.inner = envserver.New(envserver.Config{Kinds: env.Standard()})
 		m.farm.mu.Unlock()
 		srv, address := m.srv, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 		m.wg.Go(func() {

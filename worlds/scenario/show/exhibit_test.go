@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/stats"
+	"parley/internal/statmath"
 	"parley/world"
 	"parley/worlds/scenario/record"
 )
@@ -94,7 +94,7 @@ func TestExhibits(t *testing.T) {
 	if len(curves.Curves) != 2 || curves.Curves[0].Name != "low" || curves.Curves[1].Name != "high" || !curves.Share || curves.Y != "share of episodes" || !strings.Contains(mood.Caption, "low, high") {
 		t.Errorf("%+v", mood)
 	}
-	for i, want := range []stats.Interval{stats.Wilson(0, 3, 0.95), stats.Wilson(3, 3, 0.95)} {
+	for i, want := range []statmath.Interval{statmath.Wilson(0, 3, 0.95), statmath.Wilson(3, 3, 0.95)} {
 		if q := curves.Curves[i].Points[1].Sample.Estimate(0.95); q.Interval != want {
 			t.Errorf("%s: %v, want %v", curves.Curves[i].Name, q, want)
 		}

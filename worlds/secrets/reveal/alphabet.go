@@ -17,54 +17,66 @@ const (
 
 var asInRE = regexp.MustCompile(`\b([a-z]) (?:as in|like in|for|is for|like) [a-z]+`)
 
-// morse reads dots and dashes; everything else is a space.
+// morse reads dots and dashes; everything else ends a run.
 func morse(text string) string {
-	plain := strings.Map(func(r rune) rune {
-		switch r {
-		case '•', '·', '∙', '●', '⋅':
-			return '.'
-		case '–', '—', '−', '_', '‐', '‑', '▬':
-			return '-'
-		case '/', '|', ',', ';', '"', '\'', '`', '*', '(', ')':
-			return ' '
-		case '…':
-			return ' '
+	var runs runs
+	var sign []byte // of the current token
+	other := false  // it has something else
+	flush := func() {
+		if letter := morseLetter(string(sign)); letter != "" && !other {
+			runs.add(letter)
+		} else if other || len(sign) > 0 {
+			runs.end()
 		}
-		return r
-	}, text)
-	var b strings.Builder
-	for token := range strings.FieldsSeq(plain) {
-		b.WriteRune(morseLetter(token))
+		sign, other = sign[:0], false
 	}
-	return b.String()
+	for _, r := range text {
+		switch r {
+		case '.', '•', '·', '∙', '●', '⋅':
+			sign = append(sign, '.')
+		case '-', '–', '—', '−', '_', '‐', '‑', '▬':
+			sign = append(sign, '-')
+		case '/', '|', ',', ';', '"', '\'', '`', '*', '(', ')', '…', ' ', '\n':
+			flush()
+		default:
+			if unicode.IsSpace(r) {
+				flush()
+			} else {
+				other = true
+			}
+		}
+	}
+	flush()
+	return runs.String()
 }
 
-// morseLetter returns the letter of a sign, or a space.
-func morseLetter(sign string) rune {
+// morseLetter returns the letter of a sign, or "".
+func morseLetter(sign string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
 	for i, s := range [...]string{
 		".-", "-...", "-.-.", "-..", ".", "..-.", "--.", "....", "..", ".---", "-.-", ".-..", "--",
 		"-.", "---", ".--.", "--.-", ".-.", "...", "-", "..-", "...-", ".--", "-..-", "-.--", "--..",
 	} {
 		if s == sign {
-			return 'a' + rune(i)
+			return letters[i : i+1]
 		}
 	}
-	return ' '
+	return ""
 }
 
-// radio reads the words of the radio alphabet. Other words are spaces, except fillers.
+// radio reads the words of the radio alphabet. Other words end a run, except fillers.
 func radio(words []string) string {
-	var b strings.Builder
+	var runs runs
 	for _, w := range words {
 		switch letter := natoLetter(w); {
-		case letter != 0:
-			b.WriteRune(letter)
+		case letter != "":
+			runs.add(letter)
 		case isFiller(w), utf8.RuneCountInString(w) == 1, w == "as", w == "in", w == "for", w == "like", w == "is":
 		default:
-			b.WriteByte(' ')
+			runs.end()
 		}
 	}
-	return b.String()
+	return runs.String()
 }
 
 // asIn reads letters with an example word: T as in Tom.
@@ -79,18 +91,26 @@ func asIn(words []string) string {
 	return b.String()
 }
 
-// natoLetter returns the letter of a word of the radio alphabet, or 0.
-func natoLetter(word string) rune {
+// natoLetter returns the letter of a word of the radio alphabet, or "".
+func natoLetter(word string) string {
 	switch word {
 	case "alpha", "alfa", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "juliett", "kilo", "lima",
 		"mike", "november", "oscar", "papa", "quebec", "romeo", "sierra", "tango", "uniform", "victor", "whiskey", "whisky", "xray",
 		"yankee", "zulu":
-		return rune(word[0])
+		return word[:1]
 	case "ray": // of x-ray
-		return 'x'
+		return "x"
 	}
-	return 0
+	return ""
 }
+
+// acrostic is a text in parts, which are lines or sentences.
+type acrostic struct {
+	parts    []string
+	initials string // of the parts
+}
+
+func acrosticOf(parts []string) acrostic { return acrostic{parts, initials(parts)} }
 
 // acrostic finds the secret in the first letters of lines or sentences that follow each
 // other, of all words of a sentence or a line, or of words anywhere if it is long.
@@ -98,33 +118,43 @@ func (l *Listener) acrostic(m *Message) bool {
 	if l.size < leastAcrostic {
 		return false
 	}
-	for _, parts := range [][]string{m.lines, m.sentences} {
-		if strings.Contains(initials(parts), l.letter) {
+	for _, a := range []*acrostic{&m.lines, &m.sentences} {
+		if strings.Contains(a.initials, l.letter) {
 			return true
 		}
-		for _, p := range parts {
+		for _, p := range a.parts {
 			if starts(p, l.letter) && initials(lookWords(p)) == l.letter {
 				return true
 			}
 		}
 	}
-	return l.size >= leastAnywhere && strings.Contains(initials(m.look), l.letter)
+	return l.size >= leastAnywhere && strings.Contains(m.initials, l.letter)
 }
 
 // starts reports whether a text and a word begin with the same letter. It is a cheap first test.
 func starts(text, word string) bool {
-	i := strings.IndexFunc(text, unicode.IsLetter)
-	return i >= 0 && strings.HasPrefix(word, initials([]string{text[i:min(len(text), i+utf8.UTFMax)]}))
+	r, ok := initial(text)
+	first, _ := utf8.DecodeRuneInString(word)
+	return ok && r == first
 }
 
 // initials joins the first letter of each text that has one.
 func initials(texts []string) string {
-	var b strings.Builder
+	b := make([]byte, 0, len(texts)+utf8.UTFMax)
 	for _, t := range texts {
-		if i := strings.IndexFunc(t, unicode.IsLetter); i >= 0 {
-			r, _ := utf8.DecodeRuneInString(t[i:])
-			b.WriteRune(look(r))
+		if r, ok := initial(t); ok {
+			b = utf8.AppendRune(b, r)
 		}
 	}
-	return b.String()
+	return string(b)
+}
+
+// initial returns the first letter of a text as it looks.
+func initial(text string) (rune, bool) {
+	i := strings.IndexFunc(text, unicode.IsLetter)
+	if i < 0 {
+		return 0, false
+	}
+	r, _ := utf8.DecodeRuneInString(text[i:])
+	return look(r), true
 }

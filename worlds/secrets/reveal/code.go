@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -27,22 +26,33 @@ var (
 )
 
 func fromBase64(text string) (texts []*Message) {
-	var tokens []string
-	for _, t := range strings.FieldsFunc(text, notBase64) {
-		tokens = append(tokens, t)
+	for t := range strings.FieldsFuncSeq(text, notBase64) {
+		texts = appendBase64(texts, t)
 		// These signs belong to the code, or separate a code from a word.
-		if parts := strings.FieldsFunc(t, func(r rune) bool { return strings.ContainsRune("+/-_", r) }); len(parts) > 1 {
-			tokens = append(tokens, parts...)
+		if strings.ContainsAny(t, "+/-_") {
+			parts := strings.FieldsFunc(t, func(r rune) bool { return r == '+' || r == '/' || r == '-' || r == '_' })
+			for _, p := range parts {
+				if len(parts) > 1 {
+					texts = appendBase64(texts, p)
+				}
+			}
 		}
 	}
-	for _, t := range tokens {
-		if len(t)%4 == 1 { // one sign too many to be whole bytes
-			t = t[:len(t)-1]
-		}
-		t = strings.ReplaceAll(strings.ReplaceAll(t, "-", "+"), "_", "/")
-		if b, err := base64.RawStdEncoding.DecodeString(t); err == nil && len(b) > 2 && utf8.Valid(b) {
-			texts = append(texts, plain(string(b)))
-		}
+	return texts
+}
+
+// appendBase64 appends the text that t encodes, if it is one of more than two bytes.
+func appendBase64(texts []*Message, t string) []*Message {
+	if len(t)%4 == 1 { // one sign too many to be whole bytes
+		t = t[:len(t)-1]
+	}
+	if len(t) < 4 {
+		return texts
+	}
+	var small [64]byte
+	b, err := base64.RawStdEncoding.AppendDecode(small[:0], []byte(strings.ReplaceAll(strings.ReplaceAll(t, "-", "+"), "_", "/")))
+	if err == nil && len(b) > 2 && utf8.Valid(b) {
+		texts = append(texts, plain(string(b)))
 	}
 	return texts
 }
@@ -108,32 +118,68 @@ func printable(n uint64) rune {
 	return rune(n)
 }
 
-func (l *Listener) rot13(m *Message) bool { return l.size >= leastRot13 && l.ciphered(m, shift(13)) }
+func (l *Listener) rot13(m *Message) bool {
+	return l.size >= leastRot13 && ciphered(m, l.look, l.letter, func(by int) bool { return by == 13 })
+}
 
 // cipher finds the secret under any other shift of the alphabet, and under the reversed alphabet.
 func (l *Listener) cipher(m *Message) bool {
-	for by := rune(1); by < 26 && l.size >= leastCaesar; by++ {
-		if by != 13 && l.ciphered(m, shift(by)) {
+	return l.size >= leastCaesar && ciphered(m, l.look, l.letter, func(by int) bool { return by != 13 && by != 0 }) ||
+		l.size >= leastAtbash && ciphered(m, l.mirror, l.mirrorLetter, func(by int) bool { return by == 0 })
+}
+
+// mirrored returns a word in the reversed alphabet.
+func mirrored(word string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 'a' || r > 'z' {
+			return r
+		}
+		return 'a' + 'z' - r
+	}, word)
+}
+
+// ciphered reports whether a message has words, which are letters if joined, with all letters
+// shifted by a number that good accepts.
+func ciphered(m *Message, words []string, letters string, good func(by int) bool) bool {
+	for i := range len(m.look) - len(words) + 1 {
+		by, ok := -1, true
+		for k := 0; k < len(words) && ok; k++ {
+			by, ok = shifted(m.look[i+k], words[k], by)
+		}
+		if ok && by >= 0 && good(by) {
 			return true
 		}
 	}
-	return l.size >= leastAtbash && l.ciphered(m, func(r rune) rune { return 'a' + 'z' - r })
+	for i := range len(m.spelled) - len(letters) + 1 {
+		if by, ok := shifted(m.spelled[i:i+len(letters)], letters, -1); ok && by >= 0 && good(by) {
+			return true
+		}
+	}
+	return false
 }
 
-func shift(by rune) func(rune) rune { return func(r rune) rune { return 'a' + (r-'a'+by)%26 } }
-
-func (l *Listener) ciphered(m *Message, change func(rune) rune) bool {
-	secret := make([]string, len(l.look))
-	for i, w := range l.look {
-		secret[i] = strings.Map(func(r rune) rune {
-			if r < 'a' || r > 'z' {
-				return r
+// shifted reports whether word is plain with all its letters shifted by one number, and returns it.
+// by is the number so far, or negative if there was no letter yet.
+func shifted(word, plain string, by int) (int, bool) {
+	if len(word) != len(plain) {
+		return by, false
+	}
+	for i := range len(plain) {
+		c, p := word[i], plain[i]
+		switch {
+		case p < 'a' || p > 'z':
+			if c != p {
+				return by, false
 			}
-			return change(r)
-		}, w)
+			continue
+		case c < 'a' || c > 'z':
+			return by, false
+		}
+		n := (int(c) - int(p) + 26) % 26
+		if by >= 0 && n != by {
+			return by, false
+		}
+		by = n
 	}
-	if slices.Equal(secret, l.look) { // it has no Latin letter
-		return false
-	}
-	return within(m.look, secret) || strings.Contains(m.runs[Spelled][0], strings.Join(secret, ""))
+	return by, true
 }

@@ -62,37 +62,59 @@ func twin(r rune) rune {
 	return r
 }
 
-// digits replaces the digits and signs that can be read as letters, in words that also have
-// letters. A one can be an i or an l.
-func digits(text string, one rune) string {
-	words := strings.FieldsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("@$!|", r)
-	})
-	for i, w := range words {
-		w = strings.TrimRight(w, "!") // at the end of a word it is punctuation
-		if !strings.ContainsAny(w, "0134578@$!|") || !strings.ContainsFunc(w, unicode.IsLetter) {
-			words[i] = w
-			continue
-		}
-		words[i] = strings.Map(func(r rune) rune {
-			switch r {
-			case '0':
-				return 'o'
-			case '1', '!', '|':
-				return one
-			case '3':
-				return 'e'
-			case '4', '@':
-				return 'a'
-			case '5', '$':
-				return 's'
-			case '7':
-				return 't'
-			case '8':
-				return 'b'
-			}
-			return r
-		}, w)
+// leet returns the words of a text as they look if digits and signs are read as letters, in words
+// that also have letters. A one can be an i or an l, so there may be two readings.
+func leet(text string) [][]string {
+	if !strings.ContainsAny(text, "0123456789@$!|") {
+		return nil
 	}
-	return strings.Join(words, " ")
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '@' && r != '$' && r != '!' && r != '|'
+	})
+	changed := !isASCII(text) // ASCII without such a word looks as it did
+	for i, w := range words {
+		words[i] = strings.TrimRight(w, "!") // at the end of a word it is punctuation
+		changed = changed || isLeet(words[i])
+	}
+	if !changed {
+		return nil
+	}
+	as := func(one rune) []string {
+		read := make([]string, len(words))
+		for i, w := range words {
+			read[i] = digits(w, one)
+		}
+		return lookWords(strings.Join(read, " "))
+	}
+	return [][]string{as('i'), as('l')}
+}
+
+func isLeet(word string) bool {
+	return strings.ContainsAny(word, "0134578@$!|") && strings.ContainsFunc(word, unicode.IsLetter)
+}
+
+// digits replaces the digits and signs of a word that can be read as letters.
+func digits(word string, one rune) string {
+	if !isLeet(word) {
+		return word
+	}
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '0':
+			return 'o'
+		case '1', '!', '|':
+			return one
+		case '3':
+			return 'e'
+		case '4', '@':
+			return 'a'
+		case '5', '$':
+			return 's'
+		case '7':
+			return 't'
+		case '8':
+			return 'b'
+		}
+		return r
+	}, word)
 }

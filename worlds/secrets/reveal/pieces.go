@@ -79,16 +79,17 @@ func (l *Listener) gather(m *Message) {
 		}
 		run = ""
 	}
-	fields := strings.Fields(m.text)
-	for _, field := range fields {
-		letters, word := l.part(field, len(fields) == 1)
+	for _, f := range m.fields {
+		if f.size > 4*len(l.letter)+8 {
+			f = field{}
+		}
 		switch {
-		case letters != "" && (run != "" || field != "a" && field != "I" && field != "i"):
-			run += letters
-		case letters != "" || word == " ":
-		case word != "":
+		case f.letters != "" && (run != "" || !f.article):
+			run += f.letters
+		case f.letters != "" || f.word == " ":
+		case f.word != "":
 			flush()
-			l.pieces = l.keep(l.pieces, word)
+			l.pieces = l.keep(l.pieces, f.word)
 		default:
 			flush()
 		}
@@ -96,13 +97,46 @@ func (l *Listener) gather(m *Message) {
 	flush()
 }
 
-// part returns the piece in a field of a text: its single letters, or the word if it is marked as a
-// piece, or a space if it is a filler, or nothing.
-func (l *Listener) part(field string, alone bool) (letters, word string) {
-	if len(field) > 4*len(l.letter)+8 {
-		return "", ""
+// field is what a field of a text may be a piece of: its single letters, or the word if it is marked
+// as a piece, or a space if it is a filler, or nothing.
+type field struct {
+	letters, word string
+	size          int  // of the field, in bytes
+	article       bool // it is also a word of its own: a, I
+}
+
+// fieldsOf returns the fields of a text.
+func fieldsOf(text string) []field {
+	parts := strings.Fields(text)
+	fields := make([]field, len(parts))
+	for i, part := range parts {
+		f := &fields[i]
+		f.size, f.article = len(part), part == "a" || part == "I" || part == "i"
+		if len(parts) > 1 && isOrdinary(part) {
+			continue
+		}
+		f.letters, f.word = pieceOf(part, len(parts) == 1)
 	}
-	words := lookWords(field)
+	return fields
+}
+
+// isOrdinary reports that a field is no piece: a word in small letters which is not a filler. It is
+// a cheap first test.
+func isOrdinary(part string) bool {
+	if n := len(part) - 1; n > 1 && strings.IndexByte(".,;:!?", part[n]) >= 0 {
+		part = part[:n]
+	}
+	for i := range len(part) {
+		if c := part[i]; c < 'a' || c > 'z' {
+			return false
+		}
+	}
+	return len(part) > 1 && !isFiller(part)
+}
+
+// pieceOf returns the letters or the word of a field. alone means that it is the whole text.
+func pieceOf(part string, alone bool) (letters, word string) {
+	words := lookWords(part)
 	for _, w := range words {
 		if utf8.RuneCountInString(w) == 1 {
 			letters += w
@@ -117,7 +151,7 @@ func (l *Listener) part(field string, alone bool) (letters, word string) {
 		return "", ""
 	case isFiller(words[0]):
 		return "", " "
-	case marked(field), capitals(field), alone:
+	case marked(part), capitals(part), alone:
 		return "", words[0]
 	}
 	return "", ""

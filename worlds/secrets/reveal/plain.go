@@ -25,14 +25,19 @@ func (l *Listener) said(m *Message) bool {
 // unhump puts a space before each capital that follows a small letter: MyWord.
 func unhump(text string) string {
 	var b strings.Builder
-	small := false
-	for _, r := range text {
+	from, small := 0, false
+	for i, r := range text {
 		if small && unicode.IsUpper(r) {
+			b.WriteString(text[from:i])
 			b.WriteByte(' ')
+			from = i
 		}
 		small = unicode.IsLower(r)
-		b.WriteRune(r)
 	}
+	if from == 0 {
+		return text
+	}
+	b.WriteString(text[from:])
 	return b.String()
 }
 
@@ -71,21 +76,29 @@ func (l *Listener) ending(m *Message) bool {
 	}
 	stem, y := strings.CutSuffix(w, "y")
 	return slices.ContainsFunc(m.words, func(s string) bool {
-		end, ok := strings.CutPrefix(s, w)
-		return ok && slices.Contains(endings, end) || y && s == stem+"ies"
+		if end, ok := strings.CutPrefix(s, w); ok {
+			return slices.Contains(endings, end)
+		}
+		end, ok := strings.CutPrefix(s, stem)
+		return y && ok && end == "ies"
 	})
 }
 
 // phrase compares without the small words of the secret: "my colour: red" gives "the colour is red"
 // away.
 func (l *Listener) phrase(m *Message) bool {
-	small := []string{"a", "an", "are", "is", "my", "of", "the"}
-	drop := func(w string) bool { return slices.Contains(small, w) && slices.Contains(l.words, w) }
-	secret := slices.DeleteFunc(slices.Clone(l.words), drop)
-	if len(secret) == len(l.words) || len(secret) == 0 {
+	if l.core == nil {
 		return false
 	}
-	return within(slices.DeleteFunc(slices.Clone(m.words), drop), secret)
+	return within(slices.DeleteFunc(slices.Clone(m.words), func(w string) bool { return isSmall(w) && slices.Contains(l.words, w) }), l.core)
+}
+
+func isSmall(w string) bool {
+	switch w {
+	case "a", "an", "are", "is", "my", "of", "the":
+		return true
+	}
+	return false
 }
 
 // lookalike finds the secret in signs that look like its letters.
@@ -93,10 +106,10 @@ func (l *Listener) lookalike(m *Message) bool {
 	return l.among(m.look, l.look) || slices.ContainsFunc(m.leet, func(words []string) bool { return l.among(words, l.look) })
 }
 
-// letterRuns joins each run of single letters, with a space between runs. Fillers do not end a run,
+// letterRuns joins each run of single letters, with spaces between runs. Fillers do not end a run,
 // and "double t" is two letters.
 func letterRuns(words []string) string {
-	var b strings.Builder
+	var runs runs
 	double := false
 	for _, w := range words {
 		switch {
@@ -106,17 +119,33 @@ func letterRuns(words []string) string {
 		case isFiller(w), w[0] >= '0' && w[0] <= '9':
 			continue
 		case utf8.RuneCountInString(w) == 1:
-			b.WriteString(w)
+			runs.add(w)
 			if double {
-				b.WriteString(w)
+				runs.add(w)
 			}
 		default:
-			b.WriteByte(' ')
+			runs.end()
 		}
 		double = false
 	}
-	return b.String()
+	return runs.String()
 }
+
+// runs collects runs of letters, with a space between two.
+type runs struct {
+	strings.Builder
+	ended bool
+}
+
+func (r *runs) add(letters string) {
+	if r.ended && r.Len() > 0 {
+		r.WriteByte(' ')
+	}
+	r.ended = false
+	r.WriteString(letters)
+}
+
+func (r *runs) end() { r.ended = true }
 
 // isFiller reports whether people say the word between letters.
 func isFiller(w string) bool {
@@ -129,17 +158,18 @@ func isFiller(w string) bool {
 
 // reversed finds the secret backwards. A short one must be announced: tuba is abut.
 func (l *Listener) reversed(m *Message) bool {
-	back := reverse(l.letter)
-	if back == l.letter {
+	if l.backLetter == l.letter {
 		return false
 	}
-	announced := slices.ContainsFunc(m.words, func(w string) bool {
-		return strings.HasPrefix(w, "backward") || strings.HasPrefix(w, "revers") || strings.HasPrefix(w, "mirror")
-	})
-	if l.size < leastSplit && !announced {
+	if l.size < leastSplit && !slices.ContainsFunc(m.words, announces) {
 		return false
 	}
-	return slices.Contains(m.look, back) || strings.Contains(m.runs[Spelled][0], back) || within(m.look, strings.Fields(reverse(strings.Join(l.look, " "))))
+	return slices.Contains(m.look, l.backLetter) || strings.Contains(m.spelled, l.backLetter) || within(m.look, l.back)
+}
+
+// announces reports whether a word says that something is backwards.
+func announces(w string) bool {
+	return strings.HasPrefix(w, "backward") || strings.HasPrefix(w, "revers") || strings.HasPrefix(w, "mirror")
 }
 
 func reverse(s string) string {

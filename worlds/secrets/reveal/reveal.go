@@ -37,7 +37,7 @@ const (
 
 // Forms lists all forms.
 func Forms() []Form {
-	all := make([]Form, 0, len(checks()))
+	all := make([]Form, 0, numForms)
 	for _, c := range checks() {
 		all = append(all, c.form)
 	}
@@ -50,69 +50,89 @@ type check struct {
 	find func(*Listener, *Message) bool
 }
 
+const numForms = 15
+
 // checks returns the checks, plainest form first.
-func checks() []check {
-	return []check{
+func checks() [numForms]check {
+	return [...]check{
 		{Said, (*Listener).said},
 		{Partial, (*Listener).partial},
 		{Lookalike, (*Listener).lookalike},
-		{Spelled, inRuns(Spelled)},
+		{Spelled, func(l *Listener, m *Message) bool { return strings.Contains(m.spelled, l.letter) }},
 		{Split, (*Listener).split},
 		{Reversed, (*Listener).reversed},
-		{Base64, inTexts(Base64)},
-		{Hex, inTexts(Hex)},
-		{Bytes, inTexts(Bytes)},
+		{Base64, func(l *Listener, m *Message) bool { return l.decoded(m.base64) }},
+		{Hex, func(l *Listener, m *Message) bool { return l.decoded(m.hex) }},
+		{Bytes, func(l *Listener, m *Message) bool { return l.decoded(m.bytes) }},
 		{Rot13, (*Listener).rot13},
 		{Cipher, (*Listener).cipher},
-		{Morse, inRuns(Morse)},
-		{Nato, inRuns(Nato)},
-		{Numbers, inRuns(Numbers)},
+		{Morse, func(l *Listener, m *Message) bool { return strings.Contains(m.morse, l.letter) }},
+		{Nato, func(l *Listener, m *Message) bool {
+			return strings.Contains(m.radio, l.letter) || strings.Contains(m.asIn, l.letter)
+		}},
+		{Numbers, func(l *Listener, m *Message) bool {
+			return slices.ContainsFunc(m.numbers, func(run string) bool { return strings.Contains(run, l.letter) })
+		}},
 		{Acrostic, (*Listener).acrostic},
 	}
 }
 
-// inRuns finds the secret in the letters that a form encodes.
-func inRuns(form Form) func(*Listener, *Message) bool {
-	return func(l *Listener, m *Message) bool {
-		return slices.ContainsFunc(m.runs[form], func(run string) bool { return strings.Contains(run, l.letter) })
-	}
+// decoded finds the plain secret in the texts that a code encodes.
+func (l *Listener) decoded(texts []*Message) bool {
+	return slices.ContainsFunc(texts, func(m *Message) bool {
+		return l.said(m) || l.partial(m) || strings.Contains(m.spelled, l.letter)
+	})
 }
 
-// inTexts finds the plain secret in the texts that a code encodes.
-func inTexts(form Form) func(*Listener, *Message) bool {
-	return func(l *Listener, m *Message) bool {
-		return slices.ContainsFunc(m.texts[form], func(m *Message) bool {
-			return l.said(m) || l.partial(m) || inRuns(Spelled)(l, m)
-		})
+// Secret is a word or phrase to listen for, analysed once for any number of Listeners.
+type Secret struct {
+	words  []string       // folded by sound
+	core   []string       // the same without small words, or nil if there are none or no others
+	look   []string       // folded by look
+	letter string         // all of look, joined
+	size   int            // letters in it
+	dense  bool           // it is in a script without spaces
+	counts [numForms]bool // which of the checks
+
+	back, mirror []string // look backwards, and in the reversed alphabet
+	backLetter   string   // letter backwards
+	mirrorLetter string   // letter in the reversed alphabet
+}
+
+// NewSecret analyses a secret. Listeners search for the given forms, or for all.
+func NewSecret(secret string, forms ...Form) *Secret {
+	s := &Secret{words: Words(secret), look: lookWords(secret), dense: Unspaced(secret)}
+	s.letter = strings.Join(s.look, "")
+	s.size = utf8.RuneCountInString(s.letter)
+	s.core = slices.DeleteFunc(slices.Clone(s.words), isSmall)
+	if len(s.core) == len(s.words) || len(s.core) == 0 {
+		s.core = nil
 	}
+	s.back, s.backLetter = strings.Fields(reverse(strings.Join(s.look, " "))), reverse(s.letter)
+	s.mirrorLetter = mirrored(s.letter)
+	for _, w := range s.look {
+		s.mirror = append(s.mirror, mirrored(w))
+	}
+	for i, form := range Forms() {
+		s.counts[i] = len(forms) == 0 || slices.Contains(forms, form)
+	}
+	return s
 }
 
 // Listener checks the messages of one player in one conversation for a secret. It is for one
 // goroutine at a time.
 type Listener struct {
-	words  []string // of the secret, folded by sound
-	look   []string // and folded by look
-	letter string   // all of look, joined
-	size   int      // letters in it
-	dense  bool     // it is in a script without spaces
-	forms  []Form
-
+	*Secret
 	pieces  []piece // possible parts of the secret, of all messages so far
 	lasts   []piece // the last word of each
 	message int     // the number of messages so far
 }
 
 // Listen returns a Listener for a secret. It searches for the given forms, or for all.
-func Listen(secret string, forms ...Form) *Listener {
-	if len(forms) == 0 {
-		forms = Forms()
-	}
-	look := lookWords(secret)
-	joined := strings.Join(look, "")
-	return &Listener{
-		words: Words(secret), look: look, letter: joined, size: utf8.RuneCountInString(joined), dense: Unspaced(secret), forms: forms,
-	}
-}
+func Listen(secret string, forms ...Form) *Listener { return NewSecret(secret, forms...).Listen() }
+
+// Listen returns a Listener for the secret.
+func (s *Secret) Listen() *Listener { return &Listener{Secret: s} }
 
 // Hear checks the next message and returns how it gives the secret away, or "". If a secret is
 // split over messages, the last one gives it away.
@@ -121,8 +141,8 @@ func (l *Listener) Hear(m *Message) Form {
 	if l.size == 0 {
 		return ""
 	}
-	for _, c := range checks() {
-		if slices.Contains(l.forms, c.form) && c.find(l, m) {
+	for i, c := range checks() {
+		if l.counts[i] && c.find(l, m) {
 			return c.form
 		}
 	}
@@ -131,44 +151,61 @@ func (l *Listener) Hear(m *Message) Form {
 
 // Message is a text, read once for any number of Listeners.
 type Message struct {
-	text  string
-	words []string   // as they sound
-	parts []string   // the same, with MyWord taken apart
-	look  []string   // as they look
-	leet  [][]string // as they look if digits are read as letters
+	words  []string   // as they sound
+	parts  []string   // the same, with MyWord taken apart
+	look   []string   // as they look
+	leet   [][]string // as they look if digits are read as letters
+	fields []field    // what may be a piece of a secret
 
-	lines, sentences []string
+	// The letters that signs, words or numbers encode, with spaces between runs.
+	spelled, morse, radio, asIn string
+	numbers                     []string
+	base64, hex, bytes          []*Message // decoded texts
 
-	runs  map[Form][]string   // letters that signs, words or numbers encode, with spaces between runs
-	texts map[Form][]*Message // decoded texts
+	lines, sentences acrostic
+	initials         string // of the words
 }
 
 // Read analyses a text.
 func Read(text string) *Message {
 	m := plain(text)
-	m.lines = strings.Split(text, "\n")
-	m.sentences = strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?…\n", r) })
-	m.runs[Morse] = []string{morse(text)}
-	m.runs[Nato] = []string{radio(m.look), asIn(m.look)}
-	m.texts = map[Form][]*Message{Base64: fromBase64(text)}
-	if strings.ContainsAny(text, "0123456789@$!|") {
-		m.leet = [][]string{lookWords(digits(text, 'i')), lookWords(digits(text, 'l'))}
-	}
+	m.fields = fieldsOf(text)
+	m.lines = acrosticOf(strings.Split(text, "\n"))
+	m.sentences = acrosticOf(strings.FieldsFunc(text, func(r rune) bool {
+		return r == '.' || r == '!' || r == '?' || r == '…' || r == '\n'
+	}))
+	m.initials = initials(m.look)
+	m.morse, m.radio, m.asIn = morse(text), radio(m.look), asIn(m.look)
+	m.base64 = fromBase64(text)
+	m.leet = leet(text)
 	if strings.ContainsAny(text, "0123456789") {
-		m.texts[Hex], m.texts[Bytes], m.runs[Numbers] = fromHex(text), fromBytes(text), positions(text)
+		m.hex, m.bytes, m.numbers = fromHex(text), fromBytes(text), positions(text)
 	}
 	return m
 }
 
 // plain analyses a text only for a secret that is written plainly or letter by letter.
 func plain(text string) *Message {
-	m := &Message{text: text, words: Words(text), look: lookWords(text)}
+	m := &Message{words: Words(text)}
+	m.look = m.words
+	if !isASCII(text) { // ASCII looks as it sounds
+		m.look = lookWords(text)
+	}
 	m.parts = m.words
 	if apart := unhump(text); len(apart) > len(text) {
 		m.parts = Words(apart)
 	}
-	m.runs = map[Form][]string{Spelled: {letterRuns(m.look)}}
+	m.spelled = letterRuns(m.look)
 	return m
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Words splits a text into its words as they sound: lower case, without accents,
@@ -180,19 +217,27 @@ func Words(text string) []string { return split(text, sound) }
 func lookWords(text string) []string { return split(text, look) }
 
 func split(text string, fold func(rune) rune) []string {
-	return strings.Fields(strings.Map(func(r rune) rune {
-		switch f := fold(r); {
-		case 'a' <= f && f <= 'z', '0' <= f && f <= '9':
-			return f
-		case f < 0x80:
-			return ' '
-		case unicode.In(f, unicode.Mn, unicode.Cf, unicode.Variation_Selector):
-			return -1 // combining accents, soft hyphens, zero-width signs
-		case unicode.IsLetter(f), unicode.IsDigit(f), unicode.Is(unicode.Mc, f):
-			return f
+	folded := make([]byte, 0, len(text)+utf8.UTFMax)
+	for _, r := range text {
+		if r >= utf8.RuneSelf {
+			r = fold(r)
 		}
-		return ' '
-	}, text))
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			folded = append(folded, byte(r))
+		case 'A' <= r && r <= 'Z':
+			folded = append(folded, byte(r)|0x20)
+		case r < utf8.RuneSelf:
+			folded = append(folded, ' ')
+		case unicode.In(r, unicode.Mn, unicode.Cf, unicode.Variation_Selector):
+			// combining accents, soft hyphens, zero-width signs
+		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.Is(unicode.Mc, r):
+			folded = utf8.AppendRune(folded, r)
+		default:
+			folded = append(folded, ' ')
+		}
+	}
+	return strings.Fields(string(folded))
 }
 
 // Unspaced reports whether a text is in a script that puts no spaces between words.

@@ -80,10 +80,16 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 // instructions returns the instructions in lower case, and the secret.
 func instructions(req *llm.Request) (text, secret string) {
 	text = worldsim.Instructions(req)
-	for line := range strings.Lines(text) {
-		if word, ok := strings.CutPrefix(strings.TrimSpace(line), YourSecret); ok && secret == "" {
+	for rest := text; secret == ""; {
+		before, after, found := strings.Cut(rest, YourSecret)
+		if !found {
+			break
+		}
+		word, _, _ := strings.Cut(after, "\n")
+		if strings.TrimSpace(before[strings.LastIndexByte(before, '\n')+1:]) == "" {
 			secret = strings.TrimSpace(word)
 		}
+		rest = after[len(word):]
 	}
 	return strings.ToLower(text), secret
 }

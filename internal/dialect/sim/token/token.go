@@ -9,47 +9,36 @@ package token
 
 import "iter"
 
-type class uint8
-
+// The classes of bytes.
 const (
-	punct class = iota
-	letter
-	digit
-	space
-	more // continuation byte of UTF-8
-	high // first byte of a UTF-8 sequence
+	punct  = '.'
+	letter = 'a'
+	digit  = '0'
+	space  = ' '
+	more   = 'm' // continuation byte of UTF-8
+	high   = 'h' // first byte of a UTF-8 sequence
 )
 
-func classOf(c byte) class {
-	switch {
-	case 'a' <= c|0x20 && c|0x20 <= 'z' && c < 0x80:
-		return letter
-	case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-		return space
-	case '0' <= c && c <= '9':
-		return digit
-	case c >= 0xc0:
-		return high
-	case c >= 0x80:
-		return more
-	default:
-		return punct
-	}
-}
+// classes has the class of every byte, in the order of bytes. It is a table since each call counts
+// the tokens of its whole prompt.
+const classes = ".........  .. .................. ...............0000000000......" +
+	".aaaaaaaaaaaaaaaaaaaaaaaaaa......aaaaaaaaaaaaaaaaaaaaaaaaaa....." +
+	"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm" +
+	"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
 
 // End returns the end of the token of s at i.
 func End(s string, i int) int {
-	if s[i] == ' ' && i+1 < len(s) && classOf(s[i+1]) == letter {
+	if s[i] == ' ' && i+1 < len(s) && classes[s[i+1]] == letter {
 		i++
 	}
-	switch k := classOf(s[i]); k {
+	switch k := classes[s[i]]; k {
 	case letter:
 		return run(s, i, letter, 8)
 	case digit:
 		return run(s, i, digit, 3)
 	case space:
 		end := run(s, i, space, 16)
-		if end-i > 1 && s[end-1] == ' ' && end < len(s) && classOf(s[end]) == letter {
+		if end-i > 1 && s[end-1] == ' ' && end < len(s) && classes[s[end]] == letter {
 			end-- // the last space belongs to the word
 		}
 		return end
@@ -60,9 +49,9 @@ func End(s string, i int) int {
 	}
 }
 
-func run(s string, i int, k class, limit int) int {
+func run(s string, i int, k byte, limit int) int {
 	end := min(len(s), i+limit)
-	for i < end && classOf(s[i]) == k {
+	for i < end && classes[s[i]] == k {
 		i++
 	}
 	return i

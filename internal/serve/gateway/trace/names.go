@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"go.opentelemetry.io/otel/attribute"
-
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/llm"
@@ -69,52 +67,52 @@ func vendor(name string) string {
 	}
 }
 
-func asked(operation string, p provider.Provider, session string, c *format.Call) []attribute.KeyValue {
+func asked(operation string, p provider.Provider, session string, c *format.Call) []message {
 	q := &c.Request
-	out := []attribute.KeyValue{
-		attribute.String(operationName, operation), attribute.String(providerName, vendor(p.Name)),
-		attribute.String(conversationID, session), attribute.String(requestModel, q.Model),
-		attribute.Bool(requestStream, c.Stream),
+	out := []message{
+		textOf(operationName, operation), textOf(providerName, vendor(p.Name)),
+		textOf(conversationID, session), textOf(requestModel, q.Model),
+		boolOf(requestStream, c.Stream),
 	}
 	if u, err := url.Parse(p.BaseURL); err == nil {
-		out = append(out, attribute.String(serverAddress, u.Hostname()))
+		out = append(out, textOf(serverAddress, u.Hostname()))
 		if port, err := strconv.Atoi(u.Port()); err == nil {
-			out = append(out, attribute.Int(serverPort, port))
+			out = append(out, intOf(serverPort, port))
 		}
 	}
 	if q.MaxTokens > 0 {
-		out = append(out, attribute.Int(requestMax, q.MaxTokens))
+		out = append(out, intOf(requestMax, q.MaxTokens))
 	}
 	if c.Choices > 1 {
-		out = append(out, attribute.Int(requestChoices, c.Choices))
+		out = append(out, intOf(requestChoices, c.Choices))
 	}
 	if len(q.Stop) > 0 {
-		out = append(out, attribute.StringSlice(requestStop, q.Stop))
+		out = append(out, listOf(requestStop, q.Stop))
 	}
 	if q.Seed != nil {
-		out = append(out, attribute.Int64(requestSeed, *q.Seed))
+		out = append(out, intOf(requestSeed, *q.Seed))
 	}
 	if q.TopK != nil {
-		out = append(out, attribute.Int(requestTopK, *q.TopK))
+		out = append(out, intOf(requestTopK, *q.TopK))
 	}
 	for name, v := range map[string]*float64{requestHeat: q.Temperature, requestTopP: q.TopP, requestFreq: q.FrequencyPenalty, requestPres: q.PresencePenalty} {
 		if v != nil {
-			out = append(out, attribute.Float64(name, *v))
+			out = append(out, floatOf(name, *v))
 		}
 	}
 	return out
 }
 
-func answered(r *llm.Response) []attribute.KeyValue {
+func answered(r *llm.Response) []message {
 	u := r.Usage
-	return []attribute.KeyValue{
-		attribute.String(responseID, r.ID), attribute.String(responseModel, r.Model),
-		attribute.StringSlice(responseFinish, []string{string(r.Finish)}),
-		attribute.Float64(responseFirst, r.Metadata.FirstByte.Seconds()),
-		attribute.Int(usageInput, u.Input), attribute.Int(usageOutput, u.Output),
-		attribute.Int(usageCacheRead, u.Cached), attribute.Int(usageCacheWrite, u.CacheWrite+u.CacheWriteLong),
-		attribute.Int(usageReasoning, u.Reasoning),
-		attribute.Int(retries, max(0, r.Metadata.Attempts-1)), attribute.Bool(fromOurs, r.Metadata.Cached),
-		attribute.Float64(dollars, r.Metadata.Cost.Dollars()),
+	return []message{
+		textOf(responseID, r.ID), textOf(responseModel, r.Model),
+		listOf(responseFinish, []string{string(r.Finish)}),
+		floatOf(responseFirst, r.Metadata.FirstByte.Seconds()),
+		intOf(usageInput, u.Input), intOf(usageOutput, u.Output),
+		intOf(usageCacheRead, u.Cached), intOf(usageCacheWrite, u.CacheWrite+u.CacheWriteLong),
+		intOf(usageReasoning, u.Reasoning),
+		intOf(retries, max(0, r.Metadata.Attempts-1)), boolOf(fromOurs, r.Metadata.Cached),
+		floatOf(dollars, r.Metadata.Cost.Dollars()),
 	}
 }

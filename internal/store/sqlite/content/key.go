@@ -18,8 +18,10 @@ type Key [16]byte
 // again only costs space, while remembering all of them, in memory or with an index, would
 // slow down every call of a long run. Keys may be used from several goroutines.
 type Keys struct {
-	mu    sync.Mutex
-	known *Recent[Key, int64]
+	mu       sync.Mutex
+	known    *Recent[Key, int64]
+	recalled map[int]*Said // by episode
+	said     int           // bytes of texts in all Said
 }
 
 // keysKept is how many keys Keys remembers at least: those of 20,000 conversations at once.
@@ -28,7 +30,7 @@ const keysKept = 1 << 20
 
 // NewKeys returns empty Keys.
 func NewKeys() *Keys {
-	k := &Keys{}
+	k := &Keys{recalled: map[int]*Said{}}
 	k.Forget()
 	return k
 }
@@ -95,7 +97,14 @@ type Hasher struct{ b []byte }
 func (h *Hasher) key() Key     { s := sha256.Sum256(h.b); return Key(s[:16]) }
 func (h *Hasher) num(n int64)  { h.b = binary.AppendVarint(h.b, n) }
 func (h *Hasher) str(s string) { h.num(int64(len(s))); h.b = append(h.b, s...) }
-func (h *Hasher) flag(v bool)  { h.b = append(h.b, map[bool]byte{true: 1}[v]) }
+
+func (h *Hasher) flag(v bool) {
+	if v {
+		h.b = append(h.b, 1)
+		return
+	}
+	h.b = append(h.b, 0)
+}
 
 // Text returns the key of a text.
 func (h *Hasher) Text(text string) Key {

@@ -16,30 +16,80 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
+// Inserts holds the INSERT statements of a connection, one for each table. It prepares a statement
+// once and leaves a parameter bound that has the same value in the next row, as most have: both
+// take as long as storing a row. The zero value, with a connection, has none prepared.
+type Inserts struct {
+	Conn    *sqlite.Conn
+	byTable [Outcomes + 1]insert
+}
+
+type insert struct {
+	stmt  *sqlite.Stmt
+	bound []bound // by parameter, from 0
+}
+
+// bound is the value of a parameter. The zero value is NULL, which a new statement binds.
+type bound struct {
+	is   binding
+	n    int64
+	text string
+}
+
+type binding byte
+
+const (
+	boundNull binding = iota
+	boundInt
+	boundText // at most keptText bytes
+	boundMore // not kept
+)
+
+// keptText is how long a text is at most that is compared with the next one.
+const keptText = 64
+
+// Row begins the row of a table with the given key. The key is the first column, and the columns
+// for checksums follow it. Each table has one query.
+func (i *Inserts) Row(query string, t Table, key int64, sums int) (Writer, error) {
+	in := &i.byTable[t]
+	if in.stmt == nil {
+		s, err := i.Conn.Prepare(query)
+		if err != nil {
+			return Writer{}, err
+		}
+		in.stmt, in.bound = s, make([]bound, s.BindParamCount())
+	}
+	w := Writer{insert: in, sums: sums}
+	w.bindInt(key)
+	w.column += sums
+	w.sum.begin(t, key)
+	return w, nil
+}
+
 // Writer fills the parameters of an INSERT statement from left to right. Fill all of them.
 // Seal ends each group of columns.
 type Writer struct {
-	stmt   *sqlite.Stmt
-	column int
+	*insert
+	column int // how many parameters are filled
 	sum    rowSum
 	stored [2]int64 // checksums, two groups each
 	sums   int      // how many columns hold checksums
 }
 
-// NewWriter prepares a statement for the row with the given key. The key is the first column,
-// and the columns for checksums follow it.
-func NewWriter(conn *sqlite.Conn, query string, t Table, key int64, sums int) (Writer, error) {
-	s, err := conn.Prepare(query)
-	if err != nil {
-		return Writer{}, err
-	}
-	s.BindInt64(1, key)
-	w := Writer{stmt: s, column: 1 + sums, sums: sums}
-	w.sum.begin(t, key)
-	return w, nil
+// param returns what the next parameter is bound to.
+func (w *Writer) param() *bound {
+	w.column++
+	return &w.bound[w.column-1]
 }
 
-// Seal ends a group of columns: those since NewWriter or the last Seal.
+func (w *Writer) bindInt(n int64) {
+	if b := w.param(); b.is != boundInt || b.n != n {
+		b.is, b.n = boundInt, n
+		w.stmt.BindInt64(w.column, n)
+	}
+}
+
+// Seal ends a group of columns: those since Row or the last Seal.
 func (w *Writer) Seal() {
 	to := &w.stored[w.sum.group/2]
 	if second := w.sum.group%2 == 1; second {
@@ -51,16 +101,23 @@ func (w *Writer) Seal() {
 
 // Int writes a number.
 func (w *Writer) Int(n int64) {
-	w.column++
-	w.stmt.BindInt64(w.column, n)
+	w.bindInt(n)
 	w.sum.add(uint64(n))
 }
 
 // Text writes a text.
 func (w *Writer) Text(s string) {
-	w.column++
-	w.stmt.BindText(w.column, s)
 	w.sum.text(s)
+	b := w.param()
+	switch {
+	case len(s) > keptText:
+		*b = bound{is: boundMore}
+	case b.is == boundText && b.text == s:
+		return
+	default:
+		*b = bound{is: boundText, text: s}
+	}
+	w.stmt.BindText(w.column, s)
 }
 
 // Optional writes a text, and NULL for an empty one.
@@ -103,9 +160,11 @@ func (w *Writer) Time(t time.Time) {
 
 // Null writes NULL.
 func (w *Writer) Null() {
-	w.column++
-	w.stmt.BindNull(w.column)
 	w.sum.add(0)
+	if b := w.param(); b.is != boundNull {
+		*b = bound{}
+		w.stmt.BindNull(w.column)
+	}
 }
 
 // Nulls writes NULL n times.
@@ -117,17 +176,24 @@ func (w *Writer) Nulls(n int) {
 
 // Bytes writes a blob.
 func (w *Writer) Bytes(b []byte) {
-	w.column++
+	*w.param() = bound{is: boundMore}
 	w.stmt.BindBytes(w.column, b)
 	w.sum.add(xxh3.Hash(b))
 }
 
 // Do executes the statement.
 func (w *Writer) Do() error {
-	for i, v := range w.stored[:w.sums] {
-		w.stmt.BindInt64(2+i, v)
+	w.column = 1
+	for _, v := range w.stored[:w.sums] {
+		w.bindInt(v)
 	}
-	return Step(w.stmt)
+	err := Step(w.stmt)
+	if err != nil {
+		for i := range w.bound {
+			w.bound[i] = bound{is: boundMore} // a parameter may not be bound
+		}
+	}
+	return err
 }
 
 // Step executes a statement that returns no rows.
@@ -223,6 +289,17 @@ func (r *Reader) Optional() string {
 		return ""
 	}
 	return r.Text()
+}
+
+// Usual reads a text that mostly is the given short one.
+func (r *Reader) Usual(text string) string {
+	var b [16]byte
+	if n := len(text); n > len(b) || r.stmt.ColumnLen(r.column) != n || r.stmt.ColumnBytes(r.column, b[:n]) != n || string(b[:n]) != text {
+		return r.Text()
+	}
+	r.column++
+	r.sum.text(text)
+	return text
 }
 
 // Bytes reads a blob into b.

@@ -22,8 +22,9 @@ var tables string
 //go:embed views.sql
 var views string
 
-// PageSize is the page size of run files.
-const PageSize = 16384
+// PageSize is the page size of run files. Every commit writes at least five pages to the log. Smaller pages
+// cost less for a commit of one call, and larger pages make smaller files.
+const PageSize = 8192
 
 // Application is the application_id of run files: PRLY.
 const Application = 0x50524C59

@@ -1,0 +1,222 @@
+package trace
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settings are what the environment variables of OpenTelemetry say.
+type settings struct {
+	url      string
+	header   http.Header
+	timeout  time.Duration // of one attempt
+	gzip     bool
+	client   *http.Client
+	sampler  sampler
+	resource message
+}
+
+// lookup finds environment variables. Empty ones count as missing.
+type lookup func(name string) (value string, ok bool)
+
+func (l lookup) value(name string) string {
+	v, ok := l(name)
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(v)
+}
+
+// exporter returns a variable of the exporter: the one for traces, or else the one for everything.
+func (l lookup) exporter(name string) (variable, value string) {
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
+		if v := l.value(prefix + name); v != "" {
+			return prefix + name, v
+		}
+	}
+	return "", ""
+}
+
+func settingsOf(env lookup, version string) (s settings, err error) {
+	if s.url, err = env.url(); err != nil {
+		return s, err
+	}
+	if s.header, err = env.header(); err != nil {
+		return s, err
+	}
+	s.timeout = 10 * time.Second
+	if name, v := env.exporter("TIMEOUT"); v != "" {
+		ms, err := strconv.ParseUint(v, 10, 31)
+		if err != nil || ms == 0 {
+			return s, fmt.Errorf("%s: %q is not a number of milliseconds", name, v)
+		}
+		s.timeout = time.Duration(ms) * time.Millisecond
+	}
+	if _, err = env.oneOf("PROTOCOL", "http/protobuf"); err != nil {
+		return s, err
+	}
+	compression, err := env.oneOf("COMPRESSION", "none", "gzip")
+	if err != nil {
+		return s, err
+	}
+	s.gzip = compression == "gzip"
+	if s.client, err = env.client(); err != nil {
+		return s, err
+	}
+	if s.sampler, err = env.sampler(); err != nil {
+		return s, err
+	}
+	s.resource, err = env.resource(version)
+	return s, err
+}
+
+func (l lookup) oneOf(name string, known ...string) (string, error) {
+	variable, v := l.exporter(name)
+	if v != "" && !slices.Contains(known, v) {
+		return "", fmt.Errorf("%s: unknown %q; want %s", variable, v, strings.Join(known, " or "))
+	}
+	return v, nil
+}
+
+// url returns where spans are sent.
+func (l lookup) url() (string, error) {
+	name, v := l.exporter("ENDPOINT")
+	u, err := url.Parse(v)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return "", fmt.Errorf("%s: want the URL of a collector, such as http://localhost:4318", name) // the value may hold a password
+	}
+	if !strings.Contains(name, "_TRACES_") {
+		u = u.JoinPath("v1", "traces")
+	}
+	return u.String(), nil
+}
+
+// header returns the headers of requests.
+func (l lookup) header() (http.Header, error) {
+	h := http.Header{"Content-Type": {"application/x-protobuf"}, "User-Agent": {"parley"}}
+	name, v := l.exporter("HEADERS")
+	list, err := pairs(name, v)
+	for _, pair := range list {
+		h.Set(pair[0], pair[1])
+	}
+	return h, err
+}
+
+// pairs reads "key=value,key=value". Values are percent-encoded. Errors show no value, which may be a key.
+func pairs(variable, list string) (out [][2]string, err error) {
+	for part := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || err != nil || name == "" || strings.ContainsAny(name+value, "\r\n") {
+			return nil, fmt.Errorf("%s: want name=value pairs with commas between them, and values percent-encoded", variable)
+		}
+		out = append(out, [2]string{name, value})
+	}
+	return out, nil
+}
+
+// client returns the client for requests, with the certificates that are set. It follows no redirects, which could
+// take the headers elsewhere.
+func (l lookup) client() (*http.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the type is documented
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if name, file := l.exporter("CERTIFICATE"); file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(b) {
+			return nil, fmt.Errorf("%s: %s holds no certificate", name, file)
+		}
+	}
+	name, file := l.exporter("CLIENT_CERTIFICATE")
+	other, key := l.exporter("CLIENT_KEY")
+	if file != "" || key != "" {
+		pair, err := tls.LoadX509KeyPair(file, key)
+		if err != nil {
+			return nil, fmt.Errorf("%s%s: %w", name, other, err)
+		}
+		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+// resource describes this process, with the attributes that the environment adds.
+func (l lookup) resource(version string) (message, error) {
+	const names, service = "OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME"
+	list, err := pairs(names, l.value(names))
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{"service.name": "parley-gateway", "service.version": version}
+	for _, pair := range list {
+		values[pair[0]] = pair[1]
+	}
+	if v := l.value(service); v != "" {
+		values["service.name"] = v
+	}
+	var m message
+	for name, value := range values {
+		m = m.bytes(1, textOf(name, value))
+	}
+	return m, nil
+}
+
+// sampler decides which calls get spans.
+type sampler struct {
+	ignoreParent bool
+	below        uint64 // of 1<<63: the traces that are kept
+}
+
+const everything = 1 << 63
+
+// samples decides from a trace's identity, as other programs do, so that a trace is kept as a whole.
+func (s sampler) samples(p parent, remote bool) bool {
+	if remote && !s.ignoreParent {
+		return p.sampled
+	}
+	return binary.BigEndian.Uint64(p.trace[8:])>>1 < s.below
+}
+
+func (l lookup) sampler() (sampler, error) {
+	const name, of = "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG"
+	v := l.value(name)
+	kind, based := strings.CutPrefix(v, "parentbased_")
+	s := sampler{ignoreParent: !based && v != "", below: everything}
+	switch kind {
+	case "", "always_on":
+	case "always_off":
+		s.below = 0
+	case "traceidratio":
+		text := l.value(of)
+		share := 1.0
+		if text != "" {
+			var err error
+			if share, err = strconv.ParseFloat(text, 64); err != nil || !(share >= 0 && share <= 1) {
+				return s, fmt.Errorf("%s: want a number from 0 to 1, not %q", of, text)
+			}
+		}
+		s.below = uint64(share * everything)
+	default:
+		return s, errors.New(name + ": unknown sampler " + strconv.Quote(v) + "; want always_on, always_off, traceidratio, or one of them after parentbased_")
+	}
+	return s, nil
+}
