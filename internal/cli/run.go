@@ -15,6 +15,7 @@ import (
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/live"
 	"parley/internal/summary"
 	"parley/journal"
 )
@@ -40,6 +41,7 @@ type playFlags struct {
 	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
 	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
 	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
+	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
 	Quiet       bool           `help:"Print no progress and no summary."`
 	JSON        bool           `help:"Print the summary as one JSON object."`
 	trustFlags
@@ -152,22 +154,28 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 
 	keys.stop, p.Trust = g.Shut, keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
-	done := func() {}
+	done, hide := func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
+		hide = live.Show(p.File, view.State)
+		if f.View {
+			closed, ended := hide, serveView(ctx, s, p.File)
+			hide = func() { closed(); ended() }
+		}
 		if !f.Quiet {
 			view.Greet(o)
 			done = view.Show()
 		}
 	}
 	p.Watch = func(e engine.Event) { view.See(e) }
-	p.Notices = s.notice
+	p.Notices, p.Levels = s.notice, s.levels()
 	if !f.Quiet {
 		p.Rests, p.Outages = view.Rests, s.outage
 	}
 	sum, err := p.Run(ctx, drain)
 	done()
+	hide()
 	if sum == nil {
 		return playError(p.File, err)
 	}

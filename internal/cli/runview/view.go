@@ -7,6 +7,8 @@ package runview
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
 	"parley/internal/growth"
+	"parley/internal/live"
 	"parley/internal/replica"
 	"parley/journal"
 	"parley/llm"
@@ -43,6 +46,9 @@ type View struct {
 	began    time.Time
 	last     time.Time
 	before   dispatch.ModelStats
+	// Of the last State.
+	published time.Time
+	then      dispatch.ModelStats
 
 	// The kind's own status line; nil if it has none.
 	status world.Status
@@ -201,6 +207,35 @@ func (v *View) Line(now time.Time) []string {
 		parts = append(parts, terminal.Number(int(st.RateLimited))+" rate-limited")
 	}
 	return parts
+}
+
+// State returns the current state of the run for those who watch it from outside.
+func (v *View) State(now time.Time) live.State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	st := v.Stats()
+	s := live.State{
+		At: now, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
+		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: v.budget, Left: v.timeLeft(now),
+		Status: v.Says(), Waits: progress.Reasons(v.Calls, now),
+	}
+	if d := now.Sub(v.published).Seconds(); d > 0 && !v.published.IsZero() {
+		s.CallsPerSecond = float64(st.Attempts-v.then.Attempts) / d
+		s.TokensPerSecond = float64(st.Usage.Total()-v.then.Usage.Total()) / d
+	}
+	v.published, v.then = now, st.ModelStats
+	if why := v.waits(); why != "" {
+		s.Waits = append(s.Waits, why)
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.Models)) {
+		m := st.Models[name]
+		model := live.Model{Name: name, Calls: m.Calls, Failed: m.Failed, RateLimited: m.RateLimited, Median: m.Latency.Quantile(0.5), Errors: map[llm.Kind]live.Error{}}
+		for kind, n := range m.Errors {
+			model.Errors[kind] = live.Error{Attempts: n, Example: terminal.Cut(m.Said[kind], 300)}
+		}
+		s.Models = append(s.Models, model)
+	}
+	return s
 }
 
 // waits returns what external thing the run waits for.
