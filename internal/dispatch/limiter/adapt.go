@@ -43,6 +43,7 @@ const (
 const (
 	firstStep  = 32                     // calls more in the time a refusal takes
 	stepShare  = 0.05                   // of the limit: calls more in that time, if that is more
+	knownShare = 0.25                   // of what an earlier run reached: the same
 	nearSettle = 10 * time.Millisecond  // the time a refusal takes on this machine
 	farSettle  = 200 * time.Millisecond // and elsewhere, where it may need a new connection
 	maxSettle  = time.Second
@@ -74,7 +75,7 @@ type Level struct {
 func newAdapt(chosen int, s Start) adapt {
 	a := adapt{
 		limit: FirstConcurrency, max: MaxConcurrency, doubling: true, reports: s.Reports, settles: farSettle,
-		step: math.Max(firstStep, stepShare*float64(s.Known.InFlight)),
+		step: math.Max(firstStep, knownShare*float64(s.Known.InFlight)),
 	}
 	a.proven, a.roundEnd, a.tried = firstProven, FirstConcurrency, true
 	if s.Near {
