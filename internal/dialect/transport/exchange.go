@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -122,7 +123,8 @@ func (c *Client) request(ctx context.Context, call Request, sent *atomic.Bool) (
 	}
 	r.URL, r.Host, r.Header = u, u.Host, c.header
 	if len(call.Header) > 0 {
-		r.Header = c.header.Clone()
+		r.Header = make(http.Header, len(c.header)+len(call.Header))
+		maps.Copy(r.Header, c.header) // nobody changes the values
 		for k, v := range call.Header {
 			r.Header[http.CanonicalHeaderKey(k)] = v
 		}

@@ -21,18 +21,22 @@ func newBody(b []byte, sent *atomic.Bool) *body {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
+	b.release()
+	return n, err
+}
+
+// release notes that everything was read, and forgets it: an answer may take long.
+func (b *body) release() {
 	if b.Len() == 0 {
 		b.sent.Store(true)
+		b.Reset(nil)
 	}
-	return n, err
 }
 
 // WriteTo implements io.WriterTo.
 func (b *body) WriteTo(w io.Writer) (int64, error) {
 	n, err := b.Reader.WriteTo(w)
-	if b.Len() == 0 {
-		b.sent.Store(true)
-	}
+	b.release()
 	return n, err
 }
 
