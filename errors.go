@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"parley/internal/cli/exit"
 	"parley/internal/config/document"
 	"parley/internal/growth"
 	"parley/internal/store/sqlite"
@@ -30,9 +31,6 @@ type reworded struct {
 func (e *reworded) Error() string { return e.text }
 func (e *reworded) Unwrap() error { return e.err }
 
-// inner matches the names of packages that a caller does not see.
-var inner = regexp.MustCompile(`(^|: |\n)(?:app|config|engine|growth|merge|price|sqlite|summary|view): `)
-
 // byField matches where an error of a field of Provider is. Fields of Provider become overrides of a plan: see setsOf.
 var byField = regexp.MustCompile(`--set providers\."([^"]*)"\..*?: providers\.\S+: `)
 
@@ -42,7 +40,7 @@ func wrap(err error) error {
 		return nil
 	}
 	text := byField.ReplaceAllString(err.Error(), `provider "$1": `)
-	return &reworded{"parley: " + inner.ReplaceAllString(text, "$1"), err}
+	return &reworded{"parley: " + exit.Plain(text), err}
 }
 
 // explain makes err an error of this package that names the fields of r, not the flags and verbs of the command line.

@@ -25,7 +25,7 @@ type agenda struct {
 	next   int // in the stage: to be taken next
 	ended  int // of the stage
 	stages int
-	draws  *draws
+	draws  *planner.Draws
 	played []world.Played // of the stage
 
 	outcomes []journal.Ended        // of the run
@@ -33,7 +33,7 @@ type agenda struct {
 }
 
 func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head) *agenda {
-	return &agenda{kind: kind, plan: plan, head: head, draws: newDraws(kind), plays: map[journal.Digest]int{}}
+	return &agenda{kind: kind, plan: plan, head: head, draws: planner.NewDraws(kind), plays: map[journal.Digest]int{}}
 }
 
 // more reports whether the stage has episodes that were not taken.
@@ -47,7 +47,7 @@ func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 func (a *agenda) take() (step, bool) {
 	n, spec := a.first+a.next, a.stage.At(a.next)
 	a.next++
-	d := a.draws.of(spec)
+	d := a.draws.Of(spec)
 	if e, ok := a.head.Ended[n]; ok {
 		a.count(e)
 		return step{}, false

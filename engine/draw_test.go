@@ -5,41 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"parley/internal/planner"
 	"parley/journal"
 	"parley/world"
 )
-
-// TestCountDeals: the compact list counts as a map does, whatever the order of the deals.
-func TestCountDeals(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		want := map[int]int{}
-		var list []dealRange
-		for _, deal := range rapid.SliceOf(rapid.OneOf(rapid.IntRange(-3, 9), rapid.SampledFrom([]int{math.MinInt, math.MaxInt}))).Draw(t, "deals") {
-			var before int
-			list, before = count(list, deal)
-			if before != want[deal] {
-				t.Fatalf("deal %d came %d times before, and it says %d: %v", deal, want[deal], before, list)
-			}
-			want[deal]++
-		}
-	})
-	var list []dealRange
-	for i := range 8_000 { // groups of 8
-		list, _ = count(list, i/8)
-	}
-	if len(list) != 1 || list[0] != (dealRange{0, 999, 8}) {
-		t.Errorf("%d entries: %v", len(list), list[0])
-	}
-}
 
 // repeats are n episodes of each of the cells.
 func repeats(n int, turns ...int) (l world.Specs) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"parley/internal/planner"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -21,7 +22,7 @@ type episode struct {
 	number  int
 	attempt int
 	spec    world.Spec
-	draw    draw
+	draw    planner.Draw
 	lineup  world.Lineup
 	session string
 	// recorded is what the journal has of this attempt, without turns that were replayed.
@@ -317,10 +318,10 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 
 // sample returns a number that differs for equal requests at different points of a run. It is the
 // same whenever the same point is reached, whatever the episode's number.
-func (r *run) sample(d draw, at journal.Turn, index int) int {
+func (r *run) sample(d planner.Draw, at journal.Turn, index int) int {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, 96), r.Begun.Seed)
-	b = append(b, d.cell[:]...)
-	for _, n := range []int{d.deal, d.nth, at.Attempt, at.Turn, index} {
+	b = append(b, d.Cell[:]...)
+	for _, n := range []int{d.Deal, d.Nth, at.Attempt, at.Turn, index} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	b = append(b, at.Strand...)

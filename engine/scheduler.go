@@ -3,6 +3,7 @@ package engine
 import (
 	"sync"
 
+	"parley/internal/planner"
 	"parley/internal/queue"
 	"parley/journal"
 	"parley/llm"
@@ -47,7 +48,7 @@ type step struct {
 	begins bool
 	number int
 	spec   world.Spec
-	draw   draw
+	draw   planner.Draw
 }
 
 func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *scheduler {

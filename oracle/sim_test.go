@@ -26,7 +26,11 @@ import (
 func startSim(t *testing.T) string {
 	t.Helper()
 	cfg := simhttp.Config{Grace: 10 * time.Millisecond, Batch: simhttp.BatchConfig{Latency: sim.Fixed(time.Millisecond)}}
-	return serveUntilEnd(t, func(ctx context.Context, l net.Listener) error { return simhttp.Run(ctx, cfg, l) })
+	s, err := simhttp.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveUntilEnd(t, s.Run)
 }
 
 // serveUntilEnd runs a server until the test ends, and returns its address.

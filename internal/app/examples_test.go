@@ -19,13 +19,13 @@ func smaller() map[string][]string {
 	return map[string][]string{
 		"secrets.yaml":                   {"plan.matrix.repeat=5"},
 		"secrets-compare.yaml":           {"plan.matrix.repeat=2"},
-		"secrets-modes.yaml":             nil,
+		"secrets-modes.yaml":             {"plan.matrix.repeat=2"},
 		"secrets-factors.yaml":           {"plan.matrix.repeat=1"},
 		"secrets-agents.yaml":            {"plan.matrix.repeat=1"},
 		"scenario-factors.yaml":          {"plan.matrix.repeat=1"},
 		"diplomacy-rotation.yaml":        {"plan.matrix.repeat=1", "params.max_year=1901"},
-		"secrets-judge.yaml":             nil,
-		"secrets-tournament.yaml":        nil,
+		"secrets-judge.yaml":             {"plan.matrix.repeat=5"},
+		"secrets-tournament.yaml":        {"episodes=2"},
 		"evolve.yaml":                    {"params.max_generations=2"},
 		"evolve-file.yaml":               {"params.max_generations=2"},
 		"evolve-reflect.yaml":            {"params.max_generations=2"},
@@ -35,8 +35,8 @@ func smaller() map[string][]string {
 		"rollout-maze.yaml":              {"episodes=2"},
 		"rollout-negotiation.yaml":       {"episodes=2"},
 		"rollout-tasks.yaml":             nil,
-		"scenario/plan.yaml":             nil,
-		"scenario-grid/plan.yaml":        nil,
+		"scenario/plan.yaml":             {"episodes=2"},
+		"scenario-grid/plan.yaml":        {"plan.matrix.repeat=1"},
 		"scenario-threshold/plan.yaml":   {"plan.until.min=2", "plan.until.max=2"},
 		"diplomacy.yaml":                 {"episodes=1", "params.max_year=1901"},
 		"diplomacy-baseline.yaml":        {"params.max_year=1901"},
@@ -80,9 +80,6 @@ func TestExamples(t *testing.T) {
 		}
 		t.Run(strings.TrimSuffix(name, ".yaml"), func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && len(sets) == 0 && !strings.HasPrefix(name, "rollout") {
-				t.Skip("it is played whole")
-			}
 			one := playExample(t, file, append(sets, "limits.concurrency=1"))
 			many := playExample(t, file, append(sets, "limits.concurrency=200"))
 			if one.Digest != many.Digest {

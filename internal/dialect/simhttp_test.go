@@ -24,8 +24,12 @@ func startSim(t *testing.T, cfg simhttp.Config) string {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cfg.Grace = 10 * time.Millisecond
+	s, err := simhttp.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error)
-	go func() { done <- simhttp.Run(ctx, cfg, l) }()
+	go func() { done <- s.Run(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

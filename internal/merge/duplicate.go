@@ -13,10 +13,8 @@ import (
 type episodeKey struct {
 	kind string
 	seed uint64
-	cell planner.CellID
-	who  string // the agents in the seats
-	deal int
-	nth  int // among the run's episodes with the same values
+	planner.Draw
+	who string // the agents in the seats
 }
 
 // play is what was said in an episode of a run.
@@ -133,17 +131,16 @@ func hasEnded(p *member, episode int) bool {
 // keyer computes the keys of the episodes of a run, in order.
 type keyer struct {
 	episodeKey
-	ids    *planner.CellIDs
+	draws  *planner.Draws
 	agents map[string]world.Agent
 	who    map[planner.CellID]string
-	seen   map[episodeKey]int
 }
 
 func newKeyer(p *member) *keyer {
 	b := p.head.Begun
 	k := &keyer{
 		episodeKey: episodeKey{kind: fmt.Sprint(b.Kind, " ", b.KindVersion), seed: b.Seed},
-		ids:        planner.NewCellIDs(p.Kind), agents: map[string]world.Agent{}, who: map[planner.CellID]string{}, seen: map[episodeKey]int{},
+		draws:      planner.NewDraws(p.Kind), agents: map[string]world.Agent{}, who: map[planner.CellID]string{},
 	}
 	for _, a := range b.Agents {
 		a.Tags = nil // tags do not change the play
@@ -155,8 +152,8 @@ func newKeyer(p *member) *keyer {
 // of returns the key of the next episode.
 func (k *keyer) of(s world.Spec) episodeKey {
 	at := k.episodeKey
-	at.cell, at.deal = k.ids.Of(s), s.Deal
-	who, known := k.who[at.cell]
+	at.Draw = k.draws.Of(s)
+	who, known := k.who[at.Cell]
 	if !known {
 		seats := map[string]world.Agent{}
 		for seat, name := range s.Lineup {
@@ -167,11 +164,8 @@ func (k *keyer) of(s world.Spec) episodeKey {
 			text = fmt.Append(nil, err)
 		}
 		who = string(text)
-		k.who[at.cell] = who
+		k.who[at.Cell] = who
 	}
 	at.who = who
-	nth := k.seen[at]
-	k.seen[at]++
-	at.nth = nth
 	return at
 }

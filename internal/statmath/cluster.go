@@ -85,7 +85,7 @@ func (c *Clusters) effectiveSize(p, wide, confidence float64) float64 {
 	if p == 0 || p == 1 || variance == 0 {
 		return float64(len(c.sizes)) // how much the observations of a cluster vary is unknown
 	}
-	z, t := normalQuantile(confidence), tQuantile(df, confidence)
+	z, t := normalQuantile(confidence), TQuantile(df, confidence)
 	if math.IsInf(t, 1) {
 		return 0
 	}

@@ -1,10 +1,6 @@
 package statmath
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "math"
 
 // Hedges returns Hedges' g: by how many standard deviations the mean of a is above that of b, corrected for small
 // samples. The interval is that of the noncentral t distribution.
@@ -100,11 +96,15 @@ func noncentrality(t, df, p float64) float64 {
 
 // below returns the share of the noncentral t distribution below t.
 func below(t, df, noncentrality float64) float64 {
-	if math.Abs(noncentrality) < 37 {
-		return distuv.NoncentralT{Nu: df, Mu: noncentrality}.CDF(t)
+	switch {
+	case math.Abs(noncentrality) >= 37:
+		// The series underflows. Formula 26.7.10 of Abramowitz and Stegun is accurate there.
+		return normalCDF((t*(1-1/(4*df)) - noncentrality) / math.Sqrt(1+t*t/(2*df)))
+	case t < 0:
+		return 1 - noncentralT(-t, df, -noncentrality)
+	default:
+		return noncentralT(t, df, noncentrality)
 	}
-	// Gonum's CDF underflows for larger values. Formula 26.7.10 of Abramowitz and Stegun is accurate there.
-	return distuv.UnitNormal.CDF((t*(1-1/(4*df)) - noncentrality) / math.Sqrt(1+t*t/(2*df)))
 }
 
 // unbiased returns the exact factor of Hedges' correction.

@@ -135,7 +135,7 @@ func TestGoldenDistributions(t *testing.T) {
 	}
 	all := golden[cases](t, "distributions")
 	for _, c := range all.T {
-		same(t, "t quantile", tQuantile(c.DF, c.Confidence), c.Q, 1e-8)
+		same(t, "t quantile", TQuantile(c.DF, c.Confidence), c.Q, 1e-8)
 	}
 	for _, c := range all.Tails {
 		same(t, "t tails", tTails(c.T, c.DF), c.P, 1e-10)

@@ -38,7 +38,7 @@ func Of(xs []float64, confidence float64) Estimate {
 
 // student returns the t interval of a mean with a standard error.
 func student(mean, se, df, confidence float64) Interval {
-	half := float64(tQuantile(df, confidence) * se)
+	half := float64(TQuantile(df, confidence) * se)
 	if math.IsNaN(half) { // no spread, and an infinite quantile
 		half = math.Inf(1)
 	}

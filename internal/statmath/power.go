@@ -3,8 +3,6 @@ package statmath
 import (
 	"math"
 	"sort"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // maxNeeded is the largest number of episodes that the search considers.
@@ -42,7 +40,7 @@ func SharesPower(p1, p2 float64, n int, alpha float64) float64 {
 		}
 		return 0
 	}
-	return distuv.UnitNormal.CDF((far-z)/apart) + distuv.UnitNormal.CDF((-far-z)/apart)
+	return normalCDF((far-z)/apart) + normalCDF((-far-z)/apart)
 }
 
 // tPower returns how often a noncentral t variable is beyond the critical values of level alpha.
@@ -51,7 +49,7 @@ func tPower(noncentrality, df, alpha float64) float64 {
 		return math.NaN()
 	}
 	nc := math.Abs(noncentrality)
-	edge := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1 - alpha/2)
+	edge := TQuantile(df, 1-alpha)
 	return min(1, max(0, 1-below(edge, df, nc)+below(-edge, df, nc)))
 }
 

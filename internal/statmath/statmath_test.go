@@ -76,7 +76,7 @@ func TestTQuantilePublished(t *testing.T) {
 		{100, 0.95, 1.984},
 		{1_000_000, 0.95, 1.960},
 	} {
-		if q := tQuantile(float64(c.df), c.confidence); !near(q, c.want, 6e-4) {
+		if q := TQuantile(float64(c.df), c.confidence); !near(q, c.want, 6e-4) {
 			t.Errorf("t with %d degrees at %v = %.4f, want %.3f", c.df, c.confidence, q, c.want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestProperties(t *testing.T) {
 		if more := Wilson(k, n, c+(1-c)/2); more.Half() < i.Half()-1e-12 {
 			t.Fatalf("more confidence, less width: %v, %v", i, more)
 		}
-		q := tQuantile(float64(n), c)
+		q := TQuantile(float64(n), c)
 		if z := normalQuantile(c); q < z-1e-6 || math.IsNaN(q) {
 			t.Fatalf("t with %d degrees at %v = %v is below the normal's %v", n, c, q, z)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,49 +187,79 @@ func plainClient(p plan, prompt string) func(context.Context) error {
 		t.Protocols.SetUnencryptedHTTP2(true)
 	}
 	c := &http.Client{Transport: t}
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
-	type body struct {
-		Model     string    `json:"model"`
-		MaxTokens int       `json:"max_completion_tokens,omitempty"`
-		Messages  []message `json:"messages"`
-	}
 	return func(ctx context.Context) error {
-		b, err := json.Marshal(body{Model: "any", MaxTokens: p.MaxTokens, Messages: []message{{"user", prompt}}})
-		if err != nil {
-			return err
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/chat/completions", strings.NewReader(string(b)))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Authorization", "Bearer bench")
-		resp, err := c.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		raw, err := io.ReadAll(resp.Body)
-		if err != nil {
-			return err
-		}
-		var out struct {
-			Choices []struct{ Message message }
-			Usage   struct {
-				Prompt int `json:"prompt_tokens"`
+		messages := []plainMessage{{"user", prompt}}
+		for range max(1, p.Turns) {
+			answer, err := plainCall(ctx, c, p, messages)
+			for range p.Retries {
+				no, ok := errors.AsType[*refused](err)
+				if !ok || no.StatusCode != http.StatusTooManyRequests {
+					break
+				}
+				time.Sleep(no.pause())
+				answer, err = plainCall(ctx, c, p, messages)
 			}
-		}
-		if err := json.Unmarshal(raw, &out); err != nil {
-			return err
-		}
-		if len(out.Choices) == 0 {
-			return errors.New(resp.Status)
+			if err != nil {
+				return err
+			}
+			messages = append(messages, answer, plainMessage{"user", prompt})
 		}
 		return nil
 	}
+}
+
+// plainCall makes one call.
+func plainCall(ctx context.Context, c *http.Client, p plan, messages []plainMessage) (answer plainMessage, err error) {
+	b, err := json.Marshal(struct {
+		Model     string         `json:"model"`
+		MaxTokens int            `json:"max_completion_tokens,omitempty"`
+		Messages  []plainMessage `json:"messages"`
+	}{"any", p.MaxTokens, messages})
+	if err != nil {
+		return answer, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/chat/completions", strings.NewReader(string(b)))
+	if err != nil {
+		return answer, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer bench")
+	resp, err := c.Do(req)
+	if err != nil {
+		return answer, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return answer, err
+	}
+	var out struct {
+		Choices []struct{ Message plainMessage }
+		Usage   struct {
+			Prompt int `json:"prompt_tokens"`
+		}
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return answer, err
+	}
+	if len(out.Choices) == 0 {
+		return answer, &refused{resp}
+	}
+	return out.Choices[0].Message, nil
+}
+
+// refused is an answer that is an error.
+type refused struct{ *http.Response }
+
+func (r *refused) Error() string { return r.Status }
+
+// pause is how long the server asks to wait.
+func (r *refused) pause() time.Duration {
+	seconds, err := strconv.ParseFloat(r.Header.Get("Retry-After"), 64)
+	if err != nil {
+		seconds = 1
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 func sdkHTTP(p plan) *http.Client {

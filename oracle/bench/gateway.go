@@ -26,15 +26,15 @@ func gateway(b *bench) error {
 	defer up.stop()
 	b.waysHead("calls/s")
 	for _, rate := range []int{1000, 5000} {
-		if err := b.added(up, load{rate: rate, lanes: 200, takes: 4 * time.Second, bytes: 400}); err != nil {
+		if _, err := b.added(up, load{rate: rate, lanes: 200, takes: 4 * time.Second, bytes: 400}); err != nil {
 			return err
 		}
 	}
 	b.printf("\n")
-	if err := b.openStreams("a plain reverse proxy (httputil)", 10_000, func() (*server, error) { return b.self("proxy2", up.url) }); err != nil {
+	if _, err := b.openStreams("a plain reverse proxy (httputil)", 10_000, func() (*server, error) { return b.self("proxy2", up.url) }); err != nil {
 		return err
 	}
-	err = b.openStreams("the gateway", 10_000, func() (*server, error) { return b.gateway(up, "--http2", "--concurrency", "20000") })
+	_, err = b.gatewayStreams(up)
 	b.printf("\n")
 	return err
 }
@@ -50,7 +50,7 @@ func one(b *bench) error {
 	}
 	defer up.stop()
 	b.waysHead("")
-	err = b.added(up, load{lanes: 1, calls: 3000, bytes: 400})
+	_, err = b.added(up, load{lanes: 1, calls: 3000, bytes: 400})
 	b.printf("\n")
 	return err
 }
@@ -67,8 +67,8 @@ type way struct {
 	cpu float64 // of the server in the middle, in µs a call, the least of all rounds
 }
 
-// added measures a load on every way, in turn.
-func (b *bench) added(up *server, l load) error {
+// added measures a load on every way, in turn: directly first.
+func (b *bench) added(up *server, l load) ([]*way, error) {
 	ways := []*way{{name: "direct", server: up}}
 	for _, w := range []struct {
 		name  string
@@ -80,7 +80,7 @@ func (b *bench) added(up *server, l load) error {
 	} {
 		s, err := w.start()
 		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+			return nil, fmt.Errorf("%s: %w", w.name, err)
 		}
 		defer s.stop()
 		ways = append(ways, &way{name: w.name, server: s})
@@ -88,7 +88,7 @@ func (b *bench) added(up *server, l load) error {
 	for range 3 {
 		for _, w := range ways {
 			if err := w.round(l); err != nil {
-				return fmt.Errorf("%s: %w", w.name, err)
+				return nil, fmt.Errorf("%s: %w", w.name, err)
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func (b *bench) added(up *server, l load) error {
 	for _, w := range ways[1:] {
 		b.printf("    %-8s %-34s %7.2f ms %7.2f ms %7.2f ms %7.2f ms %6.0f µs\n", "", w.name, w.p50, w.p99, w.p50-direct.p50, w.p99-direct.p99, w.cpu)
 	}
-	return nil
+	return ways, nil
 }
 
 // round makes the calls of l once.
@@ -149,32 +149,38 @@ func (b *best) add(sorted []time.Duration) {
 	}
 }
 
-// openStreams measures what n open streams cost a server in the middle.
-func (b *bench) openStreams(name string, n int, begin func() (*server, error)) error {
+// gatewayStreams measures what open streams cost the gateway, in KB for each.
+func (b *bench) gatewayStreams(up *server) (float64, error) {
+	return b.openStreams("the gateway", 10_000, func() (*server, error) { return b.gateway(up, "--http2", "--concurrency", "20000") })
+}
+
+// openStreams measures what n open streams cost a server in the middle, in KB for each.
+func (b *bench) openStreams(name string, n int, begin func() (*server, error)) (float64, error) {
 	gw, err := begin()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer gw.stop()
 	before, err := resident(gw.cmd.Process.Pid)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	start := time.Now()
 	done, err := streams(strings.TrimPrefix(gw.url, "http://"), n)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer done()
 	opened := time.Since(start)
 	time.Sleep(2 * time.Second)
 	after, err := resident(gw.cmd.Process.Pid)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	each := (after - before) / float64(n) * 1024
 	b.printf("    %d streams open at once after %.1f s; %s holds %.1f KB for each (%.0f MB, and %.0f MB before)\n", n,
-		opened.Seconds(), name, (after-before)/float64(n)*1024, after, before)
-	return nil
+		opened.Seconds(), name, each, after, before)
+	return each, nil
 }
 
 // resident is the memory of a process now, in MB.

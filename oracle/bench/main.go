@@ -8,12 +8,17 @@
 //
 //	go -C oracle run ./bench          all of it, a few minutes
 //	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts
+//
+// Three more have arguments of their own. The first two write their tables into docs/reference/benchmarks.md.
+//
+//	go -C oracle run ./bench tasks [NAME...]         the tasks that we want to be fast, each beside a plain loop
+//	go -C oracle run ./bench peers [NAME...]         the same tasks with other programs
+//	go -C oracle run ./bench soak [--for DURATION]   a long run with faults and kills
 package main
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,40 +43,51 @@ func main() {
 	}
 }
 
-func run(names []string) error {
-	parts := []struct {
-		name string
-		run  func(*bench) error
-	}{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"one", one}, {"rollouts", rollouts}}
+func run(args []string) error {
 	dir, err := os.MkdirTemp("", "parley-bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{parley: filepath.Join(dir, "parley"), out: os.Stdout}
+	b := &bench{dir: dir, parley: filepath.Join(dir, "parley"), out: os.Stdout}
 	build := exec.Command("go", "build", "-o", b.parley, "./cmd/parley")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
-	ran := false
+	more := map[string]func(*bench, []string) error{"tasks": tasks, "peers": peers, "soak": soak}
+	if len(args) > 0 && more[args[0]] != nil {
+		return more[args[0]](b, args[1:])
+	}
+	return b.parts(args)
+}
+
+// parts runs the parts that are named, or all.
+func (b *bench) parts(names []string) error {
+	type part struct {
+		name string
+		run  func(*bench) error
+	}
+	parts := []part{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"one", one}, {"rollouts", rollouts}}
+	for _, name := range names {
+		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+			return fmt.Errorf("unknown part %q; want limits, flight, cpu, dispatch, gateway, one, rollouts, tasks, peers or soak", name)
+		}
+	}
 	for _, p := range parts {
 		if len(names) > 0 && !slices.Contains(names, p.name) {
 			continue
 		}
-		ran = true
 		if err := p.run(b); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-	}
-	if !ran {
-		return errors.New("name one of: limits, flight, cpu, dispatch, gateway, one, rollouts")
 	}
 	return nil
 }
 
 // bench is what the parts share.
 type bench struct {
+	dir    string // removed at the end
 	parley string // the binary
 	out    io.Writer
 }
@@ -86,8 +102,10 @@ type plan struct {
 	HTTP2       bool          `json:"http2"`
 	Calls       int           `json:"calls"`
 	Concurrency int           `json:"concurrency"` // 0: found by the client
+	Turns       int           `json:"turns"`       // 0: each of Calls is one; else a conversation of so many
 	Bytes       int           `json:"bytes"`       // of the prompt
 	MaxTokens   int           `json:"max_tokens"`
+	Retries     int           `json:"retries"` // of a call that is refused: of the plain loop
 	RPM         float64       `json:"rpm"`
 	TPM         float64       `json:"tpm"`
 	ITPM        float64       `json:"itpm"`

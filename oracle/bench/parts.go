@@ -154,9 +154,19 @@ func cpu(b *bench) error {
 
 // dispatchOnly measures dispatch with a model that answers at once.
 func dispatchOnly(b *bench) error {
-	const n = 1_000_000
 	b.printf("(d) dispatch itself: every layer, a model that answers at once, %d cores\n", runtime.GOMAXPROCS(0))
-	b.printf("    target: 200,000 calls a second on two cores\n\n")
+	b.printf("    target: 300,000 calls a second on two cores\n\n")
+	best, err := dispatchRate()
+	if err != nil {
+		return err
+	}
+	b.printf("    %.0f calls a second, best of three\n\n", best)
+	return waiting(b)
+}
+
+// dispatchRate returns the calls a second through dispatch, best of three.
+func dispatchRate() (best float64, err error) {
+	const n = 1_000_000
 	instant := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 		return &llm.Response{Text: "yes", Finish: llm.FinishStop, Usage: llm.Usage{Input: 20, Output: 1}}, nil
 	})
@@ -165,21 +175,19 @@ func dispatchOnly(b *bench) error {
 		Budget: budget.New(1_000_000*llm.Dollar, 0),
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	reqs := slices.Repeat([]*llm.Request{{Model: "sim/small", MaxTokens: 10, Messages: []llm.Message{llm.User("Say yes.")}}}, n)
-	best := 0.0
 	for range 3 {
 		start := time.Now()
 		for _, r := range d.All(context.Background(), reqs) {
 			if r.Err != nil {
-				return r.Err
+				return 0, r.Err
 			}
 		}
 		best = max(best, n/time.Since(start).Seconds())
 	}
-	b.printf("    %.0f calls a second, best of three\n\n", best)
-	return waiting(b)
+	return best, nil
 }
 
 // waiting measures what a call costs that waits: a hundred thousand at a provider that

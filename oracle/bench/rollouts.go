@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -33,13 +32,13 @@ func rollouts(b *bench) error {
 	}
 	defer s.stop()
 	plain, recorded := pace{}, pace{}
-	for i := range 3 {
+	for range 3 {
 		for _, side := range []struct {
 			to  *pace
 			run func() (pace, error)
 		}{
 			{&plain, func() (pace, error) { return b.plainRollouts(s.url) }},
-			{&recorded, func() (pace, error) { return b.recordedRollouts(s.url, i) }},
+			{&recorded, func() (pace, error) { return b.recordedRollouts(s.url) }},
 		} {
 			used := cpuOf(s.cmd.Process.Pid)
 			one, err := side.run()
@@ -67,11 +66,13 @@ type pace struct {
 	rate    float64 // episodes a second
 	cpu     float64 // microseconds for an episode
 	servers float64 // likewise, of the servers
+	wall    float64 // seconds
+	peak    float64 // MB resident
 }
 
 func (p *pace) add(one pace) {
 	p.rate = max(p.rate, one.rate)
-	for _, least := range []struct{ to, of *float64 }{{&p.cpu, &one.cpu}, {&p.servers, &one.servers}} {
+	for _, least := range []struct{ to, of *float64 }{{&p.cpu, &one.cpu}, {&p.servers, &one.servers}, {&p.wall, &one.wall}, {&p.peak, &one.peak}} {
 		if *least.to == 0 || *least.of < *least.to {
 			*least.to = *least.of
 		}
@@ -88,12 +89,16 @@ func timed(cmd *exec.Cmd, episodes int) (pace, []byte, error) {
 	if err != nil {
 		return pace{}, nil, fmt.Errorf("%w: %s", err, stderr.String())
 	}
-	use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return pace{}, nil, errors.New("the machine does not tell CPU time")
+	cpu := float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds())
+	return pace{rate: float64(episodes) / took, cpu: cpu / float64(episodes), wall: took, peak: peakOf(cmd)}, out, nil
+}
+
+// peakOf returns the most memory that a process that ended had resident, in MB, or 0 if the machine does not say.
+func peakOf(cmd *exec.Cmd) float64 {
+	if use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		return float64(use.Maxrss) / 1024
 	}
-	cpu := float64(use.Utime.Sec+use.Stime.Sec)*1e6 + float64(use.Utime.Usec+use.Stime.Usec)
-	return pace{rate: float64(episodes) / took, cpu: cpu / float64(episodes)}, out, nil
+	return 0
 }
 
 func (b *bench) plainRollouts(url string) (pace, error) {
@@ -106,37 +111,53 @@ func (b *bench) plainRollouts(url string) (pace, error) {
 }
 
 // recordedRollouts plays the same with parley, into a run file of its own.
-func (b *bench) recordedRollouts(url string, round int) (pace, error) {
-	dir := filepath.Dir(b.parley)
-	file := filepath.Join(dir, "rollouts.yaml")
-	text := fmt.Sprintf(`kind: rollout
+func (b *bench) recordedRollouts(url string) (pace, error) {
+	p, sum, err := b.play(fmt.Sprintf(`kind: rollout
 seed: 1
 episodes: %d
 providers: {lab: {dialect: openai, base_url: %q, limits: {concurrency: %d}}}
 agents: {x: {model: lab/any}}
 lineup: {agent: x}
 params: {env: arithmetic, env_params: {problems: 3}, servers: [%q], pool: {per_server: %d, startup: %d}}
-`, rolloutEpisodes, url+"/v1", rolloutWidth, url, rolloutWidth, rolloutWidth)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return pace{}, err
+`, rolloutEpisodes, url+"/v1", rolloutWidth, url, rolloutWidth, rolloutWidth), rolloutEpisodes)
+	if err == nil && sum.Calls.Total != 7*rolloutEpisodes {
+		err = fmt.Errorf("parley run made %d calls", sum.Calls.Total)
 	}
-	run := filepath.Join(dir, fmt.Sprintf("rollouts%d.parley", round))
-	p, out, err := timed(exec.Command(b.parley, "run", file, "--out", run, "--json", "--quiet"), rolloutEpisodes)
+	return p, err
+}
+
+// summary is what parley run says at its end.
+type summary struct {
+	State    string
+	Episodes struct{ Failed int }
+	Calls    struct{ Total int }
+	Attempts int
+	Digest   string
+	file     string
+}
+
+// play plays a plan with parley run into a new run file, and says how fast n of it were. Nothing may fail.
+func (b *bench) play(plan string, n int, flags ...string) (p pace, sum summary, err error) {
+	dir, err := os.MkdirTemp(b.dir, "play")
 	if err != nil {
-		return p, err
+		return p, sum, err
 	}
-	var sum struct {
-		State    string
-		Episodes struct{ Ended, Failed int }
-		Calls    struct{ Total int }
+	file := filepath.Join(dir, "plan.yaml")
+	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
+		return p, sum, err
+	}
+	p, out, err := timed(exec.Command(b.parley, append([]string{"run", file, "--json", "--quiet"}, flags...)...), n)
+	if err != nil {
+		return p, sum, err
 	}
 	if err := json.Unmarshal(out, &sum); err != nil {
-		return p, err
+		return p, sum, err
 	}
-	if sum.State != "complete" || sum.Episodes.Failed > 0 || sum.Calls.Total != 7*rolloutEpisodes {
-		return p, fmt.Errorf("parley run: %s", out)
+	if sum.State != "complete" || sum.Episodes.Failed > 0 {
+		return p, sum, fmt.Errorf("parley run: %.2000s", out)
 	}
-	return p, nil
+	sum.file = filepath.Join(dir, "plan.parley")
+	return p, sum, nil
 }
 
 // plainRollouts is the loop people write: it plays episodes and forgets them.

@@ -4,8 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"parley/internal/statmath"
 )
 
 // measure finds the covariance of the strengths and the width of intervals. If every
@@ -28,50 +27,36 @@ func (f *fit) measure(index map[string]int, games []Game, pairings []pairing, co
 		f.reach = math.Inf(1) // one deal does not show how deals differ
 		return true
 	}
-	f.reach = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(len(units) - 1)}.Quantile((1 + confidence) / 2)
+	f.reach = statmath.TQuantile(float64(len(units)-1), confidence)
 	robust := sandwich(plain, f.spread(index, games, units))
-	robust.ScaleSym(float64(len(units))/float64(len(units)-1), robust)
-	f.covariance = robust
+	f.covariance = robust.times(float64(len(units)) / float64(len(units)-1))
 	// With fewer than ten deals for each player the robust covariance is too noisy. Then only
 	// its overall size is used, and only to widen intervals.
 	if len(units) < 10*len(f.players) {
-		f.covariance = mat.NewSymDense(len(f.players), nil)
-		f.covariance.ScaleSym(max(1, mat.Trace(robust)/mat.Trace(plain)), plain)
+		f.covariance = plain.times(max(1, f.covariance.trace()/plain.trace()))
 	}
 	return true
 }
 
 // sandwich returns bread times filling times bread.
-func sandwich(bread, filling *mat.SymDense) *mat.SymDense {
-	var half, full mat.Dense
-	half.Mul(bread, filling)
-	full.Mul(&half, bread)
-	n := bread.SymmetricDim()
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			s.SetSym(i, j, full.At(i, j))
-		}
-	}
-	return s
-}
+func sandwich(bread, filling matrix) matrix { return bread.by(filling).by(bread) }
 
 // information returns Fisher's information about the strengths. Games do not determine the mean of all
 // strengths, so a constant is added that makes the matrix invertible; centred removes it again.
-func (f *fit) information(pairings []pairing) *mat.SymDense {
+func (f *fit) information(pairings []pairing) matrix {
 	n := len(f.players)
-	info := mat.NewSymDense(n, nil)
-	add := func(i, j int, x float64) { info.SetSym(i, j, info.At(i, j)+x) }
+	info := newMatrix(n)
 	for _, p := range pairings {
 		e := expected(f.strength[p.i], f.strength[p.j])
 		x := p.games * e * (1 - e)
-		add(p.i, p.i, x)
-		add(p.j, p.j, x)
-		add(p.i, p.j, -x)
+		info[p.i][p.i] += x
+		info[p.j][p.j] += x
+		info[p.i][p.j] -= x
+		info[p.j][p.i] -= x
 	}
 	for i := range n {
-		for j := i; j < n; j++ {
-			add(i, j, 1/float64(n))
+		for j := range n {
+			info[i][j] += 1 / float64(n)
 		}
 	}
 	return info
@@ -79,29 +64,33 @@ func (f *fit) information(pairings []pairing) *mat.SymDense {
 
 // inverse returns the covariance of the strengths around their mean, or nil if the information
 // is not invertible.
-func inverse(information *mat.SymDense) *mat.SymDense {
-	var c mat.Cholesky
-	var inv mat.SymDense
-	if !c.Factorize(information) || c.InverseTo(&inv) != nil {
+func inverse(information matrix) matrix {
+	factor := information.cholesky()
+	if factor == nil {
 		return nil
 	}
-	return centred(&inv)
+	inv := newMatrix(len(information))
+	for i := range inv {
+		inv[i][i] = 1
+		inv[i] = factor.solve(inv[i])
+	}
+	return centred(inv)
 }
 
 // centred removes the mean from a covariance, in both directions.
-func centred(v *mat.SymDense) *mat.SymDense {
-	n := v.SymmetricDim()
+func centred(v matrix) matrix {
+	n := len(v)
 	means, all := make([]float64, n), 0.0
 	for i := range n {
 		for j := range n {
-			means[i] += v.At(i, j) / float64(n)
+			means[i] += v[i][j] / float64(n)
 		}
 		all += means[i] / float64(n)
 	}
-	out := mat.NewSymDense(n, nil)
+	out := newMatrix(n)
 	for i := range n {
-		for j := i; j < n; j++ {
-			out.SetSym(i, j, v.At(i, j)-means[i]-means[j]+all)
+		for j := range n {
+			out[i][j] = v[i][j] - means[i] - means[j] + all
 		}
 	}
 	return out
@@ -124,9 +113,9 @@ func independent(games []Game) [][]int {
 
 // spread returns the sum over units of the squares of what players scored beyond the
 // expected score.
-func (f *fit) spread(index map[string]int, games []Game, units [][]int) *mat.SymDense {
+func (f *fit) spread(index map[string]int, games []Game, units [][]int) matrix {
 	n := len(f.players)
-	sum, beyond := mat.NewSymDense(n, nil), make([]float64, n)
+	sum, beyond := newMatrix(n), make([]float64, n)
 	for _, unit := range units {
 		var met []int
 		for _, g := range unit {
@@ -138,9 +127,9 @@ func (f *fit) spread(index map[string]int, games []Game, units [][]int) *mat.Sym
 		}
 		slices.Sort(met)
 		met = slices.Compact(met)
-		for a, i := range met {
-			for _, j := range met[a:] {
-				sum.SetSym(i, j, sum.At(i, j)+beyond[i]*beyond[j])
+		for _, i := range met {
+			for _, j := range met {
+				sum[i][j] += beyond[i] * beyond[j]
 			}
 		}
 		for _, i := range met {

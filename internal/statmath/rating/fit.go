@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // pairing is all games between two players, i before j.
@@ -96,15 +94,15 @@ func (f *fit) finish(score []float64, pairings []pairing) bool {
 		if size(missing) <= enough {
 			return true
 		}
-		var c mat.Cholesky
-		var by mat.VecDense
-		if !c.Factorize(f.information(pairings)) || c.SolveVecTo(&by, mat.NewVecDense(n, missing)) != nil {
+		factor := f.information(pairings).cholesky()
+		if factor == nil {
 			return false
 		}
+		by := factor.solve(missing)
 		previous, before := slices.Clone(f.strength), size(missing)
 		for part := 1.0; part > 1e-9; part /= 2 {
 			for i := range n {
-				f.strength[i] = previous[i] + part*by.AtVec(i)
+				f.strength[i] = previous[i] + part*by[i]
 			}
 			if missing = f.missing(score, pairings); size(missing) < before {
 				break

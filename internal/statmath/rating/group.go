@@ -104,7 +104,7 @@ func (t *Table) add(players []string, games []Game, records map[string]record, c
 		s := Standing{Player: p, Group: len(t.fits), Rating: statmath.Unknown(r.games, "bradley-terry"), Score: r.score}
 		switch {
 		case f != nil:
-			q := f.quantity(f.strength[i], f.covariance.At(i, i), f.games[i])
+			q := f.quantity(f.strength[i], f.covariance[i][i], f.games[i])
 			q.Value, q.Low, q.High = q.Value+mean, q.Low+mean, q.High+mean
 			s.Rating = q
 		case len(players) > 1:

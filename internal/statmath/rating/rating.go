@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"parley/internal/statmath"
 )
 
@@ -114,7 +112,7 @@ type fit struct {
 	players    []string
 	games      []int
 	strength   []float64 // natural logarithms of odds, mean 0
-	covariance *mat.SymDense
+	covariance matrix
 	reach      float64 // half the width of an interval, in standard errors
 	method     string
 }

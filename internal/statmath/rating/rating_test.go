@@ -44,7 +44,7 @@ func (t *Table) difference(a, b string) statmath.Quantity {
 		if x < 0 || y < 0 {
 			continue
 		}
-		variance := f.covariance.At(x, x) + f.covariance.At(y, y) - 2*f.covariance.At(x, y)
+		variance := f.covariance[x][x] + f.covariance[y][y] - 2*f.covariance[x][y]
 		return f.quantity(f.strength[x]-f.strength[y], variance, min(f.games[x], f.games[y]))
 	}
 	return statmath.Unknown(0, "bradley-terry")

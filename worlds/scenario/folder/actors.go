@@ -14,7 +14,6 @@ type actor struct {
 	Name               string  `json:"name"`
 	ShortName          *string `json:"short_name"`
 	Model              *string `json:"model"`
-	OldModel           *string `json:"llm_model"`
 	System             string  `json:"system_prompt"`
 	Role               string  `json:"role"`
 	Description        string  `json:"description"`
@@ -23,7 +22,6 @@ type actor struct {
 	Expertise          any     `json:"expertise"`
 	ExpertiseLevel     any     `json:"expertise_level"`
 	DecisionStyle      *string `json:"decision_style"`
-	OldDecisionStyle   *string `json:"decision_making_style"`
 	CommunicationStyle string  `json:"communication_style"`
 	Traits             any     `json:"personality_traits"`
 	Coalitions         any     `json:"preferred_coalitions"`
@@ -31,6 +29,7 @@ type actor struct {
 	Access             *access `json:"information_access"`
 	Control            string  `json:"control" oneof:"ai,human"`
 	Format             any     `json:"response_format"`
+	earlierActor
 }
 
 // access is what an actor knows besides what everybody knows.

@@ -19,15 +19,13 @@ type situation struct {
 	Background   any     `json:"background_information"`
 	TurnDuration string  `json:"turn_duration"`
 
-	Turns    *int    `json:"turns"`
-	NumTurns *int    `json:"num_turns"`
-	Length   *length `json:"scenario_length"`
+	Turns  *int    `json:"turns"`
+	Length *length `json:"scenario_length"`
 
 	Actors any    `json:"actors"`
 	Model  string `json:"world_state_model"`
 
-	Window    *int `json:"context_window_size"`
-	OldWindow *int `json:"context_window"`
+	Window *int `json:"context_window_size"`
 
 	Statements *bool    `json:"enable_public_statements"`
 	Bilateral  *bool    `json:"enable_bilateral_communication"`
@@ -40,6 +38,7 @@ type situation struct {
 	Parallel   *bool    `json:"parallel_action_resolution"`
 
 	Features features `json:"features"`
+	earlierSituation
 }
 
 // length is the length of a scenario.

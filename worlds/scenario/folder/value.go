@@ -97,26 +97,6 @@ func pairs(v any) (string, bool) {
 	return strings.Join(parts, "; "), true
 }
 
-// either returns the given one of two spellings of a key. Both are an error; the
-// second comes with advice.
-func either[T any](r *reader, d world.Document, in, key string, v *T, also string, other *T) *T {
-	at := func(k string) string {
-		if in == "" {
-			return k
-		}
-		return in + "." + k
-	}
-	switch {
-	case other == nil:
-		return v
-	case v != nil:
-		r.fail(d, at(also), "conflicts with %s, which means the same; give one of them, best %s", key, key)
-		return v
-	}
-	r.advise(d, at(also), "is read as %s: write %s", key, key)
-	return other
-}
-
 // value returns what a pointer points to, or a default.
 func value[T any](p *T, or T) T {
 	if p == nil {

@@ -130,16 +130,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Run serves on ln until ctx is done. It then gives requests in flight Config.Grace to finish,
-// closes ln and returns nil.
-func Run(ctx context.Context, cfg Config, ln net.Listener) error {
-	s, err := New(cfg)
-	if err != nil {
-		return errors.Join(err, ln.Close())
-	}
-	return s.Run(ctx, ln)
-}
-
-// Run is like the function Run. It can be called once.
+// closes ln and returns nil. It can be called once.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	srv, cancel, err := s.httpServer(ctx)
 	if err != nil {

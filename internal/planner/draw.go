@@ -1,41 +1,41 @@
-package engine
+package planner
 
 import (
 	"cmp"
 	"slices"
 
-	"parley/internal/planner"
 	"parley/world"
 )
 
-// draw identifies an episode by what it plays. What a model draws depends on it and not on the
+// Draw identifies an episode of a run by what it plays. What a model draws depends on it and not on the
 // episode's number, so an experiment that grows plays the same as one that was that large from the
 // start.
-type draw struct {
-	cell planner.CellID
-	deal int
-	nth  int // of the run's episodes with the same cell and deal, from 0
+type Draw struct {
+	Cell CellID
+	Deal int
+	Nth  int // of the run's episodes with the same cell and deal, from 0
 }
 
-// draws identifies the episodes of a run. It must be given all of them, in order.
-type draws struct {
-	ids  *planner.CellIDs
-	seen map[planner.CellID][]dealRange
+// Draws identifies the episodes of a run. It must be given all of them, in order.
+type Draws struct {
+	ids  *CellIDs
+	seen map[CellID][]dealRange
 }
 
 // dealRange is a range of deals that were each played the same number of times.
 type dealRange struct{ first, last, times int }
 
-func newDraws(k world.Kind) *draws {
-	return &draws{ids: planner.NewCellIDs(k), seen: map[planner.CellID][]dealRange{}}
+// NewDraws returns Draws for a run of a kind.
+func NewDraws(k world.Kind) *Draws {
+	return &Draws{ids: NewCellIDs(k), seen: map[CellID][]dealRange{}}
 }
 
-// of identifies the next episode.
-func (d *draws) of(spec world.Spec) draw {
+// Of identifies the next episode.
+func (d *Draws) Of(spec world.Spec) Draw {
 	id := d.ids.Of(spec)
 	list, nth := count(d.seen[id], spec.Deal)
 	d.seen[id] = list
-	return draw{id, spec.Deal, nth}
+	return Draw{id, spec.Deal, nth}
 }
 
 // count adds a deal to the ordered list, and returns how often it was there before. Deals mostly

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// task is something that should be fast, with what it took when we set out to make it faster, and the aim.
+type task struct {
+	name, what, before, aim string
+	long                    bool // measured only if it is named
+	run                     func(*bench) (now string, err error)
+}
+
+func allTasks() []task {
+	return []task{
+		{"talks", "1,000 conversations × 6 calls × 1 s, default settings", "13.3 s, ideal 6.0", "at most 1.1 of the ideal", false,
+			func(b *bench) (string, error) { return b.talks(1000) }},
+		{"many-talks", "10,000 conversations × 6 calls × 1 s, default settings", "26.5 s, 663 MB", "at most 1.3 of the plain loop, 450 MB", false,
+			func(b *bench) (string, error) { return b.talks(10_000) }},
+		{"ask", "`ask` of 12,000 requests over HTTP at zero latency, 64 wide, into a file", "0.56 of the plain loop, 0.19 ms CPU a call", "at least 0.75 of the plain loop, at most 0.11 ms CPU", false, (*bench).taskAsk},
+		{"run", "`run` of conversations of 8 calls over HTTP at zero latency, 64 wide, all recorded", "0.30 of the plain loop, 0.31–0.39 ms CPU a call", "at least 0.6 of the plain loop, at most 0.16 ms CPU", false, (*bench).taskRun},
+		{"episodes", "200,000 episodes × 6 calls on the built-in simulated provider", "5,500 calls/s, 0.31 ms CPU a call, 1.1 GB; report 28 s", "at least 12,000 calls/s, at most 350 MB; report at most 10 s", false, (*bench).taskEpisodes},
+		{"refold", "refold; resume of a million calls", "67,000–113,000 calls/s", "at least 150,000 calls/s; under 7 s", false, (*bench).taskRefold},
+		{"engine", "engine and run file with an instant model", "14,000–30,000 calls/s", "at least 40,000 calls/s", false, func(b *bench) (string, error) {
+			rate, err := gobench("./internal/store/sqlite", "^BenchmarkEngine$", "240000x", "calls/s")
+			return figure(rate) + " calls/s", err
+		}},
+		{"dispatch", "dispatch alone, instant model", "146,000–213,000 calls/s", "at least 300,000 calls/s", false, func(*bench) (string, error) {
+			rate, err := dispatchRate()
+			return figure(rate) + " calls/s", err
+		}},
+		{"gateway", "gateway: added p99 at 1,000 requests/s, recording; its CPU a call", "1.5–4.1 ms, 755 µs; plain proxy 0.7–1.7 ms, 392 µs", "at most the plain proxy + 0.5 ms, 1.3 of its CPU", false, (*bench).taskGateway},
+		{"stream", "an open stream through the gateway", "33 KB", "at most 30 KB", false, (*bench).taskStream},
+		{"build", "first run in a clean clone, modules cached; stripped program", "40 s; 54 MB not stripped", "at most 25 s and 40 MB", false, (*bench).taskBuild},
+		{"tests", "`go test ./...` with an empty cache", "7 minutes", "at most 4 minutes", true, func(b *bench) (string, error) { return b.command("go", "test", "./...") }},
+		{"ci", "`.ci/run`", "15 minutes", "at most 15 minutes with the new steps", true, func(b *bench) (string, error) { return b.command(".ci/run") }},
+	}
+}
+
+// tasks measures the tasks that are named, or all but the long ones, and writes their rows into the page.
+func tasks(b *bench, names []string) error {
+	all := allTasks()
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(t task) bool { return t.name == name }) {
+			var known []string
+			for _, t := range all {
+				known = append(known, t.name)
+			}
+			return fmt.Errorf("unknown task %q; want one of %s", name, strings.Join(known, ", "))
+		}
+	}
+	began := time.Now()
+	for _, t := range all {
+		if len(names) > 0 && !slices.Contains(names, t.name) || len(names) == 0 && t.long {
+			continue
+		}
+		b.printf("%s: %s\n    before: %s\n    aim:    %s\n", t.name, t.what, t.before, t.aim)
+		start := time.Now()
+		now, err := t.run(b)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		b.printf("    now:    %s    (measured in %.0f s)\n", now, time.Since(start).Seconds())
+		row := tableRow(t.what, t.before, t.aim, now, "`go -C oracle run ./bench tasks "+t.name+"`")
+		if err := updateTable("tasks", "", []string{row}); err != nil {
+			return err
+		}
+	}
+	b.printf("%.0f s; the table is in %s\n", time.Since(began).Seconds(), page)
+	return nil
+}
+
+// figure writes a number of three digits or more with commas.
+func figure(n float64) string {
+	s := strconv.Itoa(int(n + .5))
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// secretsPlan is a plan of the kind secrets with this many episodes, over HTTP if url is not empty.
+func secretsPlan(url string, episodes, messages int) string {
+	providers, model := "", "sim"
+	if url != "" {
+		providers, model = fmt.Sprintf("providers: {lab: {dialect: openai, base_url: %q}}\n", url+"/v1"), "lab"
+	}
+	return fmt.Sprintf("kind: secrets\nseed: 1\n%sagents: {a: {model: %s/small}, b: {model: %s/large}}\nplan: {matrix: {agents: [a, b], swap: true, self: false, repeat: %d}}\nparams: {messages: %d}\n",
+		providers, model, model, episodes/2, messages)
+}
+
+// talks plays n conversations at once with a provider that takes a second for an answer.
+func (b *bench) talks(n int) (string, error) {
+	const calls, ideal = 6, 6.0
+	s, err := b.sim("--latency", "1s")
+	if err != nil {
+		return "", err
+	}
+	defer s.stop()
+	plain, err := b.client(plan{Client: "plain", Dialect: "openai", URL: s.url + "/v1", Calls: n, Concurrency: n, Turns: calls, Bytes: 400, MaxTokens: 64})
+	if err != nil {
+		return "", err
+	}
+	p, sum, err := b.play(secretsPlan(s.url, n, calls/2), n)
+	if err != nil {
+		return "", err
+	}
+	refused := 100 * float64(sum.Attempts-sum.Calls.Total) / float64(sum.Attempts)
+	return fmt.Sprintf("%.1f s, %.2f of the ideal, %.2f of the plain loop (%.1f s); %.0f MB (%.0f MB); %.1f%% repeated",
+		p.wall, p.wall/ideal, p.wall/plain.Walls[0], plain.Walls[0], p.peak, plain.PeakMB, refused), nil
+}
+
+// width is how many calls are in flight where latency is zero.
+const width = 64
+
+// beside measures a command of parley beside the plain loop: so many calls at zero latency, the best of three in turn.
+func (b *bench) beside(calls int, measure func(url string) (pace, error)) (string, error) {
+	s, err := b.sim()
+	if err != nil {
+		return "", err
+	}
+	defer s.stop()
+	var plain, ours pace
+	for range 3 {
+		r, err := b.client(plan{Client: "plain", Dialect: "openai", URL: s.url + "/v1", Calls: calls, Concurrency: width, Bytes: 400, MaxTokens: 64})
+		if err != nil {
+			return "", err
+		}
+		plain.add(pace{rate: float64(calls) / r.Walls[0], cpu: r.CPU / float64(calls) * 1e6})
+		one, err := measure(s.url)
+		if err != nil {
+			return "", err
+		}
+		ours.add(one)
+	}
+	return fmt.Sprintf("%s calls/s, %.2f of the plain loop (%s); %.3f ms CPU a call (%.3f)",
+		figure(ours.rate), ours.rate/plain.rate, figure(plain.rate), ours.cpu/1000, plain.cpu/1000), nil
+}
+
+func (b *bench) taskAsk() (string, error) {
+	const calls = 12_000
+	in, err := b.requests(calls)
+	if err != nil {
+		return "", err
+	}
+	return b.beside(calls, func(url string) (pace, error) { return b.ask(in, calls, url, "--concurrency", strconv.Itoa(width)) })
+}
+
+// requests writes a file of n requests.
+func (b *bench) requests(n int) (string, error) {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, `{"id":"%d","prompt":"%d %s","max_tokens":64}`+"\n", i, i, strings.Repeat("word ", 80))
+	}
+	file := filepath.Join(b.dir, "requests.jsonl")
+	return file, os.WriteFile(file, []byte(text.String()), 0o600)
+}
+
+// ask asks all requests of a file with parley ask, into a file.
+func (b *bench) ask(in string, calls int, url string, flags ...string) (pace, error) {
+	out := filepath.Join(b.dir, "answers.jsonl")
+	defer os.Remove(out)
+	args := append([]string{"ask", in, "--model", "lab/any", "--dialect", "openai", "--base-url", url + "/v1", "--out", out}, flags...)
+	p, _, err := timed(exec.Command(b.parley, args...), calls)
+	return p, err
+}
+
+func (b *bench) taskRun() (string, error) {
+	const episodes, calls = 2000, 8
+	return b.beside(episodes*calls, func(url string) (pace, error) {
+		p, sum, err := b.play(secretsPlan(url, episodes, calls/2), episodes*calls, "--concurrency", strconv.Itoa(width))
+		if err == nil && sum.Calls.Total != episodes*calls {
+			err = fmt.Errorf("%d calls", sum.Calls.Total)
+		}
+		return p, err
+	})
+}
+
+func (b *bench) taskEpisodes() (string, error) {
+	const episodes, calls = 200_000, 6
+	p, sum, err := b.play(secretsPlan("", episodes, calls/2), episodes*calls)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(filepath.Dir(sum.file))
+	report, _, err := timed(exec.Command(b.parley, "report", sum.file), 1)
+	return fmt.Sprintf("%s calls/s, %.3f ms CPU a call, %.0f MB; report %.1f s, %.0f MB", figure(p.rate), p.cpu/1000, p.peak, report.wall, report.peak), err
+}
+
+func (b *bench) taskRefold() (string, error) {
+	rate, err := gobench("./internal/store/sqlite", "^BenchmarkRefold$", "240000x", "calls/s")
+	if err != nil {
+		return "", err
+	}
+	resume, err := gobench("./internal/store/sqlite", "^BenchmarkResume$", "1x", "ns/op")
+	return fmt.Sprintf("%s calls/s; %.1f s", figure(rate), resume/1e9), err
+}
+
+// gobench runs a benchmark of the tests and returns one of its figures.
+func gobench(dir, name, times, unit string) (float64, error) {
+	cmd := exec.Command("go", "test", dir, "-run", "^$", "-bench", name, "-benchtime", times, "-timeout", "30m")
+	cmd.Dir = ".."
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("%w\n%s", err, out)
+	}
+	m := regexp.MustCompile(`([0-9.]+) ` + regexp.QuoteMeta(unit)).FindSubmatch(out)
+	if m == nil {
+		return 0, fmt.Errorf("%s printed no %s:\n%s", name, unit, out)
+	}
+	return strconv.ParseFloat(string(m[1]), 64)
+}
+
+func (b *bench) taskGateway() (string, error) {
+	up, err := b.self("upstream", "5ms")
+	if err != nil {
+		return "", err
+	}
+	defer up.stop()
+	ways, err := b.added(up, load{rate: 1000, lanes: 200, takes: 4 * time.Second, bytes: 400})
+	if err != nil {
+		return "", err
+	}
+	direct, proxy, ours := ways[0], ways[1], ways[len(ways)-1]
+	return fmt.Sprintf("%.1f ms, %.0f µs; plain proxy %.1f ms, %.0f µs: %+.1f ms, %.2f of its CPU",
+		ours.p99-direct.p99, ours.cpu, proxy.p99-direct.p99, proxy.cpu, ours.p99-proxy.p99, ours.cpu/proxy.cpu), nil
+}
+
+func (b *bench) taskStream() (string, error) {
+	up, err := b.self("upstream", "5ms")
+	if err != nil {
+		return "", err
+	}
+	defer up.stop()
+	each, err := b.gatewayStreams(up)
+	return fmt.Sprintf("%.1f KB", each), err
+}
+
+func (b *bench) taskBuild() (string, error) {
+	first, err := b.command("go", "run", "./cmd/parley", "version")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(b.dir, "stripped")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", file, "./cmd/parley")
+	build.Dir = ".."
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s; %.1f MB", first, float64(info.Size())/1e6), nil
+}
+
+// command times a command at the top of the tree, with an empty build cache.
+func (b *bench) command(name string, args ...string) (string, error) {
+	cache, err := os.MkdirTemp(b.dir, "cache")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(cache)
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOCACHE="+cache)
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out[max(0, len(out)-4000):])
+	}
+	return fmt.Sprintf("%.0f s", time.Since(start).Seconds()), nil
+}
