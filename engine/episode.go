@@ -242,8 +242,9 @@ func (r *run) proceed(s *strand) (waits bool, err error) {
 }
 
 // recall gives a strand the replies that are recorded and those of bots. It returns the calls that
-// have none.
+// have none, in the memory of calls.
 func (r *run) recall(s *strand, calls []*call) (open []*call) {
+	open = calls[:0]
 	for _, c := range calls {
 		switch {
 		case s.rec.has(c.index):

@@ -17,8 +17,9 @@ import (
 
 // recorded is what the journal has of an attempt at an episode.
 type recorded struct {
-	first recordedStrand             // of the first strand, the only one of most episodes
-	forks map[string]*recordedStrand // of the others, by path
+	attempt int
+	first   recordedStrand             // of the first strand, the only one of most episodes
+	forks   map[string]*recordedStrand // of the others, by path
 }
 
 // recordedStrand is the turns of a strand that were not taken, in order.
@@ -190,20 +191,21 @@ func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]*recorde
 	part := make(map[int]*recorded, len(episodes))
 	all := make([]recorded, len(episodes))
 	for i, n := range episodes {
+		all[i].attempt = p.playing[n].Attempt
 		part[n] = &all[i]
 	}
 	in := journal.Span{From: episodes[0], To: episodes[len(episodes)-1] + 1, Replay: true}
 	err := p.journal.Read(ctx, in, func(e journal.Entry) error {
 		switch e := e.(type) {
 		case *journal.Turned:
-			if t := p.turnIn(part, e.Turn); t != nil {
+			if t := turnIn(part, e.Turn); t != nil {
 				t.digest, t.calls = e.Digest, e.Calls
 			}
 		case *journal.Replied:
 			if e.Index < 0 || e.Index > maxIndex {
 				return fmt.Errorf("engine: %w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
 			}
-			if t := p.turnIn(part, e.Turn); t != nil {
+			if t := turnIn(part, e.Turn); t != nil {
 				t.add(e, p.billed)
 			}
 		}
@@ -213,9 +215,9 @@ func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]*recorde
 }
 
 // turnIn returns where a turn is kept; nil for one of an earlier attempt.
-func (p *replay) turnIn(part map[int]*recorded, at journal.Turn) *recordedTurn {
+func turnIn(part map[int]*recorded, at journal.Turn) *recordedTurn {
 	rec, ok := part[at.Episode]
-	if !ok || at.Attempt != p.playing[at.Episode].Attempt {
+	if !ok || at.Attempt != rec.attempt {
 		return nil
 	}
 	return rec.at(at)

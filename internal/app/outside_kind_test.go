@@ -84,7 +84,7 @@ func TestEnvironmentOfAnyKind(t *testing.T) {
 	}
 	_, err = Play{Plan: load("gone"), Kinds: kinds, File: filepath.Join(t.TempDir(), "none.parley"), Tool: "test"}.Run(t.Context(), context.Background())
 	if err == nil || !IsUsage(err) {
-		t.Errorf("an actor that cannot be had: %v", err)
+		t.Errorf("an actor that cannot be opened: %v", err)
 	}
 	for _, server := range []string{"here", "gone"} {
 		there, all := probe(t.Context(), load(server))

@@ -192,7 +192,7 @@ func TestReadyBeforeAnything(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if _, err := os.Stat(file); err == nil {
-				t.Error("a run file was made all the same")
+				t.Error("a run file was created")
 			}
 		})
 	}

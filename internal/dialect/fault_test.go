@@ -82,7 +82,7 @@ func TestFaults(t *testing.T) {
 		{name: "529", handler: say(529, "application/json", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`), kind: llm.KindOverloaded},
 		{name: "429", handler: say(429, "application/json", `{"error":{"message":"Rate limit reached","type":"tokens","code":"rate_limit_exceeded"}}`), kind: llm.KindRateLimited},
 		{name: "out of credit", handler: say(429, "application/json", `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`), kind: llm.KindQuota},
-		{name: "bad JSON told as 500", handler: say(500, "application/json", `{"error":{"code":500,"message":"[json.exception.parse_error.101] parse error","type":"server_error"}}`), kind: llm.KindBadRequest},
+		{name: "bad JSON reported as 500", handler: say(500, "application/json", `{"error":{"code":500,"message":"[json.exception.parse_error.101] parse error","type":"server_error"}}`), kind: llm.KindBadRequest},
 		{name: "500", handler: say(500, "application/json", `{"error":"something"}`), kind: llm.KindServer, says: "something"},
 		{name: "prompt too long", handler: say(400, "application/json", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`), kind: llm.KindTooLong},
 		{name: "error under 200", handler: say(200, "application/json", `{"error":{"code":502,"message":"upstream failed"}}`), kind: llm.KindServer, says: "upstream failed"},
@@ -95,7 +95,7 @@ func TestFaults(t *testing.T) {
 		{name: "error event", handler: say(200, "text/event-stream", "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"), kind: llm.KindOverloaded, uncertain: true},
 		{name: "bare error in a stream", handler: say(200, "text/event-stream", "{\"error\":{\"type\":\"rate_limit_error\",\"message\":\"slow\"}}\n\n"), kind: llm.KindRateLimited, uncertain: true},
 		{name: "unknown encoding", handler: encoded("br", "x"), kind: llm.KindMalformed, uncertain: true, says: "br"},
-		{name: "gzip that is none", handler: encoded("gzip", "hello hello hello hello"), kind: llm.KindMalformed, uncertain: true, says: "decompress"},
+		{name: "not gzip, although the header says so", handler: encoded("gzip", "hello hello hello hello"), kind: llm.KindMalformed, uncertain: true, says: "decompress"},
 	} {
 		for _, f := range formats() {
 			t.Run(c.name+"/"+f.name, func(t *testing.T) {
@@ -193,9 +193,9 @@ func TestGigantic(t *testing.T) {
 	t.Parallel()
 	f := formats()[0]
 	for name, head := range map[string]string{
-		"told":     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n",
-		"not told": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n",
-		"stream":   "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: ",
+		"with a length":    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n",
+		"without a length": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n",
+		"stream":           "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -246,7 +246,7 @@ func TestKeyIsSecret(t *testing.T) {
 			e := failure(t, f.open(t, h, withKey))
 			for _, s := range []string{e.Error(), fmt.Sprintf("%+v", e), fmt.Sprint(e.Err), e.Code, e.RequestID} {
 				if strings.Contains(s, key) {
-					t.Errorf("%s, %s: the key is told: %s", f.name, name, s)
+					t.Errorf("%s, %s: the key is shown: %s", f.name, name, s)
 				}
 			}
 		}

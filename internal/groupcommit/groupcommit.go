@@ -41,9 +41,10 @@ type Log[E any] struct {
 }
 
 type write[E any] struct {
-	entries []E
-	after   func(error)
-	sync    bool
+	first E
+	more  []E
+	after func(error)
+	sync  bool
 }
 
 // New returns a Log that Append commits to. Run must be called.
@@ -53,13 +54,13 @@ func New[E any](appendTo func(ctx context.Context, entries ...E) error) *Log[E] 
 
 // Write hands entries over. It calls after, unless that is nil, from a goroutine of Run: with nil
 // once the entries are committed, or with the error that prevents it.
-func (l *Log[E]) Write(after func(error), entries ...E) {
-	l.in <- write[E]{entries: entries, after: after}
+func (l *Log[E]) Write(after func(error), first E, more ...E) {
+	l.in <- write[E]{first: first, more: more, after: after}
 }
 
 // WriteSync is Write, and calls after only when the entries are durable.
-func (l *Log[E]) WriteSync(after func(error), entries ...E) {
-	l.in <- write[E]{entries: entries, after: after, sync: true}
+func (l *Log[E]) WriteSync(after func(error), first E, more ...E) {
+	l.in <- write[E]{first: first, more: more, after: after, sync: true}
 }
 
 // Close waits until everything is committed, and returns the first error. Nothing may be written
@@ -189,7 +190,7 @@ func (g *group[E]) reset() {
 }
 
 func (g *group[E]) add(w write[E]) {
-	g.entries = append(g.entries, w.entries...)
+	g.entries = append(append(g.entries, w.first), w.more...)
 	switch {
 	case w.after == nil:
 	case w.sync:

@@ -17,7 +17,7 @@ func TestCountDeals(t *testing.T) {
 			var before int
 			list, before = count(list, deal)
 			if before != want[deal] {
-				t.Fatalf("deal %d came %d times before, and it says %d: %v", deal, want[deal], before, list)
+				t.Fatalf("deal %d was counted %d times before, got %d: %v", deal, want[deal], before, list)
 			}
 			want[deal]++
 		}

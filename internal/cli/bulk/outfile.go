@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,9 @@ import (
 
 // maxRecord is the maximum length of a record that is read back.
 const maxRecord = 512 << 20
+
+// keptLine is the largest buffer for a record that is kept for the next one.
+const keptLine = 1 << 20
 
 // syncEvery is how often records are synced to the disk. A power cut can lose the records since the last sync; a
 // killed process loses nothing.
@@ -38,6 +42,7 @@ type outFile struct {
 	kept    map[recordKey]keptRecord // answers of earlier runs that this run has not asked for yet
 	spare   []int64                  // offsets of answers that a later answer replaces
 	slots   []int64                  // offset of the record by slot; -1 before it is written
+	line    bytes.Buffer             // the record that is being written
 }
 
 // keptRecord is an answer of an earlier run.
@@ -147,17 +152,20 @@ func (o *outFile) put(slot int, r *Record) error {
 	if r == nil {
 		return nil
 	}
-	b, err := r.bytes()
-	if err != nil {
-		return err
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, err := o.f.WriteAt(b, o.end); err != nil {
+	o.line.Reset()
+	if err := r.writeTo(&o.line); err != nil {
+		return err
+	}
+	if _, err := o.f.WriteAt(o.line.Bytes(), o.end); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	o.set(slot, o.end)
-	o.end += int64(len(b))
+	o.end += int64(o.line.Len())
+	if o.line.Cap() > keptLine {
+		o.line = bytes.Buffer{}
+	}
 	o.records++
 	o.dirty = true
 	if time.Since(o.synced) >= syncEvery {
@@ -284,21 +292,47 @@ func (o *outFile) appendTo(path string, order []int64) error {
 
 func (o *outFile) copyTo(w io.Writer, order []int64) error {
 	out := bufio.NewWriterSize(w, 1<<20)
-	in := bufio.NewReaderSize(nil, 8<<10)
+	in := &window{f: o.f, end: o.end}
 	for _, off := range order {
-		in.Reset(io.NewSectionReader(o.f, off, o.end-off))
-		for {
-			piece, err := in.ReadSlice('\n')
-			if _, werr := out.Write(piece); werr != nil {
-				return werr
-			}
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, bufio.ErrBufferFull) {
-				return err
-			}
+		line, err := in.line(off)
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(line); err != nil {
+			return err
 		}
 	}
 	return out.Flush()
+}
+
+// window reads lines of a file in nearly their order: most are near the one before.
+type window struct {
+	f    io.ReaderAt
+	end  int64 // of the file
+	from int64 // offset of buf
+	buf  []byte
+}
+
+// around is how much a window reads before and after a line, if the line is not longer.
+const around = 256 << 10
+
+// line returns the line at off with its newline. It is valid until the next call.
+func (w *window) line(off int64) ([]byte, error) {
+	for ahead := int64(around); ; ahead *= 2 {
+		if at := off - w.from; at >= 0 && at < int64(len(w.buf)) {
+			if n := bytes.IndexByte(w.buf[at:], '\n'); n >= 0 {
+				return w.buf[at : at+int64(n)+1], nil
+			}
+		}
+		if ahead > 2*max(w.end-off, around) {
+			return nil, io.ErrUnexpectedEOF
+		}
+		w.from = max(0, off-around)
+		size := min(off-w.from+ahead, w.end-w.from)
+		w.buf = slices.Grow(w.buf[:0], int(max(0, size)))[:max(0, size)]
+		if n, err := w.f.ReadAt(w.buf, w.from); n < len(w.buf) {
+			w.buf = w.buf[:n]
+			return nil, err
+		}
+	}
 }

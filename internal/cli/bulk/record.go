@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strconv"
 
-	"parley/internal/cli/terminal"
 	"parley/llm"
 )
 
@@ -28,11 +28,19 @@ const recordStart = `{"id":`
 
 // bytes returns r as a line with its newline.
 func (r *Record) bytes() ([]byte, error) {
-	b, err := terminal.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+	var b bytes.Buffer
+	err := r.writeTo(&b)
+	return b.Bytes(), err
+}
+
+// writeTo writes r as a line with its newline.
+func (r *Record) writeTo(b *bytes.Buffer) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return fmt.Errorf("record: %w", err)
 	}
-	return append(b, '\n'), nil
+	return nil
 }
 
 // digest is the part of a request's digest that is kept: enough to distinguish any two requests.
@@ -58,7 +66,10 @@ func NewKeyer() Keyer { return Keyer{seed: maphash.MakeSeed()} }
 func (p Keyer) of(id json.RawMessage, sample int) recordKey {
 	var h maphash.Hash
 	h.SetSeed(p.seed)
-	fmt.Fprintf(&h, "%s#%d", id, sample)
+	var number [20]byte
+	_, _ = h.Write(id) // it cannot fail
+	_ = h.WriteByte('#')
+	_, _ = h.Write(strconv.AppendInt(number[:0], int64(sample), 10))
 	return recordKey(h.Sum64())
 }
 

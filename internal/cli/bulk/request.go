@@ -9,6 +9,8 @@ import (
 
 	"parley/internal/answer"
 	"parley/internal/cli/terminal"
+	"parley/internal/wire/body"
+	"parley/internal/wire/request"
 	"parley/llm"
 	"parley/world"
 )
@@ -45,8 +47,7 @@ func (d Defaults) parse(line []byte, n int) (Question, error) {
 	if !utf8.Valid(line) {
 		return Question{}, errors.New("the line is not valid UTF-8")
 	}
-	var in RequestLine
-	decodeErr := world.DecodeStrict(line, &in)
+	in, decodeErr := decodeLine(line)
 	id, err := parseID(in.ID, n)
 	if decodeErr != nil || err != nil {
 		return Question{ID: id}, errors.Join(decodeErr, err)
@@ -63,6 +64,43 @@ func (d Defaults) parse(line []byte, n int) (Question, error) {
 		return Question{ID: id}, err
 	}
 	return Question{ID: id, Req: &req}, nil
+}
+
+// decodeLine decodes a line. A line with only the most common fields is read without reflection.
+func decodeLine(line []byte) (RequestLine, error) {
+	var in RequestLine
+	if in.scan(line) {
+		return in, nil
+	}
+	in = RequestLine{}
+	err := world.DecodeStrict(line, &in)
+	return in, err
+}
+
+// scan reads the most common fields. It returns false if there are others, or an error.
+func (in *RequestLine) scan(line []byte) bool {
+	return body.Object(line, func(key, v []byte) bool {
+		switch string(key) {
+		case "id":
+			in.ID = request.Raw(v)
+			return true
+		case "prompt":
+			in.Prompt = new(string)
+			return request.Text(v, in.Prompt)
+		case "system":
+			in.System = new(string)
+			return request.Text(v, in.System)
+		case "messages":
+			return in.Messages == nil && json.Unmarshal(v, &in.Messages) == nil
+		case "model":
+			return request.Text(v, &in.Model)
+		case "max_tokens":
+			return request.Whole(v, &in.MaxTokens)
+		case "temperature":
+			return request.Number(v, &in.Temperature)
+		}
+		return false
+	})
 }
 
 // PutMessages converts the short forms into messages.

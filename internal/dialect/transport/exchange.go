@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -63,7 +64,8 @@ type Answer struct {
 	start  time.Time
 	life   *time.Timer
 	cancel context.CancelCauseFunc
-	sent   atomic.Bool
+	trace  httptrace.ClientTrace
+	sent   atomic.Bool // all of the request: from then on the server may have done the work
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
@@ -106,22 +108,17 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return errSilent }
 
-// request returns the HTTP request of a call. It sets sent when the whole body was read to be sent:
-// from then on the server may have done the work.
-func (c *Client) request(ctx context.Context, call Request, sent *atomic.Bool) (*http.Request, error) {
-	method := call.Method
-	if method == "" {
-		method = http.MethodPost
-	}
-	r, err := http.NewRequestWithContext(ctx, method, "", nil)
-	if err != nil {
-		return nil, err
-	}
+// request returns the HTTP request of a call.
+func (c *Client) request(ctx context.Context, call Request) (*http.Request, error) {
 	u, err := c.address(call)
 	if err != nil {
 		return nil, err
 	}
-	r.URL, r.Host, r.Header = u, u.Host, c.header
+	post := http.Request{Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: u, Host: u.Host, Header: c.header}
+	r := post.WithContext(ctx)
+	if call.Method != "" {
+		r.Method = call.Method
+	}
 	if len(call.Header) > 0 {
 		r.Header = make(http.Header, len(c.header)+len(call.Header))
 		maps.Copy(r.Header, c.header) // nobody changes the values
@@ -133,21 +130,39 @@ func (c *Client) request(ctx context.Context, call Request, sent *atomic.Bool) (
 	case call.Open != nil:
 		r.ContentLength = call.Size
 		open := call.Open
-		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: open, sent: sent}, nil }
-		r.Body = &lateBody{open: open, sent: sent}
+		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: open}, nil }
+		r.Body = &lateBody{open: open}
 	case call.Body != nil:
 		r.ContentLength = int64(len(call.Body))
 		b := call.Body // so that the closure does not keep call
-		r.GetBody = func() (io.ReadCloser, error) { return newBody(b, sent), nil }
-		r.Body = newBody(b, sent)
-	default:
-		sent.Store(true)
+		// net/http knows this type, and sends the header and the body together.
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+		r.Body = io.NopCloser(bytes.NewReader(b))
 	}
 	return r, nil
 }
 
-// address returns the URL of a call.
+// address is the URL of a path.
+type address struct {
+	path string
+	root bool
+	url  *url.URL
+}
+
+// address returns the URL of a call. Most calls have the path of the call before. Do not change it.
 func (c *Client) address(call Request) (*url.URL, error) {
+	if a := c.last.Load(); a != nil && a.path == call.Path && a.root == call.Root {
+		return a.url, nil
+	}
+	u, err := c.join(call)
+	if err == nil {
+		c.last.Store(&address{call.Path, call.Root, u})
+	}
+	return u, err
+}
+
+// join returns the base URL with the path of a call.
+func (c *Client) join(call Request) (*url.URL, error) {
 	u := *c.base
 	if call.Root {
 		u.Path, u.RawPath = "", ""

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"net/http/httptrace"
 	"time"
 
 	"parley/internal/wire/fault"
@@ -23,7 +24,8 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 	inner, cancel := context.WithCancelCause(ctx)
 	a := &Answer{c: c, loan: l, cancel: cancel, start: time.Now()}
 	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
-	req, err := c.request(inner, call, &a.sent)
+	a.trace.WroteRequest = a.wrote
+	req, err := c.request(httptrace.WithClientTrace(inner, &a.trace), call)
 	if err != nil {
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)
@@ -46,6 +48,13 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 		return nil, 0, err
 	}
 	return a, res.StatusCode, nil
+}
+
+// wrote records that a request was sent.
+func (a *Answer) wrote(info httptrace.WroteRequestInfo) {
+	if info.Err == nil {
+		a.sent.Store(true)
+	}
 }
 
 // Read reads some of the body of an answer from Raw, and returns io.EOF at its end. The timeout counts

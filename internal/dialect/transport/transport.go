@@ -53,8 +53,9 @@ type Client struct {
 	maxBody int64
 	pool    *pool
 	reached atomic.Bool // the server has answered once
-	bufs    sync.Pool   // *[]byte, of answers
-	readers sync.Pool   // *bufio.Reader, of streams
+	last    atomic.Pointer[address]
+	bufs    sync.Pool // *[]byte, of answers
+	readers sync.Pool // *bufio.Reader, of streams
 }
 
 // New returns the Client of a provider. It reads the key from the environment. It is an error if the

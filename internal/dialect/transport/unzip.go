@@ -23,6 +23,30 @@ func (a *Answer) unzip() error {
 	}
 }
 
+// lateBody opens a body when it is first read.
+type lateBody struct {
+	open func() (io.ReadCloser, error)
+	rc   io.ReadCloser
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	if b.rc == nil {
+		rc, err := b.open()
+		if err != nil {
+			return 0, err
+		}
+		b.rc = rc
+	}
+	return b.rc.Read(p)
+}
+
+func (b *lateBody) Close() error {
+	if b.rc == nil {
+		return nil
+	}
+	return b.rc.Close()
+}
+
 func unzipper(body io.ReadCloser) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) {
 		z, err := gzip.NewReader(body)

@@ -167,7 +167,7 @@ func TestOrigin(t *testing.T) {
 		{"two", http.Header{"Origin": {"https://app.example", "https://evil.example"}}, false},
 		{"an image", http.Header{"Sec-Fetch-Site": {"cross-site"}}, false},
 		{"a page of another port", http.Header{"Sec-Fetch-Site": {"same-site"}}, false},
-		{"a page that is none of ours", http.Header{"Sec-Fetch-Site": {"same-origin"}}, false},
+		{"a page of another site", http.Header{"Sec-Fetch-Site": {"same-origin"}}, false},
 		{"same origin by its name", http.Header{"Origin": {"http://127.0.0.1:8090"}, "Sec-Fetch-Site": {"same-origin"}}, false},
 		{"two sites", http.Header{"Sec-Fetch-Site": {"none", "cross-site"}}, false},
 		{"a site of the future", http.Header{"Sec-Fetch-Site": {"nearby"}}, false},

@@ -215,7 +215,7 @@ func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t, e := x.g.target(x.rt.API, x.call.Request.Model)
 	rec := &ledger.Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
 	if e == nil && x.rt.API.Anthropic() && !t.upstream.Anthropic() {
-		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "tokens are counted by a provider of Anthropic's format, and " + t.model + " is none"}
+		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "only a provider of Anthropic's format counts tokens, and " + t.model + " has another"}
 	}
 	if e == nil {
 		x.prepare(t, cancel)

@@ -93,7 +93,7 @@ func TestBadRequests(t *testing.T) {
 	l.post(chatPath, chatOf("m", "hi"), "Content-Encoding", "gzip").want(t, 400, "compressed")
 	l.post("/v1/files", `{}`).want(t, 404, "POST /v1/chat/completions")
 	l.post("/v1/chat/completions", chatOf("m", "hi"), "X-Parley-Session", strings.Repeat("s", 300)).want(t, 400, "at most 200 characters")
-	l.post("/v1/messages/count_tokens", chatOf("m", "hi")).want(t, 404, "counted by a provider of Anthropic's format")
+	l.post("/v1/messages/count_tokens", chatOf("m", "hi")).want(t, 404, "only a provider of Anthropic's format counts tokens")
 }
 
 // TestSlowClients checks that a client has limited time to send its request.

@@ -169,7 +169,7 @@ func TestSteps(t *testing.T) {
 		path := "/v1/sessions/" + c.session + c.path
 		for range 2 {
 			if got := l.post(path, c.body, anthropicVersion()...).want(t, 200); strings.Contains(got.body, "step limit") {
-				t.Errorf("%s: told too early", c.session)
+				t.Errorf("%s: reported too early", c.session)
 			}
 		}
 		got := l.post(path, c.body, anthropicVersion()...).want(t, 200, "The step limit of this session is reached", c.stream)

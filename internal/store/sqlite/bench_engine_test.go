@@ -36,7 +36,7 @@ func (instant) Drain() {}
 func conversation(_ *json.RawMessage, t *world.Table) world.Outcome {
 	var said []string
 	for i := range talkCalls {
-		ask := llm.Request{Messages: []llm.Message{llm.System("You are one of two.")}}
+		ask := llm.Request{Messages: append(make([]llm.Message, 0, i+1), llm.System("You are one of two."))}
 		for k, text := range said {
 			if k%2 == i%2 {
 				ask.Messages = append(ask.Messages, llm.Assistant(text))

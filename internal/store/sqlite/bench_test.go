@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,11 +23,12 @@ import (
 const talkCalls = 12
 
 func words(seed string, n int) string {
-	var b strings.Builder
-	for i := 0; b.Len() < n; i++ {
-		fmt.Fprintf(&b, "%s says word %d. ", seed, i)
+	b := make([]byte, 0, n+len(seed)+40) // without fmt: a model that answers at once must not take long
+	for i := 0; len(b) < n; i++ {
+		b = append(append(b, seed...), " says word "...)
+		b = append(strconv.AppendInt(b, int64(i), 10), ". "...)
 	}
-	return b.String()[:n]
+	return string(b[:n])
 }
 
 // talk returns the entries of call i of an episode: its turn and its reply.

@@ -84,9 +84,10 @@ func (w *writer) putReplied(e *journal.Replied) error {
 	return r.Do()
 }
 
-// newReplyRow stores the texts of e.
+// newReplyRow stores the texts of e. The row is valid until the next one.
 func (w *writer) newReplyRow(e *journal.Replied, said *content.Said) (v *replyRow, err error) {
-	v = &replyRow{Replied: e, flags: flag(e.Copied, flagCopied) | flag(e.Request != nil, flagAsked) | flag(e.Act != nil, flagAct)}
+	v = &w.reply
+	*v = replyRow{Replied: e, flags: flag(e.Copied, flagCopied) | flag(e.Request != nil, flagAsked) | flag(e.Act != nil, flagAct)}
 	if e.Request != nil {
 		if err := w.storeRequest(v, said); err != nil {
 			return nil, err

@@ -137,7 +137,7 @@ func Text(b []byte, s string) []byte { return append(b, String(b[len(b):], s)...
 
 // plain skips bytes of s that need no escaping, from i on. It looks at eight bytes at once, since
 // prompts are long, and stops before the first eight bytes that may need it.
-func plain(s string, i int) int {
+func plain[T string | []byte](s T, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
 		w := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |

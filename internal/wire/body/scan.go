@@ -1,5 +1,10 @@
 package body
 
+import (
+	"encoding/json"
+	"unicode/utf8"
+)
+
 // maxDepth is the maximum nesting of values. encoding/json allows 10,000, but no request needs it.
 const maxDepth = 500
 
@@ -22,6 +27,47 @@ func Members(b []byte, f func(key, value []byte) bool) bool {
 	}
 	_, ok := inside(b, i, '}', 0, f)
 	return ok
+}
+
+// Object calls f with each member of b, and reports whether b is one object and f always returned
+// true. It refuses names that encoding/json could take for others: with an escape, a capital, or a
+// character that is not ASCII.
+func Object(b []byte, f func(key, value []byte) bool) bool {
+	i := space(b, 0)
+	if i >= len(b) || b[i] != '{' {
+		return false
+	}
+	end, ok := inside(b, i, '}', 0, func(key, value []byte) bool {
+		for _, c := range key {
+			if c == '\\' || c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+				return false
+			}
+		}
+		return f(key, value)
+	})
+	return ok && space(b, end) == len(b)
+}
+
+// Values is Object without the members that are null.
+func Values(b []byte, f func(key, value []byte) bool) bool {
+	return Object(b, func(key, value []byte) bool { return string(value) == "null" || f(key, value) })
+}
+
+// Scanner is a type that reads itself from JSON without reflection.
+type Scanner[T any] interface {
+	*T
+	// Scan returns false if json.Unmarshal must read b. Then it may have changed the value.
+	Scan(b []byte) bool
+}
+
+// Decode decodes b as json.Unmarshal does: by Scan, or by json.Unmarshal if b is unusual or wrong.
+func Decode[T any, P Scanner[T]](b []byte) (*T, error) {
+	v := new(T)
+	if P(v).Scan(b) {
+		return v, nil
+	}
+	v = new(T)
+	return v, json.Unmarshal(b, v)
 }
 
 // Elements does for a list what Members does for an object.
@@ -105,7 +151,7 @@ func skipString(b []byte, i int) (int, bool) {
 	if i >= len(b) || b[i] != '"' {
 		return i, false
 	}
-	for i++; i < len(b); i++ {
+	for i = plain(b, i+1); i < len(b); i++ {
 		switch c := b[i]; {
 		case c == '"':
 			return i + 1, true

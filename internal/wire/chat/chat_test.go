@@ -165,7 +165,7 @@ func TestDecodeResponse(t *testing.T) {
 		{"filter", `{"choices":[{"message":{"content":"x"},"finish_reason":"content_filter"}]}`, llm.Response{Text: "x", Finish: llm.FinishRefused}},
 		{"length", `{"choices":[{"message":{"content":""},"finish_reason":"length"}]}`, llm.Response{Finish: llm.FinishLength}},
 		{"abort", `{"choices":[{"message":{"content":"x"},"finish_reason":"abort"}],"metadata":{"weight_version":"v7"}}`, llm.Response{Text: "x", Finish: llm.FinishAborted, WeightVersion: "v7"}},
-		{"tools told as stop, arguments as an object", `{"choices":[{"message":{"content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}},{"id":"b","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
+		{"tools reported as stop, arguments as an object", `{"choices":[{"message":{"content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":{"x":1}}},{"id":"b","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
 			llm.Response{Finish: llm.FinishTools, ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":1}`}, {ID: "b", Name: "g", Arguments: "{}"}}}},
 		{"gemini", `{"choices":[{"message":{"tool_calls":[{"id":"a","extra_content":{"google":{"thought_signature":"S"}},"function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":40}}`,
 			llm.Response{Finish: llm.FinishTools, ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}, Thoughts: []llm.Thought{{ID: "a", Signature: "S"}}, Usage: llm.Usage{Input: 10, Output: 30, Reasoning: 25}}},

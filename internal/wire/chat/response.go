@@ -87,8 +87,8 @@ type wireUsage struct {
 // Gemini signs its tool calls. The signature becomes a Thought with the ID of the call, so that it
 // is sent back with the message.
 func DecodeResponse(b []byte) (*llm.Response, error) {
-	var w wireResponse
-	if err := json.Unmarshal(b, &w); err != nil {
+	w, err := body.Decode[wireResponse](b)
+	if err != nil {
 		return nil, fault.Malformed("the answer is not a chat completion", err)
 	}
 	if !body.IsNull(w.Error) {
@@ -98,7 +98,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 		return nil, fault.Malformed("the answer has no choices", nil)
 	}
 	var a Assembler
-	a.envelope(&w)
+	a.envelope(w)
 	c := &w.Choices[0]
 	a.choice(c, &c.Message)
 	a.done = true

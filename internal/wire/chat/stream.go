@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/json"
 	"strings"
 
 	"parley/internal/wire/body"
@@ -50,14 +49,14 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if string(e.Name) == "error" {
 		return false, fault.Classify(0, nil, e.Data)
 	}
-	var w wireResponse
-	if err := json.Unmarshal(e.Data, &w); err != nil {
+	w, err := body.Decode[wireResponse](e.Data)
+	if err != nil {
 		return false, fault.Malformed("a chunk of the stream is not a chat completion chunk", err)
 	}
 	if !body.IsNull(w.Error) {
 		return false, fault.Classify(0, nil, e.Data)
 	}
-	a.envelope(&w)
+	a.envelope(w)
 	for i := range w.Choices {
 		if c := &w.Choices[i]; c.Index == 0 {
 			a.choice(c, &c.Delta)

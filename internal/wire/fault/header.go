@@ -110,6 +110,9 @@ func bareWindow(h http.Header, prefix string) llm.Window {
 
 // window returns a Window with a limit and what remains of it, if both are sensible.
 func window(limit, remaining string) (llm.Window, bool) {
+	if limit == "" || remaining == "" { // the usual case
+		return llm.Window{}, false
+	}
 	l, err := strconv.ParseFloat(limit, 64)
 	if err != nil || !(l > 0) || math.IsInf(l, 0) {
 		return llm.Window{}, false

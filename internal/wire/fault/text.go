@@ -40,9 +40,12 @@ func LooksJSON(b []byte, contentType string) error {
 }
 
 func isHTML(b []byte) bool {
+	if len(b) == 0 || b[0] != '<' {
+		return false
+	}
 	head := bytes.ToLower(b[:min(len(b), 512)])
-	return len(b) > 0 && b[0] == '<' && (bytes.Contains(head, []byte("<html")) || bytes.Contains(head, []byte("<!doctype")) ||
-		bytes.Contains(head, []byte("<head")) || bytes.Contains(head, []byte("<body")))
+	return bytes.Contains(head, []byte("<html")) || bytes.Contains(head, []byte("<!doctype")) ||
+		bytes.Contains(head, []byte("<head")) || bytes.Contains(head, []byte("<body"))
 }
 
 // title returns the title of an HTML page, in quotes.

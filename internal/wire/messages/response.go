@@ -54,8 +54,8 @@ type wireUsage struct {
 // DecodeResponse reads a whole answer. If the body reports an error with status 200, it returns
 // that error.
 func DecodeResponse(b []byte) (*llm.Response, error) {
-	var w wireMessage
-	if err := json.Unmarshal(b, &w); err != nil {
+	w, err := body.Decode[wireMessage](b)
+	if err != nil {
 		return nil, fault.Malformed("the answer is not in the messages format", err)
 	}
 	if w.Type == "error" || !body.IsNull(w.Error) {
@@ -65,7 +65,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 		return nil, fault.Malformed("the answer is not a message", nil)
 	}
 	var a Assembler
-	a.begin(&w)
+	a.begin(w)
 	for i := range w.Content {
 		a.blocks = append(a.blocks, block{wireBlock: w.Content[i]})
 	}

@@ -62,8 +62,8 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	if string(e.Name) == "ping" {
 		return false, nil
 	}
-	var w wireEvent
-	if err := json.Unmarshal(e.Data, &w); err != nil {
+	w, err := body.Decode[wireEvent](e.Data)
+	if err != nil {
 		if e.Done() { // some gateways send it
 			return true, nil
 		}
@@ -86,7 +86,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 		}
 		a.start(w.ContentBlock)
 	case "content_block_delta":
-		return false, a.add(&w)
+		return false, a.add(w)
 	case "message_delta":
 		if w.Delta.StopReason != "" {
 			a.stop, a.details = w.Delta.StopReason, w.Delta.StopDetails

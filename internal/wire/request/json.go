@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"parley/internal/wire/body"
@@ -18,11 +19,42 @@ func Text(v []byte, to *string) bool {
 	if len(v) < 2 || v[0] != '"' {
 		return false
 	}
-	if in := v[1 : len(v)-1]; bytes.IndexByte(in, '\\') < 0 && utf8.Valid(in) {
+	in := v[1 : len(v)-1]
+	at := bytes.IndexByte(in, '\\')
+	if !utf8.Valid(in) {
+		return json.Unmarshal(v, to) == nil
+	}
+	if at < 0 {
 		*to = string(in)
 		return true
 	}
-	return json.Unmarshal(v, to) == nil
+	var out strings.Builder
+	out.Grow(len(in))
+	for ; at >= 0; at = bytes.IndexByte(in, '\\') {
+		c, ok := unescape(in[at+1:])
+		if !ok {
+			return json.Unmarshal(v, to) == nil
+		}
+		out.Write(in[:at])
+		out.WriteByte(c)
+		in = in[at+2:]
+	}
+	out.Write(in)
+	*to = out.String()
+	return true
+}
+
+// unescape returns the character that follows a backslash. It leaves \u to others.
+func unescape(b []byte) (c byte, ok bool) {
+	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if len(b) == 0 {
+		return 0, false
+	}
+	i := strings.IndexByte(from, b[0])
+	if i < 0 {
+		return 0, false
+	}
+	return to[i], true
 }
 
 // Flag decodes a boolean.

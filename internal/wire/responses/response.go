@@ -55,8 +55,8 @@ type wirePart struct {
 
 // DecodeResponse reads a whole answer. An answer that failed or is not finished is an error.
 func DecodeResponse(b []byte) (*llm.Response, error) {
-	var w wireResponse
-	if err := json.Unmarshal(b, &w); err != nil {
+	w, err := body.Decode[wireResponse](b)
+	if err != nil {
 		return nil, fault.Malformed("the answer is not in the responses format", err)
 	}
 	if !body.IsNull(w.Error) || w.Status == "failed" {
@@ -86,7 +86,7 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 			Output: u.OutputTokens, Reasoning: u.Output.Reasoning,
 		}
 	}
-	r.Finish = finishOf(&w, r)
+	r.Finish = finishOf(w, r)
 	return r, nil
 }
 

@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%+v, want 15 groups and %d rows: %v", a, rows, err)
 			}
 			if name != "reset" && tries == len(got) {
-				t.Error("nothing went wrong: the fault is none")
+				t.Error("no call failed: the fault has no effect")
 			}
 		})
 	}

@@ -71,7 +71,7 @@ func TestRows(t *testing.T) {
 		{"an empty prompt at once", `{}`, script{prompts: func(int) protocol.Prompt { return nil }}, StopEmpty, nil, "open 0, close"},
 		{"a prompt that fits no more", `{}`, script{steps: []protocol.Result{pay(1)}, failAsk: map[int]llm.Kind{1: llm.KindTooLong}},
 			StopTooLong, []string{"1/1 UCL"}, "open 0, step 0/1, close"},
-		{"no reward is none", `{}`, script{steps: []protocol.Result{{Terminated: true}}}, StopTerminated, []string{"0/0 TCL"}, "open 0, step 0/1"},
+		{"a step without a reward", `{}`, script{steps: []protocol.Result{{Terminated: true}}}, StopTerminated, []string{"0/0 TCL"}, "open 0, step 0/1"},
 	} {
 		o, d := play(t, c.params, nil, &c.script)
 		var rows []string

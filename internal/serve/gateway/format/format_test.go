@@ -273,7 +273,7 @@ func TestEnds(t *testing.T) {
 		}
 	}
 	if Chat.Ends(sse.Parse([]byte("data: {\"finish_reason\":\"\"}\n\n"))) {
-		t.Error("an empty reason is none")
+		t.Error("an empty reason counts as a reason")
 	}
 }
 

@@ -249,7 +249,7 @@ func (l *Ledger) End(episode int, o world.Outcome, now time.Time) error {
 func (l *Ledger) Expose(worst llm.Money) error { return l.write(true, &journal.Exposed{Worst: worst}) }
 
 // write commits entries and, if wanted, syncs them.
-func (l *Ledger) write(synced bool, entries ...journal.Entry) error {
+func (l *Ledger) write(synced bool, first journal.Entry, more ...journal.Entry) error {
 	kept := make(chan error, 1)
 	l.mu.Lock()
 	if l.closed {
@@ -260,7 +260,7 @@ func (l *Ledger) write(synced bool, entries ...journal.Entry) error {
 	if synced {
 		write = l.log.WriteSync
 	}
-	write(func(err error) { kept <- err }, entries...)
+	write(func(err error) { kept <- err }, first, more...)
 	l.mu.Unlock()
 	if <-kept != nil {
 		return l.Err()

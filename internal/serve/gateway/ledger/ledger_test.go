@@ -100,18 +100,18 @@ func TestPast(t *testing.T) {
 func TestGoesOn(t *testing.T) {
 	t.Parallel()
 	j := &journal.Memory{}
-	for sitting := range 3 {
+	for process := range 3 {
 		b := begin()
-		b.Now = b.Now.Add(time.Duration(sitting) * time.Hour)
+		b.Now = b.Now.Add(time.Duration(process) * time.Hour)
 		l, s, err := Open(t.Context(), j, b)
-		if err != nil || len(s.Sessions) != 2*sitting {
+		if err != nil || len(s.Sessions) != 2*process {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = l.Run(context.WithoutCancel(t.Context())) })
 		for i := range 2 {
-			n, err := l.Begin(Name{ID: fmt.Sprintf("s%d-%d", sitting, i)})
-			if err != nil || n != 2*sitting+i {
+			n, err := l.Begin(Name{ID: fmt.Sprintf("s%d-%d", process, i)})
+			if err != nil || n != 2*process+i {
 				t.Errorf("episode %d, %v", n, err)
 			}
 			if err := l.Keep(&Call{Episode: n, Request: asked(0), Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar}}}); err != nil {

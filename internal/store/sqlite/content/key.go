@@ -194,8 +194,10 @@ func (h *Hasher) Settings(r *llm.Request) Key {
 	h.flag(r.TokenIDs)
 	h.num(int64(r.Deadline))
 	h.strs(r.Fallbacks...)
-	for _, name := range slices.Sorted(maps.Keys(r.Extra)) {
-		h.strs(name, string(r.Extra[name]))
+	if len(r.Extra) > 0 { // rarely, and sorting allocates
+		for _, name := range slices.Sorted(maps.Keys(r.Extra)) {
+			h.strs(name, string(r.Extra[name]))
+		}
 	}
 	return h.key()
 }
