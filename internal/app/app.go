@@ -25,6 +25,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/levels"
 	"parley/internal/dispatch/outage"
 	"parley/internal/gomodel"
 	"parley/internal/price"
@@ -67,6 +68,8 @@ type Config struct {
 	Rests   func(replica.Rest)
 	Outages func(outage.Outage)
 	Notices func(dispatch.Notice)
+	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
+	Levels *levels.Store
 	// Trust says which keys may go where. Default: a preset's to its own hosts, and any to
 	// this machine.
 	Trust *trust.Gate
@@ -111,6 +114,7 @@ func Open(c Config) (*App, error) {
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,
 		Hedge:   c.Hedge,
+		Levels:  c.Levels,
 		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Outages: c.Outages, Notices: c.Notices,
 	})
 	if err != nil {

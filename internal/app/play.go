@@ -18,6 +18,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/levels"
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
 	"parley/internal/replica"
@@ -60,6 +61,8 @@ type Play struct {
 	// Trust says which keys may go where. It is asked before anything is opened. Default:
 	// that of Config.
 	Trust *trust.Gate
+	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
+	Levels *levels.Store
 	// Notices is called once for each fact about a model that affects its cost.
 	Notices func(dispatch.Notice)
 	// Models answer for the providers of dialect go, by the provider's name.
@@ -226,7 +229,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { p.outage(o, changed.Load()) },
 	})
 	if err != nil {

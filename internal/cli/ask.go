@@ -137,6 +137,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	return app.Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(s.Kinds...)},
 		Trust:     keys,
+		Levels:    s.levels(),
 		Providers: providers,
 		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Outages: outages, Hedge: dispatch.Hedge{Percentile: c.Hedge},

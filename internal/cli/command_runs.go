@@ -157,7 +157,7 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 
 // prepared returns a plan that is ready to be played with the settings of p.
 func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
-	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage
+	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages, p.Levels = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage, r.s.levels()
 	return program.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun, ended func()) (program.Ending, error) {
 		p.Opened = func(app.Opened) { begun() }
 		p.Watch = func(e engine.Event) {

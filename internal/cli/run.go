@@ -169,7 +169,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		}
 	}
 	p.Watch = func(e engine.Event) { view.See(e) }
-	p.Notices = s.notice
+	p.Notices, p.Levels = s.notice, s.levels()
 	if !f.Quiet {
 		p.Rests, p.Outages = view.Rests, s.outage
 	}

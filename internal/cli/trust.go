@@ -10,6 +10,7 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/dispatch/levels"
 	"parley/internal/provider"
 	"parley/internal/trust"
 	"parley/world/program"
@@ -48,6 +49,17 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 		k.Ask = k.ask
 	}
 	return k, nil
+}
+
+// limitsName is the folder in the settings folder that records how many calls servers handle at once.
+const limitsName = "limits"
+
+// levels returns what is remembered about servers, or nil if there is no settings folder.
+func (s *State) levels() *levels.Store {
+	if s.ConfigDir == "" {
+		return nil
+	}
+	return levels.New(filepath.Join(s.ConfigDir, "parley", limitsName), s.Env)
 }
 
 // commandOf returns the command line as a shell reads it, without arguments that may be keys.

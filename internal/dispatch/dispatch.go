@@ -43,6 +43,7 @@ import (
 	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/limiter"
 	"parley/internal/dispatch/outage"
 	"parley/internal/price"
 	"parley/internal/provider"
@@ -84,6 +85,9 @@ type Config struct {
 	// AttemptTimeout bounds one attempt until its answer is complete. Default: 0, only the
 	// dialect's own bound on silence.
 	AttemptTimeout time.Duration
+	// Levels says where the calls in flight of each server begin, and is told at Close what was found
+	// out. Default: nothing is known.
+	Levels Levels
 	// Rests is called when a server of a provider with several is taken out of service, and when it
 	// is back: see replica.Config. Default: none.
 	Rests func(replica.Rest)
@@ -93,6 +97,13 @@ type Config struct {
 	// Notices is called with what the person who pays should know about a model, once for each
 	// model and subject. It is called from several goroutines. Default: none.
 	Notices func(Notice)
+}
+
+// Levels remembers how many calls the server of a provider at an address has handled at once. Models
+// that match a pattern may have limits of their own.
+type Levels interface {
+	Load(p provider.Provider, address, pattern string) limiter.Level
+	Save(p provider.Provider, address, pattern string, l limiter.Level) error
 }
 
 // Dispatcher answers requests. It is an llm.Model.
@@ -247,6 +258,7 @@ func (d *Dispatcher) Close() error {
 	for _, s := range d.lanes.sets() {
 		errs = append(errs, s.Close())
 	}
+	d.lanes.save()
 	return errors.Join(errs...)
 }
 

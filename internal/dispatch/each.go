@@ -72,25 +72,36 @@ func (e *each) start(ctx context.Context, it item) {
 	case e.work <- it:
 	default:
 		e.wg.Go(func() {
-			e.ask(ctx, it)
+			a := asker{each: e}
+			a.call.admitted = a.admitted
+			a.ask(ctx, it)
 			for it := range e.work {
-				e.ask(ctx, it)
+				a.ask(ctx, it)
 			}
 		})
 	}
 }
 
-func (e *each) ask(ctx context.Context, it item) {
-	// The place ahead is freed when the call is sent, or when it ends without being sent.
-	var freed atomic.Bool
-	free := func() {
-		if !freed.Swap(true) {
-			<-e.free
-		}
+// asker makes the calls of one goroutine, one after the other.
+type asker struct {
+	*each
+	call  call // the current one
+	freed atomic.Bool
+}
+
+// admitted frees the place ahead when the call is sent, or when it ends without being sent.
+func (a *asker) admitted() {
+	if !a.freed.Swap(true) {
+		<-a.free
 	}
-	resp, err := e.d.ask(ctx, &call{req: it.req, admitted: free})
-	free()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.done(it.i, llm.Result{Response: resp, Err: err})
+}
+
+func (a *asker) ask(ctx context.Context, it item) {
+	a.freed.Store(false)
+	a.call = call{req: it.req, admitted: a.call.admitted}
+	resp, err := a.d.ask(ctx, &a.call)
+	a.admitted()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.done(it.i, llm.Result{Response: resp, Err: err})
 }

@@ -9,13 +9,17 @@ import (
 	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
 	"parley/internal/replica"
+	"parley/internal/trust"
 	"parley/llm"
 )
 
 // endpoint is the layers of one server: warm(limit(meter(dialect))), with a limiter for all of its
 // models and one more for each pattern with its own limits.
 type endpoint struct {
-	groups []group // the last has no pattern
+	provider provider.Provider
+	address  string
+	levels   Levels  // may be nil
+	groups   []group // the last has no pattern
 }
 
 type group struct {
@@ -24,12 +28,17 @@ type group struct {
 	first   layer
 }
 
-func newEndpoint(p provider.Provider, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
+// newEndpoint makes the layers of the server at an address.
+func newEndpoint(p provider.Provider, address string, known Levels, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
+	start := limiter.Start{Near: p.InProcess() || trust.Loopback(address), Reports: p.Metrics != ""}
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		lim := &limit{next: next, Limiter: limiter.New(limits, p.Counts(), &s.gauge), guess: guess}
+		if known != nil {
+			start.Known = known.Load(p, address, pattern)
+		}
+		lim := &limit{next: next, Limiter: limiter.New(limits, p.Counts(), &s.gauge, start), guess: guess}
 		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
-	e := &endpoint{}
+	e := &endpoint{provider: p, address: address, levels: known}
 	for _, pattern := range p.LimitPatterns() {
 		e.groups = add(e.groups, pattern, p.ModelLimits[pattern])
 	}
@@ -52,6 +61,20 @@ func (e *endpoint) ask(ctx context.Context, c *call) (*llm.Response, error) {
 func (e *endpoint) drain() {
 	for i := range e.groups {
 		e.groups[i].limit.Drain(batcher.DrainError())
+	}
+}
+
+// save stores how many calls the server has handled at once, where nobody has chosen that.
+func (e *endpoint) save() {
+	for _, g := range e.groups {
+		limits, ok := e.provider.ModelLimits[g.pattern]
+		if !ok {
+			limits = e.provider.Limits
+		}
+		if limits.Concurrency == 0 && e.levels != nil {
+			// What cannot be stored is found out again by the next run.
+			_ = e.levels.Save(e.provider, e.address, g.pattern, g.limit.Level())
+		}
 	}
 }
 

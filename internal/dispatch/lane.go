@@ -140,8 +140,8 @@ func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batche
 	notes := &notices{report: c.Notices}
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := tokens.NewEstimator()
-		to := func(m llm.Model) *endpoint {
-			return newEndpoint(in.Provider, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
+		to := func(m llm.Model, address string) *endpoint {
+			return newEndpoint(in.Provider, address, c.Levels, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
 		ln.waitOut(in, c)
@@ -158,11 +158,11 @@ func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batche
 
 // newLane makes the lane of a provider. to makes the layers of one of its servers. rests is called
 // when a server is taken out of service.
-func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *lane {
+func newLane(in Lane, to func(m llm.Model, address string) *endpoint, rests func(replica.Rest)) *lane {
 	ln := &lane{provider: in.Provider}
 	var members []replica.Member
 	for _, r := range in.Replicas {
-		e := to(r.Model)
+		e := to(r.Model, r.Name)
 		members = append(members, replica.Member{Name: r.Name, Server: r.Server, Steer: e.steer, Recall: e.recall})
 		ln.endpoints = append(ln.endpoints, e)
 	}
@@ -174,7 +174,7 @@ func newLane(in Lane, to func(llm.Model) *endpoint, rests func(replica.Rest)) *l
 		ln.set, ln.live = set, &replicas{set: set, endpoints: ln.endpoints}
 		return ln
 	}
-	e := to(in.Model) // there are no replicas
+	e := to(in.Model, in.Provider.Servers()[0].BaseURL) // there are no replicas
 	ln.endpoints, ln.live = []*endpoint{e}, e
 	return ln
 }
@@ -208,6 +208,17 @@ func (l *lane) drain() {
 	}
 	for _, e := range l.endpoints {
 		e.drain()
+	}
+}
+
+// save stores what all open lanes have found out about their servers.
+func (l *lanes) save() {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, lane := range l.byName {
+		for _, e := range lane.endpoints {
+			e.save()
+		}
 	}
 }
 

@@ -55,15 +55,15 @@ func TestPaceReachesLimits(t *testing.T) {
 		{"requests configured", rules{rpm: 3000}, provider.Limits{RPM: 3000}, "", 100, 0.005},
 		{"requests configured, bucket of a second", rules{rpm: 3000, burst: time.Second}, provider.Limits{RPM: 3000}, "", 100, 0.005},
 		{"requests configured, no headers", rules{rpm: 3000, burst: time.Second, silent: true}, provider.Limits{RPM: 3000}, "", 100, 0.005},
-		{"requests by headers", rules{rpm: 3000}, provider.Limits{}, "", 100, 0.02},
-		{"requests by headers, bucket of a second", rules{rpm: 3000, burst: time.Second}, provider.Limits{}, "", 100, 0.02},
+		{"requests by headers", rules{rpm: 3000}, provider.Limits{}, "", 100, 0.005},
+		{"requests by headers, bucket of a second", rules{rpm: 3000, burst: time.Second}, provider.Limits{}, "", 100, 0.005},
 		{"tokens configured", rules{tpm: 900_000, burst: 2 * time.Second}, provider.Limits{TPM: 900_000}, "", 300, 0.005},
-		{"tokens by headers", rules{tpm: 900_000, burst: 2 * time.Second}, provider.Limits{}, "", 300, 0.02},
-		{"tokens by headers, a minute", rules{tpm: 900_000}, provider.Limits{}, "", 0, 0.02},
+		{"tokens by headers", rules{tpm: 900_000, burst: 2 * time.Second}, provider.Limits{}, "", 300, 0.005},
+		{"tokens by headers, a minute", rules{tpm: 900_000}, provider.Limits{}, "", 0, 0.005},
 		{"input configured", rules{itpm: 900_000, burst: 2 * time.Second, used: true}, provider.Limits{ITPM: 900_000}, provider.CountUsed, 300, 0.005},
-		{"output by headers", rules{otpm: 300_000, burst: 4 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
+		{"output by headers", rules{otpm: 300_000, burst: 4 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.005},
 		{"output configured", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.005},
-		{"all", rules{rpm: 3000, itpm: 1_000_000, otpm: 400_000, burst: 5 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.02},
+		{"all", rules{rpm: 3000, itpm: 1_000_000, otpm: 400_000, burst: 5 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.005},
 	}
 	for _, tt := range tests {
 		latencies := []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 4 * time.Second}

@@ -3,10 +3,10 @@ package estimate
 import (
 	"fmt"
 	"maps"
-	"math"
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/internal/dispatch/limiter"
 	"parley/internal/provider"
@@ -121,15 +121,15 @@ func (c Config) rates(t *trial, e *Estimate, u *TimeUse) []bound {
 	return bounds
 }
 
-// inFlight returns how long calls take with this limit of calls in flight. Without a limit, the
-// calls in flight start low and double with each round of answers.
+// inFlight returns how long calls take with this limit of calls in flight. Without a limit, few are
+// in flight at first, and soon more: see limiter.
 func inFlight(calls statmath.Interval, limit int, latency float64) statmath.Interval {
 	if limit > 0 {
 		return times(calls, latency/float64(limit))
 	}
 	least := times(calls, latency/limiter.MaxConcurrency)
-	rounds := math.Log2(calls.High/limiter.FirstConcurrency + 1)
-	return statmath.Interval{Low: least.Low, High: max(least.High, rounds*latency)}
+	ramp := limiter.RampTime(calls.High, time.Duration(latency*float64(time.Second))).Seconds()
+	return statmath.Interval{Low: least.Low, High: max(least.High, ramp+latency)}
 }
 
 // limitsOf returns the limits of a model and their owner: the longest pattern that the model

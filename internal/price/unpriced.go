@@ -14,6 +14,9 @@ func Unpriced(req *llm.Request) string {
 	if !plainTier(req.Tier) {
 		return "service_tier"
 	}
+	if len(req.Extra) == 0 {
+		return ""
+	}
 	for _, name := range []string{
 		"audio", "input_audio", "prediction", // more expensive tokens
 		"models", "provider", "route", "preset", // OpenRouter: another model may answer

@@ -8,103 +8,196 @@ import (
 // adapt finds out how many calls a server can handle at once. It is a plain value of events and
 // times.
 //
-// It starts low and doubles every round trip until the server objects, or until more calls no
-// longer bring more answers. Then it grows by a twentieth a round. A refusal cuts it by a fifth,
-// once for all calls that were in flight at the time. It grows only while the limit is used.
+// A refusal is back in milliseconds, an answer takes seconds. So silence is a good sign, and the
+// limit grows with time while nothing objects, and only while it is used. What may be sent in the
+// time that a refusal takes is bounded by firstStep, or a twentieth of the limit if that is more: a
+// provider that allows few calls refuses about that many, once. Until there are answers, the limit
+// stays below a bound too, because a server may queue calls instead of refusing them: see pace.go.
+//
+// The first refusals end this: see refusals.go. After that, the limit grows only as often as
+// refusals can be afforded.
 type adapt struct {
 	limit    float64
 	max      float64
-	doubling bool
-	cut      time.Time // time of the last cut: calls sent before it cannot cause another
-	hold     time.Time // no growth before
-	roundEnd float64   // successes left in this round trip
-	roundSum float64   // of latencies in this round, in seconds
-	roundN   float64
-	best     float64 // lowest mean latency of any round, in seconds
-	mean     float64 // recent latency, in seconds
+	doubling bool          // nothing has objected yet
+	reports  bool          // the server reports its load, so the limit grows with answers only
+	settles  time.Duration // a call that was not refused by then is accepted
+	step     float64       // the least growth in that time
+	grew     time.Time     // growth up to then is done
+	hold     time.Time     // no growth before
+	top      float64       // where an earlier run has stopped; 0: unknown, or reached
+	peak     int           // the most calls in flight that were answered
+	mean     float64       // recent latency, in seconds
+	paces
+	refusals
 	steering
 }
 
-// A provider without a configured limit begins with FirstConcurrency calls in flight. That doubles
-// each round while the server can handle it, up to MaxConcurrency.
+// A provider without a configured limit begins with FirstConcurrency calls in flight. More are
+// allowed soon while it refuses none, up to MaxConcurrency.
 const (
 	FirstConcurrency = 16
 	MaxConcurrency   = 10_000
 )
 
 const (
-	adaptCut     = 0.8
-	adaptStep    = 0.05
-	adaptHold    = 15 * time.Second
-	adaptCrowded = 4 // times the best mean latency: the server only queues
+	firstStep  = 32                     // calls more in the time a refusal takes
+	stepShare  = 0.05                   // of the limit: calls more in that time, if that is more
+	nearSettle = 10 * time.Millisecond  // the time a refusal takes on this machine
+	farSettle  = 200 * time.Millisecond // and elsewhere, where it may need a new connection
+	maxSettle  = time.Second
+	growths    = 8 // in the time a refusal takes
+	answerStep = 0.05
+	adaptCut   = 0.8
+	adaptHold  = 15 * time.Second
 )
+
+// Start is what is known about a server before the first call.
+type Start struct {
+	// Near means that the server is on this machine, where a refusal is back sooner.
+	Near bool
+	// Reports means that the server reports its load: see Steer.
+	Reports bool
+	// Known is what an earlier run found out. Default: nothing.
+	Known Level
+}
+
+// Level is how many calls a server has handled at once.
+type Level struct {
+	InFlight int
+	// Limited means that it objected to more. Otherwise nobody tried.
+	Limited bool
+}
 
 // newAdapt returns a controller. A limit that the user has chosen is where it starts, and its
 // maximum.
-func newAdapt(chosen int) adapt {
-	a := adapt{limit: FirstConcurrency, max: MaxConcurrency, doubling: true, roundEnd: FirstConcurrency}
-	if chosen > 0 {
-		a.limit, a.max, a.doubling = float64(chosen), float64(chosen), false
+func newAdapt(chosen int, s Start) adapt {
+	a := adapt{
+		limit: FirstConcurrency, max: MaxConcurrency, doubling: true, reports: s.Reports, settles: farSettle,
+		step: math.Max(firstStep, stepShare*float64(s.Known.InFlight)),
+	}
+	a.proven, a.roundEnd, a.tried = firstProven, FirstConcurrency, true
+	if s.Near {
+		a.settles = nearSettle
+	}
+	switch known := float64(s.Known.InFlight); {
+	case chosen > 0:
+		a.limit, a.max, a.doubling, a.tried = float64(chosen), float64(chosen), false, false
+	case s.Known.Limited && known > 0:
+		// It may allow less now, so more than the first calls are not sent at once.
+		a.top = math.Min(known, a.max)
+		a.limit = math.Min(a.limit, a.top)
+		a.atTop()
 	}
 	return a
+}
+
+// atTop ends the growth at the level that an earlier run has found.
+func (a *adapt) atTop() {
+	if a.top > 0 && a.limit >= a.top {
+		a.ceiling, a.doubling, a.tried, a.owed, a.top = a.top+1, false, false, answersForRefusal, 0
+	}
+}
+
+// bound returns what the limit may grow to by time alone.
+func (a *adapt) bound() float64 {
+	b := math.Min(a.max, a.proven*provenFactor)
+	if a.top > 0 {
+		b = math.Min(b, a.top)
+	}
+	return b
 }
 
 // allows reports whether one more call may be sent. Where the rates are known, pace is how many
 // calls must be in flight to reach them. That many are always allowed, unless the server has
 // refused calls for another reason than its rates.
-func (a *adapt) allows(inFlight int, pace float64) bool {
+func (a *adapt) allows(inFlight int, pace float64, now time.Time) bool {
+	a.grow(inFlight, now)
 	limit := math.Max(1, a.limit)
-	if a.cut.IsZero() && a.reported.IsZero() {
+	if a.cut.IsZero() && a.reported.IsZero() && a.ceiling == 0 {
 		limit = math.Max(limit, math.Min(pace, a.max))
 	}
 	return inFlight < int(limit)
 }
 
-// succeeded notes an answer after latency, with inFlight calls at the time, this one included.
-func (a *adapt) succeeded(inFlight int, latency time.Duration, now time.Time) {
+// grow raises the limit by the time that has passed while it was used and nothing objected.
+func (a *adapt) grow(inFlight int, now time.Time) {
+	if !a.doubling || a.reports {
+		return
+	}
+	passed := min(now.Sub(a.grew), a.settles)
+	if !a.used(inFlight) || a.grew.IsZero() || now.Before(a.hold) || a.slowed() {
+		passed = 0
+	}
+	a.grew = now
+	if top := a.bound(); a.limit < top && passed > 0 {
+		step := math.Min(a.limit*math.Ln2, math.Max(a.step, stepShare*a.limit))
+		a.limit = math.Min(top, a.limit+step*passed.Seconds()/a.settles.Seconds())
+		a.atTop()
+	}
+}
+
+// used reports whether so many calls in flight use the limit.
+func (a *adapt) used(inFlight int) bool { return float64(inFlight) >= 0.9*math.Floor(a.limit) }
+
+// next returns when the limit may have grown: forever if only answers can raise it.
+func (a *adapt) next(now time.Time) time.Duration {
+	if !a.doubling || a.reports || a.limit >= a.bound() {
+		return forever
+	}
+	return max(a.settles/growths, a.hold.Sub(now))
+}
+
+// succeeded notes the answer to p, with inFlight calls at the time, this one included.
+func (a *adapt) succeeded(p *Permit, inFlight int, now time.Time) {
+	latency := now.Sub(p.sent)
 	if a.mean == 0 {
 		a.mean = latency.Seconds()
 	}
-	a.mean += adaptStep * (latency.Seconds() - a.mean)
-	a.roundSum += latency.Seconds()
-	a.roundN++
-	if a.roundEnd--; a.roundEnd <= 0 {
-		a.endRound()
+	a.mean += answerStep * (latency.Seconds() - a.mean)
+	if p.sent.After(a.cut) {
+		a.peak = max(a.peak, p.level)
 	}
+	a.judge(p, latency, now)
 	a.answers++
-	if float64(inFlight) < 0.9*math.Floor(a.limit) || now.Before(a.hold) || a.steered(now) {
+	a.recovered(p)
+	a.accepted()
+	if !a.used(inFlight) || now.Before(a.hold) || a.steered(now) {
 		return
 	}
-	step := math.Max(adaptStep, 1/a.limit)
-	if a.doubling {
+	step := 0.0
+	switch {
+	case a.doubling && a.reports:
 		step = 1
+	case a.doubling, a.owed > 0, a.slowed():
+	default:
+		step = math.Max(answerStep, 1/a.limit)
 	}
-	a.limit = math.Min(a.max, a.limit+step)
-}
-
-// endRound stops the doubling when answers take several times as long as with few calls.
-func (a *adapt) endRound() {
-	mean := a.roundSum / a.roundN
-	a.roundEnd, a.roundSum, a.roundN = math.Max(FirstConcurrency, a.limit), 0, 0
-	if a.best == 0 || mean < a.best {
-		a.best = mean
+	if step > 0 && a.limit < a.max {
+		a.limit, a.tried = math.Min(a.max, a.limit+step), true
 	}
-	if a.doubling && mean > adaptCrowded*a.best {
-		a.doubling = false
+	if a.ceiling > 0 && a.limit > outgrown*a.ceiling && a.limit > FirstConcurrency {
+		a.ceiling, a.doubling = 0, true // the server allows more than it did
 	}
 }
 
-// refused notes that the server refused a call sent at sent, for no rate that is known, or did not
-// answer it in time.
-func (a *adapt) refused(sent, now time.Time) {
-	if sent.Before(a.cut) {
-		return
+// RampTime returns about how long it takes until n calls are in flight at a distant server that
+// accepts them all and answers after latency.
+func RampTime(n float64, latency time.Duration) (d time.Duration) {
+	a := newAdapt(0, Start{})
+	for n = math.Min(n, MaxConcurrency); a.limit < n; d += a.settles {
+		a.limit += math.Min(a.limit*math.Ln2, math.Max(a.step, stepShare*a.limit))
 	}
-	a.cut = now
-	a.doubling = false
-	a.limit = math.Max(1, a.limit*adaptCut)
+	if n > firstProven*provenFactor {
+		d = max(d, latency)
+	}
+	return d
 }
 
-// overloaded notes that the server is short of capacity: the limit stays, and does not grow for a
-// while.
-func (a *adapt) overloaded(now time.Time) { a.hold = now.Add(adaptHold) }
+// level returns what a later run should know.
+func (a *adapt) level() Level {
+	if !a.doubling && (a.ceiling > 0 || a.shrunk) && a.peak > 0 {
+		return Level{InFlight: max(1, int(a.limit)), Limited: true}
+	}
+	return Level{InFlight: a.peak}
+}

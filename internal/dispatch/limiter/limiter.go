@@ -9,6 +9,7 @@
 package limiter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -27,6 +28,7 @@ import (
 type Limiter struct {
 	counting provider.Counting
 	gauge    *Gauge
+	permits  sync.Pool // of *Permit, to be used again
 
 	mu       sync.Mutex
 	buckets  [buckets]bucket
@@ -62,6 +64,8 @@ const (
 	stopFor = time.Minute
 	// refusedPause is how long a server is left alone that refuses calls and reports no limits.
 	refusedPause = 250 * time.Millisecond
+	// maxDoublings bounds that pause if not even a single call is allowed.
+	maxDoublings = 7
 	// MaxUnreachablePause bounds the pause after a call that did not reach the server.
 	MaxUnreachablePause = 5 * time.Second
 
@@ -69,9 +73,9 @@ const (
 )
 
 // New returns a Limiter.
-func New(l provider.Limits, c provider.Counting, g *Gauge) *Limiter {
+func New(l provider.Limits, c provider.Counting, g *Gauge, s Start) *Limiter {
 	now := time.Now()
-	lim := &Limiter{counting: c, gauge: g, adapt: newAdapt(l.Concurrency)}
+	lim := &Limiter{counting: c, gauge: g, adapt: newAdapt(l.Concurrency, s)}
 	lim.queue.Track = func(p *Permit, i int) { p.index = i }
 	lim.buckets = [buckets]bucket{
 		requests: newBucket(l.RPM, false, now),
@@ -88,6 +92,7 @@ type Permit struct {
 	index   int // in the queue; -1 when it has left
 	arrived time.Time
 	sent    time.Time
+	level   int           // calls in flight when it was sent, this call included
 	sums    need          // what the buckets had given when it was sent, this call included
 	ready   chan struct{} // closed when the call may be sent, or when err is set; nil if it never waited
 	err     *llm.Error
@@ -98,7 +103,11 @@ func (p *Permit) Waited() time.Duration { return p.sent.Sub(p.arrived) }
 
 // Acquire waits until req, whose likely tokens are input and output, may be sent.
 func (l *Limiter) Acquire(ctx context.Context, req *llm.Request, input, output float64) (*Permit, error) {
-	p := &Permit{need: needOf(l.counting, req.MaxTokens, input, output), arrived: time.Now()}
+	p, ok := l.permits.Get().(*Permit)
+	if !ok {
+		p = new(Permit)
+	}
+	*p = Permit{need: needOf(l.counting, req.MaxTokens, input, output), arrived: time.Now()}
 	l.mu.Lock()
 	if err := l.refusal(p.arrived); err != nil {
 		l.mu.Unlock()
@@ -142,8 +151,8 @@ func queueError(ctx context.Context, p *Permit) error {
 
 // blocked returns how long p must wait: 0 to be sent at once, forever until another call ends.
 func (l *Limiter) blocked(p *Permit, now time.Time) time.Duration {
-	if !l.adapt.allows(l.inFlight, l.pace(p)) {
-		return forever
+	if !l.adapt.allows(l.inFlight, l.pace(p), now) {
+		return l.adapt.next(now)
 	}
 	wait := l.pause.Sub(now)
 	for i := range l.buckets {
@@ -155,7 +164,7 @@ func (l *Limiter) blocked(p *Permit, now time.Time) time.Duration {
 }
 
 // pace returns how many calls like p must be in flight to use up the known rates, with as many
-// again to spare; 0 where no rate or no latency is known.
+// again to spare; 0 where no rate is known. Before the first answer it assumes a latency of a second.
 func (l *Limiter) pace(p *Permit) float64 {
 	perSecond := 0.0
 	for i := range l.buckets {
@@ -167,7 +176,7 @@ func (l *Limiter) pace(p *Permit) float64 {
 			perSecond = r
 		}
 	}
-	return 2 * perSecond * l.adapt.mean
+	return 2 * perSecond * cmp.Or(l.adapt.mean, 1)
 }
 
 func (l *Limiter) admit(p *Permit, now time.Time) {
@@ -177,6 +186,7 @@ func (l *Limiter) admit(p *Permit, now time.Time) {
 	}
 	p.sent = now
 	l.inFlight++
+	p.level = l.inFlight
 	l.peak = max(l.peak, l.inFlight)
 	l.gauge.sent()
 }
@@ -226,7 +236,8 @@ func (l *Limiter) refusal(now time.Time) *llm.Error {
 	}
 }
 
-// Release gives a permit back and learns from the result of its call.
+// Release gives a permit back and learns from the result of its call. The permit must not be used
+// after that.
 func (l *Limiter) Release(p *Permit, resp *llm.Response, err error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -241,13 +252,15 @@ func (l *Limiter) Release(p *Permit, resp *llm.Response, err error) {
 	}
 	if err == nil {
 		l.stopped = nil
-		l.adapt.succeeded(l.inFlight, now.Sub(p.sent), now)
+		l.adapt.succeeded(p, l.inFlight, now)
 		l.learn(resp.Rate, p, now)
 	} else {
+		l.adapt.firstDone(p, 0, now)
 		l.failed(llm.AsError(err), p, now)
 	}
 	l.inFlight--
 	l.gauge.InFlight.Add(-1)
+	l.permits.Put(p)
 	l.pump(now)
 }
 
@@ -255,7 +268,8 @@ func (l *Limiter) failed(e *llm.Error, p *Permit, now time.Time) {
 	if e.Caller { // it says nothing about other calls
 		return
 	}
-	if e.Unreachable { // it says nothing about how many calls the server can handle
+	if e.Unreachable {
+		l.adapt.failed(p, l.inFlight, now)
 		l.rest(now, min(e.RetryAfter, MaxUnreachablePause))
 		return
 	}
@@ -266,24 +280,27 @@ func (l *Limiter) failed(e *llm.Error, p *Permit, now time.Time) {
 		}
 		l.learn(e.Rate, p, now)
 		if !explained(e.Rate, p) {
-			l.adapt.refused(p.sent, now)
+			l.adapt.refuse(p, l.inFlight, now)
 		}
 		pause := e.RetryAfter
 		if e.Rate == nil {
-			pause = max(pause, refusedPause)
+			pause = max(pause, refusedPause<<min(l.adapt.denied, maxDoublings))
 		}
 		l.rest(now, pause)
 	case llm.KindOverloaded:
-		l.adapt.overloaded(now)
+		l.adapt.overloaded(p, l.inFlight, now)
 		l.rest(now, e.RetryAfter)
 	case llm.KindTimeout:
-		l.adapt.refused(p.sent, now)
+		l.adapt.late(p.sent, now)
 	case llm.KindQuota:
 		l.stop(e, now)
 	case llm.KindAuth:
 		if e.Status == http.StatusUnauthorized {
 			l.stop(e, now)
 		}
+	case llm.KindServer:
+		l.adapt.failed(p, l.inFlight, now)
+		l.learn(e.Rate, p, now)
 	default:
 		l.learn(e.Rate, p, now)
 	}
@@ -351,6 +368,13 @@ func (l *Limiter) Steer(load replica.Load) {
 	l.adapt.steer(load, l.peak, l.inFlight, now)
 	l.peak = l.inFlight
 	l.pump(now)
+}
+
+// Level returns how many calls the server has handled at once, for a later run.
+func (l *Limiter) Level() Level {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.adapt.level()
 }
 
 // Recall makes the calls that wait fail with replica.ErrRecalled: another server may have room.

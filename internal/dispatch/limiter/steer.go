@@ -54,7 +54,7 @@ func (a *adapt) steer(load replica.Load, used, inFlight int, now time.Time) {
 		a.lower(adaptCut)
 	case a.queued >= steerQueue && inFlight <= int(a.limit):
 		a.lower(1 - (1-adaptCut)/2)
-	case overflows || load.Waiting > 0 || load.Cache >= steerRoom || float64(used) < 0.9*math.Floor(a.limit):
+	case overflows || load.Waiting > 0 || load.Cache >= steerRoom || !a.used(used):
 	case a.answers >= used || (load.Cache < steerEmpty && now.Sub(a.grown) >= steerWait):
 		step := steerStep
 		if a.doubling {

@@ -1,0 +1,66 @@
+package limiter
+
+import (
+	"testing"
+	"time"
+
+	"parley/llm"
+)
+
+// TestCoarseRefusal: a server that has nothing left has not rounded that up.
+func TestCoarseRefusal(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	b := newBucket(0, false, now)
+	b.learn(llm.Window{Known: true, Limit: 3000, Remaining: 0, Reset: time.Second}, 1, now, 0, now)
+	if wait := b.wait(1); wait > 2*time.Second {
+		t.Errorf("a refusal at 50 a second stops all calls for %v", wait)
+	}
+}
+
+// TestKnownLevel: a limit that an earlier run found is where the next begins.
+func TestKnownLevel(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for _, c := range []struct {
+		name   string
+		chosen int
+		known  Level
+		want   int // calls allowed at once
+	}{
+		{"nothing", 0, Level{}, FirstConcurrency},
+		{"few", 0, Level{InFlight: 3, Limited: true}, 3},
+		{"many", 0, Level{InFlight: 500, Limited: true}, FirstConcurrency},
+		{"not tried", 0, Level{InFlight: 500}, FirstConcurrency},
+		{"chosen", 40, Level{InFlight: 3, Limited: true}, 40},
+		{"absurd", 0, Level{InFlight: 1 << 62, Limited: true}, FirstConcurrency},
+		{"negative", 0, Level{InFlight: -5, Limited: true}, FirstConcurrency},
+	} {
+		a := newAdapt(c.chosen, Start{Known: c.known})
+		n := 0
+		for a.allows(n, 0, now) {
+			n++
+		}
+		if n != c.want {
+			t.Errorf("%s: %d calls at once, want %d", c.name, n, c.want)
+		}
+	}
+}
+
+// TestRampTime: the estimate agrees with the ramp.
+func TestRampTime(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{10, 100, 1000} {
+		a, now := newAdapt(0, Start{}), time.Unix(1000, 0)
+		start, inFlight := now, 0
+		for ; inFlight < n; now = now.Add(a.settles / growths) {
+			for inFlight < n && a.allows(inFlight, 0, now) {
+				inFlight++
+			}
+		}
+		took, want := now.Sub(start), RampTime(float64(n), time.Minute)
+		if took > want*3/2+farSettle || took < want/2-farSettle {
+			t.Errorf("%d calls in flight after %v, estimated %v", n, took, want)
+		}
+	}
+}
