@@ -31,6 +31,7 @@ import (
 // Main is the whole command line with these kinds of worlds. It takes its arguments from os.Args and ends the process.
 func Main(kinds ...world.Kind) {
 	runtime.MemProfileRate = 0 // samples of allocations cost time; --memprofile turns them on
+	idle := cli.IdleBuffer(os.LookupEnv)
 	// Both signals are needed, one to drain and one to abort, so none may be lost.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -38,7 +39,7 @@ func Main(kinds ...world.Kind) {
 	if err != nil {
 		settings = "" // without a home folder, nothing is remembered
 	}
-	os.Exit(cli.Main(context.Background(), cli.State{
+	code := cli.Main(context.Background(), cli.State{
 		Args:      os.Args[1:],
 		Kinds:     kinds,
 		Env:       os.LookupEnv,
@@ -49,7 +50,9 @@ func Main(kinds ...world.Kind) {
 		ConfigDir: settings,
 		Signals:   signals,
 		Exit:      os.Exit,
-	}))
+	})
+	runtime.KeepAlive(idle)
+	os.Exit(code)
 }
 
 // width returns the width of a stream that is a terminal, and 0 for any other.

@@ -156,14 +156,9 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 
 // progressOf returns the progress before this process.
 func progressOf(head *journal.Head) Progress {
-	p := Progress{Ended: len(head.Ended), Calls: head.Calls, Cost: head.Spent}
+	p := Progress{Ended: head.Ended.Len(), Failed: head.Ended.Failed(), Calls: head.Calls, Cost: head.Spent}
 	for _, st := range head.Stages {
 		p.Episodes += st.Specs.Len()
-	}
-	for _, e := range head.Ended {
-		if e.Outcome.Failed != "" {
-			p.Failed++
-		}
 	}
 	return p
 }

@@ -137,7 +137,8 @@ func (r *Reader) Episodes(ctx context.Context) iter.Seq2[Episode, error] {
 		}
 		for _, st := range head.Stages {
 			for i, spec := range st.Specs.All() {
-				if !yield(episodeOf(head, st.First+i, spec), nil) {
+				e, err := r.episode(ctx, head, st.First+i, spec)
+				if !yield(e, err) || err != nil {
 					return
 				}
 			}
@@ -145,17 +146,21 @@ func (r *Reader) Episodes(ctx context.Context) iter.Seq2[Episode, error] {
 	}
 }
 
-func episodeOf(head *journal.Head, n int, spec world.Spec) Episode {
+func (r *Reader) episode(ctx context.Context, head *journal.Head, n int, spec world.Spec) (Episode, error) {
 	e := Episode{Number: n, Spec: spec, State: Waiting}
 	if _, playing := head.Playing[n]; playing {
 		e.State = Playing
 	}
-	if end, ended := head.Ended[n]; ended {
+	end, err := head.Ended.Outcome(ctx, r.journal, n)
+	if err != nil {
+		return e, wrap(err)
+	}
+	if end != nil {
 		if e.State, e.Outcome = Ended, end.Outcome; e.Outcome.Failed != "" {
 			e.State = Failed
 		}
 	}
-	return e
+	return e, nil
 }
 
 // Transcript returns the notes, calls and acts of an episode, in reading order.

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,6 +17,7 @@ type agenda struct {
 	kind world.Kind
 	plan world.Plan
 	head *journal.Head // what earlier processes recorded
+	past past
 
 	stage  world.Specs
 	first  int // number of the stage's first episode
@@ -26,14 +25,19 @@ type agenda struct {
 	ended  int // of the stage
 	stages int
 	draws  *planner.Draws
-	played []world.Played // of the stage
+	fixed  bool           // the plan does not depend on outcomes
+	played []world.Played // of the stage; only one if the plan is fixed
 
-	outcomes []journal.Ended        // of the run
+	outcomes digest                 // of the run
 	plays    map[journal.Digest]int // numbers the plays whose repetitions are copies
 }
 
-func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head) *agenda {
-	return &agenda{kind: kind, plan: plan, head: head, draws: planner.NewDraws(kind), plays: map[journal.Digest]int{}}
+func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head, read readFunc) *agenda {
+	a := &agenda{kind: kind, plan: plan, head: head, past: past{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}}
+	if p, ok := plan.(world.FixedPlan); ok {
+		a.fixed = p.Fixed()
+	}
+	return a
 }
 
 // more reports whether the stage has episodes that were not taken.
@@ -44,21 +48,27 @@ func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 
 // take returns the next episode. For one that ended before this process began, it counts the
 // outcome and returns false.
-func (a *agenda) take() (step, bool) {
+func (a *agenda) take() (st step, ok bool, err error) {
 	n, spec := a.first+a.next, a.stage.At(a.next)
 	a.next++
 	d := a.draws.Of(spec)
-	if e, ok := a.head.Ended[n]; ok {
-		a.count(e)
-		return step{}, false
+	if a.head.Ended.Has(n) {
+		e, err := a.past.take(n)
+		if err == nil {
+			a.count(e, outcomeLine(e))
+		}
+		return step{}, false, err
 	}
-	return step{begins: true, number: n, spec: spec, draw: d}, true
+	return step{begins: true, number: n, spec: spec, draw: d}, true, nil
 }
 
-// count adds the outcome of an episode.
-func (a *agenda) count(e journal.Ended) {
+// count adds the outcome of an episode. line is its line in the digest.
+func (a *agenda) count(e *journal.Ended, line []byte) {
 	a.ended++
-	a.outcomes = append(a.outcomes, e)
+	a.outcomes.add(e, line)
+	if a.fixed && len(a.played) > 0 {
+		return
+	}
 	unit := world.Unit{}
 	if !e.Chance && e.Play != (journal.Digest{}) {
 		if a.plays[e.Play] == 0 {
@@ -92,24 +102,6 @@ func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 		return st, true, sameStage(a.kind, a.head.Stages[i], *st)
 	}
 	return st, false, nil
-}
-
-// tally fills in the results of the episodes.
-func (a *agenda) tally(res *Result) {
-	slices.SortFunc(a.outcomes, func(x, y journal.Ended) int { return x.Episode - y.Episode })
-	res.Episodes, res.Ended = a.first+a.stage.Len(), len(a.outcomes)
-	h := sha256.New()
-	for _, e := range a.outcomes {
-		if e.Outcome.Failed != "" {
-			res.Failed++
-		}
-		b, err := json.Marshal(e.Outcome)
-		if err != nil {
-			b = []byte(err.Error())
-		}
-		fmt.Fprintf(h, "%d %s\n", e.Episode, b)
-	}
-	res.Digest = hex.EncodeToString(h.Sum(nil))
 }
 
 // sameStage checks that the plan still asks for what the journal has recorded. Params that do not

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/llm"
 	"parley/world"
 )
@@ -144,18 +145,14 @@ func TestEpisodeBudgetSays(t *testing.T) {
 		if _, err := Run(t.Context(), frugal(&models{width: 9}, j, budget*unit, 60)); err != nil {
 			t.Fatal(err)
 		}
-		head, err := j.Head(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
 		found := ""
-		for _, e := range head.Ended {
+		for _, e := range journaltest.Ends(t, j) {
 			if strings.Contains(e.Outcome.Failed, says) && strings.HasPrefix(e.Outcome.Failed, "budget: an episode may cost") && strings.Contains(e.Outcome.Failed, "max_tokens") {
 				found = e.Outcome.Failed
 			}
 		}
 		if found == "" {
-			t.Errorf("budget %v: no episode says %q: %+v", budget, says, head.Ended[0].Outcome)
+			t.Errorf("budget %v: no episode says %q: %+v", budget, says, journaltest.Ends(t, j)[0].Outcome)
 		}
 	}
 	j := &journal.Memory{}

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/planner"
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/world"
 )
 
@@ -50,10 +51,10 @@ func outcomes(t *testing.T, j journal.Journal) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]string{}
+	out, ends := map[string]string{}, journaltest.Ends(t, j)
 	for _, st := range head.Stages {
 		for i, s := range st.Specs.All() {
-			out[fmt.Sprint(s.Cell, " ", s.Deal)] = string(head.Ended[st.First+i].Outcome.Data.(json.RawMessage))
+			out[fmt.Sprint(s.Cell, " ", s.Deal)] = string(ends[st.First+i].Outcome.Data.(json.RawMessage))
 		}
 	}
 	return out

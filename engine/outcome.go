@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -19,15 +20,16 @@ func (r *run) end(s *strand, o world.Outcome, stack string) {
 	o.Data = json.RawMessage(data)
 	e := &journal.Ended{Episode: ep.number, Attempt: ep.attempt, Outcome: o, At: time.Now(), Stack: stack}
 	e.Play, e.Chance = s.play(o)
+	line := outcomeLine(e) // here, and not under the scheduler's lock
 	all := r.sched.retire(ep, true)
 	r.rec.Write(func(err error) {
 		if err != nil {
-			r.sched.ended(ep, nil)
+			r.sched.ended(ep, nil, nil)
 			return
 		}
 		r.release(ep.number, ep.attempt, true)
 		r.watch(Event{Ended: e})
-		r.sched.ended(ep, e)
+		r.sched.ended(ep, e, line)
 	}, e)
 	stopAll(all) // after a panic, some may still wait
 }
@@ -56,7 +58,7 @@ func stopAll(strands []*strand) {
 }
 
 // result returns the result of the run when Run ends.
-func (r *run) result(end ending) Result {
+func (r *run) result(ctx context.Context, end ending) (Result, error) {
 	res := Result{
 		State: end.state, Reason: end.reason, Cause: end.cause,
 		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), FailedCalls: r.sched.fails,
@@ -64,6 +66,9 @@ func (r *run) result(end ending) Result {
 	if r.head.Cut {
 		res.Lost = r.head.Lost
 	}
-	r.sched.agenda.tally(&res)
-	return res
+	a := r.sched.agenda
+	res.Episodes, res.Ended, res.Failed = a.first+a.stage.Len(), a.outcomes.ended, a.outcomes.failed
+	var err error
+	res.Digest, err = a.outcomes.sum(ctx, r.Journal)
+	return res, err
 }

@@ -85,7 +85,7 @@ func TestRunWaitsForDrain(t *testing.T) {
 
 // listed is a scheduler of n episodes without a provider.
 func listed(n, live int) *scheduler {
-	s := newScheduler(bounds{maxLive: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), &journal.Head{}), nil, &stopper{})
+	s := newScheduler(bounds{maxLive: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), &journal.Head{}, nil), nil, &stopper{})
 	s.staged = func(*journal.Staged, bool) {}
 	return s
 }
@@ -131,7 +131,7 @@ func TestScheduler(t *testing.T) {
 	one := play(step{}, 1)
 	two := play(zero, 0)
 	s.retire(two.strand.episode, true)
-	s.ended(two.strand.episode, &journal.Ended{Episode: 0})
+	s.ended(two.strand.episode, &journal.Ended{Episode: 0}, nil)
 	play(two, 2)
 	if st := begin(3); st.strand == nil {
 		t.Error("a place that is free is not taken")
@@ -150,7 +150,17 @@ func TestScheduler(t *testing.T) {
 func TestAgenda(t *testing.T) {
 	t.Parallel()
 	plan, o := stages{3, 2}, world.Outcome{Data: json.RawMessage("{}")}
-	a := newAgenda(world.Define(crowd()), &plan, &journal.Head{Ended: map[int]journal.Ended{1: {Episode: 1, Outcome: o}}})
+	j := &journal.Memory{}
+	if err := j.Append(t.Context(), &journal.Ended{Episode: 1, Outcome: o}); err != nil {
+		t.Fatal(err)
+	}
+	head, err := j.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newAgenda(world.Define(crowd()), &plan, head, func(from, to int, each func(*journal.Ended) error) error {
+		return head.Ended.Outcomes(t.Context(), j, from, to, each)
+	})
 	var got []string
 	for {
 		st, recorded, err := a.advance()
@@ -162,13 +172,16 @@ func TestAgenda(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("stage %d from %d", st.Stage, st.First))
 		for a.more() {
-			next, ok := a.take()
+			next, ok, err := a.take()
+			if err != nil {
+				t.Fatal(err)
+			}
 			got = append(got, fmt.Sprint(next.number, ok))
 			if a.done() {
 				t.Errorf("the stage is done before episode %d has ended", next.number)
 			}
 			if ok {
-				a.count(journal.Ended{Episode: next.number, Outcome: o})
+				a.count(&journal.Ended{Episode: next.number, Outcome: o}, nil)
 			}
 		}
 		if !a.done() {

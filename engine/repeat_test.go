@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/llm"
 	"parley/world"
 )
@@ -61,7 +62,7 @@ func TestCopies(t *testing.T) {
 			t.Fatal(err)
 		}
 		plays := map[journal.Digest]bool{}
-		for n, e := range ends(t, cfg.Journal) {
+		for n, e := range journaltest.Ends(t, cfg.Journal) {
 			plays[e.Play] = true
 			if e.Chance != c.chance || e.Play == (journal.Digest{}) {
 				t.Errorf("%s: episode %d: chance is %v", c.name, n, e.Chance)
@@ -81,7 +82,7 @@ func TestPlaysAreStable(t *testing.T) {
 	if _, err := Run(t.Context(), config(&models{width: 1}, first, 6)); err != nil {
 		t.Fatal(err)
 	}
-	want := ends(t, first)
+	want := journaltest.Ends(t, first)
 	for _, keep := range []int{0, 9, 40, 1 << 20} {
 		j := &cutJournal{left: keep}
 		if _, err := Run(t.Context(), config(&models{width: 64}, j, 6)); err == nil && keep < 1<<20 {
@@ -90,19 +91,10 @@ func TestPlaysAreStable(t *testing.T) {
 		if _, err := Run(t.Context(), config(&models{width: 64}, &j.Memory, 6)); err != nil {
 			t.Fatal(err)
 		}
-		for n, e := range ends(t, &j.Memory) {
+		for n, e := range journaltest.Ends(t, &j.Memory) {
 			if e.Play != want[n].Play || e.Chance != want[n].Chance {
 				t.Errorf("cut off after %d: episode %d is another play", keep, n)
 			}
 		}
 	}
-}
-
-func ends(t *testing.T, j journal.Journal) map[int]journal.Ended {
-	t.Helper()
-	head, err := j.Head(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return head.Ended
 }

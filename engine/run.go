@@ -67,7 +67,11 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 		r.stop.drains = append(r.stop.drains, d.Drain)
 	}
 	b := bounds{maxLive: c.Live, maxCalls: c.Calls, wave: c.Wave, away: c.Away}
-	r.sched = newScheduler(b, newAgenda(c.Kind, c.Plan, head), c.Begun.Agents, r.stop)
+	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
+	read := func(from, to int, each func(*journal.Ended) error) error {
+		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)
+	}
+	r.sched = newScheduler(b, newAgenda(c.Kind, c.Plan, head, read), c.Begun.Agents, r.stop)
 	r.sched.staged = r.staged
 	for _, a := range c.Begun.Agents {
 		r.agents[a.Name] = a
@@ -118,7 +122,8 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	recErr := r.rec.Close()
 	wg.Wait()
 	end = r.stop.wait() // writing the end may have failed
-	return r.result(end), errors.Join(end.err, notTwice(recErr, end.err))
+	res, err := r.result(recCtx, end)
+	return res, errors.Join(end.err, notTwice(recErr, end.err), err)
 }
 
 // playAll plays until the run stops and nothing is in flight.

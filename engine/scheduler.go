@@ -84,7 +84,12 @@ func (s *scheduler) next(done step) (step, bool) {
 				return step{strand: st}, true
 			}
 		case s.mayBegin():
-			if st, ok := s.agenda.take(); ok {
+			st, ok, err := s.agenda.take()
+			if err != nil {
+				s.stop.fail(err)
+				s.wake.Broadcast()
+			}
+			if ok {
 				s.busy++
 				s.starts++
 				return st, true
@@ -274,14 +279,14 @@ func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 	return all
 }
 
-// ended adds a durable outcome; nil means that it could not be recorded.
-func (s *scheduler) ended(ep *episode, e *journal.Ended) {
+// ended adds a durable outcome with its line in the digest; nil means that it could not be recorded.
+func (s *scheduler) ended(ep *episode, e *journal.Ended, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flying--
 	delete(s.live, ep)
 	if e != nil {
-		s.agenda.count(*e)
+		s.agenda.count(e, line)
 	}
 	s.wake.Broadcast()
 }

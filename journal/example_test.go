@@ -39,7 +39,7 @@ func ExampleHead() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%s: %d ended, %d playing, %v spent\n", head.Begun.Run, len(head.Ended), len(head.Playing), head.Spent)
+	fmt.Printf("%s: %d ended, %d playing, %v spent\n", head.Begun.Run, head.Ended.Len(), len(head.Playing), head.Spent)
 	if head.Cut {
 		fmt.Println("cut off: calls to ask again:", head.Lost)
 	}

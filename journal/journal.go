@@ -13,8 +13,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"maps"
-	"slices"
 
 	"parley/llm"
 	"parley/world"
@@ -37,6 +35,8 @@ type Journal interface {
 	// Read reads the entries of a span. Those of a run come in order; those of episodes come in
 	// order within each episode.
 	Read(ctx context.Context, in Span, each func(Entry) error) error
+	// Outcomes reads ends of episodes, given the numbers of their entries. Ends.Outcomes calls it.
+	Outcomes(ctx context.Context, entries []int, each func(*Ended) error) error
 }
 
 // Briefer is a Journal that can leave out texts.
@@ -80,8 +80,8 @@ func Episode(ctx context.Context, j Journal, episode int) (out []Entry, err erro
 type Head struct {
 	Begun  *Begun // nil: nothing was written yet
 	Stages []Staged
-	// Ended is by episode.
-	Ended map[int]Ended
+	// Ended has the ends of episodes without the worlds' own data: Ended.Outcomes reads these.
+	Ended Ends
 	// Playing is by episode: those that began and did not end.
 	Playing map[int]Progress
 
@@ -131,7 +131,7 @@ func (h *Head) Add(e Entry) {
 		h.Calls++
 		h.Spent = h.Spent.Plus(e.Cost())
 	case *Ended:
-		h.end(e)
+		h.End(h.entries, e)
 	case *Exposed:
 		h.Owed, h.bound = max(h.Owed, e.Worst), max(h.bound, e.Calls)
 	case *Batched:
@@ -174,8 +174,8 @@ func (b *Begun) Cell(recorded string) string {
 
 // Progress returns how far an episode has come.
 func (h *Head) Progress(episode int) Progress {
-	if e, ok := h.Ended[episode]; ok {
-		return Progress{Attempt: e.Attempt, Ended: true}
+	if e := h.Ended.end(episode); e != nil {
+		return Progress{Attempt: e.attempt, Ended: true}
 	}
 	return h.Playing[episode]
 }
@@ -184,14 +184,9 @@ func (h *Head) Progress(episode int) Progress {
 // episodes that ended, not on the size of the stages.
 func (h *Head) Played() iter.Seq2[world.Spec, Ended] {
 	return func(yield func(world.Spec, Ended) bool) {
-		ended := slices.Sorted(maps.Keys(h.Ended))
 		for _, st := range h.Stages {
-			from, _ := slices.BinarySearch(ended, st.First)
-			for _, n := range ended[from:] {
-				if n-st.First >= st.Specs.Len() {
-					break
-				}
-				if !yield(st.Specs.At(n-st.First), h.Ended[n]) {
+			for n, x := range h.Ended.between(st.First, st.end()) {
+				if !yield(st.Specs.At(n-st.First), h.Ended.ended(n, x)) {
 					return
 				}
 			}
@@ -208,7 +203,7 @@ func (h *Head) Live(episode int, p Progress) {
 	if h.Playing == nil {
 		h.Playing = map[int]Progress{}
 	}
-	delete(h.Ended, episode) // this is another attempt
+	h.Ended.Delete(episode) // this is another attempt
 	h.open += p.Open - h.Playing[episode].Open
 	h.Playing[episode] = p
 	h.count()
@@ -229,13 +224,12 @@ func (h *Head) Batch(n int, e *Batched) {
 	}
 }
 
-func (h *Head) end(e *Ended) {
-	if h.Ended == nil {
-		h.Ended = map[int]Ended{}
-	}
+// End applies the end of an episode, which is entry number n. It is for stores that do not add every
+// entry.
+func (h *Head) End(n int, e *Ended) {
 	h.open -= h.Playing[e.Episode].Open
 	delete(h.Playing, e.Episode)
-	h.Ended[e.Episode] = *e
+	h.Ended.Put(n, e)
 }
 
 // count computes Lost. A call that waits to be sent has not begun, so Lost is at most the bound on

@@ -96,8 +96,8 @@ func TestHead(t *testing.T) {
 			if h.Cut != test.want.Cut || h.Lost != test.want.Lost || h.Owed != test.want.Owed || h.Calls != test.want.Calls || h.Spent != test.want.Spent || h.Risked != test.want.Risked || h.Last != test.want.Last {
 				t.Errorf("got  %+v\nwant %+v", h, test.want)
 			}
-			if len(h.Ended) != test.ended || len(h.Playing) != len(test.live) {
-				t.Errorf("%d ended and %v live, want %d and %v", len(h.Ended), h.Playing, test.ended, test.live)
+			if h.Ended.Len() != test.ended || len(h.Playing) != len(test.live) {
+				t.Errorf("%d ended and %v live, want %d and %v", h.Ended.Len(), h.Playing, test.ended, test.live)
 			}
 			for episode, attempt := range test.live {
 				if got, ok := h.Playing[episode]; !ok || got.Attempt != attempt {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 )
@@ -46,6 +47,22 @@ func (m *Memory) Read(ctx context.Context, in Span, each func(Entry) error) erro
 		}
 		if err := each(e); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Outcomes calls each with the ends in entries.
+func (m *Memory) Outcomes(_ context.Context, entries []int, each func(*Ended) error) error {
+	all := m.all()
+	for _, n := range entries {
+		if n < 1 || n > len(all) {
+			return fmt.Errorf("journal: no entry %d", n)
+		}
+		if e, ok := all[n-1].(*Ended); ok {
+			if err := each(e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -33,8 +33,7 @@ type End struct {
 	Episode int
 }
 
-// InParts returns j itself if it is a Parts, as a run file is. Otherwise all outcomes are held in
-// memory, and Ends reads every entry.
+// InParts returns j itself if it is a Parts, as a run file is. Otherwise Ends reads every entry.
 func InParts(j Journal) Parts {
 	if p, ok := j.(Parts); ok {
 		return p
@@ -69,8 +68,8 @@ func (w *whole) Planned(ctx context.Context, from, limit int) (out []Planned, er
 	for _, stage := range w.head.Stages {
 		for i := max(0, from-stage.First); i < stage.Specs.Len() && len(out) < limit; i++ {
 			p := Planned{Episode: stage.First + i, Stage: stage.Stage, Spec: stage.Specs.At(i)}
-			if e, ok := w.head.Ended[p.Episode]; ok {
-				p.Ended = &e
+			if p.Ended, err = w.head.Ended.Outcome(ctx, w.Journal, p.Episode); err != nil {
+				return nil, err
 			}
 			out = append(out, p)
 		}

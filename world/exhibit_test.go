@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"parley/internal/statmath"
 	"parley/world"
 )
@@ -110,4 +112,22 @@ func TestSampleOfEqualDeals(t *testing.T) {
 	if got := anything.Estimate(0.95); got.Method != "t" || got.Low >= 0 {
 		t.Errorf("0 and 1 of anything: %v", got)
 	}
+}
+
+// TestSampleIDs: which ids units have does not matter, only which are the same.
+func TestSampleIDs(t *testing.T) {
+	t.Parallel()
+	odd := []int{0, math.MaxInt, -1, math.MinInt, 1 << 40, math.MaxInt32, 7_000_000}
+	rapid.Check(t, func(rt *rapid.T) {
+		var small, large world.Sample
+		for range rapid.IntRange(1, 40).Draw(rt, "episodes") {
+			u := world.Unit{Deal: rapid.IntRange(0, 6).Draw(rt, "deal"), Play: rapid.IntRange(0, 6).Draw(rt, "play")}
+			x := float64(rapid.IntRange(0, 9).Draw(rt, "value"))
+			small.Add(u, x)
+			large.Add(world.Unit{Deal: odd[u.Deal], Play: odd[u.Play]}, x)
+		}
+		if got, want := large.Estimate(0.95), small.Estimate(0.95); got != want {
+			rt.Fatalf("%v, want %v", got, want)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"math"
 	"slices"
 
 	"parley/internal/statmath"
@@ -22,9 +23,10 @@ type Sample struct {
 	// Bounds are the possible values: no interval exceeds them. Default: anything.
 	Bounds Bounds
 
-	values []float64 // one for each episode
-	deals  []int     // Unit.Deal of each value; nil: none has one
-	plays  []int     // Unit.Play of each value; nil: none has one
+	values []float64     // one for each episode
+	deals  []int32       // Unit.Deal of each value; nil: none has one
+	plays  []int32       // Unit.Play of each value; nil: none has one
+	wide   map[int]int32 // negative numbers for ids that are no int32, or negative
 }
 
 // Add adds an episode. If it has several values, their mean counts.
@@ -42,14 +44,30 @@ func (s *Sample) Add(u Unit, values ...float64) {
 }
 
 // mark appends the cluster of a value. A list without clusters stays nil.
-func (s *Sample) mark(list []int, id int) []int {
+func (s *Sample) mark(list []int32, id int) []int32 {
 	if list == nil && id == 0 {
 		return nil
 	}
 	if list == nil {
-		list = make([]int, len(s.values), 2*len(s.values)+8)
+		list = make([]int32, len(s.values), 2*len(s.values)+8)
 	}
-	return append(list, id)
+	return append(list, s.narrow(id))
+}
+
+// narrow returns a number for an id: the id itself, if it is small.
+func (s *Sample) narrow(id int) int32 {
+	if id >= 0 && id <= math.MaxInt32 {
+		return int32(id)
+	}
+	n, ok := s.wide[id]
+	if !ok {
+		if s.wide == nil {
+			s.wide = map[int]int32{}
+		}
+		n = -1 - int32(len(s.wide))
+		s.wide[id] = n
+	}
+	return n
 }
 
 // Episodes returns the number of episodes. It is 0 for a nil sample.
@@ -74,27 +92,61 @@ func (s *Sample) SD() float64 { return statmath.Mean(s.values, 0.5).SD }
 //     cluster-robust (CR2, with the degrees of freedom of Bell and McCaffrey). If there are both shared deals and
 //     copies, the wider of the two intervals counts.
 func (s *Sample) Estimate(confidence float64) stats.Quantity {
-	q := s.clustered(s.deals, confidence)
-	if repeated(s.plays) {
-		p := s.clustered(s.plays, confidence)
-		if !repeated(s.deals) || !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
+	deals, plays := groupsOf(s.deals), groupsOf(s.plays)
+	q := s.clustered(deals, confidence)
+	if plays.repeated() {
+		p := s.clustered(plays, confidence)
+		if !deals.repeated() || !(p.Half() <= q.Half()) || p.Half() == q.Half() && p.N < q.N {
 			q = p
 		}
 	}
 	return s.Bounds.Quantity(q)
 }
 
-// repeated reports whether several values belong to one cluster.
-func repeated(ids []int) bool {
-	seen := make(map[int]bool, len(ids))
-	return slices.ContainsFunc(ids, func(id int) bool {
-		again := id != 0 && seen[id]
-		seen[id] = true
-		return again
-	})
+// groups numbers clusters in the order in which they first occur.
+type groups struct {
+	of []int32 // the number of the cluster of each value; nil: each value is its own
+	n  int     // clusters
 }
 
-func (s *Sample) clustered(ids []int, confidence float64) stats.Quantity {
+// groupsOf returns the clusters of values with these ids. A value with id 0 is its own cluster.
+func groupsOf(ids []int32) groups {
+	if len(ids) == 0 {
+		return groups{}
+	}
+	g := groups{of: make([]int32, len(ids))}
+	var near []int32 // by id, the number + 1: ids are usually small
+	far := map[int32]int32{}
+	if top := int(slices.Max(ids)); top <= 2*len(ids) {
+		near = make([]int32, max(0, top)+1)
+	}
+	for i, id := range ids {
+		number := int32(0)
+		switch {
+		case id == 0:
+		case id > 0 && int(id) < len(near):
+			number = near[id]
+		default:
+			number = far[id]
+		}
+		if number == 0 {
+			g.n++
+			number = int32(g.n)
+			if id > 0 && int(id) < len(near) {
+				near[id] = number
+			} else if id != 0 {
+				far[id] = number
+			}
+		}
+		g.of[i] = number - 1
+	}
+	return g
+}
+
+// repeated reports whether several values belong to one cluster.
+func (g groups) repeated() bool { return g.n < len(g.of) }
+
+func (s *Sample) clustered(ids groups, confidence float64) stats.Quantity {
 	c := s.clusters(ids)
 	switch {
 	case len(s.values) == 0:
@@ -134,32 +186,38 @@ func (s *Sample) constant() bool {
 // Hopeless reports whether more such episodes will not narrow the interval: all are copies of one play, or nothing
 // varies and there are no bounds.
 func (s *Sample) Hopeless() bool {
-	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int) bool { return p == 0 || p != s.plays[0] })
+	copies := s.plays != nil && !slices.ContainsFunc(s.plays, func(p int32) bool { return p == 0 || p != s.plays[0] })
 	return len(s.values) > 1 && s.constant() && (copies || s.Bounds.difference || s.Bounds.Any() && !s.binary() || !s.Bounds.Any() && !s.Bounds.finite())
 }
 
-// clusters groups values with the same id. A value with id 0 is its own cluster.
-func (s *Sample) clusters(ids []int) *statmath.Clusters {
+// clusters returns the values of each cluster.
+func (s *Sample) clusters(g groups) *statmath.Clusters {
 	c := &statmath.Clusters{}
-	if ids == nil {
-		for _, v := range s.values {
-			c.Add(v)
+	if !g.repeated() {
+		c.Grow(len(s.values))
+		for i := range s.values {
+			c.Add(s.values[i : i+1]...)
 		}
 		return c
 	}
-	at := make(map[int]int, len(ids))
-	var groups [][]float64
-	for i, v := range s.values {
-		g, known := at[ids[i]]
-		if ids[i] == 0 || !known {
-			g = len(groups)
-			groups = append(groups, nil)
-			at[ids[i]] = g
-		}
-		groups[g] = append(groups[g], v)
+	c.Grow(g.n)
+	ends := make([]int, g.n+1) // where the values of each cluster end, once they are there
+	for _, n := range g.of {
+		ends[n+1]++
 	}
-	for _, g := range groups {
-		c.Add(g...)
+	for i := range g.n {
+		ends[i+1] += ends[i]
+	}
+	sorted := make([]float64, len(s.values))
+	for i, v := range s.values {
+		n := g.of[i]
+		sorted[ends[n]] = v
+		ends[n]++
+	}
+	begin := 0
+	for _, end := range ends[:g.n] {
+		c.Add(sorted[begin:end]...)
+		begin = end
 	}
 	return c
 }

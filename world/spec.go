@@ -119,6 +119,13 @@ type FailingPlan interface {
 	Err() error
 }
 
+// FixedPlan is a plan that may not depend on outcomes.
+type FixedPlan interface {
+	// Fixed reports whether the episodes of all stages are the same whatever the outcomes. If so, Next is given only one
+	// episode of a stage, so that the others need not be kept.
+	Fixed() bool
+}
+
 // Part is a part of what a plan may ask for: a generation, a final test.
 type Part struct {
 	Name string // for people; parts with the same name are reported together

@@ -293,6 +293,9 @@ func (s Specs) Next(last []Played) Specs {
 	return s
 }
 
+// Fixed returns true: a sequence does not depend on outcomes.
+func (s Specs) Fixed() bool { return true }
+
 // Diff returns the first index at which two sequences of the same length differ, or -1. same may compare deals only
 // for equality.
 func (s Specs) Diff(t Specs, same func(a, b Spec) bool) int {

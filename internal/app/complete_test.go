@@ -114,12 +114,12 @@ func TestRaisedBudgetStays(t *testing.T) {
 			t.Errorf("%s with a budget of %v, want %v", sum.State, got, budget)
 		}
 	}
-	begun := readRun(t, file).head
+	begun := headOf(t, file)
 	fork := written(t, Fork{Kinds: worlds.Standard(), From: file, Episode: 1, Turn: 2})
 	if got := budgetIn(t, fork); got != 4 {
 		t.Errorf("the fork has a budget of %v", got)
 	}
-	if played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); !readRun(t, file).head.Last.At.Equal(begun.Last.At) {
+	if played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true}); !headOf(t, file).Last.At.Equal(begun.Last.At) {
 		t.Error("it was complete, and was completed again")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/store/sqlite"
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/world"
 	"parley/worlds"
 )
@@ -46,6 +47,7 @@ func written(t *testing.T, f Fork) string {
 // recordedRun is a run file read back.
 type recordedRun struct {
 	head    *journal.Head
+	ends    map[int]journal.Ended
 	specs   []world.Spec
 	replies map[string]*journal.Replied // by episode, strand, turn and index
 	notes   map[string]string           // by episode, strand and turn
@@ -79,6 +81,7 @@ func readRun(t *testing.T, file string) recordedRun {
 	if r.head, err = s.Head(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	r.ends = journaltest.Ends(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func (r recordedRun) secrets(t *testing.T, episode int) map[string]string {
 	var data struct {
 		Secrets map[string]string `json:"secrets"`
 	}
-	if err := json.Unmarshal(r.head.Ended[episode].Outcome.Data.(json.RawMessage), &data); err != nil {
+	if err := json.Unmarshal(r.ends[episode].Outcome.Data.(json.RawMessage), &data); err != nil {
 		t.Fatal(err)
 	}
 	return data.Secrets

@@ -18,11 +18,12 @@ import (
 
 // plays are the episodes of a run as a set: what was played, and its outcomes, whatever the
 // number of the episode.
-func plays(head *journal.Head) map[string]int {
-	set := map[string]int{}
-	for _, st := range head.Stages {
+func plays(t *testing.T, file string) map[string]int {
+	t.Helper()
+	set, ends := map[string]int{}, endsOf(t, file)
+	for _, st := range headOf(t, file).Stages {
 		for i, s := range st.Specs.All() {
-			e := head.Ended[st.First+i]
+			e := ends[st.First+i]
 			set[fmt.Sprintf("%s %s %v %d: %x %v %s", s.Cell, s.Params, s.Lineup, s.Deal, e.Play, e.Outcome.Scores, e.Outcome.Data)]++
 		}
 	}
@@ -91,7 +92,7 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 			dir := t.TempDir()
 			small, large := filepath.Join(dir, "small.parley"), filepath.Join(dir, "large.parley")
 			first := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan), File: small})
-			before := headOf(t, small)
+			before := endsOf(t, small)
 			p := Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan, c.sets...), File: small}
 			growth, err := p.Growth(t.Context())
 			if err != nil || growth == nil || growth.Recorded != first.Episodes.Total {
@@ -107,11 +108,12 @@ func TestGrownIsPlayedAtOnce(t *testing.T) {
 				t.Errorf("%+v", growth)
 			}
 			grown := headOf(t, small)
-			if want, got := plays(headOf(t, large)), plays(grown); !maps.Equal(got, want) {
+			ends := endsOf(t, small)
+			if want, got := plays(t, large), plays(t, small); !maps.Equal(got, want) {
 				t.Errorf("played other episodes:\n%v\nat once:\n%v", got, want)
 			}
-			for n, e := range before.Ended {
-				if is := grown.Ended[n]; is.Play != e.Play || !is.At.Equal(e.At) {
+			for n, e := range before {
+				if is := ends[n]; is.Play != e.Play || !is.At.Equal(e.At) {
 					t.Errorf("episode %d is another", n)
 				}
 			}
@@ -145,7 +147,7 @@ func TestGrowthIsCutOff(t *testing.T) {
 				played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, c.plan), File: file})
 				cut(t, file)
 				sum := played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true})
-				if got, want := plays(headOf(t, file)), plays(headOf(t, whole)); sum.State != journal.Complete || !maps.Equal(got, want) {
+				if got, want := plays(t, file), plays(t, whole); sum.State != journal.Complete || !maps.Equal(got, want) {
 					t.Errorf("cut %d: %s, with other episodes:\n%v\nat once:\n%v", i, sum.State, got, want)
 				}
 			}

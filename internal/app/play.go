@@ -76,6 +76,8 @@ type Opened struct {
 	File string
 	App  *App
 	Head *journal.Head // before this process
+	// Past calls f with every episode that ended before this process.
+	Past func(f func(world.Played)) error
 	Plan *config.Plan
 	// Grown is set if the plan asks for more than is recorded.
 	Grown *growth.Growth
@@ -260,7 +262,10 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, errors.Join(err, a.Close())
 	}
 	if p.Opened != nil {
-		p.Opened(Opened{File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor)})
+		p.Opened(Opened{
+			File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
+			Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
+		})
 	}
 	res, err := engine.Run(ctx, c)
 	release(ctx)
@@ -277,6 +282,14 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// past calls f with every episode in store that ended.
+func past(ctx context.Context, store journal.Journal, head *journal.Head, f func(world.Played)) error {
+	return head.PlayedOutcomes(ctx, store, func(spec world.Spec, e *journal.Ended) error {
+		f(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
+		return nil
+	})
 }
 
 // spentOf returns what earlier processes of the run spent, or may have spent.

@@ -11,6 +11,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/store/sqlite"
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/llm"
 	"parley/worlds"
 )
@@ -131,8 +132,7 @@ func TestScenarioEpisodeBudget(t *testing.T) {
 		if sum.State != journal.Complete || sum.Digest != want || sum.Episodes.Failed == 0 {
 			t.Errorf("%s: %s, %+v, %s; want %s", how, sum.State, sum.Episodes, sum.Digest, want)
 		}
-		head := headOf(t, file)
-		for n, e := range head.Ended {
+		for n, e := range endsOf(t, file) {
 			if cost := costOf(t, file, n); cost.Dollars() > budget {
 				t.Errorf("%s: episode %d cost %v", how, n, cost)
 			}
@@ -163,6 +163,17 @@ func headOf(t *testing.T, file string) *journal.Head {
 		t.Fatal(err)
 	}
 	return head
+}
+
+// endsOf returns the ends of the episodes in a run file.
+func endsOf(t *testing.T, file string) map[int]journal.Ended {
+	t.Helper()
+	s, err := sqlite.OpenRead(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	return journaltest.Ends(t, s)
 }
 
 func costOf(t *testing.T, file string, episode int) (cost llm.Money) {

@@ -74,6 +74,7 @@ type grammar struct {
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
 
+	View    viewCmd    `cmd:"" group:"read" help:"Show runs as web pages, while they are played and afterwards."`
 	Show    showCmd    `cmd:"" group:"read" help:"Show the episodes of a run, a transcript, or a call."`
 	Report  reportCmd  `cmd:"" group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`

@@ -120,22 +120,18 @@ type joinedTable struct {
 	head []string
 }
 
-func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.Run) (err error) {
-	run.Each(func(p world.Played) {
+func (w *folderWriter) all(ctx context.Context, store *sqlite.Store, run *view.Run) error {
+	return run.EachWithData(ctx, store, func(p world.Played) error {
+		t, err := transcript.Read(ctx, store, run.Head, run.Kind(), p.Episode)
 		if err != nil {
-			return
-		}
-		var t *transcript.Transcript
-		if t, err = transcript.Read(ctx, store, run.Head, run.Kind(), p.Episode); err != nil {
-			return
+			return err
 		}
 		files, failed := t.Files(w.kind, p)
 		if failed != nil {
 			w.problem(fmt.Errorf("episode %d has no files: %w", p.Episode, failed))
 		}
-		err = w.episode(p, files)
+		return w.episode(p, files)
 	})
-	return err
 }
 
 func (w *folderWriter) episode(p world.Played, files map[string]string) error {

@@ -36,10 +36,12 @@ func TestStatusOfAKind(t *testing.T) {
 	plan := &config.Plan{Kind: kind, Params: kind.Defaults()}
 	head := &journal.Head{
 		Stages: []journal.Staged{{Specs: world.List(world.Spec{Cell: "a"}, world.Spec{Cell: "b"})}},
-		Ended:  map[int]journal.Ended{1: {Episode: 1}},
 	}
 	v := &runview.View{}
-	v.Begin(app.Opened{App: &app.App{}, Plan: plan, Head: head})
+	v.Begin(app.Opened{App: &app.App{}, Plan: plan, Head: head, Past: func(f func(world.Played)) error {
+		f(world.Played{Episode: 1, Spec: head.Stages[0].Specs.At(1)})
+		return nil
+	}})
 	v.See(engine.Event{Staged: &head.Stages[0]})
 	v.See(engine.Event{Ended: &journal.Ended{Episode: 0}})
 	v.See(engine.Event{Staged: &journal.Staged{First: 2, Specs: world.List(world.Spec{Cell: "c"})}})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/live"
 	"parley/internal/summary"
 	"parley/journal"
 )
@@ -41,6 +41,7 @@ type playFlags struct {
 	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
 	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
 	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
+	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
 	Quiet       bool           `help:"Print no progress and no summary."`
 	JSON        bool           `help:"Print the summary as one JSON object."`
 	trustFlags
@@ -133,11 +134,6 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	return c.play(ctx, s, keys, app.Play{File: c.File, MustExist: true, Sets: c.sets(), Reach: c.recorded()})
 }
 
-// idle is the size of a buffer that is never touched and so takes no memory. It makes the garbage collector run
-// less often while little else is in use: frequent runs take a quarter of the time of a run whose calls are
-// answered at once.
-const idle = 64 << 20
-
 // play plays p until a signal.
 func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Play) error {
 	g := exit.NewGate()
@@ -152,17 +148,21 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}
-	defer runtime.KeepAlive(make([]byte, idle))
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
 	keys.stop, p.Trust = g.Shut, keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
-	done := func() {}
+	done, hide := func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
+		hide = live.Show(p.File, view.State)
+		if f.View {
+			closed, ended := hide, serveView(ctx, s, p.File)
+			hide = func() { closed(); ended() }
+		}
 		if !f.Quiet {
 			view.Greet(o)
 			done = view.Show()
@@ -175,6 +175,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	}
 	sum, err := p.Run(ctx, drain)
 	done()
+	hide()
 	if sum == nil {
 		return playError(p.File, err)
 	}

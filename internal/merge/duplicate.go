@@ -44,8 +44,8 @@ func duplicates(members []*member) (drop []map[int]bool, shared []Shared) {
 		k := newKeyer(p)
 		p.each(func(n int, spec world.Spec) {
 			key := k.of(spec)
-			e, ended := p.head.Ended[n]
-			if b := best[numbered{p.head.Begun.Run, n}]; b != i && (!ended || e.Play == members[b].head.Ended[n].Play) {
+			e, ended := p.head.Ended.Of(n)
+			if b := best[numbered{p.head.Begun.Run, n}]; b != i && (!ended || e.Play == members[b].head.Ended.Play(n)) {
 				drop[i][n] = true
 				count[[2]int{min(b, i), max(b, i)}]++
 				return
@@ -63,7 +63,7 @@ func duplicates(members []*member) (drop []map[int]bool, shared []Shared) {
 			if !ok {
 				return
 			}
-			own := p.head.Ended[n]
+			own, _ := p.head.Ended.Of(n)
 			for _, other := range at[key] {
 				if other.run < i && other.said == own.Play && (!own.Chance || !differ[[2]int{other.run, i}]) {
 					drop[i][n] = true
@@ -115,17 +115,12 @@ func bestCopies(members []*member) map[numbered]int {
 		p.each(func(n int, _ world.Spec) {
 			key := numbered{p.head.Begun.Run, n}
 			first, known := best[key]
-			if !known || hasEnded(p, n) && !hasEnded(members[first], n) {
+			if !known || p.head.Ended.Has(n) && !members[first].head.Ended.Has(n) {
 				best[key] = i
 			}
 		})
 	}
 	return best
-}
-
-func hasEnded(p *member, episode int) bool {
-	_, ok := p.head.Ended[episode]
-	return ok
 }
 
 // keyer computes the keys of the episodes of a run, in order.

@@ -9,6 +9,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,7 +140,7 @@ func (r *Runs) join(drop []map[int]bool) {
 	first := r.members[0].head
 	begun := *first.Begun
 	begun.Run, begun.Agents, begun.Grown, begun.Cells = "", nil, nil, nil
-	r.head = &journal.Head{Begun: &begun, Last: first.Last, Ended: map[int]journal.Ended{}, Playing: map[int]journal.Progress{}, Batches: map[string]int{}}
+	r.head = &journal.Head{Begun: &begun, Last: first.Last, Playing: map[int]journal.Progress{}, Batches: map[string]int{}}
 	total := 0
 	for i, p := range r.members {
 		p.first = total
@@ -169,9 +170,9 @@ func (p *member) joinEpisodes(h *journal.Head, drop map[int]bool) int {
 			}
 			p.number[n] = total
 			p.kept = append(p.kept, n)
-			if e, ok := p.head.Ended[n]; ok {
+			if e, ok := p.head.Ended.Of(n); ok {
 				e.Episode = total
-				h.Ended[total] = e
+				h.Ended.Put(total, &e)
 			} else if playing, ok := p.head.Playing[n]; ok {
 				h.Playing[total] = playing
 			}
@@ -239,6 +240,30 @@ func (r *Runs) Read(ctx context.Context, in journal.Span, each func(journal.Entr
 		own := in
 		own.From, own.To = p.kept[from], p.kept[to-1]+1
 		if err := p.Journal.Read(ctx, own, p.renumber(each)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Outcomes reads ends of episodes, given their numbers among all.
+func (r *Runs) Outcomes(ctx context.Context, episodes []int, each func(*journal.Ended) error) error {
+	for _, n := range episodes {
+		i, _ := slices.BinarySearchFunc(r.members, n, func(p *member, n int) int { return cmp.Compare(p.first+len(p.kept), n+1) })
+		if i == len(r.members) || n < r.members[i].first {
+			return fmt.Errorf("merge: no episode %d", n)
+		}
+		p := r.members[i]
+		e, err := p.head.Ended.Outcome(ctx, p.Journal, p.kept[n-p.first])
+		if err == nil && e == nil {
+			err = fmt.Errorf("merge: episode %d has not ended", n)
+		}
+		if err != nil {
+			return err
+		}
+		own := *e
+		own.Episode = n
+		if err := each(&own); err != nil {
 			return err
 		}
 	}

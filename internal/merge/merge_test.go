@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/llm"
 	"parley/world"
 )
@@ -64,11 +65,11 @@ func texts(t *testing.T, j journal.Journal) (out []string) {
 		}
 		return nil
 	})
-	n := 0
+	n, ends := 0, journaltest.Ends(t, j)
 	for _, st := range head.Stages {
 		for i, s := range st.Specs.All() {
 			text := ""
-			if e, ok := head.Ended[st.First+i]; ok {
+			if e, ok := ends[st.First+i]; ok {
 				text = strings.Trim(string(e.Outcome.Data.(json.RawMessage)), `"`)
 			}
 			entries, err := journal.Episode(t.Context(), j, n)

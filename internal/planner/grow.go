@@ -220,6 +220,12 @@ func (p *grownPlan) Next(last []world.Played) world.Specs {
 	return p.rest.Next(played)
 }
 
+// Fixed reports whether only a list follows the recorded stages.
+func (p *grownPlan) Fixed() bool {
+	_, list := p.rest.(*onceList)
+	return list
+}
+
 // Err returns the error of rest, or nil.
 func (p *grownPlan) Err() error {
 	if failed, ok := p.rest.(world.FailingPlan); ok {

@@ -6,20 +6,20 @@ import (
 	"testing"
 
 	"parley/journal"
+	"parley/journal/journaltest"
 )
 
 // TestCopiesAreNamed checks that a report says which episodes are copies, and shows the number of independent
 // observations beside the number of episodes.
 func TestCopiesAreNamed(t *testing.T) {
 	t.Parallel()
-	s := played(t, "x.parley", 20)
-	if d, _ := built(t, Options{}, s); strings.Contains(fmt.Sprint(d.Sections), "exact cop") {
+	if d, _ := built(t, Options{}, played(t, "x.parley", 20)); strings.Contains(fmt.Sprint(d.Sections), "exact cop") {
 		t.Error("there are no copies")
 	}
-	for i := range 20 {
-		e := s.Run.Head.Ended[i]
+	s := played(t, "x.parley", 20)
+	for i, e := range journaltest.Ends(t, s.Journal) {
 		e.Play = journal.Digest{byte(i%5 + 1)}
-		s.Run.Head.Ended[i] = e
+		s.Run.Head.Ended.Put(3+3*(i+1), &e) // it stays the same entry
 	}
 	d, tables := built(t, Options{}, s)
 	if text := fmt.Sprint(d.Sections[0].Blocks); !strings.Contains(text, "Of 20 episodes, 15 are exact copies of others and do not count.") {

@@ -81,17 +81,17 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		}
 		s.problems.note(read.Failed)
 		s.problems.note(read.Mark(s.Kind))
-		t := newTranscript(e, read, &left, colours)
+		t := newTranscript(e, read, read.Lines, &left, colours)
 		t.ID = anchorOf(run, e.Number)
-		if end, ok := s.Run.Head.Ended[e.Number]; ok {
+		end, err := s.Run.Head.Ended.Outcome(ctx, s.Journal, e.Number)
+		if err != nil {
+			return out, err
+		}
+		if end != nil {
 			spec, _ := s.Run.Spec(e.Number)
 			story, err := read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome})
 			s.problems.note(err)
-			for _, x := range story {
-				if b, ok := exhibit.Block(x, colours); ok {
-					t.Replays = append(t.Replays, b)
-				}
-			}
+			t.Replays = blocks(story, colours)
 		}
 		all = append(all, t)
 	}
@@ -104,7 +104,18 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 	return out, nil
 }
 
-func newTranscript(e view.Episode, read *transcript.Transcript, left *int, colours *exhibit.Palette) page.Transcript {
+// blocks turns the exhibits of an episode into blocks.
+func blocks(story []world.Exhibit, colours *exhibit.Palette) (out []page.Block) {
+	for _, x := range story {
+		if b, ok := exhibit.Block(x, colours); ok {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// newTranscript returns a transcript with the given lines of those that were read.
+func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcript.Line, left *int, colours *exhibit.Palette) page.Transcript {
 	t := page.Transcript{
 		Title: fmt.Sprintf("Episode %d", e.Number), State: e.State, Scores: scoresText(e.Scores),
 	}
@@ -116,9 +127,9 @@ func newTranscript(e view.Episode, read *transcript.Transcript, left *int, colou
 	if e.Failed != "" {
 		t.Scores = cut(e.Failed, 300)
 	}
-	for i, l := range read.Lines {
+	for i, l := range lines {
 		if i == maxLines || *left <= 0 {
-			t.Cut = fmt.Sprintf("%s more lines are not shown.", page.Grouped(len(read.Lines)-i))
+			t.Cut = fmt.Sprintf("%s more lines are not shown.", page.Grouped(len(lines)-i))
 			break
 		}
 		line, limit := page.TranscriptLine{Line: l}, maxLine
@@ -130,9 +141,9 @@ func newTranscript(e view.Episode, read *transcript.Transcript, left *int, colou
 		}
 		text := l.Text
 		if l.Said == transcript.SaidAnswer {
-			text = readable(text)
+			text = transcript.Readable(text)
 		}
-		line.Data = l.Said != transcript.SaidAsked && data(text)
+		line.Data = l.Said != transcript.SaidAsked && transcript.IsData(text)
 		line.Text = cut(text, min(limit, *left))
 		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)

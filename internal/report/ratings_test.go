@@ -22,7 +22,7 @@ func TestRatings(t *testing.T) {
 	duel.Scores = []world.Measure{{Name: "style", Seats: []string{"left", "right"}}, {Name: "points", Seats: []string{"left", "right"}, Rivals: true}}
 	kind := world.Define(duel)
 	of := func(kind world.Kind, agents ...string) page.Block {
-		head := &journal.Head{Begun: &journal.Begun{Kind: "duel"}, Ended: map[int]journal.Ended{}}
+		head := &journal.Head{Begun: &journal.Begun{Kind: "duel"}}
 		for _, a := range agents {
 			head.Begun.Agents = append(head.Begun.Agents, world.Agent{Name: a})
 		}
@@ -38,7 +38,7 @@ func TestRatings(t *testing.T) {
 				{Seat: "left", Name: "style", Value: 1}, {Seat: "right", Name: "style", Value: 0},
 			}}}
 			e.Play = journal.Digest{byte(i % 30), 1}
-			head.Ended[i] = e
+			head.Ended.Put(0, &e)
 			specs = append(specs, world.Spec{Kind: "duel", Params: json.RawMessage("{}"), Lineup: map[string]string{"left": left, "right": right}, Deal: i})
 		}
 		head.Stages = []journal.Staged{{Specs: world.List(specs...)}}

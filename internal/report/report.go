@@ -146,11 +146,19 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	recorded, isRecord := s.Run.Recorded()
 	switch b := s.Run.Head.Begun; {
 	case isRecord:
-		sections = append(sections, sessions(s, recorded, o.Episodes))
+		section, err := sessions(ctx, s, recorded, o.Episodes)
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, section)
 	case s.Kind.Name == "":
 		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s. The exhibits of the kind are left out.", b.KindVersion, b.Kind)})
 	default:
-		if kind := exhibits(s, colours); len(kind.Blocks) > 0 {
+		kind, err := exhibits(ctx, s, colours)
+		if err != nil {
+			return nil, err
+		}
+		if len(kind.Blocks) > 0 {
 			sections = append(sections, kind)
 		}
 	}

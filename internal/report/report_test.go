@@ -260,7 +260,7 @@ func TestCuts(t *testing.T) {
 		read.Lines = append(read.Lines, transcript.Line{Seat: "left", Said: transcript.SaidAnswer, Text: strings.Repeat("é", maxLine+1)})
 	}
 	left := 3 * maxLine
-	got := newTranscript(view.Episode{}, read, &left, &exhibit.Palette{})
+	got := newTranscript(view.Episode{}, read, read.Lines, &left, &exhibit.Palette{})
 	if len(got.Lines) != 3 || !got.Lines[0].Cut || !strings.HasPrefix(got.Cut, "402 more") || left > 0 {
 		t.Errorf("%d lines, %q, %d left", len(got.Lines), got.Cut, left)
 	}
@@ -274,7 +274,7 @@ func TestCuts(t *testing.T) {
 		}
 	}
 	left = maxWords
-	if got := newTranscript(view.Episode{}, read, &left, &exhibit.Palette{}); len(got.Lines) != maxLines {
+	if got := newTranscript(view.Episode{}, read, read.Lines, &left, &exhibit.Palette{}); len(got.Lines) != maxLines {
 		t.Errorf("%d lines", len(got.Lines))
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 
 	"parley/internal/report/page"
@@ -12,7 +13,7 @@ import (
 const maxTerminal = 30
 
 // sessions returns the first limit sessions of a record.
-func sessions(from Source, recorded world.Recorded, limit int) page.Section {
+func sessions(ctx context.Context, from Source, recorded world.Recorded, limit int) (page.Section, error) {
 	r, s := from.Run, page.Section{ID: "kind", Title: "Sessions"}
 	t := &page.Table{Name: "sessions", Title: "Sessions", Track: -1, Filter: true, Columns: []page.Column{
 		page.Key("session"), page.Number("episode"), page.Words("state"), page.Number("calls"), page.Number("tokens"), page.Number("cost"), page.Words("closed"),
@@ -23,7 +24,11 @@ func sessions(from Source, recorded world.Recorded, limit int) page.Section {
 			break
 		}
 		state, why := "open", ""
-		if end, ok := r.Head.Ended[e.Number]; ok {
+		end, err := r.Head.Ended.Outcome(ctx, from.Journal, e.Number)
+		if err != nil {
+			return s, err
+		}
+		if end != nil {
 			state = "closed"
 			from.problems.note(optional.Call(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
@@ -33,5 +38,5 @@ func sessions(from Source, recorded world.Recorded, limit int) page.Section {
 	}
 	t.Quiet = len(t.Rows) > maxTerminal
 	s.Blocks = []page.Block{{Table: t}}
-	return s
+	return s, nil
 }

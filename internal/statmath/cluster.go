@@ -1,6 +1,9 @@
 package statmath
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Clusters estimates the mean of observations of which several come from one episode, so
 // that they are not independent. Its confidence depends on the number of episodes. The
@@ -25,6 +28,11 @@ func (c *Clusters) Add(xs ...float64) {
 	c.n += size
 	c.mean += (t.mean - c.mean) * (size / c.n)
 	c.other = c.other || t.other
+}
+
+// Grow makes room for n episodes.
+func (c *Clusters) Grow(n int) {
+	c.sizes, c.means = slices.Grow(c.sizes, n), slices.Grow(c.means, n)
 }
 
 // N returns the number of episodes.

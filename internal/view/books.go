@@ -85,7 +85,7 @@ const maxApart = 1 << 20
 // began does not belong to the run.
 func (b *books) has(episode int) bool {
 	r := b.run
-	if limit := min(r.Episodes.Total, len(r.Head.Ended)+len(r.Head.Playing)+maxApart); episode < 0 || episode >= limit {
+	if limit := min(r.Episodes.Total, r.Head.Ended.Len()+len(r.Head.Playing)+maxApart); episode < 0 || episode >= limit {
 		return false
 	}
 	for len(r.Spent) <= episode {

@@ -14,7 +14,7 @@ import (
 // independent evidence.
 func Distinct(head *journal.Head) (distinct, copies int) {
 	seen := map[journal.Digest]bool{}
-	for _, e := range head.Ended {
+	for e := range head.Ended.All() {
 		if e.Outcome.Failed != "" || e.Play == (journal.Digest{}) {
 			continue
 		}
@@ -34,7 +34,7 @@ func CopiesNote(head *journal.Head) string {
 		return ""
 	}
 	episodes := 0
-	for _, e := range head.Ended {
+	for e := range head.Ended.All() {
 		if e.Outcome.Failed == "" && e.Play != (journal.Digest{}) {
 			episodes++
 		}
@@ -52,21 +52,18 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	deals := map[journal.Digest]int{} // of the first episode with the play
 	sameDeal := true
 	agents := map[string]bool{}
-	for _, st := range head.Stages {
-		for i, spec := range st.Specs.All() {
-			e, ok := head.Ended[st.First+i]
-			if !ok || e.Chance || e.Outcome.Failed != "" {
-				continue
-			}
-			deal, known := deals[e.Play]
-			if !known {
-				deals[e.Play] = spec.Deal
-				continue
-			}
-			sameDeal = sameDeal && deal == spec.Deal
-			for _, name := range spec.Lineup {
-				agents[name] = true
-			}
+	for spec, e := range head.Played() {
+		if e.Chance || e.Outcome.Failed != "" {
+			continue
+		}
+		deal, known := deals[e.Play]
+		if !known {
+			deals[e.Play] = spec.Deal
+			continue
+		}
+		sameDeal = sameDeal && deal == spec.Deal
+		for _, name := range spec.Lineup {
+			agents[name] = true
 		}
 	}
 	why, remedy = Unvarying(head.Begun.Agents, func(name string) bool { return agents[name] })

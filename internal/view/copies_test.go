@@ -13,12 +13,16 @@ func TestDistinct(t *testing.T) {
 	ended := func(play byte, chance bool, failed string) journal.Ended {
 		return journal.Ended{Play: journal.Digest{play}, Chance: chance, Outcome: world.Outcome{Failed: failed}}
 	}
-	head := &journal.Head{Ended: map[int]journal.Ended{
-		0: ended(1, false, ""), 1: ended(1, false, ""), 2: ended(1, false, ""), // two copies
-		3: ended(2, true, ""), 4: ended(2, true, ""), // the same by chance
-		5: ended(3, false, "it broke"), 6: ended(3, false, "it broke"),
-		7: ended(0, false, ""), 8: ended(0, false, ""), // not recorded
-	}}
+	head := &journal.Head{}
+	for i, e := range []journal.Ended{
+		ended(1, false, ""), ended(1, false, ""), ended(1, false, ""), // two copies
+		ended(2, true, ""), ended(2, true, ""), // the same by chance
+		ended(3, false, "it broke"), ended(3, false, "it broke"),
+		ended(0, false, ""), ended(0, false, ""), // not recorded
+	} {
+		e.Episode = i
+		head.Add(&e)
+	}
 	if distinct, copies := Distinct(head); distinct != 2 || copies != 2 {
 		t.Errorf("%d distinct plays and %d copies, want 2 and 2", distinct, copies)
 	}
@@ -44,7 +48,9 @@ func TestCopiesNote(t *testing.T) {
 		head := &journal.Head{
 			Begun:  &journal.Begun{Agents: []world.Agent{c.agent}},
 			Stages: []journal.Staged{{Specs: world.List(world.Spec{Lineup: lineup, Deal: c.deals[0]}, world.Spec{Lineup: lineup, Deal: c.deals[1]}, world.Spec{Lineup: lineup, Deal: 9})}},
-			Ended:  map[int]journal.Ended{0: {Play: journal.Digest{1}}, 1: {Episode: 1, Play: journal.Digest{c.play}}, 2: {Episode: 2, Play: journal.Digest{3}}},
+		}
+		for i, play := range []byte{1, c.play, 3} {
+			head.Add(&journal.Ended{Episode: i, Play: journal.Digest{play}})
 		}
 		got := CopiesNote(head)
 		if c.want == nil && got != "" {

@@ -77,19 +77,31 @@ type Units struct {
 // NewUnits returns empty Units.
 func NewUnits() *Units { return &Units{map[Deal]int{}, map[journal.Digest]int{}} }
 
-// Of returns the unit of an episode of r. d are the deals of r.
+// Of returns the unit of an episode of r, as Each passes it. d are the deals of r.
 func (u *Units) Of(r *Run, d *Deals, p world.Played) world.Unit {
-	return u.of(r, d.Of(p.Spec), r.Head.Ended[p.Episode])
+	return u.of(r, d.Of(p.Spec), r.Head.Ended.Play(p.Episode), p.Unit.Play == 0)
 }
 
-func (u *Units) of(r *Run, d Deal, e journal.Ended) (unit world.Unit) {
+func (u *Units) of(r *Run, d Deal, play journal.Digest, chance bool) (unit world.Unit) {
 	if r.Head.Begun.Fork == nil { // all episodes of a fork have one deal, and the question is how it can end
 		unit.Deal = number(u.deals, d)
 	}
-	if !e.Chance && e.Play != (journal.Digest{}) {
-		unit.Play = number(u.plays, e.Play)
+	if !chance && play != (journal.Digest{}) {
+		unit.Play = number(u.plays, play)
 	}
 	return unit
+}
+
+// allUnits returns the units of the episodes that ended, in order.
+func (r *Run) allUnits() []world.Unit {
+	if r.units == nil {
+		r.units = make([]world.Unit, 0, r.Head.Ended.Len())
+		deals, units := r.Deals(), NewUnits()
+		for spec, e := range r.Head.Played() {
+			r.units = append(r.units, units.of(r, deals.Of(spec), e.Play, e.Chance))
+		}
+	}
+	return r.units
 }
 
 func number[K comparable](known map[K]int, key K) int {

@@ -83,7 +83,8 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 			i := slices.IndexFunc(own, func(o ownScore) bool { return o.group == g })
 			if i < 0 {
 				i = len(own)
-				own = append(own, ownScore{group: g})
+				own = slices.Grow(own, 1)[:i+1]
+				own[i].group, own[i].values = g, own[i].values[:0] // of an earlier episode
 			}
 			own[i].values = append(own[i].values, s.Value)
 			f.name(s)

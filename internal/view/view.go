@@ -51,6 +51,7 @@ type Run struct {
 	// Spent is the spending of each episode, by its number.
 	Spent []Spending
 	took  []world.Took // by episode too
+	units []world.Unit // of the episodes that ended, in order; nil: not computed yet
 	// Bounds are the possible values of scores, by name, as far as the kind declares them: see Know.
 	Bounds map[string]world.Bounds
 	// Plans are the plans of the runs that it consists of, if several are read as one.
@@ -61,7 +62,7 @@ type Run struct {
 // Know sets the kind of the run, which is not in the journal. It gives the bounds of scores, and
 // what episodes were dealt beside chance. Without it scores have no bounds.
 func (r *Run) Know(kind world.Kind) {
-	r.kind = kind
+	r.kind, r.units = kind, nil
 	r.Bounds = Bounds(kind, r.Head.Stages)
 }
 
@@ -125,31 +126,40 @@ func (r *Run) count() {
 	for _, st := range r.Head.Stages {
 		r.Episodes.Total += st.Specs.Len()
 	}
-	for _, e := range r.Head.Ended {
-		if e.Outcome.Failed != "" {
-			r.Episodes.Failed++
-		}
-	}
-	r.Episodes.Ended = len(r.Head.Ended) - r.Episodes.Failed
+	r.Episodes.Failed = r.Head.Ended.Failed()
+	r.Episodes.Ended = r.Head.Ended.Len() - r.Episodes.Failed
 	r.Episodes.Playing = len(r.Head.Playing)
-	r.Episodes.Waiting = r.Episodes.Total - len(r.Head.Ended) - r.Episodes.Playing
+	r.Episodes.Waiting = r.Episodes.Total - r.Head.Ended.Len() - r.Episodes.Playing
 }
 
-// Each calls f with every episode that ended, in episode order.
+// Each calls f with every episode that ended, in episode order, without the Data of its outcome.
 func (r *Run) Each(f func(world.Played)) {
-	past := 0
-	if fork := r.Head.Begun.Fork; fork != nil {
-		past = fork.Turn
-	}
-	deals, units := r.Deals(), NewUnits()
+	units, i := r.allUnits(), 0
 	for spec, e := range r.Head.Played() {
-		p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Past: past}
-		p.Unit = units.Of(r, deals, p)
-		if e.Episode < len(r.took) {
-			p.Took = r.took[e.Episode]
-		}
-		f(p)
+		f(r.played(spec, &e, units[i]))
+		i++
 	}
+}
+
+// EachWithData does the same with the Data of outcomes, which it reads from j, until f fails.
+func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.Played) error) error {
+	units, i := r.allUnits(), 0
+	return r.Head.PlayedOutcomes(ctx, j, func(spec world.Spec, e *journal.Ended) error {
+		unit := units[i]
+		i++
+		return f(r.played(spec, e, unit))
+	})
+}
+
+func (r *Run) played(spec world.Spec, e *journal.Ended, unit world.Unit) world.Played {
+	p := world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome, Unit: unit}
+	if fork := r.Head.Begun.Fork; fork != nil {
+		p.Past = fork.Turn
+	}
+	if e.Episode < len(r.took) {
+		p.Took = r.took[e.Episode]
+	}
+	return p
 }
 
 // Model returns the model of an agent, as provider/model, or its bot.
@@ -206,7 +216,7 @@ func (r *Run) episode(n int, spec world.Spec) Episode {
 	if _, playing := r.Head.Playing[n]; playing {
 		e.State = "playing"
 	}
-	if end, ok := r.Head.Ended[n]; ok {
+	if end, ok := r.Head.Ended.Of(n); ok {
 		e.State, e.Failed, e.Scores = "ended", end.Outcome.Failed, end.Outcome.Scores
 		if e.Failed != "" {
 			e.State = "failed"

@@ -239,9 +239,12 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 	t.Helper()
 	want := &journal.Head{}
 	byEpisode := map[int][]journal.Entry{-1: nil}
+	ends := map[int]journal.Ended{}
 	for _, e := range entries {
 		want.Add(e)
 		switch e := e.(type) {
+		case *journal.Ended:
+			ends[e.Episode] = *e
 		case *journal.Turned:
 			byEpisode[e.Episode] = append(byEpisode[e.Episode], e)
 		case *journal.Replied:
@@ -254,6 +257,10 @@ func fold(t *testing.T, j journal.Journal, entries []journal.Entry) {
 	}
 	if diff := headDiff(got, want); diff != "" {
 		t.Fatalf("the head is not the fold of the entries: %s", diff)
+	}
+	maps.DeleteFunc(ends, func(episode int, _ journal.Ended) bool { return !want.Ended.Has(episode) }) // there is a later attempt
+	if got := Ends(t, j); !maps.EqualFunc(got, ends, func(a, b journal.Ended) bool { return reflect.DeepEqual(a, b) }) {
+		t.Fatalf("%d complete ends are not the same as the %d that were appended", len(got), len(ends))
 	}
 	for episode, want := range byEpisode {
 		got, err := journal.Episode(t.Context(), j, episode)
@@ -346,7 +353,7 @@ func headDiff(got, want *journal.Head) string {
 		}
 	}
 	switch {
-	case !maps.EqualFunc(got.Ended, want.Ended, func(a, b journal.Ended) bool { return reflect.DeepEqual(a, b) }):
+	case !reflect.DeepEqual(slices.Collect(got.Ended.All()), slices.Collect(want.Ended.All())):
 		return "Ended is not the same"
 	case !maps.Equal(got.Batches, want.Batches):
 		return fmt.Sprintf("Batches is %v and should be %v", got.Batches, want.Batches)

@@ -42,6 +42,7 @@ func (nowhere) Head(context.Context) (*journal.Head, error)    { return &journal
 func (nowhere) Read(context.Context, journal.Span, func(journal.Entry) error) error {
 	return nil
 }
+func (nowhere) Outcomes(context.Context, []int, func(*journal.Ended) error) error { return nil }
 
 // unrecordedMain serves a gateway that records nothing: the difference is the cost of the record.
 func unrecordedMain(address string) error {

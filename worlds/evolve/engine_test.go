@@ -94,7 +94,7 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			gain, verdicts := 0.0, 0
-			for _, e := range head.Ended {
+			for e := range head.Ended.All() {
 				for _, s := range e.Outcome.Scores {
 					switch s.Name {
 					case "generations":

@@ -7,6 +7,8 @@ package runview
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
 	"parley/internal/growth"
+	"parley/internal/live"
 	"parley/internal/replica"
 	"parley/journal"
 	"parley/llm"
@@ -43,6 +46,9 @@ type View struct {
 	began    time.Time
 	last     time.Time
 	before   dispatch.ModelStats
+	// Of the last State.
+	published time.Time
+	then      dispatch.ModelStats
 
 	// The kind's own status line; nil if it has none.
 	status world.Status
@@ -64,7 +70,7 @@ func (v *View) Begin(o app.Opened) {
 		v.batches = o.App.Batches
 	}
 	v.spent = o.Head.Spent.Plus(o.Head.Risked)
-	v.ended = len(o.Head.Ended)
+	v.ended = o.Head.Ended.Len()
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
@@ -72,8 +78,8 @@ func (v *View) Begin(o app.Opened) {
 	if v.status = o.Plan.Kind.Status(o.Plan.Params); v.status == nil {
 		return
 	}
-	for spec, e := range o.Head.Played() {
-		v.status.Add(world.Played{Episode: e.Episode, Spec: spec, Outcome: e.Outcome})
+	if err := o.Past(v.status.Add); err != nil {
+		v.status = nil // the run will not get far either, and says why
 	}
 }
 
@@ -87,11 +93,11 @@ func (v *View) Greet(o app.Opened) {
 		fmt.Fprintln(v.Out, "parley: "+GrownText(o.Grown))
 		return
 	}
-	if b := o.Head.Begun; b != nil && b.Fork != nil && len(o.Head.Ended) == 0 && !o.Head.Cut {
+	if b := o.Head.Begun; b != nil && b.Fork != nil && o.Head.Ended.Len() == 0 && !o.Head.Cut {
 		fmt.Fprintf(v.Out, "parley: continuing from turn %d of episode %d of %s\n", b.Fork.Turn, b.Fork.Episode, b.Fork.File)
 		return
 	}
-	if o.Head.Begun != nil && (o.Head.Calls > 0 || len(o.Head.Ended) > 0) {
+	if o.Head.Begun != nil && (o.Head.Calls > 0 || o.Head.Ended.Len() > 0) {
 		fmt.Fprintf(v.Out, "parley: resuming %s: %s ended before\n", o.File, terminal.Several(v.ended, "episode", "episodes"))
 		if o.Head.Cut && o.Head.Lost > 0 {
 			fmt.Fprintf(v.Out, "parley: it was cut off with %s calls in flight, which are asked again\n", terminal.Number(o.Head.Lost))
@@ -201,6 +207,35 @@ func (v *View) Line(now time.Time) []string {
 		parts = append(parts, terminal.Number(int(st.RateLimited))+" rate-limited")
 	}
 	return parts
+}
+
+// State returns the current state of the run for those who watch it from outside.
+func (v *View) State(now time.Time) live.State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	st := v.Stats()
+	s := live.State{
+		At: now, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
+		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: v.budget, Left: v.timeLeft(now),
+		Status: v.Says(), Waits: progress.Reasons(v.Calls, now),
+	}
+	if d := now.Sub(v.published).Seconds(); d > 0 && !v.published.IsZero() {
+		s.CallsPerSecond = float64(st.Attempts-v.then.Attempts) / d
+		s.TokensPerSecond = float64(st.Usage.Total()-v.then.Usage.Total()) / d
+	}
+	v.published, v.then = now, st.ModelStats
+	if why := v.waits(); why != "" {
+		s.Waits = append(s.Waits, why)
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.Models)) {
+		m := st.Models[name]
+		model := live.Model{Name: name, Calls: m.Calls, Failed: m.Failed, RateLimited: m.RateLimited, Median: m.Latency.Quantile(0.5), Errors: map[llm.Kind]live.Error{}}
+		for kind, n := range m.Errors {
+			model.Errors[kind] = live.Error{Attempts: n, Example: terminal.Cut(m.Said[kind], 300)}
+		}
+		s.Models = append(s.Models, model)
+	}
+	return s
 }
 
 // waits returns what external thing the run waits for.

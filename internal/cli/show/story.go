@@ -11,7 +11,6 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
-	"parley/internal/view"
 	"parley/internal/view/transcript"
 	"parley/world"
 )
@@ -68,19 +67,18 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 
 // played returns an episode in the form that its kind presents.
 func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p world.Played, read *transcript.Transcript, err error) {
-	run, err := view.Fold(ctx, v.Store, v.File)
-	if err != nil {
-		return kind, p, nil, err
-	}
-	run.Know(v.Kind)
 	t, err := v.transcript(ctx, episode)
 	if err != nil {
 		return kind, p, nil, err
 	}
-	if read, err = transcript.Read(ctx, v.Store, run.Head, run.Kind(), t.Episode); err != nil {
+	head, err := v.Store.Head(ctx)
+	if err != nil {
 		return kind, p, nil, err
 	}
-	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: run.Head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
+	if read, err = transcript.Read(ctx, v.Store, head, v.Kind, t.Episode); err != nil {
+		return kind, p, nil, err
+	}
+	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
 	if t.Outcome != nil {
 		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
 	}

@@ -34,6 +34,14 @@ func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
 	return r.Store.Head(r.plan) //nolint:contextcheck // it ends when the plan has been read
 }
 
+// Outcomes reads ends of episodes.
+func (r runFile) Outcomes(ctx context.Context, entries []int, each func(*journal.Ended) error) error {
+	if err := context.Cause(r.plan); err != nil {
+		return err
+	}
+	return r.Store.Outcomes(ctx, entries, each)
+}
+
 // Read reads entries of the file.
 func (r runFile) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
 	return r.Store.Read(ctx, in, func(e journal.Entry) error {

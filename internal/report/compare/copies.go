@@ -18,7 +18,7 @@ func (p plays) of(r *view.Run, played world.Played) int {
 	if played.Unit.Play == 0 {
 		return 0
 	}
-	play := r.Head.Ended[played.Episode].Play
+	play := r.Head.Ended.Play(played.Episode)
 	if p[play] == 0 {
 		p[play] = len(p) + 1
 	}

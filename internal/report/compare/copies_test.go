@@ -20,9 +20,9 @@ func TestCopies(t *testing.T) {
 		}
 		r := run(t, 1, all)
 		for i, p := range plays {
-			e := r.Head.Ended[i]
+			e, _ := r.Head.Ended.Of(i)
 			e.Play = journal.Digest{first, p}
-			r.Head.Ended[i] = e
+			r.Head.Ended.Put(0, &e)
 		}
 		return r
 	}

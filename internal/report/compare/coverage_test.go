@@ -44,7 +44,6 @@ func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 	kind := world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "drawn"}, Scores: []world.Measure{{Name: "x", Seats: []string{"s"}, Bounds: bounds}}})
 	head := &journal.Head{
 		Begun: &journal.Begun{Run: fmt.Sprint(seed), Kind: "drawn", Seed: seed, Agents: []world.Agent{{Name: "a", Model: "lab/a"}, {Name: "b", Model: "lab/b"}}},
-		Ended: map[int]journal.Ended{},
 	}
 	var specs []world.Spec
 	for i, d := range all {
@@ -56,7 +55,7 @@ func scored(bounds world.Bounds, seed uint64, all ...drawn) *view.Run {
 		if d.play > 0 {
 			binary.PutVarint(e.Play[:], int64(d.play))
 		}
-		head.Ended[i] = e
+		head.Ended.Put(0, &e)
 	}
 	head.Stages = []journal.Staged{{Specs: world.List(specs...)}}
 	return view.Outcomes(head, kind)

@@ -28,23 +28,41 @@ var scriptText string
 
 // WriteHTML writes the document as one page.
 func (d *Document) WriteHTML(w io.Writer) error {
-	t, err := template.New("page").Funcs(functions()).Parse(pageText)
+	t, err := Templates()
 	if err != nil {
-		return fmt.Errorf("page: template: %w", err)
+		return err
 	}
 	var styles template.HTML
 	var allowed []string
 	for _, sheet := range d.styles() {
 		styles += template.HTML("<style>" + sheet + "</style>\n") //nolint:gosec // ours, or from chart.Clean
-		allowed = append(allowed, hash(sheet))
+		allowed = append(allowed, Hash(sheet))
 	}
 	return t.Execute(w, map[string]any{
 		"Document": d,
 		"Styles":   styles,
 		"Script":   template.HTML("<script>" + scriptText + "</script>"), //nolint:gosec // ours
-		"Policy": "default-src 'none'; style-src " + strings.Join(allowed, " ") + "; script-src " + hash(scriptText) +
+		"Policy": "default-src 'none'; style-src " + strings.Join(allowed, " ") + "; script-src " + Hash(scriptText) +
 			"; base-uri 'none'; form-action 'none'",
 	})
+}
+
+// Templates returns the templates of reports, for pages that show parts of one: block, table, lines.
+func Templates() (*template.Template, error) {
+	t, err := template.New("page").Funcs(functions()).Parse(pageText)
+	if err != nil {
+		return nil, fmt.Errorf("page: template: %w", err)
+	}
+	return t, nil
+}
+
+// Assets returns the style sheet and the script of reports.
+func Assets() (style, script string) { return styleText, scriptText }
+
+// Hash returns the name of a script or a style sheet in a content security policy.
+func Hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // styles returns the style sheets of the page: ours, and those of drawings, without duplicates.
@@ -69,12 +87,6 @@ func (d *Document) styles() []string {
 		}
 	}
 	return sheets
-}
-
-// hash returns the name of a script or a style sheet in the policy.
-func hash(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 func functions() template.FuncMap {

@@ -4,67 +4,71 @@
 (() => {
   const all = (sel, root = document) => [...root.querySelectorAll(sel)];
 
-  for (const input of all("[data-filter]")) {
-    const table = document.getElementById(input.dataset.filter);
-    const rows = all("tbody tr:not(.group)", table);
-    const words = rows.map((r) => r.textContent.toLowerCase());
-    const out = input.closest(".filter").querySelector("output");
-    input.addEventListener("input", () => {
-      const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-      let shown = 0;
-      rows.forEach((row, i) => {
-        row.hidden = !wanted.every((w) => words[i].includes(w));
-        if (!row.hidden) shown++;
-      });
-      out.textContent = shown === rows.length ? rows.length + " rows" : shown + " of " + rows.length + " rows";
-    });
-  }
-
-  for (const button of all(".sort")) {
-    button.addEventListener("click", () => {
-      const head = button.closest("tr");
-      const table = button.closest("table");
-      const at = [...head.children].indexOf(button.closest("th"));
-      const cell = button.closest("th");
-      const up = cell.getAttribute("aria-sort") === "descending";
-      all("th", head).forEach((h) => h.removeAttribute("aria-sort"));
-      cell.setAttribute("aria-sort", up ? "ascending" : "descending");
-      const value = (row) => {
-        const cell = row.children[at];
-        return cell.dataset.sort ? Number(cell.dataset.sort) : cell.textContent;
-      };
-      for (const body of table.tBodies) {
-        const rows = all("tr:not(.group)", body).sort((a, b) => {
-          const x = value(a), y = value(b);
-          const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
-          return up ? order : -order;
+  const wire = (root) => {
+    for (const input of all("[data-filter]", root)) {
+      const table = document.getElementById(input.dataset.filter);
+      const rows = all("tbody tr:not(.group)", table);
+      const words = rows.map((r) => r.textContent.toLowerCase());
+      const out = input.closest(".filter").querySelector("output");
+      input.addEventListener("input", () => {
+        const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+        let shown = 0;
+        rows.forEach((row, i) => {
+          row.hidden = !wanted.every((w) => words[i].includes(w));
+          if (!row.hidden) shown++;
         });
-        body.append(...rows);
-      }
-    });
-  }
+        out.textContent = shown === rows.length ? rows.length + " rows" : shown + " of " + rows.length + " rows";
+      });
+    }
 
-  for (const replay of all(".replay")) {
-    const range = replay.querySelector("input");
-    const out = replay.querySelector("output");
-    const show = () => {
-      for (const part of all("[data-frame]", replay)) part.hidden = part.dataset.frame !== range.value;
-      const title = replay.querySelector("section:not([hidden]) h5");
-      out.textContent = range.value + " of " + range.max + (title ? ": " + title.textContent : "");
-    };
-    const step = (by) => {
-      range.value = Number(range.value) + by;
+    for (const button of all(".sort", root)) {
+      button.addEventListener("click", () => {
+        const head = button.closest("tr");
+        const table = button.closest("table");
+        const at = [...head.children].indexOf(button.closest("th"));
+        const cell = button.closest("th");
+        const up = cell.getAttribute("aria-sort") === "descending";
+        all("th", head).forEach((h) => h.removeAttribute("aria-sort"));
+        cell.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const value = (row) => {
+          const cell = row.children[at];
+          return cell.dataset.sort ? Number(cell.dataset.sort) : cell.textContent;
+        };
+        for (const body of table.tBodies) {
+          const rows = all("tr:not(.group)", body).sort((a, b) => {
+            const x = value(a), y = value(b);
+            const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+            return up ? order : -order;
+          });
+          body.append(...rows);
+        }
+      });
+    }
+
+    for (const replay of all(".replay", root)) {
+      const range = replay.querySelector("input");
+      const out = replay.querySelector("output");
+      const show = () => {
+        for (const part of all("[data-frame]", replay)) part.hidden = part.dataset.frame !== range.value;
+        const title = replay.querySelector("section:not([hidden]) h5");
+        out.textContent = range.value + " of " + range.max + (title ? ": " + title.textContent : "");
+      };
+      const step = (by) => {
+        range.value = Number(range.value) + by;
+        show();
+      };
+      range.addEventListener("input", show);
+      for (const b of all("[data-step]", replay)) b.addEventListener("click", () => step(Number(b.dataset.step)));
+      replay.addEventListener("keydown", (e) => {
+        if (e.target === range) return;
+        if (e.key === "ArrowLeft") step(-1);
+        else if (e.key === "ArrowRight") step(1);
+      });
       show();
-    };
-    range.addEventListener("input", show);
-    for (const b of all("[data-step]", replay)) b.addEventListener("click", () => step(Number(b.dataset.step)));
-    replay.addEventListener("keydown", (e) => {
-      if (e.target === range) return;
-      if (e.key === "ArrowLeft") step(-1);
-      else if (e.key === "ArrowRight") step(1);
-    });
-    show();
-  }
+    }
+  };
+  wire(document);
+  document.addEventListener("parley:replaced", (e) => wire(e.target)); // a live page replaced a part
 
   const tip = document.getElementById("tip");
   document.addEventListener("pointerover", (e) => {

@@ -119,6 +119,8 @@ type Guard struct {
 	// Public reports whether a request needs no key, such as one for a server's health. Host and Origin are
 	// still checked. Default: none.
 	Public func(*http.Request) bool
+	// Pages means that the server has web pages: they may send requests, and links may lead to them.
+	Pages bool
 	// Refuse answers a refused request, in the format of the server.
 	Refuse func(http.ResponseWriter, *http.Request, Refusal)
 	// Patience bounds the time of a client to send a request. Default: 1 minute.
@@ -130,7 +132,7 @@ func (g *Guard) refusal(r *http.Request) *Refusal {
 	if why := g.host(r); why != "" {
 		return &Refusal{http.StatusForbidden, "host_refused", why}
 	}
-	if why := g.origin(r.Header); why != "" {
+	if why := g.origin(r); why != "" {
 		return &Refusal{http.StatusForbidden, "origin_refused", why}
 	}
 	if len(g.Keys) > 0 && !g.Keys.Has(Sent(r.Header)) && (g.Public == nil || !g.Public(r)) {
@@ -140,9 +142,12 @@ func (g *Guard) refusal(r *http.Request) *Refusal {
 }
 
 // origin returns why a request from a browser is refused, or "". A browser sets Origin or Sec-Fetch-Site.
-// These servers have no pages, so every page is from elsewhere; "none" means that a person typed the address.
-func (g *Guard) origin(h http.Header) string {
-	origins, site := h["Origin"], h["Sec-Fetch-Site"]
+// Most servers have no pages, so every page is from elsewhere; "none" means that a person typed the address.
+func (g *Guard) origin(r *http.Request) string {
+	origins, site := r.Header["Origin"], r.Header["Sec-Fetch-Site"]
+	if g.Pages && ownPage(r, origins, site) {
+		return ""
+	}
 	if len(origins) == 0 && (len(site) == 0 || len(site) == 1 && site[0] == "none") {
 		return ""
 	}
@@ -153,6 +158,21 @@ func (g *Guard) origin(h http.Header) string {
 		return "a web page sent this request (Sec-Fetch-Site: " + short(strings.Join(site, ", ")) + "), and this server does not serve web pages: --allow-origin allows an origin"
 	}
 	return "the web page " + short(strings.Join(origins, ", ")) + " sent this request, and this server does not serve web pages: --allow-origin allows an origin"
+}
+
+// ownPage reports whether a page of this server sent a request, or a browser follows a link to one:
+// a link can only show a page. The Host is known to be right.
+func ownPage(r *http.Request, origins, site []string) bool {
+	link := r.Method == http.MethodGet && len(origins) == 0 && slices.Equal(r.Header["Sec-Fetch-Mode"], []string{"navigate"}) && slices.Equal(r.Header["Sec-Fetch-Dest"], []string{"document"})
+	if link {
+		return true
+	}
+	scheme := "http://"
+	if r.TLS != nil {
+		scheme = "https://"
+	}
+	sameOrigin := len(origins) == 0 && len(site) == 1 || len(origins) == 1 && strings.EqualFold(origins[0], scheme+r.Host)
+	return sameOrigin && (len(site) == 0 || slices.Equal(site, []string{"same-origin"}))
 }
 
 // short returns the beginning of a text from outside.

@@ -10,9 +10,16 @@ import (
 
 // Flags are the flags of a command that serves: who may use the server.
 type Flags struct {
+	Names
+	// Keyed means that the command has no flag --open: its server always needs a key.
+	Keyed bool `kong:"-"`
+	Open  bool `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
+}
+
+// Names are the flags of a server for its names, and for the web pages that may use it.
+type Names struct {
 	AllowHost   []string `group:"clients" sep:"none" placeholder:"NAME[:PORT]" help:"Another host name that clients may use for this server, such as that of a proxy. Repeatable. Default: its address, and the names of this machine."`
 	AllowOrigin []string `group:"clients" sep:"none" placeholder:"ORIGIN" help:"A web origin that may send requests, such as http://NAME:PORT. Repeatable. Default: none."`
-	Open        bool     `group:"clients" help:"Serve other machines without a key: everyone who can connect can use it."`
 }
 
 // Access checks the flags. A server without keys serves only this machine, unless --open is given. keyFlag
@@ -52,6 +59,9 @@ func (f *Flags) Listen(ctx context.Context, addr, keyFlag string, keys bool) (ne
 func (f *Flags) exposed(addr, keyFlag string) error {
 	if keyFlag == "" {
 		return fmt.Errorf("--addr %s would serve other machines, and this server has no keys: say --open if only trusted programs can reach it", addr)
+	}
+	if f.Keyed {
+		return fmt.Errorf("--addr %s would serve other machines: set a key for them with %s", addr, keyFlag)
 	}
 	return fmt.Errorf("--addr %s would serve other machines without a key: set one with %s, or say --open", addr, keyFlag)
 }

@@ -28,8 +28,14 @@ func endedAs(t *testing.T, file string) (journal.Ended, bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, ok := state.Ended[state.Sessions[ledger.Name{ID: "s"}][0]]
-	return e, ok
+	e, err := state.Ended.Outcome(t.Context(), s, state.Sessions[ledger.Name{ID: "s"}][0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e == nil {
+		return journal.Ended{}, false
+	}
+	return *e, true
 }
 
 // TestClose checks that a closed session takes no calls.

@@ -31,6 +31,36 @@ func (s *Store) Brief(ctx context.Context, each func(journal.Entry) error) error
 	return cmp.Or(b.stopped, err)
 }
 
+// BriefPart is Brief for at most limit entries after the given number of entries. It returns the
+// number of the last entry that it read, which is after if there are no more.
+func (s *Store) BriefPart(ctx context.Context, after, limit int, each func(journal.Entry) error) (last int, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return after, err
+	}
+	b := newBriefReader(each)
+	last = after
+	err = s.read(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		if err != nil || int64(after) >= t.seq {
+			return err
+		}
+		in := span{int64(after), min(int64(after)+int64(limit), t.seq)}
+		last = int(in.to)
+		return b.read(r, in)
+	})
+	return last, cmp.Or(b.stopped, err)
+}
+
+// Entries returns the number of entries. It is fast enough to be called several times a second.
+func (s *Store) Entries() (n int, err error) {
+	err = s.read(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		n = int(t.seq)
+		return err
+	})
+	return n, err
+}
+
 // Failed reads, in order, the replies that failed or were refused, as Brief does.
 func (s *Store) Failed(ctx context.Context, each func(journal.Entry) error) error {
 	if err := context.Cause(ctx); err != nil {

@@ -258,7 +258,7 @@ func (r *reader) findOutcomes(wanted map[int]*Listed, after int64) error {
 		if wanted[c.Peek(2)] == nil {
 			return nil // if the column is wrong, a wanted outcome is missing at the end
 		}
-		e, err := readOutcome(c)
+		e, err := r.readOutcome(c, true)
 		if err != nil {
 			return err
 		}

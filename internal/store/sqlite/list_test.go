@@ -110,7 +110,7 @@ func TestListIsHead(t *testing.T) {
 			}
 		}
 		o, err := s.Outline(t.Context())
-		if err != nil || o.Episodes != 60 || o.Failed != failed || o.Ended != len(head.Ended)-failed || o.Playing != len(head.Playing) || o.Batches != len(head.Batches) ||
+		if err != nil || o.Episodes != 60 || o.Failed != failed || o.Ended != head.Ended.Len()-failed || o.Playing != len(head.Playing) || o.Batches != len(head.Batches) ||
 			o.Calls != head.Calls || o.Spent != head.Spent || !o.Open || !reflect.DeepEqual(o.Begun, head.Begun) {
 			t.Errorf("%d: %+v, %v", seed, o, err)
 		}
@@ -124,9 +124,9 @@ func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *Sp
 	if !reflect.DeepEqual(l.Spec, stage.Specs.At(l.Episode-stage.First)) {
 		t.Errorf("episode %d: %+v", l.Episode, l.Spec)
 	}
-	end, ended := head.Ended[l.Episode]
-	if ended != (l.Ended != nil) || ended && !reflect.DeepEqual(*l.Ended, end) {
-		t.Errorf("episode %d: %+v, want %+v", l.Episode, l.Ended, end)
+	end, err := head.Ended.Outcome(t.Context(), s, l.Episode)
+	if err != nil || !reflect.DeepEqual(l.Ended, end) {
+		t.Errorf("episode %d: %+v, want %+v, %v", l.Episode, l.Ended, end, err)
 	}
 	if _, playing := head.Playing[l.Episode]; playing != (l.State() == Playing) || l.Attempt != head.Progress(l.Episode).Attempt {
 		t.Errorf("episode %d: %s, attempt %d", l.Episode, l.State(), l.Attempt)

@@ -1,11 +1,15 @@
 package sqlite
 
 import (
+	"cmp"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/row"
@@ -19,8 +23,17 @@ const (
 )
 
 func (r *reader) outcomes(in span, keep keepFunc) (n int64, err error) {
+	return r.scanOutcomes(in, true, keep)
+}
+
+// ends reads outcomes without the worlds' own data.
+func (r *reader) ends(in span, keep keepFunc) (n int64, err error) {
+	return r.scanOutcomes(in, false, keep)
+}
+
+func (r *reader) scanOutcomes(in span, data bool, keep keepFunc) (n int64, err error) {
 	err = r.scan(outcomesSQL, in, func(c row.Reader) error {
-		e, err := readOutcome(c)
+		e, err := r.readOutcome(c, data)
 		if err != nil || r.lost.Has(e.Episode) {
 			return err
 		}
@@ -31,8 +44,37 @@ func (r *reader) outcomes(in span, keep keepFunc) (n int64, err error) {
 	return n, err
 }
 
-// readOutcome reads a row of outcomesSQL.
-func readOutcome(c row.Reader) (*journal.Ended, error) {
+// Outcomes reads the ends of episodes in these entries.
+func (s *Store) Outcomes(ctx context.Context, entries []int, each func(*journal.Ended) error) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	out := make([]*journal.Ended, len(entries))
+	err := s.read(func(r *reader) error {
+		stmt, err := r.conn.Prepare(`SELECT ` + outcomeColumns + ` FROM outcomes WHERE seq = ?`)
+		if err := cmp.Or(context.Cause(ctx), err); err != nil {
+			return err
+		}
+		for i, n := range entries {
+			if err := one(stmt, row.Outcomes, int64(n), func(c row.Reader) (err error) { out[i], err = r.readOutcome(c, true); return err }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range out { // no state of the file is held meanwhile
+		if err := each(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readOutcome reads a row of outcomesSQL. The world's own data is left out unless it is wanted.
+func (r *reader) readOutcome(c row.Reader, data bool) (*journal.Ended, error) {
 	c.Begin(row.Outcomes, 1)
 	e := &journal.Ended{Episode: c.Int(), Attempt: c.Int()}
 	if err := c.Check(); err != nil {
@@ -40,7 +82,12 @@ func readOutcome(c row.Reader) (*journal.Ended, error) {
 	}
 	e.At, e.Outcome.Failed = c.Time(), c.Optional()
 	scores := c.Text()
-	e.Outcome.Data, e.Stack = json.RawMessage(c.JSON()), c.Optional()
+	if data {
+		e.Outcome.Data = json.RawMessage(c.JSON())
+	} else {
+		r.scores.skimmed = c.Skim(r.scores.skimmed)
+	}
+	e.Stack = c.Optional()
 	play := c.Optional()
 	e.Chance = c.Int() != 0
 	err := c.Check()
@@ -50,7 +97,7 @@ func readOutcome(c row.Reader) (*journal.Ended, error) {
 	if n, err := hex.Decode(e.Play[:], []byte(play)); play != "" && (err != nil || n != len(e.Play)) {
 		return nil, c.Bad("has a play that cannot be read")
 	}
-	if e.Outcome.Scores, err = decodeScores(scores); err != nil {
+	if e.Outcome.Scores, err = r.scores.decode(scores); err != nil {
 		return nil, c.Bad("has scores that cannot be read: " + err.Error())
 	}
 	return e, nil
@@ -61,6 +108,59 @@ type storedScore struct {
 	Seat  string `json:"seat,omitempty"`
 	Name  string `json:"name"`
 	Value any    `json:"value"`
+}
+
+// scoreReader decodes scores. Those of most outcomes of a run differ only in their values: it
+// remembers the rest.
+type scoreReader struct {
+	known   map[string][]world.Score // by the text without values
+	rest    []byte
+	values  []float64
+	skimmed []byte // for row.Reader.Skim
+}
+
+// maxKnownScores is how many lists of scores are remembered.
+const maxKnownScores = 1 << 10
+
+func (s *scoreReader) decode(text string) ([]world.Score, error) {
+	if !s.split(text) {
+		return decodeScores(text)
+	}
+	if known, ok := s.known[string(s.rest)]; ok {
+		out := slices.Clone(known)
+		for i := range out {
+			out[i].Value = s.values[i]
+		}
+		return out, nil
+	}
+	out, err := decodeScores(text)
+	if err == nil && len(out) == len(s.values) {
+		if s.known == nil || len(s.known) == maxKnownScores {
+			s.known = map[string][]world.Score{}
+		}
+		s.known[string(s.rest)] = slices.Clone(out)
+	}
+	return out, err
+}
+
+// split separates the values from the rest of a text. It reports whether all values are numbers.
+func (s *scoreReader) split(text string) bool {
+	const mark = `"value":` // a quote in a string is escaped, so that it is not in a name
+	s.rest, s.values = s.rest[:0], s.values[:0]
+	for {
+		before, after, found := strings.Cut(text, mark)
+		s.rest = append(s.rest, before...)
+		if !found {
+			return len(s.values) > 0
+		}
+		s.rest = append(s.rest, ':')
+		end := strings.IndexFunc(after, func(c rune) bool { return !strings.ContainsRune("+-.0123456789eE", c) })
+		v, err := strconv.ParseFloat(after[:max(0, end)], 64)
+		if err != nil {
+			return false
+		}
+		s.values, text = append(s.values, v), after[end:]
+	}
 }
 
 func decodeScores(text string) ([]world.Score, error) {

@@ -22,6 +22,7 @@ type reader struct {
 	byKey  byKey
 	texts  *content.Recent[int64, *text]
 	hasher content.Hasher
+	scores scoreReader
 	lost   *Losses // nil: damage is an error
 
 	onSkip func(error) // gets the error when a scan skips rows; may be nil
@@ -63,13 +64,15 @@ func (s *Store) Head(ctx context.Context) (h *journal.Head, err error) {
 
 func (r *reader) head(ctx context.Context) (*journal.Head, error) {
 	h := &journal.Head{}
-	var entries []journal.Entry
 	keep := func(seq int64, e journal.Entry) {
-		if b, ok := e.(*journal.Batched); ok {
-			h.Batch(int(seq), b)
-			return
+		switch e := e.(type) {
+		case *journal.Batched:
+			h.Batch(int(seq), e)
+		case *journal.Ended:
+			h.End(int(seq), e)
+		default:
+			h.Add(e)
 		}
-		entries = append(entries, e)
 	}
 	t, err := readTotals(r.conn)
 	if err != nil {
@@ -79,14 +82,11 @@ func (r *reader) head(ctx context.Context) (*journal.Head, error) {
 		read func(span, keepFunc) (int64, error)
 		want int64
 		what string
-	}{{r.events, t.events, "events"}, {r.stages, t.stages, "stages"}, {r.outcomes, t.outcomes, "outcomes"}} {
+	}{{r.events, t.events, "events"}, {r.stages, t.stages, "stages"}, {r.ends, t.outcomes, "outcomes"}} {
 		n, err := part.read(everything(), keep)
 		if err := cmp.Or(context.Cause(ctx), err, r.complete(n, part.want, part.what)); err != nil {
 			return nil, err
 		}
-	}
-	for _, e := range entries {
-		h.Add(e)
 	}
 	h.Calls += int(t.calls)
 	h.Spent = h.Spent.Plus(max(0, llm.Money(t.spent)))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -160,13 +161,19 @@ func TestOddValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, got := range h.Ended[0].Outcome.Scores {
+	head, _ := h.Ended.Of(0)
+	whole := journaltest.Ends(t, s)[0]
+	if len(head.Outcome.Scores) != len(e.Outcome.Scores) || len(whole.Outcome.Scores) != len(e.Outcome.Scores) {
+		t.Fatalf("%d and %d scores came back", len(head.Outcome.Scores), len(whole.Outcome.Scores))
+	}
+	for i, got := range slices.Concat(head.Outcome.Scores, whole.Outcome.Scores) {
+		i %= len(e.Outcome.Scores)
 		want := e.Outcome.Scores[i].Value
 		if math.Float64bits(got.Value) != math.Float64bits(want) && !(math.IsNaN(got.Value) && math.IsNaN(want)) {
 			t.Errorf("score %v came back as %v", want, got.Value)
 		}
 	}
-	if got := h.Ended[0].Outcome.Data; !reflect.DeepEqual(got, json.RawMessage(`{"a":1}`)) {
+	if got := whole.Outcome.Data; !reflect.DeepEqual(got, json.RawMessage(`{"a":1}`)) {
 		t.Errorf("data came back as %s", got)
 	}
 	for name, bad := range map[string]journal.Entry{

@@ -307,7 +307,7 @@ func (v *verifier) checkReplies() error {
 
 func (v *verifier) checkOutcomes() error {
 	return v.rows(outcomesSQL, v.entries, func(c row.Reader) error {
-		e, err := readOutcome(c)
+		e, err := v.r.readOutcome(c, false)
 		if err == nil {
 			v.ends[e.Episode] = e.Attempt
 			return nil

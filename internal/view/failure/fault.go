@@ -2,10 +2,8 @@ package failure
 
 import (
 	"context"
-	"maps"
 	"path"
 	"reflect"
-	"slices"
 	"strings"
 
 	"parley/journal"
@@ -24,23 +22,26 @@ type Fault struct {
 // where several are equally common. It returns nil if no episode failed. Its texts are one
 // line each, and cut.
 func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fault, error) {
+	if head.Ended.Failed() == 0 {
+		return nil, nil
+	}
 	count := map[string]int{}
-	numbers := slices.Sorted(maps.Keys(head.Ended))
-	for _, n := range numbers {
-		if why := head.Ended[n].Outcome.Failed; why != "" {
+	for e := range head.Ended.All() {
+		if why := e.Outcome.Failed; why != "" {
 			count[sortOf(why)]++
 		}
 	}
-	var first journal.Ended
-	for _, n := range numbers {
-		if e := head.Ended[n]; count[sortOf(e.Outcome.Failed)] > count[sortOf(first.Outcome.Failed)] {
-			first = e
+	at, sort := 0, ""
+	for e := range head.Ended.All() {
+		if s := sortOf(e.Outcome.Failed); count[s] > count[sort] {
+			at, sort = e.Episode, s
 		}
 	}
-	why := first.Outcome.Failed
-	if why == "" {
-		return nil, nil
+	first, err := head.Ended.Outcome(ctx, j, at)
+	if err != nil {
+		return nil, err
 	}
+	why := first.Outcome.Failed
 	f := &Fault{Episodes: count[sortOf(why)], Why: oneLine(why), At: oneLine(panickedAt(first.Stack))}
 	entries, err := journal.Episode(ctx, j, first.Episode)
 	for _, e := range entries {

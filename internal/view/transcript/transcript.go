@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"parley/internal/view/optional"
@@ -29,6 +30,7 @@ type Transcript struct {
 // Line is an answer, an act or a note.
 type Line struct {
 	Turn  string // its name: 3, or 4.2/0 in a strand
+	Call  string // its name in the episode, such as 3:0; empty for a note
 	Seat  string // empty for a note about everybody; the role for SaidAsked
 	Agent string
 	Label string // of the call, or the kind of the note
@@ -71,7 +73,7 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 			t.Entries = append(t.Entries, world.TranscriptEntry{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
 			if isRecord && e.Request != nil {
 				for _, m := range diff.New(e.Request, e.Response) {
-					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m)})
+					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m)})
 				}
 			}
 			for _, l := range replyLines(turn.Name(), e) {
@@ -158,9 +160,12 @@ func (t *Transcript) Files(kind world.Kind, p world.Played) (files map[string]st
 	return files, err
 }
 
+// callName returns the name of a call in its episode.
+func callName(turn string, e *journal.Replied) string { return turn + ":" + strconv.Itoa(e.Index) }
+
 // replyLines returns the thoughts of a reply, and its answer, result or failure.
 func replyLines(turn string, e *journal.Replied) (out []Line) {
-	l := Line{Turn: turn, Seat: e.Seat, Agent: e.Agent, Label: e.Label, Said: SaidAnswer}
+	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: e.Agent, Label: e.Label, Said: SaidAnswer}
 	reply := e.Reply()
 	if !reply.OK() {
 		l.Said, l.Text = SaidFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")
@@ -176,11 +181,12 @@ func replyLines(turn string, e *journal.Replied) (out []Line) {
 			out = append(out, thought)
 		}
 	}
-	l.Text = answerText(e.Response)
+	l.Text = AnswerText(e.Response)
 	return append(out, l)
 }
 
-func answerText(a *llm.Response) string {
+// AnswerText returns the text of an answer: its text or JSON, its refusal, and its tool calls.
+func AnswerText(a *llm.Response) string {
 	parts := []string{a.Text}
 	if a.Text == "" && a.JSON != nil {
 		parts[0] = compact(a.JSON)

@@ -15,6 +15,7 @@ import (
 
 	"parley/engine"
 	"parley/journal"
+	"parley/journal/journaltest"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/env"
@@ -93,15 +94,14 @@ func (s setup) play(ctx context.Context, t *testing.T) (engine.Result, []journal
 	})
 	must(t, err)
 	actor.Close(t.Context())
-	head, err := s.journal.Head(t.Context())
-	must(t, err)
-	var ended []journal.Ended
+	ended := journaltest.Ends(t, s.journal)
+	var inOrder []journal.Ended
 	for i := range s.episodes {
-		if e, ok := head.Ended[i]; ok {
-			ended = append(ended, e)
+		if e, ok := ended[i]; ok {
+			inOrder = append(inOrder, e)
 		}
 	}
-	return res, ended
+	return res, inOrder
 }
 
 func must(t *testing.T, err error) {

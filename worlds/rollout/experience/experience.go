@@ -45,7 +45,9 @@ func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
 		return nil, fmt.Errorf("experience: a run of %s teaches nothing: want one of rollout", head.Begun.Kind)
 	}
 	r := &reader{head: head, uses: map[string][]float64{}, byEnv: map[string][]played{}}
-	r.fold()
+	if err := r.fold(ctx, j); err != nil {
+		return nil, err
+	}
 	out := r.old()
 	for _, env := range slices.Sorted(maps.Keys(r.byEnv)) {
 		for _, p := range best(r.byEnv[env]) {
@@ -80,21 +82,21 @@ type played struct {
 }
 
 // fold reads the outcomes in episode order.
-func (r *reader) fold() {
-	for _, n := range slices.Sorted(maps.Keys(r.head.Ended)) {
-		e := r.head.Ended[n]
+func (r *reader) fold(ctx context.Context, j journal.Journal) error {
+	return r.head.Ended.Outcomes(ctx, j, 0, world.MaxEpisodes, func(e *journal.Ended) error {
 		raw, _ := e.Outcome.Data.(json.RawMessage)
 		var d rules.Data
 		i := slices.IndexFunc(e.Outcome.Scores, func(s world.Score) bool { return s.Name == "reward" })
 		if e.Outcome.Failed != "" || i < 0 || json.Unmarshal(raw, &d) != nil {
-			continue
+			return nil
 		}
 		s := e.Outcome.Scores[i]
 		for _, name := range d.Experience {
 			r.uses[name] = append(r.uses[name], s.Value)
 		}
-		r.byEnv[d.Env] = append(r.byEnv[d.Env], played{episode: n, attempt: e.Attempt, seat: s.Seat, reward: s.Value, steps: d.Rows})
-	}
+		r.byEnv[d.Env] = append(r.byEnv[d.Env], played{episode: e.Episode, attempt: e.Attempt, seat: s.Seat, reward: s.Value, steps: d.Rows})
+		return nil
+	})
 }
 
 // old returns the lessons that the run used, with the rewards of their uses.

@@ -98,7 +98,7 @@ func (l *lab) open(ctx context.Context, store *sqlite.Store) (int, error) {
 			return 0, err
 		}
 	}
-	return l.episodes - len(head.Ended), store.Append(ctx, &journal.Opened{})
+	return l.episodes - head.Ended.Len(), store.Append(ctx, &journal.Opened{})
 }
 
 // entries are the one answer and the end of an episode.

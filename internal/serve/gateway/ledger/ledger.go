@@ -86,8 +86,8 @@ type later interface {
 type State struct {
 	// Sessions maps names to episodes, in the order in which they began.
 	Sessions map[Name][]int
-	// Ended maps episodes to their ends.
-	Ended map[int]journal.Ended
+	// Ended has the ends of episodes.
+	Ended journal.Ends
 	// Spent is the cost of all calls, including the maximum cost of calls that were in flight when a process
 	// was killed.
 	Spent llm.Money

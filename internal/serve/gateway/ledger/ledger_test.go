@@ -133,7 +133,7 @@ func TestGoesOn(t *testing.T) {
 		t.Errorf("begun at %v, %v", head.Begun.At, err)
 	}
 	s, err := Read(t.Context(), j)
-	if err != nil || s.Spent != 6*llm.Dollar || s.Calls != 6 || len(s.Ended) != 3 {
+	if err != nil || s.Spent != 6*llm.Dollar || s.Calls != 6 || s.Ended.Len() != 3 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -67,13 +67,17 @@ func (a *Sessions) revive(ctx context.Context, s *Session) error {
 			a.recall(s, calls)
 		}
 	}
+	end, err := a.found.Ended.Outcome(context.WithoutCancel(ctx), a.cfg.Journal, s.Episode)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a.cfg.Replay || a.cfg.Resume {
 		s.past = newPast(all, &a.cfg)
 	}
-	if e, ended := a.found.Ended[s.Episode]; ended && !a.cfg.Replay {
-		s.ended(&e)
+	if end != nil && !a.cfg.Replay {
+		s.ended(end)
 	}
 	if a.cfg.Replay || s.state != Open || len(all) == 0 {
 		s.placed.Store(s) // it takes no calls, or has none that a new one could be mixed with

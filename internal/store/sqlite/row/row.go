@@ -10,6 +10,7 @@
 package row
 
 import (
+	"slices"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -314,8 +315,29 @@ func (r *Reader) JSON() []byte {
 	if r.null() {
 		return nil
 	}
+	b := make([]byte, r.stmt.ColumnLen(r.column))
+	r.skim(b)
+	return b
+}
+
+// Skim skips what Writer.JSON writes and only includes it in the checksum. It uses buf, and returns
+// it for the next row, larger if necessary.
+func (r *Reader) Skim(buf []byte) []byte {
+	if r.null() {
+		return buf
+	}
+	n := r.stmt.ColumnLen(r.column)
+	buf = slices.Grow(buf[:0], n)
+	r.skim(buf[:n])
+	return buf
+}
+
+// skim reads a text into b, which has its size.
+func (r *Reader) skim(b []byte) {
+	r.stmt.ColumnBytes(r.column, b)
+	r.column++
 	r.sum.present()
-	return append([]byte{}, r.Text()...)
+	r.sum.bytes(b)
 }
 
 // Time reads what Writer.Time writes.

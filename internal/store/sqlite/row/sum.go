@@ -28,6 +28,15 @@ func (s *sum) text(text string) {
 	s.add(xxh3.HashString(text))
 }
 
+// bytes adds the bytes of a text.
+func (s *sum) bytes(b []byte) {
+	if len(b) == 0 {
+		s.add(0)
+		return
+	}
+	s.add(xxh3.Hash(b))
+}
+
 // present marks that a value is not NULL.
 func (s *sum) present() { s.add(0xA5A5A5A5) }
 

@@ -1,4 +1,4 @@
-package report
+package transcript
 
 import (
 	"encoding/json"
@@ -18,12 +18,12 @@ func TestReadable(t *testing.T) {
 		`["a"]`:                  `["a"]`,
 		`{"<b>":"<script>x\ny"}`: "<b>: <script>x\ny",
 	} {
-		if got := readable(text); got != want {
+		if got := Readable(text); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", text, got, want)
 		}
 	}
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
-	if got := readable(deep); got != deep {
+	if got := Readable(deep); got != deep {
 		t.Error("a text that is too deep was changed")
 	}
 }
@@ -31,7 +31,7 @@ func TestReadable(t *testing.T) {
 func FuzzReadable(f *testing.F) {
 	f.Add(`{"a":[{"b":null}],"c":{"d":1e99}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := readable(text); !json.Valid([]byte(strings.TrimSpace(text))) && got != text {
+		if got := Readable(text); !json.Valid([]byte(strings.TrimSpace(text))) && got != text {
 			t.Errorf("%q is not JSON and became %q", text, got)
 		}
 	})

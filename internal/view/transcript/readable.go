@@ -1,4 +1,4 @@
-package report
+package transcript
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// readable returns a structured answer as lines, one for each field, in their order. Empty fields are left out. A
+// Readable returns a structured answer as lines, one for each field, in their order. Empty fields are left out. A
 // text that is not a JSON object is returned unchanged.
-func readable(text string) string {
+func Readable(text string) string {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "{") {
 		return text
@@ -24,13 +24,13 @@ func readable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// data reports whether a text is a JSON object or array.
-func data(text string) bool {
+// IsData reports whether a text is a JSON object or array.
+func IsData(text string) bool {
 	text = strings.TrimSpace(text)
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// maxDeep is the maximum depth of an answer that readable follows: a hostile answer may be very deep.
+// maxDeep is the maximum depth of an answer that Readable follows: a hostile answer may be very deep.
 const maxDeep = 8
 
 // fields reads an object or an array from its first token.
@@ -41,7 +41,7 @@ func fields(d *json.Decoder, depth int) (lines []string, err error) {
 	}
 	bracket, ok := open.(json.Delim)
 	if !ok || depth > maxDeep {
-		return nil, fmt.Errorf("report: %v: want an object or array of at most %d levels", open, maxDeep)
+		return nil, fmt.Errorf("transcript: %v: want an object or array of at most %d levels", open, maxDeep)
 	}
 	for d.More() {
 		name := "-"

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"html"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"parley/internal/cli/exit"
+	"parley/internal/serve/auth"
+	"parley/internal/serve/viewer"
+)
+
+// viewCmd serves run files as web pages.
+type viewCmd struct {
+	Paths []string `arg:"" optional:"" placeholder:"FILE|DIR" help:"Run files, and folders with run files. Default: the current folder."`
+	Addr  string   `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
+	Open  bool     `help:"Open the pages in the browser."`
+
+	auth.Names
+	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
+	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
+}
+
+// Run serves until a signal.
+func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
+	if len(c.Paths) == 0 {
+		c.Paths = []string{"."}
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	v, ln, address, err := c.listen(ctx, s)
+	if err != nil {
+		return exit.AsUsage(err)
+	}
+	if _, err := fmt.Fprintf(s.Stdout, "listening on %s\n", address); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	if c.Open {
+		remove, err := browse(ctx, address)
+		if err != nil {
+			s.tell("the browser could not be opened: " + err.Error())
+		}
+		defer remove()
+	}
+	return v.Run(ctx, ln)
+}
+
+// listen returns a viewer, its listener, and the address for people, with the key.
+func (c *viewCmd) listen(ctx context.Context, s *State) (*viewer.Viewer, net.Listener, string, error) {
+	keys := []string{rand.Text()}
+	if c.KeyEnv != "" {
+		var err error
+		if keys, err = auth.KeysFrom(s.Env, "--key-env", c.KeyEnv); err != nil {
+			return nil, nil, "", err
+		}
+	}
+	flags := auth.Flags{Names: c.Names, Keyed: true}
+	access, err := flags.Access(c.Addr, "--key-env", c.KeyEnv != "")
+	if err != nil {
+		return nil, nil, "", err
+	}
+	v, err := viewer.New(viewer.Config{Paths: c.Paths, KindOf: s.kindOf, Keys: keys, Access: access, Patience: c.Patience, Tool: Version()})
+	if err != nil {
+		return nil, nil, "", err
+	}
+	ln, err := flags.Listen(ctx, c.Addr, "--key-env", c.KeyEnv != "")
+	if err != nil {
+		return nil, nil, "", err
+	}
+	address := fmt.Sprintf("http://%s/", ln.Addr())
+	if c.KeyEnv == "" { // a key of the environment is never printed
+		address += "#key=" + keys[0]
+	}
+	return v, ln, address, nil
+}
+
+// browse opens an address in the browser. The arguments of a process can be seen by everyone, and the address
+// has the key, so the browser gets a file that leads there.
+func browse(ctx context.Context, address string) (remove func(), err error) {
+	f, err := os.CreateTemp("", "parley-*.html")
+	if err != nil {
+		return func() {}, err
+	}
+	remove = func() { _ = os.Remove(f.Name()) }
+	_, err = fmt.Fprintf(f, `<meta http-equiv="refresh" content="0;url=%s">`, html.EscapeString(address))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return remove, err
+	}
+	name, args := "xdg-open", []string{f.Name()}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", f.Name()}
+	}
+	return remove, exec.CommandContext(ctx, name, args...).Run() //nolint:gosec // a program of the system, and our file
+}
+
+// serveView shows a run file as web pages until end is called.
+func serveView(ctx context.Context, s *State, file string) (end func()) {
+	c := viewCmd{Paths: []string{file}, Addr: "127.0.0.1:0"}
+	v, ln, address, err := c.listen(ctx, s)
+	if err != nil {
+		s.tell("--view: " + err.Error())
+		return func() {}
+	}
+	fmt.Fprintf(s.err, "parley: the run is shown at %s\n", address)
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := v.Run(ctx, ln); err != nil {
+			s.tell("--view: " + err.Error())
+		}
+	})
+	return func() {
+		stop()
+		wg.Wait()
+	}
+}

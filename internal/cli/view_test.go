@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/internal/live"
+	"parley/internal/view/index"
+)
+
+// TestView plays a run, and reads its pages with the key of the address that view prints.
+func TestView(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "run.parley")
+	parley(t, State{}, "run", write(t, "plan.yaml", "kind: secrets\nepisodes: 3\nagents: {a: {model: sim/small}}\nlineup: {first: a, second: a}\n"), "--out", file, "--quiet").want(t, exit.OK)
+	url, stop := serves(t, nil, "view", folder)
+	at, key, ok := strings.Cut(url, "/#key=")
+	if !ok {
+		t.Fatalf("the address has no key: %s", url)
+	}
+	for path, want := range map[string]string{
+		"/": "run.parley", "/run/run.parley": "3 of 3", "/run/run.parley/episodes": "first=a", "/run/run.parley/episodes/2": "secret",
+		"/run/run.parley/episodes/2/0:0": "Asked", "/run/run.parley/search?q=the": "Episode", "/run/run.parley/report": "Parley report",
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		if status, body := fetchAll(t, req); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d, without %q:\n%s", path, status, want, body)
+		}
+	}
+	stop().want(t, exit.OK)
+	if _, err := os.Stat(file + index.Suffix); err != nil {
+		t.Error("the index is not kept:", err)
+	}
+}
+
+// TestViewKeys checks that a key of the environment is not printed.
+func TestViewKeys(t *testing.T) {
+	t.Parallel()
+	url, stop := serves(t, map[string]string{"VIEW_KEY": "k1"}, "view", "--key-env", "VIEW_KEY", t.TempDir())
+	if strings.Contains(url, "k1") || strings.Contains(url, "#") {
+		t.Errorf("the key is printed: %s", url)
+	}
+	stop().want(t, exit.OK)
+	parley(t, State{}, "view", "--key-env", "VIEW_KEY").want(t, exit.Misuse).wantErr(t, "--key-env")
+	parley(t, State{}, "view", filepath.Join(t.TempDir(), "none.parley")).want(t, exit.Misuse).wantErr(t, "none.parley")
+}
+
+// TestRunView checks that a run can show itself, and leaves no live file behind.
+func TestRunView(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	got := parley(t, State{}, "run", write(t, "plan.yaml", "kind: secrets\nepisodes: 3\nagents: {a: {model: sim/small}}\nlineup: {first: a, second: a}\n"), "--out", file, "--view").want(t, exit.OK)
+	if !strings.Contains(got.stderr, "the run is shown at http://127.0.0.1:") {
+		t.Error(got.stderr)
+	}
+	if _, err := os.Stat(file + live.Suffix); !os.IsNotExist(err) {
+		t.Error("the live file is left:", err)
+	}
+}
+
+// fetchAll sends a request and reads the answer.
+func fetchAll(t *testing.T, req *http.Request) (status int, body string) {
+	t.Helper()
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(b)
+}

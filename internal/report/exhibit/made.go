@@ -1,0 +1,42 @@
+package exhibit
+
+import (
+	"context"
+	"errors"
+
+	"parley/internal/view"
+	"parley/internal/view/optional"
+	"parley/journal"
+	"parley/world"
+)
+
+// Made returns the exhibits that the kind makes of a run in j. failed is what the code of the kind did wrong, and err
+// why the run could not be read.
+func Made(ctx context.Context, kind world.Kind, run *view.Run, j journal.Journal) (all []world.Exhibit, failed, err error) {
+	reporter, ok := world.As[world.Reporter](kind)
+	if !ok {
+		return nil, nil, nil
+	}
+	var x world.Exhibitor
+	for _, part := range []struct {
+		name string
+		call func() error
+	}{
+		{"Exhibitor", func() error {
+			if x = reporter.Exhibitor(); x == nil {
+				return errors.New("returned nil")
+			}
+			return nil
+		}},
+		{"Add", func() error {
+			err = run.EachWithData(ctx, j, func(p world.Played) error { x.Add(p); return nil })
+			return nil
+		}},
+		{"Exhibits", func() error { all = x.Exhibits(); return nil }},
+	} {
+		if failed := optional.Call(kind, part.name, part.call); failed != nil || err != nil {
+			return nil, failed, err
+		}
+	}
+	return all, nil, nil
+}

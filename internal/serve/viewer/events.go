@@ -1,0 +1,73 @@
+package viewer
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"parley/internal/report"
+	"parley/internal/wire/sse"
+)
+
+// heartbeat is how often an event stream says that it is alive, so that a browser that is gone is noticed.
+const heartbeat = 15 * time.Second
+
+// events tells a page whenever its run has grown, and not what it has become: the page fetches that.
+func (v *Viewer) events(w http.ResponseWriter, req *http.Request) {
+	r, err := v.get(req.Context(), req.PathValue("run"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	secure(h)
+	changed, end := r.Watch()
+	defer end()
+	control := http.NewResponseController(w)
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for {
+		if err := control.Flush(); err != nil {
+			return
+		}
+		select {
+		case <-req.Context().Done():
+			return
+		case n := <-changed:
+			_, err = w.Write(sse.End(strconv.AppendInt(sse.Begin(nil, "grown"), int64(n), 10)))
+		case <-beat.C:
+			_, err = io.WriteString(w, ": alive\n\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// reportEpisodes and reportTranscripts limit a report, as parley report does.
+const (
+	reportEpisodes    = 1000
+	reportTranscripts = 20
+)
+
+// report serves the report of a run as parley report writes it.
+func (v *Viewer) report(w http.ResponseWriter, req *http.Request) {
+	r, err := v.get(req.Context(), req.PathValue("run"))
+	if err != nil {
+		v.write(w, failure(err))
+		return
+	}
+	d, err := v.build(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
+	if err != nil {
+		v.write(w, failure(err))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8") // its content security policy is in the page
+	h.Set("Cache-Control", "no-store")
+	secure(h)
+	_ = d.WriteHTML(w) // the browser is gone
+}

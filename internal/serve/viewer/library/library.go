@@ -1,0 +1,268 @@
+// Package library finds run files, opens those that somebody looks at, and says when they have grown.
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/internal/live"
+	"parley/internal/store/sqlite"
+	"parley/internal/view/index"
+	"parley/journal"
+	"parley/world"
+)
+
+// Library is the run files of some paths. They are opened when somebody looks at them.
+type Library struct {
+	files   []string // that the user named
+	folders []string
+
+	kindOf func(*journal.Begun) world.Kind
+
+	mu   sync.Mutex
+	open map[string]*Run // by name
+}
+
+// ErrNotFound means that there is no such run.
+var ErrNotFound = errors.New("there is no such run")
+
+// Extension is the extension of run files, by which they are found in foldel.
+const Extension = ".parley"
+
+// New returns the library of some run files, and of folders with run files. kindOf returns the kind of a run, or
+// zero if it is unknown. New fails if a path does not exist.
+func New(paths []string, kindOf func(*journal.Begun) world.Kind) (*Library, error) {
+	l := &Library{open: map[string]*Run{}, kindOf: kindOf}
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("library: %w", err)
+		case info.IsDir():
+			l.folders = append(l.folders, filepath.Clean(p))
+		default:
+			l.files = append(l.files, filepath.Clean(p))
+		}
+	}
+	return l, nil
+}
+
+// Single returns the name of the run if there is only one file.
+func (l *Library) Single() (name string, ok bool) {
+	if len(l.folders) > 0 || len(l.files) != 1 {
+		return "", false
+	}
+	return filepath.Base(l.files[0]), true
+}
+
+// The limits of a search for run files in a folder.
+const (
+	maxDepth = 3
+	maxFiles = 10_000
+)
+
+// paths returns the path of every run file by its name: its base name, its path in a folder, or its
+// whole path where two would have the same name.
+func (l *Library) paths() map[string]string {
+	out := map[string]string{}
+	add := func(name, path string) {
+		if _, taken := out[name]; taken {
+			name = path
+		}
+		out[name] = path
+	}
+	for _, f := range l.files {
+		add(filepath.Base(f), f)
+	}
+	for _, folder := range l.folders {
+		_ = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error { // what cannot be read is not listed
+			rel, _ := filepath.Rel(folder, path) // it is below
+			switch {
+			case err != nil || len(out) >= maxFiles:
+				return filepath.SkipDir
+			case d.IsDir() && path != folder && (strings.HasPrefix(d.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= maxDepth-1):
+				return filepath.SkipDir
+			case d.Type().IsRegular() && filepath.Ext(path) == Extension:
+				add(filepath.ToSlash(rel), path)
+			}
+			return nil
+		})
+	}
+	return out
+}
+
+// Run is an open run. It may be used from several goroutines.
+type Run struct {
+	Name, Path string
+	Store      *sqlite.Store
+	Index      *index.Index
+	Begun      *journal.Begun
+	Kind       world.Kind // zero if it is unknown
+
+	mu      sync.Mutex
+	entries int               // of the run, when it was last looked at
+	waiting map[chan int]bool // pages that wait for a change
+}
+
+// Get opens a run, or returns it if it is open. fresh means that it was opened now: the caller must then call
+// Follow in a goroutine of its own.
+func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.open[name]; r != nil {
+		return r, false, nil
+	}
+	path, ok := l.paths()[name]
+	if !ok {
+		return nil, false, fmt.Errorf("library: run %q: %w", name, ErrNotFound)
+	}
+	if r, err = openRun(ctx, name, path); err != nil {
+		return nil, false, err
+	}
+	r.Kind = l.kindOf(r.Begun)
+	l.open[name] = r
+	return r, true, nil
+}
+
+func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
+	store, err := sqlite.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, store.Close())
+		}
+	}()
+	about, err := store.Outline(ctx)
+	if errors.Is(err, sqlite.ErrDamaged) {
+		if store.Salvage(ctx) == nil {
+			about, err = store.Outline(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if about.Begun == nil {
+		return nil, fmt.Errorf("library: %s holds no run yet: %w", path, ErrNotFound)
+	}
+	x, err := index.Open(store, about.Begun.Run)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{Name: name, Path: path, Store: store, Index: x, Begun: about.Begun, waiting: map[chan int]bool{}}, nil
+}
+
+// Close closes all runs.
+func (l *Library) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, r := range l.open {
+		errs = append(errs, r.Index.Close(), r.Store.Close())
+	}
+	l.open = nil
+	return errors.Join(errs...)
+}
+
+// How often a run file is looked at: while a page waits for changes, and otherwise.
+const (
+	often  = 250 * time.Millisecond
+	seldom = 2 * time.Second
+)
+
+// Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
+func (r *Run) Follow(ctx context.Context) {
+	var state time.Time // of the live file
+	for ctx.Err() == nil {
+		n, err := r.Store.Entries()
+		if err == nil && n != r.seen() {
+			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
+			r.grown(n)
+		}
+		if at := changed(r.Path + live.Suffix); !at.Equal(state) {
+			state = at
+			r.grown(r.seen())
+		}
+		pause := seldom
+		if err == nil && r.watched() {
+			pause = often
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// changed returns when a file was changed, or the zero time if there is none.
+func changed(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func (r *Run) seen() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.entries
+}
+
+func (r *Run) watched() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting) > 0
+}
+
+// grown tells pages that the run has n entries.
+func (r *Run) grown(n int) {
+	r.mu.Lock()
+	r.entries = n
+	r.mu.Unlock()
+	r.Tell()
+}
+
+// Tell wakes the pages that wait.
+func (r *Run) Tell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.waiting {
+		select {
+		case c <- r.entries:
+		default: // it has one to read
+		}
+	}
+}
+
+// Watch returns a channel that receives the number of entries when the run has grown.
+func (r *Run) Watch() (changed <-chan int, end func()) {
+	c := make(chan int, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting[c] = true
+	return c, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.waiting, c)
+	}
+}
+
+// Names returns the names of all runs in order, and their paths by name.
+func (l *Library) Names() (out []string, paths map[string]string) {
+	paths = l.paths()
+	for name := range paths {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out, paths
+}

@@ -1,0 +1,204 @@
+package viewer
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"os"
+	"parley/internal/serve/viewer/library"
+	"slices"
+	"time"
+
+	"parley/internal/live"
+	"parley/internal/report/page"
+	"parley/internal/store/sqlite"
+	"parley/internal/view"
+	"parley/journal"
+	"parley/world"
+)
+
+// listed is a run in the list.
+type listed struct {
+	Name, To string
+	Kind     string
+	State    string
+	Episodes sqlite.Outline
+	Done     int
+	Changed  time.Time
+	Fork     string // where it was forked from
+	Problem  string // why it cannot be read
+}
+
+// list is the page of all runs, the latest first.
+func (v *Viewer) list(req *http.Request) (*screen, error) {
+	if name, ok := v.runs.Single(); ok {
+		return &screen{to: runPath(name)}, nil
+	}
+	names, paths := v.runs.Names()
+	byRun := map[string]string{} // name by id of the run
+	var all []*listed
+	for _, name := range names {
+		l, begun := look(req, name, paths[name])
+		if begun != nil {
+			byRun[begun.Run] = name
+			if begun.Fork != nil {
+				l.Fork = begun.Fork.Run
+			}
+		}
+		all = append(all, l)
+	}
+	for _, l := range all {
+		l.Fork = byRun[l.Fork]
+	}
+	slices.SortStableFunc(all, func(a, b *listed) int { return b.Changed.Compare(a.Changed) })
+	return &screen{template: "runs", Title: "Runs", Data: all}, nil
+}
+
+// look reads the state of a run for the list.
+func look(req *http.Request, name, path string) (*listed, *journal.Begun) {
+	l := &listed{Name: name, To: runPath(name)}
+	if info, err := os.Stat(path); err == nil {
+		l.Changed = info.ModTime()
+		if wal, err := os.Stat(path + "-wal"); err == nil && wal.ModTime().After(l.Changed) {
+			l.Changed = wal.ModTime()
+		}
+	}
+	store, err := sqlite.OpenRead(path)
+	if err != nil {
+		l.Problem = err.Error()
+		return l, nil
+	}
+	defer func() { _ = store.Close() }() // it was only read
+	o, err := store.Outline(req.Context())
+	if err != nil {
+		l.Problem = err.Error()
+		return l, nil
+	}
+	l.Episodes, l.Done, l.State = o, o.Ended+o.Failed, stateOf(o)
+	if o.Begun != nil {
+		l.Kind = o.Begun.Kind
+	}
+	return l, o.Begun
+}
+
+// stateOf returns the state of a run for people.
+func stateOf(o sqlite.Outline) string {
+	switch {
+	case o.Open:
+		return view.StateOpen
+	case o.Last.State == "":
+		return view.StateNew
+	default:
+		return string(o.Last.State)
+	}
+}
+
+// tabs are the pages of a run.
+func tabs(r *library.Run, here string) []link {
+	all := []link{{Text: "Overview", To: runPath(r.Name)}, {Text: "Episodes", To: runPath(r.Name, "episodes")}, {Text: "Search", To: runPath(r.Name, "search")}, {Text: "Report", To: runPath(r.Name, "report")}}
+	for i := range all {
+		all[i].Here = all[i].Text == here
+	}
+	return all
+}
+
+// open returns the run of a request, and a page to fill in.
+func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, error) {
+	r, err := v.get(req.Context(), req.PathValue("run"))
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &screen{Title: r.Name, Tabs: tabs(r, here), Live: runPath(r.Name, "events"), Above: []link{{Text: r.Name, To: runPath(r.Name)}}}
+	if _, ok := v.runs.Single(); !ok {
+		p.Above = append([]link{{Text: "Runs", To: "/"}}, p.Above...)
+	}
+	return r, p, nil
+}
+
+// now is what is known of a run without its calls.
+type now struct {
+	sqlite.Outline
+	State    string
+	Why      string // it ended, if it did not end normally
+	Waiting  int
+	Share    float64 // of the episodes that are done
+	Agents   []world.Agent
+	Sections []page.Section
+	Live     *live.State // what its process is doing; nil: nothing plays it
+	Errors   []failed
+	Budget   float64 // the share that is spent; 0: there is no budget
+	// Of the statistics: whether they are being computed, and of how many entries they lack.
+	Busy    bool
+	Behind  int
+	Problem string
+}
+
+// overview is the page of a run.
+func (v *Viewer) overview(req *http.Request) (*screen, error) {
+	r, p, err := v.open(req, "Overview")
+	if err != nil {
+		return nil, err
+	}
+	o, err := r.Store.Outline(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	n := now{Outline: o, State: stateOf(o), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents}
+	if o.Last.State != journal.Complete {
+		n.Why = o.Last.Reason.String()
+	}
+	if o.Episodes > 0 {
+		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
+	}
+	if playing, ok := live.Read(req.Context(), r.Path); ok {
+		n.playing(&playing)
+	}
+	entries, err := r.Store.Entries()
+	if err != nil {
+		return nil, err
+	}
+	s := v.statistics(r, entries)
+	n.Busy = s.busy || s.document == nil && s.err == nil
+	n.Behind = max(0, entries-s.entries)
+	if s.err != nil {
+		n.Problem = s.err.Error()
+	}
+	if s.document != nil {
+		n.Sections = slices.DeleteFunc(slices.Clone(s.document.Sections), func(x page.Section) bool {
+			return x.ID == "episodes" || x.ID == "transcripts" // other pages show them
+		})
+		if first := &n.Sections[0]; len(first.Blocks) > 0 {
+			first.Title = "" // the page has its facts
+			first.Blocks = slices.DeleteFunc(slices.Clone(first.Blocks), func(b page.Block) bool { return b.Facts != nil })
+		}
+		p.Style = s.document.Style
+		for _, x := range n.Sections {
+			p.Style = stylesOf(p.Style, x.Blocks)
+		}
+	}
+	p.template, p.Data = "overview", n
+	return p, nil
+}
+
+// failed is attempts of a model that failed.
+type failed struct {
+	Model string
+	Kind  string
+	live.Error
+}
+
+// playing fills in what the process that plays the run is doing.
+func (n *now) playing(s *live.State) {
+	n.Live = s
+	if s.Budget > 0 {
+		n.Budget = s.Spent.Dollars() / s.Budget.Dollars()
+	}
+	for _, m := range s.Models {
+		for _, kind := range slices.Sorted(maps.Keys(m.Errors)) {
+			n.Errors = append(n.Errors, failed{m.Name, string(kind), m.Errors[kind]})
+		}
+	}
+}
+
+// Model returns what answers for an agent.
+func (n now) Model(a world.Agent) string { return cmp.Or(a.Model, "bot "+a.Bot) }

@@ -1,0 +1,80 @@
+"use strict";
+// Keeps the page current: when its run has grown, the parts marked data-live are fetched again.
+// Also keys: j and k go to the next and previous page, / goes to the first field.
+(() => {
+  const policy = self.trustedTypes ? trustedTypes.createPolicy("parley", { createHTML: (s) => s }) : { createHTML: (s) => s };
+  const live = document.getElementById("live");
+  const say = (text, lost) => {
+    live.hidden = !text;
+    live.textContent = text;
+    live.classList.toggle("lost", lost);
+  };
+
+  // busy reports whether somebody works in an element, so that it must not be replaced.
+  const busy = (part) => {
+    const selected = getSelection();
+    return part.contains(document.activeElement) && document.activeElement !== document.body ||
+      !selected.isCollapsed && part.contains(selected.anchorNode);
+  };
+
+  // keep copies what a person opened or moved in a part to the part that replaces it.
+  const keep = (from, to) => {
+    const were = from.querySelectorAll("details"), are = to.querySelectorAll("details");
+    were.forEach((d, i) => { if (are[i]) are[i].open = d.open; });
+    const ranges = from.querySelectorAll("input[type=range]"), now = to.querySelectorAll("input[type=range]");
+    ranges.forEach((r, i) => { if (now[i] && r.value !== r.max) now[i].value = r.value; else if (now[i] && r.value !== "1") now[i].value = now[i].max; });
+  };
+
+  let wanted = false, fetching = false;
+  const refresh = async () => {
+    wanted = true;
+    if (fetching || document.hidden) return;
+    fetching = true;
+    try {
+      while (wanted) {
+        wanted = false;
+        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+        if (!answer.ok) break;
+        const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+        let again = false;
+        for (const part of document.querySelectorAll("[data-live]")) {
+          const next = page.getElementById(part.id);
+          if (!next || next.innerHTML === part.innerHTML || busy(part)) continue;
+          keep(part, next);
+          part.replaceWith(document.adoptNode(next));
+          next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
+          again ||= next.querySelector("[data-again]") !== null;
+        }
+        await new Promise((done) => setTimeout(done, 250)); // at most four times a second
+        wanted ||= again;
+      }
+    } catch {
+      say("the server cannot be reached", true);
+    } finally {
+      fetching = false;
+    }
+  };
+
+  const events = document.body.dataset.events;
+  if (events) {
+    const source = new EventSource(events);
+    source.addEventListener("open", () => { say("live", false); refresh(); });
+    source.addEventListener("grown", refresh);
+    source.addEventListener("error", () => say("the server cannot be reached", true));
+    document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+  }
+
+  const follow = (rel) => {
+    const to = document.querySelector(`main a[rel="${rel}"]`);
+    if (to) to.click();
+  };
+  addEventListener("keydown", (e) => {
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, select, textarea")) return;
+    if (e.key === "j") follow("next");
+    else if (e.key === "k") follow("prev");
+    else if (e.key === "/") {
+      const field = document.querySelector("main input[type=search]");
+      if (field) { e.preventDefault(); field.focus(); }
+    }
+  });
+})();

@@ -1,0 +1,119 @@
+package index
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+)
+
+// spending is what some replies of an episode add to its row.
+type spending struct {
+	calls, errors, tokens int
+	cost                  llm.Money
+	first, last           int64 // when they arrived
+}
+
+type spent map[int]*spending
+
+func (s spent) at(episode int) *spending {
+	if s[episode] == nil {
+		s[episode] = &spending{}
+	}
+	return s[episode]
+}
+
+func (s spent) add(r *journal.Replied) {
+	e := s.at(r.Episode)
+	e.calls++
+	if r.Error != nil {
+		e.errors++
+		e.tokens = llm.AddTokens(e.tokens, r.Error.Usage.Total())
+	}
+	if r.Response != nil {
+		e.tokens = llm.AddTokens(e.tokens, r.Response.Usage.Total())
+	}
+	e.cost = e.cost.Plus(r.Cost())
+	if r.At.IsZero() {
+		return
+	}
+	at := r.At.UnixNano()
+	if e.first == 0 || at < e.first {
+		e.first = at
+	}
+	e.last = max(e.last, at)
+}
+
+const putSQL = `INSERT INTO episodes (episode, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, until)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (episode) DO UPDATE SET state = excluded.state, cell = excluded.cell, failed = excluded.failed,
+    calls = calls + excluded.calls, errors = errors + excluded.errors,
+    tokens = tokens + excluded.tokens, cost = cost + excluded.cost,
+    until = max(until, excluded.until), began = CASE WHEN began THEN began ELSE excluded.began END`
+
+// put writes the rows of the episodes in all.
+func (x *Index) put(ctx context.Context, all spent) error {
+	numbers := slices.Sorted(maps.Keys(all))
+	for len(numbers) > 0 {
+		// Neighbours are read together.
+		n := 1
+		for n < len(numbers) && numbers[n]-numbers[n-1] < 16 && numbers[n]-numbers[0] < atOnce {
+			n++
+		}
+		first := numbers[0]
+		list, err := x.store.List(ctx, sqlite.Listing{From: first, Limit: numbers[n-1] - first + 1})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if s := all[list[i].Episode]; s != nil {
+				if err := x.putEpisode(&list[i], s); err != nil {
+					return err
+				}
+			}
+		}
+		numbers = numbers[n:]
+	}
+	return nil
+}
+
+func (x *Index) putEpisode(l *sqlite.Listed, s *spending) error {
+	failed, until := "", s.last
+	if end := l.Ended; end != nil {
+		failed = end.Outcome.Failed
+		if !end.At.IsZero() {
+			until = max(until, end.At.UnixNano())
+		}
+	}
+	err := x.exec(putSQL, l.Episode, l.State(), l.Spec.Cell, lineupText(l.Spec.Lineup), l.Spec.Deal, failed,
+		s.calls, s.errors, s.tokens, int64(s.cost), s.first, until)
+	if err != nil || l.Ended == nil {
+		return err
+	}
+	if err := x.exec(`DELETE FROM scores WHERE episode = ?`, l.Episode); err != nil {
+		return err // it ended before, in an earlier attempt
+	}
+	for i, sc := range l.Ended.Outcome.Scores {
+		if math.IsNaN(sc.Value) {
+			continue // it has no place in an order
+		}
+		if err := x.exec(`INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)`, sc.Name, sc.Seat, sc.Value, l.Episode, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lineupText returns a lineup as " first=small second=large ", so that a filter can find a whole word.
+func lineupText(lineup map[string]string) string {
+	var b strings.Builder
+	for _, seat := range slices.Sorted(maps.Keys(lineup)) {
+		b.WriteString(" " + seat + "=" + lineup[seat])
+	}
+	return b.String() + " "
+}

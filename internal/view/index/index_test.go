@@ -1,0 +1,357 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// record returns a run file of n episodes of which every seventh fails and every fifth is still played. add
+// appends an episode.
+func record(t *testing.T, n int) (store *sqlite.Store, add func(episode int)) {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "run.parley"), sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	put := func(entries ...journal.Entry) {
+		t.Helper()
+		if err := store.Append(t.Context(), entries...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	even := world.Spec{Kind: "duel", Cell: "even", Lineup: map[string]string{"first": "small", "second": "large"}}
+	odd := world.Spec{Kind: "duel", Cell: "odd", Lineup: map[string]string{"first": "large", "second": "smaller"}}
+	put(&journal.Begun{Version: journal.Version, Run: "r1", Kind: "duel", KindVersion: 1}, &journal.Opened{},
+		&journal.Staged{Specs: world.List(even, odd)}, &journal.Staged{Stage: 1, First: 2, Specs: world.Repeat(even, max(n, 50))})
+	add = func(i int) {
+		at := time.Unix(1_000_000, int64(i))
+		turn := journal.Turn{Episode: i}
+		put(&journal.Turned{Turn: turn, Calls: 2, Notes: []world.Note{{Kind: "secret", Seat: "first", Data: []byte(fmt.Sprintf(`"note%d"`, i))}}})
+		for k := range 2 {
+			r := &journal.Replied{
+				Turn: turn, Index: k, Seat: "first", Agent: "small", Label: "say", At: at.Add(time.Duration((i*31)%17) * time.Second * time.Duration(k)),
+				Request:  &llm.Request{Model: "sim/small", Messages: []llm.Message{llm.User("old question"), {Role: llm.RoleAssistant, Parts: []llm.Part{{Text: "old"}}}, llm.User(fmt.Sprintf("question%d", i))}},
+				Response: &llm.Response{Text: fmt.Sprintf("answer%d café <b>", i), Usage: llm.Usage{Input: i % 13, Output: 1}, Metadata: llm.Metadata{Cost: llm.Money(i * 7 % 11)}},
+			}
+			if k == 1 && i%7 == 0 {
+				r.Response, r.Error = nil, &llm.Error{Kind: llm.KindServer, Message: "down"}
+			}
+			put(r)
+		}
+		switch {
+		case i%7 == 0:
+			put(&journal.Ended{Episode: i, At: at.Add(time.Minute), Outcome: world.Outcome{Failed: "server down"}})
+		case i%5 != 0:
+			put(&journal.Ended{Episode: i, At: at.Add(time.Minute), Outcome: world.Outcome{Scores: []world.Score{
+				{Seat: "second", Name: "points", Value: float64(i%4) / 3}, {Name: "won", Value: math.NaN()}, {Name: "both", Value: -float64(i)},
+			}}})
+		}
+	}
+	for i := range n {
+		add(i)
+	}
+	return store, add
+}
+
+func update(t *testing.T, x *Index) {
+	t.Helper()
+	if _, err := x.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, store *sqlite.Store, run string) *Index {
+	t.Helper()
+	x, err := Open(store, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	return x
+}
+
+// pages lists everything in pages of limit rows.
+func pages(t *testing.T, x *Index, q Query) (all []Row) {
+	t.Helper()
+	for {
+		rows, err := x.Page(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rows...)
+		if len(rows) < q.Limit {
+			return all
+		}
+		q.After = &rows[len(rows)-1].Key
+	}
+}
+
+// TestPages checks that pages in any order and size have every episode once, in that order.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 60)
+	x := open(t, store, "r1")
+	update(t, x)
+	whole := pages(t, x, Query{Limit: 1000})
+	if len(whole) != 60 {
+		t.Fatalf("%d episodes, want 60", len(whole))
+	}
+	value := func(r Row, sort string) float64 {
+		return map[string]float64{"episode": float64(r.Episode), "calls": float64(r.Calls), "errors": float64(r.Errors), "tokens": float64(r.Tokens), "cost": float64(r.Cost), "began": float64(r.Began.UnixNano()), "took": float64(r.Took)}[sort]
+	}
+	for _, sort := range Sorts() {
+		for _, desc := range []bool{false, true} {
+			want := slices.Clone(whole)
+			slices.SortFunc(want, func(a, b Row) int {
+				text := 0
+				switch sort {
+				case "state":
+					text = cmp.Compare(a.State, b.State)
+				case "cell":
+					text = cmp.Compare(a.Cell, b.Cell)
+				}
+				order := cmp.Or(text, cmp.Compare(value(a, sort), value(b, sort)), cmp.Compare(a.Episode, b.Episode))
+				if desc {
+					return -order
+				}
+				return order
+			})
+			for _, limit := range []int{1, 7, 60} {
+				got := pages(t, x, Query{Sort: sort, Desc: desc, Limit: limit})
+				if !slices.EqualFunc(got, want, func(a, b Row) bool { return a.Episode == b.Episode }) {
+					t.Errorf("by %s, desc %v, %d a page: %v", sort, desc, limit, numbers(got))
+				}
+			}
+		}
+	}
+	if _, err := x.Page(t.Context(), Query{Sort: "cost; DROP TABLE meta", Limit: 1}); err == nil {
+		t.Error("any text is a column")
+	}
+	if _, err := x.Page(t.Context(), Query{Sort: "cost", Limit: 1, After: &Key{Value: "x"}}); err == nil {
+		t.Error("any text is a position")
+	}
+}
+
+func numbers(rows []Row) (out []int) {
+	for _, r := range rows {
+		out = append(out, r.Episode)
+	}
+	return out
+}
+
+// TestByScore sorts by scores that are equal, missing, or not numbers.
+func TestByScore(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 40)
+	x := open(t, store, "r1")
+	update(t, x)
+	names, err := x.Scores()
+	if err != nil || fmt.Sprint(names) != "[{points second 0} {both  2}]" {
+		t.Errorf("%v %v", names, err)
+	}
+	got := pages(t, x, Query{Sort: "score", Score: "points", Seat: "second", Desc: true, Limit: 3})
+	want := 0
+	for i := range 40 {
+		if i%7 != 0 && i%5 != 0 {
+			want++
+		}
+	}
+	if len(got) != want {
+		t.Errorf("%d episodes, want %d", len(got), want)
+	}
+	if !slices.IsSortedFunc(got, func(a, b Row) int {
+		return cmp.Or(-cmp.Compare(a.Scores[0].Value, b.Scores[0].Value), -cmp.Compare(a.Episode, b.Episode))
+	}) {
+		t.Error(numbers(got))
+	}
+}
+
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 40)
+	x := open(t, store, "r1")
+	update(t, x)
+	for _, c := range []struct {
+		name string
+		q    Query
+		want string
+	}{
+		{"failed", Query{State: sqlite.Failed}, "[0 7 14 21 28 35]"},
+		{"playing", Query{State: sqlite.Playing}, "[5 10 15 20 25 30]"},
+		{"cell", Query{Cell: "dd"}, "[1]"},
+		{"agent by its whole name", Query{Agent: "small", State: sqlite.Failed}, "[0 7 14 21 28 35]"},
+		{"agent that begins like another", Query{Agent: "smaller"}, "[1]"},
+		{"reason", Query{Text: "r down", Desc: true}, "[35 28 21 14 7 0]"},
+		{"hostile", Query{Cell: `' OR 1=1 --`}, "[]"},
+	} {
+		c.q.Limit = 100
+		if got := fmt.Sprint(numbers(pages(t, x, c.q))); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestFollows checks that an index that follows a run equals one that is made at once, even if it was closed
+// meanwhile.
+func TestFollows(t *testing.T) {
+	t.Parallel()
+	store, add := record(t, 3)
+	x := open(t, store, "r1")
+	for i := 3; i < 30; i++ {
+		add(i)
+		update(t, x)
+		if i == 20 {
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			x = open(t, store, "r1")
+		}
+	}
+	// An attempt that follows a failed one replaces its scores and state.
+	turn := journal.Turn{Episode: 8, Attempt: 1}
+	err := store.Append(t.Context(), &journal.Turned{Turn: turn, Calls: 1}, &journal.Replied{Turn: turn, Response: &llm.Response{}},
+		&journal.Ended{Episode: 8, Attempt: 1, At: time.Unix(2_000_000, 0), Outcome: world.Outcome{Scores: []world.Score{{Name: "both", Value: 1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, x)
+	got := pages(t, x, Query{Limit: 100})
+	if err := os.Remove(store.Path() + Suffix); err != nil {
+		t.Fatal(err)
+	}
+	fresh := open(t, store, "r1")
+	update(t, fresh)
+	for i, want := range pages(t, fresh, Query{Limit: 100}) {
+		if fmt.Sprint(got[i]) != fmt.Sprint(want) {
+			t.Errorf("followed\n%v\nmade at once\n%v", got[i], want)
+		}
+	}
+	if got[8].State != sqlite.Ended || len(got[8].Scores) != 1 || got[8].Calls != 3 {
+		t.Errorf("%+v", got[8])
+	}
+	if got[7].Errors != 1 || got[7].Calls != 2 || got[7].Took != time.Minute {
+		t.Errorf("%+v", got[7])
+	}
+}
+
+// TestOtherFiles checks that an index that cannot be used is made again, or made in memory.
+func TestOtherFiles(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(path string) error{
+		"of another run": func(path string) error { return nil },
+		"garbage":        func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("garbage ", 1000)), 0o600) },
+		"a folder":       func(path string) error { return os.MkdirAll(filepath.Join(path, "full"), 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, _ := record(t, 5)
+			if name == "of another run" {
+				x := open(t, store, "r0")
+				update(t, x)
+				if err := x.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := prepare(store.Path() + Suffix); err != nil {
+				t.Fatal(err)
+			}
+			x := open(t, store, "r1")
+			update(t, x)
+			if got := pages(t, x, Query{Limit: 100}); len(got) != 5 {
+				t.Errorf("%d episodes", len(got))
+			}
+		})
+	}
+}
+
+// TestSearch finds words in answers, notes and new messages, and takes operators of FTS5 as words.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	store, add := record(t, 8)
+	x := open(t, store, "r1")
+	for {
+		was := x.meta.texts
+		n, err := x.UpdateTexts(t.Context(), 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == was {
+			break
+		}
+	}
+	find := func(words string) (out []string) {
+		t.Helper()
+		for after := 0; ; {
+			hits, err := x.Search(t.Context(), words, after, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range hits {
+				out = append(out, strconv.Itoa(h.Episode)+" "+h.What+" "+h.Call+" "+h.Seat)
+				after = h.ID
+			}
+			if len(hits) < 3 {
+				return out
+			}
+		}
+	}
+	for words, want := range map[string]string{
+		"answer3":            "[3 answer 0:0 first 3 answer 0:1 first]",
+		"ANSWER3 cafe":       "[3 answer 0:0 first 3 answer 0:1 first]",
+		"answer3 cafx":       "[]",
+		"answer7":            "[7 answer 0:0 first]",
+		"note4":              "[4 note 0 first]",
+		"question5":          "[5 asked 0:0 first 5 asked 0:1 first]",
+		"old":                "[]", // it was in an earlier request
+		`"`:                  "[]",
+		"answer3 OR answer4": "[]",
+		"text:answer3":       "[]",
+		"  ":                 "[]",
+		"answer3\x00\xff":    "[3 answer 0:0 first 3 answer 0:1 first]",
+	} {
+		if got := fmt.Sprint(find(words)); got != want {
+			t.Errorf("%q: %s, want %s", words, got, want)
+		}
+	}
+	if got := find("answ"); len(got) != 14 {
+		t.Errorf("the beginning of a word: %v", got)
+	}
+	add(8)
+	if _, err := x.UpdateTexts(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	if got := find("answer8"); len(got) != 2 {
+		t.Errorf("what was added: %v", got)
+	}
+}
+
+// TestCancelled checks that a query ends with its context.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 5)
+	x := open(t, store, "r1")
+	update(t, x)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.Page(ctx, Query{Limit: 10}); err == nil {
+		t.Error("a query runs without a reader")
+	}
+	if got := pages(t, x, Query{Limit: 10}); len(got) != 5 {
+		t.Error("the next one does not")
+	}
+}
