@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -249,8 +248,7 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 	x.patient = time.AfterFunc(wait, func() { cancel(&lateError{wait}) })
 	x.out.begun = func() {
 		x.patient.Stop()
-		// A stream may last long, and a call that has begun is not sent again.
-		x.body, x.header, f.Body, f.Header = nil, nil, nil, nil
+		x.body, x.header, f.Body, f.Header = nil, nil, nil, nil // it is not sent again, and may last long
 	}
 }
 
@@ -286,22 +284,5 @@ func (c *client) read(r *http.Request, limit int64) ([]byte, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, errors.New("the body is compressed: send it as it is")
 	}
-	in := http.MaxBytesReader(c.w, r.Body, limit)
-	size := r.ContentLength // only what the client claims
-	if size < 0 {
-		size = 4 << 10
-	}
-	b := make([]byte, 0, min(size, 1<<20)+1)
-	for {
-		n, err := in.Read(b[len(b):cap(b)])
-		if b = b[:len(b)+n]; err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-	}
+	return relay.ReadAll(http.MaxBytesReader(c.w, r.Body, limit).Read, r.ContentLength)
 }
