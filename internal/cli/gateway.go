@@ -96,8 +96,8 @@ func calmCollector(s *State) (relax func()) {
 	if v, ok := s.Env("GOGC"); ok && v != "" {
 		return func() {}
 	}
-	floor := make([]byte, 64<<20)
-	was := debug.SetGCPercent(50)
+	floor := make([]byte, 128<<20)
+	was := debug.SetGCPercent(25)
 	return func() {
 		debug.SetGCPercent(was)
 		runtime.KeepAlive(floor)

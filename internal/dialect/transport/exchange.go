@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -119,7 +120,8 @@ func (c *Client) request(ctx context.Context, call Request) (*http.Request, erro
 		r.Method = call.Method
 	}
 	if len(call.Header) > 0 {
-		r.Header = c.header.Clone()
+		r.Header = make(http.Header, len(c.header)+len(call.Header))
+		maps.Copy(r.Header, c.header) // nobody changes the values
 		for k, v := range call.Header {
 			r.Header[http.CanonicalHeaderKey(k)] = v
 		}

@@ -38,6 +38,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 		a.Close()
 		return nil, 0, err
 	}
+	res.Request = nil // an answer may take long
 	c.met()
 	a.hide = cmp.Or(call.Hide, c.hide)
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -247,7 +246,10 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 		}
 	}
 	x.patient = time.AfterFunc(wait, func() { cancel(&lateError{wait}) })
-	x.out.begun = func() { x.patient.Stop() }
+	x.out.begun = func() {
+		x.patient.Stop()
+		x.body, x.header, f.Body, f.Header = nil, nil, nil, nil // it is not sent again, and may last long
+	}
 }
 
 // lateError ends a call whose answer did not begin in time.
@@ -282,8 +284,5 @@ func (c *client) read(r *http.Request, limit int64) ([]byte, error) {
 	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, errors.New("the body is compressed: send it as it is")
 	}
-	var b bytes.Buffer
-	b.Grow(int(min(max(r.ContentLength, 0), 1<<20)) + bytes.MinRead)
-	_, err := b.ReadFrom(http.MaxBytesReader(c.w, r.Body, limit))
-	return b.Bytes(), err
+	return relay.ReadAll(http.MaxBytesReader(c.w, r.Body, limit).Read, r.ContentLength)
 }

@@ -33,6 +33,7 @@ const Mark = "[key]"
 // Redactor removes keys: its own, and those of also.
 type Redactor struct {
 	key   string
+	lower string   // the key in lower case
 	plain []byte   // the same
 	forms [][]byte // the key in base64 and hexadecimal
 	back  []int    // failure function of Knuth, Morris and Pratt: see Stream
@@ -53,7 +54,7 @@ func New(keys ...string) *Redactor {
 }
 
 func of(key string) *Redactor {
-	r := &Redactor{key: key, plain: []byte(key), back: borders(key)}
+	r := &Redactor{key: key, lower: strings.ToLower(key), plain: []byte(key), back: borders(key)}
 	low := hex.EncodeToString([]byte(key))
 	r.forms = append(r.forms, []byte(low), []byte(strings.ToUpper(low)))
 	for lead := range 3 {
@@ -238,7 +239,7 @@ func (r *Redactor) Header(h http.Header) http.Header {
 	h = r.also.Header(h)
 	var out http.Header
 	for name, values := range h {
-		if len(name) >= len(r.key) && strings.Contains(strings.ToLower(name), strings.ToLower(r.key)) {
+		if len(name) >= len(r.key) && strings.Contains(strings.ToLower(name), r.lower) {
 			if out == nil {
 				out = h.Clone()
 			}

@@ -158,6 +158,7 @@ func (l *Stream) head() []byte {
 		l.status = http.StatusOK
 	}
 	var b bytes.Buffer
+	b.Grow(512)
 	b.WriteString("HTTP/1.1 " + strconv.Itoa(l.status) + " " + http.StatusText(l.status) + "\r\n")
 	l.length = l.header["Content-Length"] != nil
 	if !l.length {

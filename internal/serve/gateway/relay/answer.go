@@ -87,21 +87,32 @@ func unstreamed(api format.API, stream []byte) ([]byte, error) {
 
 // readAll reads a body of at most limit bytes.
 func readAll(ctx context.Context, a *transport.Answer, limit int64) ([]byte, error) {
-	// The size is only what the server claims.
-	b := make([]byte, 0, min(max(a.Size()+1, 512), 1<<20))
+	var all int64
+	return ReadAll(func(p []byte) (int, error) {
+		n, err := a.Read(ctx, p)
+		if all += int64(n); all > limit && err == nil {
+			err = fault.Malformed("the answer is larger than 64 MB", nil)
+		}
+		return n, err
+	}, a.Size())
+}
+
+// ReadAll reads a body until io.EOF. size is what the sender claims, or negative.
+func ReadAll(read func([]byte) (int, error), size int64) ([]byte, error) {
+	if size < 0 {
+		size = 511
+	}
+	b := make([]byte, 0, min(size, 1<<20)+1)
 	for {
+		n, err := read(b[len(b):cap(b)])
+		if b = b[:len(b)+n]; err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
-		}
-		n, err := a.Read(ctx, b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		switch {
-		case err == io.EOF:
-			return b, nil
-		case err != nil:
-			return nil, err
-		case int64(len(b)) > limit:
-			return nil, fault.Malformed("the answer is larger than 64 MB", nil)
 		}
 	}
 }

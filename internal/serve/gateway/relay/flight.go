@@ -85,10 +85,8 @@ func (f *Flight) attribute(e *llm.Error) {
 	}
 }
 
-func (f *Flight) reset() {
-	if f.hide == nil {
-		f.hide = redact.New(f.Keys...)
-	}
+func (f *Flight) reset(u *Upstream) {
+	f.hide = u.hideKeys(f.Keys)
 	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.err = 0, "", nil, nil, nil, false, nil
 }
 

@@ -15,14 +15,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"parley/internal/dialect"
 	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/wire/fault"
+	"parley/internal/wire/redact"
 	"parley/llm"
 )
 
@@ -33,6 +36,27 @@ type Upstream struct {
 	own  map[string]bool // headers that clients cannot replace
 	caps sync.Map        // of provider.Capability, by model
 	bufs sync.Pool       // *[]byte, to read streams with
+	hide atomic.Pointer[hidden]
+}
+
+// hidden is the Redactor of a client's keys.
+type hidden struct {
+	keys []string
+	*redact.Redactor
+}
+
+// hideKeys returns the Redactor of a client's keys. It remembers the last one, since most calls have the same
+// keys.
+func (u *Upstream) hideKeys(keys []string) *redact.Redactor {
+	if len(keys) == 0 {
+		return nil
+	}
+	h := u.hide.Load()
+	if h == nil || !slices.Equal(h.keys, keys) {
+		h = &hidden{keys, redact.New(keys...)}
+		u.hide.Store(h)
+	}
+	return h.Redactor
 }
 
 // readSize is the size of reads while a stream is fast.
@@ -74,7 +98,7 @@ func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, er
 	if f.begun {
 		return nil, f.late() // too late for a fallback
 	}
-	f.reset()
+	f.reset(u)
 	if f.Admitted != nil {
 		f.Admitted(req.Order)
 	}
@@ -109,6 +133,7 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 		return nil, err
 	}
 	defer a.Close()
+	out.body = nil // a stream may last long
 	var resp *llm.Response
 	switch {
 	case status < 200 || status > 299:
@@ -213,7 +238,7 @@ func tell(err error, a *transport.Answer) error {
 
 // Fetch sends a flight that asks no model: it has no price and no limits. The answer is in the flight.
 func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Error {
-	f.reset()
+	f.reset(u)
 	call := transport.Request{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
 	if f.Call.API == format.Models {
 		call.Method = http.MethodGet
