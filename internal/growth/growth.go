@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/engine"
@@ -137,13 +138,11 @@ const maxShown = 8
 
 // Error names the file, the keys and their values, and says what to do.
 func (e *ChangedError) Error() string {
-	text := e.File + " was recorded with another plan: "
-	for i, d := range e.Differences[:min(len(e.Differences), maxShown)] {
-		if i > 0 {
-			text += "; "
-		}
-		text += fmt.Sprintf("%s was %s, and is %s in the plan", d.Key, jsondiff.Brief(d.A), jsondiff.Brief(d.B))
+	var keys []string
+	for _, d := range e.Differences[:min(len(e.Differences), maxShown)] {
+		keys = append(keys, fmt.Sprintf("%s was %s, and is %s in the plan", d.Key, jsondiff.Brief(d.A), jsondiff.Brief(d.B)))
 	}
+	text := e.File + " was recorded with another plan: " + strings.Join(keys, "; ")
 	if more := len(e.Differences) - maxShown; more > 0 {
 		text += fmt.Sprintf("; and %d more keys", more)
 	}

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"parley/internal/serve/viewer/library"
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/internal/serve/viewer/library"
 
 	"parley/internal/report"
 	"parley/internal/report/page"

@@ -7,10 +7,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"parley/internal/serve/viewer/library"
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/internal/serve/viewer/library"
 
 	"parley/internal/report/page"
 	"parley/internal/store/sqlite"

@@ -5,9 +5,10 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"parley/internal/serve/viewer/library"
 	"slices"
 	"time"
+
+	"parley/internal/serve/viewer/library"
 
 	"parley/internal/live"
 	"parley/internal/report/page"

@@ -112,11 +112,12 @@ func policy(style template.CSS) string {
 
 // runPath returns the address of a page of a run.
 func runPath(run string, more ...string) string {
-	path := "/run/" + url.PathEscape(run)
+	var path strings.Builder
+	path.WriteString("/run/" + url.PathEscape(run))
 	for _, m := range more {
-		path += "/" + url.PathEscape(m)
+		path.WriteString("/" + url.PathEscape(m))
 	}
-	return path
+	return path.String()
 }
 
 // StyleElement returns the style sheet of the page as an element.

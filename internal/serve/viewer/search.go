@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"parley/internal/serve/viewer/library"
 	"strconv"
 	"strings"
+
+	"parley/internal/serve/viewer/library"
 
 	"parley/internal/view/index"
 	"parley/internal/view/transcript"

@@ -53,7 +53,7 @@ type Viewer struct {
 	runs   *library.Library
 	mu     sync.Mutex
 	stats  map[*library.Run]*statistics
-	ctx    context.Context // of Run: background work ends with it
+	ctx    context.Context //nolint:containedctx // of Run: background work ends with it
 	wg     sync.WaitGroup  // background work
 	assets map[string]asset
 }

@@ -72,22 +72,22 @@ func (m matrix) cholesky() matrix {
 	return l
 }
 
-// solve returns x such that l times its transpose times x is b.
-func (l matrix) solve(b []float64) []float64 {
+// solve returns x such that m, a lower triangle, times its transpose times x is b.
+func (m matrix) solve(b []float64) []float64 {
 	x := make([]float64, len(b))
 	for i := range x {
 		sum := b[i]
 		for k := range i {
-			sum -= l[i][k] * x[k]
+			sum -= m[i][k] * x[k]
 		}
-		x[i] = sum / l[i][i]
+		x[i] = sum / m[i][i]
 	}
 	for i := len(x) - 1; i >= 0; i-- {
 		sum := x[i]
 		for k := i + 1; k < len(x); k++ {
-			sum -= l[k][i] * x[k]
+			sum -= m[k][i] * x[k]
 		}
-		x[i] = sum / l[i][i]
+		x[i] = sum / m[i][i]
 	}
 	return x
 }

@@ -45,7 +45,7 @@ func (x *Index) UpdateTexts(ctx context.Context, limit int) (entries int, err er
 			}
 			return x.putTexts(e)
 		})
-		if err != nil && err != errEnough { //nolint:errorlint // Read returns it as it is
+		if err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
 		return x.exec(`UPDATE meta SET texts = ?`, last)

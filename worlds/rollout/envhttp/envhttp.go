@@ -27,7 +27,7 @@ import (
 	"parley/worlds/rollout/envhttp/inproc"
 	"parley/worlds/rollout/envhttp/openenv"
 	"parley/worlds/rollout/envhttp/pool"
-	"parley/worlds/rollout/envhttp/v1"
+	v1 "parley/worlds/rollout/envhttp/v1"
 	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 )

@@ -8,10 +8,9 @@ package trace
 
 import (
 	"context"
-	"encoding/binary"
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
@@ -81,8 +80,7 @@ func (t *Tracer) Start(h http.Header, api format.API, p provider.Provider, sessi
 	}
 	from, remote := parentOf(h)
 	if !remote {
-		binary.BigEndian.PutUint64(from.trace[:8], rand.Uint64())
-		binary.BigEndian.PutUint64(from.trace[8:], rand.Uint64()|1) // all zeros is no identity
+		identify(from.trace[:])
 	}
 	if !t.settings.sampler.samples(from, remote) {
 		return nil
@@ -92,8 +90,14 @@ func (t *Tracer) Start(h http.Header, api format.API, p provider.Provider, sessi
 		tracer: t, name: operation + " " + c.Request.Model, parent: from, began: time.Now(),
 		attributes: asked(operation, p, session, c),
 	}
-	binary.BigEndian.PutUint64(s.id[:], rand.Uint64()|1)
+	identify(s.id[:])
 	return s
+}
+
+// identify fills in a new identity. All zeros is none.
+func identify(id []byte) {
+	_, _ = rand.Read(id) // it never fails
+	id[len(id)-1] |= 1
 }
 
 // End ends the span with the result of the call.

@@ -16,7 +16,7 @@ import (
 
 	"parley/llm"
 	"parley/worlds/rollout/env"
-	"parley/worlds/rollout/envhttp/v1"
+	v1 "parley/worlds/rollout/envhttp/v1"
 	"parley/worlds/rollout/rules/protocol"
 )
 
