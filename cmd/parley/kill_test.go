@@ -137,7 +137,7 @@ func TestKilledAnywhere(t *testing.T) {
 	if want.State != "complete" {
 		t.Fatalf("undisturbed: %+v", want)
 	}
-	least := 40
+	least := 100
 	if testing.Short() {
 		least = 10
 	}
