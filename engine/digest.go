@@ -89,7 +89,7 @@ func (d *digest) sum(ctx context.Context, j journal.Journal) (string, error) {
 	return hex.EncodeToString(d.hash.Sum(nil)), nil
 }
 
-// readFunc reads the complete ends of episodes from from up to, but not including, to.
+// readFunc reads the complete ends of episodes: from the first up to, but not including, the last.
 type readFunc func(from, to int, each func(*journal.Ended) error) error
 
 // past reads the outcomes that earlier processes recorded, in order and some at once.

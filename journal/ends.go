@@ -187,7 +187,7 @@ func (e *Ends) ended(episode int, x *end) Ended {
 	return out
 }
 
-// between yields the ends of the episodes from from up to, but not including, to, in order.
+// between yields the ends of the episodes with from <= episode < to, in order.
 func (e *Ends) between(from, to int) iter.Seq2[int, *end] {
 	return func(yield func(int, *end) bool) {
 		for key := range e.keys(max(0, from)/endsInChunk, (to-1)/endsInChunk) {
@@ -220,7 +220,7 @@ func (e *Ends) keys(first, last int) iter.Seq[int] {
 // outcomesAtOnce is how many complete ends are read together.
 const outcomesAtOnce = 256
 
-// Outcomes reads the complete ends of the episodes from from up to, but not including, to, in order.
+// Outcomes reads the complete ends of the episodes with from <= episode < to, in order.
 // j is the journal whose head e is of.
 func (e *Ends) Outcomes(ctx context.Context, j Journal, from, to int, each func(*Ended) error) error {
 	at := make([]int, 0, outcomesAtOnce)

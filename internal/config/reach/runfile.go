@@ -36,10 +36,10 @@ func (r runFile) Head(ctx context.Context) (*journal.Head, error) {
 
 // Outcomes reads ends of episodes.
 func (r runFile) Outcomes(ctx context.Context, entries []int, each func(*journal.Ended) error) error {
-	if err := context.Cause(r.plan); err != nil {
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return r.Store.Outcomes(ctx, entries, each)
+	return r.Store.Outcomes(r.plan, entries, each) //nolint:contextcheck // it ends when the plan has been read
 }
 
 // Read reads entries of the file.
