@@ -69,7 +69,7 @@ func TestOneNameAPackage(t *testing.T) {
 				t.Errorf("%s:%d: %s and %s have the same name: rename one of them", s.path, s.line(i.Pos()), full, other)
 			}
 			seen[path.Base(full)] = full
-			if i.Name == nil || i.Name.Name == "_" {
+			if i.Name == nil || i.Name.Name == "_" || i.Name.Name == path.Base(full) {
 				continue
 			}
 			if key := s.path + " " + i.Name.Name; renamed[key] != "" {
