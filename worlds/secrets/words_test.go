@@ -63,12 +63,12 @@ func TestWordsAreFair(t *testing.T) {
 				t.Errorf("%s is in %s and %s", w, seen[w], name)
 			}
 			seen[w] = name
-			if reveal.Listen(w).Hear(reveal.Read("It is "+w+".")) != reveal.Said {
+			if reveal.NewSecret(w).Listen().Hear(reveal.Read("It is "+w+".")) != reveal.Said {
 				t.Errorf("%s cannot be found", w)
 			}
 			beside := reveal.Read(strings.Join(slices.Concat(words[:i], words[i+1:]), ", "))
 			for what, m := range map[string]*reveal.Message{"the prompts": prompts, "other words": elsewhere, "words of its category": beside} {
-				if f := reveal.Listen(w).Hear(m); f != "" {
+				if f := reveal.NewSecret(w).Listen().Hear(m); f != "" {
 					t.Errorf("%s is given away by %s: %s", w, what, f)
 				}
 			}

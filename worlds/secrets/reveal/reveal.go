@@ -128,9 +128,6 @@ type Listener struct {
 	message int     // the number of messages so far
 }
 
-// Listen returns a Listener for a secret. It searches for the given forms, or for all.
-func Listen(secret string, forms ...Form) *Listener { return NewSecret(secret, forms...).Listen() }
-
 // Listen returns a Listener for the secret.
 func (s *Secret) Listen() *Listener { return &Listener{Secret: s} }
 

@@ -183,7 +183,7 @@ func TestHear(t *testing.T) {
 		{"not all of it", []string{"ti", "ge"}, 0, ""},
 		{"by accident", []string{"I like it.", "To dig her a hole", "I AM sure."}, 0, ""},
 	} {
-		l, at, form := Listen("tiger"), 0, Form("")
+		l, at, form := NewSecret("tiger").Listen(), 0, Form("")
 		for i, text := range c.messages {
 			if f := l.Hear(Read(text)); f != "" && at == 0 {
 				at, form = i+1, f
@@ -198,7 +198,7 @@ func TestHear(t *testing.T) {
 // TestListenToSomeForms checks that a Listener finds only the forms it was given.
 func TestListenToSomeForms(t *testing.T) {
 	t.Parallel()
-	l := Listen("tiger", Said, Rot13)
+	l := NewSecret("tiger", Said, Rot13).Listen()
 	for text, want := range map[string]Form{"tiger": Said, "t-i-g-e-r": "", "regit": "", "gvtre": Rot13} {
 		if got := l.Hear(Read(text)); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -211,7 +211,7 @@ func TestListenToSomeForms(t *testing.T) {
 
 func TestLongTalk(t *testing.T) {
 	t.Parallel()
-	l := Listen("tiger")
+	l := NewSecret("tiger").Listen()
 	for range 3 * keptPieces {
 		if f := l.Hear(Read(`Is it "no"?`)); f != "" {
 			t.Fatal(f)
@@ -245,11 +245,11 @@ func FuzzIn(f *testing.F) {
 	f.Add("\xff虎\u0301", "虎")
 	f.Add("dGlnZXI= 74 69 67 - .. --. 20 9 7", "ice cream")
 	f.Fuzz(func(t *testing.T, text, secret string) {
-		Listen(secret).Hear(Read(text))
+		NewSecret(secret).Listen().Hear(Read(text))
 		if !utf8.ValidString(secret) || len(Words(secret)) == 0 {
 			return
 		}
-		if Listen(secret).Hear(Read(text+" "+secret+" "+text)) == "" {
+		if NewSecret(secret).Listen().Hear(Read(text+" "+secret+" "+text)) == "" {
 			t.Errorf("%q is not found between %q", secret, text)
 		}
 		if in(text+"\n"+strings.ToUpper(Words(secret)[0]), Words(secret)[0]) == "" {
@@ -261,9 +261,9 @@ func FuzzIn(f *testing.F) {
 func BenchmarkHear(b *testing.B) {
 	text := strings.Repeat("I would trade, but you first. What would you say if I told you mine now? ", 3)
 	for b.Loop() {
-		Listen("horseradish").Hear(Read(text))
+		NewSecret("horseradish").Listen().Hear(Read(text))
 	}
 }
 
 // in returns how one text gives a secret away, or "".
-func in(text, secret string) Form { return Listen(secret).Hear(Read(text)) }
+func in(text, secret string) Form { return NewSecret(secret).Listen().Hear(Read(text)) }

@@ -42,7 +42,7 @@ func revealRate(model string, req *llm.Request) float64 {
 		if !ok || text == "" {
 			return -1
 		}
-		if reveal.Listen("tiger").Hear(reveal.Read(text)) != "" {
+		if reveal.NewSecret("tiger").Listen().Hear(reveal.Read(text)) != "" {
 			n++
 		}
 	}
