@@ -98,7 +98,7 @@ func TestInDisguise(t *testing.T) {
 	for seed := range uint64(500) {
 		for _, secret := range []string{"tiger", "horseradish", "opal", "ice cream"} {
 			text := tell(worldsim.NewDice(seed), secret)
-			form := reveal.Listen(secret).Hear(reveal.Read(text))
+			form := reveal.NewSecret(secret).Listen().Hear(reveal.Read(text))
 			if form == "" {
 				t.Fatalf("%s is not found in %q", secret, text)
 			}
