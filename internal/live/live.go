@@ -118,5 +118,7 @@ func Read(ctx context.Context, run string) (s State, ok bool) {
 	if err != nil || json.Unmarshal(b, &s) != nil {
 		return State{}, false
 	}
-	return s, time.Since(s.At) < maxAge
+	age := time.Since(s.At)
+	sane := s.InFlight >= 0 && s.Waiting >= 0 && s.RateLimited >= 0 && s.CallsPerSecond >= 0 && s.TokensPerSecond >= 0 && s.TokensPerSecond < 1e12 && s.CallsPerSecond < 1e12
+	return s, sane && age < maxAge && age > -maxAge
 }

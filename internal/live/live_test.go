@@ -37,7 +37,7 @@ func TestShow(t *testing.T) {
 func TestNoProcess(t *testing.T) {
 	t.Parallel()
 	run := filepath.Join(t.TempDir(), "run.parley")
-	for name, text := range map[string]string{"old": `{"at":"2020-01-01T00:00:00Z"}`, "garbage": "{", "empty": ""} {
+	for name, text := range map[string]string{"old": `{"at":"2020-01-01T00:00:00Z"}`, "garbage": "{", "empty": "", "of the future": `{"at":"2099-01-01T00:00:00Z"}`} {
 		if err := os.WriteFile(run+Suffix, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	if from < 0 {
 		from = (max(0, total-1) / limit) * limit
 	}
-	from = min(from, total)
+	from = min(from, max(0, total-1))
 	row := view.Episode{Number: l.Episode, State: "playing"}
 	played := world.Played{Episode: l.Episode, Spec: l.Spec}
 	if l.Ended != nil {

@@ -27,7 +27,7 @@ const linesPerPage = 200
 type episodePage struct {
 	Episode        *report.Episode
 	Listed         *sqlite.Listed
-	Lineup         string
+	Lineup, Cell   string
 	Scores         []world.Score
 	Params         string
 	Earlier, Later string // the windows before and after
@@ -87,7 +87,16 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if l.Episode > 0 {
 		d.Before = runPath(r.Name, "episodes", strconv.Itoa(l.Episode-1))
 	}
-	d.After = runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1))
+	o, err := r.Store.Outline(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	if l.Episode+1 < o.Episodes {
+		d.After = runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1))
+	}
+	if d.Cell = l.Spec.Cell; strings.ReplaceAll(d.Cell, ", ", " ") == d.Lineup {
+		d.Cell = "" // it says the same
+	}
 	p.Title = fmt.Sprintf("Episode %d of %s", l.Episode, r.Name)
 	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at})
 	p.Style = stylesOf(e.Style, e.Replays)

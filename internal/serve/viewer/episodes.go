@@ -58,7 +58,7 @@ func (f filter) address(run string) string {
 
 // query turns the filter into a query of the index.
 func (f filter) query() (index.Query, error) {
-	q := index.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Sort: f.Sort, Desc: f.Desc, Limit: perPage}
+	q := index.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Sort: f.Sort, Desc: f.Desc, Limit: perPage + 1}
 	if rest, ok := strings.CutPrefix(f.Sort, "score:"); ok {
 		name, seat, _ := strings.Cut(rest, ":")
 		var wrong [2]error
@@ -99,6 +99,7 @@ type episodeList struct {
 	Columns []column
 	Rows    []index.Row
 	Scores  []index.ScoreName // columns of scores
+	Sorts   []link            // everything to sort by; Here is the current one
 	Agents  []string
 	To      string // the address of the page without parameters
 	First   string // the first page
@@ -129,13 +130,15 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	if d.Scores, err = r.Index.Scores(); err != nil {
 		return nil, err
 	}
+	d.Sorts = f.sorts(d.Scores)
 	d.Scores = d.Scores[:min(len(d.Scores), maxScores)]
 	d.Columns = f.columns(r.Name, d.Scores)
 	next := f
 	if next.After = ""; f.After != "" {
 		d.First = next.address(r.Name)
 	}
-	if len(d.Rows) == perPage {
+	if len(d.Rows) > perPage {
+		d.Rows = d.Rows[:perPage]
 		last := d.Rows[perPage-1].Key
 		next.After = last.Value + "~" + strconv.Itoa(last.Episode)
 		d.Next = next.address(r.Name)
@@ -157,7 +160,7 @@ func rows(r *library.Run, req *http.Request, f filter) (rows []index.Row, err er
 		}
 		return rows, err
 	}
-	want := sqlite.Listing{Limit: perPage, Failed: f.State == sqlite.Failed, Cell: f.Cell}
+	want := sqlite.Listing{Limit: perPage + 1, Failed: f.State == sqlite.Failed, Cell: f.Cell}
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}
@@ -177,6 +180,22 @@ func rows(r *library.Run, req *http.Request, f filter) (rows []index.Row, err er
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// scoreSort is how an address names a score to sort by.
+func scoreSort(s index.ScoreName) string {
+	return "score:" + url.QueryEscape(s.Name) + ":" + url.QueryEscape(s.Seat)
+}
+
+// sorts returns everything to sort by: some scores may have no column.
+func (f filter) sorts(scores []index.ScoreName) (out []link) {
+	for _, name := range index.Sorts() {
+		out = append(out, link{Text: name, To: name, Here: name == f.Sort})
+	}
+	for _, s := range scores {
+		out = append(out, link{Text: strings.TrimSpace(s.Seat + " " + s.Name), To: scoreSort(s), Here: scoreSort(s) == f.Sort})
+	}
+	return out
 }
 
 // columns returns the heads of the table: each sorts by its column.
@@ -202,7 +221,7 @@ func (f filter) columns(run string, scores []index.ScoreName) (out []column) {
 		add(name, name, true)
 	}
 	for _, s := range scores {
-		add(strings.TrimSpace(s.Seat+" "+s.Name), "score:"+url.QueryEscape(s.Name)+":"+url.QueryEscape(s.Seat), true)
+		add(strings.TrimSpace(s.Seat+" "+s.Name), scoreSort(s), true)
 	}
 	return out
 }

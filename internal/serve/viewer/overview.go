@@ -11,6 +11,7 @@ import (
 	"parley/internal/serve/viewer/library"
 
 	"parley/internal/live"
+	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -60,7 +61,7 @@ func look(req *http.Request, name, path string) (*listed, *journal.Begun) {
 	l := &listed{Name: name, To: runPath(name)}
 	if info, err := os.Stat(path); err == nil {
 		l.Changed = info.ModTime()
-		if wal, err := os.Stat(path + "-wal"); err == nil && wal.ModTime().After(l.Changed) {
+		if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 && wal.ModTime().After(l.Changed) {
 			l.Changed = wal.ModTime()
 		}
 	}
@@ -151,14 +152,18 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if o.Episodes > 0 {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
-	if playing, ok := live.Read(req.Context(), r.Path); ok {
+	if playing, ok := live.Read(req.Context(), r.Path); ok && o.Open {
 		n.playing(&playing)
 	}
 	entries, err := r.Store.Entries()
 	if err != nil {
 		return nil, err
 	}
+	p.Style = exhibit.NewPalette(&view.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind).Style() // statistics may come later
 	s := v.statistics(r, entries)
+	if !o.Open && s.document != nil && !s.busy {
+		p.Live = "" // nothing is added to it
+	}
 	n.Busy = s.busy || s.document == nil && s.err == nil
 	n.Behind = max(0, entries-s.entries)
 	if s.err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"html/template"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,12 +39,18 @@ type link struct {
 }
 
 func functions() template.FuncMap {
-	return template.FuncMap{"grouped": page.Grouped, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration}
+	return template.FuncMap{"grouped": page.Grouped, "groupedFloat": func(x float64) string { return page.Grouped(int(math.Round(x))) }, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration}
 }
 
 // page returns a handler that renders what f returns.
 func (v *Viewer) page(f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case v.slots <- struct{}{}:
+			defer func() { <-v.slots }()
+		case <-r.Context().Done():
+			return
+		}
 		p, err := f(r)
 		if err != nil {
 			p = failure(err)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"parley/internal/serve/viewer/library"
 
@@ -116,7 +117,7 @@ func excerptOf(text, words string) (out [3]string, ok bool) {
 	if len(lower) != len(text) {
 		lower = text // a letter whose lower case has another length: positions would be wrong
 	}
-	for word := range strings.FieldsSeq(words) {
+	for word := range strings.FieldsFuncSeq(words, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
 		at := strings.Index(lower, strings.ToLower(word))
 		if at < 0 {
 			continue

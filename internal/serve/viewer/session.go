@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
@@ -83,20 +84,21 @@ func (v *Viewer) public(r *http.Request) bool {
 		return true
 	}
 	c, err := r.Cookie(cookieName(r))
-	return err == nil && v.guard.Keys.Has(c.Value)
+	return err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(v.token)) == 1
 }
 
 // maxKey is how long a key may be.
-const maxKey = 1 << 10
+const maxKey = 1 << 16
 
-// signIn exchanges the key, which is the body, for a cookie.
+// signIn exchanges the key, which is the body, for a cookie that is valid until the server ends. The cookie is not the
+// key: browsers send cookies to every port of a host.
 func (v *Viewer) signIn(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxKey))
 	if err != nil || !v.guard.Keys.Has(string(b)) {
 		http.Error(w, "this is not the key of this server", http.StatusUnauthorized)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: string(b), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}) //nolint:gosec // the server speaks HTTP on the loopback interface
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: v.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}) //nolint:gosec // the server speaks HTTP on the loopback interface
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -13,7 +13,7 @@
   // busy reports whether somebody works in an element, so that it must not be replaced.
   const busy = (part) => {
     const selected = getSelection();
-    return part.contains(document.activeElement) && document.activeElement !== document.body ||
+    return part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea") ||
       !selected.isCollapsed && part.contains(selected.anchorNode);
   };
 
@@ -36,6 +36,8 @@
         const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
         if (!answer.ok) break;
         const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+        const style = (d) => [...d.querySelectorAll("head style")].map((s) => s.textContent).join();
+        if (style(page) !== style(document)) return location.reload(); // its drawings need another style sheet
         let again = false;
         for (const part of document.querySelectorAll("[data-live]")) {
           const next = page.getElementById(part.id);
@@ -57,11 +59,18 @@
 
   const events = document.body.dataset.events;
   if (events) {
-    const source = new EventSource(events);
-    source.addEventListener("open", () => { say("live", false); refresh(); });
-    source.addEventListener("grown", refresh);
-    source.addEventListener("error", () => say("the server cannot be reached", true));
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+    // A browser allows few connections to a server, so only pages that are seen have one.
+    let source;
+    const follow = () => {
+      if (source) source.close();
+      source = document.hidden ? undefined : new EventSource(events);
+      if (!source) return;
+      source.addEventListener("open", () => { say("following", false); refresh(); });
+      source.addEventListener("grown", refresh);
+      source.addEventListener("error", () => say("the server cannot be reached", true));
+    };
+    document.addEventListener("visibilitychange", follow);
+    follow();
   }
 
   const follow = (rel) => {

@@ -14,6 +14,7 @@ package viewer
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"html/template"
@@ -56,7 +57,12 @@ type Viewer struct {
 	ctx    context.Context //nolint:containedctx // of Run: background work ends with it
 	wg     sync.WaitGroup  // background work
 	assets map[string]asset
+	token  string        // the cookie of browsers that sent the key
+	slots  chan struct{} // for pages that are being made
 }
+
+// maxPages is how many pages are made at once: each may need its own connection to a run file.
+const maxPages = 16
 
 // New returns a viewer. It fails if a path does not exist.
 func New(cfg Config) (*Viewer, error) {
@@ -64,7 +70,7 @@ func New(cfg Config) (*Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Viewer{cfg: cfg, runs: all, stats: map[*library.Run]*statistics{}, assets: newAssets()}
+	v := &Viewer{cfg: cfg, runs: all, stats: map[*library.Run]*statistics{}, assets: newAssets(), token: rand.Text(), slots: make(chan struct{}, maxPages)}
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}
@@ -102,13 +108,14 @@ func (v *Viewer) Run(ctx context.Context, ln net.Listener) error {
 	if err != nil {
 		err = fmt.Errorf("viewer: %w", err)
 	}
-	return errors.Join(err, v.runs.Close())
+	v.runs.Close()
+	return err
 }
 
 // get opens a run, and follows it until Run ends.
 func (v *Viewer) get(ctx context.Context, name string) (*library.Run, error) {
 	r, fresh, err := v.runs.Get(ctx, name)
-	if fresh {
+	if fresh && v.ctx.Err() == nil {
 		v.wg.Go(func() { r.Follow(v.ctx) })
 	}
 	return r, err

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -240,7 +242,7 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("another origin: %d %v", status, h)
 	}
 	status, _, h := visit("POST", "/session", key, "Origin", s.url, "Sec-Fetch-Site", "same-origin")
-	if c := h.Get("Set-Cookie"); status != 204 || !strings.Contains(c, "HttpOnly") || !strings.Contains(c, "SameSite=Strict") {
+	if c := h.Get("Set-Cookie"); status != 204 || strings.Contains(c, key) || !strings.Contains(c, "HttpOnly") || !strings.Contains(c, "SameSite=Strict") {
 		t.Errorf("%d %v", status, h)
 	}
 	if status, body, _ := visit("GET", "/run/a.parley", ""); status != 200 {
@@ -305,6 +307,40 @@ func TestGrows(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestReplaced checks that a run file that is replaced, or deleted, is not shown any more.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	folder, other := t.TempDir(), t.TempDir()
+	record(t, filepath.Join(folder, "a.parley"))
+	s := serve(t, folder)
+	if _, body, _ := s.get("/run/a.parley"); !strings.Contains(body, "239 of 250") {
+		t.Error(body)
+	}
+	store, err := sqlite.Open(t.Context(), filepath.Join(other, "a.parley"), sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.Append(t.Context(), &journal.Begun{Version: journal.Version, Run: "other", Kind: "duel", KindVersion: 1}, &journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "duel"}, 7)})
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		_ = os.Remove(filepath.Join(folder, "a.parley"+suffix))
+	}
+	if err := os.Rename(filepath.Join(other, "a.parley"), filepath.Join(folder, "a.parley")); err != nil {
+		t.Fatal(err)
+	}
+	if _, body, _ := s.get("/run/a.parley"); !strings.Contains(body, "0 of 7") {
+		t.Error(body)
+	}
+	if err := os.Remove(filepath.Join(folder, "a.parley")); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := s.get("/run/a.parley"); status != http.StatusNotFound {
+		t.Error(status)
 	}
 }
 

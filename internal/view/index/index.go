@@ -13,6 +13,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -42,49 +43,71 @@ type Index struct {
 	meta struct{ entries, texts int }
 }
 
-// Open opens the index of a run, or begins a new one. run identifies the run.
-func Open(store *sqlite.Store, run string) (*Index, error) {
+// application is the application_id of an index: PRLV.
+const application = 0x50524C56
+
+// errForeign means that a file is not an index of ours, or that it was changed.
+var errForeign = errors.New("it is not an index of parley")
+
+// patience is how long a file beside a run may take to be opened.
+const patience = 5 * time.Second
+
+// Open opens the index of a run, or begins a new one. run identifies the run. Only an index of ours is ever
+// changed or removed: with anything else in its place, the index is made in memory.
+func Open(ctx context.Context, store *sqlite.Store, run string) (*Index, error) {
 	x := &Index{store: store}
 	path := store.Path() + Suffix
-	err := x.open(path, run)
-	if err == nil {
-		return x, nil
+	info, err := os.Lstat(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return x, x.open(ctx, ":memory:", run)
 	}
-	if removed := os.Remove(path); removed == nil || errors.Is(removed, os.ErrNotExist) {
-		if x.open(path, run) == nil {
-			return x, nil
+	err = x.open(ctx, path, run)
+	if errors.Is(err, errOther) && os.Remove(path) == nil {
+		for _, part := range []string{"-wal", "-shm"} {
+			_ = os.Remove(path + part) // it may not be there
 		}
+		err = x.open(ctx, path, run)
 	}
-	if err := x.open(":memory:", run); err != nil {
-		return nil, fmt.Errorf("index: %w", err)
+	if err != nil {
+		err = x.open(ctx, ":memory:", run)
 	}
-	return x, nil
+	return x, err
 }
 
-// open opens or creates the database at path. It fails if the database is not the index of this run.
-func (x *Index) open(path, run string) (err error) {
+// open opens or creates the database at path.
+func (x *Index) open(ctx context.Context, path, run string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	c, err := db.OpenConn(path, db.OpenReadWrite, db.OpenCreate)
 	if err != nil {
-		return err
+		return fmt.Errorf("index: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.Close())
+			err = fmt.Errorf("index: %w", errors.Join(err, c.Close()))
 		}
 	}()
-	c.SetBusyTimeout(time.Second)
-	// Nothing is lost with the index, so nothing waits for the disk. Two processes may use one file.
-	for _, pragma := range []string{"journal_mode = WAL", "synchronous = OFF", "cache_size = -16384", "temp_store = MEMORY"} {
-		if err := sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
-			return err
-		}
-	}
 	x.conn = c
-	return x.within(func() error {
-		found, err := x.readMeta(run)
-		if found || err != nil {
+	c.SetBusyTimeout(time.Second)
+	defer x.interruptible(ctx)()
+	if err := x.pragmas("trusted_schema = OFF", "temp_store = MEMORY", "cache_size = -16384"); err != nil {
+		return err
+	}
+	tables, err := tablesOf(c)
+	if err != nil {
+		return err
+	}
+	if len(tables) > 0 {
+		if err := x.check(tables, run); err != nil {
 			return err
 		}
+		return x.pragmas("synchronous = OFF")
+	}
+	// Nothing is lost with the index, so nothing waits for the disk. Two processes may use one file.
+	if err := x.pragmas(fmt.Sprintf("application_id = %d", application), "journal_mode = WAL", "synchronous = OFF"); err != nil {
+		return err
+	}
+	return x.within(func() error {
 		if err := sqlitex.ExecuteScript(c, schema, nil); err != nil {
 			return err
 		}
@@ -92,20 +115,76 @@ func (x *Index) open(path, run string) (err error) {
 	})
 }
 
-// readMeta reads how much of the run is in the index. found is false if the database is empty.
-func (x *Index) readMeta(run string) (found bool, err error) {
-	tables := 0
-	err = x.query(`SELECT count(*) FROM sqlite_schema`, nil, func(s *db.Stmt) { tables = s.ColumnInt(0) })
-	if err != nil || tables == 0 {
-		return false, err
+func (x *Index) pragmas(list ...string) error {
+	for _, p := range list {
+		if err := sqlitex.ExecuteTransient(x.conn, "PRAGMA "+p, nil); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// errOther means that a file is an index of ours, and not of this run or this version.
+var errOther = errors.New("it is the index of another run")
+
+// check refuses a database that is not ours, was changed, or belongs to another run. It trusts nothing in it: a
+// view in place of a table could answer for ever.
+func (x *Index) check(tables map[string]string, run string) error {
+	id := 0
+	if err := x.query(`PRAGMA application_id`, nil, func(s *db.Stmt) { id = s.ColumnInt(0) }); err != nil {
+		return err
+	}
+	if id != application {
+		return errForeign
+	}
+	want, err := expected()
+	if err != nil {
+		return err
+	}
+	for _, column := range Sorts() {
+		delete(tables, "episodes_"+column) // an index that Page made
+	}
+	if !maps.Equal(tables, want) {
+		return errOther
+	}
+	found := false
 	err = x.query(`SELECT entries, texts FROM meta WHERE version = ? AND run = ?`, []any{version, run}, func(s *db.Stmt) {
 		x.meta.entries, x.meta.texts, found = s.ColumnInt(0), s.ColumnInt(1), true
 	})
-	if err == nil && !found {
-		err = errors.New("it is the index of another run")
+	if err != nil {
+		return err
 	}
-	return found, err
+	n, err := x.store.Entries()
+	if err == nil && (!found || max(x.meta.entries, x.meta.texts) > n || min(x.meta.entries, x.meta.texts) < 0) {
+		err = errOther
+	}
+	return err
+}
+
+// expected returns the tables of a new index.
+func expected() (_ map[string]string, err error) {
+	c, err := db.OpenConn(":memory:", db.OpenReadWrite, db.OpenCreate)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := sqlitex.ExecuteScript(c, schema, nil); err != nil {
+		return nil, err
+	}
+	return tablesOf(c)
+}
+
+// maxTables is how many tables of a database are looked at.
+const maxTables = 100
+
+// tablesOf returns what a database has: the statement that made it, by name.
+func tablesOf(c *db.Conn) (map[string]string, error) {
+	all := map[string]string{}
+	err := sqlitex.Execute(c, `SELECT name, sql FROM sqlite_schema LIMIT ?`, &sqlitex.ExecOptions{Args: []any{maxTables}, ResultFunc: func(s *db.Stmt) error {
+		all[s.ColumnText(0)] = s.ColumnText(1)
+		return nil
+	}})
+	return all, err
 }
 
 // Close closes the index.
@@ -155,28 +234,26 @@ func (x *Index) Update(ctx context.Context) (entries int, err error) {
 func (x *Index) step(ctx context.Context) (entries int, more bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	was := x.meta.entries
-	all := spent{}
-	last, err := x.store.BriefPart(ctx, was, atOnce, func(e journal.Entry) error {
-		if r, ok := e.(*journal.Replied); ok {
-			all.add(r)
-		}
-		return nil
-	})
-	if err != nil || last == was {
-		return was, false, err
-	}
-	ends, err := x.store.Ends(ctx, was+1)
-	if err != nil {
-		return was, false, err
-	}
-	for _, e := range ends {
-		if e.Entry > last {
-			break
-		}
-		all.at(e.Episode)
-	}
+	defer x.interruptible(ctx)()
+	var was, last int
 	err = x.within(func() error {
+		if err := x.readMeta(); err != nil {
+			return err
+		}
+		was = x.meta.entries
+		all := spent{}
+		last, err = x.store.BriefPart(ctx, was, atOnce, func(e journal.Entry) error {
+			if r, ok := e.(*journal.Replied); ok {
+				all.add(r)
+			}
+			return nil
+		})
+		if err != nil || last == was {
+			return err
+		}
+		if err := x.addEnds(ctx, all, was, last); err != nil {
+			return err
+		}
 		if err := x.put(ctx, all); err != nil {
 			return err
 		}
@@ -187,4 +264,26 @@ func (x *Index) step(ctx context.Context) (entries int, more bool, err error) {
 	}
 	x.meta.entries = last
 	return last, last-was == atOnce, nil
+}
+
+// readMeta reads how much of the run is in the index: another process may have added to it.
+func (x *Index) readMeta() error {
+	return x.query(`SELECT entries, texts FROM meta`, nil, func(s *db.Stmt) {
+		x.meta.entries, x.meta.texts = s.ColumnInt(0), s.ColumnInt(1)
+	})
+}
+
+// addEnds adds the episodes that ended between two entries.
+func (x *Index) addEnds(ctx context.Context, all spent, after, last int) error {
+	ends, err := x.store.Ends(ctx, after+1)
+	if err != nil {
+		return err
+	}
+	for _, e := range ends {
+		if e.Entry > last {
+			break
+		}
+		all.at(e.Episode)
+	}
+	return nil
 }

@@ -1,8 +1,10 @@
 package index
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	db "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/store/sqlite"
 	"parley/journal"
@@ -28,7 +33,7 @@ func record(t *testing.T, n int) (store *sqlite.Store, add func(episode int)) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	put := func(entries ...journal.Entry) {
+	write := func(entries ...journal.Entry) {
 		t.Helper()
 		if err := store.Append(t.Context(), entries...); err != nil {
 			t.Fatal(err)
@@ -36,12 +41,12 @@ func record(t *testing.T, n int) (store *sqlite.Store, add func(episode int)) {
 	}
 	even := world.Spec{Kind: "duel", Cell: "even", Lineup: map[string]string{"first": "small", "second": "large"}}
 	odd := world.Spec{Kind: "duel", Cell: "odd", Lineup: map[string]string{"first": "large", "second": "smaller"}}
-	put(&journal.Begun{Version: journal.Version, Run: "r1", Kind: "duel", KindVersion: 1}, &journal.Opened{},
+	write(&journal.Begun{Version: journal.Version, Run: "r1", Kind: "duel", KindVersion: 1}, &journal.Opened{},
 		&journal.Staged{Specs: world.List(even, odd)}, &journal.Staged{Stage: 1, First: 2, Specs: world.Repeat(even, max(n, 50))})
 	add = func(i int) {
 		at := time.Unix(1_000_000, int64(i))
 		turn := journal.Turn{Episode: i}
-		put(&journal.Turned{Turn: turn, Calls: 2, Notes: []world.Note{{Kind: "secret", Seat: "first", Data: []byte(fmt.Sprintf(`"note%d"`, i))}}})
+		write(&journal.Turned{Turn: turn, Calls: 2, Notes: []world.Note{{Kind: "secret", Seat: "first", Data: []byte(fmt.Sprintf(`"note%d"`, i))}}})
 		for k := range 2 {
 			r := &journal.Replied{
 				Turn: turn, Index: k, Seat: "first", Agent: "small", Label: "say", At: at.Add(time.Duration((i*31)%17) * time.Second * time.Duration(k)),
@@ -51,13 +56,13 @@ func record(t *testing.T, n int) (store *sqlite.Store, add func(episode int)) {
 			if k == 1 && i%7 == 0 {
 				r.Response, r.Error = nil, &llm.Error{Kind: llm.KindServer, Message: "down"}
 			}
-			put(r)
+			write(r)
 		}
 		switch {
 		case i%7 == 0:
-			put(&journal.Ended{Episode: i, At: at.Add(time.Minute), Outcome: world.Outcome{Failed: "server down"}})
+			write(&journal.Ended{Episode: i, At: at.Add(time.Minute), Outcome: world.Outcome{Failed: "server down"}})
 		case i%5 != 0:
-			put(&journal.Ended{Episode: i, At: at.Add(time.Minute), Outcome: world.Outcome{Scores: []world.Score{
+			write(&journal.Ended{Episode: i, At: at.Add(time.Minute), Outcome: world.Outcome{Scores: []world.Score{
 				{Seat: "second", Name: "points", Value: float64(i%4) / 3}, {Name: "won", Value: math.NaN()}, {Name: "both", Value: -float64(i)},
 			}}})
 		}
@@ -77,7 +82,7 @@ func update(t *testing.T, x *Index) {
 
 func open(t *testing.T, store *sqlite.Store, run string) *Index {
 	t.Helper()
-	x, err := Open(store, run)
+	x, err := Open(t.Context(), store, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,33 +254,104 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// TestOtherFiles checks that an index that cannot be used is made again, or made in memory.
+// TestTwo checks that two processes that follow a run with one index count everything once.
+func TestTwo(t *testing.T) {
+	t.Parallel()
+	store, add := record(t, 3)
+	one, two := open(t, store, "r1"), open(t, store, "r1")
+	for i := 3; i < 30; i++ {
+		add(i)
+		update(t, one)
+		update(t, two)
+		for _, x := range []*Index{two, one} {
+			if _, err := x.UpdateTexts(t.Context(), 1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, r := range pages(t, one, Query{Limit: 100}) {
+		if r.Calls != 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if hits, err := one.Search(t.Context(), "answer8", 0, 10); err != nil || len(hits) != 2 {
+		t.Errorf("%v %v", hits, err)
+	}
+}
+
+// script runs SQL on a database.
+func script(t *testing.T, path, sql string) {
+	t.Helper()
+	c, err := db.OpenConn(path, db.OpenReadWrite, db.OpenCreate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(sqlitex.ExecuteScript(c, sql, nil), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOtherFiles checks that an index of ours that cannot be used is made again, and that nothing else in its
+// place is changed: the index is then in memory.
 func TestOtherFiles(t *testing.T) {
 	t.Parallel()
-	for name, prepare := range map[string]func(path string) error{
-		"of another run": func(path string) error { return nil },
-		"garbage":        func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("garbage ", 1000)), 0o600) },
-		"a folder":       func(path string) error { return os.MkdirAll(filepath.Join(path, "full"), 0o700) },
+	const endless = `WITH RECURSIVE n (entries, texts, version, run) AS (SELECT 0, 0, 1, 'r1' UNION ALL SELECT entries + 1, 0, 1, 'r1' FROM n) SELECT * FROM n`
+	for name, c := range map[string]struct {
+		ours    bool // an index is there first
+		prepare func(path string)
+		kept    bool // the file stays as it is
+	}{
+		"of another run": {ours: true, prepare: func(path string) { script(t, path, `UPDATE meta SET run = 'r0'`) }},
+		"ahead":          {ours: true, prepare: func(path string) { script(t, path, `UPDATE meta SET entries = 99999999`) }},
+		"changed":        {ours: true, prepare: func(path string) { script(t, path, `ALTER TABLE episodes RENAME COLUMN calls TO other`) }},
+		"endless":        {ours: true, prepare: func(path string) { script(t, path, `DROP TABLE meta; CREATE VIEW meta AS `+endless) }},
+		"garbage":        {kept: true, prepare: func(path string) { put(t, path, strings.Repeat("garbage ", 1000)) }},
+		"a database":     {kept: true, prepare: func(path string) { script(t, path, `CREATE TABLE meta (x); INSERT INTO meta VALUES (1)`) }},
+		"a link": {kept: true, prepare: func(path string) {
+			script(t, path+".other", `CREATE TABLE meta (x)`)
+			if err := os.Symlink(path+".other", path); err != nil {
+				t.Fatal(err)
+			}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, _ := record(t, 5)
-			if name == "of another run" {
-				x := open(t, store, "r0")
+			path := store.Path() + Suffix
+			if c.ours {
+				x := open(t, store, "r1")
 				update(t, x)
 				if err := x.Close(); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := prepare(store.Path() + Suffix); err != nil {
+			c.prepare(path)
+			before, err := os.ReadFile(path)
+			if err != nil {
 				t.Fatal(err)
 			}
 			x := open(t, store, "r1")
 			update(t, x)
-			if got := pages(t, x, Query{Limit: 100}); len(got) != 5 {
-				t.Errorf("%d episodes", len(got))
+			if got := pages(t, x, Query{Limit: 100}); len(got) != 5 || got[1].Calls != 2 {
+				t.Errorf("%+v", got)
+			}
+			after, err := os.ReadFile(path)
+			if err != nil || c.kept != bytes.Equal(before, after) {
+				t.Errorf("the file is kept: %v, want %v (%v)", bytes.Equal(before, after), c.kept, err)
 			}
 		})
+	}
+	store, _ := record(t, 5)
+	if err := os.MkdirAll(store.Path()+Suffix, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	update(t, open(t, store, "r1"))
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

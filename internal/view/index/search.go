@@ -30,15 +30,21 @@ type Hit struct {
 func (x *Index) UpdateTexts(ctx context.Context, limit int) (entries int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	was := x.meta.texts
 	all, err := x.store.Entries()
-	if err != nil || all <= was {
-		return was, err
+	if err != nil {
+		return x.meta.texts, err
 	}
-	last := min(all, was+limit)
+	last := x.meta.texts
 	err = x.within(func() error {
-		n := was
-		err := x.store.Read(ctx, journal.Span{Since: was + 1}, func(e journal.Entry) error {
+		if err := x.readMeta(); err != nil {
+			return err
+		}
+		n := x.meta.texts
+		if last = n; all <= n {
+			return nil
+		}
+		last = min(all, n+limit)
+		err := x.store.Read(ctx, journal.Span{Since: n + 1}, func(e journal.Entry) error {
 			n++
 			if n > last {
 				return errEnough
@@ -51,7 +57,7 @@ func (x *Index) UpdateTexts(ctx context.Context, limit int) (entries int, err er
 		return x.exec(`UPDATE meta SET texts = ?`, last)
 	})
 	if err != nil {
-		return was, fmt.Errorf("index: %w", err)
+		return x.meta.texts, fmt.Errorf("index: %w", err)
 	}
 	x.meta.texts = last
 	return last, nil

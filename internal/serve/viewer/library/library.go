@@ -27,14 +27,15 @@ type Library struct {
 
 	kindOf func(*journal.Begun) world.Kind
 
-	mu   sync.Mutex
-	open map[string]*Run // by name
+	mu     sync.Mutex
+	open   map[string]*Run // by name
+	closed bool
 }
 
 // ErrNotFound means that there is no such run.
 var ErrNotFound = errors.New("there is no such run")
 
-// Extension is the extension of run files, by which they are found in foldel.
+// Extension is the extension of run files, by which they are found in folder.
 const Extension = ".parley"
 
 // New returns the library of some run files, and of folders with run files. kindOf returns the kind of a run, or
@@ -47,6 +48,9 @@ func New(paths []string, kindOf func(*journal.Begun) world.Kind) (*Library, erro
 		case err != nil:
 			return nil, fmt.Errorf("library: %w", err)
 		case info.IsDir():
+			if real, err := filepath.EvalSymlinks(p); err == nil {
+				p = real // WalkDir does not follow a link
+			}
 			l.folders = append(l.folders, filepath.Clean(p))
 		default:
 			l.files = append(l.files, filepath.Clean(p))
@@ -107,6 +111,10 @@ type Run struct {
 	Begun      *journal.Begun
 	Kind       world.Kind // zero if it is unknown
 
+	info fs.FileInfo   // of the file, when it was opened
+	used time.Time     // when somebody looked at it; guarded by the Library
+	gone chan struct{} // closed with the run
+
 	mu      sync.Mutex
 	entries int               // of the run, when it was last looked at
 	waiting map[chan int]bool // pages that wait for a change
@@ -117,8 +125,16 @@ type Run struct {
 func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return nil, false, errors.New("library: it is closed")
+	}
 	if r := l.open[name]; r != nil {
-		return r, false, nil
+		if info, err := os.Stat(r.Path); err == nil && os.SameFile(info, r.info) {
+			r.used = time.Now()
+			return r, false, nil
+		}
+		delete(l.open, name) // it was deleted, or replaced by another run
+		r.close()
 	}
 	path, ok := l.paths()[name]
 	if !ok {
@@ -127,12 +143,44 @@ func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err
 	if r, err = openRun(ctx, name, path); err != nil {
 		return nil, false, err
 	}
-	r.Kind = l.kindOf(r.Begun)
+	r.Kind, r.used = l.kindOf(r.Begun), time.Now()
+	l.makeRoom()
 	l.open[name] = r
 	return r, true, nil
 }
 
+// maxOpen is how many runs are open at once, besides those that somebody watches.
+const maxOpen = 16
+
+// makeRoom closes the run that was not looked at for the longest time, if too many are open.
+func (l *Library) makeRoom() {
+	var oldest *Run
+	n := 0
+	for _, r := range l.open {
+		if r.watched() {
+			continue
+		}
+		if n++; oldest == nil || r.used.Before(oldest.used) {
+			oldest = r
+		}
+	}
+	if n >= maxOpen {
+		delete(l.open, oldest.Name)
+		oldest.close()
+	}
+}
+
+// close closes a run. Pages that are being read may finish, or fail.
+func (r *Run) close() {
+	close(r.gone)
+	_ = errors.Join(r.Index.Close(), r.Store.Close()) // they were only read
+}
+
 func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
 	store, err := sqlite.OpenRead(path)
 	if err != nil {
 		return nil, err
@@ -154,23 +202,21 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 	if about.Begun == nil {
 		return nil, fmt.Errorf("library: %s holds no run yet: %w", path, ErrNotFound)
 	}
-	x, err := index.Open(store, about.Begun.Run)
+	x, err := index.Open(ctx, store, about.Begun.Run)
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Name: name, Path: path, Store: store, Index: x, Begun: about.Begun, waiting: map[chan int]bool{}}, nil
+	return &Run{Name: name, Path: path, Store: store, Index: x, Begun: about.Begun, info: info, gone: make(chan struct{}), waiting: map[chan int]bool{}}, nil
 }
 
 // Close closes all runs.
-func (l *Library) Close() error {
+func (l *Library) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var errs []error
 	for _, r := range l.open {
-		errs = append(errs, r.Index.Close(), r.Store.Close())
+		r.close()
 	}
-	l.open = nil
-	return errors.Join(errs...)
+	l.open, l.closed = nil, true
 }
 
 // How often a run file is looked at: while a page waits for changes, and otherwise.
@@ -198,6 +244,8 @@ func (r *Run) Follow(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-r.gone:
+			return
 		case <-time.After(pause):
 		}
 	}
