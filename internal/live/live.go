@@ -21,10 +21,10 @@ import (
 // Suffix is added to the name of a run file to name its live file.
 const Suffix = "-live"
 
-// How often the file is written, and when it is too old: its process was killed.
+// How often the file is written, and MaxAge, when it is too old: its process was killed.
 const (
 	every  = time.Second
-	maxAge = 5 * time.Second
+	MaxAge = 5 * time.Second
 )
 
 // State is what a process is doing.
@@ -120,5 +120,5 @@ func Read(ctx context.Context, run string) (s State, ok bool) {
 	}
 	age := time.Since(s.At)
 	sane := s.InFlight >= 0 && s.Waiting >= 0 && s.RateLimited >= 0 && s.CallsPerSecond >= 0 && s.TokensPerSecond >= 0 && s.TokensPerSecond < 1e12 && s.CallsPerSecond < 1e12
-	return s, sane && age < maxAge && age > -maxAge
+	return s, sane && age < MaxAge && age > -MaxAge
 }

@@ -68,6 +68,7 @@ func (a *adapt) refuse(p *Permit, inFlight int, now time.Time) {
 		a.owe(1)
 		a.volley++
 		a.limit = math.Max(1, math.Min(a.limit, float64(a.before-a.volley)))
+		a.forgive()
 		return
 	}
 	if inFlight == 1 && a.since == 0 {
@@ -112,6 +113,15 @@ func (a *adapt) cutAt(inFlight int, now time.Time) {
 func (a *adapt) owe(refusals int) {
 	a.owed = min(a.owed+refusals*answersForRefusal, maxOwed)
 	if a.denied > 0 {
+		a.owed = min(a.owed, deniedOwed)
+	}
+}
+
+// forgive bounds what a volley of refusals costs where not even two calls were allowed: another run may
+// have used the account, and one call at a time would take hours to answer for it. A server that failed
+// the calls may fall over again.
+func (a *adapt) forgive() {
+	if a.limit < 2 && a.troubled.IsZero() {
 		a.owed = min(a.owed, deniedOwed)
 	}
 }

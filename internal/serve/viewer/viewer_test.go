@@ -151,7 +151,7 @@ func TestHostileText(t *testing.T) {
 			if status != http.StatusOK {
 				t.Errorf("%s: %d %s", path, status, body)
 			}
-			for _, bad := range []string{"<script>alert", "<img src=x", "\x1b", "\u202e", `onerror=alert(2)>"'`} {
+			for _, bad := range []string{"ZgotmplZ", "<script>alert", "<img src=x", "\x1b", "\u202e", `onerror=alert(2)>"'`} {
 				if strings.Contains(body, bad) {
 					t.Errorf("%s: has %q", path, bad)
 				}

@@ -227,14 +227,14 @@ const (
 
 // Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
 func (r *Run) Follow(ctx context.Context) {
-	var state time.Time // of the live file
+	var state time.Time // of the live file; zero: there is none, or its process was killed
 	for ctx.Err() == nil {
 		n, err := r.Store.Entries()
 		if err == nil && n != r.seen() {
 			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
 			r.grown(n)
 		}
-		if at := changed(r.Path + live.Suffix); !at.Equal(state) {
+		if at := changed(r.Path + live.Suffix); at != state {
 			state = at
 			r.grown(r.seen())
 		}
@@ -251,10 +251,10 @@ func (r *Run) Follow(ctx context.Context) {
 	}
 }
 
-// changed returns when a file was changed, or the zero time if there is none.
+// changed returns when a live file was changed, or the zero time if there is none or it is too old.
 func changed(path string) time.Time {
 	info, err := os.Stat(path)
-	if err != nil {
+	if err != nil || time.Since(info.ModTime()) > live.MaxAge {
 		return time.Time{}
 	}
 	return info.ModTime()

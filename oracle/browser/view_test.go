@@ -1,0 +1,133 @@
+package browser
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// program builds parley and returns its path.
+func program(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "parley")
+	build := exec.Command("go", "build", "-o", bin, "./cmd/parley")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
+
+// serve starts a command that serves, and returns its address.
+func serve(t *testing.T, bin string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), bin, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatal("it did not start")
+	}
+	_, url, _ := strings.Cut(lines.Text(), "listening on ")
+	return url
+}
+
+// until waits until a script returns true. It may fail while a page is loaded.
+func until(t *testing.T, ctx context.Context, script string) {
+	t.Helper()
+	for !eval[bool](t, ctx, `(() => { try { return `+script+`; } catch { return false; } })()`) {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: %v", script, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// TestView watches a run in a browser while it is played, killed and resumed, and then finds an episode, a call and
+// a word.
+func TestView(t *testing.T) {
+	ctx := tab(t)
+	bin, folder := program(t), t.TempDir()
+	model := serve(t, bin, "sim", "--addr", "127.0.0.1:0", "--latency", "50ms..150ms")
+	plan, file := filepath.Join(folder, "plan.yaml"), filepath.Join(folder, "run.parley")
+	text := "kind: secrets\nseed: 1\nproviders: {lab: {dialect: openai, base_url: \"" + model + "/v1\"}}\nagents: {a: {model: lab/a}, b: {model: lab/b}}\n" +
+		"plan: {matrix: {agents: [a, b], swap: true, self: false, repeat: 150}}\nlimits: {concurrency: 8}\n"
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	play := exec.CommandContext(t.Context(), bin, "run", plan, "--out", file, "--quiet")
+	if err := play.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
+	do(t, ctx, chromedp.Navigate("about:blank"))
+	console := chromedp.Console(ctx)
+	do(t, ctx, chromedp.Navigate(site+"/run/run.parley#key="+key))
+	const done = `Number(document.querySelector("#now .facts strong").textContent.replaceAll(",", ""))`
+	until(t, ctx, `document.querySelector("#now .facts strong") !== null && location.hash === ""`)
+	eval[bool](t, ctx, `window.first = `+done+`; window.same = true; true`)
+	until(t, ctx, `window.same && `+done+` > window.first + 3`) // the page was not loaded again
+	until(t, ctx, `document.getElementById("scores") !== null && document.querySelector(".facts dt").textContent === "ended"`)
+	until(t, ctx, `document.body.textContent.includes("calls in flight")`)
+
+	if err := play.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = play.Wait()
+	until(t, ctx, `document.body.textContent.includes("No process says that it plays this run")`)
+	resume := exec.CommandContext(t.Context(), bin, "resume", file, "--quiet")
+	if out, err := resume.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	until(t, ctx, `document.querySelector("#now .state").textContent === "complete" && document.body.textContent.includes("300 of 300 episodes")`)
+
+	do(t, ctx, chromedp.Navigate(site+"/run/run.parley/episodes"))
+	until(t, ctx, `document.querySelectorAll("#rows tbody tr").length === 100`)
+	eval[bool](t, ctx, `document.querySelector("select[name=sort]").value = "tokens"; document.querySelector("input[name=desc]").checked = true; document.querySelector(".filters button").click(); true`)
+	until(t, ctx, `location.search.includes("sort=tokens") && location.search.includes("desc=1") && document.querySelector("[aria-sort=descending]") !== null`)
+	if !eval[bool](t, ctx, `(() => { const n = [...document.querySelectorAll("td[data-name=tokens]")].map((c) => Number(c.textContent.replaceAll(",", ""))); return n.length === 100 && n.every((x, i) => i === 0 || n[i-1] >= x); })()`) {
+		t.Error("the episodes are not in the order of their tokens")
+	}
+	eval[bool](t, ctx, `document.querySelector("#rows tbody a").click(); true`)
+	until(t, ctx, `document.querySelectorAll(".said.answer").length === 6`)
+	word := eval[string](t, ctx, `document.querySelector(".said.answer .words").textContent.split(" ").find((w) => /^[a-z]{4,}$/.test(w))`)
+	eval[bool](t, ctx, `document.querySelector(".said.answer a").click(); true`)
+	until(t, ctx, `document.querySelector("h1").textContent.startsWith("Call ")`)
+
+	do(t, ctx, chromedp.Navigate(site+"/run/run.parley/search"))
+	eval[bool](t, ctx, `document.querySelector("input[name=q]").value = "`+word+`"; document.querySelector(".filters button").click(); true`)
+	until(t, ctx, `location.search.includes("q=") && document.querySelectorAll(".hits mark").length > 0`)
+
+	eval[bool](t, ctx, `console.log("all was said"); true`)
+	for m, err := range console {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Text == "all was said" {
+			break
+		}
+		if !strings.Contains(m.Text, "401") { // the first page, before the browser has signed in
+			t.Errorf("the console says: %s %v", m.Text, m)
+		}
+	}
+}
