@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/internal/killtest"
 	"parley/internal/store/sqlite/schema"
@@ -41,7 +42,8 @@ func writeUntilKilled(path string) error {
 		}
 		n = next
 	}
-	select {} // wait to be killed
+	time.Sleep(time.Hour) // it is killed; select {} alone would be a deadlock
+	return nil
 }
 
 // TestKilled: after a kill -9, the file has every acknowledged entry, unchanged and in order.
