@@ -47,6 +47,25 @@ func TestKnownLevel(t *testing.T) {
 	}
 }
 
+// TestKnownRamp: a thousand calls that a distant server accepted before are in flight after a second and a half, and
+// after much longer if nothing is known.
+func TestKnownRamp(t *testing.T) {
+	t.Parallel()
+	ramp := func(known Level) (took time.Duration) {
+		a := newAdapt(0, Start{Known: known})
+		now := time.Unix(1000, 0)
+		for a.limit < 999 && took < time.Minute {
+			a.allows(int(a.limit), 0, now.Add(took))
+			took += a.settles / growths
+		}
+		return took
+	}
+	known, unknown := ramp(Level{InFlight: 1000, Limited: true}), ramp(Level{})
+	if known > 1600*time.Millisecond || unknown < 2*known {
+		t.Errorf("%v, and %v if nothing is known", known, unknown)
+	}
+}
+
 // TestRampTime: the estimate agrees with the ramp.
 func TestRampTime(t *testing.T) {
 	t.Parallel()
