@@ -28,7 +28,7 @@ func tab(t *testing.T) context.Context {
 	if path == "" {
 		t.Skip("there is no browser: install chromium to check the pages of reports (on Debian: apt-get install chromium)")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	t.Cleanup(cancel)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
