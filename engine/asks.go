@@ -26,7 +26,11 @@ func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
 	acts = calls[:0]
 	for _, c := range calls {
 		if c.act != nil {
-			if !s.stop.stopped.Load() {
+			switch {
+			case s.stop.stopped.Load():
+			case s.held:
+				s.heldActs = append(s.heldActs, c)
+			default:
 				s.acting++
 				s.asked++
 				acts = append(acts, c)
@@ -87,7 +91,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 			return nil
 		}
 		for _, l := range s.providers {
-			for l.asks.Len() > 0 {
+			for l.asks.Len() > 0 && !s.held {
 				calls = append(calls, l.asks.Pop())
 			}
 		}
@@ -104,7 +108,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 
 // maySend reports whether an ask of l may be sent.
 func (s *scheduler) maySend(l *providerQueue) bool {
-	return l.asks.Len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
+	return l.asks.Len() > 0 && !s.held && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
 }
 
 // stuck counts the calls to other providers that cannot be reached: they do not hold back an ask of

@@ -278,6 +278,7 @@ type call struct {
 	bot     world.Bot
 	ask     *world.Call // as the world made it
 	maxCost llm.Money   // 0: no limit
+	paid    llm.Money   // for attempts before a pause
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.

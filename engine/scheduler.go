@@ -32,6 +32,8 @@ type scheduler struct {
 	acting    int                       // acts in flight
 	asked     int                       // calls made
 	fails     int                       // of them, that ended as failures
+	held      bool                      // the run is paused: no call is sent
+	heldActs  []*call                   // that wait for the end of the pause
 }
 
 // bounds limit what happens at once: see Config.
@@ -190,7 +192,7 @@ func (b bounds) maxActs() int {
 // mayBegin reports whether another episode should begin: only while the live ones do not keep the
 // providers and the actor busy.
 func (s *scheduler) mayBegin() bool {
-	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() {
+	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held {
 		return false
 	}
 	if s.wave {
@@ -209,7 +211,7 @@ func (s *scheduler) mayBegin() bool {
 
 // mayWave reports whether every live strand waits for a call of the next wave.
 func (s *scheduler) mayWave() bool {
-	if !s.wave || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.busy > 0 {
+	if !s.wave || s.held || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.busy > 0 {
 		return false
 	}
 	for _, l := range s.providers {

@@ -22,6 +22,7 @@ import (
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
 	"parley/internal/replica"
+	"parley/internal/steer"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/internal/trust"
@@ -83,6 +84,8 @@ type Opened struct {
 	Grown *growth.Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
+	// Steering changes the run while it is played. Nil: there is nothing left to play.
+	Steering *steer.Steering
 	// Waiting says what the environments wait for, such as a server that does not answer.
 	// Empty: nothing.
 	Waiting func() string
@@ -263,7 +266,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	if p.Opened != nil {
 		p.Opened(Opened{
-			File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
+			File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
 			Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 		})
 	}
@@ -282,6 +285,16 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// steering returns what changes the run while it is played; nil if there is nothing to play.
+func (p Play) steering(c *engine.Config, a *App, plan *config.Plan, done bool) *steer.Steering {
+	if done {
+		return nil
+	}
+	s := steer.New(a, plan, p.kinds())
+	c.Steer = s.Begin
+	return s
 }
 
 // past calls f with every episode in store that ended.

@@ -70,6 +70,8 @@ type grammar struct {
 
 	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
 	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
+	Ctl    ctlCmd    `cmd:"" group:"play" help:"Pause, drain or stop a run that is played, or set its budget."`
+	Wait   waitCmd   `cmd:"" group:"play" help:"Wait until runs end."`
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`

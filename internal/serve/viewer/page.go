@@ -102,7 +102,7 @@ func (v *Viewer) write(w http.ResponseWriter, p *screen) {
 // secure sets the headers that every page has.
 func secure(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, forms have no Origin
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }

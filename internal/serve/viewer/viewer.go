@@ -132,6 +132,8 @@ func (v *Viewer) routes() http.Handler {
 		"GET /run/{run}/episodes/{episode}":           v.episode,
 		"GET /run/{run}/episodes/{episode}/{call...}": v.call,
 		"GET /run/{run}/search":                       v.search,
+		"GET /run/{run}/steer":                        v.steer,
+		"POST /run/{run}/steer":                       v.steer,
 	} {
 		mux.HandleFunc(pattern, v.page(h))
 	}
