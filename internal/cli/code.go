@@ -13,6 +13,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/config/peek"
 	"parley/internal/worker"
 	"parley/world"
 )
@@ -24,7 +25,7 @@ type codeFlags struct {
 
 // loadPlanFile reads a plan file, after the code of its kind.
 func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, reach config.Reach) (*config.Plan, error) {
-	if err := s.openCode(config.Peek(ctx, path), path, []string{filepath.Dir(path)}, reach); err != nil {
+	if err := s.openCode(peek.File(ctx, path), path, []string{filepath.Dir(path)}, reach); err != nil {
 		return nil, err
 	}
 	return config.Load(ctx, path, s.Kinds, sets, reach)
@@ -37,12 +38,12 @@ func (s *State) recordedCode(ctx context.Context, file string, reach config.Reac
 	if err != nil || about.Begun == nil {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
-	return s.openCode(config.PeekJSON(about.Begun.Plan), file, []string{filepath.Dir(file), "."}, reach)
+	return s.openCode(peek.JSON(about.Begun.Plan), file, []string{filepath.Dir(file), "."}, reach)
 }
 
 // openCode starts a worker for a kind whose code is in a file, and makes the kind known. of is the file that names it;
 // folders may hold the code.
-func (s *State) openCode(n config.Named, of string, folders []string, reach config.Reach) error {
+func (s *State) openCode(n peek.Named, of string, folders []string, reach config.Reach) error {
 	name, class, ok := worker.Source(n.Kind)
 	if !ok || slices.ContainsFunc(s.Kinds, func(k world.Kind) bool { return k.Name == n.Kind }) {
 		return nil

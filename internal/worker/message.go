@@ -42,14 +42,14 @@ type fault struct {
 type request struct {
 	Op      string            `json:"op"`
 	Episode string            `json:"episode,omitempty"`
-	Strand  string            `json:"strand,omitempty"`
+	Strand  string            `json:"strand"`
 	Params  json.RawMessage   `json:"params,omitempty"`
 	Lineup  map[string]string `json:"lineup,omitempty"`
 	Seed    string            `json:"seed,omitempty"`
-	Deal    int               `json:"deal,omitempty"`
+	Deal    int               `json:"deal"`
 	Replies []world.Reply     `json:"replies,omitempty"`
-	Of      string            `json:"of,omitempty"`
-	Index   int               `json:"index,omitempty"`
+	Of      string            `json:"of"`
+	Index   int               `json:"index"`
 	Act     *world.Act        `json:"act,omitempty"`
 	Model   string            `json:"model,omitempty"`
 	Request *llm.Request      `json:"request,omitempty"`

@@ -31,8 +31,8 @@ type Config struct {
 	Start func() (Started, error)
 	// Conn is a worker that is already there. If it is set, Start is not used and there is only this one.
 	Conn net.Conn
-	// Most is how many workers there may be. Default: the number of cores less one, and at least one.
-	Most int
+	// Max is how many workers there may be. Default: the number of cores less one, and at least one.
+	Max int
 	// Memory is how many bytes a worker may use: one that uses more gets no new episodes, and one that uses twice as much is
 	// replaced. Default: 2 GiB.
 	Memory int64
@@ -53,8 +53,8 @@ type Pool struct {
 
 // Open starts a worker and returns the kind that it describes.
 func Open(c Config) (*Pool, world.Kind, error) {
-	if c.Most <= 0 {
-		c.Most = max(1, runtime.GOMAXPROCS(0)-1)
+	if c.Max <= 0 {
+		c.Max = max(1, runtime.GOMAXPROCS(0)-1)
 	}
 	if c.Memory <= 0 {
 		c.Memory = 2 << 30
@@ -109,7 +109,7 @@ func (p *Pool) take() (*process, error) {
 			best = w
 		}
 	}
-	if best == nil || best.live > 0 && len(p.all) < p.Most && p.Conn == nil {
+	if best == nil || best.live > 0 && len(p.all) < p.Max && p.Conn == nil {
 		var err error
 		if best, err = p.start(); err != nil {
 			return nil, err

@@ -258,9 +258,9 @@ func number(r world.Reply) float64 {
 }
 
 // open opens a pool of workers that s starts.
-func open(t *testing.T, s *served, most int) (*worker.Pool, world.Kind) {
+func open(t *testing.T, s *served, limit int) (*worker.Pool, world.Kind) {
 	t.Helper()
-	p, k, err := worker.Open(worker.Config{Name: "game.py:Game", Class: "Game", Start: s.start, Most: most})
+	p, k, err := worker.Open(worker.Config{Name: "game.py:Game", Class: "Game", Start: s.start, Max: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,12 +269,12 @@ func open(t *testing.T, s *served, most int) (*worker.Pool, world.Kind) {
 }
 
 // sometimes returns a number of requests after which a worker ends.
-func sometimes(seed uint64, most int) func() int {
+func sometimes(seed uint64, limit int) func() int {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex
 	return func() int {
 		mu.Lock()
 		defer mu.Unlock()
-		return most/2 + r.IntN(most)
+		return limit/2 + r.IntN(limit)
 	}
 }

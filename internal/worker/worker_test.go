@@ -68,9 +68,9 @@ func TestSameDigest(t *testing.T) {
 	t.Parallel()
 	want := play(t, world.Define(game{}), &journal.Memory{}, 12).Digest
 	for _, c := range []struct {
-		name string
-		most int
-		dies func() int
+		name  string
+		limit int
+		dies  func() int
 	}{
 		{"one worker", 1, nil},
 		{"three workers", 3, nil},
@@ -79,12 +79,12 @@ func TestSameDigest(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := &served{kind: world.Define(game{}), dies: c.dies}
-			_, k := open(t, s, c.most)
+			_, k := open(t, s, c.limit)
 			res := play(t, k, &journal.Memory{}, 12)
 			if res.Digest != want {
 				t.Errorf("digest %s, want %s: %d episodes, %d failed", res.Digest, want, res.Episodes, res.Failed)
 			}
-			if s.started < c.most || c.dies != nil && s.started < 4 {
+			if s.started < c.limit || c.dies != nil && s.started < 4 {
 				t.Errorf("%d workers were started", s.started)
 			}
 			if s.acts < 48 {
@@ -194,7 +194,7 @@ func TestParams(t *testing.T) {
 func TestNoWorker(t *testing.T) {
 	t.Parallel()
 	s := &served{kind: world.Define(game{}), dies: func() int { return 30 }}
-	p, k, err := worker.Open(worker.Config{Name: "game.py:Game", Class: "Game", Most: 1, Start: func() (worker.Started, error) {
+	p, k, err := worker.Open(worker.Config{Name: "game.py:Game", Class: "Game", Max: 1, Start: func() (worker.Started, error) {
 		if s.started > 0 {
 			return worker.Started{}, fmt.Errorf("python is gone")
 		}

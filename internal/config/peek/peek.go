@@ -1,4 +1,5 @@
-package config
+// Package peek reads what a plan names before its kind is known: the kind, whose code may have to be loaded first, and its keys.
+package peek
 
 import (
 	"context"
@@ -17,8 +18,8 @@ type Named struct {
 	Keys []string
 }
 
-// Peek reads what a plan file names. Load reports what is wrong with the file.
-func Peek(ctx context.Context, path string) Named {
+// File reads what a plan file names. config.Load reports what is wrong with the file.
+func File(ctx context.Context, path string) Named {
 	b, err := document.Read(context.WithoutCancel(ctx), path, "plan file", document.MaxSize) // it is small
 	if err != nil {
 		return Named{}
@@ -30,8 +31,8 @@ func Peek(ctx context.Context, path string) Named {
 	return named(rep, document.Parse(rep))
 }
 
-// PeekJSON is Peek for a recorded plan.
-func PeekJSON(recorded json.RawMessage) Named {
+// JSON is File for a recorded plan.
+func JSON(recorded json.RawMessage) Named {
 	root, err := yamltree.ParseJSON(recorded)
 	if err != nil {
 		return Named{}
