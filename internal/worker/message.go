@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"parley/llm"
 	"parley/world"
@@ -131,5 +132,5 @@ func (c *call) continued(talks map[int][]llm.Message) ([]llm.Message, error) {
 		all = append(said, c.Messages...)
 	}
 	talks[c.Talk] = all
-	return all[:len(all):len(all)], nil
+	return slices.Clip(all), nil
 }
