@@ -108,7 +108,7 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	if !r.Kind.External() {
+	if !r.Kind.Restarts() {
 		wg.Go(func() { r.replay.run(reading) })
 	}
 	r.playAll(ctx)
@@ -155,12 +155,12 @@ func (r *run) playAll(ctx context.Context) {
 
 // drain stops new episodes. Episodes with state outside are played to their end: otherwise they
 // would have to begin again, and their calls would be lost.
-func (r *run) drain() { r.finish(stoppedBy(r.Drain), r.Kind.External()) }
+func (r *run) drain() { r.finish(stoppedBy(r.Drain), r.Kind.Restarts()) }
 
 // finish ends the run with e: when the live episodes are played to their end, or at once.
 func (r *run) finish(e ending, toTheEnd bool) {
 	begun, continues := r.sched.drain(e, toTheEnd)
-	if !continues || !r.Kind.External() {
+	if !continues || !r.Kind.Restarts() {
 		return
 	}
 	if d, ok := r.Actor.(world.Drainer); ok {

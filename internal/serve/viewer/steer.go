@@ -76,8 +76,5 @@ func (v *Viewer) steer(req *http.Request) (*screen, error) {
 	return p, nil
 }
 
-// The limits of a form, and of the time that a run has to answer.
-const (
-	maxForm   = 64 << 10
-	steerTime = 10 * time.Second
-)
+// steerTime is how long a run has to answer.
+const steerTime = 10 * time.Second
