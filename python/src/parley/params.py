@@ -175,11 +175,12 @@ def convert(hint: Any, value: Any, path: str) -> Any:
             return value
         raise Invalid(path, f"{_shown(value)}: want one of {', '.join(map(str, args))}")
     if hint is list or origin in (list, Sequence):
-        if not isinstance(value, list):
+        if value is not None and not isinstance(value, list):  # null is an empty list, as in Go
             raise Invalid(path, f"{_shown(value)}: want a list")
-        items = cast("list[Any]", value)
+        items = cast("list[Any]", value or [])
         return [convert(args[0] if args else Any, v, f"{path}[{i}]") for i, v in enumerate(items)]
     if hint is dict or origin in (dict, Mapping):
+        value = {} if value is None else value
         return {k: convert(args[1] if args else Any, v, f"{path}.{k}") for k, v in _mapping(value, path).items()}
     return _class(hint, value, path)
 

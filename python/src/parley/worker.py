@@ -25,6 +25,7 @@ from .world import Measure, World
 
 PROTOCOL = 1
 _CHUNK = 1 << 18
+_WEIGH = 50  # episodes between two looks at the memory in use
 _TICKS = 10  # how often a step is looked at within its limit
 
 Loader = Callable[[Mapping[str, Any]], type[World]]
@@ -97,6 +98,7 @@ class Session:
         self._episodes: dict[str, Episode] = {}
         self._world: type[World] = World
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._ended = 0
         self._limit = 0.0
         self._seen = (0, 0)  # the step that runs, and for how many ticks
         self._before: Any = None  # the handler of SIGALRM
@@ -193,12 +195,15 @@ class Session:
                 episode = self._episodes.get(m.get("episode", ""))
         except (LookupError, TypeError, ValueError) as e:
             step = error_step(Error(f"request {op}: {e}"))
+        if episode is not None and episode.over:
+            self._leave(m["episode"])
+            self._ended += 1
+            if self._own_process and self._ended % _WEIGH == 0:
+                step = step[:-1] + b',"memory":%d}' % memory()
         if step:
             self._send(b'{"id":%d,' % m["id"], step, b"\n")
         else:
             self._send(b'{"id":%d}\n' % m["id"])
-        if episode is not None and episode.over:
-            self._leave(m["episode"])
 
     def _unreadable(self, line: bytes, e: BaseException) -> None:
         """Answer a line that cannot be read, such as an answer of a model that is nested very deeply."""
@@ -281,6 +286,21 @@ class Session:
             self._send(b'{"id":%d,' % number, step, b"\n")
         except OSError:
             pass  # the engine has ended
+
+
+def memory() -> int:
+    """Return how many bytes this process uses, or the most it has used where the system does not say."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, AttributeError):
+        pass
+    try:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
+    except ImportError:
+        return 0
 
 
 def _names(seats: Any) -> list[str]:
