@@ -22,8 +22,9 @@ def _plain(value: Any) -> Any:
     dump = getattr(value, "model_dump", None)  # pydantic
     if callable(dump):
         return dump(mode="json")
-    remedy = "; use sorted(...)" if isinstance(value, (set, frozenset)) else ""
-    raise TypeError(f"a {type(value).__name__} is not JSON{remedy}")
+    name = cast(Any, type(value)).__name__
+    remedy = "; use sorted(...)" if name in ("set", "frozenset") else ""
+    raise TypeError(f"a {name} is not JSON{remedy}")
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)

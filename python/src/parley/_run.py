@@ -72,7 +72,7 @@ def run(
         content["params"] = params
     if episodes is not None:
         content["episodes"] = episodes
-    path = os.path.abspath(os.fspath(out))
+    path = os.path.abspath(str(os.fspath(out)))
     guard.install(classes=False)
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "plan.yaml")
@@ -104,7 +104,11 @@ def _play(world: type[World], command: list[str], ours: socket.socket, theirs: s
     readers = [threading.Thread(target=follow, daemon=True), threading.Thread(target=lambda: printed.append(out.read()), daemon=True)]
     for r in readers:
         r.start()
-    before = signal.signal(signal.SIGINT, lambda *_: process.send_signal(signal.SIGINT))  # the first drains, the second aborts
+
+    def interrupt(*_: Any) -> None:
+        process.send_signal(signal.SIGINT)  # the first drains, the second aborts
+
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         Session(ours, lambda _: world).serve()
         code = process.wait()

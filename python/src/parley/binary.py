@@ -8,7 +8,6 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
-from typing import Any
 
 from .errors import Error
 
@@ -44,9 +43,9 @@ def find() -> str:
     return found
 
 
-def run(args: Sequence[str], allowed: Sequence[int] = (0,), **options: Any) -> subprocess.CompletedProcess[bytes]:
+def run(args: Sequence[str], allowed: Sequence[int] = (0,)) -> subprocess.CompletedProcess[bytes]:
     """Run the program to its end and return what it printed. Another exit code than those allowed is a ProgramError."""
-    done: subprocess.CompletedProcess[bytes] = subprocess.run([find(), *args], capture_output=True, check=False, **options)
+    done = subprocess.run([find(), *args], capture_output=True, check=False)
     if done.returncode not in allowed:
         text = done.stderr.decode("utf-8", "replace").strip() or f"parley {args[0]} ended with {done.returncode}"
         raise ProgramError(text, done.returncode)

@@ -170,13 +170,13 @@ def _end(table: Table, value: Any) -> bytes:
         of._results[table._index] = value
         del table._episode.strands[table._name]
         return _with_notes(table, b'"end":{}}')
-    world = table._episode.world
+    cls = cast(Any, type(table._episode.world))
     table._episode.over = True
     try:
         return _with_notes(table, b'"end":' + outcome(value) + b"}")
     except Misuse as e:
-        code = type(world).play.__code__
-        return _fail(table, _error(f"{place(code.co_filename, code.co_firstlineno)}: the outcome of {type(world).__name__}.play: {e}", ""))
+        code = cls.play.__code__
+        return _fail(table, _error(f"{place(code.co_filename, code.co_firstlineno)}: the outcome of {cls.__name__}.play: {e}", ""))
 
 
 def outcome(value: Any) -> bytes:

@@ -91,10 +91,10 @@ def fields(cls: type, base: type = object) -> list[Field]:
 
 
 def _default(cls: type, name: str) -> Any:
-    if dataclasses.is_dataclass(cls):
-        for f in dataclasses.fields(cls):
-            if f.name == name:
-                return f.default_factory() if f.default_factory is not _MISSING else f.default
+    declared: dict[str, Any] = getattr(cls, "__dataclass_fields__", {})
+    if name in declared:
+        field = declared[name]
+        return field.default if field.default_factory is _MISSING else field.default_factory()
     return getattr(cls, name, _MISSING)
 
 
@@ -206,7 +206,7 @@ def _class(hint: Any, value: Any, path: str) -> Any:
             if name not in values and field.default is _MISSING:
                 raise Invalid(f"{path}.{name}", "it has no default: set it")
         return hint(**{n: convert(known[n].hint, v, f"{path}.{n}") for n, v in values.items()})
-    if typing.is_typeddict(hint):
+    if typing.is_typeddict(cast(Any, hint)):
         hints = hints_of(cast(type, hint))
         values = _mapping(value, path)
         return {n: convert(hints.get(n, Any), v, f"{path}.{n}") for n, v in values.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import re
 import types
 import typing
@@ -40,7 +41,7 @@ _forms: dict[Any, Form[Any]] = {}
 def form(schema: Schema[T]) -> Form[T]:
     """Return the form of a schema."""
     if isinstance(schema, Mapping):
-        found = cast("Mapping[str, Any]", schema)
+        found = schema
         if isinstance(found.get("schema"), Mapping) and isinstance(found.get("name"), str):
             return Form(found["name"], found["schema"], None)
         title = found.get("title")
@@ -60,7 +61,7 @@ def _of_class(cls: Any) -> Form[Any]:
         made = json_schema(cls)
     except RecursionError:
         raise Misuse(f"no schema can be made of {name}: it contains itself; use a JSON Schema") from None
-    return Form(name, made, lambda value: params.convert(cls, value, "answer"))
+    return Form(name, made, functools.partial(params.convert, cls, path="answer"))
 
 
 def _inline(schema: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def _bare(hint: Any) -> dict[str, Any]:
         return {"anyOf": [json_schema(a) for a in args]}
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return {"enum": [m.value for m in hint]}
-    if typing.is_typeddict(hint):
+    if typing.is_typeddict(cast(Any, hint)):
         hints = params.hints_of(cast(type, hint))
         return _object({n: json_schema(h) for n, h in hints.items()}, sorted(cast(Any, hint).__required_keys__, key=list(hints).index))
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from . import guard, worker
+from ._json import record
 from ._made_up import ODD, answer
 from .episode import Episode
 from .errors import Error, describe
@@ -162,7 +163,7 @@ def exercise(world: type[World], /, **params: Any) -> None:
     guard.install(classes=False)
     try:
         worker.check(world)
-        json.dumps(worker.description(world), default=lambda o: vars(o))
+        record(worker.description(world), "params")
         made = world(**params)
         seats, measures = list(made.seats()), list(made.measures())
     except Error as e:
