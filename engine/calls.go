@@ -33,6 +33,7 @@ func (r *run) waves(ctx context.Context) {
 		r.Batches.Wave(ctx, reqs, func(i int, res llm.Result) {
 			c := calls[i]
 			calls[i], reqs[i] = nil, nil // release it: a wave may be large
+			r.sched.landed()
 			r.onReply(ctx, c, res.Response, res.Err)
 		})
 	}

@@ -85,7 +85,7 @@ func (s *scheduler) requeue(c *call, paid llm.Money) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.paid = c.paid.Plus(paid)
-	s.flying--
+	s.done(c)
 	s.asked--
 	s.queued++
 	provider, _ := llm.SplitModel(c.req.Model)
