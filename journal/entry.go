@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"parley/llm"
@@ -177,6 +178,14 @@ type Steered struct {
 	By   string // from where, such as ctl
 	// Detail has what was set, such as "budget 10 → 20".
 	Detail string
+}
+
+// String returns what was done, and from where: "set budget $1.00 → $2.00 by ctl".
+func (s Steered) String() string {
+	if s.Detail == "" {
+		return fmt.Sprintf("%s by %s", s.Verb, s.By)
+	}
+	return fmt.Sprintf("%s %s by %s", s.Verb, s.Detail, s.By)
 }
 
 // SteerVerb is what somebody did to a run while it was played.

@@ -17,6 +17,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/control"
 	"parley/internal/live"
+	"parley/internal/summary"
 	"parley/journal"
 )
 
@@ -204,6 +205,11 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if sum == nil {
 		return playError(p.File, err)
 	}
+	return f.conclude(s, view, p.File, sum, err)
+}
+
+// conclude prints the summary of a run that ended with err, and returns the error of the command.
+func (f *playFlags) conclude(s *State, view *runview.View, file string, sum *summary.Summary, err error) error {
 	if f.JSON {
 		b, merr := terminal.Marshal(sum)
 		if merr != nil {
@@ -215,7 +221,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	}
 	if err != nil {
 		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
-		err = playError(p.File, err)
+		err = playError(file, err)
 		if said {
 			return exit.Silent(exit.CodeOf(err)) // the summary already shows it
 		}

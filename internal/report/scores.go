@@ -119,21 +119,10 @@ func facts(r *view.Run) page.Block {
 		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Processes))},
 	}
 	if n := len(r.Head.Steered); n > 0 {
-		facts = append(facts, page.Fact{Name: "steered", Value: page.Grouped(n) + " times", More: steeredText(r.Head.Steered)})
+		last := r.Head.Steered[n-1]
+		facts = append(facts, page.Fact{Name: "steered", Value: page.Grouped(n) + " times", More: stamp(last.At) + ": " + last.String()})
 	}
 	return page.Block{Facts: facts}
-}
-
-// maxSteered is how many changes a report lists.
-const maxSteered = 10
-
-// steeredText lists the last changes that people made while a run was played.
-func steeredText(all []journal.Steered) string {
-	var parts []string
-	for _, s := range all[max(0, len(all)-maxSteered):] {
-		parts = append(parts, fmt.Sprintf("%s: %s by %s", stamp(s.At), strings.TrimSpace(string(s.Verb)+" "+s.Detail), s.By))
-	}
-	return strings.Join(parts, "; ")
 }
 
 // costFact returns the recorded cost. Models without a known price have none.

@@ -57,10 +57,10 @@ type Run struct {
 
 // SteeredRow is a change that somebody made while the run was played.
 type SteeredRow struct {
-	At     time.Time `json:"at"`
-	Verb   string    `json:"verb"`
-	By     string    `json:"by"`
-	Detail string    `json:"detail,omitempty"`
+	At     time.Time         `json:"at"`
+	Verb   journal.SteerVerb `json:"verb"`
+	By     string            `json:"by"`
+	Detail string            `json:"detail,omitempty"`
 }
 
 // maxSteered is how many changes are shown.
@@ -81,7 +81,7 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
-		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), string(s.Verb), s.By, s.Detail})
+		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
 	}
 	switch {
 	case o.Open:
@@ -174,7 +174,7 @@ func (r *Run) Print(p *terminal.Page) {
 		p.Fact("grown", fmt.Sprintf("%s, from %s", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
 	}
 	for _, s := range r.Steered[max(0, len(r.Steered)-maxSteered):] {
-		p.Fact("steered", fmt.Sprintf("%s: %s by %s", stamp(s.At), strings.TrimSpace(s.Verb+" "+s.Detail), s.By))
+		p.Fact("steered", stamp(s.At)+": "+journal.Steered{Verb: s.Verb, By: s.By, Detail: s.Detail}.String())
 	}
 	p.Fact("state", r.state())
 	for _, a := range r.Agents {
