@@ -30,6 +30,7 @@ type scheduler struct {
 	queued    int                       // asks in all providers
 	flying    int                       // asks in flight, and outcomes that are not durable yet
 	acting    int                       // acts in flight
+	open      int                       // questions that people have not answered yet
 	asked     int                       // calls made
 	fails     int                       // of them, that ended as failures
 }
@@ -55,7 +56,7 @@ func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *sch
 	s := &scheduler{bounds: b, stop: stop, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
 	s.wake = sync.NewCond(&s.mu)
 	for _, a := range agents {
-		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && s.providers[provider] == nil {
+		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && !a.Human() && s.providers[provider] == nil {
 			s.providers[provider] = &providerQueue{provider: provider, sent: map[int]*call{}}
 		}
 	}
@@ -114,7 +115,7 @@ func (s *scheduler) next(done step) (step, bool) {
 
 // over reports whether the run has stopped and nothing is in flight.
 func (s *scheduler) over() bool {
-	return s.stop.stopped.Load() && s.flying == 0 && s.acting == 0 && s.busy == 0
+	return s.stop.stopped.Load() && s.flying == 0 && s.acting == 0 && s.open == 0 && s.busy == 0
 }
 
 // occupy reserves st for a worker, unless its episode has ended or another worker plays it.
@@ -209,7 +210,7 @@ func (s *scheduler) mayBegin() bool {
 
 // mayWave reports whether every live strand waits for a call of the next wave.
 func (s *scheduler) mayWave() bool {
-	if !s.wave || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.busy > 0 {
+	if !s.wave || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.open > 0 || s.busy > 0 {
 		return false
 	}
 	for _, l := range s.providers {
