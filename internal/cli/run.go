@@ -154,11 +154,12 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 
 	keys.stop, p.Trust = g.Shut, keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
-	done, hide := func() {}, func() {}
+	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
 		hide = live.Show(p.File, view.State)
+		unsteer = serveSeats(ctx, s, o)
 		if f.View {
 			closed, ended := hide, serveView(ctx, s, p.File)
 			hide = func() { closed(); ended() }
@@ -174,6 +175,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		p.Rests, p.Outages = view.Rests, s.outage
 	}
 	sum, err := p.Run(ctx, drain)
+	unsteer()
 	done()
 	hide()
 	if sum == nil {
