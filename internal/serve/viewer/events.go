@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/report"
+	"parley/internal/serve/viewer/library"
 	"parley/internal/wire/sse"
 )
 
@@ -20,6 +21,11 @@ func (v *Viewer) events(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
+	follow(w, req, r, func(n int) []byte { return sse.End(strconv.AppendInt(sse.Begin(nil, "grown"), int64(n), 10)) })
+}
+
+// follow sends what event makes of the number of entries whenever a run has grown.
+func follow(w http.ResponseWriter, req *http.Request, r *library.Run, event func(n int) []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -30,14 +36,15 @@ func (v *Viewer) events(w http.ResponseWriter, req *http.Request) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		if err := control.Flush(); err != nil {
+		err := control.Flush()
+		if err != nil {
 			return
 		}
 		select {
 		case <-req.Context().Done():
 			return
 		case n := <-changed:
-			_, err = w.Write(sse.End(strconv.AppendInt(sse.Begin(nil, "grown"), int64(n), 10)))
+			_, err = w.Write(event(n))
 		case <-beat.C:
 			_, err = io.WriteString(w, ": alive\n\n")
 		}

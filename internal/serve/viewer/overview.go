@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/seats"
 
 	"parley/internal/live"
 	"parley/internal/report/exhibit"
@@ -98,6 +99,9 @@ func stateOf(o sqlite.Outline) string {
 // tabs are the pages of a run.
 func tabs(r *library.Run, here string) []link {
 	all := []link{{Text: "Overview", To: runPath(r.Name)}, {Text: "Episodes", To: runPath(r.Name, "episodes")}, {Text: "Search", To: runPath(r.Name, "search")}, {Text: "Report", To: runPath(r.Name, "report")}}
+	if seats.HasPeople(r) {
+		all = append(all, link{Text: "Seats", To: runPath(r.Name, "seats")})
+	}
 	for i := range all {
 		all[i].Here = all[i].Text == here
 	}
@@ -207,4 +211,4 @@ func (n *now) playing(s *live.State) {
 }
 
 // Model returns what answers for an agent.
-func (n now) Model(a world.Agent) string { return cmp.Or(a.Model, "bot "+a.Bot) }
+func (n now) Model(a world.Agent) string { return cmp.Or(world.ModelName(a.Model), "bot "+a.Bot) }

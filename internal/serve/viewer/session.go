@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
+	"parley/internal/serve/viewer/seats"
 )
 
 //go:embed view.css
@@ -33,7 +34,7 @@ func newAssets() map[string]asset {
 	style, script := page.Assets()
 	all := map[string]asset{}
 	for name, body := range map[string]string{
-		"view.css": style + styleText, "page.js": script, "view.js": scriptText, "signin.js": signInText,
+		"view.css": style + styleText + seats.Style, "page.js": script, "view.js": scriptText, "signin.js": signInText, "seat.js": seats.Script,
 	} {
 		kind := "text/javascript; charset=utf-8"
 		if strings.HasSuffix(name, ".css") {
@@ -83,6 +84,14 @@ func (v *Viewer) public(r *http.Request) bool {
 	if strings.HasPrefix(r.URL.Path, "/assets/") || r.URL.Path == "/session" {
 		return true
 	}
+	return v.owner(r) || v.seats.Admits(r)
+}
+
+// owner reports whether a request has the cookie or the key of the server.
+func (v *Viewer) owner(r *http.Request) bool {
+	if v.guard.Keys.Has(auth.Sent(r.Header)) {
+		return true
+	}
 	c, err := r.Cookie(cookieName(r))
 	return err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(v.token)) == 1
 }
@@ -94,7 +103,11 @@ const maxKey = 1 << 16
 // key: browsers send cookies to every port of a host.
 func (v *Viewer) signIn(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxKey))
-	if err != nil || !v.guard.Keys.Has(string(b)) {
+	switch {
+	case err == nil && v.seats.SignIn(w, r, r.URL.Query().Get("page"), string(b)):
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case err != nil || !v.guard.Keys.Has(string(b)):
 		http.Error(w, "this is not the key of this server", http.StatusUnauthorized)
 		return
 	}

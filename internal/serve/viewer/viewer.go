@@ -26,6 +26,7 @@ import (
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/seats"
 	"parley/journal"
 	"parley/world"
 )
@@ -57,7 +58,8 @@ type Viewer struct {
 	ctx    context.Context //nolint:containedctx // of Run: background work ends with it
 	wg     sync.WaitGroup  // background work
 	assets map[string]asset
-	token  string        // the cookie of browsers that sent the key
+	token  string // the cookie of browsers that sent the key
+	seats  seats.Server
 	slots  chan struct{} // for pages that are being made
 }
 
@@ -74,6 +76,7 @@ func New(cfg Config) (*Viewer, error) {
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}
+	v.seats = seats.Server{Get: v.get, Path: runPath, Owner: v.owner, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
 	v.guard = auth.Guard{
 		Access: cfg.Access, Keys: auth.New(cfg.Keys), Pages: true, Patience: cfg.Patience,
 		Public: v.public, Refuse: v.refuse,
@@ -132,11 +135,15 @@ func (v *Viewer) routes() http.Handler {
 		"GET /run/{run}/episodes/{episode}":           v.episode,
 		"GET /run/{run}/episodes/{episode}/{call...}": v.call,
 		"GET /run/{run}/search":                       v.search,
+		"GET /run/{run}/seats":                        v.seatList,
+		"GET /run/{run}/seats/{seat}":                 shown(v.seats.Page),
+		"POST /run/{run}/seats/{seat}":                shown(v.seats.Answer),
 	} {
 		mux.HandleFunc(pattern, v.page(h))
 	}
 	mux.HandleFunc("GET /run/{run}/report", v.report)
 	mux.HandleFunc("GET /run/{run}/events", v.events)
+	mux.HandleFunc("GET /run/{run}/seats/{seat}/events", v.seatEvents)
 	mux.HandleFunc("GET /", v.page(func(*http.Request) (*screen, error) { return nil, errNotFound }))
 	return mux
 }
@@ -147,7 +154,7 @@ func templates() (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err = t.Funcs(functions()).Parse(pagesText)
+	t, err = t.Funcs(functions()).Parse(pagesText + seats.Text)
 	if err != nil {
 		return nil, fmt.Errorf("viewer: template: %w", err)
 	}
