@@ -66,7 +66,7 @@ func (r *run) question(ctx context.Context, c *call) {
 func (s *scheduler) fallBack(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.landed(c)
+	s.done(c)
 	s.asked--
 	c.req, c.person = c.late, nil
 	s.enqueue(c)

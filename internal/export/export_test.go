@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/label"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -95,6 +96,12 @@ func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
 	if err := errors.Join(w.Append(t.Context(), entries...), w.Close()); err != nil {
 		t.Fatal(err)
 	}
+	for range max(0, min(3, len(entries)-5)) { // an empty run has none
+		l := label.Label{Run: entries[0].(*journal.Begun).Run, Episode: 1, Call: "0:0", Tag: "odd", Verdict: label.Fail, By: "eva", Note: strings.ToValidUTF8(hostile, "")}
+		if err := label.Add(file, l); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s, err := sqlite.OpenRead(file)
 	if err != nil {
 		t.Fatal(err)
@@ -165,6 +172,7 @@ func TestRows(t *testing.T) {
 			{"seat": nil, "agent": nil, "name": "length", "value": -0.25, "state": "ended"},
 			{"episode": 1., "state": "failed", "value": 1e300},
 		},
+		Labels: {{"episode": 1., "call": "0:0", "tag": "odd", "verdict": "fail", "by": "eva", "note": strings.TrimSpace(strings.ToValidUTF8(hostile, ""))}, {}, {}},
 	} {
 		got := objects(t, written(t, s, table, JSONL))
 		if len(got) != len(rows) {
