@@ -166,15 +166,13 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 
 	keys.stop, p.Trust = g.Shut, keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
-	done, hide, unsteer := func() {}, func() {}, func() {}
+	done, hide := func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
-		hide = live.Show(p.File, view.State)
-		unsteer = serveSeats(ctx, s, o)
+		hide = inTurn(serveSeats(ctx, s, o), live.Show(p.File, view.State))
 		if f.View {
-			closed, ended := hide, serveView(ctx, s, p.File)
-			hide = func() { closed(); ended() }
+			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}
 		if !f.Quiet {
 			view.Greet(o)
@@ -187,7 +185,6 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		p.Rests, p.Outages = view.Rests, s.outage
 	}
 	sum, err := p.Run(ctx, drain)
-	unsteer()
 	done()
 	hide()
 	if sum == nil {
@@ -211,6 +208,15 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		return err
 	}
 	return exit.Silent(playCode(sum))
+}
+
+// inTurn returns a function that calls all of ends.
+func inTurn(ends ...func()) func() {
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }
 
 // playCode returns the exit code of a run.

@@ -24,20 +24,8 @@ func (v *Viewer) seatList(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	list, err := v.seats.List(req, r)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		p.template, p.Title, p.Data = list.Template, list.Title, list.Data
 	}
-	p.template, p.Title, p.Data = list.Template, list.Title, list.Data
-	p.Above = append(p.Above, link{Text: "Seats", To: runPath(r.Name, "seats")})
-	return p, nil
-}
-
-// seatEvents tells the page of a seat to look again.
-func (v *Viewer) seatEvents(w http.ResponseWriter, req *http.Request) {
-	r, event, err := v.seats.Events(req)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	}
-	follow(w, req, r, event)
+	return p, err
 }

@@ -1,10 +1,8 @@
 package viewer
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +11,7 @@ import (
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/seats"
+	"parley/internal/serve/viewer/static"
 )
 
 //go:embed view.css
@@ -27,41 +26,11 @@ var signInText string
 //go:embed *.gohtml
 var pagesText embed.FS
 
-// asset is a file that pages fetch.
-type asset struct{ kind, body, tag string }
-
-func newAssets() map[string]asset {
+func newAssets() static.Assets {
 	style, script := page.Assets()
-	all := map[string]asset{}
-	for name, body := range map[string]string{
+	return static.NewAssets(map[string]string{
 		"view.css": style + styleText + seats.Style, "page.js": script, "view.js": scriptText, "signin.js": signInText, "seat.js": seats.Script,
-	} {
-		kind := "text/javascript; charset=utf-8"
-		if strings.HasSuffix(name, ".css") {
-			kind = "text/css; charset=utf-8"
-		}
-		sum := sha256.Sum256([]byte(body))
-		all[name] = asset{kind, body, `"` + hex.EncodeToString(sum[:8]) + `"`}
-	}
-	return all
-}
-
-func (v *Viewer) asset(w http.ResponseWriter, r *http.Request) {
-	a, ok := v.assets[r.PathValue("name")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", a.kind)
-	h.Set("Etag", a.tag)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Content-Type-Options", "nosniff")
-	if r.Header.Get("If-None-Match") == a.tag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_, _ = io.WriteString(w, a.body) // the browser is gone
+	})
 }
 
 // cookieName is the name of the cookie. A browser sends it to every port of a host, so it has the port.

@@ -27,6 +27,7 @@ import (
 	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
+	"parley/internal/serve/viewer/static"
 	"parley/internal/serve/viewer/statistics"
 	"parley/journal"
 	"parley/world"
@@ -57,7 +58,7 @@ type Viewer struct {
 	stats  *statistics.Board
 	ctx    context.Context //nolint:containedctx // of Run: background work ends with it
 	wg     sync.WaitGroup  // background work
-	assets map[string]asset
+	assets static.Assets
 	token  string // the cookie of browsers that sent the key
 	seats  seats.Server
 	slots  chan struct{} // for pages that are being made
@@ -132,7 +133,7 @@ func (v *Viewer) get(ctx context.Context, name string) (*library.Run, error) {
 
 func (v *Viewer) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /assets/{name}", v.asset)
+	mux.Handle("GET /assets/{name}", v.assets)
 	mux.HandleFunc("POST /session", v.signIn)
 	for pattern, h := range map[string]func(*http.Request) (*screen, error){
 		"GET /compare":                              v.compare,
@@ -150,8 +151,8 @@ func (v *Viewer) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /run/{run}/episodes/{episode}/{call...}", v.calls)
 	mux.HandleFunc("GET /run/{run}/report", v.report)
-	mux.HandleFunc("GET /run/{run}/events", v.events)
-	mux.HandleFunc("GET /run/{run}/seats/{seat}/events", v.seatEvents)
+	mux.HandleFunc("GET /run/{run}/events", events(func(r *http.Request) (*library.Run, error) { return v.get(r.Context(), r.PathValue("run")) }))
+	mux.HandleFunc("GET /run/{run}/seats/{seat}/events", events(v.seats.Run))
 	mux.HandleFunc("GET /", v.page(func(*http.Request) (*screen, error) { return nil, errNotFound }))
 	return mux
 }

@@ -13,7 +13,6 @@ import (
 
 	"parley/internal/seat"
 	"parley/internal/serve/viewer/library"
-	"parley/internal/wire/sse"
 	"parley/world"
 )
 
@@ -167,10 +166,10 @@ func (s *Server) Answer(req *http.Request) (*Screen, error) {
 	return &Screen{Status: http.StatusUnprocessableEntity, Template: "seat", Title: "Seat " + name, Style: data.Style, Data: data}, nil
 }
 
-// Events returns the run of a seat, and an event that tells the page to look again. It says nothing about the run.
-func (s *Server) Events(req *http.Request) (*library.Run, func(int) []byte, error) {
+// Run returns the run of a page of a seat.
+func (s *Server) Run(req *http.Request) (*library.Run, error) {
 	r, _, err := s.open(req)
-	return r, func(int) []byte { return sse.End(append(sse.Begin(nil, "grown"), '1')) }, err
+	return r, err
 }
 
 // link is a seat in the list of seats.
