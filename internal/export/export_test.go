@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -84,29 +84,6 @@ func sample() []journal.Entry {
 	}
 }
 
-// recorded writes entries to a run file and opens it for reading.
-func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "run.parley")
-	w, err := sqlite.Open(t.Context(), file, sqlite.Create)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Append(t.Context(), entries...), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	s, err := sqlite.OpenRead(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
 func written(t testing.TB, s *sqlite.Store, table Table, f Format) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -139,7 +116,7 @@ func objects(t testing.TB, text []byte) (out []map[string]any) {
 // TestRows checks the contents of the tables.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	s := recorded(t, sample()...)
+	s := sqlitetest.Open(t, sample()...)
 	said := strings.ToValidUTF8(hostile, "\ufffd")
 	for table, rows := range map[Table][]map[string]any{
 		Calls: {
@@ -182,7 +159,7 @@ func TestRows(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	s := recorded(t, sample()...)
+	s := sqlitetest.Open(t, sample()...)
 	calls := map[any]map[string]any{}
 	for _, c := range objects(t, written(t, s, Calls, JSONL)) {
 		calls[c["call"]] = c
@@ -213,7 +190,7 @@ func TestMessages(t *testing.T) {
 // TestEveryColumn: a line has the columns of Columns, in order.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
-	s := recorded(t, sample()...)
+	s := sqlitetest.Open(t, sample()...)
 	for _, table := range Tables() {
 		line, _, _ := bytes.Cut(written(t, s, table, JSONL), []byte("\n"))
 		d := json.NewDecoder(bytes.NewReader(line))

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 )
 
 // TestParts: List and Spent agree with reading the whole run file, even while it is written.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	store := recorded(t, sample()...)
+	store := sqlitetest.Open(t, sample()...)
 	r, err := sqlite.OpenRead(store.Path())
 	if err != nil {
 		t.Fatal(err)
