@@ -14,7 +14,7 @@ import (
 )
 
 // statistics are the statistics of a run at some moment. Computing them reads all its calls, so it
-// is done in the background, and again when the run has grown, but for at most a tenth of the time.
+// is done in the background, and again when the run has grown, for at most a tenth of the time.
 type statistics struct {
 	document *page.Document // nil: not computed yet
 	entries  int            // of the run, when document was made
