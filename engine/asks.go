@@ -104,8 +104,17 @@ func (s *scheduler) pullWave() (calls []*call) {
 
 // maySend reports whether an ask of l may be sent.
 func (s *scheduler) maySend(l *providerQueue) bool {
-	return l.asks.Len() > 0 && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
+	return l.asks.Len() > 0 && !s.behind() && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
 }
+
+// maxSaving is how many replies may wait until they are durable, for each call that may be in
+// flight: enough to keep the provider busy during a slow commit. A process that is killed loses
+// them.
+const maxSaving = 4
+
+// behind reports whether so many replies are not durable yet that nothing more should be sent.
+// Where calls in flight have no limit, the recorder's queue limits them.
+func (s *scheduler) behind() bool { return s.maxCalls > 0 && s.saving/maxSaving >= s.maxCalls }
 
 // stuck counts the calls to other providers that cannot be reached: they do not hold back an ask of
 // l.
@@ -121,21 +130,36 @@ func (s *scheduler) stuck(l *providerQueue) (n int) {
 	return n
 }
 
-// answered returns the call that was pulled from l as number i.
+// answered returns the call that was pulled from l as number i, and notes that it has landed.
 func (s *scheduler) answered(l *providerQueue, i int) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := l.sent[i]
 	delete(l.sent, i)
+	s.land()
 	return c
 }
 
-// landed notes that a call is not in flight any more.
-func (s *scheduler) landed(c *call) {
+// landed notes that an ask is not in flight any more. Another may be sent before its reply is
+// durable.
+func (s *scheduler) landed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.land()
+}
+
+func (s *scheduler) land() {
+	s.flying--
+	s.saving++
+	s.wake.Broadcast()
+}
+
+// done notes that the reply to a call is durable, or will not be recorded.
+func (s *scheduler) done(c *call) {
 	if c.act != nil {
 		s.acting--
 	} else {
-		s.flying--
+		s.saving--
 	}
 }
 
@@ -143,7 +167,7 @@ func (s *scheduler) landed(c *call) {
 func (s *scheduler) withdraw(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.landed(c)
+	s.done(c)
 	s.asked--
 	s.wake.Broadcast()
 }
@@ -156,7 +180,7 @@ func (s *scheduler) giveUp(c *call) bool {
 	if !s.stop.closed.Load() || s.stop.stopped.Load() {
 		return false
 	}
-	s.landed(c)
+	s.done(c)
 	s.asked--
 	c.strand.episode.givenUp.Store(true)
 	s.resume(c.strand) // the next player ends it; another strand may be playing
@@ -168,7 +192,7 @@ func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.wake.Broadcast()
-	s.landed(c)
+	s.done(c)
 	if reply == nil {
 		return
 	}

@@ -67,7 +67,7 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 	}
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
-		if r.Kind.External() {
+		if r.Kind.Restarts() {
 			r.release(n, ep.attempt, false)
 			ep.attempt++
 		} else {
@@ -145,6 +145,8 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		s.answered(replies)
 		t := s.Next(replies)
 		switch {
+		case t.Abort != nil:
+			return fmt.Errorf("engine: episode %d: %w", s.episode.number, t.Abort)
 		case t.Panic != "":
 			r.leave(ctx, s.episode)
 			r.end(s, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)

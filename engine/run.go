@@ -104,7 +104,7 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	if !r.Kind.External() {
+	if !r.Kind.Restarts() {
 		wg.Go(func() { r.replay.run(reading) })
 	}
 	r.playAll(ctx)
@@ -151,7 +151,7 @@ func (r *run) playAll(ctx context.Context) {
 // drain stops new episodes. Episodes with state outside are played to their end: otherwise they
 // would have to begin again, and their calls would be lost.
 func (r *run) drain() {
-	begun, continues := r.sched.drain(stoppedBy(r.Drain), r.Kind.External())
+	begun, continues := r.sched.drain(stoppedBy(r.Drain), r.Kind.Restarts())
 	if !continues {
 		return
 	}

@@ -28,8 +28,9 @@ type scheduler struct {
 	starts    int                       // episodes that a worker is about to begin
 	busy      int                       // workers playing
 	queued    int                       // asks in all providers
-	flying    int                       // asks in flight, and outcomes that are not durable yet
-	acting    int                       // acts in flight
+	flying    int                       // asks in flight
+	saving    int                       // replies to asks, and outcomes, that are not durable yet
+	acting    int                       // acts in flight, or not durable yet
 	asked     int                       // calls made
 	fails     int                       // of them, that ended as failures
 }
@@ -112,9 +113,12 @@ func (s *scheduler) next(done step) (step, bool) {
 	return step{}, false
 }
 
+// idle reports whether nothing is in flight, and everything is durable.
+func (s *scheduler) idle() bool { return s.flying == 0 && s.acting == 0 && s.saving == 0 }
+
 // over reports whether the run has stopped and nothing is in flight.
 func (s *scheduler) over() bool {
-	return s.stop.stopped.Load() && s.flying == 0 && s.acting == 0 && s.busy == 0
+	return s.stop.stopped.Load() && s.idle() && s.busy == 0
 }
 
 // occupy reserves st for a worker, unless its episode has ended or another worker plays it.
@@ -194,9 +198,9 @@ func (s *scheduler) mayBegin() bool {
 		return false
 	}
 	if s.wave {
-		return s.flying == 0 // a wave takes all that can be live
+		return s.flying == 0 && s.saving == 0 // a wave takes all that can be live
 	}
-	if s.queued >= maxQueued || s.acting >= s.maxActs() {
+	if s.queued >= maxQueued || s.acting >= s.maxActs() || s.behind() {
 		return false
 	}
 	for _, l := range s.providers {
@@ -209,7 +213,7 @@ func (s *scheduler) mayBegin() bool {
 
 // mayWave reports whether every live strand waits for a call of the next wave.
 func (s *scheduler) mayWave() bool {
-	if !s.wave || s.queued == 0 || s.flying > 0 || s.acting > 0 || s.busy > 0 {
+	if !s.wave || s.queued == 0 || !s.idle() || s.busy > 0 {
 		return false
 	}
 	for _, l := range s.providers {
@@ -261,8 +265,8 @@ func (s *scheduler) block(st *strand) {
 	s.resume(st.block())
 }
 
-// retire ends all strands of an episode and returns them, for the caller to stop. An outcome counts
-// as in flight until ended is called.
+// retire ends all strands of an episode and returns them, for the caller to stop. An outcome is
+// not durable until ended is called.
 func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +276,7 @@ func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 	}
 	ep.strands = nil
 	if outcome {
-		s.flying++
+		s.saving++
 	} else {
 		delete(s.live, ep)
 	}
@@ -283,7 +287,7 @@ func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 func (s *scheduler) ended(ep *episode, e *journal.Ended, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.flying--
+	s.saving--
 	delete(s.live, ep)
 	if e != nil {
 		s.agenda.count(e, line)

@@ -132,8 +132,9 @@ type Ended struct {
 	Chance bool
 }
 
-// Exposed raises the bound on what is in flight: calls, and the most that they can cost. It is
-// durable before the bound is used, so that it is known what a killed process may owe.
+// Exposed raises the bound on what is in flight or not recorded yet: calls, and the most that they
+// can cost. It is durable before the bound is used, so that it is known what a killed process may
+// owe.
 type Exposed struct {
 	Calls int
 	Worst llm.Money

@@ -17,6 +17,7 @@
 package world
 
 import (
+	"context"
 	"encoding/json"
 
 	"parley/llm"
@@ -51,6 +52,9 @@ type Call struct {
 type Act struct {
 	Name string          `json:"name"` // reset, step, …
 	Body json.RawMessage `json:"body,omitempty"`
+	// Do carries it out and returns its result, for a world whose acts leave nothing outside that a resumed run would
+	// miss. An error that is not an *llm.Error is a failure of the act. Nil: the Actor of the kind carries it out.
+	Do func(ctx context.Context) (json.RawMessage, error) `json:"-"`
 }
 
 // Reply is the answer to a Call. A failure is a reply too: Failed is its kind, and everything else is empty. The text

@@ -161,7 +161,7 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	case err != nil:
 		return nil, err
 	case f.Turn == 0: // nothing is kept
-	case plan.Kind.External():
+	case plan.Kind.Restarts():
 		return nil, f.refuse("%s plays outside of parley, where the turns before %d no longer exist: fork at turn 0", plan.Kind.Name, f.Turn)
 	case plan.Kind.Version != head.Begun.KindVersion:
 		return nil, f.refuse("it was recorded with %s version %d, and this is version %d: fork it with the parley that recorded it, or at turn 0", plan.Kind.Name, head.Begun.KindVersion, plan.Kind.Version)

@@ -18,6 +18,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/levels"
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
@@ -245,14 +246,12 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if err != nil {
 		return nil, err
 	}
-	if plan.Budget > 0 {
-		a.Budget().Expose = func(worst llm.Money) error {
-			return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
-		}
-	}
 	c := engine.Config{
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
+	}
+	if plan.Budget > 0 {
+		expose(ctx, a.Budget(), &c)
 	}
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if file, ok := store.(*sqlite.Store); done && ok {
@@ -290,6 +289,22 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// expose makes what a budget may owe durable in the journal of c.
+func expose(ctx context.Context, b *budget.Budget, c *engine.Config) {
+	store, watch := c.Journal, c.Watch
+	b.Expose = func(worst llm.Money) error {
+		return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
+	}
+	c.Watch = func(e engine.Event) {
+		if e.Replied != nil && e.Replied.Act == nil {
+			b.Recorded(e.Replied.Cost())
+		}
+		if watch != nil {
+			watch(e)
+		}
+	}
 }
 
 // past calls f with every episode in store that ended.

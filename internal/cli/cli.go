@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"reflect"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
 	"parley/internal/cli/terminal"
+	"parley/internal/worker"
 	"parley/world"
 	"parley/world/program"
 )
@@ -61,6 +63,9 @@ type State struct {
 	open func(cfg app.Config) (bulk.Asker, error)
 	// verbs maps the commands of kinds to their kinds.
 	verbs map[program.Verb]world.Kind
+	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
+	pools []*worker.Pool
+	conn  net.Conn
 }
 
 // grammar has every command with its flags, except those of the kinds.
@@ -192,6 +197,7 @@ func run(ctx context.Context, s *State, measured *profiles) error {
 	if v, ok := reflect.TypeAssert[program.Verb](k.Selected().Target.Addr()); ok {
 		return runVerb(ctx, s, v)
 	}
+	defer s.closeCode()
 	k.BindTo(ctx, (*context.Context)(nil))
 	return k.Run(s, k.Model)
 }

@@ -54,7 +54,7 @@ func (r *programRuns) opened() []*sqlite.Store {
 func (r *programRuns) Open(ctx context.Context, flags program.PlayFlags) (program.Run, error) {
 	run := &programRun{s: r.s, flags: flags, reachFlags: reachFlags{flags.ReachFlags}}
 	var err error
-	if run.plan, err = config.Load(ctx, flags.Plan, r.s.Kinds, run.sets(), run.reach()); err != nil {
+	if run.plan, err = r.s.loadPlanFile(ctx, flags.Plan, run.sets(), run.reach()); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

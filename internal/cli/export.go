@@ -25,7 +25,7 @@ import (
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
 	Files  []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
-	Table  string   `default:"calls" enum:"calls,episodes,messages,scores,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
+	Table  string   `default:"calls" enum:"calls,episodes,messages,scores,labels,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
 	Format string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
 	Out    string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
 	Force  bool     `help:"Overwrite existing files."`
@@ -41,7 +41,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
 	switch {
 	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect()):
-		return exit.Usagef("only the tables calls, episodes, messages and scores can be exported from several run files; name one file")
+		return exit.Usagef("only tables can be exported from several run files; name one file")
 	case c.Format == formatFolder:
 		return c.folders(ctx, s)
 	case c.isInspect():

@@ -107,12 +107,12 @@ func TestExportAll(t *testing.T) {
 	file := sqlitetest.File(t, sample()...)
 	dir := filepath.Join(t.TempDir(), "tables")
 	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.OK)
-	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet messages.parquet scores.parquet" {
+	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet labels.parquet messages.parquet scores.parquet" {
 		t.Error(names)
 	}
 	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.Misuse).wantErr(t, "calls.parquet already exists")
 	got := parley(t, State{}, "export", file, "--table", "all", "--out", dir, "--format", "jsonl").want(t, exit.OK)
-	if n := strings.Count(got.stdout, "wrote "); n != 4 || len(strings.Fields(folderOf(t, dir))) != 8 {
+	if n := strings.Count(got.stdout, "wrote "); n != 5 || len(strings.Fields(folderOf(t, dir))) != 10 {
 		t.Errorf("%s: %s", got.stdout, folderOf(t, dir))
 	}
 }

@@ -46,6 +46,7 @@ type playFlags struct {
 	JSON        bool           `help:"Print the summary as one JSON object."`
 	trustFlags
 	reachFlags
+	codeFlags
 }
 
 // sets returns the flags as overrides of the plan's keys.
@@ -75,6 +76,9 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
 	}
+	if err := c.use(s); err != nil {
+		return err
+	}
 	g := exit.NewGate()
 	ctx, end := listen(ctx, s, g)
 	defer end()
@@ -99,7 +103,7 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(exit.ErrStopped) })
-	plan, err := config.Load(ctx, c.Plan, s.Kinds, sets, c.reach())
+	plan, err := s.loadPlanFile(ctx, c.Plan, sets, c.reach())
 	switch {
 	case err == nil:
 		return plan, nil
@@ -113,7 +117,7 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 // loadPlan reads a plan and its files, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
 	ctx, end := untilSignal(ctx, s)
-	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
+	plan, err := s.loadPlanFile(ctx, file, sets, reach)
 	end() // a signal at the last moment still counts: the player would wait for another one
 	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
 	switch {
@@ -127,6 +131,9 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 
 // Run resumes the run.
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
+	if err := c.use(s); err != nil {
+		return err
+	}
 	keys, err := c.gate(s)
 	if err != nil {
 		return err
@@ -144,10 +151,15 @@ func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Pla
 
 // playUntil plays p until the gate closes, shows the progress, and prints the summary.
 func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *exit.Gate, p app.Play) error {
-	p.Kinds = s.Kinds
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}
+	if p.Plan == nil && p.Reach != nil {
+		if err := s.recordedCode(ctx, p.File, *p.Reach); err != nil {
+			return err
+		}
+	}
+	p.Kinds = s.Kinds
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })

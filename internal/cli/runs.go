@@ -5,10 +5,13 @@ import (
 	"errors"
 
 	"parley/internal/cli/exit"
+	"parley/internal/label"
 	"parley/internal/merge"
 	"parley/internal/report"
+	"parley/internal/report/agreement"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
+	"parley/world"
 )
 
 // runFiles are open run files.
@@ -61,6 +64,12 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 		}
 		kind := s.kindOf(run.Head.Begun)
 		run.Know(kind)
+		labels, err := label.Read(ctx, store.Path(), run.Head.Begun.Run)
+		if err != nil {
+			s.tell("the labels are left out: " + err.Error())
+			labels = &label.Set{}
+		}
+		agreement.Attach(run, labels.Scores())
 		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
 	}
 	return do(runs)
@@ -84,6 +93,15 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 		return out, err
 	}
 	out.Run.Know(out.Kind)
+	labels := map[int][]world.Score{}
+	for i, r := range runs {
+		for episode, scores := range r.Run.Labels {
+			if n, ok := merged.Number(i, episode); ok {
+				labels[n] = scores
+			}
+		}
+	}
+	agreement.Attach(out.Run, labels)
 	for _, r := range runs {
 		out.Run.Plans = append(out.Run.Plans, r.Run.Head.Begun.Plan)
 	}

@@ -9,13 +9,17 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
 
 	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
+	"parley/internal/files"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer"
+	"parley/internal/serve/viewer/static"
 )
 
 // viewCmd serves run files as web pages.
@@ -23,6 +27,9 @@ type viewCmd struct {
 	Paths []string `arg:"" optional:"" placeholder:"FILE|DIR" help:"Run files, and folders with run files. Default: the current folder."`
 	Addr  string   `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
 	Open  bool     `help:"Open the pages in the browser."`
+
+	Export   string `placeholder:"DIR" help:"Write the pages into this folder instead, as a site that needs no server. Open its index.html."`
+	Episodes int    `name:"export-episodes" default:"500" placeholder:"N" help:"With --export: how many episodes of each run get pages. The lists have all of them. Default: ${default}."`
 
 	auth.Names
 	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
@@ -36,6 +43,9 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
+	if c.Export != "" {
+		return c.export(ctx, s)
+	}
 	v, ln, address, err := c.listen(ctx, s)
 	if err != nil {
 		return exit.AsUsage(err)
@@ -51,6 +61,26 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 		defer remove()
 	}
 	return v.Run(ctx, ln)
+}
+
+// export writes the pages into a folder.
+func (c *viewCmd) export(ctx context.Context, s *State) error {
+	if c.Episodes < 0 {
+		return exit.Usagef("--export-episodes must not be negative")
+	}
+	v, err := viewer.New(viewer.Config{Paths: c.Paths, KindOf: s.kindOf, Tool: Version()})
+	if err != nil {
+		return exit.AsUsage(err)
+	}
+	done, err := v.Export(ctx, c.Export, c.Episodes)
+	if errors.Is(err, static.ErrFolder) {
+		return exit.Usagef("--export: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Stdout, "wrote %s: %s files, %s\n", filepath.Join(c.Export, "index.html"), terminal.Number(done.Files), files.Size(done.Bytes))
+	return err
 }
 
 // listen returns a viewer, its listener, and the address for people, with the key.

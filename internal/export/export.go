@@ -1,5 +1,5 @@
-// Package export writes a run as tables for other programs: calls, episodes, messages and
-// scores, as JSON lines, CSV or Parquet.
+// Package export writes a run as tables for other programs: calls, episodes, messages,
+// scores and labels, as JSON lines, CSV or Parquet.
 //
 // What it promises: a table has the columns of Columns, in that order, in every format and for
 // every run. The same run gives the same bytes. Rows are written as they are read, so memory
@@ -34,10 +34,11 @@ const (
 	Episodes Table = "episodes" // episodes and their outcomes
 	Messages Table = "messages" // the messages of prompts
 	Scores   Table = "scores"   // the scores of outcomes
+	Labels   Table = "labels"   // what people said about episodes, from the file beside the run file
 )
 
 // Tables lists the tables.
-func Tables() []Table { return []Table{Calls, Episodes, Messages, Scores} }
+func Tables() []Table { return []Table{Calls, Episodes, Messages, Scores, Labels} }
 
 // Format is the name of a format.
 type Format string
@@ -84,6 +85,8 @@ func Columns(t Table) []Column {
 		return names(messageColumns())
 	case Scores:
 		return names(scoreColumns())
+	case Labels:
+		return names(labelColumns())
 	default:
 		return nil
 	}
@@ -131,6 +134,8 @@ func (r Run) write(ctx context.Context, e encoder, t Table) (rows int, err error
 		err = x.messages(ctx)
 	case Scores:
 		err = x.scores(ctx)
+	case Labels:
+		err = x.labels(ctx)
 	default:
 		err = fmt.Errorf("export: unknown table %q; want one of %v", t, Tables())
 	}

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/label"
 	"parley/internal/store/sqlite"
 	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
@@ -84,6 +85,19 @@ func sample() []journal.Entry {
 	}
 }
 
+// recorded writes entries and labels to files and opens the run for reading.
+func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
+	t.Helper()
+	s := sqlitetest.Open(t, entries...)
+	for range max(0, min(3, len(entries)-5)) { // an empty run has none
+		l := label.Label{Run: entries[0].(*journal.Begun).Run, Episode: 1, Call: "0:0", Tag: "odd", Verdict: label.Fail, By: "eva", Note: strings.ToValidUTF8(hostile, "")}
+		if err := label.Add(s.Path(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
 func written(t testing.TB, s *sqlite.Store, table Table, f Format) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -116,7 +130,7 @@ func objects(t testing.TB, text []byte) (out []map[string]any) {
 // TestRows checks the contents of the tables.
 func TestRows(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, sample()...)
+	s := recorded(t, sample()...)
 	said := strings.ToValidUTF8(hostile, "\ufffd")
 	for table, rows := range map[Table][]map[string]any{
 		Calls: {
@@ -142,6 +156,7 @@ func TestRows(t *testing.T) {
 			{"seat": nil, "agent": nil, "name": "length", "value": -0.25, "state": "ended"},
 			{"episode": 1., "state": "failed", "value": 1e300},
 		},
+		Labels: {{"episode": 1., "call": "0:0", "tag": "odd", "verdict": "fail", "by": "eva", "note": strings.TrimSpace(strings.ToValidUTF8(hostile, ""))}, {}, {}},
 	} {
 		got := objects(t, written(t, s, table, JSONL))
 		if len(got) != len(rows) {
@@ -159,7 +174,7 @@ func TestRows(t *testing.T) {
 
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, sample()...)
+	s := recorded(t, sample()...)
 	calls := map[any]map[string]any{}
 	for _, c := range objects(t, written(t, s, Calls, JSONL)) {
 		calls[c["call"]] = c
@@ -190,7 +205,7 @@ func TestMessages(t *testing.T) {
 // TestEveryColumn: a line has the columns of Columns, in order.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, sample()...)
+	s := recorded(t, sample()...)
 	for _, table := range Tables() {
 		line, _, _ := bytes.Cut(written(t, s, table, JSONL), []byte("\n"))
 		d := json.NewDecoder(bytes.NewReader(line))

@@ -17,7 +17,6 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 
 	"parley/internal/store/sqlite"
-	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/llm"
 )
@@ -60,7 +59,7 @@ func unguarded(row []string, columns []Column) []string {
 // TestCSV reads CSV with the standard library.
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, sample()...)
+	s := recorded(t, sample()...)
 	for _, table := range Tables() {
 		rows, err := stdcsv.NewReader(bytes.NewReader(written(t, s, table, CSV))).ReadAll()
 		if err != nil {
@@ -135,7 +134,7 @@ func FuzzQuoted(f *testing.F) {
 // TestParquet reads Parquet with the library that wrote it: values, types and compression.
 func TestParquet(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, sample()...)
+	s := recorded(t, sample()...)
 	for _, table := range Tables() {
 		text := written(t, s, table, Parquet)
 		f, err := pq.OpenFile(bytes.NewReader(text), int64(len(text)))
@@ -205,7 +204,7 @@ func TestOtherReaders(t *testing.T) {
 	if _, err := exec.LookPath(python); err != nil {
 		t.Skipf("no %s here: set PARLEY_PYTHON to a Python with pyarrow, duckdb and polars", python)
 	}
-	s := sqlitetest.Open(t, append(sample(), huge())...)
+	s := recorded(t, append(sample(), huge())...)
 	for _, reader := range []string{"csv", "pyarrow", "duckdb", "polars"} {
 		t.Run(reader, func(t *testing.T) {
 			if out, err := exec.CommandContext(t.Context(), python, "-c", "import "+reader).CombinedOutput(); err != nil {
@@ -275,7 +274,7 @@ func huge() journal.Entry {
 // TestEmptyTables: a table without rows has its columns, if the format can hold them.
 func TestEmptyTables(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, &journal.Begun{Version: 1, Run: "00ff", Kind: "crowd"})
+	s := recorded(t, &journal.Begun{Version: 1, Run: "00ff", Kind: "crowd"})
 	for _, table := range Tables() {
 		want := columnNames(table)
 		if got := strings.Split(strings.TrimSuffix(string(written(t, s, table, CSV)), "\n"), ","); !reflect.DeepEqual(got, want) {

@@ -6,14 +6,13 @@ import (
 	"testing"
 
 	"parley/internal/store/sqlite"
-	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 )
 
 // TestParts: List and Spent agree with reading the whole run file, even while it is written.
 func TestParts(t *testing.T) {
 	t.Parallel()
-	store := sqlitetest.Open(t, sample()...)
+	store := recorded(t, sample()...)
 	r, err := sqlite.OpenRead(store.Path())
 	if err != nil {
 		t.Fatal(err)

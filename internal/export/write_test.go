@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"parley/internal/store/sqlite"
-	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -46,8 +45,8 @@ func TestDocumented(t *testing.T) {
 // TestEmpty: a run without episodes still has columns; a file without a run is an error.
 func TestEmpty(t *testing.T) {
 	t.Parallel()
-	begun := sqlitetest.Open(t, sample()[0])
-	none := sqlitetest.Open(t)
+	begun := recorded(t, sample()[0])
+	none := recorded(t)
 	for _, table := range Tables() {
 		if got := written(t, begun, table, JSONL); len(got) != 0 {
 			t.Errorf("%s: %q", table, got)
@@ -75,7 +74,7 @@ func TestEmpty(t *testing.T) {
 // TestSameBytes: the same run gives the same file.
 func TestSameBytes(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, sample()...)
+	s := recorded(t, sample()...)
 	for _, table := range Tables() {
 		for _, f := range Formats() {
 			if a, b := written(t, s, table, f), written(t, s, table, f); !bytes.Equal(a, b) || len(a) == 0 {
@@ -130,7 +129,7 @@ func (w *brokenWriter) Write(p []byte) (int, error) {
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	s := sqlitetest.Open(t, sample()...)
+	s := recorded(t, sample()...)
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(errBroken)
 	for _, table := range Tables() {

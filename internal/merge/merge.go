@@ -219,6 +219,12 @@ func (p *member) spec(s world.Spec) world.Spec {
 // Episodes returns the number of episodes of a run. They follow those of the runs before it.
 func (r *Runs) Episodes(run int) int { return len(r.members[run].kept) }
 
+// Number returns the number that an episode of one of the runs has among all. ok is false if an earlier run has it too.
+func (r *Runs) Number(run, episode int) (n int, ok bool) {
+	n, ok = r.members[run].number[episode]
+	return n, ok
+}
+
 // Head returns the head of all runs.
 func (r *Runs) Head(context.Context) (*journal.Head, error) { return r.head, nil }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"html/template"
+	"time"
 
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
@@ -12,20 +13,27 @@ import (
 	"parley/world"
 )
 
-// Episode is one episode to read, a window of its lines at a time.
+// Episode is one episode to read, a window of its lines at a time. The lines are in the order of time.
 type Episode struct {
 	page.Transcript
 	From, Total int          // the first line of the window, and how many lines there are
 	Style       template.CSS // colours of the kind
 	Problems    []string     // parts of the kind that failed
+	Began       time.Time    // when the first reply came; zero: unknown
+	// Prompts are what is new in the requests of the window, by the name of the call.
+	Prompts map[string]transcript.Prompt
+}
+
+// sparing is a journal that can read an episode without the messages of its requests.
+type sparing interface {
+	Sparing(ctx context.Context, episode int) (entries []journal.Entry, fill func(...*journal.Replied) error, err error)
 }
 
 // ReadEpisode reads one episode of a run, without the rest of the run. The window has limit lines
 // from line from on; if from is negative, it has the last lines.
 func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt, from, limit int) (*Episode, error) {
 	head := &journal.Head{Begun: begun}
-	head.Live(l.Episode, journal.Progress{Attempt: attempt})
-	read, err := transcript.Read(ctx, j, head, kind, l.Episode)
+	read, fill, err := readLines(ctx, j, kind, l.Episode, attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +42,15 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	failed.note(colours.Failed)
 	failed.note(read.Failed)
 	failed.note(read.Mark(kind))
-	total := len(read.Lines)
+	e := &Episode{Total: len(read.Lines), Style: colours.Style(), Began: transcript.ByTime(read.Lines)}
 	if from < 0 {
-		from = (max(0, total-1) / limit) * limit
+		from = (max(0, e.Total-1) / limit) * limit
 	}
-	from = min(from, max(0, total-1))
+	e.From = min(from, max(0, e.Total-1))
+	window := read.Lines[e.From:min(e.Total, e.From+limit)]
+	if e.Prompts, err = transcript.Prompts(read.Lines, window, fill); err != nil {
+		return nil, err
+	}
 	row := view.Episode{Number: l.Episode, State: "playing"}
 	played := world.Played{Episode: l.Episode, Spec: l.Spec}
 	if l.Ended != nil {
@@ -48,12 +60,22 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 		row.Failed, row.Scores, played.Outcome = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores, l.Ended.Outcome
 	}
 	left := maxWords
-	e := &Episode{From: from, Total: total, Style: colours.Style()}
-	e.Transcript = newTranscript(row, read, read.Lines[from:min(total, from+limit)], &left, colours)
+	e.Transcript = newTranscript(row, read, window, &left, colours)
 	story, err := read.Story(kind, played)
 	if l.Ended != nil { // a kind may need the outcome for its story
 		failed.note(err)
 	}
 	e.Replays, e.Problems = blocks(story, colours), failed
 	return e, nil
+}
+
+// readLines reads the transcript of an episode, and returns a function that reads the messages of some requests.
+func readLines(ctx context.Context, j journal.Journal, kind world.Kind, episode, attempt int) (*transcript.Transcript, func(...*journal.Replied) error, error) {
+	s, ok := j.(sparing)
+	if _, recorded := world.As[world.Recorded](kind); !ok || recorded {
+		entries, err := journal.Episode(ctx, j, episode)
+		return transcript.New(entries, attempt, kind, episode), func(...*journal.Replied) error { return nil }, err
+	}
+	entries, fill, err := s.Sparing(ctx, episode)
+	return transcript.New(entries, attempt, kind, episode), fill, err
 }

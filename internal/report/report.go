@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
@@ -138,6 +139,9 @@ func (s Source) parts() []Part {
 func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *exhibit.Palette) ([]page.Section, error) {
 	sections := []page.Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
+		sections[1].Blocks = append(sections[1].Blocks, b)
+	}
+	if b, ok := agreement.Block(s.Run); ok {
 		sections[1].Blocks = append(sections[1].Blocks, b)
 	}
 	if len(o.By) > 0 {

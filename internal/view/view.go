@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"parley/internal/view/failure"
@@ -55,8 +56,9 @@ type Run struct {
 	// Bounds are the possible values of scores, by name, as far as the kind declares them: see Know.
 	Bounds map[string]world.Bounds
 	// Plans are the plans of the runs that it consists of, if several are read as one.
-	Plans []json.RawMessage
-	kind  world.Kind
+	Plans  []json.RawMessage
+	kind   world.Kind
+	Labels map[int][]world.Score // by episode: scores by people, which are not in the journal
 }
 
 // Know sets the kind of the run, which is not in the journal. It gives the bounds of scores, and
@@ -132,16 +134,18 @@ func (r *Run) count() {
 	r.Episodes.Waiting = r.Episodes.Total - r.Head.Ended.Len() - r.Episodes.Playing
 }
 
-// Each calls f with every episode that ended, in episode order, without the Data of its outcome.
+// Each calls f with every episode that ended, in episode order, with its Labels, without the Data of its outcome.
 func (r *Run) Each(f func(world.Played)) {
 	units, i := r.allUnits(), 0
 	for spec, e := range r.Head.Played() {
-		f(r.played(spec, &e, units[i]))
+		p := r.played(spec, &e, units[i])
+		p.Outcome.Scores = append(slices.Clip(p.Outcome.Scores), r.Labels[p.Episode]...)
+		f(p)
 		i++
 	}
 }
 
-// EachWithData does the same with the Data of outcomes, which it reads from j, until f fails.
+// EachWithData does the same with the Data of outcomes, which it reads from j, and without Labels, until f fails.
 func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.Played) error) error {
 	units, i := r.allUnits(), 0
 	return r.Head.PlayedOutcomes(ctx, j, func(spec world.Spec, e *journal.Ended) error {

@@ -121,7 +121,7 @@ func (p peer) row(b *bench) string {
 		return fmt.Sprintf("%.2f, %.1f%%", float64(r.OK)/r.Seconds/50, 100*float64(r.RateLimited)/float64(r.Requests))
 	}, "--latency", "500ms", "--rpm", "3000", "--burst", "1s")
 	title := map[string]string{
-		"parley": "Parley: `ask`, `run`; limit set", "parley-headers": "Parley: `ask`, limit not set", "go": "a plain Go loop, net/http", "aiohttp": "aiohttp, a plain loop",
+		"parley": "Parley: `ask`, `run`; limit set", "parley-headers": "Parley: `ask`, limit learned", "go": "a plain Go loop, net/http", "aiohttp": "aiohttp, a plain loop",
 		"openai": "openai SDK", "inspect_ai": "inspect_ai", "litellm": "litellm",
 	}[p.name]
 	return tableRow(strings.TrimSpace(title+" "+version), calls, cpu, few, many, limit, "`go -C oracle run ./bench peers "+p.name+"`")

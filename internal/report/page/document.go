@@ -20,6 +20,7 @@ import (
 type Document struct {
 	Title    string
 	Made     string // the program that made it
+	Back     string // the address of the page that leads here; empty: it is a file of its own
 	Sections []Section
 	Style    template.CSS // colours of kinds
 	Problems []string     // parts of kinds that failed

@@ -98,7 +98,6 @@ func functions() template.FuncMap {
 		"track":      track,
 		"sortable":   sortable,
 		"isTrack":    func(t *Table, i int) bool { return t.Track == i },
-		"join":       func(a, b string) string { return a + b }, // as one, since a second part with a colon looks like a scheme
 		"plus":       func(a, b int) int { return a + b },
 		"swatch":     chart.Swatch,
 		"interval":   splitInterval,

@@ -56,7 +56,6 @@ type Transcript struct {
 	Lines   []TranscriptLine
 	Cut     string // describes what is missing; empty if nothing is
 	Replays []Block
-	CallsAt string // where the pages of calls are, without the name of the call; empty: nowhere
 }
 
 // TranscriptLine is a line of a Transcript.

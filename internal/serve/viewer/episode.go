@@ -1,27 +1,25 @@
 package viewer
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"parley/internal/serve/viewer/library"
-
 	"parley/internal/report"
 	"parley/internal/report/page"
+	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/said"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/transcript"
 	"parley/journal"
-	"parley/llm"
 	"parley/world"
 )
 
 // linesPerPage is how many lines of a transcript a page has.
-const linesPerPage = 200
+const linesPerPage = 150
 
 // episodePage is the data of the page of an episode.
 type episodePage struct {
@@ -33,15 +31,24 @@ type episodePage struct {
 	Earlier, Later string // the windows before and after
 	Before, After  string // the episodes before and after
 	LastLine       int
+	Labels         labelForm
+	Lines          []said.Line
+	Layout         said.Layout
+	Relatives      []link // comparisons with other episodes
 }
 
 // find returns the episode of a request.
 func find(r *library.Run, req *http.Request) (*sqlite.Listed, error) {
-	n, err := strconv.Atoi(req.PathValue("episode"))
+	return findEpisode(req.Context(), r, req.PathValue("episode"))
+}
+
+// findEpisode returns the episode with a number.
+func findEpisode(ctx context.Context, r *library.Run, number string) (*sqlite.Listed, error) {
+	n, err := strconv.Atoi(number)
 	if err != nil || n < 0 {
-		return nil, fmt.Errorf("viewer: episode %q: %w", req.PathValue("episode"), errNotFound)
+		return nil, fmt.Errorf("viewer: episode %q: %w", number, errNotFound)
 	}
-	list, err := r.Store.List(req.Context(), sqlite.Listing{From: n, Limit: 1})
+	list, err := r.Store.List(ctx, sqlite.Listing{From: n, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -60,21 +67,16 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := 0
-	if text := req.URL.Query().Get("from"); text == "end" {
-		from = -1
-	} else if text != "" {
-		if from, err = strconv.Atoi(text); err != nil || from < 0 {
-			return nil, fmt.Errorf("viewer: from=%q: %w: want the number of a line, or end", text, errBadRequest)
-		}
+	from, err := firstLine(req.URL.Query().Get("from"))
+	if err != nil {
+		return nil, err
 	}
 	e, err := report.ReadEpisode(req.Context(), r.Store, r.Begun, r.Kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage)
 	if err != nil {
 		return nil, err
 	}
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	e.CallsAt = at + "/"
-	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: indent(l.Spec.Params), LastLine: min(e.Total, e.From+linesPerPage)}
+	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: min(e.Total, e.From+linesPerPage)}
 	if l.Ended != nil {
 		d.Scores = l.Ended.Outcome.Scores
 	}
@@ -97,6 +99,19 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if d.Cell = l.Spec.Cell; strings.ReplaceAll(d.Cell, ", ", " ") == d.Lineup {
 		d.Cell = "" // it says the same
 	}
+	set, err := r.Labels(req.Context())
+	if err != nil {
+		return nil, err
+	}
+	d.Labels = newLabelForm(set, l.Episode, at, req.URL.Query())
+	where := said.Addresses{Call: at + "/"}
+	if !v.static {
+		where.Label = fmt.Sprintf("%s?from=%d&label=", at, e.From)
+	}
+	d.addLines(where)
+	if d.Relatives, err = v.relatives(req.Context(), r, l); err != nil {
+		return nil, err
+	}
 	p.Title = fmt.Sprintf("Episode %d of %s", l.Episode, r.Name)
 	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at})
 	p.Style = stylesOf(e.Style, e.Replays)
@@ -104,103 +119,91 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	return p, nil
 }
 
-// callPage is the data of the page of a call.
-type callPage struct {
-	Name    string
-	Replied *journal.Replied
-	Kind    string
-	Asked   []message
-	Answer  string
-	Thought []string
-	JSON    string
-	Failure *llm.Error
-	Usage   llm.Usage
-	Meta    llm.Metadata
-	At      time.Time
-	Raw     string // everything, as JSON
-}
-
-// message is a message of a request. New means that it was not in the request before.
-type message struct {
-	Role, Text string
-	New        bool
-}
-
-// call is the page of one call: what was asked, what came back, and what it cost.
-func (v *Viewer) call(req *http.Request) (*screen, error) {
-	r, p, err := v.open(req, "Episodes")
+// calls serves the page of one call, or an image of its request.
+func (v *Viewer) calls(w http.ResponseWriter, req *http.Request) {
+	if !req.URL.Query().Has("image") {
+		v.page(v.call)(w, req)
+		return
+	}
+	_, _, e, err := v.findCall(req)
+	if err == nil {
+		err = said.WriteImage(w, e, req.URL.Query().Get("image"))
+	}
 	if err != nil {
-		return nil, err
+		v.write(w, failure(err))
+	}
+}
+
+// findCall returns the call of a request.
+func (v *Viewer) findCall(req *http.Request) (*library.Run, *sqlite.Listed, *journal.Replied, error) {
+	r, err := v.get(req.Context(), req.PathValue("run"))
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	l, err := find(r, req)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	entries, err := journal.Episode(req.Context(), r.Store, l.Episode)
+	entries, fill, err := r.Store.Sparing(req.Context(), l.Episode)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	name := req.PathValue("call")
 	turn, index, _ := strings.Cut(name, ":")
 	for _, t := range transcript.Turns(entries, l.Attempt) {
 		for _, e := range t.Replies {
 			if t.Name() == turn && strconv.Itoa(e.Index) == index {
-				at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-				p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.Name)
-				p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
-				p.template, p.Data, p.Live = "call", newCallPage(name, e), "" // a reply does not change
-				return p, nil
+				return r, l, e, fill(e)
 			}
 		}
 	}
-	return nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNotFound)
+	return nil, nil, nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNotFound)
 }
 
-func newCallPage(name string, e *journal.Replied) callPage {
-	d := callPage{Name: name, Replied: e, Kind: "bot", Failure: e.Error, At: e.At}
-	switch {
-	case e.Act != nil:
-		d.Kind = "act"
-		d.Asked = []message{{Role: e.Act.Name, Text: indent(e.Act.Body), New: true}}
-	case e.Request != nil:
-		d.Kind = "ask"
-		last := -1
-		for i, m := range e.Request.Messages {
-			if m.Role == llm.RoleAssistant {
-				last = i
-			}
-		}
-		for i := range e.Request.Messages {
-			m := &e.Request.Messages[i]
-			d.Asked = append(d.Asked, message{Role: string(m.Role), Text: transcript.MessageText(m), New: i > last})
-		}
+// call is the page of one call: what was asked, what came back, and what it cost.
+func (v *Viewer) call(req *http.Request) (*screen, error) {
+	_, p, err := v.open(req, "Episodes")
+	if err != nil {
+		return nil, err
 	}
-	if e.Response != nil {
-		d.Answer, d.Usage, d.Meta = transcript.AnswerText(e.Response), e.Response.Usage, e.Response.Metadata
-		for _, t := range e.Response.Thoughts {
-			d.Thought = append(d.Thought, t.Text)
-		}
-		if string(e.Response.JSON) != e.Response.Text {
-			d.JSON = indent(e.Response.JSON)
-		}
+	r, l, e, err := v.findCall(req)
+	if err != nil {
+		return nil, err
 	}
-	if e.Error != nil {
-		d.Usage, d.Meta = e.Error.Usage, e.Error.Metadata
-	}
-	if b, err := json.MarshalIndent(map[string]any{"request": e.Request, "act": e.Act, "response": e.Response, "error": e.Error}, "", "  "); err == nil {
-		d.Raw = string(b)
-	}
-	return d
+	name, at := req.PathValue("call"), runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
+	p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.Name)
+	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
+	p.template, p.Data, p.Live = "call", said.NewCallPage(name, at+"/"+name, e), "" // a reply does not change
+	return p, nil
 }
 
-// indent returns JSON for people, or the text as it is.
-func indent(raw []byte) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, "", "  ") != nil {
-		return string(raw)
+// firstLine reads the parameter from: the number of a line, or end, which is -1.
+func firstLine(text string) (from int, err error) {
+	switch text {
+	case "":
+		return 0, nil
+	case "end":
+		return -1, nil
 	}
-	return b.String()
+	if from, err = strconv.Atoi(text); err != nil || from < 0 {
+		return 0, fmt.Errorf("viewer: from=%q: %w: want the number of a line, or end", text, errBadRequest)
+	}
+	return from, nil
 }
+
+// addLines lays out the lines of the window.
+func (d *episodePage) addLines(at said.Addresses) {
+	lines := d.Episode.Lines
+	for i, l := range lines {
+		first := i == 0 || lines[i-1].Call != l.Call
+		last := i+1 == len(lines) || lines[i+1].Call != l.Call
+		d.Lines = append(d.Lines, said.NewLine(l, d.Episode, at, d.Labels.Given, first, last))
+	}
+	d.Layout = said.New(d.Lines)
+}
+
+// Since formats when something happened.
+func (d episodePage) Since(at time.Time) string { return said.Since(d.Episode.Began, at) }
 
 // ScoreText formats a score.
 func (episodePage) ScoreText(s world.Score) string { return page.Real(s.Value).Text }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/internal/report"
+	"parley/internal/serve/viewer/statistics"
 	"parley/internal/wire/sse"
 )
 
@@ -60,11 +61,12 @@ func (v *Viewer) report(w http.ResponseWriter, req *http.Request) {
 		v.write(w, failure(err))
 		return
 	}
-	d, err := v.build(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
+	d, err := statistics.Build(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
 	if err != nil {
 		v.write(w, failure(err))
 		return
 	}
+	d.Back = runPath(r.Name)
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8") // its content security policy is in the page
 	h.Set("Cache-Control", "no-store")

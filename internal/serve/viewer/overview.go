@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"time"
@@ -97,7 +98,7 @@ func stateOf(o sqlite.Outline) string {
 
 // tabs are the pages of a run.
 func tabs(r *library.Run, here string) []link {
-	all := []link{{Text: "Overview", To: runPath(r.Name)}, {Text: "Episodes", To: runPath(r.Name, "episodes")}, {Text: "Search", To: runPath(r.Name, "search")}, {Text: "Report", To: runPath(r.Name, "report")}}
+	all := []link{{Text: "Overview", To: runPath(r.Name)}, {Text: "Episodes", To: runPath(r.Name, "episodes")}, {Text: "Search", To: runPath(r.Name, "search")}, {Text: "Compare", To: "/compare?a=" + url.QueryEscape(r.Name)}, {Text: "Report", To: runPath(r.Name, "report")}}
 	for i := range all {
 		all[i].Here = all[i].Text == here
 	}
@@ -111,6 +112,9 @@ func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, er
 		return nil, nil, err
 	}
 	p := &screen{Title: r.Name, Tabs: tabs(r, here), Live: runPath(r.Name, "events"), Above: []link{{Text: r.Name, To: runPath(r.Name)}}}
+	if v.static {
+		p.Tabs = slices.DeleteFunc(p.Tabs, func(l link) bool { return l.Text == "Search" || l.Text == "Compare" })
+	}
 	if _, ok := v.runs.Single(); !ok {
 		p.Above = append([]link{{Text: "Runs", To: "/"}}, p.Above...)
 	}
@@ -160,24 +164,24 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	p.Style = exhibit.NewPalette(&view.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind).Style() // statistics may come later
-	s := v.statistics(r, entries)
-	if !o.Open && s.document != nil && !s.busy {
+	s := v.stats.Latest(req.Context(), r, entries)
+	if !o.Open && s.Document != nil && !s.Busy {
 		p.Live = "" // nothing is added to it
 	}
-	n.Busy = s.busy || s.document == nil && s.err == nil
-	n.Behind = max(0, entries-s.entries)
-	if s.err != nil {
-		n.Problem = s.err.Error()
+	n.Busy = s.Busy || s.Document == nil && s.Err == nil
+	n.Behind = max(0, entries-s.Entries)
+	if s.Err != nil {
+		n.Problem = s.Err.Error()
 	}
-	if s.document != nil {
-		n.Sections = slices.DeleteFunc(slices.Clone(s.document.Sections), func(x page.Section) bool {
+	if s.Document != nil {
+		n.Sections = slices.DeleteFunc(slices.Clone(s.Document.Sections), func(x page.Section) bool {
 			return x.ID == "episodes" || x.ID == "transcripts" // other pages show them
 		})
 		if first := &n.Sections[0]; len(first.Blocks) > 0 {
 			first.Title = "" // the page has its facts
 			first.Blocks = slices.DeleteFunc(slices.Clone(first.Blocks), func(b page.Block) bool { return b.Facts != nil })
 		}
-		p.Style = s.document.Style
+		p.Style = s.Document.Style
 		for _, x := range n.Sections {
 			p.Style = stylesOf(p.Style, x.Blocks)
 		}

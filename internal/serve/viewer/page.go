@@ -12,6 +12,7 @@ import (
 
 	"parley/internal/report/page"
 	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/listing"
 	"parley/internal/store/sqlite"
 )
 
@@ -24,12 +25,13 @@ type screen struct {
 	template string // its name
 	to       string // redirect instead
 
-	Title string
-	Above []link // the pages above this one, from the list of runs down
-	Tabs  []link
-	Live  string       // the address of events; empty: the page does not change
-	Style template.CSS // colours of the kind, and of drawings
-	Data  any
+	Title  string
+	Above  []link // the pages above this one, from the list of runs down
+	Tabs   []link
+	Live   string       // the address of events; empty: the page does not change
+	Static bool         // the page is a file: it has no forms
+	Style  template.CSS // colours of the kind, and of drawings
+	Data   any
 }
 
 // link is a link. Here means that it is the current page.
@@ -78,10 +80,13 @@ func failure(err error) *screen {
 }
 
 // errBadRequest means that a parameter of the address is wrong.
-var errBadRequest = errors.New("the address is wrong")
+var errBadRequest = listing.ErrAddress
 
 // write renders a page. It is rendered whole before any of it is sent.
 func (v *Viewer) write(w http.ResponseWriter, p *screen) {
+	if p.Static = v.static; p.Static {
+		p.Live = ""
+	}
 	var b bytes.Buffer
 	err := v.pages.ExecuteTemplate(&b, p.template, p)
 	if err != nil {
@@ -102,7 +107,7 @@ func (v *Viewer) write(w http.ResponseWriter, p *screen) {
 // secure sets the headers that every page has.
 func secure(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Referrer-Policy", "same-origin") // without a referrer, a browser does not say from which origin a form is
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
@@ -115,6 +120,17 @@ func policy(style template.CSS) string {
 	}
 	return "default-src 'none'; script-src 'self'; style-src " + styles + "; connect-src 'self'; img-src 'self' data:; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types parley"
+}
+
+// Policy is the content security policy of a page that is a file.
+func (p *screen) Policy() string {
+	var own []string
+	for part := range strings.SplitSeq(policy(p.Style), "; ") {
+		if !strings.HasPrefix(part, "frame-ancestors") { // it is for headers only
+			own = append(own, strings.ReplaceAll(part, "'self'", "'self' file:"))
+		}
+	}
+	return strings.Join(own, "; ")
 }
 
 // runPath returns the address of a page of a run.

@@ -3,7 +3,7 @@ package viewer
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -23,8 +23,8 @@ var scriptText string
 //go:embed signin.js
 var signInText string
 
-//go:embed pages.gohtml
-var pagesText string
+//go:embed *.gohtml
+var pagesText embed.FS
 
 // asset is a file that pages fetch.
 type asset struct{ kind, body, tag string }

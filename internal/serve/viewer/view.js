@@ -73,6 +73,12 @@
     follow();
   }
 
+  for (const field of document.querySelectorAll("[data-remember]")) { // a name that a person types once
+    const key = "parley-" + field.dataset.remember;
+    try { field.value ||= localStorage.getItem(key) ?? ""; } catch { /* the browser keeps nothing */ }
+    field.form.addEventListener("submit", () => { try { localStorage.setItem(key, field.value); } catch { /* as above */ } });
+  }
+
   const follow = (rel) => {
     const to = document.querySelector(`main a[rel="${rel}"]`);
     if (to) to.click();

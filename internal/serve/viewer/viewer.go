@@ -26,6 +26,7 @@ import (
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/statistics"
 	"parley/journal"
 	"parley/world"
 )
@@ -52,13 +53,13 @@ type Viewer struct {
 	pages  *template.Template
 	guard  auth.Guard
 	runs   *library.Library
-	mu     sync.Mutex
-	stats  map[*library.Run]*statistics
+	stats  *statistics.Board
 	ctx    context.Context //nolint:containedctx // of Run: background work ends with it
 	wg     sync.WaitGroup  // background work
 	assets map[string]asset
 	token  string        // the cookie of browsers that sent the key
 	slots  chan struct{} // for pages that are being made
+	static bool          // the pages are written to files: see Export
 }
 
 // maxPages is how many pages are made at once: each may need its own connection to a run file.
@@ -70,7 +71,8 @@ func New(cfg Config) (*Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Viewer{cfg: cfg, runs: all, stats: map[*library.Run]*statistics{}, assets: newAssets(), token: rand.Text(), slots: make(chan struct{}, maxPages)}
+	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), slots: make(chan struct{}, maxPages)}
+	v.stats = &statistics.Board{Tool: cfg.Tool, Background: func(f func(context.Context)) { v.wg.Go(func() { f(v.ctx) }) }}
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}
@@ -115,6 +117,10 @@ func (v *Viewer) Run(ctx context.Context, ln net.Listener) error {
 // get opens a run, and follows it until Run ends.
 func (v *Viewer) get(ctx context.Context, name string) (*library.Run, error) {
 	r, fresh, err := v.runs.Get(ctx, name)
+	if fresh && v.static {
+		_, err = r.Index.Update(ctx)
+		return r, err
+	}
 	if fresh && v.ctx.Err() == nil {
 		v.wg.Go(func() { r.Follow(v.ctx) })
 	}
@@ -126,15 +132,17 @@ func (v *Viewer) routes() http.Handler {
 	mux.HandleFunc("GET /assets/{name}", v.asset)
 	mux.HandleFunc("POST /session", v.signIn)
 	for pattern, h := range map[string]func(*http.Request) (*screen, error){
-		"GET /{$}":                                    v.list,
-		"GET /run/{run}":                              v.overview,
-		"GET /run/{run}/episodes":                     v.episodes,
-		"GET /run/{run}/episodes/{episode}":           v.episode,
-		"GET /run/{run}/episodes/{episode}/{call...}": v.call,
-		"GET /run/{run}/search":                       v.search,
+		"GET /compare":                              v.compare,
+		"GET /{$}":                                  v.list,
+		"GET /run/{run}":                            v.overview,
+		"GET /run/{run}/episodes":                   v.episodes,
+		"GET /run/{run}/episodes/{episode}":         v.episode,
+		"GET /run/{run}/search":                     v.search,
+		"POST /run/{run}/episodes/{episode}/labels": v.label,
 	} {
 		mux.HandleFunc(pattern, v.page(h))
 	}
+	mux.HandleFunc("GET /run/{run}/episodes/{episode}/{call...}", v.calls)
 	mux.HandleFunc("GET /run/{run}/report", v.report)
 	mux.HandleFunc("GET /run/{run}/events", v.events)
 	mux.HandleFunc("GET /", v.page(func(*http.Request) (*screen, error) { return nil, errNotFound }))
@@ -147,7 +155,7 @@ func templates() (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err = t.Funcs(functions()).Parse(pagesText)
+	t, err = t.Funcs(functions()).ParseFS(pagesText, "*.gohtml")
 	if err != nil {
 		return nil, fmt.Errorf("viewer: template: %w", err)
 	}

@@ -13,6 +13,7 @@ import scipy
 import statsmodels
 from scipy import integrate, optimize, special, stats
 from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestIndPower, TTestPower
 from statsmodels.stats.proportion import confint_proportions_2indep, power_proportions_2indep, proportion_confint, proportion_effectsize
@@ -196,6 +197,14 @@ def power():
     return dict(means=means, paired=pairs, shares=both)
 
 
+def kappa():
+    out = []
+    for e, f, g, h in [(20, 5, 10, 15), (45, 15, 25, 15), (25, 35, 5, 35), (1, 2, 3, 40), (7, 1, 0, 2), (2, 9, 8, 1)]:
+        r = cohens_kappa([[e, f], [g, h]])
+        out.append(dict(both=e, only_a=f, only_b=g, neither=h, kappa=r.kappa, low=r.kappa_low, high=r.kappa_upp))
+    return out
+
+
 golden = dict(
     made_with=dict(numpy=np.__version__, scipy=scipy.__version__, statsmodels=statsmodels.__version__),
     wilson=wilson(),
@@ -211,5 +220,6 @@ golden = dict(
     paired_effect=paired_effect(),
     cohen_h=cohen_h(),
     power=power(),
+    kappa=kappa(),
 )
 print("{" + ",\n".join(json.dumps(k) + ": " + json.dumps(v, default=float) for k, v in golden.items()) + "}")

@@ -48,7 +48,7 @@ func (s *Store) episodes(ctx context.Context, in journal.Span, each func(journal
 	for _, e := range all {
 		var entries []journal.Entry
 		err := s.readers.with(func(r *reader) (err error) {
-			entries, err = r.episode(ctx, e)
+			entries, _, err = r.episode(ctx, e, true)
 			return err
 		})
 		if err != nil {
@@ -126,9 +126,60 @@ func (all extents) dense() bool {
 	return len(all) > 1 && in.to-in.after < 10*wanted && int64(all.episodes()) < 10*wanted
 }
 
-// episode follows an episode's turns and replies back from the last.
-func (r *reader) episode(ctx context.Context, of extent) (out []journal.Entry, err error) {
+// Sparing reads the turns and replies of one episode, in order, without the messages of requests: in a long episode
+// nearly all that is stored is messages that are repeated in every request. fill reads those of some replies.
+func (s *Store) Sparing(ctx context.Context, episode int) (out []journal.Entry, fill func(...*journal.Replied) error, err error) {
+	var keys map[*journal.Replied]int64
+	err = s.readers.with(func(r *reader) error {
+		all, err := r.extents(journal.Span{From: episode, To: episode + 1})
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		out, keys, err = r.episode(ctx, all[0], false)
+		return err
+	})
+	fill = func(replies ...*journal.Replied) error {
+		err := s.readers.with(func(r *reader) error { return r.fillPrompts(keys, replies) })
+		return explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+	}
+	return out, fill, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+}
+
+// fillPrompts reads the requests of replies again, with their messages.
+func (r *reader) fillPrompts(keys map[*journal.Replied]int64, replies []*journal.Replied) error {
+	var all []unfilled
+	for _, e := range replies {
+		if keys[e] == 0 || e.Request == nil {
+			continue
+		}
+		err := one(r.byKey.reply, row.Replies, keys[e], func(c row.Reader) error {
+			u, _, err := readReplied(c, true)
+			all = append(all, u)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := r.fillAll(all); err != nil {
+		return err
+	}
+	i := 0
+	for _, e := range replies {
+		if keys[e] != 0 && e.Request != nil {
+			e.Request = all[i].Request
+			i++
+		}
+	}
+	return nil
+}
+
+// episode follows an episode's turns and replies back from the last. keys has the seq of each reply.
+func (r *reader) episode(ctx context.Context, of extent, prompts bool) (out []journal.Entry, keys map[*journal.Replied]int64, err error) {
 	var replies []unfilled
+	if !prompts {
+		keys = map[*journal.Replied]int64{}
+	}
 	err = follow(ctx, of.last, func(at int64) (prev int64, err error) {
 		if at < 0 {
 			err = one(r.byKey.turn, row.Turns, -at, func(c row.Reader) error {
@@ -139,17 +190,20 @@ func (r *reader) episode(ctx context.Context, of extent) (out []journal.Entry, e
 			return prev, err
 		}
 		err = one(r.byKey.reply, row.Replies, at, func(c row.Reader) error {
-			u, p, err := readReplied(c, true)
+			u, p, err := readReplied(c, prompts)
 			out, replies, prev = append(out, u.Replied), append(replies, u), p
+			if keys != nil {
+				keys[u.Replied] = at
+			}
 			return err
 		})
 		return prev, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	slices.Reverse(out)
-	return out, r.fillAll(replies)
+	return out, keys, r.fillAll(replies)
 }
 
 // follow visits the turns and replies of an episode from the last to the first. Each visit

@@ -1,7 +1,7 @@
 // Package index keeps a small database beside a run file, so that a million episodes can be sorted,
 // filtered and searched.
 //
-// The database holds nothing that is not in the run file: it can be deleted at any time, and is
+// The database holds nothing that is not in the run file, or in the file with labels beside it: it can be deleted at any time, and is
 // made again. It follows a run that is being played. A file that belongs to another run, was
 // damaged or cannot be written is not an error: the index is then made in memory.
 //
@@ -29,7 +29,7 @@ import (
 var schema string
 
 // version changes when the tables do, or what is in them.
-const version = 1
+const version = 2
 
 // Suffix is added to the name of a run file to name its index.
 const Suffix = "-view"

@@ -309,6 +309,36 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestLabels filters and sorts by labels, and replaces them.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 20)
+	x := open(t, store, "r1")
+	update(t, x)
+	for range 2 {
+		if err := x.SetLabels(map[int]map[string]float64{3: {"any": 2, "verdict": 0.5}, 8: {"any": 1, "verdict": 1}, 9: {"any": 1}, 999: {"any": 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, q := range map[string]Query{
+		"[3 8 9]": {Label: "any", Limit: 2},
+		"[3]":     {Label: "any", State: sqlite.Ended, Cell: "even", Desc: true, Agent: "large", Limit: 1, Sort: "label", Score: "verdict", After: &Key{Value: "1", Episode: 8}},
+		"[8 3]":   {Sort: "label", Score: "verdict", Desc: true, Limit: 1},
+		"[9 8 3]": {Label: "any", Sort: "episode", Desc: true, Limit: 5},
+		"[]":      {Label: "none", Limit: 5},
+	} {
+		if got := fmt.Sprint(numbers(pages(t, x, q))); got != want {
+			t.Errorf("%+v: %s, want %s", q, got, want)
+		}
+	}
+	for _, row := range pages(t, x, Query{Limit: 100}) {
+		same, err := x.SameDeal(t.Context(), row.Deal, row.Episode, 100)
+		if err != nil || slices.ContainsFunc(same, func(r Row) bool { return r.Episode == row.Episode }) {
+			t.Errorf("%d: %v %v", row.Episode, numbers(same), err)
+		}
+	}
+}
+
 // TestCancelled checks that a query ends with its context.
 func TestCancelled(t *testing.T) {
 	t.Parallel()

@@ -22,11 +22,12 @@ type Query struct {
 	Cell  string // cells that contain this text
 	Agent string // lineups with this agent
 	Text  string // the reason of a failure contains this text
+	Label string // one of the names that SetLabels got
 
-	// Sort is one of Sorts, or "score". Desc sorts from the highest to the lowest.
+	// Sort is one of Sorts, "score" or "label". Desc sorts from the highest to the lowest.
 	Sort string
 	Desc bool
-	// Score and Seat are the score to sort by.
+	// Score and Seat are the score to sort by. For labels, Score is a name that SetLabels got.
 	Score, Seat string
 
 	// After is the last row of the page before. Default: the first page.
@@ -117,7 +118,7 @@ func (q *Query) value() (any, error) {
 	switch q.Sort {
 	case "state", "cell":
 		return q.After.Value, nil
-	case "score":
+	case "score", "label":
 		return strconv.ParseFloat(q.After.Value, 64)
 	default:
 		return strconv.ParseInt(q.After.Value, 10, 64)
@@ -135,10 +136,12 @@ func (x *Index) order(q Query) (from, column string, err error) {
 	switch {
 	case q.Sort == "score":
 		return "scores s JOIN episodes e USING (episode)", "value", nil
+	case q.Sort == "label":
+		return "labels s JOIN episodes e USING (episode)", "value", nil
 	case q.Sort == "" || q.Sort == "episode":
 		return "episodes e", "e.episode", nil
 	case !slices.Contains(Sorts(), q.Sort):
-		return "", "", fmt.Errorf("%w: cannot sort by %q; want one of %s, score", ErrQuery, q.Sort, strings.Join(Sorts(), ", "))
+		return "", "", fmt.Errorf("%w: cannot sort by %q; want one of %s, score, label", ErrQuery, q.Sort, strings.Join(Sorts(), ", "))
 	}
 	err = x.exec(fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s, episode)`, q.Sort))
 	return "episodes e", q.Sort, err
@@ -152,6 +155,12 @@ func (q *Query) where(column string) (text string, args []any, err error) {
 	}
 	if q.Sort == "score" {
 		add("name = ? AND seat = ?", q.Score, q.Seat)
+	}
+	if q.Sort == "label" {
+		add("name = ?", q.Score)
+	}
+	if q.Label != "" {
+		add("e.episode IN (SELECT episode FROM labels WHERE name = ?)", q.Label)
 	}
 	if q.State != "" {
 		add("state = ?", q.State)
@@ -224,4 +233,41 @@ func (x *Index) Scores() (names []ScoreName, err error) {
 	}
 	slices.SortStableFunc(names, func(a, b ScoreName) int { return cmp.Compare(a.place, b.place) })
 	return names, err
+}
+
+// SetLabels replaces the labels of all episodes: values by name, by episode.
+func (x *Index) SetLabels(labels map[int]map[string]float64) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.within(func() error {
+		if err := x.exec(`DELETE FROM labels`); err != nil {
+			return err
+		}
+		for episode, values := range labels {
+			for name, value := range values {
+				if err := x.exec(`INSERT INTO labels VALUES (?, ?, ?)`, name, value, episode); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index: labels: %w", err)
+	}
+	return nil
+}
+
+// SameDeal lists up to limit other episodes with a deal.
+func (x *Index) SameDeal(ctx context.Context, deal, except, limit int) (rows []Row, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	defer x.interruptible(ctx)()
+	err = x.query(`SELECT episode, lineup FROM episodes WHERE deal = ? AND episode <> ? ORDER BY episode LIMIT ?`, []any{deal, except, limit}, func(s *db.Stmt) {
+		rows = append(rows, Row{Episode: s.ColumnInt(0), Lineup: strings.TrimSpace(s.ColumnText(1))})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	return rows, nil
 }

@@ -20,6 +20,7 @@ CREATE TABLE episodes (
     until   INTEGER NOT NULL, -- the end or the last reply
     took    INTEGER NOT NULL GENERATED ALWAYS AS (CASE WHEN began THEN max(0, until - began) ELSE 0 END) STORED
 );
+CREATE INDEX episodes_of_deal ON episodes (deal, episode);
 CREATE TABLE scores (
     name    TEXT NOT NULL,
     seat    TEXT NOT NULL,
@@ -29,6 +30,12 @@ CREATE TABLE scores (
     PRIMARY KEY (name, seat, value, episode)
 ) WITHOUT ROWID;
 CREATE INDEX scores_episode ON scores (episode);
+CREATE TABLE labels ( -- of the file with labels, as SetLabels got them
+    name    TEXT NOT NULL,
+    value   REAL NOT NULL,
+    episode INTEGER NOT NULL,
+    PRIMARY KEY (name, value, episode)
+) WITHOUT ROWID;
 CREATE VIRTUAL TABLE said USING fts5 (text, content = '', tokenize = 'unicode61');
 CREATE TABLE hits (
     id      INTEGER PRIMARY KEY, -- in said

@@ -66,3 +66,52 @@ func MessageText(m *llm.Message) string {
 	}
 	return strings.Join(append(parts, toolCalls(m.ToolCalls)...), "\n")
 }
+
+// Since returns what is new in a request since an earlier one of the same seat, which may be nil: the messages after
+// those that both begin with, without the answers of the model, and how many both begin with. If the first of them
+// begins as the message in its place did, its first lines are left out and counted.
+func Since(before, now *llm.Request) (fresh []llm.Message, same, lines int) {
+	var old []llm.Message
+	if before != nil {
+		old = before.Messages
+	}
+	for same < min(len(old), len(now.Messages)) && equalMessages(&old[same], &now.Messages[same]) {
+		same++
+	}
+	for i, m := range now.Messages[same:] {
+		if m.Role == llm.RoleAssistant && same > 0 {
+			continue
+		}
+		if at := same + i; i == 0 && at < len(old) && old[at].Role == m.Role {
+			if rest, n := sinceLine(MessageText(&old[at]), MessageText(&m)); n > 0 {
+				m, lines = llm.Message{Role: m.Role, Parts: []llm.Part{{Text: rest}}}, n
+			}
+		}
+		fresh = append(fresh, m)
+	}
+	return fresh, same, lines
+}
+
+func equalMessages(a, b *llm.Message) bool {
+	return a.Role == b.Role && MessageText(a) == MessageText(b)
+}
+
+// minSame is how many equal lines are left out: fewer are read faster than the words about them.
+const minSame = 5
+
+// sinceLine returns a text without the lines that it begins with as another text does, and how many these are.
+func sinceLine(before, now string) (rest string, lines int) {
+	rest = now
+	for {
+		a, more, ok := strings.Cut(before, "\n")
+		b, left, ok2 := strings.Cut(rest, "\n")
+		if a != b || !ok || !ok2 {
+			break
+		}
+		before, rest, lines = more, left, lines+1
+	}
+	if lines < minSame {
+		return now, 0
+	}
+	return rest, lines
+}

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,32 @@ func TestSessionReads(t *testing.T) {
 		}
 		if s := strings.Join(got, "/"); s != want {
 			t.Errorf("%s: %q, want %q", kind, s, want)
+		}
+	}
+}
+
+// TestSince compares a request with the one before it.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	rules := strings.Repeat("a rule\n", 10)
+	for name, c := range map[string]struct {
+		before, now []llm.Message
+		want        string
+	}{
+		"the first":         {nil, []llm.Message{llm.System("s"), assistant("an example"), llm.User("q")}, "0 0 s|an example|q"},
+		"a conversation":    {[]llm.Message{llm.System("s"), llm.User("q")}, []llm.Message{llm.System("s"), llm.User("q"), assistant("a"), llm.User("q2")}, "2 0 q2"},
+		"a longer text":     {[]llm.Message{llm.User(rules + "now one")}, []llm.Message{llm.User(rules + "now two")}, "0 10 now two"},
+		"nearly all is new": {[]llm.Message{llm.User("hello\nyou")}, []llm.Message{llm.User("hello\nthere")}, "0 0 hello\nthere"},
+		"the same again":    {[]llm.Message{llm.User("q")}, []llm.Message{llm.User("q")}, "1 0 "},
+		"shorter":           {[]llm.Message{llm.User("q"), assistant("a")}, []llm.Message{llm.User("q")}, "1 0 "},
+	} {
+		fresh, same, lines := Since(&llm.Request{Messages: c.before}, &llm.Request{Messages: c.now})
+		var texts []string
+		for i := range fresh {
+			texts = append(texts, MessageText(&fresh[i]))
+		}
+		if got := fmt.Sprintf("%d %d %s", same, lines, strings.Join(texts, "|")); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

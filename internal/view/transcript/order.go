@@ -52,15 +52,18 @@ func Turns(entries []journal.Entry, attempt int) []*Turn {
 	for _, t := range all {
 		slices.SortStableFunc(t.Replies, func(a, b *journal.Replied) int { return cmp.Compare(a.Index, b.Index) })
 	}
-	slices.SortStableFunc(all, func(a, b *Turn) int { return slices.Compare(a.path(), b.path()) })
+	slices.SortStableFunc(all, func(a, b *Turn) int { return slices.Compare(path(a.Name()), path(b.Name())) })
 	return all
 }
 
-// path returns the numbers in the turn's name. They sort turns in the order of a transcript.
-func (t *Turn) path() (path []int) {
-	for word := range strings.FieldsFuncSeq(t.Strand, func(r rune) bool { return r == '.' || r == '/' }) {
+// CompareTurns orders the names of turns as a transcript does.
+func CompareTurns(a, b string) int { return slices.Compare(path(a), path(b)) }
+
+// path returns the numbers in the name of a turn. They sort turns in the order of a transcript.
+func path(turn string) (path []int) {
+	for word := range strings.FieldsFuncSeq(turn, func(r rune) bool { return r == '.' || r == '/' }) {
 		n, _ := strconv.Atoi(word) // the engine writes only numbers
 		path = append(path, n)
 	}
-	return append(path, t.Number)
+	return path
 }

@@ -35,8 +35,10 @@ type Line struct {
 	Agent string
 	Label string // of the call, or the kind of the note
 	Said  Said
-	Text  string // for a failure its kind, never its message
-	Mark  string // the kind's remark on the line: see world.Marker
+	Text  string           // for a failure its kind, never its message
+	To    string           // who can read it besides its writer, if not everybody
+	Mark  string           // the kind's remark on the line: see world.Marker
+	Reply *journal.Replied // that it is from; nil for a note
 }
 
 // Said is the type of a line.
@@ -59,11 +61,16 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 	if err != nil {
 		return nil, err
 	}
+	return New(entries, head.Progress(episode).Attempt, kind, episode), nil
+}
+
+// New returns the transcript of entries: see Read. Only those of a record need the messages of requests.
+func New(entries []journal.Entry, attempt int, kind world.Kind, episode int) *Transcript {
 	t := &Transcript{Episode: episode}
-	said := map[string]bool{} // the texts of lines
+	said := map[string]int{} // the lines of texts, from 1
 	recorded, isRecord := world.As[world.Recorded](kind)
 	var diff MessageDiff
-	for _, turn := range Turns(entries, head.Progress(episode).Attempt) {
+	for _, turn := range Turns(entries, attempt) {
 		if turn.Turned != nil {
 			for _, n := range turn.Turned.Notes {
 				t.addNote(turn.Name(), n, said, isRecord && t.hidden(kind, recorded, n))
@@ -73,17 +80,17 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 			t.Entries = append(t.Entries, world.TranscriptEntry{Seat: e.Seat, Agent: e.Agent, Label: e.Label, Act: e.Act, Reply: e.Reply()})
 			if isRecord && e.Request != nil {
 				for _, m := range diff.New(e.Request, e.Response) {
-					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m)})
+					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m), Reply: e})
 				}
 			}
 			for _, l := range replyLines(turn.Name(), e) {
-				said[strings.TrimSpace(l.Text)] = true
 				t.Lines = append(t.Lines, l)
+				said[strings.TrimSpace(l.Text)] = len(t.Lines)
 			}
 			t.lines = append(t.lines, len(t.Lines))
 		}
 	}
-	return t, nil
+	return t
 }
 
 // hidden reports whether the kind hides a note. A note is shown if the kind panics.
@@ -95,15 +102,18 @@ func (t *Transcript) hidden(kind world.Kind, recorded world.Recorded, n world.No
 }
 
 // addNote adds a note, and a line unless the note is hidden or repeats a line.
-func (t *Transcript) addNote(turn string, n world.Note, said map[string]bool, hidden bool) {
+func (t *Transcript) addNote(turn string, n world.Note, said map[string]int, hidden bool) {
 	t.Notes = append(t.Notes, n)
 	t.Entries, t.lines = append(t.Entries, world.TranscriptEntry{Note: &n}), append(t.lines, 0)
 	if hidden {
 		return
 	}
-	if text, repeats := noteText(n, said); !repeats {
-		t.Lines = append(t.Lines, Line{Turn: turn, Seat: n.Seat, Label: n.Kind, Said: SaidNote, Text: text})
+	text, to, repeats := noteText(n, said)
+	if repeats > 0 {
+		t.Lines[repeats-1].To = to
+		return
 	}
+	t.Lines = append(t.Lines, Line{Turn: turn, Seat: n.Seat, Label: n.Kind, Said: SaidNote, Text: text, To: to})
 }
 
 // Mark adds the marks of the kind's notes to the lines. Its error is one of optional.Call.
@@ -165,7 +175,7 @@ func callName(turn string, e *journal.Replied) string { return turn + ":" + strc
 
 // replyLines returns the thoughts of a reply, and its answer, result or failure.
 func replyLines(turn string, e *journal.Replied) (out []Line) {
-	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: e.Agent, Label: e.Label, Said: SaidAnswer}
+	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: e.Agent, Label: e.Label, Said: SaidAnswer, Reply: e}
 	reply := e.Reply()
 	if !reply.OK() {
 		l.Said, l.Text = SaidFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")
@@ -204,18 +214,26 @@ func toolCalls(calls []llm.ToolCall) (out []string) {
 	return out
 }
 
-// noteText returns the text of a note, and whether it only repeats a line.
-func noteText(n world.Note, said map[string]bool) (text string, repeats bool) {
+// noteText returns the text of a note, to whom it was said, if its data has that, and the line that it only repeats, or 0.
+func noteText(n world.Note, said map[string]int) (text, to string, repeats int) {
 	if json.Unmarshal(n.Data, &text) == nil {
-		return text, said[strings.TrimSpace(text)]
+		return text, "", said[strings.TrimSpace(text)]
 	}
 	var fields struct {
-		Text string `json:"text"`
+		Text string          `json:"text"`
+		To   json.RawMessage `json:"to"`
 	}
-	if json.Unmarshal(n.Data, &fields) == nil && fields.Text != "" && said[strings.TrimSpace(fields.Text)] {
-		return "", true
+	if json.Unmarshal(n.Data, &fields) != nil {
+		return compact(n.Data), "", 0
 	}
-	return compact(n.Data), false
+	var many []string
+	if json.Unmarshal(fields.To, &to) != nil && json.Unmarshal(fields.To, &many) == nil {
+		to = strings.Join(many, ", ")
+	}
+	if fields.Text != "" {
+		repeats = said[strings.TrimSpace(fields.Text)]
+	}
+	return compact(n.Data), to, repeats
 }
 
 func compact(raw json.RawMessage) string {

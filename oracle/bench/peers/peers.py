@@ -102,7 +102,7 @@ def inspect_ai(task, tally):
     def run():
         with tempfile.TemporaryDirectory() as logs:
             for log in eval(Task(dataset=MemoryDataset(samples), solver=talk()), model=model, max_samples=task["width"],
-                            max_connections=task["width"], log_dir=logs, display="none", fail_on_error=False):
+                            max_connections=task["width"], log_dir=logs, display="none", fail_on_error=False, log_realtime=False):
                 if log.status != "success":
                     tally.fail(RuntimeError(log.error.message if log.error else log.status))
                 tally.failed += sum(1 for s in log.samples or [] if s.error)

@@ -13,7 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/label"
 	"parley/internal/live"
+	"parley/internal/serve/viewer/listing"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/index"
 	"parley/journal"
@@ -118,6 +120,49 @@ type Run struct {
 	mu      sync.Mutex
 	entries int               // of the run, when it was last looked at
 	waiting map[chan int]bool // pages that wait for a change
+
+	labelling sync.Mutex
+	labels    *label.Set
+	labelled  fileState // of the file with labels, when they were read
+}
+
+// fileState tells whether a file was changed.
+type fileState struct {
+	at   time.Time
+	size int64
+}
+
+func stateOf(path string) fileState {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileState{}
+	}
+	return fileState{info.ModTime(), info.Size()}
+}
+
+// Labels returns the labels of the run, and brings them into its index.
+func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
+	r.labelling.Lock()
+	defer r.labelling.Unlock()
+	state := stateOf(r.Path + label.Suffix)
+	if r.labels != nil && state == r.labelled {
+		return r.labels, nil
+	}
+	set, err := label.Read(ctx, r.Path, r.Begun.Run)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Index.SetLabels(listing.Labels(set)); err != nil {
+		return nil, err
+	}
+	r.labels, r.labelled = set, state
+	r.Tell()
+	return set, nil
+}
+
+// relabel reads the labels again if their file was changed.
+func (r *Run) relabel(ctx context.Context) {
+	_, _ = r.Labels(ctx) // the page that shows them says why they cannot be read
 }
 
 // Get opens a run, or returns it if it is open. fresh means that it was opened now: the caller must then call
@@ -234,6 +279,7 @@ func (r *Run) Follow(ctx context.Context) {
 			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
 			r.grown(n)
 		}
+		r.relabel(ctx)
 		if at := changed(r.Path + live.Suffix); at != state {
 			state = at
 			r.grown(r.seen())

@@ -1,0 +1,205 @@
+// Package label keeps what people say about the episodes of a run: tags, verdicts and notes.
+//
+// Labels are in a file beside the run file, never in it. Each line of the file is a JSON object that adds a label or
+// removes one, and lines are only appended: several processes can label one run, and nothing is lost. A line that
+// cannot be read is skipped and counted.
+//
+// What it is not for: it does not know whether an episode or a call exists.
+package label
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"parley/internal/files"
+)
+
+// Suffix is added to the name of a run file to name the file with its labels.
+const Suffix = "-labels"
+
+// Verdict is what a person thinks of an episode or a message.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass   Verdict = "pass"
+	Fail   Verdict = "fail"
+	Unsure Verdict = "unsure"
+)
+
+// Verdicts lists the verdicts.
+func Verdicts() []Verdict { return []Verdict{Pass, Fail, Unsure} }
+
+// Label is what a person said about an episode, or about one message of it. It has a tag, a verdict or a note, or
+// several of them.
+type Label struct {
+	ID      string    `json:"id"`
+	Run     string    `json:"run"` // the id of the run
+	At      time.Time `json:"at"`
+	By      string    `json:"by,omitempty"` // the person, if they gave a name
+	Episode int       `json:"episode"`
+	Call    string    `json:"call,omitempty"` // of the message, such as 3:0; empty: the whole episode
+	Tag     string    `json:"tag,omitempty"`
+	Verdict Verdict   `json:"verdict,omitempty"`
+	Note    string    `json:"note,omitempty"`
+}
+
+// line is a line of the file: a label, or the id of one that is removed.
+type line struct {
+	Label
+	Removed string `json:"removed,omitempty"`
+}
+
+// The limits of a label and of the file. The texts are counted in bytes.
+const (
+	maxWord = 200 // of a tag, a name, a call
+	maxNote = 20_000
+	maxFile = 64 << 20
+)
+
+// ErrInvalid means that a label cannot be added as it is.
+var ErrInvalid = errors.New("label: invalid")
+
+// check returns what is wrong with a label.
+func (l *Label) check() error {
+	for _, c := range []struct {
+		name, text string
+		limit      int
+	}{{"tag", l.Tag, maxWord}, {"name", l.By, maxWord}, {"call", l.Call, maxWord}, {"note", l.Note, maxNote}} {
+		switch {
+		case len(c.text) > c.limit:
+			return fmt.Errorf("%w: the %s has %d bytes; at most %d are allowed", ErrInvalid, c.name, len(c.text), c.limit)
+		case !utf8.ValidString(c.text):
+			return fmt.Errorf("%w: the %s is not UTF-8", ErrInvalid, c.name)
+		case c.limit == maxWord && strings.ContainsFunc(c.text, unicode.IsControl):
+			return fmt.Errorf("%w: the %s has a control character", ErrInvalid, c.name)
+		}
+	}
+	switch {
+	case l.Verdict != "" && l.Verdict.value() < 0 && l.Verdict != Unsure:
+		return fmt.Errorf("%w: unknown verdict %q; want one of %v", ErrInvalid, l.Verdict, Verdicts())
+	case l.Episode < 0:
+		return fmt.Errorf("%w: there is no episode %d", ErrInvalid, l.Episode)
+	case strings.Trim(l.Call, "0123456789./:") != "":
+		return fmt.Errorf("%w: %q is not the name of a call, such as 3:0", ErrInvalid, l.Call)
+	case Prefix+l.Tag == VerdictScore:
+		return fmt.Errorf("%w: the tag %q is the name of a score; use another word", ErrInvalid, l.Tag)
+	case l.Tag == "" && l.Verdict == "" && l.Note == "":
+		return fmt.Errorf("%w: a label needs a tag, a verdict or a note", ErrInvalid)
+	}
+	return nil
+}
+
+// value returns the verdict as a number, or -1 if it is not known.
+func (v Verdict) value() float64 {
+	switch v {
+	case Pass:
+		return 1
+	case Fail:
+		return 0
+	default:
+		return -1
+	}
+}
+
+// Add adds a label to a run file's labels. It sets the ID and the time.
+func Add(run string, l Label) error {
+	l.Tag, l.By, l.Note = strings.TrimSpace(l.Tag), strings.TrimSpace(l.By), strings.TrimSpace(l.Note)
+	if err := l.check(); err != nil {
+		return err
+	}
+	l.ID, l.At = rand.Text(), time.Now().UTC()
+	return put(run+Suffix, line{Label: l})
+}
+
+// Remove removes the label with an ID. It is not an error if there is none.
+func Remove(run, id string) error {
+	if len(id) > maxWord {
+		return fmt.Errorf("%w: the id has %d bytes", ErrInvalid, len(id))
+	}
+	return put(run+Suffix, line{Label: Label{At: time.Now().UTC()}, Removed: id})
+}
+
+// put appends a line. Each line is written at once, so that lines of several processes do not mix.
+func put(path string, l line) (err error) {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("label: %s is not a regular file", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("label: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = fmt.Errorf("label: %w", err)
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size()+int64(len(b)) > maxFile {
+		return fmt.Errorf("%s is full: it has %d bytes", path, info.Size())
+	}
+	b = append(b, '\n')
+	if last := make([]byte, 1); info.Size() > 0 {
+		if _, err := f.ReadAt(last, info.Size()-1); err != nil {
+			return err
+		}
+		if last[0] != '\n' { // a process was killed while it wrote
+			b = append([]byte{'\n'}, b...)
+		}
+	}
+	if _, err := f.Write(b); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// Read reads the labels of a run from the file beside its run file. id is the id of the run: labels of other runs are
+// left out. Without a file there are no labels.
+func Read(ctx context.Context, run, id string) (*Set, error) {
+	b, err := files.Read(ctx, run+Suffix, maxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Set{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("label: %w", err)
+	}
+	s := &Set{}
+	removed := map[string]bool{}
+	var all []Label
+	for text := range strings.Lines(string(b)) {
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		var l line
+		switch err := json.Unmarshal([]byte(text), &l); {
+		case err == nil && l.Removed != "":
+			removed[l.Removed] = true
+		case err != nil || l.check() != nil:
+			s.Damaged++
+		case l.Run == id:
+			all = append(all, l.Label)
+		}
+	}
+	for _, l := range all {
+		if !removed[l.ID] {
+			s.add(l)
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,106 @@
+// Package agreement makes scores of what people said about episodes, and compares other scores with their verdicts:
+// whether a judge that is a model can be trusted.
+package agreement
+
+import (
+	"math"
+	"strings"
+
+	"parley/internal/label"
+	"parley/internal/report/page"
+	"parley/internal/statmath"
+	"parley/internal/view"
+	"parley/world"
+)
+
+// rated is a score and how often it agrees with people: A is the score, B the verdicts.
+type rated struct {
+	name, seat string
+	statmath.Pairs
+	agree world.Sample
+	other bool // a value was neither 0 nor 1
+}
+
+// Attach adds labels to a run, as scores from 0 to 1. Call it after Know.
+func Attach(r *view.Run, scores map[int][]world.Score) {
+	r.Labels = scores
+	for _, list := range scores {
+		for _, s := range list {
+			r.Bounds[s.Name] = world.Share()
+		}
+	}
+}
+
+// Block returns a table of every score that is 0 or 1 against the verdicts of people on the same episodes. ok is false
+// if there are none.
+func Block(r *view.Run) (b page.Block, ok bool) {
+	all := collect(r)
+	t := &page.Table{Name: "agreement", Title: "Agreement with people", Track: -1, Columns: []page.Column{
+		page.Key("score"), page.Key("seat"), page.Number("episodes"), page.Number("both 1"), page.Number("only the score"), page.Number("only people"), page.Number("both 0"),
+		page.Number("agree"), page.Number("kappa"),
+	}}
+	for _, s := range all {
+		if s.other {
+			continue
+		}
+		t.Rows = append(t.Rows, []page.Cell{
+			page.Word(s.name), page.Word(s.seat), page.Whole(s.N()), page.Whole(s.Both), page.Whole(s.OnlyA), page.Whole(s.OnlyB), page.Whole(s.Neither),
+			page.Quantity(page.Sample(&s.agree, true)), page.Quantity(statmath.Kappa(s.Pairs, view.Confidence)),
+		})
+	}
+	return page.Block{Title: t.Title, Table: t, Caption: "Scores that are 0 or 1, and the verdicts of people on the same episodes. Kappa is 1 if they always agree, and 0 if they agree as often as chance would make them."}, len(t.Rows) > 0
+}
+
+// collect counts how scores and verdicts go together, in the order in which scores are named. An episode about which
+// people disagree does not count.
+func collect(r *view.Run) (all []*rated) {
+	if len(r.Labels) == 0 {
+		return nil
+	}
+	at := map[[2]string]*rated{}
+	r.Each(func(p world.Played) {
+		verdict := math.NaN()
+		for _, s := range r.Labels[p.Episode] {
+			if s.Name == label.VerdictScore {
+				verdict = s.Value
+			}
+		}
+		if p.Outcome.Failed != "" || verdict != 0 && verdict != 1 {
+			return
+		}
+		for _, s := range p.Outcome.Scores {
+			if strings.HasPrefix(s.Name, label.Prefix) {
+				continue
+			}
+			key := [2]string{s.Name, s.Seat}
+			if at[key] == nil {
+				at[key] = &rated{name: s.Name, seat: s.Seat}
+				all = append(all, at[key])
+			}
+			at[key].add(p.Unit, s.Value, verdict)
+		}
+	})
+	return all
+}
+
+func (r *rated) add(unit world.Unit, score, verdict float64) {
+	if score != 0 && score != 1 {
+		r.other = true
+		return
+	}
+	same := 0.0
+	if score == verdict {
+		same = 1
+	}
+	r.agree.Add(unit, same)
+	switch {
+	case score == 1 && verdict == 1:
+		r.Both++
+	case score == 1:
+		r.OnlyA++
+	case verdict == 1:
+		r.OnlyB++
+	default:
+		r.Neither++
+	}
+}

@@ -1,0 +1,47 @@
+package agreement
+
+import (
+	"testing"
+
+	"parley/internal/label"
+	"parley/internal/view"
+	"parley/journal"
+	"parley/world"
+)
+
+// TestBlock checks that only scores of 0 and 1 are compared, and only with clear verdicts.
+func TestBlock(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	entries := []journal.Entry{&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1}, &journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "duel"}, 6)}}
+	for i := range 6 {
+		entries = append(entries, &journal.Ended{Episode: i, Outcome: world.Outcome{Scores: []world.Score{{Name: "honest", Value: float64(i % 2)}, {Name: "points", Seat: "left", Value: float64(i)}}}})
+	}
+	if err := j.Append(t.Context(), entries...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "run.parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Know(world.Kind{})
+	if _, ok := Block(r); ok {
+		t.Error("there is agreement without people")
+	}
+	labels := map[int][]world.Score{}
+	for i, verdict := range []float64{0, 1, 1, 1, 0.5} { // nobody looked at the last one
+		labels[i] = []world.Score{{Name: label.VerdictScore, Value: verdict}, {Name: label.Prefix + "rude", Value: 1}}
+	}
+	Attach(r, labels)
+	b, ok := Block(r)
+	if !ok || len(b.Table.Rows) != 1 {
+		t.Fatalf("%+v", b.Table)
+	}
+	got := ""
+	for _, c := range b.Table.Rows[0] {
+		got += c.Text + " | "
+	}
+	if want := "honest |  | 4 | 2 | 0 | 1 | 1 | 0.75 [0.30, 0.95] | 0.50 [-0.23, 1.00] | "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,182 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+
+	"parley/internal/report/page"
+	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/said"
+	"parley/internal/serve/viewer/statistics"
+	"parley/internal/store/sqlite"
+	"parley/internal/view/transcript"
+)
+
+// turnsPerPage is how many turns of two episodes a page has beside each other, and before is how many of them are
+// before the first difference.
+const (
+	turnsPerPage = 40
+	before       = 5
+)
+
+// comparePage is the data of a comparison.
+type comparePage struct {
+	Runs     []string // to choose from
+	Sides    [2]side
+	Problem  string // why nothing can be compared
+	Sections []page.Section
+
+	Rows           []said.Pair // of two episodes
+	From, Turns    int
+	First          string // the page with the first difference; empty: there is none
+	Earlier, Later string
+}
+
+// side is one of the two that are compared.
+type side struct {
+	Name    string // of the run
+	Episode string // its number; empty: the whole run
+	At      string // its page
+	Lineup  string
+	Deal    int
+
+	run    *library.Run
+	listed *sqlite.Listed
+	lines  []transcript.Line
+}
+
+// compareAt returns the address of a comparison of two episodes.
+func compareAt(a string, episode int, b string, other int) string {
+	return "/compare?" + url.Values{"a": {a}, "ea": {strconv.Itoa(episode)}, "b": {b}, "eb": {strconv.Itoa(other)}}.Encode()
+}
+
+// compare is the page of two runs, or of two episodes.
+func (v *Viewer) compare(req *http.Request) (*screen, error) {
+	q := req.URL.Query()
+	d := comparePage{Sides: [2]side{{Name: q.Get("a"), Episode: q.Get("ea")}, {Name: q.Get("b"), Episode: q.Get("eb")}}}
+	d.Runs, _ = v.runs.Names()
+	p := &screen{template: "compare", Title: "Compare", Above: []link{{Text: "Runs", To: "/"}, {Text: "Compare", To: "/compare"}}}
+	if d.Sides[0].Name == "" || d.Sides[1].Name == "" {
+		p.Data = d
+		return p, nil
+	}
+	for i := range d.Sides {
+		if err := v.openSide(req.Context(), &d.Sides[i]); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	switch a, b := d.Sides[0].listed, d.Sides[1].listed; {
+	case a != nil && b != nil:
+		err = d.episodes(q)
+	case a == nil && b == nil:
+		err = d.runs(req.Context(), v.cfg.Tool, p)
+	default:
+		d.Problem = "Give a number for both episodes, or for none to compare the runs."
+	}
+	p.Data = d
+	return p, err
+}
+
+// openSide opens the run of a side and reads its episode.
+func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
+	if s.run, err = v.get(ctx, s.Name); err != nil {
+		return err
+	}
+	if s.At = runPath(s.Name); s.Episode == "" {
+		return nil
+	}
+	if s.listed, err = findEpisode(ctx, s.run, s.Episode); err != nil {
+		return err
+	}
+	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), lineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
+	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
+	if err == nil {
+		s.lines = transcript.New(entries, s.listed.Attempt, s.run.Kind, s.listed.Episode).Lines
+	}
+	return err
+}
+
+// episodes puts two episodes beside each other.
+func (d *comparePage) episodes(q url.Values) error {
+	rows, first := said.Align(d.Sides[0].lines, d.Sides[1].lines)
+	at := func(from int) string {
+		to := url.Values{"from": {strconv.Itoa(max(0, from))}}
+		for _, name := range []string{"a", "ea", "b", "eb"} {
+			to.Set(name, q.Get(name))
+		}
+		return "/compare?" + to.Encode()
+	}
+	d.Turns, d.From = len(rows), max(0, first-before)
+	if text := q.Get("from"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("viewer: from=%q: %w: want the number of a turn", text, errBadRequest)
+		}
+		d.From = min(n, max(0, len(rows)-1))
+	}
+	last := min(len(rows), d.From+turnsPerPage)
+	d.Rows = rows[d.From:last]
+	if first >= 0 {
+		d.First = at(first-before) + "#first"
+	}
+	if d.From > 0 {
+		d.Earlier = at(d.From - turnsPerPage)
+	}
+	if last < len(rows) {
+		d.Later = at(last)
+	}
+	return nil
+}
+
+// runs compares two runs with the statistics of parley compare.
+func (d *comparePage) runs(ctx context.Context, tool string, p *screen) error {
+	document, err := statistics.Compare(ctx, tool, [2]*library.Run{d.Sides[0].run, d.Sides[1].run})
+	if errors.Is(err, statistics.ErrNothing) {
+		d.Problem = "There is nothing to compare yet: both runs need an episode that ended, with a score that the other has too."
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.Sections, p.Style = document.Sections, document.Style
+	for _, x := range d.Sections {
+		p.Style = stylesOf(p.Style, x.Blocks)
+	}
+	return nil
+}
+
+// Chosen reports whether a side is of a run.
+func (d comparePage) Chosen(side int, name string) bool { return d.Sides[side].Name == name }
+
+// Last is the number of the last turn of the window.
+func (d comparePage) Last() int { return d.From + len(d.Rows) }
+
+// relatives returns links to comparisons of an episode: with its origin, and with episodes of the same deal.
+func (v *Viewer) relatives(ctx context.Context, r *library.Run, l *sqlite.Listed) (out []link, err error) {
+	if fork := r.Begun.Fork; fork != nil {
+		names, paths := v.runs.Names()
+		for _, name := range names {
+			if filepath.Base(paths[name]) == filepath.Base(fork.File) && name != r.Name {
+				out = append(out, link{Text: fmt.Sprintf("episode %d of %s, from which it was forked", fork.Episode, name), To: compareAt(name, fork.Episode, r.Name, l.Episode)})
+				break
+			}
+		}
+	}
+	if v.static { // a site with a page for every pair would be large
+		return out, nil
+	}
+	same, err := r.Index.SameDeal(ctx, l.Spec.Deal, l.Episode, maxRelatives)
+	for _, row := range same {
+		out = append(out, link{Text: fmt.Sprintf("episode %d (%s)", row.Episode, row.Lineup), To: compareAt(r.Name, l.Episode, r.Name, row.Episode)})
+	}
+	return out, err
+}
+
+// maxRelatives is how many episodes of the same deal the page of an episode names.
+const maxRelatives = 5

@@ -1,0 +1,83 @@
+package viewer
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"parley/internal/label"
+)
+
+// maxForm is how long the body of a form may be.
+const maxForm = 1 << 16
+
+// label adds a label to an episode or to a message of it, or removes one, as a form says. The guard of the server has
+// checked that a page of this server sent the form.
+func (v *Viewer) label(req *http.Request) (*screen, error) {
+	r, _, err := v.open(req, "")
+	if err != nil {
+		return nil, err
+	}
+	l, err := find(r, req)
+	if err != nil {
+		return nil, err
+	}
+	req.Body = http.MaxBytesReader(nil, req.Body, maxForm)
+	if err := req.ParseForm(); err != nil {
+		return nil, fmt.Errorf("viewer: %w: the form cannot be read: %w", errBadRequest, err)
+	}
+	form := req.PostForm
+	if id := form.Get("remove"); id != "" {
+		err = label.Remove(r.Store.Path(), id)
+	} else {
+		err = label.Add(r.Store.Path(), label.Label{
+			Run: r.Begun.Run, Episode: l.Episode, Call: form.Get("call"), By: form.Get("by"),
+			Tag: form.Get("tag"), Verdict: label.Verdict(form.Get("verdict")), Note: form.Get("note"),
+		})
+	}
+	if errors.Is(err, label.ErrInvalid) {
+		err = fmt.Errorf("viewer: %w: %w", errBadRequest, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := r.Labels(req.Context()); err != nil {
+		return nil, err
+	}
+	to := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
+	if from := form.Get("from"); from != "" {
+		to += "?from=" + url.QueryEscape(from)
+	}
+	return &screen{to: to + "#labels"}, nil
+}
+
+// labelForm is what the form for labels needs.
+type labelForm struct {
+	To     string // where it is sent
+	From   string // the window that the page shows
+	Call   string // the message that the form is about; empty: the episode
+	Cancel string // the page without the message
+	Tags   []string
+	Given  []label.Label // of the episode
+}
+
+// Verdicts are the verdicts to choose from.
+func (labelForm) Verdicts() []label.Verdict { return label.Verdicts() }
+
+// newLabelForm returns the form of an episode whose page is at an address.
+func newLabelForm(set *label.Set, episode int, at string, q url.Values) labelForm {
+	f := labelForm{To: at + "/labels", From: q.Get("from"), Call: q.Get("label"), Cancel: at, Tags: set.Tags(), Given: set.Of(episode)}
+	if strings.Trim(f.Call, "0123456789./:") != "" {
+		f.Call = "" // it is no call
+	}
+	if _, err := firstLine(f.From); err != nil {
+		f.From = ""
+	}
+	if f.From != "" {
+		f.Cancel += "?from=" + url.QueryEscape(f.From)
+	}
+	return f
+}

@@ -1,0 +1,220 @@
+// Package listing says which episodes a page lists and in which order, as the address of the page holds it, so that
+// the address can be shared.
+package listing
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"parley/internal/label"
+	"parley/internal/store/sqlite"
+	"parley/internal/view/index"
+)
+
+// PerPage is how many episodes a page lists.
+const PerPage = 100
+
+// ErrAddress means that a parameter of the address is wrong.
+var ErrAddress = errors.New("the address is wrong")
+
+// Filter is the parameters of an address.
+type Filter struct {
+	State, Cell, Agent, Text string
+	Label                    string // AnyLabel, or verdict/NAME or tag/NAME
+	Sort                     string // a column, or score:NAME:SEAT, both escaped as in an address, or label:NAME
+	Desc                     bool
+	After                    string // VALUE~EPISODE
+}
+
+// New reads the parameters of an address.
+func New(q url.Values) Filter {
+	return Filter{
+		State: q.Get("state"), Cell: q.Get("cell"), Agent: q.Get("agent"), Text: q.Get("failed"), Label: q.Get("label"),
+		Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after"),
+	}
+}
+
+// Address returns the address of the list at a path with this filter.
+func (f Filter) Address(path string) string {
+	q := url.Values{}
+	for name, value := range map[string]string{"state": f.State, "cell": f.Cell, "agent": f.Agent, "failed": f.Text, "label": f.Label, "sort": f.Sort, "after": f.After} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if f.Desc {
+		q.Set("desc", "1")
+	}
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	return path
+}
+
+// Query turns the filter into a query of the index, for one row more than a page has.
+func (f Filter) Query() (index.Query, error) {
+	q := index.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Label: f.Label, Sort: f.Sort, Desc: f.Desc, Limit: PerPage + 1}
+	if rest, ok := strings.CutPrefix(f.Sort, "score:"); ok {
+		name, seat, _ := strings.Cut(rest, ":")
+		var wrong [2]error
+		q.Sort = "score"
+		q.Score, wrong[0] = url.QueryUnescape(name)
+		q.Seat, wrong[1] = url.QueryUnescape(seat)
+		if err := cmp.Or(wrong[:]...); err != nil {
+			return q, fmt.Errorf("viewer: sort=%q: %w: %w", f.Sort, ErrAddress, err)
+		}
+	}
+	if name, ok := strings.CutPrefix(f.Sort, "label:"); ok {
+		q.Sort, q.Score = "label", name
+	}
+	if f.After == "" {
+		return q, nil
+	}
+	i := strings.LastIndexByte(f.After, '~')
+	n, err := strconv.Atoi(f.After[i+1:])
+	if i < 0 || err != nil {
+		return q, fmt.Errorf("viewer: after=%q: %w: want VALUE~EPISODE", f.After, ErrAddress)
+	}
+	q.After = &index.Key{Value: f.After[:i], Episode: n}
+	return q, nil
+}
+
+// Plain reports whether the run file itself can list the episodes, so that those that wait are there too.
+func (f Filter) Plain() bool {
+	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && f.Text == "" && f.Label == "" && (f.State == "" || f.State == sqlite.Failed)
+}
+
+// Next returns the filter of the page after a row.
+func (f Filter) Next(last index.Key) Filter {
+	f.After = last.Value + "~" + strconv.Itoa(last.Episode)
+	return f
+}
+
+// First returns the filter of the first page.
+func (f Filter) First() Filter {
+	f.After = ""
+	return f
+}
+
+// Choice is something to choose in a form. Here means that it is chosen.
+type Choice struct {
+	Text, Value string
+	Here        bool
+}
+
+// scoreSort is how an address names a score to sort by.
+func scoreSort(s index.ScoreName) string {
+	return "score:" + url.QueryEscape(s.Name) + ":" + url.QueryEscape(s.Seat)
+}
+
+// The names of labels in the index: how many an episode has, and its verdict.
+const (
+	AnyLabel = "any"
+	verdict  = "verdict"
+)
+
+// Labels returns the labels of a run for its index.
+func Labels(s *label.Set) map[int]map[string]float64 {
+	out := map[int]map[string]float64{}
+	at := func(episode int) map[string]float64 {
+		if out[episode] == nil {
+			out[episode] = map[string]float64{}
+		}
+		return out[episode]
+	}
+	for _, l := range s.All {
+		of := at(l.Episode)
+		of[AnyLabel]++
+		if l.Tag != "" {
+			of["tag/"+l.Tag] = 1
+		}
+		if l.Verdict != "" {
+			of["verdict/"+string(l.Verdict)] = 1
+		}
+	}
+	for episode, scores := range s.Scores() {
+		for _, x := range scores {
+			if x.Name == label.VerdictScore {
+				at(episode)[verdict] = x.Value
+			}
+		}
+	}
+	return out
+}
+
+// LabelChoices returns the labels to filter by.
+func (f Filter) LabelChoices(tags []string) (out []Choice) {
+	add := func(text, value string) {
+		out = append(out, Choice{Text: text, Value: value, Here: value == f.Label})
+	}
+	add("any or none", "")
+	add("any", AnyLabel)
+	for _, v := range label.Verdicts() {
+		add(string(v), "verdict/"+string(v))
+	}
+	for _, tag := range tags {
+		add("tag "+tag, "tag/"+tag)
+	}
+	return out
+}
+
+// Sorts returns everything to sort by: some scores may have no column.
+func (f Filter) Sorts(scores []index.ScoreName, labels bool) (out []Choice) {
+	add := func(text, value string) {
+		out = append(out, Choice{Text: text, Value: value, Here: value == f.Sort})
+	}
+	for _, name := range index.Sorts() {
+		add(name, name)
+	}
+	for _, s := range scores {
+		add(strings.TrimSpace(s.Seat+" "+s.Name), scoreSort(s))
+	}
+	if labels {
+		add("labels", "label:"+AnyLabel)
+		add("verdict", "label:"+verdict)
+	}
+	return out
+}
+
+// Column is the head of a column. Its address sorts by it.
+type Column struct {
+	Name, To string
+	Sorted   string // ascending or descending; empty: neither
+	Number   bool
+}
+
+// Columns returns the heads of the table at a path: each sorts by its column.
+func (f Filter) Columns(path string, scores []index.ScoreName, labels bool) (out []Column) {
+	add := func(name, sort string, number bool) {
+		c := Column{Name: name, Number: number}
+		to := f.First()
+		to.Sort, to.Desc = sort, number && sort != "episode"
+		if f.Sort == sort || f.Sort == "" && sort == "episode" {
+			c.Sorted = "ascending"
+			if f.Desc {
+				c.Sorted = "descending"
+			}
+			to.Desc = !f.Desc
+		}
+		c.To = to.Address(path)
+		out = append(out, c)
+	}
+	add("episode", "episode", true)
+	add("state", "state", false)
+	add("cell", "cell", false)
+	for _, name := range []string{"calls", "tokens", "cost", "took"} {
+		add(name, name, true)
+	}
+	for _, s := range scores {
+		add(strings.TrimSpace(s.Seat+" "+s.Name), scoreSort(s), true)
+	}
+	if labels {
+		add("labels", "label:"+AnyLabel, true)
+		out[len(out)-1].Number = false
+	}
+	return out
+}

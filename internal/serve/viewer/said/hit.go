@@ -1,0 +1,77 @@
+package said
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"parley/internal/view/index"
+	"parley/internal/view/transcript"
+	"parley/journal"
+)
+
+// maxExcerpt is how many characters of a hit are shown.
+const maxExcerpt = 300
+
+// Hit is a text that was found.
+type Hit struct {
+	index.Hit
+	To      string
+	Excerpt [3]string // before the first word, the word, after it
+}
+
+// NewHit reads the text of a hit in the episode whose page is at an address.
+func NewHit(ctx context.Context, j journal.Journal, at string, h index.Hit, words string) Hit {
+	out := Hit{Hit: h, To: at}
+	if strings.Contains(h.Call, ":") {
+		out.To += "/" + h.Call
+	}
+	entries, err := journal.Episode(ctx, j, h.Episode)
+	if err != nil {
+		return out // the page of the episode says why
+	}
+	var texts []string
+	for _, e := range entries {
+		switch e := e.(type) {
+		case *journal.Turned:
+			if h.What == "note" && transcript.TurnName(e.Strand, e.Turn.Turn) == h.Call {
+				for _, n := range e.Notes {
+					texts = append(texts, string(n.Data))
+				}
+			}
+		case *journal.Replied:
+			if transcript.TurnName(e.Strand, e.Turn.Turn)+":"+strconv.Itoa(e.Index) == h.Call {
+				texts = append(texts, index.Texts(e, h.What)...)
+			}
+		}
+	}
+	for _, text := range texts {
+		if excerpt, ok := excerptOf(text, words); ok {
+			out.Excerpt = excerpt
+			break
+		}
+	}
+	return out
+}
+
+// excerptOf returns the surroundings of the first of the words in a text.
+func excerptOf(text, words string) (out [3]string, ok bool) {
+	lower := strings.ToLower(text)
+	if len(lower) != len(text) {
+		lower = text // a letter whose lower case has another length: positions would be wrong
+	}
+	for word := range strings.FieldsFuncSeq(words, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
+		at := strings.Index(lower, strings.ToLower(word))
+		if at < 0 {
+			continue
+		}
+		end := at + len(word)
+		if end > len(text) {
+			continue
+		}
+		from, to := max(0, at-maxExcerpt/2), min(len(text), end+maxExcerpt/2)
+		return [3]string{strings.ToValidUTF8(text[from:at], ""), strings.ToValidUTF8(text[at:end], ""), strings.ToValidUTF8(text[end:to], "")}, true
+	}
+	return out, false
+}

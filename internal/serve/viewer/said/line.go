@@ -1,0 +1,152 @@
+package said
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/internal/label"
+	"parley/internal/report"
+	"parley/internal/report/page"
+	"parley/internal/view/transcript"
+	"parley/journal"
+	"parley/llm"
+)
+
+// Line is a line of a transcript with everything that is known about it.
+type Line struct {
+	page.TranscriptLine
+	Private string // who can read it, if not everybody
+	Spent   string // time, cost and tries of the call
+	CallAt  string // the page of the call; empty: it has none
+	LabelAt string // the form to label it; empty: it cannot be labelled
+	Anchor  string // of the line on the page
+	Labels  []label.Label
+	Prompt  *transcript.Prompt // what is new in the request; nil: another line has it
+	Fresh   []Message          // of Prompt
+	Images  []string           // the addresses of images in Fresh
+}
+
+// Message is a message of a request.
+type Message struct{ Role, Text string }
+
+// Addresses are where the pages of an episode are, without the name of a call.
+type Addresses struct{ Call, Label string }
+
+// maxAsked is how many bytes of a message a line shows: the page of the call has all.
+const maxAsked = 4000
+
+// NewLine returns a line. first means that it is the first line of its call, and last the last one.
+func NewLine(l page.TranscriptLine, e *report.Episode, at Addresses, labels []label.Label, first, last bool) Line {
+	out := Line{TranscriptLine: l, Private: private(&l.Line)}
+	if l.Reply == nil || l.Call == "" {
+		return out
+	}
+	out.CallAt = at.Call + l.Call
+	if last {
+		out.Anchor, out.Spent = "call-"+l.Call, spent(l.Reply)
+		if at.Label != "" {
+			out.LabelAt = at.Label + l.Call + "#label"
+		}
+		for _, x := range labels {
+			if x.Call == l.Call {
+				out.Labels = append(out.Labels, x)
+			}
+		}
+	}
+	if p, ok := e.Prompts[l.Call]; ok && first && l.Said != transcript.SaidAsked && len(p.Fresh) > 0 {
+		out.Prompt = &p
+		out.ask(l.Reply.Request, p, out.CallAt)
+	}
+	return out
+}
+
+// ask adds the new messages of a request.
+func (l *Line) ask(req *llm.Request, p transcript.Prompt, at string) {
+	for i := range p.Fresh {
+		text := transcript.MessageText(&p.Fresh[i])
+		if len(text) > maxAsked {
+			text = strings.ToValidUTF8(text[:maxAsked], "") + " (it was longer)"
+		}
+		l.Fresh = append(l.Fresh, Message{string(p.Fresh[i].Role), text})
+	}
+	n := 0
+	for i, m := range req.Messages {
+		for _, part := range m.Parts {
+			if part.Image == nil {
+				continue
+			}
+			if _, ok := picture(part.Image); ok && i >= p.Same {
+				l.Images = append(l.Images, fmt.Sprintf("%s?image=%d", at, n))
+			}
+			n++
+		}
+	}
+}
+
+// picture returns the type of an image that pages may show: one with its own content, of a type that runs no script.
+func picture(i *llm.Image) (kind string, ok bool) {
+	switch i.MediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return i.MediaType, len(i.Data) > 0
+	default:
+		return "", false
+	}
+}
+
+// Asked says what a prompt has, in a few words.
+func (l Line) Asked() string {
+	if n := len(l.Fresh); n != 1 {
+		return fmt.Sprintf("%d new messages", n)
+	}
+	text := strings.Join(strings.Fields(l.Fresh[0].Text), " ")
+	if r := []rune(text); len(r) > 80 {
+		text = string(r[:80]) + "…"
+	}
+	return text
+}
+
+// private says who can read a line, if not everybody.
+func private(l *transcript.Line) string {
+	switch {
+	case l.Said == transcript.SaidThought:
+		return "private: nobody else reads it"
+	case l.To != "":
+		return "private: to " + l.To
+	default:
+		return ""
+	}
+}
+
+// spent returns what a call took.
+func spent(r *journal.Replied) string {
+	var meta llm.Metadata
+	switch {
+	case r.Response != nil:
+		meta = r.Response.Metadata
+	case r.Error != nil:
+		meta = r.Error.Metadata
+	}
+	var parts []string
+	if meta.Latency > 0 {
+		parts = append(parts, page.Duration(meta.Latency))
+	}
+	if meta.Cost > 0 {
+		parts = append(parts, page.Dollars(meta.Cost))
+	}
+	if meta.Attempts > 1 {
+		parts = append(parts, fmt.Sprintf("%d tries", meta.Attempts))
+	}
+	if meta.Cached {
+		parts = append(parts, "from the cache")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Since formats how long after the beginning of an episode something happened; empty if a time is unknown.
+func Since(began, at time.Time) string {
+	if began.IsZero() || at.IsZero() {
+		return ""
+	}
+	return "+" + page.Duration(max(0, at.Sub(began)))
+}

@@ -1,0 +1,59 @@
+package said
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/internal/report/page"
+	"parley/internal/view/transcript"
+)
+
+// TestNew checks that turns that were played at once are in one row, each strand has its column, and a column that is
+// free is used again.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	many := ""
+	for i := range MaxColumns + 2 {
+		many += fmt.Sprintf(" 0.%d/0", i)
+	}
+	for turns, want := range map[string]string{
+		"":                                    "0",
+		"0 1 2":                               "0 | 0:0 | 0:1 | 0:2",
+		"0 0 1":                               "0 | 0:0+0 | 0:1",
+		"0 1.0/0 1.1/0 1.0/1 1.1/1 2":         "2 | 0:0 | 1:1.0/0 2:1.1/0 | 1:1.0/1 2:1.1/1 | 0:2",
+		"1.0/0 1.0/1 1.1/0 1.0/2":             "2 | 1:1.0/0 | 1:1.0/1 2:1.1/0 | 1:1.0/2",
+		"1.0/0 1.1/0 2 3.0/0 3.1/0 3.1/0.0/0": "2 | 1:1.0/0 2:1.1/0 | 0:2 | 1:3.0/0 2:3.1/0 | 1:3.1/0.0/0",
+	} {
+		if got := text(turns); got != want {
+			t.Errorf("%q: %s, want %s", turns, got, want)
+		}
+	}
+	if got := New(lines(many)); got.Columns != MaxColumns {
+		t.Errorf("%+v", got)
+	}
+}
+
+func lines(turns string) (out []Line) {
+	for turn := range strings.FieldsSeq(turns) {
+		out = append(out, Line{TranscriptLine: page.TranscriptLine{Line: transcript.Line{Turn: turn}}})
+	}
+	return out
+}
+
+func text(turns string) string {
+	l := New(lines(turns))
+	out := []string{fmt.Sprint(l.Columns)}
+	for _, r := range l.Rows {
+		var cells []string
+		for _, c := range r.Cells {
+			var names []string
+			for _, line := range c.Lines {
+				names = append(names, line.Turn)
+			}
+			cells = append(cells, fmt.Sprintf("%d:%s", c.Column, strings.Join(names, "+")))
+		}
+		out = append(out, strings.Join(cells, " "))
+	}
+	return strings.Join(out, " | ")
+}

@@ -1,0 +1,134 @@
+// Package statistics computes the statistics of runs for their pages.
+package statistics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"parley/internal/report"
+	"parley/internal/report/agreement"
+	"parley/internal/report/compare"
+	"parley/internal/report/page"
+	"parley/internal/serve/viewer/library"
+	"parley/internal/store/sqlite"
+	"parley/internal/view"
+)
+
+// State is the statistics of a run at some moment. Computing them reads all its calls, so it is done in the
+// background, and again when the run has grown, but for at most a tenth of the time.
+type State struct {
+	Document *page.Document // nil: not computed yet
+	Entries  int            // of the run, when Document was made
+	Err      error
+	Busy     bool
+
+	at   time.Time     // when it was computed
+	took time.Duration // to compute it
+}
+
+// Board keeps the statistics of runs.
+type Board struct {
+	Tool string // the program's name and version
+	// Background runs a function in the background.
+	Background func(func(context.Context))
+	// Wait means that Latest computes what is not there yet.
+	Wait bool
+
+	mu sync.Mutex
+	of map[*library.Run]*State
+}
+
+// Latest returns the latest statistics of a run, and computes newer ones in the background if it has more entries.
+func (b *Board) Latest(ctx context.Context, r *library.Run, entries int) State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.of[r]
+	if s == nil {
+		if b.of == nil {
+			b.of = map[*library.Run]*State{}
+		}
+		s = &State{}
+		b.of[r] = s
+	}
+	due := s.at.Add(max(time.Second, 10*s.took))
+	if s.Busy || s.Entries == entries || !time.Now().After(due) {
+		return *s
+	}
+	s.Busy = true
+	if b.Wait {
+		b.mu.Unlock()
+		b.compute(ctx, r, entries)
+		b.mu.Lock()
+		return *b.of[r]
+	}
+	b.Background(func(ctx context.Context) { b.compute(ctx, r, entries) })
+	return *s
+}
+
+// compute computes the statistics of a run, and tells its pages.
+func (b *Board) compute(ctx context.Context, r *library.Run, entries int) {
+	began := time.Now()
+	document, err := Build(ctx, r, report.Options{Tool: b.Tool})
+	b.mu.Lock()
+	*b.of[r] = State{Document: document, Entries: entries, Err: err, at: time.Now(), took: time.Since(began)}
+	b.mu.Unlock()
+	r.Tell()
+}
+
+// Build makes a report of a run.
+func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Document, error) {
+	folded, err := view.Fold(ctx, r.Store, r.Name)
+	if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil {
+		if salvaging := r.Store.Salvage(ctx); salvaging == nil {
+			folded, err = view.Fold(ctx, r.Store, r.Name)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	folded.Know(r.Kind)
+	labels, err := r.Labels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	agreement.Attach(folded, labels.Scores())
+	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind}}, o)
+	if err != nil {
+		return nil, fmt.Errorf("statistics: %w", err)
+	}
+	return d, nil
+}
+
+// ErrNothing means that two runs have no score in common.
+var ErrNothing = errors.New("there is nothing to compare yet: both runs need an episode that ended, with a score that the other has too")
+
+// Compare compares two runs as parley compare does.
+func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Document, error) {
+	var runs []*view.Run
+	var sources []report.Source
+	for _, r := range two {
+		head, err := r.Store.Head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v := view.Outcomes(head, r.Kind)
+		v.File = r.Path
+		labels, err := r.Labels(ctx)
+		if err != nil {
+			return nil, err
+		}
+		agreement.Attach(v, labels.Scores())
+		runs, sources = append(runs, v), append(sources, report.Source{Run: v})
+	}
+	result, err := compare.Runs(runs, report.Names(sources), compare.Config{})
+	if errors.Is(err, compare.ErrOne) {
+		return nil, ErrNothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result.Document(tool), nil
+}
