@@ -38,11 +38,11 @@ type wireBlock struct {
 
 // wireUsage has pointers for the numbers that an event may omit. Omitted numbers do not change.
 type wireUsage struct {
-	Input         *int   `json:"input_tokens"`
-	CacheCreation *int   `json:"cache_creation_input_tokens"`
-	CacheRead     *int   `json:"cache_read_input_tokens"`
-	Output        *int   `json:"output_tokens"`
-	ServiceTier   string `json:"service_tier"`
+	Input         *int             `json:"input_tokens"`
+	CacheCreation *int             `json:"cache_creation_input_tokens"`
+	CacheRead     *int             `json:"cache_read_input_tokens"`
+	Output        *int             `json:"output_tokens"`
+	ServiceTier   string           `json:"service_tier"`
 	ByTTL         *wireTTL         `json:"cache_creation"`
 	OutputDetails *wireOutputParts `json:"output_tokens_details"`
 }
