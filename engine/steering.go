@@ -56,9 +56,9 @@ func (s *Steering) Keep(first journal.Entry, more ...journal.Entry) error {
 	return s.run.keep(first, more...)
 }
 
-// hold sends no more calls, or sends them again. It returns the acts that waited for that, for the
-// caller to carry out.
-func (s *scheduler) hold(on bool) (acts []*call) {
+// hold sends no more calls, or sends them again. It returns the acts and the questions to people
+// that waited for that, for the caller to carry out.
+func (s *scheduler) hold(on bool) (others []*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held = on
@@ -66,10 +66,11 @@ func (s *scheduler) hold(on bool) (acts []*call) {
 	if on || s.stop.stopped.Load() {
 		return nil
 	}
-	acts, s.heldActs = s.heldActs, nil
-	s.acting += len(acts)
-	s.asked += len(acts)
-	return acts
+	others, s.heldOthers = s.heldOthers, nil
+	for _, c := range others {
+		s.begin(c)
+	}
+	return others
 }
 
 func (s *scheduler) setCalls(n int) {

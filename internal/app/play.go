@@ -23,6 +23,7 @@ import (
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
 	"parley/internal/replica"
+	"parley/internal/seat"
 	"parley/internal/steer"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
@@ -60,6 +61,9 @@ type Play struct {
 	Outages func(outage.Outage)
 	// PlanFile is the file of Plan, for questions and errors about its keys.
 	PlanFile string
+	// Places says where providers are described, by name, for errors about them. Default: where
+	// the plan has them.
+	Places map[string]string
 	// Trust says which keys may go where. It is asked before anything is opened. Default:
 	// that of Config.
 	Trust *trust.Gate
@@ -87,7 +91,9 @@ type Opened struct {
 	Complete bool
 	// Steering changes the run while it is played. Nil: there is nothing left to play.
 	Steering *steer.Steering
-	// Waiting says what the environments wait for, such as a server that does not answer.
+	// Seats takes the answers of people. Nil: no agent is a person.
+	Seats *seat.Open
+	// Waiting says what the run waits for: an environment, such as a server that does not answer, or people.
 	// Empty: nothing.
 	Waiting func() string
 }
@@ -118,7 +124,7 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 		}
 	}
 	if p.Plan != nil {
-		if err := p.ready(p.Plan, Needs(p.Plan, p.PlanFile, false)); err != nil {
+		if err := p.ready(p.Plan, p.PlanFile); err != nil {
 			return nil, err
 		}
 	}
@@ -163,10 +169,15 @@ func checkFile(file string, exists bool) error {
 	}
 }
 
-// ready checks that a plan can be played, before anything is written or asked. needs lists
-// which keys the plan sends where.
-func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
-	if err := p.Trust.Check(needs...); err != nil {
+// ready checks that a plan can be played, before anything is written or asked. file is where
+// the plan is.
+func (p Play) ready(plan *config.Plan, file string) error {
+	for name, place := range p.Places {
+		if plan.Places[name] != "" {
+			plan.Places[name] = place
+		}
+	}
+	if err := p.Trust.Check(Needs(plan, file, p.Plan == nil)...); err != nil {
 		return usageError{err}
 	}
 	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
@@ -176,7 +187,7 @@ func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
 	var errs []error
 	said := map[string]bool{}
 	for _, agent := range plan.Agents {
-		if agent.Model == "" {
+		if agent.Model == "" || agent.Human() {
 			continue
 		}
 		if err := a.Ready(agent.Model); err != nil && !said[err.Error()] {
@@ -211,7 +222,7 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.S
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := p.ready(c.Plan, Needs(c.Plan, p.File, true)); err != nil {
+		if err := p.ready(c.Plan, p.File); err != nil {
 			return nil, err
 		}
 	}
@@ -263,12 +274,11 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	if p.Opened != nil {
-		p.Opened(Opened{
-			File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
-			Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
-		})
+	opened := Opened{
+		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
+		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
+	p.open(&c, &opened)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
 	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
@@ -294,6 +304,19 @@ func (p Play) steering(c *engine.Config, a *App, plan *config.Plan, done bool) *
 	s := steer.New(a, plan, p.kinds())
 	c.Steer = s.Begin
 	return s
+}
+
+// open calls Opened. If agents are people, the run asks them through files beside its run file.
+func (p Play) open(c *engine.Config, o *Opened) {
+	if !o.Complete && p.Journal == nil && slices.ContainsFunc(o.Plan.Agents, world.Agent.Human) {
+		o.Seats = seat.New(p.File)
+		c.People = o.Seats
+		outside := o.Waiting
+		o.Waiting = func() string { return cmp.Or(outside(), o.Seats.Waiting()) }
+	}
+	if p.Opened != nil {
+		p.Opened(*o)
+	}
 }
 
 // expose makes what a budget may owe durable in the journal of c.
@@ -334,7 +357,7 @@ func modelsOf(plan *config.Plan) []string {
 	var models []string
 	for _, a := range plan.Agents {
 		for _, m := range append([]string{a.Model}, a.Fallbacks...) {
-			if m != "" && !slices.Contains(models, m) {
+			if m != "" && m != world.Human && !slices.Contains(models, m) {
 				models = append(models, m)
 			}
 		}

@@ -66,6 +66,8 @@ type State struct {
 	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
 	pools []*worker.Pool
 	conn  net.Conn
+	// keys decides which keys and which code the command may use.
+	keys *keyGate
 }
 
 // grammar has every command with its flags, except those of the kinds.
@@ -76,7 +78,7 @@ type grammar struct {
 	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
 	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
 	Ctl    ctlCmd    `cmd:"" group:"play" help:"Pause, drain or stop a run that is played, or set its budget."`
-	Wait   waitCmd   `cmd:"" group:"play" help:"Wait until runs end."`
+	Sit    sitCmd    `cmd:"" group:"play" help:"Take a seat of a run that is played: answer its questions."`
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
@@ -97,6 +99,7 @@ type grammar struct {
 	Sim     simCmd     `cmd:"" group:"models" help:"Serve the simulated provider over HTTP."`
 	Gateway gatewayCmd `cmd:"" group:"models" help:"Serve the APIs of OpenAI and Anthropic, and record calls."`
 
+	Wait       waitCmd       `cmd:"" group:"shell" help:"Wait until runs end."`
 	Completion completionCmd `cmd:"" group:"shell" help:"Print completions for bash, zsh or fish."`
 	Man        manCmd        `cmd:"" group:"shell" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" group:"shell" help:"Print the version."`

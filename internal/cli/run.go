@@ -15,7 +15,6 @@ import (
 	"parley/internal/cli/runview"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
-	"parley/internal/control"
 	"parley/internal/live"
 	"parley/internal/summary"
 	"parley/journal"
@@ -81,7 +80,12 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err := c.use(s); err != nil {
 		return err
 	}
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
 	g := exit.NewGate()
+	keys.stop = g.Shut
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	plan, err := c.load(ctx, s, g, sets)
@@ -94,10 +98,6 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	}
 	if c.Detach {
 		return detach(s, g, file)
-	}
-	keys, err := c.gate(s)
-	if err != nil {
-		return err
 	}
 	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
 }
@@ -121,8 +121,11 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 
 // loadPlan reads a plan and its files, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
+	if err := s.planCode(ctx, file, reach); err != nil { // it may ask, and a signal ends the question
+		return nil, err
+	}
 	ctx, end := untilSignal(ctx, s)
-	plan, err := s.loadPlanFile(ctx, file, sets, reach)
+	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
 	end() // a signal at the last moment still counts: the player would wait for another one
 	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
 	switch {
@@ -165,27 +168,25 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}
-	if p.Plan == nil && p.Reach != nil {
-		if err := s.recordedCode(ctx, p.File, *p.Reach); err != nil {
-			return err
-		}
+	keys.stop = g.Shut
+	if err := s.recordedCode(ctx, p); err != nil {
+		return err
 	}
 	p.Kinds = s.Kinds
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
-	keys.stop, p.Trust = g.Shut, keys.Gate
+	p.Trust = keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
 		hide = live.Show(p.File, view.State)
-		unsteer = serveControl(ctx, s, o, map[string]control.Handler{control.SteerVerb: steered(s, o, g, stop)})
+		unsteer = serveControl(ctx, s, o, g, stop)
 		if f.View {
-			closed, ended := hide, serveView(ctx, s, p.File)
-			hide = func() { closed(); ended() }
+			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}
 		if !f.Quiet {
 			view.Greet(o)
@@ -228,6 +229,15 @@ func (f *playFlags) conclude(s *State, view *runview.View, file string, sum *sum
 		return err
 	}
 	return exit.Silent(playCode(sum.State, sum.Reason, sum.Episodes.Failed))
+}
+
+// inTurn returns a function that calls all of ends.
+func inTurn(ends ...func()) func() {
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }
 
 // playCode returns the exit code of a run that ended so, with failed episodes.

@@ -8,18 +8,23 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/control"
+	"parley/internal/seat"
 	"parley/internal/steer"
 	"parley/journal"
 )
 
 // serveControl takes requests from other processes while a run is played, until end is called.
-func serveControl(ctx context.Context, s *State, o app.Opened, handlers map[string]control.Handler) (end func()) {
+func serveControl(ctx context.Context, s *State, o app.Opened, g *exit.Gate, stop context.CancelCauseFunc) (end func()) {
 	if o.Steering == nil {
 		return func() {}
 	}
+	handlers := map[string]control.Handler{control.SteerVerb: steered(s, o, g, stop)}
+	if o.Seats != nil {
+		handlers[seat.Verb] = o.Seats.Handle
+	}
 	end, err := control.Serve(ctx, o.File, handlers)
 	if err != nil {
-		s.tell("the run takes no requests of parley ctl: " + err.Error())
+		s.tell("the run cannot be steered, and takes no answers of people: " + err.Error())
 		return func() {}
 	}
 	return end
