@@ -9,6 +9,7 @@ import (
 
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // requests yields the asks of a provider to Models: it waits for the next ask, and ends when the
@@ -32,12 +33,13 @@ func (r *run) waves(ctx context.Context) {
 		r.Batches.Wave(ctx, reqs, func(i int, res llm.Result) {
 			c := calls[i]
 			calls[i], reqs[i] = nil, nil // release it: a wave may be large
+			r.sched.landed()
 			r.onReply(ctx, c, res.Response, res.Err)
 		})
 	}
 }
 
-// actPool is the goroutines that carry out acts. No act waits for another: if no goroutine is idle,
+// actPool is the goroutines that carry out acts and ask people. None waits for another: if no goroutine is idle,
 // a new one is started. Goroutines are reused, which saves growing their stacks again.
 type actPool struct {
 	act  func(*call)
@@ -66,7 +68,7 @@ func (p *actPool) close() {
 }
 
 func (r *run) act(ctx context.Context, c *call) {
-	if r.Actor == nil {
+	if r.Actor == nil && c.act.Do == nil {
 		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "no actor is configured to carry out acts"})
 		return
 	}
@@ -85,8 +87,24 @@ func (r *run) act(ctx context.Context, c *call) {
 		}
 		r.onReply(ctx, c, resp, err)
 	}()
-	resp, err = r.Actor.Act(ctx, c.at, c.index, c.seat, *c.act)
+	if c.act.Do != nil {
+		resp, err = do(ctx, c.act)
+	} else {
+		resp, err = r.Actor.Act(ctx, c.at, c.index, c.seat, *c.act)
+	}
 	returned = true
+}
+
+// do carries out an act that the world brings itself.
+func do(ctx context.Context, act *world.Act) (*llm.Response, error) {
+	result, err := act.Do(ctx)
+	if _, known := errors.AsType[*llm.Error](err); err != nil && !known {
+		err = broken("%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &llm.Response{JSON: result, Finish: llm.FinishStop}, nil
 }
 
 // onReply records the result of a call and, once that is durable, gives it to the strand. An error
@@ -94,6 +112,10 @@ func (r *run) act(ctx context.Context, c *call) {
 // resumed.
 func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err error) {
 	if calledOff(ctx, c, err) && r.sched.giveUp(c) {
+		return
+	}
+	if errors.Is(err, ErrHeld) && ctx.Err() == nil && !r.stop.stopped.Load() {
+		r.sched.requeue(c, llm.AsError(err).Metadata.Cost)
 		return
 	}
 	if e, ok := stops(ctx, c, err); ok {
@@ -109,6 +131,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		e = llm.AsError(err)
 	}
 	rep := r.replied(c, resp, e)
+	addCost(rep, c.paid)
 	r.rec.Write(func(err error) {
 		if err != nil {
 			r.sched.deliver(c, nil, r.arrival)

@@ -67,7 +67,7 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 	}
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
-		if r.Kind.External() {
+		if r.Kind.Restarts() {
 			r.release(n, ep.attempt, false)
 			ep.attempt++
 		} else {
@@ -145,6 +145,8 @@ func (r *run) play(ctx context.Context, s *strand) error {
 		s.answered(replies)
 		t := s.Next(replies)
 		switch {
+		case t.Abort != nil:
+			return fmt.Errorf("engine: episode %d: %w", s.episode.number, t.Abort)
 		case t.Panic != "":
 			r.leave(ctx, s.episode)
 			r.end(s, world.Outcome{Failed: "panic: " + t.Panic}, t.Stack)
@@ -256,8 +258,10 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 			s.replies[c.index] = r.bot(c)
 		default:
 			c.strand = s
-			if c.req != nil {
-				c.req.Sample = r.sample(s.episode.draw, c.at, c.index)
+			for _, req := range []*llm.Request{c.req, c.late} {
+				if req != nil {
+					req.Sample = r.sample(s.episode.draw, c.at, c.index)
+				}
 			}
 			open = append(open, c)
 		}
@@ -276,8 +280,11 @@ type call struct {
 	req     *llm.Request
 	act     *world.Act
 	bot     world.Bot
-	ask     *world.Call // as the world made it
-	maxCost llm.Money   // 0: no limit
+	person  *world.Agent // who is asked; nil: not a person
+	late    *llm.Request // what is asked of the fallback of a person
+	ask     *world.Call  // as the world made it
+	maxCost llm.Money    // 0: no limit
+	paid    llm.Money    // for attempts before a pause
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.
@@ -310,6 +317,9 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 			m.request.Sample, m.request.Order, m.request.Session = 0, int64(ep.number), ep.session
 			m.req = &m.request
 			made = &m.call
+			if a.Human() {
+				r.toPerson(made, a, c.Ask)
+			}
 		}
 		out[i] = made
 		made.at, made.index, made.seat, made.label, made.agent, made.act, made.ask = at, i, c.Seat, c.Label, a.Name, c.Act, c
@@ -327,7 +337,7 @@ func (r *run) sample(d planner.Draw, at journal.Turn, index int) int {
 	}
 	b = append(b, at.Strand...)
 	if f := r.Begun.Fork; f != nil {
-		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws anew
+		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws other numbers
 	}
 	h := sha256.Sum256(b)
 	return int(binary.BigEndian.Uint32(h[:4]) >> 1)

@@ -35,6 +35,8 @@ type models struct {
 	mu      sync.Mutex
 	asked   map[string]int // by question
 	drained bool
+	now     int // in flight
+	peak    int
 }
 
 func (m *models) Drain() {
@@ -79,6 +81,8 @@ func (m *models) Wave(ctx context.Context, reqs []*llm.Request, done func(int, l
 }
 
 func (m *models) answer(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	m.count(1)
+	defer m.count(-1)
 	if m.pause > 0 {
 		select {
 		case <-time.After(rand.N(m.pause)):
@@ -117,6 +121,13 @@ func (m *models) answer(ctx context.Context, req *llm.Request) (*llm.Response, e
 		return nil, &llm.Error{Kind: llm.KindBudget, Err: err, Usage: usage, Metadata: paid}
 	}
 	return &llm.Response{Text: fmt.Sprint(n % 1000), Usage: usage, Metadata: paid}, nil
+}
+
+func (m *models) count(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now += n
+	m.peak = max(m.peak, m.now)
 }
 
 // turns are the params of crowd.

@@ -21,7 +21,7 @@ func (r *run) release(episode, attempt int, whole bool) {
 // abandon releases the live episodes that the next process must begin again. All others continue
 // with their sessions.
 func (r *run) abandon() {
-	if !r.Kind.External() {
+	if !r.Kind.Restarts() {
 		return
 	}
 	for ep := range r.sched.live {

@@ -17,9 +17,9 @@ type Kind struct {
 	definition any     // the argument of Define
 	params     untyped // the parts that take params; nil: an unknown kind
 	// The parts it has, if their results do not show it.
-	casts, plans, external bool
-	bots                   map[string]Bot
-	outside                []string
+	casts, plans, external, restarts bool
+	bots                             map[string]Bot
+	outside                          []string
 }
 
 // Params are the params of a kind, made by its Defaults or Read.
@@ -30,7 +30,19 @@ type Params struct {
 
 // Pointer returns the pointer to the kind's params struct, for code that handles the params of any kind by
 // reflection.
-func (p Params) Pointer() any { return p.pointer }
+func (p Params) Pointer() any {
+	if d, ok := p.pointer.(Dynamic); ok {
+		return d.Fields()
+	}
+	return p.pointer
+}
+
+// Dynamic is implemented by params whose fields are known only at run time, such as those of a world in another
+// language. They decode and encode themselves as JSON.
+type Dynamic interface {
+	// Fields returns a pointer to the struct that holds the fields, with the tags of params.
+	Fields() any
+}
 
 // Define makes a Kind of a definition and of the optional parts that the definition has. It panics if the
 // definition has an exported method that belongs to no part or has another signature, since the compiler cannot
@@ -50,6 +62,9 @@ func Define[P any](d Definition[P]) Kind {
 	}
 	if d, ok := d.(Environment[P]); ok {
 		k.external, k.outside = true, d.Outside()
+	}
+	if d, ok := d.(Restarter); ok {
+		k.restarts = d.Restarts()
 	}
 	return k
 }
@@ -130,6 +145,10 @@ func (k Kind) Status(p Params) Status { return k.typeless().status(p) }
 
 // External reports whether the kind has an Environment.
 func (k Kind) External() bool { return k.external }
+
+// Restarts reports whether an unfinished episode begins again when a run is resumed: the kind has an Environment, or
+// is a Restarter that says so.
+func (k Kind) Restarts() bool { return k.external || k.restarts }
 
 // Actor connects to the outside for the run with this id. The kind must be External.
 func (k Kind) Actor(p Params, run string) (Actor, error) { return k.typeless().actor(p, run) }

@@ -9,12 +9,15 @@ import (
 	"strings"
 )
 
-var kindName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+var (
+	kindName = regexp.MustCompile(`^[a-z][a-z0-9]*([-_][a-z0-9]+)*$`)
+	codeName = regexp.MustCompile(`^[^:\x00-\x1f]+:[A-Za-z_][A-Za-z0-9_]*$`) // a file and a class in it: auction.py:Auction
+)
 
 // Check checks the name and the version.
 func (a About) Check() error {
 	switch {
-	case !kindName.MatchString(a.Name):
+	case !kindName.MatchString(a.Name) && !codeName.MatchString(a.Name):
 		return fmt.Errorf("the name %q: want a lower-case letter, then lower-case letters and digits, with single - and _ between them", a.Name)
 	case a.Version < 1:
 		return fmt.Errorf("version %d: want 1 or more", a.Version)

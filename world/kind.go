@@ -148,6 +148,12 @@ type Environment[P any] interface {
 	Outside() []string
 }
 
+// Restarter is for kinds whose worlds cannot be played again from their replies, because they depend on something else.
+type Restarter interface {
+	// Restarts reports whether an unfinished episode begins again, as a new attempt, when a run is resumed.
+	Restarts() bool
+}
+
 // Prober reports whether the outside can be reached.
 type Prober[P any] interface {
 	// Local reports whether all of the outside is within this process, so that a check may play it.

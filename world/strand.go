@@ -37,7 +37,13 @@ type Turn struct {
 	// Panic is the value of a panic of the world, and Stack its stack trace.
 	Panic string
 	Stack string
+	// Abort is set if the world panicked with an Abort: the run must stop.
+	Abort error
 }
+
+// Abort is a panic value that stops the run instead of failing the episode, for a fault that is not in the world: the
+// process that plays it cannot be started. The episode continues when the run is resumed.
+type Abort struct{ Err error }
 
 // Begin returns the first strand of an episode of w.
 func Begin(w World, deal Deal) *Strand {
@@ -56,6 +62,8 @@ func newStrand(path string, deal Deal, asks *Unanswered, play func(*Table) Outco
 					panic(exited{string(debug.Stack())})
 				}
 			case stopped:
+			case Abort:
+				s.turn.Abort = p.Err
 			default:
 				s.turn.Panic, s.turn.Stack = fmt.Sprint(p), string(debug.Stack())
 			}

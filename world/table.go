@@ -62,6 +62,9 @@ func (t *Table) Rand() *rand.Rand {
 	return t.rand
 }
 
+// Deal returns what the chance of the episode depends on: the seed of the run, and the number of the deal.
+func (t *Table) Deal() Deal { return t.strand.deal }
+
 // Note records something for readers. v must marshal to JSON.
 func (t *Table) Note(kind, seat string, v any) {
 	t.check("Note")

@@ -17,6 +17,7 @@
 package world
 
 import (
+	"context"
 	"encoding/json"
 
 	"parley/llm"
@@ -45,12 +46,33 @@ type Call struct {
 	Ask llm.Request
 	// Act is something done on the outside, such as a step of an environment. Nil: an ask.
 	Act *Act
+	// Offer helps a person to answer. Models do not get it, and it is not recorded.
+	Offer *Offer
+}
+
+// Offer helps a person to answer a question: a picture, and choices for the items of a list in the answer.
+type Offer struct {
+	Picture Figure `json:"picture,omitzero"`
+	// Field is the property of the answer that is a list of texts. Each choice adds at most one text to it.
+	Field   string   `json:"field,omitempty"`
+	Choices []Choice `json:"choices,omitempty"`
+}
+
+// Choice is a selection from some texts.
+type Choice struct {
+	Name string `json:"name"` // what the choice is about: a unit
+	// At is where that is in the picture: the element with this data-at belongs to it. Empty: nowhere.
+	At      string   `json:"at,omitempty"`
+	Options []string `json:"options"`
 }
 
 // Act is something that an Actor does on the outside.
 type Act struct {
 	Name string          `json:"name"` // reset, step, …
 	Body json.RawMessage `json:"body,omitempty"`
+	// Do carries it out and returns its result, for a world whose acts leave nothing outside that a resumed run would
+	// miss. An error that is not an *llm.Error is a failure of the act. Nil: the Actor of the kind carries it out.
+	Do func(ctx context.Context) (json.RawMessage, error) `json:"-"`
 }
 
 // Reply is the answer to a Call. A failure is a reply too: Failed is its kind, and everything else is empty. The text

@@ -25,7 +25,7 @@ const maxRepeats = 10_000
 type Fork struct {
 	// From is the run file. It is only read, and may be in play.
 	From string
-	// Episode is the number of the episode, and Turn the first turn that is played anew.
+	// Episode is the number of the episode, and Turn the first turn that is played again.
 	// Turn counts the turns of the first strand. Strands that began before it are kept.
 	Episode, Turn int
 	// Sets are overrides of the episode's plan, as for config.FromJSON.
@@ -93,7 +93,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	if err := (Play{Trust: f.Trust}).ready(plan, Needs(plan, f.From, true)); err != nil { // before the file exists, so that the user can try again
+	if err := (Play{Trust: f.Trust}).ready(plan, f.From); err != nil { // before the file exists, so that the user can try again
 		return nil, err
 	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: original.Deal}
@@ -161,7 +161,7 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	case err != nil:
 		return nil, err
 	case f.Turn == 0: // nothing is kept
-	case plan.Kind.External():
+	case plan.Kind.Restarts():
 		return nil, f.refuse("%s plays outside of parley, where the turns before %d no longer exist: fork at turn 0", plan.Kind.Name, f.Turn)
 	case plan.Kind.Version != head.Begun.KindVersion:
 		return nil, f.refuse("it was recorded with %s version %d, and this is version %d: fork it with the parley that recorded it, or at turn 0", plan.Kind.Name, head.Begun.KindVersion, plan.Kind.Version)

@@ -18,10 +18,13 @@ import (
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/levels"
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
 	"parley/internal/replica"
+	"parley/internal/seat"
+	"parley/internal/steer"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/internal/trust"
@@ -58,6 +61,9 @@ type Play struct {
 	Outages func(outage.Outage)
 	// PlanFile is the file of Plan, for questions and errors about its keys.
 	PlanFile string
+	// Places says where providers are described, by name, for errors about them. Default: where
+	// the plan has them.
+	Places map[string]string
 	// Trust says which keys may go where. It is asked before anything is opened. Default:
 	// that of Config.
 	Trust *trust.Gate
@@ -83,7 +89,11 @@ type Opened struct {
 	Grown *growth.Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
-	// Waiting says what the environments wait for, such as a server that does not answer.
+	// Steering changes the run while it is played. Nil: there is nothing left to play.
+	Steering *steer.Steering
+	// Seats takes the answers of people. Nil: no agent is a person.
+	Seats *seat.Open
+	// Waiting says what the run waits for: an environment, such as a server that does not answer, or people.
 	// Empty: nothing.
 	Waiting func() string
 }
@@ -114,7 +124,7 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 		}
 	}
 	if p.Plan != nil {
-		if err := p.ready(p.Plan, Needs(p.Plan, p.PlanFile, false)); err != nil {
+		if err := p.ready(p.Plan, p.PlanFile); err != nil {
 			return nil, err
 		}
 	}
@@ -159,10 +169,15 @@ func checkFile(file string, exists bool) error {
 	}
 }
 
-// ready checks that a plan can be played, before anything is written or asked. needs lists
-// which keys the plan sends where.
-func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
-	if err := p.Trust.Check(needs...); err != nil {
+// ready checks that a plan can be played, before anything is written or asked. file is where
+// the plan is.
+func (p Play) ready(plan *config.Plan, file string) error {
+	for name, place := range p.Places {
+		if plan.Places[name] != "" {
+			plan.Places[name] = place
+		}
+	}
+	if err := p.Trust.Check(Needs(plan, file, p.Plan == nil)...); err != nil {
 		return usageError{err}
 	}
 	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
@@ -172,7 +187,7 @@ func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
 	var errs []error
 	said := map[string]bool{}
 	for _, agent := range plan.Agents {
-		if agent.Model == "" {
+		if agent.Model == "" || agent.Human() {
 			continue
 		}
 		if err := a.Ready(agent.Model); err != nil && !said[err.Error()] {
@@ -207,7 +222,7 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.S
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := p.ready(c.Plan, Needs(c.Plan, p.File, true)); err != nil {
+		if err := p.ready(c.Plan, p.File); err != nil {
 			return nil, err
 		}
 	}
@@ -237,14 +252,12 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if err != nil {
 		return nil, err
 	}
-	if plan.Budget > 0 {
-		a.Budget().Expose = func(worst llm.Money) error {
-			return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
-		}
-	}
 	c := engine.Config{
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
+	}
+	if plan.Budget > 0 {
+		expose(ctx, a.Budget(), &c)
 	}
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if file, ok := store.(*sqlite.Store); done && ok {
@@ -261,12 +274,11 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	if p.Opened != nil {
-		p.Opened(Opened{
-			File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
-			Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
-		})
+	opened := Opened{
+		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
+		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
+	p.open(&c, &opened)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
 	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
@@ -282,6 +294,45 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// steering returns what changes the run while it is played; nil if there is nothing to play.
+func (p Play) steering(c *engine.Config, a *App, plan *config.Plan, done bool) *steer.Steering {
+	if done {
+		return nil
+	}
+	s := steer.New(a, plan, p.kinds())
+	c.Steer = s.Begin
+	return s
+}
+
+// open calls Opened. If agents are people, the run asks them through files beside its run file.
+func (p Play) open(c *engine.Config, o *Opened) {
+	if !o.Complete && p.Journal == nil && slices.ContainsFunc(o.Plan.Agents, world.Agent.Human) {
+		o.Seats = seat.New(p.File)
+		c.People = o.Seats
+		outside := o.Waiting
+		o.Waiting = func() string { return cmp.Or(outside(), o.Seats.Waiting()) }
+	}
+	if p.Opened != nil {
+		p.Opened(*o)
+	}
+}
+
+// expose makes what a budget may owe durable in the journal of c.
+func expose(ctx context.Context, b *budget.Budget, c *engine.Config) {
+	store, watch := c.Journal, c.Watch
+	b.Expose = func(worst llm.Money) error {
+		return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
+	}
+	c.Watch = func(e engine.Event) {
+		if e.Replied != nil && e.Replied.Act == nil {
+			b.Recorded(e.Replied.Cost())
+		}
+		if watch != nil {
+			watch(e)
+		}
+	}
 }
 
 // past calls f with every episode in store that ended.
@@ -306,7 +357,7 @@ func modelsOf(plan *config.Plan) []string {
 	var models []string
 	for _, a := range plan.Agents {
 		for _, m := range append([]string{a.Model}, a.Fallbacks...) {
-			if m != "" && !slices.Contains(models, m) {
+			if m != "" && m != world.Human && !slices.Contains(models, m) {
 				models = append(models, m)
 			}
 		}

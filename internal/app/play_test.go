@@ -90,6 +90,24 @@ func TestBudgetHolds(t *testing.T) {
 	}
 }
 
+// TestLittleIsAtRisk: what a killed process may owe is about calls that are not recorded, however
+// much was spent on others.
+func TestLittleIsAtRisk(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	sum := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "limits.concurrency=1", "budget=0.02"), Journal: j})
+	var risked llm.Money
+	err := j.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		if x, ok := e.(*journal.Exposed); ok {
+			risked = max(risked, x.Worst)
+		}
+		return nil
+	})
+	if err != nil || risked == 0 || risked >= *sum.Cost/2 {
+		t.Errorf("up to %v was at risk at once, and %v spent in all; %v", risked, *sum.Cost, err)
+	}
+}
+
 func TestDrainAndResume(t *testing.T) {
 	t.Parallel()
 	want := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations), File: filepath.Join(t.TempDir(), "whole.parley")})
@@ -181,7 +199,7 @@ func TestReadyBeforeAnything(t *testing.T) {
 			t.Parallel()
 			plan := parsed(t, conversations+"providers:\n  lab: "+tt.provider+"\n", "agents.large.model=lab/any", "agents.small.model=lab/any", "budget=1")
 			if tt.want == "" {
-				if err := (Play{}).ready(plan, Needs(plan, "plan.yaml", false)); err != nil {
+				if err := (Play{}).ready(plan, "plan.yaml"); err != nil {
 					t.Error(err)
 				}
 				return

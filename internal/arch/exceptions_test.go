@@ -19,6 +19,7 @@ var large = map[string]string{
 	"internal/cli/":            "a file for each verb, and no verb needs another",
 	"internal/dispatch/":       "its layers share one unexported call; a cut would export it",
 	"internal/report/compare/": "one comparison from its pairs to its words",
+	"internal/serve/viewer/":   "a handler for each page; what pages consist of is in the packages below it",
 	"internal/store/sqlite/":   "reader, writer, lister and verifier share statements and checksummed rows",
 	"oracle/bench/":            "one program, a file for each part of the benchmark",
 	"world/":                   "one vocabulary: an author of a world needs one import",
@@ -66,7 +67,7 @@ var ordinary = map[string]string{
 	"secrets": "keys are secrets too",
 }
 
-// plain lists names that contain a word of unclearRE and are clear all the same.
+// plain lists names that contain a word of unclearRE but are clear.
 var plain = map[string]string{}
 
 // renamed lists imports of our packages under another name: "file alias".

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"reflect"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
 	"parley/internal/cli/terminal"
+	"parley/internal/worker"
 	"parley/world"
 	"parley/world/program"
 )
@@ -61,6 +63,11 @@ type State struct {
 	open func(cfg app.Config) (bulk.Asker, error)
 	// verbs maps the commands of kinds to their kinds.
 	verbs map[program.Verb]world.Kind
+	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
+	pools []*worker.Pool
+	conn  net.Conn
+	// keys decides which keys and which code the command may use.
+	keys *keyGate
 }
 
 // grammar has every command with its flags, except those of the kinds.
@@ -70,6 +77,8 @@ type grammar struct {
 
 	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
 	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
+	Ctl    ctlCmd    `cmd:"" group:"play" help:"Pause, drain or stop a run that is played, or set its budget."`
+	Sit    sitCmd    `cmd:"" group:"play" help:"Take a seat of a run that is played: answer its questions."`
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
@@ -90,6 +99,7 @@ type grammar struct {
 	Sim     simCmd     `cmd:"" group:"models" help:"Serve the simulated provider over HTTP."`
 	Gateway gatewayCmd `cmd:"" group:"models" help:"Serve the APIs of OpenAI and Anthropic, and record calls."`
 
+	Wait       waitCmd       `cmd:"" group:"shell" help:"Wait until runs end."`
 	Completion completionCmd `cmd:"" group:"shell" help:"Print completions for bash, zsh or fish."`
 	Man        manCmd        `cmd:"" group:"shell" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" group:"shell" help:"Print the version."`
@@ -192,6 +202,7 @@ func run(ctx context.Context, s *State, measured *profiles) error {
 	if v, ok := reflect.TypeAssert[program.Verb](k.Selected().Target.Addr()); ok {
 		return runVerb(ctx, s, v)
 	}
+	defer s.closeCode()
 	k.BindTo(ctx, (*context.Context)(nil))
 	return k.Run(s, k.Model)
 }

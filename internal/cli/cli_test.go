@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childSteps) != "" {
 		os.Exit(child())
 	}
+	if os.Getenv("PARLEY_WORKER") != "" {
+		os.Exit(workerMain())
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -85,7 +85,7 @@ type Config struct {
 	// AttemptTimeout bounds one attempt until its answer is complete. Default: 0, only the
 	// dialect's own bound on silence.
 	AttemptTimeout time.Duration
-	// Levels says where the calls in flight of each server begin, and is told at Close what was found
+	// Levels says where the calls in flight of each server begin, and learns at Close what was found
 	// out. Default: nothing is known.
 	Levels Levels
 	// Rests is called when a server of a provider with several is taken out of service, and when it
@@ -228,6 +228,17 @@ func (d *Dispatcher) Drain() {
 	d.lanes.drain()
 	d.retry.drain()
 }
+
+// Hold sends nothing new until it is called with nil: calls that wait are refused with e, calls in
+// flight finish.
+func (d *Dispatcher) Hold(e *llm.Error) {
+	d.batcher.Hold(e)
+	d.lanes.hold(e)
+}
+
+// Choose sets the calls in flight of each provider that was asked to what of returns, which is more
+// than 0.
+func (d *Dispatcher) Choose(of func(provider string) int) { d.lanes.choose(of) }
 
 // Release ends a session: no more requests of it will come. whole reports whether the session ended
 // properly.

@@ -92,6 +92,8 @@ func (r *replay) strand(s *world.Strand, until int) error {
 		replies = nil
 		at := position{s.Path, t.Number}
 		switch {
+		case t.Abort != nil:
+			return t.Abort
 		case t.Panic != "":
 			return fmt.Errorf("at turn %s the world panics: %s", at, t.Panic)
 		case t.Number == until:

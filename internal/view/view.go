@@ -72,7 +72,7 @@ func (r *Run) Know(kind world.Kind) {
 func (r *Run) Kind() world.Kind { return r.kind }
 
 // Recorded returns that part of the kind that Know set. ok is whether the run records what other
-// programs asked. Other kinds note what their seats are told; only the requests of a record
+// programs asked. Other kinds note what their seats are shown; only the requests of a record
 // show it.
 func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
 
@@ -166,7 +166,7 @@ func (r *Run) played(spec world.Spec, e *journal.Ended, unit world.Unit) world.P
 	return p
 }
 
-// Model returns the model of an agent, as provider/model, or its bot.
+// Model returns the model of an agent, as provider/model, or its bot, or "person".
 func (r *Run) Model(agent string) string {
 	for _, a := range r.Head.Begun.Agents {
 		switch {
@@ -174,7 +174,7 @@ func (r *Run) Model(agent string) string {
 		case a.Bot != "":
 			return "bot " + a.Bot
 		default:
-			return a.Model
+			return world.ModelName(a.Model)
 		}
 	}
 	return ""

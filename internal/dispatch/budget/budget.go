@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"parley/internal/queue"
 	"parley/llm"
@@ -25,9 +26,10 @@ import (
 // A call that does not fit beside the calls in flight waits for them to end, since most cost less
 // than they might. A call that does not fit although nothing is in flight is refused.
 type Budget struct {
-	// Expose, if set, is called before more may be in flight than ever before: calls in flight can
-	// now cost up to worst. It must make that durable, so that a process that is killed knows later
-	// what it may owe. Its error refuses the call.
+	// Expose, if set, is called before more is at stake than ever before: calls in flight, and those
+	// that have ended and are not recorded yet, can now cost up to worst. It must make that durable,
+	// so that it is known what a killed process may owe. Its error refuses the call. Call Recorded
+	// for every call that is recorded.
 	Expose func(worst llm.Money) error
 
 	mu       sync.Mutex
@@ -35,12 +37,16 @@ type Budget struct {
 	limit    llm.Money // 0: no limit
 	spent    llm.Money
 	reserved llm.Money // for live calls: these are what Expose is about
-	batched  llm.Money // for calls over a batch API, which are recorded with their batches
-	risk     llm.Money // of batches of earlier processes, which no call accounts for yet
-	queue    queue.Queue[*waiter]
-	crowd    queue.Queue[*waiter] // calls from queue that have room once fewer calls are trusted
-	trusted  int                  // calls in flight that may cost more than is set aside for them
-	drained  *llm.Error
+	// unrecorded is spent on calls that may not be recorded yet: Expose is about these too.
+	unrecorded llm.Money
+	batched    llm.Money // for calls over a batch API, which are recorded with their batches
+	risk       llm.Money // of batches of earlier processes, which no call accounts for yet
+	queue      queue.Queue[*waiter]
+	crowd      queue.Queue[*waiter] // calls from queue that have room once fewer calls are trusted
+	trusted    int                  // calls in flight that may cost more than is set aside for them
+	drained    *llm.Error
+
+	lowered atomic.Bool // the limit was lowered once
 }
 
 // New returns a budget of limit, of which spent is already gone. A limit of 0 is no limit: the
@@ -64,6 +70,31 @@ func (b *Budget) Limit() llm.Money {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.limit
+}
+
+// SetLimit changes a limit that is not 0 to another that is not 0. Calls that wait are served under
+// the new limit. An attempt that has begun is not affected; one that has not gives back what was set
+// aside under the old limit, if that is too much now: see Account.Begin.
+func (b *Budget) SetLimit(limit llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.limit > 0 && limit > 0 {
+		if limit < b.limit {
+			b.lowered.Store(true)
+		}
+		b.limit = limit
+		b.pump()
+	}
+}
+
+// exceeded reports whether more is spent and set aside than there is, since the limit was lowered.
+func (b *Budget) exceeded() bool {
+	if !b.lowered.Load() {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit > 0 && b.spent.Plus(b.reserved).Plus(b.batched).Plus(b.risk) > b.limit
 }
 
 // hold is what is set aside for a call.
@@ -155,14 +186,14 @@ func (b *Budget) tryReserve(worst llm.Money, batched bool) bool {
 	return b.fits(worst) && b.grant(worst, batched) == nil
 }
 
-// grant sets worst aside. The exposed amount grows in large steps, so that Expose is seldom called.
+// grant sets worst aside. The exposed amount grows in large steps, so that Expose is rarely called.
 func (b *Budget) grant(worst llm.Money, batched bool) error {
 	if batched {
 		b.batched = b.batched.Plus(worst)
 		return nil
 	}
-	if now := b.reserved.Plus(worst); b.Expose != nil && b.limit > 0 && now > b.exposed {
-		step := min(max(now.Times(2), b.limit/64), b.limit)
+	if now := b.reserved.Plus(b.unrecorded).Plus(worst); b.Expose != nil && b.limit > 0 && now > b.exposed {
+		step := max(now, min(max(now.Times(2), b.limit/64), b.limit))
 		if err := b.Expose(step); err != nil {
 			return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
 		}
@@ -193,7 +224,20 @@ func (b *Budget) settle(reserved, cost llm.Money, batched bool) {
 		b.reserved = b.reserved.Minus(reserved)
 	}
 	b.spent = b.spent.Plus(max(0, cost))
+	if b.Expose != nil {
+		b.unrecorded = b.unrecorded.Plus(max(0, cost))
+	}
 	b.pump()
+}
+
+// Recorded notes that a call is durably recorded which cost so much.
+func (b *Budget) Recorded(cost llm.Money) {
+	if cost <= 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unrecorded = max(0, b.unrecorded.Minus(cost))
 }
 
 // AddRisk changes what is at risk in batches of earlier processes.

@@ -194,6 +194,7 @@ func (x *exchange) finish(rec *ledger.Call, e *llm.Error) {
 	err := x.g.ledger.Keep(rec)
 	x.g.metrics.recorded.Observe(time.Since(began).Seconds())
 	if err == nil {
+		x.g.dispatch.Budget().Recorded(rec.Cost())
 		x.end = endRecorded
 		if e != nil {
 			x.end = endFailed

@@ -11,6 +11,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/price"
 	"parley/internal/provider"
+	"parley/journal"
 	"parley/llm"
 )
 
@@ -46,6 +47,26 @@ func TestHugeLimits(t *testing.T) {
 		t.Errorf("spent %v, %v set aside", spent, reserved)
 	}
 	l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusOK, "yes")
+}
+
+// TestRecordedIsNotAtRisk checks that what a killed gateway may owe is about calls that are not recorded.
+func TestRecordedIsNotAtRisk(t *testing.T) {
+	t.Parallel()
+	up, prices := hostile(t, `,"usage":{"prompt_tokens":5,"completion_tokens":40}`)
+	l := start(t, Config{Upstreams: []provider.Provider{up}, Prices: prices, Budget: llm.Dollars(0.01)})
+	for range 60 {
+		l.post(chatPath, chatOf("m", "hello", `,"max_tokens":50`)).want(t, http.StatusOK, "yes")
+	}
+	var risked llm.Money
+	err := l.g.cfg.Journal.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		if x, ok := e.(*journal.Exposed); ok {
+			risked = max(risked, x.Worst)
+		}
+		return nil
+	})
+	if spent, _ := l.g.dispatch.Budget().Spent(); err != nil || risked == 0 || risked > spent/4 {
+		t.Errorf("%v was at risk at once, %v spent in all; %v", risked, spent, err)
+	}
 }
 
 // TestUnpricedMembers checks that with a budget, a call is refused that may cost more than its tokens. Without

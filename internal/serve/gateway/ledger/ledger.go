@@ -51,6 +51,11 @@ type Call struct {
 	Note string
 }
 
+// Cost returns what the call cost.
+func (c *Call) Cost() llm.Money {
+	return (&journal.Replied{Response: c.Response, Error: c.Error}).Cost()
+}
+
 // Name is the name of a session and its owner: a digest of the key that opened it, or "" if keys do not
 // distinguish clients.
 type Name struct {

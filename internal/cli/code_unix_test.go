@@ -1,0 +1,103 @@
+//go:build unix
+
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// workerMain is a worker that a plan starts instead of Python: each episode asks one question. What it prints must not
+// disturb anything.
+func workerMain() int {
+	conn, err := net.FileConn(os.NewFile(3, "engine"))
+	if err != nil {
+		return 1
+	}
+	fmt.Println("printed by the world; key:", os.Getenv("LAB_KEY"))
+	in := bufio.NewScanner(conn)
+	for first := true; in.Scan(); first = false {
+		var r struct {
+			ID int
+			Op string
+		}
+		switch _ = json.Unmarshal(in.Bytes(), &r); {
+		case first:
+			fmt.Fprintln(conn, `{"parley":1,"language":"test","version":1,"doc":"One question.","durable":"turn","params":[{"name":"n","type":"int","default":1}]}`)
+		case r.Op == "seats":
+			fmt.Fprintf(conn, "{\"id\":%d,\"seats\":[\"a\"]}\n", r.ID)
+		case r.Op == "begin":
+			fmt.Fprintf(conn, "{\"id\":%d,\"ask\":[{\"seat\":\"a\",\"label\":\"question\",\"messages\":[{\"role\":\"user\",\"content\":\"How many?\"}]}]}\n", r.ID)
+		case r.Op == "replies":
+			fmt.Fprintf(conn, "{\"id\":%d,\"end\":{\"scores\":[{\"name\":\"points\",\"value\":2}]}}\n", r.ID)
+		}
+	}
+	return 0
+}
+
+// codePlan writes a plan whose kind is code.
+func codePlan(t *testing.T, kind string) string {
+	t.Helper()
+	plan := write(t, "plan.yaml", "kind: "+kind+"\nproviders: {lab: {dialect: openai, base_url: http://127.0.0.1:1/v1, key_env: LAB_KEY}}\nagents: {me: {model: sim/small}}\nlineup: {a: me}\nepisodes: 5\n")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(plan), "game.py"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// self returns an environment in which this test is the interpreter of Python.
+func self(t *testing.T) State {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return State{Env: func(name string) (string, bool) { return program, name == "PARLEY_PYTHON" }}
+}
+
+// TestCodeOfPlan: a plan names code, which is played, resumed, and named to the user. It does not get the keys of the
+// plan.
+func TestCodeOfPlan(t *testing.T) {
+	t.Setenv("LAB_KEY", "sk-secret")
+	plan := codePlan(t, "game.py:Game")
+	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
+	code := "code=" + filepath.Join(filepath.Dir(plan), "game.py")
+	for _, args := range [][]string{{"check", plan}, {"run", plan}, {"bench", plan}} { // nobody allowed it
+		parley(t, self(t), args...).want(t, 2).wantErr(t, "plan.yaml:1:7: kind: would run the code of", "--trust code=")
+	}
+	parley(t, self(t), "check", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py")
+	out := parley(t, self(t), "run", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py", "printed by the world; key: \n")
+	if !strings.Contains(out.stdout, "points") || strings.Contains(out.stderr, "secret") {
+		t.Errorf("%s\n%s", out.stdout, out.stderr)
+	}
+	parley(t, self(t), "resume", file).want(t, 2).wantErr(t, "would run the code of")
+	parley(t, self(t), "resume", file, "--trust", code).want(t, 0)
+	for _, args := range [][]string{{"show", file}, {"report", file}} { // they read, and run nothing
+		if out := parley(t, State{}, args...).want(t, 0); strings.Contains(out.stderr, "runs the code") {
+			t.Errorf("%v: %s", args, out.stderr)
+		}
+	}
+}
+
+// TestCodeRefused: errors about code name the line of the plan.
+func TestCodeRefused(t *testing.T) {
+	t.Parallel()
+	outside := write(t, "other.py", "")
+	for _, c := range []struct{ kind, python, want string }{
+		{"nothing.py:Game", "", "plan.yaml:1:7: kind: there is no file nothing.py in the folder of"},
+		{"game.txt:Game", "", "is not a file of Python"},
+		{outside + ":Game", "", "outside the folder of"},
+		{"game.py:Game", filepath.Join(t.TempDir(), "python"), "PARLEY_PYTHON is"},
+		{"game:py:Game", "", "is not a file of Python"},
+	} {
+		s := State{Env: func(name string) (string, bool) { return c.python, name == "PARLEY_PYTHON" && c.python != "" }}
+		plan := codePlan(t, c.kind)
+		parley(t, s, "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py")).want(t, 2).wantErr(t, c.want)
+	}
+}

@@ -1,0 +1,63 @@
+// Package peek reads what a plan names before its kind is known: the kind, whose code may have to be loaded first, and its keys.
+package peek
+
+import (
+	"context"
+	"encoding/json"
+
+	"parley/internal/config/document"
+	"parley/internal/provider"
+	"parley/internal/yamltree"
+)
+
+// Named is what a plan names before its kind is known.
+type Named struct {
+	// Kind is the kind, and Place says where it is named: plan.yaml:1:7: kind. Empty: the plan names none.
+	Kind, Place string
+	// Keys are the environment variables that hold keys: those of the plan and of the presets.
+	Keys []string
+}
+
+// File reads what a plan file names. config.Load reports what is wrong with the file.
+func File(ctx context.Context, path string) Named {
+	b, err := document.Read(context.WithoutCancel(ctx), path, "plan file", document.MaxSize) // it is small
+	if err != nil {
+		return Named{}
+	}
+	rep := document.NewPlan(path, b)
+	if rep.Err() != nil {
+		return Named{}
+	}
+	return named(rep, document.Parse(rep))
+}
+
+// JSON is File for a recorded plan.
+func JSON(recorded json.RawMessage) Named {
+	root, err := yamltree.ParseJSON(recorded)
+	if err != nil {
+		return Named{}
+	}
+	return named(&document.Report{Source: &document.Source{Name: "recorded plan", Recorded: true}}, root)
+}
+
+func named(rep *document.Report, root *yamltree.Node) (n Named) {
+	for _, p := range provider.Presets() {
+		if p.KeyEnv != "" {
+			n.Keys = append(n.Keys, p.KeyEnv)
+		}
+	}
+	if root == nil || root.Form != yamltree.Mapping {
+		return n
+	}
+	if kind := root.Field("kind"); kind != nil && kind.Form == yamltree.Text {
+		n.Kind, n.Place = kind.Text, rep.Place(kind.At, yamltree.Path{"kind"})
+	}
+	if all := root.Field("providers"); all != nil && all.Form == yamltree.Mapping {
+		for _, p := range all.Fields {
+			if key := p.Value.Field("key_env"); key != nil && key.Form == yamltree.Text {
+				n.Keys = append(n.Keys, key.Text)
+			}
+		}
+	}
+	return n
+}

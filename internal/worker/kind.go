@@ -1,0 +1,157 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"sync"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// kind makes the kind that the first worker describes.
+func (p *Pool) kind() (world.Kind, error) {
+	said := p.first.said
+	d := &definition{pool: p, fields: said.Params, checked: map[string]*answer{}}
+	d.about = world.About{Name: p.Name, Version: said.Version, Doc: said.Doc}
+	if err := d.about.Check(); err != nil {
+		return world.Kind{}, err
+	}
+	var err error
+	if d.params, err = structOf(said.Params, 0); err != nil {
+		return world.Kind{}, err
+	}
+	if _, err := newParams(d.params, d.fields); err != nil {
+		return world.Kind{}, err
+	}
+	switch said.Durable {
+	case "turn":
+	case "episode":
+		d.restarts = true
+	default:
+		return world.Kind{}, fmt.Errorf("durable is %q: want turn or episode", said.Durable)
+	}
+	if said.StandIn {
+		return world.Define(&simulated{d}), nil
+	}
+	return world.Define(d), nil
+}
+
+// definition is a kind whose worlds are in workers.
+type definition struct {
+	pool     *Pool
+	about    world.About
+	fields   []field
+	params   reflect.Type
+	restarts bool
+
+	mu      sync.Mutex
+	checked map[string]*answer // what workers say about params, by their JSON
+}
+
+// maxChecked limits how many params are remembered.
+const maxChecked = 10_000
+
+// About describes the kind.
+func (d *definition) About() world.About { return d.about }
+
+// Defaults returns params as the class declares them.
+func (d *definition) Defaults() *Params {
+	p, err := newParams(d.params, d.fields)
+	if err != nil {
+		panic(err) // they were made once before
+	}
+	return p
+}
+
+// Restarts reports whether the world says that it cannot be played again.
+func (d *definition) Restarts() bool { return d.restarts }
+
+// Seats asks a worker to check params.
+func (d *definition) Seats(p *Params) ([]string, error) {
+	a, err := d.check(p)
+	if err != nil {
+		return nil, err
+	}
+	return a.Seats, nil
+}
+
+// check asks a worker about params.
+func (d *definition) check(p *Params) (*answer, error) {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	a, known := d.checked[string(raw)]
+	d.mu.Unlock()
+	if !known {
+		if a, err = d.pool.ask(&request{Op: "seats", Params: raw}); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.about.Name, err)
+		}
+		d.mu.Lock()
+		if len(d.checked) < maxChecked {
+			d.checked[string(raw)] = a
+		}
+		d.mu.Unlock()
+	}
+	switch {
+	case a.Error != nil && a.Error.Param != "":
+		c := world.Complaints{Kind: d.about.Name}
+		c.Say(a.Error.Param, "%s", a.Error.Text)
+		return nil, c.Err()
+	case a.Error != nil:
+		return nil, &codeError{*a.Error}
+	case len(a.Seats) == 0:
+		return nil, errors.New("the world has no seats: its method seats returns at least one")
+	}
+	return a, nil
+}
+
+// Measures lists the scores that the class declares.
+func (d *definition) Measures(p *Params) []world.Measure {
+	a, err := d.check(p)
+	if err != nil {
+		return nil // Seats reports it
+	}
+	var all []world.Measure
+	for _, m := range a.Measures {
+		all = append(all, m.world())
+	}
+	return all
+}
+
+// World makes the world of one episode.
+func (d *definition) World(p *Params, lineup world.Lineup) (world.World, error) {
+	a, err := d.check(p)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string, len(lineup))
+	for seat, agent := range lineup {
+		names[seat] = agent.Name
+	}
+	return &episode{
+		pool: d.pool, seats: a.Seats, params: raw, lineup: names,
+		key: "e" + strconv.FormatInt(d.pool.serial.Add(1), 10), talks: map[int][]llm.Message{},
+	}, nil
+}
+
+// simulated is a definition whose class answers for the simulated provider.
+type simulated struct{ *definition }
+
+// StandIn asks a worker.
+func (s *simulated) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	a, err := s.pool.ask(&request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
+	if err != nil || a.Error != nil || a.Text == nil {
+		return "", false
+	}
+	return *a.Text, true
+}

@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"parley/llm"
+	"parley/world"
+)
+
+// protocol is the version of the protocol: see docs/reference/worker-protocol.md.
+const protocol = 1
+
+// hello is the first line of the engine.
+type hello struct {
+	Parley int    `json:"parley"`
+	File   string `json:"file,omitempty"`
+	Class  string `json:"class"`
+	Limit  int    `json:"limit"` // seconds that a step may take
+}
+
+// description is the first line of a worker.
+type description struct {
+	Parley   int     `json:"parley"`
+	Language string  `json:"language"`
+	Version  int     `json:"version"`
+	Doc      string  `json:"doc"`
+	Durable  string  `json:"durable"` // turn or episode
+	Params   []field `json:"params"`
+	StandIn  bool    `json:"stand_in"`
+	Error    *fault  `json:"error"`
+}
+
+// fault is an error of the world's code.
+type fault struct {
+	Text  string `json:"text"`
+	Trace string `json:"trace,omitempty"`
+	Param string `json:"param,omitempty"`
+}
+
+// request is what the engine asks of a worker. The id is added when it is sent.
+type request struct {
+	Op      string            `json:"op"`
+	Episode string            `json:"episode,omitempty"`
+	Strand  string            `json:"strand"`
+	Params  json.RawMessage   `json:"params,omitempty"`
+	Lineup  map[string]string `json:"lineup,omitempty"`
+	Seed    string            `json:"seed,omitempty"`
+	Deal    int               `json:"deal"`
+	Replies []world.Reply     `json:"replies,omitempty"`
+	Of      string            `json:"of"`
+	Index   int               `json:"index"`
+	Act     *world.Act        `json:"act,omitempty"`
+	Model   string            `json:"model,omitempty"`
+	Request *llm.Request      `json:"request,omitempty"`
+}
+
+// answer is what a worker answers to any request. Its id is read before.
+type answer struct {
+	Error *fault `json:"error"`
+
+	// A step: notes, and one of Ask, Fork and End.
+	Notes []world.Note `json:"notes"`
+	Ask   []call       `json:"ask"`
+	Fork  int          `json:"fork"`
+	End   *outcome     `json:"end"`
+
+	Seats    []string        `json:"seats"`
+	Measures []measure       `json:"measures"`
+	Result   json.RawMessage `json:"result"`
+	Text     *string         `json:"text"`
+	Memory   int64           `json:"memory"` // bytes that the worker has in use, at the end of an episode
+}
+
+// outcome is the result of an episode.
+type outcome struct {
+	Scores []world.Score   `json:"scores"`
+	Data   json.RawMessage `json:"data"`
+	Failed string          `json:"failed"`
+}
+
+func (o *outcome) world() world.Outcome {
+	out := world.Outcome{Scores: o.Scores, Failed: o.Failed}
+	if len(o.Data) > 0 && string(o.Data) != "null" {
+		out.Data = o.Data
+	}
+	if out.Failed != "" {
+		out.Scores = nil
+	}
+	return out
+}
+
+// measure declares a score.
+type measure struct {
+	Name   string   `json:"name"`
+	Seats  []string `json:"seats"`
+	Rivals bool     `json:"rivals"`
+	Low    *float64 `json:"low"`
+	High   *float64 `json:"high"`
+}
+
+func (m measure) world() world.Measure {
+	out := world.Measure{Name: m.Name, Seats: m.Seats, Rivals: m.Rivals, Bounds: world.Anything()}
+	if m.Low != nil && m.High != nil {
+		out.Bounds = world.Bounds{Low: *m.Low, High: *m.High}
+	}
+	return out
+}
+
+// call is a call of a step.
+type call struct {
+	Seat  string     `json:"seat"`
+	Label string     `json:"label"`
+	Talk  int        `json:"talk"` // 0: none
+	Keep  int        `json:"keep"`
+	Act   *world.Act `json:"act"`
+	llm.Request
+}
+
+// continued returns the messages of a call, and stores them if they are a talk.
+func (c *call) continued(talks map[int][]llm.Message) ([]llm.Message, error) {
+	if c.Talk == 0 {
+		return c.Messages, nil
+	}
+	said := talks[c.Talk]
+	if c.Keep < 0 || c.Keep > len(said) {
+		return nil, fmt.Errorf("the worker keeps %d messages of talk %d, which has %d", c.Keep, c.Talk, len(said))
+	}
+	all := append(said[:c.Keep:c.Keep], c.Messages...)
+	if c.Keep == len(said) { // it grows: the messages of earlier requests stay as they are
+		all = append(said, c.Messages...)
+	}
+	talks[c.Talk] = all
+	return slices.Clip(all), nil
+}

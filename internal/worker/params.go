@@ -1,0 +1,150 @@
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"parley/world"
+)
+
+// Params are the params of a world in a worker. Its fields are known when the worker has described them.
+type Params struct{ fields any } // a pointer to a struct that package reflect made
+
+var _ world.Dynamic = (*Params)(nil)
+
+// Fields returns the pointer to the struct.
+func (p *Params) Fields() any { return p.fields }
+
+// UnmarshalJSON decodes params over those that are set.
+func (p *Params) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, p.fields) }
+
+// MarshalJSON encodes them.
+func (p *Params) MarshalJSON() ([]byte, error) { return json.Marshal(p.fields) }
+
+// field describes a param.
+type field struct {
+	Name    string          `json:"name"`
+	Type    kindOfValue     `json:"type"`
+	Default json.RawMessage `json:"default"` // nil: the plan must set it
+	Doc     string          `json:"doc"`
+}
+
+// kindOfValue is a type of the protocol: a name, or an object with one field.
+type kindOfValue struct {
+	name     string
+	list     *kindOfValue
+	mapOf    *kindOfValue
+	optional *kindOfValue
+	oneOf    []string
+	fields   []field
+}
+
+// UnmarshalJSON decodes a type.
+func (k *kindOfValue) UnmarshalJSON(b []byte) error {
+	if json.Unmarshal(b, &k.name) == nil {
+		return nil
+	}
+	var composed struct {
+		List     *kindOfValue `json:"list"`
+		Map      *kindOfValue `json:"map"`
+		Optional *kindOfValue `json:"optional"`
+		OneOf    []string     `json:"one_of"`
+		Fields   []field      `json:"fields"`
+	}
+	if err := json.Unmarshal(b, &composed); err != nil {
+		return err
+	}
+	k.list, k.mapOf, k.optional, k.oneOf, k.fields = composed.List, composed.Map, composed.Optional, composed.OneOf, composed.Fields
+	return nil
+}
+
+// maxNested limits how deep types are nested.
+const maxNested = 20
+
+// goType returns the Go type that holds values of a type.
+func (k *kindOfValue) goType(depth int) (reflect.Type, error) {
+	if depth > maxNested {
+		return nil, fmt.Errorf("its type is nested more than %d deep", maxNested)
+	}
+	switch {
+	case k.list != nil:
+		elem, err := k.list.goType(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		return reflect.SliceOf(elem), nil
+	case k.mapOf != nil:
+		elem, err := k.mapOf.goType(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		return reflect.MapOf(reflect.TypeFor[string](), elem), nil
+	case k.optional != nil:
+		elem, err := k.optional.goType(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		return reflect.PointerTo(elem), nil
+	case k.fields != nil:
+		return structOf(k.fields, depth+1)
+	case k.oneOf != nil:
+		return reflect.TypeFor[string](), nil
+	}
+	switch k.name {
+	case "int":
+		return reflect.TypeFor[int](), nil
+	case "float":
+		return reflect.TypeFor[float64](), nil
+	case "str":
+		return reflect.TypeFor[string](), nil
+	case "bool":
+		return reflect.TypeFor[bool](), nil
+	case "any":
+		return reflect.TypeFor[any](), nil
+	default:
+		return nil, fmt.Errorf("has the unknown type %q", k.name)
+	}
+}
+
+// structOf returns a struct with these fields.
+func structOf(fields []field, depth int) (reflect.Type, error) {
+	made := make([]reflect.StructField, 0, len(fields))
+	seen := map[string]bool{}
+	for i, f := range fields {
+		t, err := f.Type.goType(depth)
+		if err != nil {
+			return nil, fmt.Errorf("param %s %w", f.Name, err)
+		}
+		if f.Name == "" || strings.ContainsAny(f.Name, ",\"`\\") || seen[f.Name] {
+			return nil, fmt.Errorf("param %q: want a name that is not used twice", f.Name)
+		}
+		seen[f.Name] = true
+		if f.Default == nil && t.Kind() != reflect.Pointer {
+			t = reflect.PointerTo(t) // null means that it is not set
+		}
+		tag := fmt.Sprintf(`json:%q doc:%s`, f.Name, strconv.Quote(f.Doc))
+		if one := f.Type.oneOf; one != nil && !slices.ContainsFunc(one, func(s string) bool { return strings.Contains(s, ",") }) {
+			tag += fmt.Sprintf(` oneof:%q`, strings.Join(one, ","))
+		}
+		made = append(made, reflect.StructField{Name: "P" + strconv.Itoa(i), Type: t, Tag: reflect.StructTag(tag)})
+	}
+	return reflect.StructOf(made), nil
+}
+
+// newParams returns params with their defaults.
+func newParams(t reflect.Type, fields []field) (*Params, error) {
+	v := reflect.New(t)
+	for i, f := range fields {
+		if f.Default == nil {
+			continue
+		}
+		if err := json.Unmarshal(f.Default, v.Elem().Field(i).Addr().Interface()); err != nil {
+			return nil, fmt.Errorf("param %s: its default %s is not of its type: %w", f.Name, f.Default, err)
+		}
+	}
+	return &Params{fields: v.Interface()}, nil
+}

@@ -1,0 +1,183 @@
+// Package worker plays worlds in other processes, such as worlds in Python. The engine keeps the journal, asks the models
+// and decides everything; a worker only runs the code of the world. docs/reference/worker-protocol.md is the contract
+// between them.
+//
+// An episode stays with its worker. If that ends, another one plays the episode again from its replies, and the engine
+// does not notice.
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"parley/world"
+)
+
+// Config says how workers are started.
+type Config struct {
+	// Name is the kind's name in plans: auction.py:Auction.
+	Name string
+	// File and Class are what a worker loads.
+	File, Class string
+	// Start starts a worker.
+	Start func() (Started, error)
+	// Conn is a worker that is already there. If it is set, Start is not used and there is only this one.
+	Conn net.Conn
+	// Max is how many workers there may be. Default: the number of cores less one, and at least one.
+	Max int
+	// Memory is how many bytes a worker may use: one that uses more gets no new episodes, and one that uses twice as much is
+	// replaced. Default: 2 GiB.
+	Memory int64
+}
+
+// Pool is the workers of a kind. Close ends them.
+type Pool struct {
+	Config
+	first *process // whose description counts
+	seed  maphash.Seed
+
+	mu      sync.Mutex
+	all     []*process
+	closed  bool
+	serial  atomic.Int64 // of episodes
+	started []*process   // all that were ever started, to wait for
+}
+
+// Open starts a worker and returns the kind that it describes.
+func Open(c Config) (*Pool, world.Kind, error) {
+	if c.Max <= 0 {
+		c.Max = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	if c.Memory <= 0 {
+		c.Memory = 2 << 30
+	}
+	p := &Pool{Config: c, seed: maphash.MakeSeed()}
+	first, err := p.start()
+	if err != nil {
+		return nil, world.Kind{}, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
+	}
+	p.first = first
+	k, err := p.kind()
+	if err != nil {
+		return nil, world.Kind{}, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
+	}
+	return p, k, nil
+}
+
+// start starts a worker. The caller holds mu, or nobody else knows the pool.
+func (p *Pool) start() (*process, error) {
+	h := hello{Parley: protocol, File: p.File, Class: p.Class, Limit: int(stepLimit.Seconds())}
+	s := Started{Conn: p.Conn}
+	if p.Conn == nil {
+		var err error
+		if s, err = p.Start(); err != nil {
+			return nil, err
+		}
+	} else if len(p.started) > 0 {
+		return nil, errors.New("the program that plays the world has ended")
+	}
+	made, err := greet(s.Conn, s.Cmd, h)
+	if err != nil {
+		return nil, err
+	}
+	if p.first != nil && made.said.Version != p.first.said.Version {
+		return nil, made.stop(fmt.Errorf("the version of the world is %d now, and was %d: do not edit a world while it is played", made.said.Version, p.first.said.Version))
+	}
+	p.all, p.started = append(p.all, made), append(p.started, made)
+	return made, nil
+}
+
+// take returns a worker for an episode: the one with the fewest, or a new one if all have some.
+func (p *Pool) take() (*process, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errors.New("the workers have been closed")
+	}
+	p.all = slices.DeleteFunc(p.all, func(w *process) bool { return w.retired || !w.alive() })
+	var best *process
+	for _, w := range p.all {
+		if best == nil || w.live < best.live {
+			best = w
+		}
+	}
+	if best == nil || best.live > 0 && len(p.all) < p.Max && p.Conn == nil {
+		var err error
+		if best, err = p.start(); err != nil {
+			return nil, err
+		}
+	}
+	best.live++
+	return best, nil
+}
+
+// leave is called when an episode no longer needs its worker, which uses so many bytes of memory.
+func (p *Pool) leave(w *process, memory int64) {
+	p.mu.Lock()
+	w.live--
+	if p.Conn == nil {
+		w.retired = w.retired || memory > p.Memory
+	}
+	end := w.retired && (w.live == 0 || memory > 2*p.Memory)
+	p.mu.Unlock()
+	if end {
+		_ = w.stop(fmt.Errorf("it used %d MiB of memory", memory>>20)) // its other episodes continue elsewhere
+	}
+}
+
+// ask asks any worker something that does not depend on an episode.
+func (p *Pool) ask(r *request) (*answer, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		w, err := p.take()
+		if err != nil {
+			return nil, err
+		}
+		line, err := w.ask(body)
+		p.leave(w, 0)
+		if err == nil {
+			return parse(line)
+		}
+		if try == maxDeaths {
+			return nil, fmt.Errorf("the worker ended: %w", err)
+		}
+	}
+}
+
+func parse(line []byte) (*answer, error) {
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		return nil, fmt.Errorf("the worker's answer is malformed: %w: %.200s", err, line)
+	}
+	return &a, nil
+}
+
+// Close ends all workers and waits for them.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	all := p.started
+	p.mu.Unlock()
+	for _, w := range all {
+		_ = w.stop(errors.New("the run has ended"))
+	}
+	return nil
+}
+
+// Source splits the name of a kind into the file and the class of its code, as auction.py:Auction. ok is false for a
+// kind that is part of this program.
+func Source(kind string) (file, class string, ok bool) {
+	file, class, ok = strings.Cut(kind, ":")
+	return file, class, ok && file != "" && class != ""
+}
