@@ -285,9 +285,9 @@ func (b *bench) viewTranscript(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	later, most, err := paint(ctx, w.site+"/run/"+filepath.Base(path)+"/episodes/0?from=5000")
+	later, others, err := paint(ctx, w.site+"/run/"+filepath.Base(path)+"/episodes/0?from=5000")
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d ms, in its middle %d ms; %d elements; the viewer has had %.0f MB", first.Milliseconds(), later.Milliseconds(), max(elements, most), megabytes(w.pid)), nil
+	return fmt.Sprintf("%d ms, in its middle %d ms; %d elements; the viewer has had %.0f MB", first.Milliseconds(), later.Milliseconds(), max(elements, others), megabytes(w.pid)), nil
 }
