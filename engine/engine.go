@@ -57,8 +57,11 @@ type Config struct {
 	Begun journal.Begun
 	Kind  world.Kind
 	Plan  world.Plan
-	// Models makes asks. Required unless every agent is a bot.
+	// Models makes asks. Required unless every agent is a bot or a person.
 	Models Models
+	// People asks the agents that are people. Their questions count against no limit. Required if
+	// there are such agents.
+	People People
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor world.Actor
 	// Wave plays in waves: calls are made only when every live strand waits for one, all of them
@@ -69,6 +72,8 @@ type Config struct {
 	// Ledger, if set, is given a function that writes to the journal before play begins. The entry
 	// is durable when keep returns, after everything that was written before it.
 	Ledger func(keep func(e journal.Entry) error)
+	// Steer, if set, is given what changes the run while it is played, before play begins.
+	Steer func(*Steering)
 	// Released, if set, makes the requests of an attempt at an episode carry its name as their
 	// Session. It is called when no more requests of that attempt will come, in this process or a
 	// later one; whole reports whether the episode ended. It must not block.
