@@ -1,6 +1,7 @@
 package parley
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,20 +111,16 @@ func (p Provider) resolve(name string) (out provider.Provider, err error) {
 		return out, fmt.Errorf("parley: provider %q: %w", name, err)
 	}
 	out.Name = name
-	return out, p.check(out)
+	return out, checked(out)
 }
 
-// check validates the provider that p makes. Its errors name the fields of p.
-func (p Provider) check(made provider.Provider) error {
-	err := made.Validate()
-	if err == nil {
-		return nil
+// checked validates a provider that a Provider makes. Its errors name the fields of Provider.
+func checked(made provider.Provider) error {
+	var errs []error
+	for _, e := range made.Check() {
+		errs = append(errs, fmt.Errorf("parley: %s: %s: %s", location(made.Name), cmp.Or(providerFields()[e.Field()], e.Field()), e.Problem))
 	}
-	text := err.Error()
-	for key, field := range providerFields() {
-		text = strings.ReplaceAll(text, "provider "+made.Name+": "+key+": ", "provider "+made.Name+": "+field+": ")
-	}
-	return &reworded{"parley: " + text, err}
+	return errors.Join(errs...)
 }
 
 // errClosed is the error of a call after Close.

@@ -147,7 +147,7 @@ func TestAskSchema(t *testing.T) {
 	}
 }
 
-// TestAskPanics panics in a loop: what is in flight is called off, and the Asker can be closed.
+// TestAskPanics panics in a loop: what is in flight is canceled, and the Asker can be closed.
 func TestAskPanics(t *testing.T) {
 	t.Parallel()
 	asker := newAsker(t, parley.AskerConfig{})

@@ -3,7 +3,7 @@ package parley
 import (
 	"cmp"
 	"errors"
-	"regexp"
+	"fmt"
 	"strings"
 
 	"parley/internal/cli/exit"
@@ -31,17 +31,16 @@ type reworded struct {
 func (e *reworded) Error() string { return e.text }
 func (e *reworded) Unwrap() error { return e.err }
 
-// byField matches where an error of a field of Provider is. Fields of Provider become overrides of a plan: see setsOf.
-var byField = regexp.MustCompile(`--set providers\."([^"]*)"\..*?: providers\.\S+: `)
-
 // wrap makes err an error of this package. It removes the names of inner packages.
 func wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	text := byField.ReplaceAllString(err.Error(), `provider "$1": `)
-	return &reworded{"parley: " + exit.Plain(text), err}
+	return &reworded{"parley: " + exit.Plain(err.Error()), err}
 }
+
+// location says where a field of Provider is, for errors.
+func location(name string) string { return fmt.Sprintf("provider %q", name) }
 
 // explain makes err an error of this package that names the fields of r, not the flags and verbs of the command line.
 func (r Run) explain(err error) error {
@@ -73,7 +72,7 @@ func (r Run) locate(e *document.Error) (file, key string) {
 		if override && strings.HasPrefix(set, `providers."`+name+`".`) {
 			_, key, _ := strings.Cut(e.Key, name)
 			key = strings.TrimLeft(key, `".`)
-			return `parley: provider "` + name + `"`, cmp.Or(providerFields()[key], key)
+			return "parley: " + location(name), cmp.Or(providerFields()[key], key)
 		}
 	}
 	if override {

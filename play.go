@@ -138,7 +138,10 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	}
 	p := app.Play{
 		Plan: plan, PlanFile: r.PlanFile, Kinds: r.Kinds, File: r.File, Journal: r.Journal, Tool: cli.Version(),
-		Models: modelsOf(r.Providers), Trust: gate,
+		Models: modelsOf(r.Providers), Trust: gate, Places: map[string]string{},
+	}
+	for name := range r.Providers {
+		p.Places[name] = location(name)
 	}
 	if p.File == "" && p.Journal == nil {
 		p.Journal = &journal.Memory{}

@@ -329,7 +329,7 @@ func (r *run) sample(d planner.Draw, at journal.Turn, index int) int {
 	}
 	b = append(b, at.Strand...)
 	if f := r.Begun.Fork; f != nil {
-		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws anew
+		b = fmt.Appendf(b, " fork of %s %d %d", f.Run, f.Episode, f.Turn) // a fork draws other numbers
 	}
 	h := sha256.Sum256(b)
 	return int(binary.BigEndian.Uint32(h[:4]) >> 1)

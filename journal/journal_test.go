@@ -31,7 +31,7 @@ func replied(episode, attempt int, cost llm.Money) *journal.Replied {
 
 type headCase struct {
 	entries []journal.Entry
-	want    journal.Head // but for its maps, which are:
+	want    journal.Head // without its maps, which are:
 	live    map[int]int  // attempts
 	ended   int
 }

@@ -20,7 +20,7 @@ func notInDigest() []string {
 }
 
 // TestDigestOfEveryField changes every field of a request, however deep, and every
-// element: each change must show in the digest, but for those of notInDigest.
+// element: each change must show in the digest, except those of notInDigest.
 func TestDigestOfEveryField(t *testing.T) {
 	t.Parallel()
 	var req llm.Request

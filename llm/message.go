@@ -209,7 +209,7 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	switch w.Role {
 	case RoleSystem, RoleUser, RoleAssistant, RoleTool:
 	default:
-		return fmt.Errorf("role %q: use system, user, assistant or tool", w.Role)
+		return fmt.Errorf("unknown role %q; want one of system, user, assistant, tool", w.Role)
 	}
 	parts, err := fromWireContent(w.Content)
 	if err != nil {
@@ -250,7 +250,7 @@ func fromWireContent(raw json.RawMessage) ([]Part, error) {
 			img.Detail = p.ImageURL.Detail
 			out = append(out, Part{Image: img})
 		default:
-			return nil, fmt.Errorf("content part of type %q: use text or image_url", p.Type)
+			return nil, fmt.Errorf("content part of type %q: want text, or image_url with its url", p.Type)
 		}
 	}
 	if isEmpty(out) {

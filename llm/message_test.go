@@ -74,10 +74,10 @@ func TestMessageErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ in, want string }{
 		{`{}`, `role ""`},
-		{`{"role":"king","content":"x"}`, `role "king": use system, user, assistant or tool`},
+		{`{"role":"king","content":"x"}`, `unknown role "king"; want one of system, user, assistant, tool`},
 		{`{"role":"user","content":5}`, "want a string or a list of parts"},
 		{`{"role":"user","content":{"type":"text"}}`, "want a string or a list of parts"},
-		{`{"role":"user","content":[{"type":"input_audio"}]}`, `content part of type "input_audio"`},
+		{`{"role":"user","content":[{"type":"input_audio"}]}`, `content part of type "input_audio": want text, or image_url with its url`},
 		{`{"role":"user","content":[{"type":"image_url"}]}`, `content part of type "image_url"`},
 		{`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png,abc"}}]}`, "must be base64"},
 		{`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,***"}}]}`, "llm: image"},

@@ -2,7 +2,6 @@ package world
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,7 @@ func DecodeStrict(data []byte, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
-		return explain(err, v)
+		return explain(err, data, v)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("column %d: more text after the object", dec.InputOffset()+1)
@@ -29,25 +28,43 @@ func DecodeStrict(data []byte, v any) error {
 }
 
 // explain rewords an error of encoding/json for the author of the line.
-func explain(err error, v any) error {
+func explain(err error, data []byte, v any) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("column %d: not valid JSON: %w", e.Offset, e)
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if e.Field == "" {
-			return fmt.Errorf("found %s, want object", e.Value)
+			return &explained{fmt.Sprintf("found %s, want object", e.Value), err}
 		}
-		return fmt.Errorf("%s: found %s, want %s", fieldPath(e.Field, v), e.Value, e.Type)
+		return &explained{fmt.Sprintf("%s: found %s, want %s", fieldPath(e.Field, v), e.Value, e.Type), err}
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("not valid JSON: the line ends in the middle of the object")
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		names := FieldNames(v)
-		hint := cmp.Or(near.Suggest(strings.Trim(name, `"`), names), ";")
-		return fmt.Errorf("unknown field %s%s known are %s", name, hint, strings.Join(names, ", "))
+		return unknownField(name, data, v)
 	}
 	return err
+}
+
+// explained is an error of encoding/json in other words.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.err }
+
+// unknownField says which fields v has, unless the quoted name is that of a field further inside.
+func unknownField(name string, data []byte, v any) error {
+	var own map[string]json.RawMessage
+	_ = json.NewDecoder(bytes.NewReader(data)).Decode(&own) // it is an object: v got as far as a field
+	bare := strings.Trim(name, `"`)
+	if _, ok := own[bare]; !ok {
+		return fmt.Errorf("unknown field %.60s", name)
+	}
+	return fmt.Errorf("unknown field %.60s%s", name, near.Want(bare, FieldNames(v)))
 }
 
 // fieldPath returns the path of a field as it is written: without the embedded structs of v.

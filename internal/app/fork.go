@@ -25,7 +25,7 @@ const maxRepeats = 10_000
 type Fork struct {
 	// From is the run file. It is only read, and may be in play.
 	From string
-	// Episode is the number of the episode, and Turn the first turn that is played anew.
+	// Episode is the number of the episode, and Turn the first turn that is played again.
 	// Turn counts the turns of the first strand. Strands that began before it are kept.
 	Episode, Turn int
 	// Sets are overrides of the episode's plan, as for config.FromJSON.
@@ -93,7 +93,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	if err := (Play{Trust: f.Trust}).ready(plan, Needs(plan, f.From, true)); err != nil { // before the file exists, so that the user can try again
+	if err := (Play{Trust: f.Trust}).ready(plan, f.From); err != nil { // before the file exists, so that the user can try again
 		return nil, err
 	}
 	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: original.Deal}

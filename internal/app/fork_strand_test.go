@@ -78,7 +78,7 @@ func playBranching(t *testing.T, file string, begun journal.Begun, episodes int,
 }
 
 // TestForkStrands: what was forked before the turn comes along, whole, and what comes
-// after is played anew.
+// after is played again.
 func TestForkStrands(t *testing.T) {
 	t.Parallel()
 	kinds := []world.Kind{branching()}

@@ -59,6 +59,9 @@ type Play struct {
 	Outages func(outage.Outage)
 	// PlanFile is the file of Plan, for questions and errors about its keys.
 	PlanFile string
+	// Places says where providers are described, by name, for errors about them. Default: where
+	// the plan has them.
+	Places map[string]string
 	// Trust says which keys may go where. It is asked before anything is opened. Default:
 	// that of Config.
 	Trust *trust.Gate
@@ -115,7 +118,7 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 		}
 	}
 	if p.Plan != nil {
-		if err := p.ready(p.Plan, Needs(p.Plan, p.PlanFile, false)); err != nil {
+		if err := p.ready(p.Plan, p.PlanFile); err != nil {
 			return nil, err
 		}
 	}
@@ -160,10 +163,15 @@ func checkFile(file string, exists bool) error {
 	}
 }
 
-// ready checks that a plan can be played, before anything is written or asked. needs lists
-// which keys the plan sends where.
-func (p Play) ready(plan *config.Plan, needs []trust.Need) error {
-	if err := p.Trust.Check(needs...); err != nil {
+// ready checks that a plan can be played, before anything is written or asked. file is where
+// the plan is.
+func (p Play) ready(plan *config.Plan, file string) error {
+	for name, place := range p.Places {
+		if plan.Places[name] != "" {
+			plan.Places[name] = place
+		}
+	}
+	if err := p.Trust.Check(Needs(plan, file, p.Plan == nil)...); err != nil {
 		return usageError{err}
 	}
 	a, err := Open(Config{Providers: plan.Providers, Budget: cmp.Or(plan.Budget, plan.EpisodeBudget), Prices: plan.Prices, Trust: p.Trust, Models: p.Models}) // both kinds of budget need prices
@@ -208,7 +216,7 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.S
 		return nil, err
 	}
 	if p.Plan == nil {
-		if err := p.ready(c.Plan, Needs(c.Plan, p.File, true)); err != nil {
+		if err := p.ready(c.Plan, p.File); err != nil {
 			return nil, err
 		}
 	}

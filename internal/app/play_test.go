@@ -199,7 +199,7 @@ func TestReadyBeforeAnything(t *testing.T) {
 			t.Parallel()
 			plan := parsed(t, conversations+"providers:\n  lab: "+tt.provider+"\n", "agents.large.model=lab/any", "agents.small.model=lab/any", "budget=1")
 			if tt.want == "" {
-				if err := (Play{}).ready(plan, Needs(plan, "plan.yaml", false)); err != nil {
+				if err := (Play{}).ready(plan, "plan.yaml"); err != nil {
 					t.Error(err)
 				}
 				return

@@ -66,7 +66,7 @@ var ordinary = map[string]string{
 	"secrets": "keys are secrets too",
 }
 
-// plain lists names that contain a word of unclearRE and are clear all the same.
+// plain lists names that contain a word of unclearRE but are clear.
 var plain = map[string]string{}
 
 // renamed lists imports of our packages under another name: "file alias".

@@ -43,7 +43,7 @@ func names(text, kind string) bool {
 	return false
 }
 
-// TestWorldsArePublic: worlds use what a stranger's module can import, but for what is listed.
+// TestWorldsArePublic: worlds use what a stranger's module can import, except what is listed.
 func TestWorldsArePublic(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}

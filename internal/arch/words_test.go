@@ -16,7 +16,7 @@ var (
 	// partRE finds the words of a name such as maxTokens, HTTPServer or run_file.
 	partRE = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 	// foreignRE finds turns of phrase that many readers have to look up.
-	foreignRE = regexp.MustCompile(`(?i)\b((?:come|comes|came|coming) by|(?:that|which|what|it|one|who|this) (?:is|are|was|were) none|sittings?|(?:plays?|playing|played) on(?: until|[.,;:])|befalls?|befell|too dear|(?:come|comes|came|coming) to rest|in the place of|for want of|lest|thereby|whereof|wherein|hence|nought|naught|whatsoever|of what becomes|cannot be told|what (?:it|they|he|she) (?:came|comes) to|what (?:came|comes|becomes|became) of|may be had|is to be had|heeds?|forthwith|by and by|to and fro)\b`)
+	foreignRE = regexp.MustCompile(`(?i)\b((?:come|comes|came|coming) by|(?:that|which|what|it|one|who|this) (?:is|are|was|were) none|sittings?|(?:plays?|playing|played) on(?: until|[.,;:])|befalls?|befell|too dear|(?:come|comes|came|coming) to rest|in the place of|for want of|lest|thereby|whereof|wherein|hence|nought|naught|whatsoever|of what becomes|cannot be told|what (?:it|they|he|she) (?:came|comes) to|what (?:came|comes|becomes|became) of|may be had|is to be had|heeds?|forthwith|anew|seldom|likewise|by and by|to and fro)\b`)
 )
 
 // TestPlainNames refuses names in Go, and names of files, that say nothing to somebody who is new here.

@@ -8,7 +8,7 @@ import (
 )
 
 // memory holds the most recently used values. Each shard has its own lock, so that goroutines
-// seldom wait for one another.
+// rarely wait for one another.
 type memory struct {
 	shards [shardCount]shard
 }

@@ -22,6 +22,7 @@ type benchCmd struct {
 	Concurrency int       `default:"64" placeholder:"N" help:"Maximum number of calls in flight. Default: ${default}."`
 	OneByOne    int       `name:"one-by-one" default:"4" placeholder:"N" help:"How many episodes to also play one call at a time, for comparison. Default: ${default}."`
 	JSON        bool      `name:"json" help:"Print JSON."`
+	trustFlags
 	reachFlags
 }
 
@@ -29,6 +30,9 @@ type benchCmd struct {
 func (c *benchCmd) Run(ctx context.Context, s *State) error {
 	if c.Concurrency < 1 || c.OneByOne < 1 {
 		return exit.Usagef("--concurrency and --one-by-one must be 1 or more")
+	}
+	if _, err := c.gate(s); err != nil {
+		return err
 	}
 	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {

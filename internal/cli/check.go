@@ -47,16 +47,16 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	case c.Latency <= 0:
 		return exit.Usagef("--latency must be above 0, such as 5s")
 	}
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
 	plan, err := loadPlan(ctx, s, c.Plan, c.Set, c.reach())
 	if err != nil {
 		return err
 	}
 	for _, a := range plan.Advice {
 		fmt.Fprintln(s.Stderr, "advice: "+a)
-	}
-	keys, err := c.gate(s)
-	if err != nil {
-		return err
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()

@@ -66,6 +66,8 @@ type State struct {
 	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
 	pools []*worker.Pool
 	conn  net.Conn
+	// keys decides which keys and which code the command may use.
+	keys *keyGate
 }
 
 // grammar has every command with its flags, except those of the kinds.

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/config/peek"
+	"parley/internal/trust"
 	"parley/internal/worker"
 	"parley/world"
 )
@@ -25,20 +27,28 @@ type codeFlags struct {
 
 // loadPlanFile reads a plan file, after the code of its kind.
 func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, reach config.Reach) (*config.Plan, error) {
-	if err := s.openCode(peek.File(ctx, path), path, []string{filepath.Dir(path)}, reach); err != nil {
+	if err := s.planCode(ctx, path, reach); err != nil {
 		return nil, err
 	}
 	return config.Load(ctx, path, s.Kinds, sets, reach)
 }
 
+// planCode opens the code of the kind of a plan file. The code is beside the plan, or within reach.
+func (s *State) planCode(ctx context.Context, path string, reach config.Reach) error {
+	return s.openCode(peek.File(ctx, path), path, []string{filepath.Dir(path)}, reach)
+}
+
 // recordedCode opens the code of the kind of a run file that is resumed. The code is beside the run file or in the current
 // folder. It reports nothing about the run file itself.
-func (s *State) recordedCode(ctx context.Context, file string, reach config.Reach) error {
-	about, err := outlineOf(ctx, file)
+func (s *State) recordedCode(ctx context.Context, p app.Play) error {
+	if p.Plan != nil || p.Reach == nil {
+		return nil
+	}
+	about, err := outlineOf(ctx, p.File)
 	if err != nil || about.Begun == nil {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
-	return s.openCode(peek.JSON(about.Begun.Plan), file, []string{filepath.Dir(file), "."}, reach)
+	return s.openCode(peek.JSON(about.Begun.Plan), p.File, []string{filepath.Dir(p.File), "."}, *p.Reach)
 }
 
 // openCode starts a worker for a kind whose code is in a file, and makes the kind known. of is the file that names it;
@@ -54,6 +64,9 @@ func (s *State) openCode(n peek.Named, of string, folders []string, reach config
 		if err != nil {
 			return exit.Usagef("%s: %w", n.Place, err)
 		}
+		if err := s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: file}, Source: of, Place: n.Place}); err != nil {
+			return err
+		}
 		program, err := worker.FindPython(func(name string) string { v, _ := s.Env(name); return v })
 		if err != nil {
 			return exit.Usagef("%s: %w", n.Place, err)
@@ -68,6 +81,14 @@ func (s *State) openCode(n peek.Named, of string, folders []string, reach config
 	s.pools = append(s.pools, pool)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
 	return nil
+}
+
+// allowCode returns an error unless the user allows the code to run.
+func (s *State) allowCode(n trust.Need) error {
+	if s.keys == nil {
+		return exit.AsUsage((*trust.Gate)(nil).Allow(n))
+	}
+	return exit.AsUsage(s.keys.Check(n))
 }
 
 // findCode returns the path of a file of code that another file names.

@@ -67,12 +67,17 @@ func TestCodeOfPlan(t *testing.T) {
 	t.Setenv("LAB_KEY", "sk-secret")
 	plan := codePlan(t, "game.py:Game")
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
-	parley(t, self(t), "check", plan).want(t, 0).wantErr(t, "runs the code of", "game.py")
-	out := parley(t, self(t), "run", plan).want(t, 0).wantErr(t, "runs the code of", "game.py", "printed by the world; key: \n")
+	code := "code=" + filepath.Join(filepath.Dir(plan), "game.py")
+	for _, args := range [][]string{{"check", plan}, {"run", plan}, {"bench", plan}} { // nobody allowed it
+		parley(t, self(t), args...).want(t, 2).wantErr(t, "plan.yaml:1:7: kind: would run the code of", "--trust code=")
+	}
+	parley(t, self(t), "check", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py")
+	out := parley(t, self(t), "run", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py", "printed by the world; key: \n")
 	if !strings.Contains(out.stdout, "points") || strings.Contains(out.stderr, "secret") {
 		t.Errorf("%s\n%s", out.stdout, out.stderr)
 	}
-	parley(t, self(t), "resume", file).want(t, 0)
+	parley(t, self(t), "resume", file).want(t, 2).wantErr(t, "would run the code of")
+	parley(t, self(t), "resume", file, "--trust", code).want(t, 0)
 	for _, args := range [][]string{{"show", file}, {"report", file}} { // they read, and run nothing
 		if out := parley(t, State{}, args...).want(t, 0); strings.Contains(out.stderr, "runs the code") {
 			t.Errorf("%v: %s", args, out.stderr)
@@ -92,6 +97,7 @@ func TestCodeRefused(t *testing.T) {
 		{"game:py:Game", "", "is not a file of Python"},
 	} {
 		s := State{Env: func(name string) (string, bool) { return c.python, name == "PARLEY_PYTHON" && c.python != "" }}
-		parley(t, s, "run", codePlan(t, c.kind)).want(t, 2).wantErr(t, c.want)
+		plan := codePlan(t, c.kind)
+		parley(t, s, "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py")).want(t, 2).wantErr(t, c.want)
 	}
 }

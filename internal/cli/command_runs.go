@@ -53,7 +53,11 @@ func (r *programRuns) opened() []*sqlite.Store {
 // Open reads a plan and asks for the keys of the plan and of the run that the file already holds.
 func (r *programRuns) Open(ctx context.Context, flags program.PlayFlags) (program.Run, error) {
 	run := &programRun{s: r.s, flags: flags, reachFlags: reachFlags{flags.ReachFlags}}
-	var err error
+	gate, err := (&trustFlags{flags.TrustFlags}).gate(r.s)
+	if err != nil {
+		return nil, err
+	}
+	gate.stop, run.keys = r.stop, gate.Gate
 	if run.plan, err = r.s.loadPlanFile(ctx, flags.Plan, run.sets(), run.reach()); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -63,11 +67,6 @@ func (r *programRuns) Open(ctx context.Context, flags program.PlayFlags) (progra
 	if run.file, err = run.runFile(run.plan, flags.Plan, flags.Out); err != nil {
 		return nil, err
 	}
-	gate, err := (&trustFlags{flags.TrustFlags}).gate(r.s)
-	if err != nil {
-		return nil, err
-	}
-	gate.stop, run.keys = r.stop, gate.Gate
 	needs, err := run.needs(ctx)
 	if err != nil {
 		return nil, exit.AsUsage(playError(run.file, err))

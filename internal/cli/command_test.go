@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/world"
 	"parley/world/program"
@@ -195,7 +196,7 @@ func TestCommandReads(t *testing.T) {
 		}})
 		return outcome{code: code, stdout: stdout.String(), stderr: stderr.String()}
 	}
-	got := run(recorded(t, sample()...)).want(t, exit.Misuse).wantErr(t, "--file", "is part of a run file")
+	got := run(sqlitetest.File(t, sample()...)).want(t, exit.Misuse).wantErr(t, "--file", "is part of a run file")
 	if !strings.HasSuffix(got.stdout, " true\n") {
 		t.Error(got.stdout)
 	}

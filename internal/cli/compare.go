@@ -97,7 +97,7 @@ func (c *compareCmd) merged(ctx context.Context, s *State, runs []report.Source)
 	}
 	one, err := oneRun(ctx, runs)
 	if conflict, ok := errors.AsType[*merge.ConflictError](err); ok {
-		return runs, []string{"The runs are not parts of one experiment, and their episodes are taken together all the same: " + conflict.What}, nil
+		return runs, []string{"The runs are not parts of one experiment, but their episodes are counted together: " + conflict.What}, nil
 	}
 	return []report.Source{one}, one.Notes, err
 }

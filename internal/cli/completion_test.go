@@ -43,8 +43,8 @@ func TestCompletionsAndManNameEverything(t *testing.T) {
 				if s == "man" {
 					name = strings.ReplaceAll(name, "-", `\\-`)
 				}
-				if !regexp.MustCompile(strings.ReplaceAll(forms[s].flag, "FLAG", name)).MatchString(part) {
-					t.Errorf("%s: %s has no --%s:\n%s", s, verb.Name, f.Name, part)
+				if regexp.MustCompile(strings.ReplaceAll(forms[s].flag, "FLAG", name)).MatchString(part) == f.Hidden {
+					t.Errorf("%s: %s: --%s, which is hidden: %v:\n%s", s, verb.Name, f.Name, f.Hidden, part)
 				}
 			}
 		}

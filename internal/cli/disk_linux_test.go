@@ -86,9 +86,9 @@ const (
 	enough    = "209715200"
 )
 
-// longPlan is a run of some hundred calls.
+// longPlan is a run of more than a thousand calls.
 const longPlan = `kind: secrets
-episodes: 60
+episodes: 240
 agents: {small: sim/small, large: sim/large}
 lineup: {first: small, second: large}
 params: {messages: 3}

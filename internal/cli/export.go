@@ -162,7 +162,7 @@ func (c *exportCmd) format() (export.Format, error) {
 	if c.Format == "" {
 		return "", exit.Usagef("--out %s: unknown format; use a name that ends in .jsonl, .csv, .parquet or .eval, or set --format", c.Out)
 	}
-	return "", exit.Usagef("--format %q: use jsonl, csv or parquet, inspect for a log of Inspect, or folder for files to read", c.Format)
+	return "", exit.Usagef("--format: unknown format %q; want one of jsonl, csv, parquet, inspect for a log of Inspect, or folder for files to read", c.Format)
 }
 
 // exportFile is a file to write.

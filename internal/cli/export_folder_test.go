@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/world"
 )
 
@@ -49,7 +50,7 @@ func TestExportFolder(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--out":                {file},
 		"leave out --table":    {file, "--out", filepath.Join(out, "x"), "--table", "scores"},
-		"has no files to read": {recorded(t, sample()...), "--out", filepath.Join(out, "x")},
+		"has no files to read": {sqlitetest.File(t, sample()...), "--out", filepath.Join(out, "x")},
 		"no such file":         {file, "--out", filepath.Join(out, "no", "such")},
 		"not a directory":      {file, "--out", filepath.Join(out, "metrics.csv")},
 	} {
@@ -75,7 +76,7 @@ func TestShowStory(t *testing.T) {
 	}
 	parley(t, State{}, "show", file, "--story").want(t, exit.Misuse).wantErr(t, "--episode")
 	parley(t, State{}, "show", file, "--story", "--episode", "9").want(t, exit.Misuse).wantErr(t, "no episode 9")
-	parley(t, State{}, "show", recorded(t, sample()...), "--story", "--episode", "0").want(t, exit.Misuse).wantErr(t, "has no stories")
+	parley(t, State{}, "show", sqlitetest.File(t, sample()...), "--story", "--episode", "0").want(t, exit.Misuse).wantErr(t, "has no stories")
 }
 
 // TestInitLooksFirst checks that init creates no folder if a file blocks it, and that it names the files it

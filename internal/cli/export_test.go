@@ -13,6 +13,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
+	"parley/internal/store/sqlite/sqlitetest"
 )
 
 // folderOf lists the files of a folder.
@@ -31,7 +32,7 @@ func folderOf(t *testing.T, dir string) string {
 
 func TestExportToStdout(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	lines := strings.Split(strings.TrimSuffix(parley(t, State{}, "export", file).want(t, exit.OK).stdout, "\n"), "\n")
 	var first struct {
 		Run, Text string
@@ -52,7 +53,7 @@ func TestExportToStdout(t *testing.T) {
 // JSON.
 func TestExportHostile(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, hostileRun()...)
+	file := sqlitetest.File(t, hostileRun()...)
 	for _, table := range []string{"calls", "episodes", "messages", "scores"} {
 		for _, format := range []string{"jsonl", "csv"} {
 			got := parley(t, atTerminal(nil), "export", file, "--table", table, "--format", format).want(t, exit.OK).stdout
@@ -71,7 +72,7 @@ func TestExportHostile(t *testing.T) {
 
 func TestExportToFile(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "calls.csv")
 	got := parley(t, State{}, "export", file, "--out", out).want(t, exit.OK)
@@ -103,7 +104,7 @@ func TestExportToFile(t *testing.T) {
 
 func TestExportAll(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	dir := filepath.Join(t.TempDir(), "tables")
 	parley(t, State{}, "export", file, "--table", "all", "--out", dir).want(t, exit.OK)
 	if names := folderOf(t, dir); names != "calls.parquet episodes.parquet labels.parquet messages.parquet scores.parquet" {
@@ -119,7 +120,7 @@ func TestExportAll(t *testing.T) {
 // TestExportInterrupted checks that an interrupted export leaves nothing behind.
 func TestExportInterrupted(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, crowds(20_000)...)
+	file := sqlitetest.File(t, crowds(20_000)...)
 	dir := t.TempDir()
 	signals := make(chan os.Signal, 1)
 	signals <- os.Interrupt
@@ -151,7 +152,7 @@ func TestExportFails(t *testing.T) {
 
 func TestExportBadInput(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	dir := t.TempDir()
 	there := write(t, "there.csv", "old")
 	for _, c := range []struct {
@@ -161,9 +162,9 @@ func TestExportBadInput(t *testing.T) {
 		{nil, "<files>"},
 		{[]string{"nowhere.parley"}, "there is no such run file"},
 		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
-		{[]string{recorded(t)}, "holds no run yet"},
+		{[]string{sqlitetest.File(t)}, "holds no run yet"},
 		{[]string{file, "--table", "notes"}, `--table: unknown "notes"; want one of`},
-		{[]string{file, "--format", "xml"}, "use jsonl, csv or parquet"},
+		{[]string{file, "--format", "xml"}, "want one of jsonl, csv, parquet"},
 		{[]string{file, "--out", filepath.Join(dir, "x.txt")}, "unknown format"},
 		{[]string{file, "--out", filepath.Join(dir, "x")}, "unknown format"},
 		{[]string{file, "--table", "all"}, "name the folder"},
@@ -188,7 +189,7 @@ func TestExportBadInput(t *testing.T) {
 // TestExportInspect checks that --format inspect, or the file name alone, writes a zip archive.
 func TestExportInspect(t *testing.T) {
 	t.Parallel()
-	file, dir := recorded(t, sample()...), t.TempDir()
+	file, dir := sqlitetest.File(t, sample()...), t.TempDir()
 	for _, args := range [][]string{{"--format", "inspect", "--out", "a.eval"}, {"--out", "c.eval"}} {
 		out := filepath.Join(dir, args[len(args)-1])
 		args[len(args)-1] = out

@@ -110,6 +110,9 @@ func (c *gatewayCmd) trusted(s *State, plan string, places map[string]string, cf
 
 // fromPlan applies the settings of a plan. places is where the plan names keys, by provider.
 func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *gateway.Config) (places map[string]string, err error) {
+	if _, err := c.gate(s); err != nil {
+		return nil, err
+	}
 	p, err := loadPlan(ctx, s, file, nil, c.reach())
 	if err != nil {
 		return nil, err

@@ -79,7 +79,12 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err := c.use(s); err != nil {
 		return err
 	}
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
 	g := exit.NewGate()
+	keys.stop = g.Shut
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	plan, err := c.load(ctx, s, g, sets)
@@ -87,10 +92,6 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 		return err
 	}
 	file, err := c.runFile(plan, c.Plan, c.Out)
-	if err != nil {
-		return err
-	}
-	keys, err := c.gate(s)
 	if err != nil {
 		return err
 	}
@@ -116,8 +117,11 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 
 // loadPlan reads a plan and its files, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
+	if err := s.planCode(ctx, file, reach); err != nil { // it may ask, and a signal ends the question
+		return nil, err
+	}
 	ctx, end := untilSignal(ctx, s)
-	plan, err := s.loadPlanFile(ctx, file, sets, reach)
+	plan, err := config.Load(ctx, file, s.Kinds, sets, reach)
 	end() // a signal at the last moment still counts: the player would wait for another one
 	_, interrupted := errors.AsType[*exit.Error](context.Cause(ctx))
 	switch {
@@ -154,17 +158,16 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}
-	if p.Plan == nil && p.Reach != nil {
-		if err := s.recordedCode(ctx, p.File, *p.Reach); err != nil {
-			return err
-		}
+	keys.stop = g.Shut
+	if err := s.recordedCode(ctx, p); err != nil {
+		return err
 	}
 	p.Kinds = s.Kinds
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
-	keys.stop, p.Trust = g.Shut, keys.Gate
+	p.Trust = keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide := func() {}, func() {}
 	p.Tool = Version()

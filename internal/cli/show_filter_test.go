@@ -10,6 +10,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/show"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/world"
 )
@@ -48,7 +49,7 @@ func listedBy(t *testing.T, args ...string) string {
 
 func TestShowChooses(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, crowds(60)...)
+	file := sqlitetest.File(t, crowds(60)...)
 	for _, c := range []struct{ args, want string }{
 		{"--limit 3", "0 1 2"},
 		{"--from 57", "57 58 59"},
@@ -81,7 +82,7 @@ func TestShowChooses(t *testing.T) {
 
 func TestShowChoosesInEpisode(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	for name, args := range map[string][]string{
 		"show-episode-failed":      {"--failed"},
 		"show-episode-seat":        {"--seat", "b"},
@@ -118,7 +119,7 @@ func TestShowHuge(t *testing.T) {
 			end.Outcome.Failed = words
 		}
 	}
-	file := recorded(t, entries...)
+	file := sqlitetest.File(t, entries...)
 	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout; !strings.Contains(got, "| "+words+"\n") {
 		t.Errorf("%d bytes", len(got))
 	}
@@ -141,7 +142,7 @@ func (*pathError) Unwrap() error { return syscall.EPIPE }
 
 func TestShowIntoClosedPipe(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	if got := parley(t, State{Stdout: closedPipe{}}, "show", file).want(t, exit.OK); got.stderr != "" {
 		t.Error(got.stderr)
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/store/sqlite"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -20,23 +21,6 @@ import (
 // hostileText is text that must not reach a terminal: escape codes, a title, a carriage return, reversed text,
 // other line ends, and invalid UTF-8.
 const hostileText = "hi\x1b[5m \x1b]0;owned\x07 gone\rover \u202eexe.gnp\u2066 \u2028\u200f \u009b5m \x7f \xff end"
-
-// recorded writes entries to a run file.
-func recorded(t *testing.T, entries ...journal.Entry) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "run.parley")
-	s, err := sqlite.Open(t.Context(), file, sqlite.Create)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Append(t.Context(), entries...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
 
 func noon(minutes int) time.Time { return time.Date(2026, 11, 15, 12, minutes, 0, 0, time.UTC) }
 
@@ -101,7 +85,7 @@ func sample() []journal.Entry {
 
 func TestShow(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	for name, args := range map[string][]string{
 		"show-run":          nil,
 		"show-run-page":     {"--from", "1", "--limit", "2"},
@@ -138,7 +122,7 @@ func atTerminal(env map[string]string) State {
 // TestShowColors checks that a terminal gets colors and nothing else, and only if it wants them.
 func TestShowColors(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	for _, args := range [][]string{{"show", file}, {"show", file, "--episode", "0"}, {"show", file, "--episode", "0", "--call", "2:1"}} {
 		plain := parley(t, State{}, args...).stdout
 		coloured := parley(t, atTerminal(nil), args...).stdout
@@ -160,7 +144,7 @@ func TestShowColors(t *testing.T) {
 // a pipe gets everything.
 func TestShowFits(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	whole := parley(t, State{}, "show", file).stdout
 	_, table, _ := strings.Cut(whole, "EPISODE")
 	const scores = "a: points 3, share 0.25; b: points +Inf; length 5"
@@ -220,7 +204,7 @@ func hostileRun() []journal.Entry {
 // pass it on.
 func TestShowHostile(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, hostileRun()...)
+	file := sqlitetest.File(t, hostileRun()...)
 	for _, args := range [][]string{
 		{}, {"--failed"}, {"--episode", "0"}, {"--episode", "1"}, {"--episode", "0", "--call", "0:0"}, {"--episode", "0", "--call", "0:1"}, {"--episode", "0", "--call", "0:2"},
 	} {
@@ -245,7 +229,7 @@ func TestShowHostile(t *testing.T) {
 // TestShowFailureIsNoDialogue checks that the text of a failed call never looks like words of a model.
 func TestShowFailureIsNoDialogue(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
+	file := sqlitetest.File(t, sample()...)
 	got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout
 	for line := range strings.Lines(got) {
 		bar := strings.HasPrefix(strings.TrimSpace(line), "|")
@@ -289,8 +273,8 @@ func TestShowWhilePlayed(t *testing.T) {
 
 func TestShowBadInput(t *testing.T) {
 	t.Parallel()
-	file := recorded(t, sample()...)
-	begun := recorded(t, sample()[0])
+	file := sqlitetest.File(t, sample()...)
+	begun := sqlitetest.File(t, sample()[0])
 	for _, c := range []struct {
 		args []string
 		want string

@@ -12,6 +12,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/planner"
 	"parley/internal/store/sqlite"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/internal/summary"
 	"parley/internal/view"
 	"parley/journal"
@@ -77,7 +78,7 @@ func TestSurfaces(t *testing.T) {
 			continue
 		}
 		for range 4 {
-			file := recorded(t, randomRun(t, r, kind)...)
+			file := sqlitetest.File(t, randomRun(t, r, kind)...)
 			store, err := sqlite.OpenRead(file)
 			if err != nil {
 				t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/internal/summary"
 	"parley/worlds/rollout/trajectory"
 )
@@ -152,7 +153,7 @@ func TestTrainerBadInput(t *testing.T) {
 		{nil, "<plan>"},
 		{[]string{"nowhere.yaml"}, "nowhere.yaml"},
 		{[]string{other}, "kind: secrets: parley trainer can play only rollout"},
-		{[]string{plan, "--out", recorded(t, sample()...)}, "is a run of"},
+		{[]string{plan, "--out", sqlitetest.File(t, sample()...)}, "is a run of"},
 		{[]string{plan, "--out", write(t, "x", "words")}, "not a run file"},
 		{[]string{plan, "--addr", "0.0.0.0:0"}, "would serve other machines without a key"},
 		{[]string{plan, "--addr", "here"}, "--addr"},
@@ -174,7 +175,7 @@ func TestEnv(t *testing.T) {
 		t.Errorf("%v: %+v", err, known)
 	}
 	url, stop := serves(t, nil, "env", "maze", "word")
-	if got := fetch(t, "POST", url+"/arithmetic/1/reset", "{}"); !strings.Contains(got, "use maze, word") {
+	if got := fetch(t, "POST", url+"/arithmetic/1/reset", "{}"); !strings.Contains(got, "want one of maze, word") {
 		t.Error(got)
 	}
 	plan := write(t, "plan.yaml", "kind: rollout\nepisodes: 3\nagents: {p: sim/small}\nlineup: {agent: p}\nparams: {env: maze, max_steps: 3, servers: [\""+url+"\"]}\n")
@@ -184,7 +185,7 @@ func TestEnv(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"chess"}, `there is no environment "chess": use arithmetic, maze`},
+		{[]string{"chess"}, `unknown environment "chess"; want one of arithmetic, maze`},
 		{[]string{"all", "--addr", "0.0.0.0:0"}, "say --open"},
 		{[]string{"all", "--sessions", "0"}, "--sessions"},
 	} {
@@ -224,7 +225,7 @@ func TestTrajectories(t *testing.T) {
 	alter(t, damaged, `UPDATE outcomes SET scores = scores || ' ' WHERE episode = 3`)
 	parley(t, State{}, "trajectories", damaged, "--out", filepath.Join(t.TempDir(), "rest.jsonl")).want(t, exit.Failed).
 		wantErr(t, "is damaged and was read without episode 3").wantOut(t, "5 of 6 groups, left out: 1 ")
-	other := recorded(t, sample()...)
+	other := sqlitetest.File(t, sample()...)
 	for _, c := range []struct {
 		args []string
 		want string

@@ -48,6 +48,7 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 	if s.Terminal(s.Stdin) > 0 && s.err.Width() > 0 {
 		k.Ask = k.ask
 	}
+	s.keys = k
 	return k, nil
 }
 
@@ -90,7 +91,11 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 	if n.Plain() {
 		plain = " over plain HTTP, where others on the network can read it"
 	}
-	fmt.Fprintf(k.s.Stderr, "%s sends %s to %s%s. Allow? [y/N] ", capital(n.Source), n.Subject(), n.Host, plain)
+	does := fmt.Sprintf("sends %s to %s%s", n.Subject(), n.Host, plain)
+	if n.What == trust.Code {
+		does = fmt.Sprintf("runs %s, which can do whatever you can", terminal.Safe(n.Subject()))
+	}
+	fmt.Fprintf(k.s.Stderr, "%s %s. Allow? [y/N] ", capital(n.Source), does)
 	answer := make(chan string, 1)
 	go func() { answer <- readLine(k.s.Stdin) }()
 	select {

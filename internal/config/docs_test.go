@@ -34,7 +34,7 @@ func TestReference(t *testing.T) {
 	golden(t, file, head+keysBegin+reference()+keysEnd+tail)
 }
 
-// The plans that the text shows are plans, but for their kind.
+// The plans that the text shows are plans, except for their kind.
 func TestReferenceExamples(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "plan-file.md"))

@@ -11,7 +11,7 @@ import (
 	"parley/world/worldtest"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var update = flag.Bool("update", false, "write golden files again")
 
 // talkParams are the params of a kind made for these tests. They have one of everything.
 type talkParams struct {

@@ -85,7 +85,7 @@ type Config struct {
 	// AttemptTimeout bounds one attempt until its answer is complete. Default: 0, only the
 	// dialect's own bound on silence.
 	AttemptTimeout time.Duration
-	// Levels says where the calls in flight of each server begin, and is told at Close what was found
+	// Levels says where the calls in flight of each server begin, and learns at Close what was found
 	// out. Default: nothing is known.
 	Levels Levels
 	// Rests is called when a server of a provider with several is taken out of service, and when it

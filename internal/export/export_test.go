@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	"parley/internal/label"
 	"parley/internal/store/sqlite"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -85,32 +85,16 @@ func sample() []journal.Entry {
 	}
 }
 
-// recorded writes entries to a run file and opens it for reading.
+// recorded writes entries and labels to files and opens the run for reading.
 func recorded(t testing.TB, entries ...journal.Entry) *sqlite.Store {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "run.parley")
-	w, err := sqlite.Open(t.Context(), file, sqlite.Create)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Append(t.Context(), entries...), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	s := sqlitetest.Open(t, entries...)
 	for range max(0, min(3, len(entries)-5)) { // an empty run has none
 		l := label.Label{Run: entries[0].(*journal.Begun).Run, Episode: 1, Call: "0:0", Tag: "odd", Verdict: label.Fail, By: "eva", Note: strings.ToValidUTF8(hostile, "")}
-		if err := label.Add(file, l); err != nil {
+		if err := label.Add(s.Path(), l); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s, err := sqlite.OpenRead(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 

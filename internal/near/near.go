@@ -36,6 +36,15 @@ func Name(name string, names []string) string {
 // Suggest returns "; did you mean x?" for the nearest of names, or "".
 func Suggest(name string, names []string) string { return ask("", Name(name, names)) }
 
+// Want returns the end of an error about an unknown name: "; want one of x, y", after Suggest's question.
+func Want(name string, names []string) string {
+	lead := Suggest(name, names)
+	if lead == "" {
+		lead = ";"
+	}
+	return lead + " want one of " + strings.Join(names, ", ")
+}
+
 // SuggestPath suggests the file or folder beside path with the most similar name, as Suggest does.
 func SuggestPath(path string) string {
 	dir, base := filepath.Split(path)

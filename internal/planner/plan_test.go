@@ -15,7 +15,7 @@ import (
 	"parley/world"
 )
 
-// maker makes a plan anew, as every run and resume does.
+// maker makes a plan again, as every run and resume does.
 type maker func() (world.Plan, error)
 
 // follow plays a plan to its end with made-up outcomes and returns its stages.
@@ -75,7 +75,7 @@ func matrix() planner.Matrix {
 	}
 }
 
-// TestPlansAreFolds: the same outcomes in, the same specs out; and a plan made anew that
+// TestPlansAreFolds: the same outcomes in, the same specs out; and a plan made again that
 // is given the stages so far continues as the first did.
 func TestPlansAreFolds(t *testing.T) {
 	t.Parallel()

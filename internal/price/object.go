@@ -25,7 +25,7 @@ func decode(b []byte) (object, error) {
 func (o object) only(known ...string) error {
 	for _, k := range o.keys() {
 		if !slices.Contains(known, k) {
-			return fmt.Errorf("%s: unknown key; known are %s", k, strings.Join(known, ", "))
+			return fmt.Errorf("%s: unknown key; want one of %s", k, strings.Join(known, ", "))
 		}
 	}
 	return nil

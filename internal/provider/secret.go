@@ -37,13 +37,13 @@ func (p Provider) checkSecrets(bad complain) {
 	for name, value := range p.Headers {
 		switch {
 		case isKey(value):
-			bad("headers", "%s: its value is a key, which must not be here: %s", name, remedy)
+			bad(path{"headers", name}, "its value is a key, which must not be here: %s", remedy)
 		case isReference(value):
-			bad("headers", "%s: variables are not replaced here: name the one with the key in key_env", name)
+			bad(path{"headers", name}, "variables are not replaced here: name the one with the key in key_env")
 		}
 	}
 	if holdsKey(p.BaseURL) {
-		bad("base_url", "holds a key, which must not be here: %s", remedy)
+		bad(path{"base_url"}, "holds a key, which must not be here: %s", remedy)
 	}
 	for i, u := range p.BaseURLs {
 		if holdsKey(u) {
@@ -51,11 +51,11 @@ func (p Provider) checkSecrets(bad complain) {
 		}
 	}
 	if holdsKey(p.Metrics) {
-		bad("metrics", "holds a key, which must not be here: %s", remedy)
+		bad(path{"metrics"}, "holds a key, which must not be here: %s", remedy)
 	}
 	for i, c := range p.Capabilities {
 		if isKey(c.SeedField) {
-			bad(item("capabilities", i)+".seed_field", "is a key, which must not be here: %s", remedy)
+			bad(item("capabilities", i, "seed_field"), "is a key, which must not be here: %s", remedy)
 		}
 	}
 }

@@ -15,12 +15,12 @@ func TestLiteralKeys(t *testing.T) {
 		"AKIAIOSFODNN7EXAMPLE", jwt, "Bearer hunter2hunter2", "bearer hunter2hunter2", "Basic aHVudGVyMjpodW50ZXIy",
 	} {
 		for field, change := range map[string]func(*Provider){
-			"headers":      func(p *Provider) { p.Headers = map[string]string{"X-Team": key} },
-			"base_url":     func(p *Provider) { p.BaseURL = "https://x/" + key + "/v1" },
-			"base_urls[1]": func(p *Provider) { p.BaseURL, p.BaseURLs = "", []string{"https://x", "https://x/v1/" + key} },
+			"headers.X-Team": func(p *Provider) { p.Headers = map[string]string{"X-Team": key} },
+			"base_url":       func(p *Provider) { p.BaseURL = "https://x/" + key + "/v1" },
+			"base_urls[1]":   func(p *Provider) { p.BaseURL, p.BaseURLs = "", []string{"https://x", "https://x/v1/" + key} },
 		} {
 			p := Provider{Name: "lab", Dialect: "openai", BaseURL: "https://x/v1"}
-			if change(&p); strings.Contains(key, " ") && field != "headers" {
+			if change(&p); strings.Contains(key, " ") && field != "headers.X-Team" {
 				continue
 			}
 			err := p.Validate()

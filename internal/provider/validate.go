@@ -1,12 +1,15 @@
 package provider
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"parley/internal/near"
 	"parley/llm"
@@ -16,37 +19,73 @@ import (
 // a missing key is found when p is opened.
 func (p Provider) Validate() error {
 	var errs []error
-	bad := func(field, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("provider %s: %s: %s", quoted(p.Name), field, fmt.Sprintf(format, args...)))
+	for _, e := range p.Check() {
+		errs = append(errs, e)
+	}
+	return errors.Join(errs...)
+}
+
+// FieldError is one field of a provider that is wrong.
+type FieldError struct {
+	Provider string
+	Path     []string // of the field: dialect, or base_urls and [1]
+	Problem  string
+}
+
+// Field returns the path as text, such as base_urls[1] or model_limits.small*.
+func (e *FieldError) Field() string {
+	var b strings.Builder
+	for i, step := range e.Path {
+		if i > 0 && !strings.HasPrefix(step, "[") {
+			b.WriteByte('.')
+		}
+		if step == "" || strings.ContainsFunc(step, func(r rune) bool { return r == ' ' || !unicode.IsGraphic(r) }) {
+			step = strconv.Quote(step)
+		}
+		b.WriteString(step)
+	}
+	return b.String()
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("provider %s: %s: %s", cmp.Or(e.Provider, "without a name"), e.Field(), e.Problem)
+}
+
+// Check returns every field of p that is wrong: see Validate.
+func (p Provider) Check() (all []*FieldError) {
+	bad := func(at path, format string, args ...any) {
+		all = append(all, &FieldError{p.Name, at, fmt.Sprintf(format, args...)})
 	}
 	if p.Name == "" || strings.ContainsAny(p.Name, "/ \t\n") {
-		bad("name", "must be a word without slash or space, as lab in lab/any-model")
+		bad(path{"name"}, "must be a word without slash or space, as lab in lab/any-model")
 	}
 	if !slices.Contains(Dialects(), p.Dialect) {
-		bad("dialect", "%s", unknown(p.Dialect, Dialects()))
+		bad(path{"dialect"}, "%s", unknown(p.Dialect, Dialects()))
 	}
 	p.checkServers(bad)
 	if p.KeyEnv != "" && !isEnvName(p.KeyEnv) {
 		// The value may be a key in the wrong place, so the error does not show it.
-		bad("key_env", "must be the name of an environment variable (letters, digits, _), never the key itself")
+		bad(path{"key_env"}, "must be the name of an environment variable (letters, digits, _), never the key itself")
 	}
 	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
-		bad("stream", "%s", unknown(p.Stream, []string{"always", "auto", "never"}))
+		bad(path{"stream"}, "%s", unknown(p.Stream, []string{"always", "auto", "never"}))
 	}
 	if !slices.Contains([]Counting{"", CountMax, CountUsed}, p.Counting) {
-		bad("counting", "%s", unknown(string(p.Counting), []string{"max", "used"}))
+		bad(path{"counting"}, "%s", unknown(string(p.Counting), []string{"max", "used"}))
 	}
 	if p.Timeout < 0 {
-		bad("timeout", "must not be negative")
+		bad(path{"timeout"}, "must not be negative")
 	}
 	p.checkHeaders(bad)
 	p.checkSecrets(bad)
 	p.checkLimits(bad)
 	p.checkCapabilities(bad)
-	return errors.Join(errs...)
+	return all
 }
 
-type complain func(field, format string, args ...any)
+type path []string
+
+type complain func(at path, format string, args ...any)
 
 var version = regexp.MustCompile(`/v[0-9][^/]*(/|$)`)
 
@@ -56,45 +95,47 @@ func Unversioned(address string) bool {
 	return err == nil && u.Host != "" && !version.MatchString(u.Path)
 }
 
-// item names an item of a list.
-func item(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+// item is the path of a list's item, or of a field in it.
+func item(list string, i int, field ...string) path {
+	return append(path{list, fmt.Sprintf("[%d]", i)}, field...)
+}
 
 func (p Provider) checkServers(bad complain) {
 	switch {
 	case p.InProcess():
 		for field, given := range map[string]bool{"base_urls": len(p.BaseURLs) > 0, "session": p.HasSessions(), "close_session": p.CloseSession, "metrics": p.Metrics != ""} {
 			if given {
-				bad(field, "is for servers, and a provider of dialect %s has none", p.Dialect)
+				bad(path{field}, "is for servers, and a provider of dialect %s has none", p.Dialect)
 			}
 		}
 		return
 	case len(p.BaseURLs) == 0:
 		if err := checkURL(p.BaseURL); err != nil {
-			bad("base_url", "%v", err)
+			bad(path{"base_url"}, "%v", err)
 		}
 	case p.BaseURL != "":
-		bad("base_urls", "not together with base_url: list all servers in base_urls")
+		bad(path{"base_urls"}, "not together with base_url: list all servers in base_urls")
 	case p.Batch != nil:
-		bad("batch", "not together with base_urls: a batch API belongs to one server")
+		bad(path{"batch"}, "not together with base_urls: a batch API belongs to one server")
 	}
 	seen := map[string]bool{}
 	for i, u := range p.BaseURLs {
-		field := item("base_urls", i)
+		at := item("base_urls", i)
 		if err := checkURL(u); err != nil {
-			bad(field, "%v", err)
+			bad(at, "%v", err)
 		} else if u = strings.TrimRight(u, "/"); seen[u] {
-			bad(field, "is listed twice: list each server once")
+			bad(at, "is listed twice: list each server once")
 		}
 		seen[u] = true
 	}
 	if !slices.Contains([]Session{"", SessionNone, SessionHeader, SessionPath}, p.Session) {
-		bad("session", "%s", unknown(string(p.Session), []string{"header", "none", "path"}))
+		bad(path{"session"}, "%s", unknown(string(p.Session), []string{"header", "none", "path"}))
 	}
 	if p.CloseSession && p.Session != SessionPath {
-		bad("close_session", "wants session: path, since it is closed at its address")
+		bad(path{"close_session"}, "wants session: path, since it is closed at its address")
 	}
 	if p.Metrics != "" && (p.Metrics[0] != '/' || strings.ContainsFunc(p.Metrics, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' })) {
-		bad("metrics", "must be a path from the server's root, as /metrics")
+		bad(path{"metrics"}, "must be a path from the server's root, as /metrics")
 	}
 }
 
@@ -102,28 +143,28 @@ func (p Provider) checkHeaders(bad complain) {
 	for name, value := range p.Headers {
 		switch {
 		case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }):
-			bad("headers", "%q is not the name of a header", name)
+			bad(path{"headers", name}, "%q is not the name of a header", name)
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-			bad("headers", "%s: its value holds a control character", name)
+			bad(path{"headers", name}, "its value holds a control character")
 		}
 		if slices.Contains(secretHeaders(), strings.ToLower(name)) {
-			bad("headers", "%s: a secret does not belong here; name its environment variable in key_env", name)
+			bad(path{"headers", name}, "a secret does not belong here; name its environment variable in key_env")
 		}
 	}
 }
 
 func (p Provider) checkLimits(bad complain) {
-	check := func(field string, l Limits) {
+	check := func(at path, l Limits) {
 		if !(l.RPM >= 0 && l.TPM >= 0 && l.ITPM >= 0 && l.OTPM >= 0) || l.Concurrency < 0 {
-			bad(field, "must not be negative; 0 means not known")
+			bad(at, "must not be negative; 0 means not known")
 		}
 	}
-	check("limits", p.Limits)
+	check(path{"limits"}, p.Limits)
 	for pattern, l := range p.ModelLimits {
-		check("model_limits."+pattern, l)
+		check(path{"model_limits", pattern}, l)
 	}
 	if b := p.Batch; b != nil && (b.Requests < 0 || b.Bytes < 0 || b.PerHour < 0 || b.Tokens < 0) {
-		bad("batch", "must not be negative; 0 means the usual limit")
+		bad(path{"batch"}, "must not be negative; 0 means the usual limit")
 	}
 }
 
@@ -133,17 +174,16 @@ func (p Provider) checkCapabilities(bad complain) {
 		efforts = append(efforts, string(e))
 	}
 	for i, c := range p.Capabilities {
-		field := item("capabilities", i)
 		if c.Match == "" {
-			bad(field+".match", "must be a pattern over provider/model, as %s/*", p.Name)
+			bad(item("capabilities", i, "match"), "must be a pattern over provider/model, as %s/*", p.Name)
 		}
 		for _, e := range c.Efforts {
 			if !slices.Contains(efforts, e) {
-				bad(field+".efforts", "%s", unknown(e, efforts))
+				bad(item("capabilities", i, "efforts"), "%s", unknown(e, efforts))
 			}
 		}
 		if !slices.Contains([]Thinking{"", ThinkingBudget, ThinkingAdaptive, ThinkingDefault, ThinkingAlways}, c.Thinking) {
-			bad(field+".thinking", "%s", unknown(string(c.Thinking), []string{"adaptive", "always", "budget", "default"}))
+			bad(item("capabilities", i, "thinking"), "%s", unknown(string(c.Thinking), []string{"adaptive", "always", "budget", "default"}))
 		}
 	}
 }
@@ -176,13 +216,6 @@ func isEnvName(s string) bool {
 		}
 	}
 	return len(s) <= 128
-}
-
-func quoted(name string) string {
-	if name == "" {
-		return "without a name"
-	}
-	return name
 }
 
 // UnknownError means that neither a preset nor one of Own has the name Name. An empty Name means that a model has no

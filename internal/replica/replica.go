@@ -59,7 +59,7 @@ var ErrRecalled = errors.New("called back from a server that rests")
 type Config struct {
 	// Look is how often each server is asked for its load. Default: never.
 	Look time.Duration
-	// Ends is whether servers are told when sessions are over. Default: false.
+	// Ends is whether servers are notified when sessions are over. Default: false.
 	Ends bool
 	// Stay keeps a session on its server while that can be reached, for servers that remember their
 	// sessions. Default: false, a session also leaves a crowded server.

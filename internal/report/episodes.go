@@ -191,18 +191,7 @@ func mainScore(scores []world.Score) string {
 
 // scoresText is "first: points 3, revealed 0; second: …".
 func scoresText(scores []world.Score) string {
-	var b strings.Builder
-	for i, s := range scores {
-		switch {
-		case i > 0 && scores[i-1].Seat == s.Seat:
-			b.WriteString(", ")
-		case i > 0:
-			b.WriteString("; ")
-		}
-		if s.Seat != "" && (i == 0 || scores[i-1].Seat != s.Seat) {
-			b.WriteString(s.Seat + ": ")
-		}
-		b.WriteString(s.Name + " " + page.Real(s.Value).Text)
-	}
-	return b.String()
+	return page.ScoresText(len(scores), func(i int) (seat, text string) {
+		return scores[i].Seat, scores[i].Name + " " + page.Real(scores[i].Value).Text
+	})
 }

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write examples/auction anew")
+var update = flag.Bool("update", false, "write examples/auction again")
 
 // here is the checkout that is tested.
 func here(t *testing.T) Source {

@@ -180,6 +180,9 @@ func (r *RefusedError) Error() string {
 	if r.gate != nil && r.gate.Command != nil {
 		add = r.gate.Command(add)
 	}
+	if r.What == Code {
+		return fmt.Sprintf("%s: would run %s, which you have not allowed; nothing was run. It could do whatever you can. If you trust it: %s", r.Place, r.Subject(), add)
+	}
 	return fmt.Sprintf("%s: would send %s to %s%s, which you have not allowed; nothing was sent. If you trust that host with it: %s",
 		r.Place, r.Subject(), r.Host, plain, add)
 }

@@ -1,9 +1,9 @@
-// Package trust decides whether the value of an environment variable may be sent to a host, and remembers what the
-// user has allowed.
+// Package trust decides whether the value of an environment variable may be sent to a host, and whether the code that a
+// plan names may run. It remembers what the user has allowed.
 //
 // What it promises: a preset's variable may go to that preset's own hosts over https, and any variable to this machine.
-// Every other pair of variable and host needs the user's permission: by a flag, by an answer, or by a remembered
-// answer. It is refused if nobody can be asked. A variable that is not set sends nothing, and needs no permission. The
+// Every other pair of variable and host, and every file of code, needs the user's permission: by a flag, by an answer, or
+// by a remembered answer. It is refused if nobody can be asked. A variable that is not set sends nothing, and needs no permission. The
 // package never reads or prints the value of a variable.
 //
 // It sends nothing and reads no plans: packages app and cli pass it what a plan needs.
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,30 +28,38 @@ const (
 	Variable = "variable"
 	// ClientKeys are the keys of a gateway's clients, passed on to a host.
 	ClientKeys = "client-keys"
+	// Code is a file of code that a plan names. It may do whatever the user may.
+	Code = "code"
 )
 
 // Grant is one thing that needs permission.
 type Grant struct {
-	// What is the type: Variable or ClientKeys.
+	// What is the type: Variable, ClientKeys or Code.
 	What string `json:"what"`
-	// Name is the name of the variable. Empty for ClientKeys.
+	// Name is the name of the variable, or the path of the code. Empty for ClientKeys.
 	Name string `json:"name,omitempty"`
-	// Host is scheme, host and port, as Origin writes them.
+	// Host is scheme, host and port, as Origin writes them. Empty for Code.
 	Host string `json:"host,omitempty"`
 }
 
 // Flag returns the grant as ParseFlag reads it: VAR=HOST.
 func (g Grant) Flag() string {
-	if g.What == ClientKeys {
+	switch g.What {
+	case ClientKeys:
 		return ClientKeys + "=" + g.Host
+	case Code:
+		return Code + "=" + g.Name
 	}
 	return g.Name + "=" + g.Host
 }
 
-// Subject describes what would be sent.
+// Subject describes what would be sent, or run.
 func (g Grant) Subject() string {
-	if g.What == ClientKeys {
+	switch g.What {
+	case ClientKeys:
 		return "the keys of the gateway's clients"
+	case Code:
+		return "the code of " + g.Name
 	}
 	return "the environment variable " + g.Name
 }
@@ -68,6 +77,9 @@ const (
 
 // free returns why a grant needs no permission, or "".
 func (g Grant) free() string {
+	if g.What == Code {
+		return ""
+	}
 	for _, p := range provider.Presets() {
 		host, err := Origin(p.BaseURL)
 		own := g.What == ClientKeys || p.KeyEnv == g.Name
@@ -153,9 +165,13 @@ func Loopback(address string) bool {
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// ParseFlag reads VAR=HOST. The default scheme of a host is https.
+// ParseFlag reads VAR=HOST, or code=FILE. The default scheme of a host is https.
 func ParseFlag(s string) (Grant, error) {
 	name, host, ok := strings.Cut(s, "=")
+	if name == Code && ok {
+		path, err := filepath.Abs(host)
+		return Grant{What: Code, Name: path}, err
+	}
 	g := Grant{What: Variable, Name: name}
 	if name == ClientKeys {
 		g = Grant{What: ClientKeys}

@@ -72,7 +72,7 @@ func (r *Run) Know(kind world.Kind) {
 func (r *Run) Kind() world.Kind { return r.kind }
 
 // Recorded returns that part of the kind that Know set. ok is whether the run records what other
-// programs asked. Other kinds note what their seats are told; only the requests of a record
+// programs asked. Other kinds note what their seats are shown; only the requests of a record
 // show it.
 func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
 

@@ -124,9 +124,9 @@ type result struct {
 	CPU         float64   `json:"cpu"`      // seconds, user and system, all rounds
 	PeakMB      float64   `json:"peak_mb"`  // resident
 	Requests    float64   `json:"requests"` // a second, in the steady state
-	Charged     float64   `json:"charged"`  // tokens a second as the server counts them, likewise
-	Input       float64   `json:"input"`    // tokens a second, likewise
-	Output      float64   `json:"output"`   // likewise
+	Charged     float64   `json:"charged"`  // tokens a second as the server counts them, in the steady state
+	Input       float64   `json:"input"`    // tokens a second, in the steady state
+	Output      float64   `json:"output"`   // the same
 }
 
 // client runs p in a separate process.

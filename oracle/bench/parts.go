@@ -18,7 +18,7 @@ import (
 // client's plan and with only the headers.
 func limits(b *bench) error {
 	b.printf("(a) share of the provider's limit in the steady state, and refusals\n")
-	b.printf("    target: share 0.98; refused 0.5%% with the limit told, 2%% with headers only\n\n")
+	b.printf("    target: share 0.98; refused 0.5%% with the limit set, 2%% with headers only\n\n")
 	b.printf("    %-34s %9s %9s %9s %10s\n", "limit", "client", "share", "refused", "in flight")
 	type row struct {
 		name  string
@@ -36,12 +36,12 @@ func limits(b *bench) error {
 		{"Anthropic output, 120,000/min", "--otpm 120000 --burst 4s", with(func(p *plan) { p.Dialect, p.Calls = "anthropic", 1500 }), func(r result) float64 { return r.Output / 2000 }},
 	}
 	for _, row := range rows {
-		for _, told := range []bool{true, false} {
+		for _, known := range []bool{true, false} {
 			p := row.plan
 			name := "headers"
-			if told {
-				name = "told"
-				tell(&p, row.flags)
+			if known {
+				name = "limit set"
+				setLimits(&p, row.flags)
 			}
 			s, err := b.sim(append(strings.Fields(row.flags), "--latency", "lognormal:500ms,0.3")...)
 			if err != nil {
@@ -65,8 +65,8 @@ func limits(b *bench) error {
 	return nil
 }
 
-// tell puts the limits of the server's flags into the client's plan.
-func tell(p *plan, flags string) {
+// setLimits puts the limits of the server's flags into the client's plan.
+func setLimits(p *plan, flags string) {
 	f := strings.Fields(flags)
 	for i, name := range f {
 		to := map[string]*float64{"--rpm": &p.RPM, "--tpm": &p.TPM, "--itpm": &p.ITPM, "--otpm": &p.OTPM}[name]

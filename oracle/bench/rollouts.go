@@ -65,7 +65,7 @@ func rollouts(b *bench) error {
 type pace struct {
 	rate    float64 // episodes a second
 	cpu     float64 // microseconds for an episode
-	servers float64 // likewise, of the servers
+	servers float64 // the same, of the servers
 	wall    float64 // seconds
 	peak    float64 // MB resident
 }

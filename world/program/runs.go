@@ -25,7 +25,7 @@ type PlayFlags struct {
 
 // TrustFlags allow keys to be sent where a plan sends them.
 type TrustFlags struct {
-	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, such as LAB_KEY=https://lab.example:8443. Repeatable."`
+	Trust []string `sep:"none" placeholder:"VAR=HOST" help:"Allow this environment variable to be sent to this host without asking, such as LAB_KEY=https://lab.example:8443; or code=FILE, allow the code of this file to run. Repeatable."`
 }
 
 // ReachFlags allow a plan to name files outside its folder.

@@ -158,7 +158,7 @@ func impure(set *token.FileSet, f *ast.File, own string) (problems []string) {
 		case *ast.GoStmt:
 			say(n.Pos(), "a go statement: a world starts no goroutine; use Table.Fork")
 		case *ast.SelectStmt, *ast.SendStmt, *ast.ChanType:
-			say(n.Pos(), "a channel: nothing in a world waits but for its table")
+			say(n.Pos(), "a channel: a world waits only for its table")
 		case *ast.SelectorExpr:
 			if why := impureUse(names, n); why != "" {
 				say(n.Pos(), "%s", why)

@@ -182,7 +182,7 @@ func (g *game) ended(s *strand, o world.Outcome) {
 	}
 	g.done, g.result = true, o
 	if o.Failed != "" && len(o.Scores) > 0 {
-		g.fail("the outcome failed (%s) and has scores all the same: %v", o.Failed, o.Scores)
+		g.fail("the outcome failed (%s) but has scores: %v", o.Failed, o.Scores)
 	}
 	for _, sc := range o.Scores {
 		switch {

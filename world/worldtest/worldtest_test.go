@@ -178,7 +178,7 @@ func TestExerciseFindsUnmeasured(t *testing.T) {
 		{"answers an empty text: not one of 1 calls said anything", func(_ *params, t *world.Table) world.Outcome {
 			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(t.One(call("a", "?")).Text))}}}
 		}},
-		{"has scores all the same", func(_ *params, t *world.Table) world.Outcome {
+		{"but has scores", func(_ *params, t *world.Table) world.Outcome {
 			return world.Outcome{Scores: []world.Score{{Name: "length", Value: float64(len(t.One(call("a", "?")).Text))}}, Failed: "too short"}
 		}},
 		{"does not name how its calls failed: invalid", func(_ *params, t *world.Table) world.Outcome {
@@ -215,7 +215,7 @@ func TestExerciseFindsKinds(t *testing.T) {
 		{"describes itself", "has 2 documents", with(func(d *Simple[params]) { d.Kind.Example += "---\n" + d.Kind.Example })},
 		{"describes itself", `it says kind: "chess", want kind: test`, with(func(d *Simple[params]) { d.Kind.Example = "kind: chess" })},
 		{"describes itself", "lacks params: rounds", with(func(d *Simple[params]) { d.Kind.Example = "kind: test # has rounds\n" })},
-		{"describes itself", `params: unknown field "round"; did you mean rounds? known are rounds`, with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {round: 1}\n" })},
+		{"describes itself", `params: unknown field "round"; did you mean rounds? want one of rounds`, with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {round: 1}\n" })},
 		{"describes itself", "params: rounds: found string, want int", with(func(d *Simple[params]) { d.Kind.Example = "kind: test\nparams: {rounds: many}\n" })},
 		{"describes itself", "the param rounds has no doc tag", world.Define(Simple[struct {
 			Rounds int `json:"rounds"`

@@ -13,7 +13,7 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 var (
 	unitHead    = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)

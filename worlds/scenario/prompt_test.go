@@ -11,7 +11,7 @@ import (
 	"parley/worlds/scenario/script"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // TestPromptsGolden compares every prompt with its golden file. A change of a prompt needs a new Version of the
 // kind.

@@ -29,7 +29,7 @@ type definition struct{}
 func (definition) About() world.About {
 	return world.About{
 		Name: "scenario", Version: 2,
-		Doc:     "Actors decide turn by turn in a situation described by a folder of plain files; metrics and checks say what came of it.",
+		Doc:     "Actors decide turn by turn in a situation described by a folder of plain files; metrics and checks say how it ended.",
 		Example: examplePlan(), ExampleFiles: exampleFiles(),
 	}
 }

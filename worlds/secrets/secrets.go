@@ -2,7 +2,7 @@
 // talk for a number of messages, and the score is what each gave away and got. The plain game
 // has two players and one conversation; there can be more of both.
 //
-// Secrets are dealt anew in every episode. A prompt has a player's own messages as assistant and
+// Every episode deals new secrets. A prompt has a player's own messages as assistant and
 // all others as user. A failed call is silence, never a message. One written rule, the same for
 // all players, decides what gives a secret away; a judge can report its opinion as well.
 //

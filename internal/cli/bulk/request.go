@@ -153,7 +153,7 @@ func CheckRequest(req *llm.Request) error {
 		return fmt.Errorf("model %q: write it provider/model", req.Model)
 	}
 	if req.Effort != "" && !slices.Contains(llm.Efforts(), req.Effort) {
-		return fmt.Errorf("effort %q: use one of %v", req.Effort, llm.Efforts())
+		return fmt.Errorf("unknown effort %q; want one of %v", req.Effort, llm.Efforts())
 	}
 	if req.MaxTokens < 0 {
 		return fmt.Errorf("max_tokens %d: use a number above zero", req.MaxTokens)

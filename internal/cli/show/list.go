@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
+	"parley/internal/report/page"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/failure"
 	"parley/journal"
@@ -280,24 +281,14 @@ func lineupText(lineup map[string]string) string {
 
 // ScoresText formats scores as "first: points 3, revealed 0; second: …".
 func ScoresText(scores []Score) string {
-	var b strings.Builder
-	for i, s := range scores {
-		switch {
-		case i > 0 && scores[i-1].Seat == s.Seat:
-			b.WriteString(", ")
-		case i > 0:
-			b.WriteString("; ")
-		}
-		if s.Seat != "" && (i == 0 || scores[i-1].Seat != s.Seat) {
-			b.WriteString(s.Seat + ": ")
-		}
+	return terminal.OneLine(page.ScoresText(len(scores), func(i int) (seat, text string) {
+		s := scores[i]
 		format := "%s %v"
 		if x, ok := s.Value.(float64); ok && x != math.Trunc(x) {
 			format = "%s %.6g" // sums of tenths have meaningless trailing digits
 		}
-		fmt.Fprintf(&b, format, s.Name, s.Value)
-	}
-	return terminal.OneLine(b.String())
+		return s.Seat, fmt.Sprintf(format, s.Name, s.Value)
+	}))
 }
 
 // agentLine summarizes an agent. Only --json shows its system prompt.

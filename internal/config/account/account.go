@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/internal/config/document"
@@ -104,47 +103,17 @@ func (r *reader) provider(p provider.Provider) {
 	if p.Dialect == "" {
 		p.Dialect = "openai" // whose checks cover everything else
 	}
-	err := p.Validate()
-	if err == nil {
-		return
-	}
-	for line := range strings.Lines(err.Error()) {
-		field, problem, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "provider "+p.Name+": ")), ": ")
-		switch {
-		case !ok:
-			r.Complain(here, "%s", line)
-		case field == "name":
-			r.ComplainOfKey(here, "the name %s", problem)
-		case field == "headers":
-			name := headerIn(problem, p.Headers)
-			r.ComplainOfKey(append(here.To(field), name...), "%s", strings.TrimPrefix(problem, strings.Join(name, "")+": "))
+	for _, e := range p.Check() {
+		at := slices.Concat(here, e.Path)
+		switch e.Path[0] {
+		case "name":
+			r.ComplainOfKey(here, "the name %s", e.Problem)
+		case "headers":
+			r.ComplainOfKey(at, "%s", e.Problem)
 		default:
-			r.Complain(append(here, fieldPath(field)...), "%s", problem)
+			r.Complain(at, "%s", e.Problem)
 		}
 	}
-}
-
-// fieldPath returns the path of a field as provider.Validate names it: limits, base_urls[1],
-// model_limits.gpt-5.1*.
-func fieldPath(field string) yamltree.Path {
-	if name, rest, ok := strings.Cut(field, "["); ok && !strings.Contains(name, ".") {
-		item, inner, _ := strings.Cut("["+rest, ".")
-		if inner == "" {
-			return yamltree.Path{name, item}
-		}
-		return yamltree.Path{name, item, inner}
-	}
-	return strings.SplitN(field, ".", 2)
-}
-
-// headerIn returns the header that a problem names.
-func headerIn(problem string, headers map[string]string) yamltree.Path {
-	for name := range headers {
-		if strings.HasPrefix(problem, name+":") || strings.HasPrefix(problem, strconv.Quote(name)+" ") {
-			return yamltree.Path{name}
-		}
-	}
-	return nil
 }
 
 // adviseVersion adds advice about base URLs that name no API version.

@@ -142,12 +142,12 @@ func (b *Brain) Pace(c *Case, tokens int) (first, total time.Duration) {
 	return first, max(first, total)
 }
 
-// LineFault draws the fault of a request in a batch, anew each time it is sent.
+// LineFault draws the fault of a request in a batch, each time it is sent.
 func (b *Brain) LineFault(c *Case) Fault {
 	return b.again("line", c.Digest, lineFaults())
 }
 
-// BatchFault draws the fault of a batch with some content, anew each time it is created.
+// BatchFault draws the fault of a batch with some content, each time it is created.
 func (b *Brain) BatchFault(content []byte) Fault {
 	return b.again("batch", hash(b.cfg.Seed).str(string(content)).end(), batchFaults())
 }

@@ -30,7 +30,7 @@ const (
 
 // The faults of an answer. They are part of the answer: a retry gets the same.
 const (
-	FaultBadJSON Fault = "bad_json" // a structured answer in fences, amid prose, with a trailing comma
+	FaultBadJSON Fault = "bad_json" // a structured answer in fences, within prose, with a trailing comma
 	FaultRefuse  Fault = "refuse"   // the model will not answer
 )
 

@@ -28,6 +28,9 @@ var errSilent = errors.New("the server was silent")
 // deadlines of whole calls.
 const longest = time.Hour
 
+// maxKept is the size of the largest buffer that is kept for the next call.
+const maxKept = 1 << 20
+
 // afterEnd is the time a stream has to end after its last event. A connection can be used again
 // only if the body is read to its end.
 const afterEnd = 250 * time.Millisecond
@@ -66,6 +69,7 @@ type Answer struct {
 	cancel context.CancelCauseFunc
 	trace  httptrace.ClientTrace
 	sent   atomic.Bool // all of the request: from then on the server may have done the work
+	again  bool        // the body was opened again, for another connection
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
@@ -109,7 +113,7 @@ func (e *silentError) Error() string {
 func (e *silentError) Unwrap() error { return errSilent }
 
 // request returns the HTTP request of a call.
-func (c *Client) request(ctx context.Context, call Request) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, call Request, a *Answer) (*http.Request, error) {
 	u, err := c.address(call)
 	if err != nil {
 		return nil, err
@@ -136,7 +140,10 @@ func (c *Client) request(ctx context.Context, call Request) (*http.Request, erro
 		r.ContentLength = int64(len(call.Body))
 		b := call.Body // so that the closure does not keep call
 		// net/http knows this type, and sends the header and the body together.
-		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+		r.GetBody = func() (io.ReadCloser, error) {
+			a.again = true
+			return io.NopCloser(bytes.NewReader(b)), nil
+		}
 		r.Body = io.NopCloser(bytes.NewReader(b))
 	}
 	return r, nil
@@ -292,7 +299,7 @@ func (a *Answer) Close() {
 	}
 	a.cancel(nil)
 	a.c.pool.give(a.loan)
-	if a.buf != nil && cap(*a.buf) <= 1<<20 {
+	if a.buf != nil && cap(*a.buf) <= maxKept {
 		a.c.bufs.Put(a.buf)
 	}
 }

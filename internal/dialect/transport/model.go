@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"parley/internal/provider"
@@ -73,7 +74,8 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	limits := m.capability(model)
 	stream := m.streams(ctx, req, limits)
 	var dropped []string
-	call.Body, dropped, err = m.codec.Append(make([]byte, 0, sizeOf(req)), req, limits, stream)
+	buf := m.c.bodies.Get().(*[]byte)
+	call.Body, dropped, err = m.codec.Append(slices.Grow((*buf)[:0], sizeOf(req)), req, limits, stream)
 	if err != nil {
 		return nil, m.c.Fail(fault.BadRequest("%v", err), model, nil)
 	}
@@ -82,6 +84,10 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		return nil, m.c.Fail(err, model, nil)
 	}
 	defer a.Close()
+	if a.sent.Load() && !a.again && cap(call.Body) <= maxKept { // nobody reads the body any more
+		*buf = call.Body
+		m.c.bodies.Put(buf)
+	}
 	resp, err := m.receive(ctx, a)
 	if err != nil {
 		return nil, m.c.Fail(err, model, a)

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -19,7 +20,6 @@ const maxStreams = 90
 // dial for every call of a burst.
 type pool struct {
 	plain *http.Transport
-	large *http.Transport // for long prompts: a larger buffer saves writes
 
 	shared bool // HTTP/2 is wanted
 	secure bool
@@ -49,56 +49,69 @@ type loan struct {
 
 func newPool(shared, secure bool) *pool {
 	p := &pool{shared: shared, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
-	p.plain, p.large = oldTransport(smallBuffer), oldTransport(largeBuffer)
+	p.plain = oldTransport()
 	if !secure {
 		p.once.Do(func() { close(p.ready) })
 	}
 	return p
 }
 
-const (
-	smallBuffer = 2 << 10
-	largeBuffer = 16 << 10
-	longBody    = 8 << 10 // of a request, worth a large buffer
-)
+// bufferSize is the size of a connection's buffers. It is small, since every connection has them.
+const bufferSize = 2 << 10
 
 // oldTransport returns a transport for HTTP/1.1 that keeps every connection.
-func oldTransport(writeBuffer int) *http.Transport {
+func oldTransport() *http.Transport {
 	t := transport()
-	t.WriteBufferSize = writeBuffer
 	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
 	t.MaxIdleConnsPerHost = 1 << 17
 	return t
 }
 
-// http1 returns the HTTP/1.1 transport for a request with a body of that size.
-func (p *pool) http1(size int) *http.Transport {
-	if size > longBody {
-		return p.large
-	}
-	return p.plain
-}
-
-// transport returns a transport for very many small exchanges. Its buffers are small, since every
-// connection has them.
+// transport returns a transport for very many small exchanges.
 func transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            dial,
 		TLSHandshakeTimeout:    20 * time.Second,
 		IdleConnTimeout:        90 * time.Second,
-		ReadBufferSize:         smallBuffer,
-		WriteBufferSize:        smallBuffer,
+		ReadBufferSize:         bufferSize,
+		WriteBufferSize:        bufferSize,
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // answers are small; a compressed one is still read
 	}
 }
 
-// take returns a transport for one call with a body of that size. Call give after it.
-func (p *pool) take(ctx context.Context, size int) (loan, error) {
+// dial opens a connection.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	c, err := d.DialContext(ctx, network, address)
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return conn{tcp}, nil
+	}
+	return c, err
+}
+
+// conn writes a body that is in memory in one piece, from where it is. net/http would copy it first.
+type conn struct{ *net.TCPConn }
+
+// ReadFrom implements io.ReaderFrom, which net/http calls for the part of a body that does not fit
+// into its buffer. It limits the body to its length, which is exact for one in memory.
+func (c conn) ReadFrom(r io.Reader) (int64, error) {
+	if l, ok := r.(*io.LimitedReader); ok {
+		if body, ok := l.R.(io.WriterTo); ok {
+			n, err := body.WriteTo(c.TCPConn)
+			l.N -= n
+			return n, err
+		}
+	}
+	return c.TCPConn.ReadFrom(r)
+}
+
+// take returns a transport for one call. Call give after it.
+func (p *pool) take(ctx context.Context) (loan, error) {
 	if !p.shared {
-		return loan{rt: p.http1(size)}, nil
+		return loan{rt: p.plain}, nil
 	}
 	scout := false
 	select {
@@ -113,7 +126,7 @@ func (p *pool) take(ctx context.Context, size int) (loan, error) {
 		}
 	}
 	if p.old.Load() {
-		return loan{rt: p.http1(size), scout: scout}, nil
+		return loan{rt: p.plain, scout: scout}, nil
 	}
 	s := p.board()
 	return loan{rt: s.Transport, shard: s, scout: scout}, nil
@@ -168,7 +181,6 @@ func (p *pool) newShard() *http.Transport {
 
 func (p *pool) close() {
 	p.plain.CloseIdleConnections()
-	p.large.CloseIdleConnections()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.shards {

@@ -17,7 +17,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 	if ctx.Err() != nil {
 		return nil, 0, c.broken(ctx, ctx.Err(), false)
 	}
-	l, err := c.pool.take(ctx, max(len(call.Body), int(call.Size)))
+	l, err := c.pool.take(ctx)
 	if err != nil {
 		return nil, 0, c.broken(ctx, err, false)
 	}
@@ -25,7 +25,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 	a := &Answer{c: c, loan: l, cancel: cancel, start: time.Now()}
 	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
 	a.trace.WroteRequest = a.wrote
-	req, err := c.request(httptrace.WithClientTrace(inner, &a.trace), call)
+	req, err := c.request(httptrace.WithClientTrace(inner, &a.trace), call, a)
 	if err != nil {
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)

@@ -113,7 +113,7 @@ func TestAlive(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if m.Alive(ctx) == nil {
-		t.Error("a look that was called off found it alive")
+		t.Error("a canceled look found it alive")
 	}
 }
 

@@ -55,6 +55,7 @@ type Client struct {
 	reached atomic.Bool // the server has answered once
 	last    atomic.Pointer[address]
 	bufs    sync.Pool // *[]byte, of answers
+	bodies  sync.Pool // *[]byte, of requests
 	readers sync.Pool // *bufio.Reader, of streams
 }
 
@@ -86,6 +87,7 @@ func New(p provider.Provider, c Config) (*Client, error) {
 		w.maxBody = defaultMaxBody
 	}
 	w.bufs.New = func() any { return new([]byte) }
+	w.bodies.New = w.bufs.New
 	w.readers.New = func() any { return bufio.NewReaderSize(nil, 4096) }
 	return w, nil
 }

@@ -5,9 +5,13 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"parley/internal/provider"
+	"parley/llm"
 )
 
 // TestOneWrite checks that a small request is sent in one piece: its header and its body.
@@ -38,5 +42,56 @@ func TestOneWrite(t *testing.T) {
 	}
 	if b, err := a.Bytes(t.Context()); err != nil || string(b) != "{}" {
 		t.Errorf("Bytes = %q, %v", b, err)
+	}
+}
+
+// TestBodies sends bodies of many sizes at once, which share buffers: each must arrive as it was written, over
+// HTTP/1.1 and HTTP/2, also if the server answers some of them before it has read them.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		early := r.ContentLength%3 == 0
+		if early {
+			_ = http.NewResponseController(w).EnableFullDuplex() // HTTP/2 always is
+			io.WriteString(w, "{}")
+			w.(http.Flusher).Flush()
+		}
+		b, err := io.ReadAll(r.Body)
+		if !early && (err != nil || int64(len(b)) != r.ContentLength) {
+			t.Errorf("%d bytes of %d: %v", len(b), r.ContentLength, err)
+		}
+		if len(b) > 0 && bytes.Count(b, b[:1]) != len(b) {
+			t.Errorf("a body of %d bytes is mixed with another", len(b))
+		}
+		if !early {
+			io.WriteString(w, "{}")
+		}
+	}))
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetHTTP1(true)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
+	defer srv.Close()
+	for _, http2 := range []bool{false, true} {
+		letters := codec()
+		letters.Append = func(dst []byte, req *llm.Request, _ provider.Capability, _ bool) ([]byte, []string, error) {
+			return append(dst, bytes.Repeat([]byte{'a' + byte(req.Sample%26)}, req.MaxTokens)...), nil, nil
+		}
+		m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, HTTP2: http2}, letters)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for n := range 8 {
+			wg.Go(func() {
+				for i := range 40 {
+					req := &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User("?")}, Sample: 40*n + i, MaxTokens: 1 + (n+1)*i*i*29}
+					_, _ = m.Ask(t.Context(), req) // an early answer may end the connection
+				}
+			})
+		}
+		wg.Wait()
+		m.Close()
 	}
 }

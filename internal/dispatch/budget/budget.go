@@ -158,7 +158,7 @@ func (b *Budget) tryReserve(worst llm.Money, batched bool) bool {
 	return b.fits(worst) && b.grant(worst, batched) == nil
 }
 
-// grant sets worst aside. The exposed amount grows in large steps, so that Expose is seldom called.
+// grant sets worst aside. The exposed amount grows in large steps, so that Expose is rarely called.
 func (b *Budget) grant(worst llm.Money, batched bool) error {
 	if batched {
 		b.batched = b.batched.Plus(worst)

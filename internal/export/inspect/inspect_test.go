@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
 	"io"
 	"maps"
@@ -19,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/serve/gateway/ledger"
-	"parley/internal/store/sqlite"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -27,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // played is a run with one of everything: answers, tools, thoughts, images, failures, acts, bots,
 // notes, an attempt that was given up, and episodes in every state.
@@ -81,23 +80,7 @@ func played() []journal.Entry {
 // written returns a log of entries, and its files.
 func written(t *testing.T, entries []journal.Entry) (whole []byte, members map[string][]byte) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "run.parley")
-	w, err := sqlite.Open(t.Context(), file, sqlite.Create)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Append(t.Context(), entries...), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	s, err := sqlite.OpenRead(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := sqlitetest.Open(t, entries...)
 	var b bytes.Buffer
 	var kind world.Kind
 	if begun, ok := entries[0].(*journal.Begun); ok && begun.Kind == ledger.KindName {

@@ -198,15 +198,8 @@ func answerOf(r *llm.Response) message {
 	if text == "" {
 		text = r.Refusal
 	}
-	out := message{Role: string(llm.RoleAssistant), Content: text, Source: "generate", Model: r.Model, ToolCalls: callsOf(r.ToolCalls)}
-	if len(r.Thoughts) == 0 {
-		return out
-	}
-	var parts []content
-	for _, t := range r.Thoughts {
-		parts = append(parts, content{Type: "reasoning", Reasoning: new(t.Text)})
-	}
-	out.Content = append(parts, content{Type: "text", Text: new(text)})
+	out := messageOf(&llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: text}}, Thoughts: r.Thoughts, ToolCalls: r.ToolCalls})
+	out.Source, out.Model = "generate", r.Model
 	return out
 }
 

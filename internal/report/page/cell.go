@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/internal/statmath"
@@ -161,4 +162,26 @@ func Duration(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 	}
+}
+
+// ScoresText writes n scores by seat, as "first: points 3, revealed 0; second: …". score returns the seat and the
+// text of one.
+func ScoresText(n int, score func(i int) (seat, text string)) string {
+	var b strings.Builder
+	last := ""
+	for i := range n {
+		seat, text := score(i)
+		switch {
+		case i > 0 && seat == last:
+			b.WriteString(", ")
+		case i > 0:
+			b.WriteString("; ")
+		}
+		if seat != "" && (i == 0 || seat != last) {
+			b.WriteString(seat + ": ")
+		}
+		b.WriteString(text)
+		last = seat
+	}
+	return b.String()
 }

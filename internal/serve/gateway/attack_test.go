@@ -307,7 +307,7 @@ func TestSmuggling(t *testing.T) {
 	if up.count() != 0 {
 		t.Errorf("the provider was asked %d times", up.count())
 	}
-	// An accepted request is written anew.
+	// An accepted request is written again.
 	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
 	_, in := l.raw(head + "Transfer-Encoding: chunked\r\nConnection: keep-alive, x-api-key\r\nContent-Type: application/x-www-form-urlencoded\r\nX-Api-Key: mine-0123\r\n\r\n" + chunked)
 	if status := statusOfRaw(t, in); status != 200 {

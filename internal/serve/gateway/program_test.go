@@ -40,7 +40,7 @@ func TestPrograms(t *testing.T) {
 		"two games":               {[]string{first, second, gone, first, second}, "0 0 1 1", []string{"episode 1 begins, and episode 0 is left"}},
 		"three games":             {[]string{first, third, gone, first, third, gone, first}, "0 0 1 1 2", []string{"episode 1 begins", "episode 2 begins"}},
 		"a retry":                 {[]string{first, first, second, second}, "0 0 0 0", nil},
-		"a retry anew":            {[]string{first, gone, first, gone, second, gone, second}, "0 0 0 0", nil},
+		"a new retry":             {[]string{first, gone, first, gone, second, gone, second}, "0 0 0 0", nil},
 		"a connection a call":     {[]string{first, gone, second, gone, talk("Go.", "fine", "On.", "fine", "Go.")}, "0 0 0", nil},
 		"samples, with one left":  {[]string{first, third, first, third, first}, "0 0 0 0 0", []string{"the first call is asked again and goes to episode 0 too"}},
 		"questions, connected":    {[]string{first, third, talk("More?")}, "0 0 0", nil},

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"parley/internal/provider"
-	"parley/internal/wire/sse"
+	"parley/internal/wire/wiretest"
 	"parley/llm"
 )
 
@@ -202,17 +202,7 @@ func TestDecodeResponseFails(t *testing.T) {
 
 // stream assembles chunks.
 func stream(chunks ...string) (*llm.Response, error) {
-	a := NewAssembler()
-	for _, c := range chunks {
-		done, err := a.Event(sse.Event{Data: []byte(c)})
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			break
-		}
-	}
-	return a.Response()
+	return wiretest.Assemble(NewAssembler(), wiretest.Data(chunks...)...)
 }
 
 func TestStream(t *testing.T) {

@@ -1,11 +1,9 @@
 package chat
 
 import (
-	"encoding/json"
-	"reflect"
 	"testing"
 
-	"parley/internal/wire/body"
+	"parley/internal/wire/wiretest"
 )
 
 // TestScanIsUnmarshal checks that what Scan reads is what json.Unmarshal reads, for answers and for
@@ -17,22 +15,6 @@ func TestScanIsUnmarshal(t *testing.T) {
 		`{"model":"m","choices":[{"index":0,"delta":{"content":[{"text":"x"}],"reasoning":"y"},"token_ids":[1],"meta_info":{"weight_version":2}}],"metadata":{"weight_version":"3"},"x_groq":{"usage":{"prompt_tokens":1}}}`,
 		`{"choices":[{"index":1}],"choices":[{"index":2}],"usage":{"prompt_tokens":1},"usage":{"total_tokens":2}}`,
 	} {
-		scanned[wireResponse](t, seed)
-	}
-}
-
-func scanned[T any, P body.Scanner[T]](t *testing.T, seed string) {
-	t.Helper()
-	for i := range len(seed) {
-		for _, c := range []string{"", "\\", `"`, "{", "}", "[", "]", ",", "0", "-", "A", "n", "\xff", " ", "null", "1e2"} {
-			b := []byte(seed[:i] + c + seed[i+1:])
-			got, want := new(T), new(T)
-			if !P(got).Scan(b) {
-				continue
-			}
-			if err := json.Unmarshal(b, want); err != nil || !reflect.DeepEqual(got, want) {
-				t.Fatalf("Scan(%s) = %+v; json.Unmarshal: %+v, %v", b, got, want, err)
-			}
-		}
+		wiretest.Scan[wireResponse](t, seed)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"parley/internal/provider"
-	"parley/internal/wire/sse"
+	"parley/internal/wire/wiretest"
 	"parley/llm"
 )
 
@@ -213,17 +213,7 @@ func TestStreamUsage(t *testing.T) {
 }
 
 func stream(events ...string) (*llm.Response, error) {
-	a := NewAssembler()
-	for _, e := range events {
-		done, err := a.Event(sse.Event{Data: []byte(e)})
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			break
-		}
-	}
-	return a.Response()
+	return wiretest.Assemble(NewAssembler(), wiretest.Data(events...)...)
 }
 
 func TestStream(t *testing.T) {

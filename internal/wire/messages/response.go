@@ -38,17 +38,21 @@ type wireBlock struct {
 
 // wireUsage has pointers for the numbers that an event may omit. Omitted numbers do not change.
 type wireUsage struct {
-	Input         *int   `json:"input_tokens"`
-	CacheCreation *int   `json:"cache_creation_input_tokens"`
-	CacheRead     *int   `json:"cache_read_input_tokens"`
-	Output        *int   `json:"output_tokens"`
-	ServiceTier   string `json:"service_tier"`
-	ByTTL         *struct {
-		Hour int `json:"ephemeral_1h_input_tokens"`
-	} `json:"cache_creation"`
-	OutputDetails *struct {
-		Thinking int `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
+	Input         *int             `json:"input_tokens"`
+	CacheCreation *int             `json:"cache_creation_input_tokens"`
+	CacheRead     *int             `json:"cache_read_input_tokens"`
+	Output        *int             `json:"output_tokens"`
+	ServiceTier   string           `json:"service_tier"`
+	ByTTL         *wireTTL         `json:"cache_creation"`
+	OutputDetails *wireOutputParts `json:"output_tokens_details"`
+}
+
+type wireTTL struct {
+	Hour int `json:"ephemeral_1h_input_tokens"`
+}
+
+type wireOutputParts struct {
+	Thinking int `json:"thinking_tokens"`
 }
 
 // DecodeResponse reads a whole answer. If the body reports an error with status 200, it returns

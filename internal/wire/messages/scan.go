@@ -79,12 +79,23 @@ func (u *wireUsage) Scan(b []byte) bool {
 		case "service_tier":
 			return request.Text(v, &u.ServiceTier)
 		case "cache_creation":
-			return json.Unmarshal(v, &u.ByTTL) == nil
+			if u.ByTTL == nil {
+				u.ByTTL = &wireTTL{}
+			}
+			return scanOne(v, "ephemeral_1h_input_tokens", &u.ByTTL.Hour)
 		case "output_tokens_details":
-			return json.Unmarshal(v, &u.OutputDetails) == nil
+			if u.OutputDetails == nil {
+				u.OutputDetails = &wireOutputParts{}
+			}
+			return scanOne(v, "thinking_tokens", &u.OutputDetails.Thinking)
 		}
 		return true
 	})
+}
+
+// scanOne reads the one member of an object that counts.
+func scanOne(b []byte, name string, to *int) bool {
+	return body.Values(b, func(key, v []byte) bool { return string(key) != name || request.Whole(v, to) })
 }
 
 func (w *wireEvent) Scan(b []byte) bool {

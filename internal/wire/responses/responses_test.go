@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/provider"
 	"parley/internal/wire/sse"
+	"parley/internal/wire/wiretest"
 	"parley/llm"
 )
 
@@ -136,17 +137,7 @@ func TestDecodeResponse(t *testing.T) {
 }
 
 func stream(events ...sse.Event) (*llm.Response, error) {
-	a := NewAssembler()
-	for _, e := range events {
-		done, err := a.Event(e)
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			break
-		}
-	}
-	return a.Response()
+	return wiretest.Assemble(NewAssembler(), events...)
 }
 
 func event(name, data string) sse.Event { return sse.Event{Name: []byte(name), Data: []byte(data)} }

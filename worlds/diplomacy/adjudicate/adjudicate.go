@@ -211,7 +211,7 @@ func (in *positionLine) phase() (rules.Phase, error) {
 	case "adjustment":
 		p.Step = rules.Adjustments
 	default:
-		return p, fmt.Errorf("phase: %q: use movement, retreat or adjustment", in.Phase)
+		return p, fmt.Errorf("unknown phase %q; want one of movement, retreat, adjustment", in.Phase)
 	}
 	switch strings.ToLower(in.Season) {
 	case "", "spring":
@@ -220,7 +220,7 @@ func (in *positionLine) phase() (rules.Phase, error) {
 	case "winter":
 		p.Season = rules.Winter
 	default:
-		return p, fmt.Errorf("season: %q: use spring, fall or winter", in.Season)
+		return p, fmt.Errorf("unknown season %q; want one of spring, fall, winter", in.Season)
 	}
 	if p.Step == rules.Adjustments {
 		p.Season = rules.Winter

@@ -141,13 +141,13 @@ func TestAdjudicateOptions(t *testing.T) {
 func TestAdjudicateRefuses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`{"unit":{}}`:                                      `unknown field \"unit\"; did you mean units? known are centers, dislodged, id, orders, phase, season, units, year`,
+		`{"unit":{}}`:                                      `unknown field \"unit\"; did you mean units? want one of centers, dislodged, id, orders, phase, season, units, year`,
 		`nonsense`:                                         `a position is an object`,
 		`{"units":`:                                        `not valid JSON`,
 		`{"units":["A PAR"]}`:                              `units: found array`,
 		"{\"units\":{\"\xff\":[]}}":                        `not valid UTF-8`,
-		`{"phase":"lunch"}`:                                `phase: \"lunch\": use movement, retreat or adjustment`,
-		`{"season":"monsoon"}`:                             `season: \"monsoon\": use spring, fall or winter`,
+		`{"phase":"lunch"}`:                                `unknown phase \"lunch\"; want one of movement, retreat, adjustment`,
+		`{"season":"monsoon"}`:                             `unknown season \"monsoon\"; want one of spring, fall, winter`,
 		`{"season":"winter"}`:                              `adjustments only`,
 		`{"year":-3}`:                                      `year: -3`,
 		`{"units":{"Spain":[]}}`:                           `units: unknown power \"Spain\"; want one of Austria`,

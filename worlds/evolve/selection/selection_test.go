@@ -50,8 +50,8 @@ func counts(method string, o Options, fitness ...float64) []int {
 	return got
 }
 
-// TestBetterIsPickedMore: with every method that goes by fitness, who is fitter is picked
-// more often; random goes by nothing.
+// TestBetterIsPickedMore: with every method that uses fitness, the fitter is picked
+// more often; random does not use it.
 func TestBetterIsPickedMore(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"tournament", "roulette", "rank", "universal"} {

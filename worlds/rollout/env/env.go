@@ -12,12 +12,9 @@ package env
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"parley/llm"
@@ -71,7 +68,11 @@ func Find(kinds []Kind, name string) (Kind, error) {
 		}
 		names = append(names, k.Name)
 	}
-	return Kind{}, fmt.Errorf("env: there is no environment %.40q%s", name, among(name, names))
+	hint := ";"
+	if n := world.Nearest(name, names); n != "" {
+		hint = "; did you mean " + n + "?"
+	}
+	return Kind{}, fmt.Errorf("env: unknown environment %.40q%s want one of %s", name, hint, strings.Join(names, ", "))
 }
 
 // decode reads params over the defaults in v. It refuses unknown keys.
@@ -79,37 +80,10 @@ func decode(name string, params json.RawMessage, v any) error {
 	if len(bytes.TrimSpace(params)) == 0 {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(params))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		return nil
+	if err := world.DecodeStrict(params, v); err != nil {
+		return fmt.Errorf("env: %s: params: %w", name, err)
 	}
-	if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("env: %s: params: there is no key %.60s%s", name, key, among(strings.Trim(key, `"`), keysOf(v)))
-	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return fmt.Errorf("env: %s: params.%s: want %s, found %s", name, wrong.Field, wrong.Type, wrong.Value)
-	}
-	return fmt.Errorf("env: %s: params: %w", name, err)
-}
-
-// keysOf returns the keys of the params that v points to.
-func keysOf(v any) (keys []string) {
-	for f := range reflect.TypeOf(v).Elem().Fields() {
-		keys = append(keys, f.Tag.Get("json"))
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// among lists the names, after the one that was probably meant.
-func among(name string, names []string) string {
-	text := ": use "
-	if n := world.Nearest(name, names); n != "" {
-		text = "; did you mean " + n + "? There are "
-	}
-	return text + strings.Join(names, ", ")
+	return nil
 }
 
 // within checks a param.

@@ -253,10 +253,10 @@ func TestBadParams(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ env, params, want string }{
 		{"arithmetic", `{"problems":0}`, "params.problems: 0: want 1 to"},
-		{"arithmetic", `{"problem":1}`, `params: there is no key "problem"; did you mean problems? There are dataset, largest, problems, terms`},
-		{"arithmetic", `{"sizee":3}`, `params: there is no key "sizee": use dataset, largest, problems, terms`},
-		{"maze", `{"sizee":3}`, `params: there is no key "sizee"; did you mean size? There are moves, size, step_cost`},
-		{"maze", `{"size":"big"}`, "params.size: want int, found string"},
+		{"arithmetic", `{"problem":1}`, `params: unknown field "problem"; did you mean problems? want one of dataset, largest, problems, terms`},
+		{"arithmetic", `{"sizee":3}`, `params: unknown field "sizee"; want one of dataset, largest, problems, terms`},
+		{"maze", `{"sizee":3}`, `params: unknown field "sizee"; did you mean size? want one of moves, size, step_cost`},
+		{"maze", `{"size":"big"}`, "params: size: found string, want int"},
 		{"arithmetic", `{"dataset":{"answer":"1"}}`, "want a problem"},
 		{"arithmetic", `[]`, "params"},
 		{"maze", `{"size":1}`, "params.size"},

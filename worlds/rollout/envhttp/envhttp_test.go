@@ -132,7 +132,7 @@ func faults() map[string]func(f *farm, n int, verb string, w http.ResponseWriter
 			http.Error(w, "no", http.StatusInternalServerError)
 			return true
 		}),
-		"started anew": now("step", 53, func(f *farm, _ int, _ string, w http.ResponseWriter, _ *http.Request) bool {
+		"started again": now("step", 53, func(f *farm, _ int, _ string, w http.ResponseWriter, _ *http.Request) bool {
 			f.forget()
 			return hangUp(w)
 		}),
@@ -311,11 +311,11 @@ func TestRunFile(t *testing.T) {
 func TestBadRuns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ params, owner, want string }{
-		{`{"env":"chess"}`, "r", "there is no environment \"chess\": use arithmetic, maze"},
+		{`{"env":"chess"}`, "r", "unknown environment \"chess\"; want one of arithmetic, maze"},
 		{`{"env":"negotiation"}`, "r", "params.seats: negotiation has the agents seller, buyer"},
 		{`{"env":"maze","env_params":{"size":99}}`, "r", "params.size"},
-		{`{"env":"maze","env_params":{"sizee":3}}`, "r", `params.env_params: env: maze: params: there is no key "sizee"; did you mean size?`},
-		{`{"tasks":"{\"env\":\"word\",\"params\":{},\"group\":\"word:1\",\"index\":1,\"size\":1}\n{\"env\":\"maze\",\"params\":{\"sizee\":3},\"group\":\"maze:1\",\"index\":1,\"size\":2}"}`, "r", `params.environments: maze:1: env: maze: params: there is no key "sizee"`},
+		{`{"env":"maze","env_params":{"sizee":3}}`, "r", `params.env_params: env: maze: params: unknown field "sizee"; did you mean size?`},
+		{`{"tasks":"{\"env\":\"word\",\"params\":{},\"group\":\"word:1\",\"index\":1,\"size\":1}\n{\"env\":\"maze\",\"params\":{\"sizee\":3},\"group\":\"maze:1\",\"index\":1,\"size\":2}"}`, "r", `params.environments: maze:1: env: maze: params: unknown field "sizee"`},
 		{`{}`, "--", "without a name"},
 	} {
 		p := rules.Definition{}.Defaults()

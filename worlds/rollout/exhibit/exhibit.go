@@ -23,9 +23,9 @@ import (
 // so every mean is taken by group.
 type exhibits struct {
 	episodes []*seen
-	envs     []string // in order of appearance
-	players  []player // likewise
-	groups   []*group // likewise
+	envs     []string // these three in order of appearance
+	players  []player
+	groups   []*group
 	byName   map[string]int
 	failed   map[string]int // by reason
 	nobody   int            // rewards

@@ -65,7 +65,7 @@ func (s *teller) act(t world.TranscriptEntry) {
 		var o protocol.Opening
 		var opened protocol.Opened
 		_ = json.Unmarshal(t.Act.Body, &o)        // what cannot be read is not shown
-		_ = json.Unmarshal(t.Reply.JSON, &opened) // likewise
+		_ = json.Unmarshal(t.Reply.JSON, &opened) // as above
 		s.try, s.paid = o.Try, map[string]float64{}
 		s.frame("The start%s", s.again())
 		s.say("", "", fmt.Sprintf("%s with seed %d%s", o.Env, o.Seed, with(o.Params)))
@@ -74,7 +74,7 @@ func (s *teller) act(t world.TranscriptEntry) {
 		s.show(opened.Prompt)
 	case protocol.Step:
 		var stepped protocol.Stepped
-		_ = json.Unmarshal(t.Reply.JSON, &stepped) // likewise
+		_ = json.Unmarshal(t.Reply.JSON, &stepped) // as above
 		s.failed(t.Reply)
 		s.result(stepped, t)
 		s.show(stepped.Prompt)

@@ -77,7 +77,7 @@ func TestBuffer(t *testing.T) {
 	l.end(6, 7)
 	next.want("POST", "/start_rollout", `{"num_repeat_per_sample":2,"restart_training":true}`, 200, "")
 	if b := next.batch(""); b.Success {
-		t.Errorf("training began anew: %+v", b)
+		t.Errorf("training began again: %+v", b)
 	}
 }
 

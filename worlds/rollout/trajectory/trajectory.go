@@ -29,7 +29,7 @@ type Status string
 
 // The statuses.
 const (
-	Completed Status = "completed" // its environment came to an end
+	Completed Status = "completed" // its environment ended
 	Truncated Status = "truncated" // it was cut off
 	Failed    Status = "failed"
 )

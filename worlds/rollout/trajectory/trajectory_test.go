@@ -199,7 +199,7 @@ func TestForeign(t *testing.T) {
 		want string
 	}{
 		{&journal.Memory{}, JSONL, "holds no run"}, {other, JSONL, "a run of secrets has no trajectories"},
-		{broken, JSONL, "a row is of ask 9"}, {broken, "csv", "there is no format"},
+		{broken, JSONL, "a row is of ask 9"}, {broken, "csv", "unknown format"},
 	} {
 		if _, err := Write(t.Context(), &bytes.Buffer{}, c.j, Filter{}, c.as); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)

@@ -69,7 +69,7 @@ func newWriter(w io.Writer, as Format) (writer, error) {
 	case Parquet:
 		return newColumns(w), nil
 	default:
-		return nil, fmt.Errorf("trajectory: there is no format %q: use jsonl, parquet", as)
+		return nil, fmt.Errorf("trajectory: unknown format %q; want one of jsonl, parquet", as)
 	}
 }
 

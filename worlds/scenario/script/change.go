@@ -1,7 +1,6 @@
 package script
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/world"
 )
 
 // Change returns s with other values at some keys. A key is a path of names with dots;
@@ -188,16 +189,11 @@ func decode(tree map[string]any, into *Script) error {
 	if err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	err = d.Decode(into)
+	err = world.DecodeStrict(b, into)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("wants %s, found %s", plainType(wrong.Type.Kind().String()), plainType(wrong.Value))
 	}
-	if err != nil {
-		return errors.New(strings.Replace(err.Error(), "json: unknown field", "there is no key", 1))
-	}
-	return nil
+	return err
 }
 
 // plainType returns the name of a type for users.

@@ -201,7 +201,7 @@ func TestGraphIsXML(t *testing.T) {
 }
 
 // TestCopiesCountOnce: of a fork at turn 4 of the first strand, turns 0 and 1 of the scenario are
-// copies of one episode, and turn 2 was measured anew.
+// copies of one episode, and turn 2 was measured again.
 func TestCopiesCountOnce(t *testing.T) {
 	t.Parallel()
 	const repeats = 5

@@ -20,11 +20,11 @@ func (g *exhibitor) Exhibits() []world.Exhibit {
 	out := []world.Exhibit{{Name: "scenario-ends", Title: "How it ended", Show: g.showEnds(names), Caption: "The share of episodes that ended so."}}
 	out = append(out, g.curves(names)...)
 	if len(g.events) > 0 {
-		out = append(out, world.Exhibit{Name: "scenario-events", Title: "What came from outside", Show: g.showEvents(names), Caption: "The share of episodes in which an event happened at least once." + g.sharedCaption()})
+		out = append(out, world.Exhibit{Name: "scenario-events", Title: "Events from outside", Show: g.showEvents(names), Caption: "The share of episodes in which an event happened at least once." + g.sharedCaption()})
 	}
 	out = append(out, g.talk()...)
 	if len(g.actors) > 0 {
-		out = append(out, world.Exhibit{Name: "scenario-actors", Title: "What actors did", Show: g.showActors(), Caption: "Means of an episode. Goals are the long-term ones; one that is worded anew counts as one dropped and one added." + g.sharedCaption()})
+		out = append(out, world.Exhibit{Name: "scenario-actors", Title: "What actors did", Show: g.showActors(), Caption: "Means of an episode. Goals are the long-term ones; one with a new wording counts as one dropped and one added." + g.sharedCaption()})
 	}
 	return append(out, g.findings()...)
 }

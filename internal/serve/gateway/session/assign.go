@@ -196,7 +196,7 @@ func (a *Sessions) meet(s *Session, c *format.Call, connects bool) (_ *Session, 
 	case again:
 		note = fmt.Sprintf("the first call is asked again and goes to episode %d too; for another game, name another session", s.Episode)
 	case alone && previous(c) == "" && !p.continues(a.talks(&c.Request)):
-		note = fmt.Sprintf("a client connected anew; its call continues nothing and goes to episode %d too; for another program, name another session", s.Episode)
+		note = fmt.Sprintf("a client connected again; its call continues nothing and goes to episode %d too; for another program, name another session", s.Episode)
 	}
 	p.reported = p.reported || note != "" && p.met
 	p.met = true

@@ -267,7 +267,7 @@ func (l *Library) Close() {
 // How often a run file is looked at: while a page waits for changes, and otherwise.
 const (
 	often  = 250 * time.Millisecond
-	seldom = 2 * time.Second
+	rarely = 2 * time.Second
 )
 
 // Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
@@ -284,7 +284,7 @@ func (r *Run) Follow(ctx context.Context) {
 			state = at
 			r.grown(r.seen())
 		}
-		pause := seldom
+		pause := rarely
 		if err == nil && r.watched() {
 			pause = often
 		}

@@ -55,7 +55,7 @@ func TestProtocol(t *testing.T) {
 		want               string // that the answer begins with
 	}{
 		{"GET", "/envs", "", 200, `{"envs":[]}`},
-		{"POST", "/chess/1/reset", `{}`, 400, `{"detail":"env: there is no environment \"chess\"`},
+		{"POST", "/chess/1/reset", `{}`, 400, `{"detail":"env: unknown environment \"chess\"`},
 		{"POST", "/word/1/reset", `{"env_param":{"word":"nope"}}`, 400, `{"detail":"env: word: params.word`},
 		{"POST", "/word/1/reset", `{`, 400, `{"detail":"the body is not what it should be`},
 		{"GET", "/word/1/get_task_prompt", "", 404, `{"detail":"there is no such session`},

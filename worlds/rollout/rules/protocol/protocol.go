@@ -25,7 +25,7 @@ const Default = "default"
 const (
 	Open  = "open"  // have an environment made and reset; Opening to Opened
 	Step  = "step"  // do something in it; Stepping to Stepped
-	Close = "close" // give it back before it came to its end; Closing to nothing
+	Close = "close" // release it before its end; takes Closing, returns nothing
 )
 
 // Opening asks for an environment.

@@ -1,0 +1,144 @@
+"""Reads run files: ``parley.open("run.parley").scores().pandas()``."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from . import binary
+from .errors import Error
+
+if TYPE_CHECKING:
+    import pandas  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
+    import polars  # pyright: ignore[reportMissingImports]
+    import pyarrow  # pyright: ignore[reportMissingImports, reportMissingTypeStubs]
+
+
+class Rows:
+    """A table of a run. Iterate over it for dicts, or convert it to pandas, polars or Arrow. docs/how-to/export.md lists the columns."""
+
+    def __init__(self, paths: list[str], table: str) -> None:
+        self._paths = paths
+        self._table = table
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Read the rows one by one, without holding the table in memory."""
+        command = [binary.find(), "export", *self._paths, "--table", self._table, "--format", "jsonl"]
+        with tempfile.TemporaryFile() as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    yield json.loads(line)
+            except GeneratorExit:
+                process.kill()
+                raise
+            code = process.wait()
+            if code not in (0, 1):
+                errors.seek(0)
+                raise binary.ProgramError(errors.read().decode("utf-8", "replace").strip(), code)
+
+    def _parquet(self, folder: str) -> str:
+        path = os.path.join(folder, f"{self._table}.parquet")
+        binary.run(["export", *self._paths, "--table", self._table, "--out", path], allowed=(0, 1))
+        return path
+
+    def pandas(self) -> pandas.DataFrame:  # pyright: ignore
+        """Return a pandas DataFrame. Needs pandas and pyarrow."""
+        library, _ = _import("pandas", self), _import("pyarrow", self)
+        with tempfile.TemporaryDirectory() as folder:
+            return library.read_parquet(self._parquet(folder))
+
+    def polars(self) -> polars.DataFrame:  # pyright: ignore
+        """Return a polars DataFrame. Needs polars."""
+        library = _import("polars", self)
+        with tempfile.TemporaryDirectory() as folder:
+            return library.read_parquet(self._parquet(folder), memory_map=False)
+
+    def arrow(self) -> pyarrow.Table:  # pyright: ignore
+        """Return an Arrow table. Needs pyarrow."""
+        _import("pyarrow", self)
+        library = cast(Any, importlib.import_module("pyarrow.parquet"))
+        with tempfile.TemporaryDirectory() as folder:
+            return library.read_table(self._parquet(folder), memory_map=False)
+
+    def __repr__(self) -> str:
+        return f"<{self._table} of {', '.join(self._paths)}: iterate over it, or use .pandas(), .polars() or .arrow()>"
+
+
+def _import(name: str, rows: Rows) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise Error(f"{name} is not installed: pip install {name}, or iterate over the rows for dicts") from None
+
+
+class Report:
+    """The report of a run: it shows itself in a notebook, and ``html`` is the page."""
+
+    def __init__(self, page: str) -> None:
+        self.html = page
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file."""
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(self.html)
+
+    def _repr_html_(self) -> str:
+        # The page is from files that others may have written: it gets a frame of its own, without access to the notebook.
+        page = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" style="width:100%;height:800px;border:1px solid #ccc"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"<report, {len(self.html):,} characters of HTML: use save(path)>"
+
+
+class Run:
+    """One or more run files, read as one."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self._paths = paths
+
+    def episodes(self) -> Rows:
+        """One row for each episode: its cell, lineup, state, scores and cost."""
+        return Rows(self._paths, "episodes")
+
+    def calls(self) -> Rows:
+        """One row for each call: who was asked, what was answered, tokens, cost and time."""
+        return Rows(self._paths, "calls")
+
+    def messages(self) -> Rows:
+        """One row for each message of each prompt."""
+        return Rows(self._paths, "messages")
+
+    def scores(self) -> Rows:
+        """One row for each score of each episode."""
+        return Rows(self._paths, "scores")
+
+    def report(self, *by: str) -> Report:
+        """Return the report of the run, also grouped by factors: a tag, a param, agent, model, seat and so on."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.html")
+            binary.run(["report", *self._paths, "--html", path, *(f"--by={','.join(by)}" for _ in by[:1])], allowed=(0, 1))
+            with open(path, encoding="utf-8") as f:
+                return Report(f.read())
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+    def __repr__(self) -> str:
+        return f"<run {', '.join(self._paths)}: .episodes(), .calls(), .messages(), .scores(), .report()>"
+
+
+def open_run(path: str | os.PathLike[str], *more: str | os.PathLike[str]) -> Run:
+    """Open a run file, or several as one."""
+    paths = [os.fspath(p) for p in (path, *more)]
+    for p in paths:
+        if not os.path.isfile(p):
+            raise FileNotFoundError(f"{p}: no such run file")
+    return Run(paths)

@@ -1,0 +1,52 @@
+"""Finds and runs the program parley, which the wheel brings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+
+from .errors import Error
+
+
+class ProgramError(Error):
+    """The program ended with an error. ``code`` is its exit code: docs/reference/exit-codes.md lists them."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def find() -> str:
+    """Return the path of the program: that of PARLEY_BINARY, beside the interpreter, among the scripts of pip, or in PATH."""
+    named = os.environ.get("PARLEY_BINARY")
+    if named:
+        found = shutil.which(named)
+        if found is None:
+            raise Error(f"PARLEY_BINARY is {named!r}: no such program")
+        return found
+    name = "parley.exe" if sys.platform == "win32" else "parley"
+    user = f"{os.name}_user"
+    folders = [os.path.dirname(sys.executable), sysconfig.get_path("scripts")]
+    if user in sysconfig.get_scheme_names():
+        folders.append(sysconfig.get_path("scripts", scheme=user))
+    for folder in folders:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    found = shutil.which(name)
+    if found is None:
+        raise Error("the program parley was not found: install the wheel of parley-llm, or name the program in PARLEY_BINARY")
+    return found
+
+
+def run(args: Sequence[str], allowed: Sequence[int] = (0,)) -> subprocess.CompletedProcess[bytes]:
+    """Run the program to its end and return what it printed. Another exit code than those allowed is a ProgramError."""
+    done = subprocess.run([find(), *args], capture_output=True, check=False)
+    if done.returncode not in allowed:
+        text = done.stderr.decode("utf-8", "replace").strip() or f"parley {args[0]} ended with {done.returncode}"
+        raise ProgramError(text, done.returncode)
+    return done

@@ -1,0 +1,154 @@
+"""Refuses what would make a world depend on more than its replies, while a step of it runs.
+
+``install`` replaces functions once. Each replacement looks at one number: the thread in which a step runs now. Other
+threads, acts and code that runs while a module is imported are not affected.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime as _datetime
+import functools
+import io
+import os
+import random
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from .errors import Impure, is_own
+
+_CLOCK = "a world must play the same every time; get the time with await t.do(time.time)"
+_CHANCE = "use t.rand, which draws the same on every play"
+_FILE = "read files when the module is imported, or with await t.do(...), which records the result"
+_OUTSIDE = "use await t.do(...), which runs a function outside of the world and records its result"
+_THREAD = "use await t.fork(...) to do several things at once, or await t.do(...) for work outside"
+_ENTROPY = "seed it with t.rand.uint64(), or use t.rand"
+
+# What may call these functions during a step: an import, and what only writes messages.
+_ALLOWED = {"importlib._bootstrap", "importlib._bootstrap_external", "linecache", "logging", "warnings", "traceback"}
+
+
+class Fold:
+    """The step that runs now. ``thread`` is the thread that is guarded, or 0; ``serial`` counts steps."""
+
+    __slots__ = ("thread", "table", "serial")
+
+    def __init__(self) -> None:
+        self.thread = 0
+        self.table: Any = None
+        self.serial = 0
+
+
+fold = Fold()
+
+
+def refuse(name: str, remedy: str) -> None:
+    """Raise an Impure, unless the call is made by an import or to write a message."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_globals.get("__name__") in _ALLOWED or frame.f_code.co_filename.startswith("<frozen importlib"):
+            return
+        if is_own(frame.f_code.co_filename) and frame.f_code.co_name == "resume":
+            break
+        frame = frame.f_back
+    raise Impure(f"{name} is not allowed in a world: {remedy}")
+
+
+def _guarded(original: Callable[..., Any], name: str, remedy: str, when: Callable[..., bool] | None = None) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if fold.thread and fold.thread == threading.get_ident() and (when is None or when(*args, **kwargs)):
+            refuse(name, remedy)
+        return original(*args, **kwargs)
+
+    call.__parley_guard__ = True  # type: ignore[attr-defined]
+    return call
+
+
+def _no_time(*args: Any, **_: Any) -> bool:
+    """Report whether a function of time was called without a time: it takes the present one."""
+    return not args or args[0] is None
+
+
+def _no_seed(_self: Any, a: Any = None, *_args: Any, **_: Any) -> bool:
+    return a is None
+
+
+_RANDOM = (
+    "random randint randrange choice choices shuffle sample uniform gauss normalvariate triangular betavariate expovariate gammavariate "
+    "lognormvariate paretovariate vonmisesvariate weibullvariate getrandbits randbytes binomialvariate seed setstate"
+)
+
+# Owner, names, remedy. A name that a Python version lacks is skipped.
+_TABLE: list[tuple[Any, str, str, str]] = [
+    (time, "time", "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns thread_time clock_gettime", _CLOCK),
+    (time, "time", "sleep", "a world does not wait; use await t.do(...) if something outside must be waited for"),
+    (random, "random", _RANDOM, _CHANCE),
+    (random.SystemRandom, "random.SystemRandom", "random getrandbits randbytes", _CHANCE),
+    (os, "os", "urandom getrandom", _CHANCE),
+    (uuid, "uuid", "uuid1 uuid4 uuid6 uuid7", "use uuid.UUID(int=t.rand.uint64())"),
+    (secrets, "secrets", "token_bytes token_hex token_urlsafe choice randbelow randbits", _CHANCE),
+    (socket.socket, "socket.socket", "__init__", _OUTSIDE),
+    (socket, "socket", "create_connection getaddrinfo gethostbyname gethostname socketpair", _OUTSIDE),
+    (builtins, "", "open input", _FILE),
+    (io, "io", "open", _FILE),
+    (os, "os", "open listdir scandir remove unlink rename replace mkdir rmdir", _FILE),
+    (os, "os", "fork forkpty system popen posix_spawn posix_spawnp execv execve kill getpid", _OUTSIDE),
+    (subprocess.Popen, "subprocess.Popen", "__init__", _OUTSIDE),
+    (threading.Thread, "threading.Thread", "start", _THREAD),
+]
+
+
+def install(classes: bool) -> None:
+    """Replace the functions. ``classes`` also replaces datetime and date, for a process that only plays worlds."""
+    for owner, prefix, names, remedy in _TABLE:
+        for name in names.split():
+            original = getattr(owner, name, None)
+            if original is None or hasattr(original, "__parley_guard__"):
+                continue
+            shown = prefix if name == "__init__" else f"{prefix}.{name}" if prefix else name
+            setattr(owner, name, _guarded(original, shown, remedy))
+    for name in ("localtime", "gmtime", "ctime", "asctime"):
+        original = getattr(time, name)
+        if not hasattr(original, "__parley_guard__"):
+            setattr(time, name, _guarded(original, f"time.{name}", _CLOCK, _no_time))
+    if not hasattr(random.Random.seed, "__parley_guard__"):
+        random.Random.seed = _guarded(random.Random.seed, "random.Random without a seed", _ENTROPY, _no_seed)  # type: ignore[method-assign]
+    if classes and not hasattr(_datetime.datetime, "__parley_guard__"):
+        _replace_dates()
+
+
+def _replace_dates() -> None:
+    """Replace the classes datetime and date by subclasses whose now and today are guarded."""
+    for real in (_datetime.datetime, _datetime.date):
+
+        class Meta(type):
+            def __instancecheck__(cls, instance: Any, _real: type = real) -> bool:
+                return isinstance(instance, _real)
+
+            def __subclasscheck__(cls, subclass: type, _real: type = real) -> bool:
+                return issubclass(subclass, _real)
+
+        space: dict[str, Any] = {"__module__": "datetime", "__doc__": real.__doc__, "__parley_guard__": True, "__slots__": ()}
+        for name in ("now", "today", "utcnow"):
+            if hasattr(real, name):
+                space[name] = _class_method(real, name)
+        setattr(_datetime, real.__name__, Meta(real.__name__, (real,), space))
+
+
+def _class_method(real: type, name: str) -> Any:
+    inner: Any = next(c.__dict__[name] for c in real.__mro__ if name in c.__dict__)
+
+    def call(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if fold.thread and fold.thread == threading.get_ident():
+            refuse(f"datetime.{real.__name__}.{name}", _CLOCK)
+        return inner.__get__(None, cls)(*args, **kwargs)
+
+    return classmethod(call)

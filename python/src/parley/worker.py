@@ -1,0 +1,354 @@
+"""The worker process: ``python -m parley.worker`` plays worlds for the engine. docs/reference/worker-protocol.md describes the messages."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import difflib
+import gc
+import importlib.util
+import inspect
+import os
+import platform
+import re
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from . import _json, guard, params
+from .episode import Episode, error_step
+from .errors import Error, Invalid, Misuse, Stuck, describe, place
+from .guard import fold
+from .world import Measure, World
+
+PROTOCOL = 1
+_CHUNK = 1 << 18
+_WEIGH = 50  # episodes between two looks at the memory in use
+_TICKS = 10  # how often a step is looked at within its limit
+
+Loader = Callable[[Mapping[str, Any]], type[World]]
+
+
+def check(cls: type[World]) -> None:
+    """Refuse a class that cannot be played, with a sentence that says what to change."""
+    name = cls.__name__
+    if inspect.isasyncgenfunction(cls.play):
+        raise Misuse(f"{name}.play has a yield: use await t.ask(...) instead")
+    if not inspect.iscoroutinefunction(cls.play):
+        raise Misuse(f"{name}.play must be async: write async def play(self, t)")
+    if cls.play is World.play or cls.seats is World.seats:
+        raise Misuse(f"{name} has no method {'play' if cls.play is World.play else 'seats'}")
+    if isinstance(cls.version, bool) or not isinstance(cls.version, int) or cls.version < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Misuse(f"{name}.version is {cls.version!r}: want a whole number from 1")
+    if cls.durable not in ("turn", "episode"):
+        raise Misuse(f'{name}.durable is {cls.durable!r}: want "turn" or "episode"')
+
+
+def description(cls: type[World]) -> dict[str, Any]:
+    """Describe a world for the engine."""
+    check(cls)
+    doc = (inspect.getdoc(cls) if cls.__doc__ else "") or ""
+    return {
+        "parley": PROTOCOL,
+        "language": f"python {platform.python_version()}",
+        "version": cls.version,
+        "doc": doc.strip().split("\n")[0],
+        "durable": cls.durable,
+        "params": [f.describe() for f in params.cached_fields(cls, World).values()],
+        "stand_in": cls.stand_in.__func__ is not World.stand_in.__func__,  # type: ignore[attr-defined]
+    }
+
+
+def load(file: str, name: str) -> type[World]:
+    """Import a file and return a class of it."""
+    if not os.path.isfile(file):
+        raise Misuse(f"{file}: no such file")
+    folder, stem = os.path.split(os.path.abspath(file))
+    stem = os.path.splitext(stem)[0]
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module_name = stem if stem not in sys.modules else f"parley_world_{stem}"
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    if spec is None or spec.loader is None:
+        raise Misuse(f"{place(file, None)}: the name of a Python file must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    found = getattr(module, name, None)
+    if isinstance(found, type) and issubclass(found, World) and found is not World:
+        return found
+    worlds = [n for n, c in vars(module).items() if isinstance(c, type) and issubclass(c, World) and c is not World]
+    if found is not None:
+        raise Misuse(f"{place(file, None)}: {name} is not a world: write class {name}(parley.World)")
+    near = difflib.get_close_matches(name, worlds, 1)
+    hint = f"did you mean {near[0]}?" if near else f"its worlds are {', '.join(worlds)}" if worlds else "it has no world"
+    raise Misuse(f"{place(file, None)}: no class {name}; {hint}")
+
+
+class Session:
+    """Serves one connection to the engine, in the thread that calls serve."""
+
+    def __init__(self, sock: socket.socket, loader: Loader, own_process: bool = False) -> None:
+        self._sock = sock
+        self._own_process = own_process
+        self._loader = loader
+        self._lock = threading.Lock()
+        self._episodes: dict[str, Episode] = {}
+        self._world: type[World] = World
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._ended = 0
+        self._limit = 0.0
+        self._seen = (0, 0)  # the step that runs, and for how many ticks
+        self._before: Any = None  # the handler of SIGALRM
+
+    def serve(self) -> None:
+        """Answer requests until the connection ends."""
+        parts: list[bytes] = []
+        handle = self._hello
+        try:
+            while True:
+                data = self._sock.recv(_CHUNK)
+                if not data:
+                    return
+                if b"\n" not in data:
+                    parts.append(data)
+                    continue
+                lines = (b"".join(parts) + data).split(b"\n") if parts else data.split(b"\n")
+                last = lines.pop()
+                parts = [last] if last else []
+                for line in lines:
+                    handle(line)
+                    handle = self._handle
+        except (BrokenPipeError, ConnectionResetError):
+            return  # the engine has ended
+        finally:
+            self._clock(0)
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _send(self, *parts: bytes) -> None:
+        line = b"".join(parts)
+        with self._lock:
+            self._sock.sendall(line)
+
+    def _hello(self, line: bytes) -> None:
+        """Read the first line, load the world and describe it."""
+        m = cast("dict[str, Any]", _json.loads(line))
+        try:
+            if m.get("parley") != PROTOCOL:
+                raise Misuse(f"the engine speaks version {m.get('parley')} of the worker protocol, this package {PROTOCOL}: use the same release of both")
+            self._world = self._loader(m)
+            self._limit = float(m.get("limit") or 0)
+            answer = _json.record(description(self._world), f"the params of {self._world.__name__}")
+        except BaseException as e:
+            text = describe(e) if not isinstance(e, Error) else {"text": str(e)}
+            answer = _json.record({"parley": PROTOCOL, "error": {k: v for k, v in text.items() if v}}, "error")
+        self._send(answer, b"\n")
+        if self._own_process:
+            gc.collect()
+            gc.freeze()  # what is loaded stays: do not look at it again and again
+            gc.set_threshold(20_000, 20, 50)
+        self._clock(self._limit)
+
+    def _clock(self, limit: float) -> None:
+        """Look at the running step several times within its limit, where the system and the thread allow it."""
+        if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+            if limit > 0:
+                self._before = signal.signal(signal.SIGALRM, self._tick)
+            signal.setitimer(signal.ITIMER_REAL, limit / _TICKS, limit / _TICKS)
+            if limit == 0 and self._before is not None:
+                signal.signal(signal.SIGALRM, self._before)
+
+    def _tick(self, *_: Any) -> None:
+        serial, ticks = self._seen
+        if fold.table is None or serial != fold.serial:
+            self._seen = (fold.serial, 1 if fold.table is not None else 0)
+            return
+        self._seen = (serial, ticks + 1)
+        if ticks + 1 >= _TICKS:
+            self._seen = (serial, 0)
+            raise Stuck(f"the step takes longer than {self._limit:g} seconds: is it a loop without an end? Use await t.do(...) for long work")
+
+    def _handle(self, line: bytes) -> None:
+        """Answer one request."""
+        try:
+            m = cast("dict[str, Any]", _json.loads(line))
+            op = m["op"]
+        except (ValueError, RecursionError, KeyError, TypeError) as e:
+            self._unreadable(line, e)
+            return
+        episode = None
+        try:
+            if op == "replies":
+                episode = self._episode(m)
+                step = episode.replies(m["strand"], m["replies"])
+            elif op == "leave":
+                self._leave(m["episode"])
+                return
+            elif op == "act":
+                self._act(m)
+                return
+            else:
+                step = self._other(op, m)
+                episode = self._episodes.get(m.get("episode", ""))
+        except (LookupError, TypeError, ValueError) as e:
+            step = error_step(Error(f"request {op}: {e}"))
+        if episode is not None and episode.over:
+            self._leave(m["episode"])
+            self._ended += 1
+            if self._own_process and self._ended % _WEIGH == 0:
+                step = step[:-1] + b',"memory":%d}' % memory()
+        if step:
+            self._send(b'{"id":%d,' % m["id"], step, b"\n")
+        else:
+            self._send(b'{"id":%d}\n' % m["id"])
+
+    def _unreadable(self, line: bytes, e: BaseException) -> None:
+        """Answer a line that cannot be read, such as an answer of a model that is nested very deeply."""
+        found = re.search(rb'"id":\s*(\d+)', line[:300])
+        if found is None:
+            raise Error(f"a line of the engine cannot be read: {e}") from e
+        self._send(b'{"id":%b,' % found[1], error_step(Error(f"the reply cannot be read: {e}")), b"\n")
+
+    def _episode(self, m: Mapping[str, Any]) -> Episode:
+        found = self._episodes.get(m["episode"])
+        if found is None:
+            raise LookupError(f"the worker has no episode {m['episode']!r}")
+        return found
+
+    def _leave(self, name: str) -> None:
+        episode = self._episodes.pop(name, None)
+        if episode is not None:
+            episode.close()
+
+    def _other(self, op: str, m: Mapping[str, Any]) -> bytes:
+        if op == "begin":
+            try:
+                world = self._world(**m.get("params") or {})
+            except BaseException as e:
+                return error_step(e)
+            episode = Episode(world, m.get("lineup") or {}, int(m["seed"]), int(m.get("deal", 0)))
+            self._leave(m["episode"])
+            self._episodes[m["episode"]] = episode
+            return episode.begin()
+        if op == "strand":
+            return self._episode(m).strand(m["strand"], m["of"], m["index"])
+        if op == "joined":
+            return self._episode(m).joined(m["strand"])
+        if op == "seats":
+            return self._seats(m)
+        if op == "answer":
+            return self._answer(m)
+        raise ValueError("unknown op")
+
+    def _seats(self, m: Mapping[str, Any]) -> bytes:
+        try:
+            world = self._world(**m.get("params") or {})
+            made: dict[str, Any] = {"seats": _names(world.seats())}
+            measures = [_measure(x) for x in world.measures()]
+            if measures:
+                made["measures"] = measures
+            return _json.record(made, "measures")[1:]
+        except Invalid as e:
+            return _json.record({"error": {"text": e.text, "param": e.param}}, "error")[1:]
+        except BaseException as e:
+            return error_step(e)
+
+    def _answer(self, m: Mapping[str, Any]) -> bytes:
+        try:
+            text = self._world.stand_in(m["model"], m["request"], int(m["seed"]))
+            return _json.record({"text": text}, "answer")[1:] if text is not None else b""
+        except BaseException as e:
+            return error_step(e)
+
+    def _act(self, m: Mapping[str, Any]) -> None:
+        """Run an act in a thread."""
+        act = self._episode(m).pending(m["strand"], m["index"]).act
+        if act is None:
+            raise LookupError("the call is not an act")
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=32, thread_name_prefix="parley-act")
+        self._pool.submit(self._run_act, m["id"], *act)
+
+    def _run_act(self, number: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        try:
+            result = fn(*args, **kwargs)
+            if inspect.iscoroutine(result):
+                import asyncio
+
+                result = asyncio.run(result)
+            step = b'"result":' + _json.record(result, f"the result of {getattr(fn, '__qualname__', fn)}") + b"}"
+        except BaseException as e:
+            step = error_step(e)
+        try:
+            self._send(b'{"id":%d,' % number, step, b"\n")
+        except OSError:
+            pass  # the engine has ended
+
+
+def memory() -> int:
+    """Return how many bytes this process uses, or the most it has used where the system does not say."""
+    try:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, AttributeError):
+        pass
+    try:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS
+    except ImportError:
+        return 0
+
+
+def _names(seats: Any) -> list[str]:
+    made = list(seats) if not isinstance(seats, str) else None
+    if made is None or not all(isinstance(s, str) for s in made):
+        raise Misuse(f"seats() returned {seats!r}: want a list of texts")
+    return made
+
+
+def _measure(m: Measure) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": m.name}
+    if m.seats:
+        made["seats"] = _names(m.seats)
+    if m.rivals:
+        made["rivals"] = True
+    for name, bound in (("low", m.low), ("high", m.high)):
+        if bound is not None:
+            made[name] = bound
+    return made
+
+
+def connect(address: str) -> socket.socket:
+    """Open the connection that PARLEY_WORKER names."""
+    how, _, rest = address.partition(":")
+    if how == "fd" and rest.isdigit():
+        return socket.socket(fileno=int(rest))
+    if how == "tcp":
+        host, port, token = rest.split(":", 2)
+        sock = socket.create_connection((host, int(port)))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.sendall(token.encode() + b"\n")
+        return sock
+    raise SystemExit(f"PARLEY_WORKER is {address!r}: want fd:N or tcp:HOST:PORT:TOKEN. The engine sets it: run a plan with parley run")
+
+
+def main() -> None:
+    """Serve the engine that started this process."""
+    address = os.environ.pop("PARLEY_WORKER", "")
+    sock = connect(address)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the engine decides when to end
+    sys.stdout.flush()
+    os.dup2(2, 1)  # prints of a world are for the user
+    if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = sys.stderr
+    guard.install(classes=True)
+    Session(sock, lambda m: load(m["file"], m["class"]), own_process=True).serve()
+    os._exit(0)  # threads of acts may still run: nobody waits for them
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""What needs the program: asking, reading runs, playing from a script. And finding the program."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import parley
+from parley import _progress, binary
+
+
+@pytest.fixture(scope="module")
+def program() -> str:
+    try:
+        return binary.find()
+    except parley.Error:
+        pytest.skip("the program parley is not installed")
+
+
+@pytest.fixture(scope="module")
+def run_file(program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    plan = {"kind": "secrets", "seed": 1, "episodes": 5, "agents": {"a": {"model": "sim/small"}, "b": {"model": "sim/large"}}, "lineup": {"first": "a", "second": "b"}}
+    (folder / "plan.yaml").write_text(json.dumps(plan))
+    subprocess.run([program, "run", str(folder / "plan.yaml"), "--quiet"], check=True)
+    return folder / "plan.parley"
+
+
+def test_open(run_file: Path) -> None:
+    run = parley.open(run_file)
+    episodes = list(run.episodes())
+    assert [e["episode"] for e in episodes] == [0, 1, 2, 3, 4] and {e["state"] for e in episodes} == {"ended"}
+    assert len(list(run.calls())) == 30
+    assert {m["role"] for m in run.messages()} == {"system", "user", "assistant"}
+    assert "points" in {s["name"] for s in run.scores()}
+    for _ in run.calls():
+        break  # a reader that stops early leaves nothing behind
+    with pytest.raises(FileNotFoundError):
+        parley.open(run_file.with_name("none.parley"))
+    with pytest.raises(binary.ProgramError, match="not a run file|not a run"):
+        list(parley.open(run_file.with_name("plan.yaml")).calls())
+
+
+def test_frames(run_file: Path) -> None:
+    run = parley.open(run_file)
+    for name, rows in {"pandas": 30, "polars": 30, "arrow": 30}.items():
+        pytest.importorskip({"arrow": "pyarrow"}.get(name, name))
+        assert len(getattr(run.calls(), name)()) == rows
+
+
+def test_report(run_file: Path, tmp_path: Path) -> None:
+    report = parley.open(run_file).report()
+    shown = report._repr_html_()
+    assert shown.startswith('<iframe srcdoc="') and 'sandbox="allow-scripts"' in shown and "<script" not in shown
+    report.save(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text() == report.html
+
+
+def test_ask(program: str, tmp_path: Path) -> None:
+    assert parley.ask("What is a parley?").text
+
+    @dataclass
+    class Colour:
+        name: str
+        bright: bool
+
+    one = parley.ask({"prompt": "A colour?"}, schema=Colour)
+    assert isinstance(one.value, Colour) and one.usage["output"] > 0
+    out = tmp_path / "answers.jsonl"
+    many = parley.map(["one", {"id": "x", "prompt": "two"}, {"prompt": 3}], model="sim/small", max_tokens=20, out=out)
+    assert [a.id for a in many] == [0, "x", 2] and [a.ok for a in many] == [True, True, False] and many[2].failed == "bad_request"
+    assert [a.text for a in parley.map(["one"], model="sim/small", max_tokens=20, out=out)] == [many[0].text]
+    assert parley.map([]) == []
+    with pytest.raises(binary.ProgramError, match="nosuch"):
+        parley.ask("x", model="nosuch/model")
+    with pytest.raises(parley.Failed, match="bad_request"):
+        parley.ask({"prompt": 3})
+
+
+SCRIPT = """
+import parley
+
+class Pair(parley.World):
+    "Two talk."
+    rounds: int = 2
+    def seats(self): return ["a", "b"]
+    def measures(self): return [parley.Measure("length", low=0, high=100_000)]
+    async def play(self, t):
+        texts = []
+        for _ in range(self.rounds):
+            texts += [r.text for r in await t.ask(t.call("a", "Hi"), t.call("b", "Ho"))]
+        size = await t.do(len, texts)
+        return parley.Outcome({"length": size})
+
+for episodes in (5, 8):
+    done = parley.run(Pair, agents={"x": "sim/small"}, episodes=episodes, seed=3, out="run.parley", params={"rounds": 3})
+    print(done.code, len(list(done.data.episodes())), {s["value"] for s in done.data.scores()})
+"""
+
+
+def test_run_from_a_script(program: str, tmp_path: Path) -> None:
+    if not _has_workers(program):
+        pytest.skip("this program has no workers")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["0 5 {6}", "0 8 {6}"], done.stderr
+
+
+def _has_workers(program: str) -> bool:
+    return b"unknown flag" not in subprocess.run([program, "run", "none.yaml", "--worker-fd=0"], capture_output=True).stderr
+
+
+def test_the_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = tmp_path / "parley"
+    fake.write_text("#!/bin/sh\necho no >&2; exit 5\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PARLEY_BINARY", str(fake))
+    assert binary.find() == str(fake)
+    with pytest.raises(binary.ProgramError, match="^no$") as e:
+        binary.run(["x"])
+    assert e.value.code == 5
+    monkeypatch.setenv("PARLEY_BINARY", str(tmp_path / "none"))
+    with pytest.raises(parley.Error, match="PARLEY_BINARY is"):
+        binary.find()
+    monkeypatch.delenv("PARLEY_BINARY")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert binary.find() == str(fake)
+
+
+def test_progress_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+
+    class Handle:
+        def update(self, data: Any, raw: bool) -> None:
+            shown.append(data)
+
+    class Display:
+        @staticmethod
+        def display(data: Any, raw: bool, display_id: bool) -> Handle:
+            shown.append(data)
+            return Handle()
+
+    class IPython:
+        @staticmethod
+        def get_ipython() -> Any:
+            return type("Shell", (), {"kernel": 1})()
+
+    monkeypatch.setitem(sys.modules, "IPython", IPython)
+    monkeypatch.setitem(sys.modules, "IPython.display", Display)
+    p = _progress.Progress(True)
+    p.show("one")
+    p.show("skipped")
+    p.show("two", final=True)
+    assert shown == [{"text/plain": "one"}, {"text/plain": "two"}]

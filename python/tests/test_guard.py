@@ -1,0 +1,80 @@
+"""What a world may not do, and what it may."""
+
+from __future__ import annotations
+
+import pytest
+
+from conftest import Start
+
+REFUSED = [
+    ("import time; time.time()", "time.time is not allowed in a world: "),
+    ("import time; time.monotonic()", "time.monotonic"),
+    ("import time; time.sleep(1)", "a world does not wait"),
+    ("import time; time.localtime()", "time.localtime"),
+    ("from datetime import datetime; datetime.now()", "datetime.datetime.now"),
+    ("import datetime; datetime.datetime.utcnow()", "datetime.datetime.utcnow"),
+    ("import datetime; datetime.date.today()", "datetime.date.today"),
+    ("import random; random.random()", "use t.rand"),
+    ("import random; random.shuffle([1])", "random.shuffle"),
+    ("import random; random.seed(1)", "random.seed"),
+    ("import random; random.Random()", "seed it with t.rand.uint64()"),
+    ("import random; random.SystemRandom().random()", "is not allowed"),
+    ("import os; os.urandom(1)", "os.urandom"),
+    ("import uuid; uuid.uuid4()", "use uuid.UUID(int=t.rand.uint64())"),
+    ("import uuid; uuid.uuid1()", "uuid.uuid1"),
+    ("import secrets; secrets.token_hex()", "secrets.token_hex"),
+    ("import socket; socket.socket()", "use await t.do(...)"),
+    ("import urllib.request; urllib.request.urlopen('http://127.0.0.1:1')", "socket."),
+    ("open('/dev/null')", "open is not allowed in a world: read files when the module is imported"),
+    ("open('/dev/null', 'w')", "open is not allowed"),
+    ("import io; io.open('/dev/null')", "io.open"),
+    ("import pathlib; pathlib.Path('/dev/null').read_text()", "io.open"),
+    ("import os; os.listdir('/')", "os.listdir"),
+    ("import threading; threading.Thread(target=print).start()", "use await t.fork(...)"),
+    ("import subprocess; subprocess.run(['true'])", "subprocess.Popen"),
+    ("import os; os.system('true')", "os.system"),
+    ("import os; os.fork()", "os.fork"),
+    ("input()", "input is not allowed"),
+]
+
+ALLOWED = [
+    "import random; random.Random(3).random(); random.Random(t.rand.uint64()).gauss(0, 1); t.rand.python().choices([1, 2], k=3)",
+    "import time; time.gmtime(0); time.strftime('%Y', time.gmtime(0)); time.localtime(0)",
+    "import datetime; d = datetime.datetime(2020, 1, 1); assert isinstance(d + datetime.timedelta(1), datetime.datetime); datetime.date(2020, 1, 1)",
+    "import datetime; assert issubclass(datetime.datetime, datetime.date); assert datetime.datetime.fromisoformat('2020-01-01').year == 2020",
+    "import impure_at_import",
+    "import logging; logging.warning('x')",
+    "import warnings; warnings.warn('x')",
+    "import uuid; uuid.UUID(int=t.rand.uint64())",
+    "import hashlib; hashlib.sha256(b'x').hexdigest()",
+]
+
+
+@pytest.mark.parametrize(("play", "want"), REFUSED, ids=[p for p, _ in REFUSED])
+def test_refused(start: Start, play: str, want: str) -> None:
+    text = start(f"await t.one('a', 'x')\n{play}\n")
+    text.begin()
+    got = text.reply("x")["error"]["text"]
+    assert got.startswith("w.py:6: Impure: ") and want in got
+
+
+@pytest.mark.parametrize("play", ALLOWED)
+def test_allowed(start: Start, play: str) -> None:
+    e = start(play)
+    file = e.errors.name.replace("w.err", "impure_at_import.py")
+    with open(file, "w") as f:
+        f.write("import time, random, os\ntime.time(); random.random(); os.urandom(1); open(__file__).read()\n")
+    assert e.begin() == {"end": {}}
+
+
+@pytest.mark.parametrize("play", [p for p, _ in REFUSED if "time.time" in p or "uuid4" in p or "now" in p])
+def test_episodes_are_not_guarded(start: Start, play: str) -> None:
+    whole = f"import parley\nclass W(parley.World):\n    durable = 'episode'\n    def seats(self): return ['a']\n    async def play(self, t):\n        {play}\n"
+    e = start(whole=whole)
+    assert e.hello["durable"] == "episode" and e.begin() == {"end": {}}
+
+
+def test_acts_are_not_guarded(start: Start) -> None:
+    e = start("import time, uuid\nawait t.do(time.time)\n")
+    e.begin()
+    assert e.ask("act", episode="e", strand="", index=0, act={})["result"] > 0
