@@ -17,33 +17,43 @@ type providerQueue struct {
 	pulled   int
 }
 
-// submit queues the asks among calls, which st waits for, and returns the acts, for the caller to
-// carry out. If the run has stopped, it returns none.
-func (s *scheduler) submit(st *strand, calls []*call) (acts []*call) {
+// submit queues the asks of models among calls, which st waits for, and returns the acts and the
+// questions to people, for the caller to carry out. If the run has stopped, it returns none.
+func (s *scheduler) submit(st *strand, calls []*call) (others []*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.missing = len(calls)
-	acts = calls[:0]
+	others = calls[:0]
 	for _, c := range calls {
-		if c.act != nil {
-			if !s.stop.stopped.Load() {
-				s.acting++
-				s.asked++
-				acts = append(acts, c)
-			}
+		if c.act == nil && c.person == nil {
+			s.enqueue(c)
 			continue
 		}
-		provider, _ := llm.SplitModel(c.req.Model)
-		l := s.providers[provider]
-		s.queued++
-		if s.wave {
-			l.next.Push(c, int64(st.episode.number))
-		} else {
-			l.asks.Push(c, int64(st.episode.number))
+		if s.stop.stopped.Load() {
+			continue
 		}
+		if c.act != nil {
+			s.acting++
+		} else {
+			s.open++
+		}
+		s.asked++
+		others = append(others, c)
 	}
 	s.wake.Broadcast()
-	return acts
+	return others
+}
+
+// enqueue queues an ask of a model.
+func (s *scheduler) enqueue(c *call) {
+	provider, _ := llm.SplitModel(c.req.Model)
+	l, episode := s.providers[provider], int64(c.at.Episode)
+	s.queued++
+	if s.wave {
+		l.next.Push(c, episode)
+	} else {
+		l.asks.Push(c, episode)
+	}
 }
 
 // pull waits for an ask of l that may be sent, and returns it. It returns nil when the run stops.
@@ -156,9 +166,12 @@ func (s *scheduler) land() {
 
 // done notes that the reply to a call is durable, or will not be recorded.
 func (s *scheduler) done(c *call) {
-	if c.act != nil {
+	switch {
+	case c.act != nil:
 		s.acting--
-	} else {
+	case c.person != nil:
+		s.open--
+	default:
 		s.saving--
 	}
 }

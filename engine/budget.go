@@ -104,8 +104,8 @@ func (b budgets) afford(s *strand) (n int, err error) {
 	}
 	asks, rest := 0, s.left
 	for _, c := range s.pending {
-		if c.req != nil {
-			if c.maxCost, err = b.prices.Worst(c.req); err != nil {
+		if req := c.billed(); req != nil {
+			if c.maxCost, err = b.prices.Worst(req); err != nil {
 				return 0, fmt.Errorf("engine: a budget for each episode: %w", err)
 			}
 			if c.maxCost > rest {
@@ -117,7 +117,7 @@ func (b budgets) afford(s *strand) (n int, err error) {
 		n++
 	}
 	for _, c := range s.pending[:n] {
-		if c.req != nil {
+		if c.billed() != nil {
 			c.maxCost += rest / llm.Money(asks)
 		}
 	}
@@ -129,7 +129,7 @@ func (b budgets) afford(s *strand) (n int, err error) {
 
 func (b budgets) tooExpensive(c *call, left llm.Money) string {
 	hint := ""
-	if c.req.MaxTokens == 0 {
+	if c.billed().MaxTokens == 0 {
 		hint = "; a limit on output tokens (max_tokens) would lower that"
 	}
 	return fmt.Sprintf("budget: an episode may cost %v: %v is left, and %s of %s in turn %s%d may cost up to %v%s", b.each, left, c.label, c.seat, c.at.Strand, c.at.Turn, c.maxCost, hint)
@@ -147,8 +147,8 @@ func (b budgets) refused(s *strand) bool {
 
 // charge charges a bill to the strand that made the call.
 func (b budgets) charge(s *strand, c *call, x bill) {
-	if b.each > 0 && c.req != nil {
-		s.left = s.left.Minus(max(x.cost, b.prices.List(c.req, llm.Usage{Input: x.input, Output: x.output})))
+	if req := c.billed(); b.each > 0 && req != nil {
+		s.left = s.left.Minus(max(x.cost, b.prices.List(req, llm.Usage{Input: x.input, Output: x.output})))
 	}
 }
 

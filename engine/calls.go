@@ -39,7 +39,7 @@ func (r *run) waves(ctx context.Context) {
 	}
 }
 
-// actPool is the goroutines that carry out acts. No act waits for another: if no goroutine is idle,
+// actPool is the goroutines that carry out acts and ask people. None waits for another: if no goroutine is idle,
 // a new one is started. Goroutines are reused, which saves growing their stacks again.
 type actPool struct {
 	act  func(*call)

@@ -57,8 +57,11 @@ type Config struct {
 	Begun journal.Begun
 	Kind  world.Kind
 	Plan  world.Plan
-	// Models makes asks. Required unless every agent is a bot.
+	// Models makes asks. Required unless every agent is a bot or a person.
 	Models Models
+	// People asks the agents that are people. Their questions count against no limit. Required if
+	// there are such agents.
+	People People
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor world.Actor
 	// Wave plays in waves: calls are made only when every live strand waits for one, all of them

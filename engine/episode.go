@@ -258,8 +258,10 @@ func (r *run) recall(s *strand, calls []*call) (open []*call) {
 			s.replies[c.index] = r.bot(c)
 		default:
 			c.strand = s
-			if c.req != nil {
-				c.req.Sample = r.sample(s.episode.draw, c.at, c.index)
+			for _, req := range []*llm.Request{c.req, c.late} {
+				if req != nil {
+					req.Sample = r.sample(s.episode.draw, c.at, c.index)
+				}
 			}
 			open = append(open, c)
 		}
@@ -278,8 +280,10 @@ type call struct {
 	req     *llm.Request
 	act     *world.Act
 	bot     world.Bot
-	ask     *world.Call // as the world made it
-	maxCost llm.Money   // 0: no limit
+	person  *world.Agent // who is asked; nil: not a person
+	late    *llm.Request // what is asked of the fallback of a person
+	ask     *world.Call  // as the world made it
+	maxCost llm.Money    // 0: no limit
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.
@@ -312,6 +316,9 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 			m.request.Sample, m.request.Order, m.request.Session = 0, int64(ep.number), ep.session
 			m.req = &m.request
 			made = &m.call
+			if a.Human() {
+				r.toPerson(made, a, c.Ask)
+			}
 		}
 		out[i] = made
 		made.at, made.index, made.seat, made.label, made.agent, made.act, made.ask = at, i, c.Seat, c.Label, a.Name, c.Act, c

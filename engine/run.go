@@ -66,6 +66,9 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if d, ok := c.Actor.(world.Drainer); ok {
 		r.stop.drains = append(r.stop.drains, d.Drain)
 	}
+	if c.People != nil {
+		r.stop.drains = append(r.stop.drains, c.People.Drain)
+	}
 	b := bounds{maxLive: c.Live, maxCalls: c.Calls, wave: c.Wave, away: c.Away}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
@@ -136,7 +139,13 @@ func (r *run) playAll(ctx context.Context) {
 		r.stop.stop(stoppedBy(ctx))
 		r.sched.nudge()
 	})
-	r.acts.act = func(c *call) { r.act(ctx, c) }
+	r.acts.act = func(c *call) {
+		if c.person != nil {
+			r.question(ctx, c)
+		} else {
+			r.act(ctx, c)
+		}
+	}
 	var players sync.WaitGroup
 	r.serve(ctx, &players)
 	for range runtime.GOMAXPROCS(0) {

@@ -31,6 +31,7 @@ type scheduler struct {
 	flying    int                       // asks in flight
 	saving    int                       // replies to asks, and outcomes, that are not durable yet
 	acting    int                       // acts in flight, or not durable yet
+	open      int                       // questions to people that have no answer, or not a durable one
 	asked     int                       // calls made
 	fails     int                       // of them, that ended as failures
 }
@@ -56,7 +57,7 @@ func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *sch
 	s := &scheduler{bounds: b, stop: stop, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
 	s.wake = sync.NewCond(&s.mu)
 	for _, a := range agents {
-		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && s.providers[provider] == nil {
+		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && !a.Human() && s.providers[provider] == nil {
 			s.providers[provider] = &providerQueue{provider: provider, sent: map[int]*call{}}
 		}
 	}
@@ -114,7 +115,9 @@ func (s *scheduler) next(done step) (step, bool) {
 }
 
 // idle reports whether nothing is in flight, and everything is durable.
-func (s *scheduler) idle() bool { return s.flying == 0 && s.acting == 0 && s.saving == 0 }
+func (s *scheduler) idle() bool {
+	return s.flying == 0 && s.acting == 0 && s.open == 0 && s.saving == 0
+}
 
 // over reports whether the run has stopped and nothing is in flight.
 func (s *scheduler) over() bool {

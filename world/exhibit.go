@@ -120,8 +120,8 @@ type Text struct {
 // Figure is a picture that the kind draws. Everything in it that could fetch or run something is removed, so it may
 // contain text of models.
 type Figure struct {
-	SVG string
-	Alt string // the same in words
+	SVG string `json:"svg,omitempty"`
+	Alt string `json:"alt,omitempty"` // the same in words
 }
 
 // Replay is an episode to step through, frame by frame.

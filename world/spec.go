@@ -2,14 +2,18 @@ package world
 
 import (
 	"encoding/json"
+	"time"
 
 	"parley/llm"
 )
 
-// Agent sits in a seat: a model with its parameters, or a bot.
+// Human is the model of agents that are people.
+const Human = "human"
+
+// Agent sits in a seat: a model with its parameters, a bot, or a person.
 type Agent struct {
 	Name string `json:"name"`
-	// Model is written provider/model. Empty for a bot.
+	// Model is written provider/model. It is Human for a person, and empty for a bot.
 	Model string `json:"model,omitempty"`
 	// Bot names one of the kind's bots. Empty for a model.
 	Bot string `json:"bot,omitempty"`
@@ -25,9 +29,24 @@ type Agent struct {
 	Fallbacks   []string   `json:"fallbacks,omitempty"`
 	// Trainable marks an agent whose turns are wanted as training data.
 	Trainable bool `json:"trainable,omitempty"`
+	// Deadline is how long a person may take to answer. Default: no limit.
+	Deadline time.Duration `json:"deadline,omitempty"`
+	// Fallback is the agent whose model answers for a person after the deadline. Default: none, and the call fails.
+	Fallback string `json:"fallback,omitempty"`
 	// Tags are the user's names and values to group scores by. They do not change how the agent plays.
 	Tags map[string]string `json:"tags,omitempty"`
 }
+
+// ModelName returns a model as readers see it.
+func ModelName(model string) string {
+	if model == Human {
+		return "person"
+	}
+	return model
+}
+
+// Human reports whether the agent is a person.
+func (a Agent) Human() bool { return a.Model == Human }
 
 // Request completes a world's request with the agent's settings. It does not change what the world has set.
 func (a Agent) Request(ask llm.Request) llm.Request {

@@ -46,6 +46,24 @@ type Call struct {
 	Ask llm.Request
 	// Act is something done on the outside, such as a step of an environment. Nil: an ask.
 	Act *Act
+	// Offer helps a person to answer. Models do not get it, and it is not recorded.
+	Offer *Offer
+}
+
+// Offer helps a person to answer a question: a picture, and choices for the items of a list in the answer.
+type Offer struct {
+	Picture Figure `json:"picture,omitzero"`
+	// Field is the property of the answer that is a list of texts. Each choice adds at most one text to it.
+	Field   string   `json:"field,omitempty"`
+	Choices []Choice `json:"choices,omitempty"`
+}
+
+// Choice is a selection from some texts.
+type Choice struct {
+	Name string `json:"name"` // what the choice is about: a unit
+	// At is where that is in the picture: the element with this data-at belongs to it. Empty: nowhere.
+	At      string   `json:"at,omitempty"`
+	Options []string `json:"options"`
 }
 
 // Act is something that an Actor does on the outside.

@@ -48,7 +48,7 @@ func smaller() map[string][]string {
 
 // elsewhere are examples that need a server beside them; their own tests play them.
 func elsewhere() []string {
-	return []string{"replicas.yaml", "secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml"}
+	return []string{"diplomacy-person.yaml", "replicas.yaml", "secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml"}
 }
 
 // TestExamples plays every plan of the examples on the simulated provider, one call at a

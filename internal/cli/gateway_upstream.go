@@ -133,7 +133,7 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 		}
 	}
 	for _, a := range p.Agents {
-		if a.Model == "" {
+		if a.Model == "" || a.Human() {
 			continue
 		}
 		cfg.Aliases[a.Name] = a.Model

@@ -173,10 +173,9 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
-		hide = live.Show(p.File, view.State)
+		hide = inTurn(serveSeats(ctx, s, o), live.Show(p.File, view.State))
 		if f.View {
-			closed, ended := hide, serveView(ctx, s, p.File)
-			hide = func() { closed(); ended() }
+			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}
 		if !f.Quiet {
 			view.Greet(o)
@@ -212,6 +211,15 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		return err
 	}
 	return exit.Silent(playCode(sum))
+}
+
+// inTurn returns a function that calls all of ends.
+func inTurn(ends ...func()) func() {
+	return func() {
+		for _, end := range ends {
+			end()
+		}
+	}
 }
 
 // playCode returns the exit code of a run.

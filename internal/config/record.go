@@ -99,6 +99,9 @@ func recordBatch(b Batch) map[string]any {
 func recordAgent(a world.Agent) map[string]any {
 	m := asMap(a)
 	delete(m, "name")
+	if a.Deadline > 0 {
+		m["deadline"] = a.Deadline.String()
+	}
 	return m
 }
 

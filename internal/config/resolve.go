@@ -13,6 +13,7 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/keys"
 	"parley/internal/config/matrix"
+	"parley/internal/config/person"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
 	"parley/internal/near"
@@ -146,11 +147,13 @@ func (r *resolver) all(beside *reach.Files) {
 	p.Providers, p.Places, p.Advice = accounts.Providers, accounts.Places, accounts.Advice
 	r.agents()
 	r.batches()
+	person.CheckAll(r.Checker, p.Agents, p.Pace)
 	r.params(beside)
 	r.lineup()
 	r.matrix()
 	r.until()
 	r.unseated()
+	person.CheckSeats(r.Checker, p.Agents, func() []map[string]string { return p.Matrix.Parts(p.Lineup, p.Seats) })
 }
 
 // batches refuses a plan that wants batches if none of its models has a batch API: the calls would
@@ -162,7 +165,7 @@ func (r *resolver) batches() {
 	var without []string
 	for _, a := range r.plan.Agents {
 		name, _ := llm.SplitModel(a.Model)
-		if a.Model == "" || slices.Contains(without, name) {
+		if a.Model == "" || a.Human() || slices.Contains(without, name) {
 			continue
 		}
 		p, known := provider.Lookup(name)
@@ -191,6 +194,8 @@ func (r *resolver) agents() {
 			r.ComplainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
 		switch {
+		case a.Human():
+			person.Check(r.Checker, a, r.file.Agents)
 		case a.Model != "":
 			r.model(a.Model, here.To("model"))
 		case a.Bot != "":

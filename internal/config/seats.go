@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/config/person"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
 	"parley/internal/near"
@@ -191,6 +192,7 @@ func (r *resolver) unseated() {
 			seated[name] = true
 		}
 	}
+	person.AddFallbacks(seated, r.plan.Agents)
 	moved := r.Tree.Field("lineup").Overridden() || r.Tree.Field("plan").Overridden()
 	names := slices.Sorted(maps.Keys(seated))
 	others := ""

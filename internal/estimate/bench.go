@@ -121,7 +121,7 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 		Journal: memory, Kind: b.Plan.Kind, Plan: plan, Models: models, Calls: calls, Wave: wave,
 		Begun: journal.Begun{
 			Version: journal.Version, Run: "bench", Kind: b.Plan.Kind.Name, KindVersion: b.Plan.Kind.Version,
-			Seed: b.Plan.Seed, Agents: b.Plan.Agents, Plan: b.Plan.JSON(),
+			Seed: b.Plan.Seed, Agents: simulated(b.Plan.Agents), Plan: b.Plan.JSON(),
 		},
 	}
 	leave, err := b.Actors.join(&c)

@@ -198,6 +198,9 @@ func (c Config) accounts(cells []world.Spec) []string {
 	for _, spec := range cells {
 		for _, name := range spec.Lineup {
 			a, _ := c.Plan.Agent(name)
+			if f, ok := c.Plan.Agent(a.Fallback); ok && a.Human() {
+				a = f
+			}
 			for _, model := range append([]string{a.Model}, a.Fallbacks...) {
 				account, _ := llm.SplitModel(model)
 				all[account] = true
@@ -261,6 +264,9 @@ func (c Config) warn(t *trial, e *Estimate) {
 	}
 	if len(e.Parts) > 0 {
 		add("the kind makes the plan during play: the upper limits are those of the largest possible plan, and later episodes are assumed to ask about as much as the first")
+	}
+	if slices.ContainsFunc(c.Plan.Agents, world.Agent.Human) {
+		add("people sit in some seats: their answers cost nothing and count as no calls, and the time is without the time that people take")
 	}
 	if c.Plan.Pace == "wave" {
 		add("in waves every turn waits for a batch, and the provider decides how long that takes: the time is for free pace")

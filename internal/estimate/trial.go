@@ -175,7 +175,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 		Journal: memory, Kind: t.plan.Kind, Plan: world.List(sample...), Models: models,
 		Begun: journal.Begun{
 			Version: journal.Version, Run: "check", Kind: t.plan.Kind.Name, KindVersion: t.plan.Kind.Version,
-			Seed: t.plan.Seed, Agents: t.plan.Agents, Plan: t.plan.JSON(),
+			Seed: t.plan.Seed, Agents: simulated(t.plan.Agents), Plan: t.plan.JSON(),
 		},
 	}
 	leave, err := t.actors.join(&c)
@@ -211,6 +211,20 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	})
 }
 
+// person is the model that takes the part of people.
+const person = "sim/" + world.Human
+
+// simulated returns agents with simulated ones in place of people.
+func simulated(agents []world.Agent) []world.Agent {
+	out := slices.Clone(agents)
+	for i := range out {
+		if out[i].Human() {
+			out[i].Model = person
+		}
+	}
+	return out
+}
+
 // replied counts one call.
 func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	ep, req := t.episodes[e.Episode], e.Request
@@ -219,8 +233,8 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 		t.acts++
 		ep.acts++
 		return
-	case req == nil:
-		return // a bot's call
+	case req == nil || req.Model == person:
+		return // a bot's call, or a person's
 	}
 	if !seen[e.Turn] {
 		seen[e.Turn] = true

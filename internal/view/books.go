@@ -137,7 +137,7 @@ func keyOf(e *journal.Replied) Key {
 	case e.Act != nil:
 		k.Kind = "act"
 	case e.Request != nil:
-		k.Kind, k.Model = "ask", e.Request.Model
+		k.Kind, k.Model = "ask", world.ModelName(e.Request.Model)
 	}
 	return k
 }

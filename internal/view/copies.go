@@ -82,7 +82,7 @@ func Unvarying(agents []world.Agent, played func(name string) bool) (why, remedy
 	var cold, seeded []string
 	for _, a := range agents {
 		switch {
-		case a.Bot != "" || !played(a.Name):
+		case a.Bot != "" || a.Human() || !played(a.Name):
 		case a.Temperature != nil && *a.Temperature == 0:
 			cold = append(cold, a.Name)
 		case a.Seed != nil:

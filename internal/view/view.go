@@ -166,7 +166,7 @@ func (r *Run) played(spec world.Spec, e *journal.Ended, unit world.Unit) world.P
 	return p
 }
 
-// Model returns the model of an agent, as provider/model, or its bot.
+// Model returns the model of an agent, as provider/model, or its bot, or "person".
 func (r *Run) Model(agent string) string {
 	for _, a := range r.Head.Begun.Agents {
 		switch {
@@ -174,7 +174,7 @@ func (r *Run) Model(agent string) string {
 		case a.Bot != "":
 			return "bot " + a.Bot
 		default:
-			return a.Model
+			return world.ModelName(a.Model)
 		}
 	}
 	return ""

@@ -41,7 +41,9 @@ type player struct {
 	power board.Power
 	seat  string
 	bot   bool
-	set   *prompt.Set
+	// person is whether it is a person, who gets choices and a picture with a question for orders.
+	person bool
+	set    *prompt.Set
 
 	shared    string // the beginning of all prompts of the phase
 	options   string // what its units can do in the phase
@@ -81,7 +83,7 @@ func (d *definition) newGame(p *Params, lineup world.Lineup) (*game, error) {
 	}
 	for _, w := range board.Powers() {
 		g.players = append(g.players, &player{
-			power: w, seat: w.String(), bot: lineup[w.String()].Bot != "", set: sets[w], started: !p.Diary,
+			power: w, seat: w.String(), bot: lineup[w.String()].Bot != "", person: lineup[w.String()].Human(), set: sets[w], started: !p.Diary,
 			stats: newStats(),
 		})
 		if !start.Alive(w) {

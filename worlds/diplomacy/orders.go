@@ -100,6 +100,7 @@ func (g *game) order(t *world.Table, p, snapshot *player) {
 		return
 	}
 	call := g.orderCall(t, snapshot)
+	call.Offer = g.offer(p, s.open)
 	reply := t.One(call)
 	answer, ok := decode[ordersAnswer](reply)
 	g.ordersAsked.Add(reply)
@@ -114,7 +115,7 @@ func (g *game) order(t *world.Table, p, snapshot *player) {
 	if len(s.wrong) > 0 && len(s.open) > 0 && !p.bot {
 		s.note(t)
 		again := call
-		again.Label = "again"
+		again.Label, again.Offer = "again", g.offer(p, s.open)
 		again.Ask.Messages = append(append([]llm.Message{}, call.Ask.Messages...), llm.Assistant(string(reply.JSON)),
 			llm.User(p.set.Fill(prompt.Again, g.values(snapshot, moment{only: s.openSet(), wrong: s.complaint()}))))
 		again.Ask.Schema = g.forms.orders[0][0]

@@ -149,6 +149,9 @@ func (d Defaults) apply(req *llm.Request) {
 
 // CheckRequest refuses a request that no provider can answer, before it costs anything.
 func CheckRequest(req *llm.Request) error {
+	if req.Model == world.Human {
+		return errors.New("model human: only a run can ask a person; in a plan, give an agent `model: human`, and answer with parley sit")
+	}
 	if p, m := llm.SplitModel(req.Model); p == "" || m == "" {
 		return fmt.Errorf("model %q: write it provider/model", req.Model)
 	}

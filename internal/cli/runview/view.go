@@ -85,6 +85,9 @@ func (v *View) Begin(o app.Opened) {
 
 // Greet prints the state from which a run is resumed.
 func (v *View) Greet(o app.Opened) {
+	if o.Seats != nil {
+		fmt.Fprintf(v.Out, "parley: people take part in this run: `parley sit %s` lists their seats\n", terminal.ShellWord(o.File))
+	}
 	if o.Complete {
 		fmt.Fprintf(v.Out, "parley: %s is complete: nothing is left to play\n", o.File)
 		return

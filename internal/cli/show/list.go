@@ -297,6 +297,14 @@ func agentLine(a world.Agent) string {
 	switch {
 	case a.Bot != "":
 		text += ": the bot " + a.Bot
+	case a.Human():
+		text += ": a person"
+		if a.Deadline > 0 {
+			text += ", deadline " + a.Deadline.String()
+		}
+		if a.Fallback != "" {
+			text += ", fallback " + a.Fallback
+		}
 	case a.Model != "":
 		text += ": " + a.Model
 	}

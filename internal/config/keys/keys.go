@@ -25,7 +25,7 @@ func Plan(kinds []string, params *schema.Shape) *schema.Shape {
 		schema.Key{Name: "episodes", Shape: schema.Int(1, world.MaxEpisodes), Default: "1", Doc: "How many episodes to play with the lineup. Not together with plan.", Aliases: []string{"games", "count", "repeat", "runs"}},
 		schema.Key{Name: "plan", Shape: planKeys(params), Default: "none", Doc: "Which episodes to play, if their number alone does not say it. Not together with episodes."},
 		schema.Key{Name: "providers", Shape: schema.Map("NAME", providerKeys()), Default: "the presets", Doc: "Accounts at model endpoints. The presets (" + strings.Join(provider.PresetNames(), ", ") + ") are known without being listed; listed under its name, a preset keeps what is not given.", Aliases: []string{"endpoints", "provider"}},
-		schema.Key{Name: "agents", Shape: agentsShape(), Required: true, Doc: "Who plays, by names of your choice. A text instead of the keys is the model: `quiet: sim/small`.", Aliases: []string{"players", "models", "agent"}},
+		schema.Key{Name: "agents", Shape: agentsShape(), Required: true, Doc: "Who plays, by names of your choice. A text instead of the keys is the model: `quiet: sim/small`, or `me: human` for a person.", Aliases: []string{"players", "models", "agent"}},
 		schema.Key{Name: "lineup", Shape: schema.Map("SEAT", schema.NonEmpty()), Default: "the only agent, in every seat", Doc: "Which agent sits in which seat. The seats are the kind's; a matrix fills the seats that are left out.", Aliases: []string{"seats", "roles"}},
 		schema.Key{Name: "params", Shape: params, Default: "the kind's", Doc: "The parameters of the kind. `parley init KIND` writes them all with their meaning.", Aliases: []string{"parameters", "settings", "options", "config"}},
 		schema.Key{Name: "limits", Shape: schema.Record(
@@ -108,7 +108,7 @@ func untilKeys() *schema.Shape {
 
 func agentsShape() *schema.Shape {
 	agent := schema.Record(
-		schema.Key{Name: "model", Shape: schema.NonEmpty(), Doc: "The model, written provider/model. An agent has a model or a bot."},
+		schema.Key{Name: "model", Shape: schema.NonEmpty(), Doc: "The model, written provider/model, or `human` for a person: see docs/how-to/play-a-seat.md. An agent has a model or a bot."},
 		schema.Key{Name: "bot", Shape: schema.NonEmpty(), Doc: "One of the kind's bots: an agent without a model behind it."},
 		schema.Key{Name: "system", Shape: schema.Text(), Default: "none", Doc: "A system prompt, put before all messages of the world.", Aliases: []string{"prompt", "system_prompt", "instructions"}},
 		schema.Key{Name: "temperature", Shape: schema.Number(0, 2), Default: "the provider's", Doc: "The sampling temperature.", Aliases: []string{"temp"}},
@@ -117,7 +117,9 @@ func agentsShape() *schema.Shape {
 		schema.Key{Name: "effort", Shape: schema.Text(efforts()...), Default: "the provider's", Doc: "How long a reasoning model may think.", Aliases: []string{"reasoning_effort", "reasoning", "thinking"}},
 		schema.Key{Name: "seed", Shape: schema.Int(math.MinInt64, math.MaxInt64), Default: "none", Doc: "A seed that is sent to providers that take one."},
 		schema.Key{Name: "stop", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Texts at which an answer ends."},
-		schema.Key{Name: "fallbacks", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Models to ask in turn if this one cannot answer.", Aliases: []string{"fallback"}},
+		schema.Key{Name: "fallbacks", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Models to ask in turn if this one cannot answer."},
+		schema.Key{Name: "deadline", Shape: schema.Duration(), Default: "none: the run waits", Doc: "How long a person may take to answer a question, for `model: human`."},
+		schema.Key{Name: "fallback", Shape: schema.NonEmpty(), Default: "none: the call fails", Doc: "The agent whose model answers for a person after the deadline, for `model: human`."},
 		schema.Key{Name: "trainable", Shape: schema.Bool(), Default: "false", Doc: "Whether the agent's turns are wanted as training data.", Aliases: []string{"train"}},
 		schema.Key{Name: "tags", Shape: schema.Map("TAG", schema.NonEmpty()), Default: "none", Doc: "Names and values of your choice to group scores by, as `prompt: terse`: see `--by` of report and compare. They do not change how the agent plays.", Aliases: []string{"tag", "labels", "factors"}},
 	)

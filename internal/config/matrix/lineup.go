@@ -154,3 +154,16 @@ func square(n, places int, both bool) (rows [][]int) {
 	}
 	return rows
 }
+
+// Parts lists base and all parts of lineups that the matrix has, which may be nil. order is the order of the kind's
+// seats.
+func (m *Matrix) Parts(base map[string]string, order []string) []map[string]string {
+	all := []map[string]string{base}
+	if m != nil {
+		all = append(all, m.Seatings(order)...)
+		for _, v := range m.Variations {
+			all = append(all, v.Lineup)
+		}
+	}
+	return all
+}

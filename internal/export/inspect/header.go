@@ -134,7 +134,7 @@ func modelOf(a world.Agent) string {
 	if a.Bot != "" {
 		return "bot/" + a.Bot
 	}
-	return a.Model
+	return world.ModelName(a.Model)
 }
 
 // total computes the mean of a score and its standard error.

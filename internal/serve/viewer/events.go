@@ -3,10 +3,10 @@ package viewer
 import (
 	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"parley/internal/report"
+	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/statistics"
 	"parley/internal/wire/sse"
 )
@@ -14,13 +14,20 @@ import (
 // heartbeat is how often an event stream says that it is alive, so that a browser that is gone is noticed.
 const heartbeat = 15 * time.Second
 
-// events tells a page whenever its run has grown, and not what it has become: the page fetches that.
-func (v *Viewer) events(w http.ResponseWriter, req *http.Request) {
-	r, err := v.get(req.Context(), req.PathValue("run"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
+// events returns a handler that tells a page whenever its run has grown, and not what it has become: the page fetches
+// that.
+func events(open func(*http.Request) (*library.Run, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		r, err := open(req)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		follow(w, req, r)
 	}
+}
+
+func follow(w http.ResponseWriter, req *http.Request, r *library.Run) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -31,14 +38,15 @@ func (v *Viewer) events(w http.ResponseWriter, req *http.Request) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {
-		if err := control.Flush(); err != nil {
+		err := control.Flush()
+		if err != nil {
 			return
 		}
 		select {
 		case <-req.Context().Done():
 			return
-		case n := <-changed:
-			_, err = w.Write(sse.End(strconv.AppendInt(sse.Begin(nil, "grown"), int64(n), 10)))
+		case <-changed:
+			_, err = w.Write(sse.End(append(sse.Begin(nil, "grown"), '1')))
 		case <-beat.C:
 			_, err = io.WriteString(w, ": alive\n\n")
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/seats"
 
 	"parley/internal/live"
 	"parley/internal/report/exhibit"
@@ -99,6 +100,9 @@ func stateOf(o sqlite.Outline) string {
 // tabs are the pages of a run.
 func tabs(r *library.Run, here string) []link {
 	all := []link{{Text: "Overview", To: runPath(r.Name)}, {Text: "Episodes", To: runPath(r.Name, "episodes")}, {Text: "Search", To: runPath(r.Name, "search")}, {Text: "Compare", To: "/compare?a=" + url.QueryEscape(r.Name)}, {Text: "Report", To: runPath(r.Name, "report")}}
+	if seats.HasPeople(r) {
+		all = append(all, link{Text: "Seats", To: runPath(r.Name, "seats")})
+	}
 	for i := range all {
 		all[i].Here = all[i].Text == here
 	}
@@ -113,7 +117,7 @@ func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, er
 	}
 	p := &screen{Title: r.Name, Tabs: tabs(r, here), Live: runPath(r.Name, "events"), Above: []link{{Text: r.Name, To: runPath(r.Name)}}}
 	if v.static {
-		p.Tabs = slices.DeleteFunc(p.Tabs, func(l link) bool { return l.Text == "Search" || l.Text == "Compare" })
+		p.Tabs = slices.DeleteFunc(p.Tabs, func(l link) bool { return l.Text == "Search" || l.Text == "Compare" || l.Text == "Seats" })
 	}
 	if _, ok := v.runs.Single(); !ok {
 		p.Above = append([]link{{Text: "Runs", To: "/"}}, p.Above...)
@@ -211,4 +215,4 @@ func (n *now) playing(s *live.State) {
 }
 
 // Model returns what answers for an agent.
-func (n now) Model(a world.Agent) string { return cmp.Or(a.Model, "bot "+a.Bot) }
+func (n now) Model(a world.Agent) string { return cmp.Or(world.ModelName(a.Model), "bot "+a.Bot) }

@@ -13,6 +13,7 @@ import (
 	"parley/internal/report/page"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/listing"
+	"parley/internal/serve/viewer/seats"
 	"parley/internal/store/sqlite"
 )
 
@@ -69,7 +70,7 @@ func (v *Viewer) page(f func(*http.Request) (*screen, error)) http.HandlerFunc {
 func failure(err error) *screen {
 	p := &screen{status: http.StatusInternalServerError, template: "failure", Title: "Error", Data: err.Error()}
 	switch {
-	case errors.Is(err, errNotFound), errors.Is(err, library.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, errNotFound), errors.Is(err, library.ErrNotFound), errors.Is(err, seats.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		p.status, p.Title = http.StatusNotFound, "Not found"
 	case errors.Is(err, errBadRequest):
 		p.status, p.Title = http.StatusBadRequest, "Bad request"

@@ -1,10 +1,8 @@
 package viewer
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -12,6 +10,8 @@ import (
 
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
+	"parley/internal/serve/viewer/seats"
+	"parley/internal/serve/viewer/static"
 )
 
 //go:embed view.css
@@ -26,41 +26,11 @@ var signInText string
 //go:embed *.gohtml
 var pagesText embed.FS
 
-// asset is a file that pages fetch.
-type asset struct{ kind, body, tag string }
-
-func newAssets() map[string]asset {
+func newAssets() static.Assets {
 	style, script := page.Assets()
-	all := map[string]asset{}
-	for name, body := range map[string]string{
-		"view.css": style + styleText, "page.js": script, "view.js": scriptText, "signin.js": signInText,
-	} {
-		kind := "text/javascript; charset=utf-8"
-		if strings.HasSuffix(name, ".css") {
-			kind = "text/css; charset=utf-8"
-		}
-		sum := sha256.Sum256([]byte(body))
-		all[name] = asset{kind, body, `"` + hex.EncodeToString(sum[:8]) + `"`}
-	}
-	return all
-}
-
-func (v *Viewer) asset(w http.ResponseWriter, r *http.Request) {
-	a, ok := v.assets[r.PathValue("name")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", a.kind)
-	h.Set("Etag", a.tag)
-	h.Set("Cache-Control", "no-cache")
-	h.Set("X-Content-Type-Options", "nosniff")
-	if r.Header.Get("If-None-Match") == a.tag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_, _ = io.WriteString(w, a.body) // the browser is gone
+	return static.NewAssets(map[string]string{
+		"view.css": style + styleText + seats.Style, "page.js": script, "view.js": scriptText, "signin.js": signInText, "seat.js": seats.Script,
+	})
 }
 
 // cookieName is the name of the cookie. A browser sends it to every port of a host, so it has the port.
@@ -83,6 +53,14 @@ func (v *Viewer) public(r *http.Request) bool {
 	if strings.HasPrefix(r.URL.Path, "/assets/") || r.URL.Path == "/session" {
 		return true
 	}
+	return v.owner(r) || v.seats.Admits(r)
+}
+
+// owner reports whether a request has the cookie or the key of the server.
+func (v *Viewer) owner(r *http.Request) bool {
+	if v.guard.Keys.Has(auth.Sent(r.Header)) {
+		return true
+	}
 	c, err := r.Cookie(cookieName(r))
 	return err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(v.token)) == 1
 }
@@ -94,7 +72,11 @@ const maxKey = 1 << 16
 // key: browsers send cookies to every port of a host.
 func (v *Viewer) signIn(w http.ResponseWriter, r *http.Request) {
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxKey))
-	if err != nil || !v.guard.Keys.Has(string(b)) {
+	switch {
+	case err == nil && v.seats.SignIn(w, r, r.URL.Query().Get("page"), string(b)):
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case err != nil || !v.guard.Keys.Has(string(b)):
 		http.Error(w, "this is not the key of this server", http.StatusUnauthorized)
 		return
 	}

@@ -15,7 +15,7 @@
   }
   let sent = key;
   try { sent = decodeURIComponent(key); } catch { /* it is not encoded */ }
-  const answer = await fetch("/session", { method: "POST", body: sent });
+  const answer = await fetch("/session?page=" + encodeURIComponent(location.pathname), { method: "POST", body: sent });
   if (!answer.ok) {
     show("problem");
     return;

@@ -26,6 +26,8 @@ import (
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/library"
+	"parley/internal/serve/viewer/seats"
+	"parley/internal/serve/viewer/static"
 	"parley/internal/serve/viewer/statistics"
 	"parley/journal"
 	"parley/world"
@@ -56,8 +58,9 @@ type Viewer struct {
 	stats  *statistics.Board
 	ctx    context.Context //nolint:containedctx // of Run: background work ends with it
 	wg     sync.WaitGroup  // background work
-	assets map[string]asset
-	token  string        // the cookie of browsers that sent the key
+	assets static.Assets
+	token  string // the cookie of browsers that sent the key
+	seats  seats.Server
 	slots  chan struct{} // for pages that are being made
 	static bool          // the pages are written to files: see Export
 }
@@ -76,6 +79,7 @@ func New(cfg Config) (*Viewer, error) {
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}
+	v.seats = seats.Server{Get: v.get, Path: runPath, Owner: v.owner, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
 	v.guard = auth.Guard{
 		Access: cfg.Access, Keys: auth.New(cfg.Keys), Pages: true, Patience: cfg.Patience,
 		Public: v.public, Refuse: v.refuse,
@@ -129,7 +133,7 @@ func (v *Viewer) get(ctx context.Context, name string) (*library.Run, error) {
 
 func (v *Viewer) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /assets/{name}", v.asset)
+	mux.Handle("GET /assets/{name}", v.assets)
 	mux.HandleFunc("POST /session", v.signIn)
 	for pattern, h := range map[string]func(*http.Request) (*screen, error){
 		"GET /compare":                              v.compare,
@@ -139,12 +143,16 @@ func (v *Viewer) routes() http.Handler {
 		"GET /run/{run}/episodes/{episode}":         v.episode,
 		"GET /run/{run}/search":                     v.search,
 		"POST /run/{run}/episodes/{episode}/labels": v.label,
+		"GET /run/{run}/seats":                      v.seatList,
+		"GET /run/{run}/seats/{seat}":               shown(v.seats.Page),
+		"POST /run/{run}/seats/{seat}":              shown(v.seats.Answer),
 	} {
 		mux.HandleFunc(pattern, v.page(h))
 	}
 	mux.HandleFunc("GET /run/{run}/episodes/{episode}/{call...}", v.calls)
 	mux.HandleFunc("GET /run/{run}/report", v.report)
-	mux.HandleFunc("GET /run/{run}/events", v.events)
+	mux.HandleFunc("GET /run/{run}/events", events(func(r *http.Request) (*library.Run, error) { return v.get(r.Context(), r.PathValue("run")) }))
+	mux.HandleFunc("GET /run/{run}/seats/{seat}/events", events(v.seats.Run))
 	mux.HandleFunc("GET /", v.page(func(*http.Request) (*screen, error) { return nil, errNotFound }))
 	return mux
 }
@@ -156,6 +164,9 @@ func templates() (*template.Template, error) {
 		return nil, err
 	}
 	t, err = t.Funcs(functions()).ParseFS(pagesText, "*.gohtml")
+	if err == nil {
+		t, err = t.Parse(seats.Text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("viewer: template: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // Failure is the failed calls of a model with one kind of error. A refusal counts as a failure,
@@ -46,7 +47,7 @@ func (fs Counts) Add(e *journal.Replied) {
 	}
 	k := countKey{kind: err.Kind}
 	if e.Act == nil && e.Request != nil {
-		k.model = e.Request.Model
+		k.model = world.ModelName(e.Request.Model)
 	}
 	f := fs[k]
 	if f == nil {

@@ -34,6 +34,8 @@ type Scene struct {
 	Owners map[board.Province]board.Power // tinted; the supply centres among them are counted
 	Units  []Unit
 	Orders []Order
+	// Spots are provinces that a reader can choose. Each has a shape over everything else, with its code as data-at.
+	Spots []board.Province
 }
 
 // Unit is a unit on the board. A dislodged one is drawn beside the unit that beat it.
@@ -151,6 +153,11 @@ func (d *Drawer) check(s Scene) error {
 	for i, u := range s.Units {
 		if err := valid(u.Power, u.Location); err != nil {
 			return fmt.Errorf("drawing: unit %d: %w", i+1, err)
+		}
+	}
+	for _, p := range s.Spots {
+		if p >= board.Provinces {
+			return fmt.Errorf("drawing: spot in province %d: no such province", p)
 		}
 	}
 	for i, o := range s.Orders {

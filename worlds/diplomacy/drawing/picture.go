@@ -45,6 +45,10 @@ func (d *Drawer) picture(b *strings.Builder, s Scene) {
 		d.drawUnit(b, u)
 	}
 	d.drawBadges(b, s)
+	for _, p := range s.Spots {
+		code := d.board.Code(board.Location(p))
+		fmt.Fprintf(b, "<use href=\"#pb-%s\" class=\"pb-spot\" data-at=\"%s\" fill=\"transparent\"><title>%s (%s)</title></use>\n", code, code, d.board.Name(p), code)
+	}
 	d.drawHead(b, s)
 	b.WriteString("</svg>\n")
 }

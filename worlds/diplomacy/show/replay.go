@@ -60,6 +60,18 @@ func Scene(b *board.Board, p *record.Phase) (drawing.Scene, error) {
 	return s, err
 }
 
+// Position draws a position. A reader can choose the provinces in spots.
+func Position(b *board.Board, title string, state rules.State, spots []board.Province) (svg string, err error) {
+	s, err := stateScene(b, title, state)
+	if err != nil {
+		return "", err
+	}
+	s.Spots = spots
+	var out strings.Builder
+	err = drawing.New(b).Draw(&out, s)
+	return out.String(), err
+}
+
 // stateScene is the picture of a position.
 func stateScene(b *board.Board, title string, state rules.State) (drawing.Scene, error) {
 	s := drawing.Scene{Title: title, Owners: map[board.Province]board.Power{}}

@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/cli/exit"
+	"parley/internal/control"
+	"parley/internal/seat"
+)
+
+const personPlan = `kind: secrets
+episodes: 2
+agents: {me: {model: human, deadline: 1h, fallback: small}, small: sim/small}
+lineup: {first: me, second: small}
+`
+
+// background runs a command. stop sends it a signal.
+func background(t *testing.T, in io.Reader, out io.Writer, args ...string) (ended <-chan outcome, stop func()) {
+	t.Helper()
+	signals := make(chan os.Signal, 1)
+	done := make(chan outcome, 1)
+	go func() {
+		var stdout, stderr bytes.Buffer
+		if out == nil {
+			out = &stdout
+		}
+		code := mainWith(context.WithoutCancel(t.Context()), State{Args: args, Stdin: in, Stdout: out, Stderr: &stderr, Signals: signals})
+		done <- outcome{code, stdout.String(), stderr.String()}
+	}()
+	return done, func() { signals <- os.Interrupt }
+}
+
+// sitDown takes a seat as a program does. answer returns the answers to try for a question; nil leaves the seat.
+// It returns everything that the command printed, when the command has ended.
+func sitDown(t *testing.T, file, name string, answer func(q seat.Question) []string) string {
+	t.Helper()
+	in, typed := io.Pipe()
+	said, out := io.Pipe()
+	ended, _ := background(t, in, out, "sit", file, name, "--json")
+	go func() {
+		o := <-ended
+		if o.code != exit.OK {
+			t.Errorf("sit: exit code %d: %s", o.code, o.stderr)
+		}
+		_ = out.Close()
+	}()
+	var all strings.Builder
+	lines := bufio.NewScanner(said)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		all.WriteString(lines.Text() + "\n")
+		var e struct{ Question *seat.Question }
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Error(err)
+		}
+		if e.Question == nil {
+			continue
+		}
+		answers := answer(*e.Question)
+		if answers == nil {
+			_ = typed.Close()
+			continue
+		}
+		go func() {
+			for _, text := range answers {
+				b, _ := json.Marshal(map[string]string{"question": e.Question.ID, "answer": text})
+				_, _ = fmt.Fprintf(typed, "%s\n", b)
+			}
+		}()
+	}
+	_ = in.Close() // what it still reads ends
+	return all.String()
+}
+
+// reply is what the person of these tests answers.
+func reply(q seat.Question) []string {
+	last := q.Messages[len(q.Messages)-1].Text
+	return []string{fmt.Sprintf("I heard %d letters in %d messages. <b>Bye.</b>", len(last), len(q.Messages))}
+}
+
+// digestOf returns the digest in a summary.
+func digestOf(t *testing.T, o outcome) string {
+	t.Helper()
+	var sum struct{ Digest string }
+	if err := json.Unmarshal([]byte(o.stdout), &sum); err != nil || sum.Digest == "" {
+		t.Fatalf("exit code %d: %v: %s%s", o.code, err, o.stdout, o.stderr)
+	}
+	return sum.Digest
+}
+
+// copyRun copies a run file as a kill would leave it.
+func copyRun(t *testing.T, from string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "killed.parley")
+	for _, suffix := range []string{"", "-wal", seat.Suffix} {
+		b, err := os.ReadFile(from + suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || os.WriteFile(to+suffix, b, 0o600) != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// TestSit plays a run with a person: the outcomes are the same without a break, after Ctrl-C and after a kill while a
+// question is open, and with another person in the same seat.
+func TestSit(t *testing.T) {
+	t.Parallel()
+	plan, dir := write(t, "plan.yaml", personPlan), t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		whole := filepath.Join(dir, "whole.parley")
+		ended, _ := background(t, nil, nil, "run", plan, "--out", whole, "--json")
+		time.Sleep(time.Second)
+		sitDown(t, whole, "first", reply)
+		want := digestOf(t, <-ended)
+
+		file := filepath.Join(dir, "cut.parley")
+		ended, stop := background(t, nil, nil, "run", plan, "--out", file, "--json")
+		time.Sleep(time.Second)
+		asked := 0
+		sitDown(t, file, "me", func(q seat.Question) []string {
+			if asked++; asked > 4 {
+				return nil
+			}
+			return reply(q)
+		})
+		killed := copyRun(t, file)
+		stop()
+		if o := <-ended; o.code != exit.Interrupted {
+			t.Errorf("exit code %d: %s", o.code, o.stderr)
+		}
+		for _, file := range []string{file, killed} {
+			ended, _ = background(t, nil, nil, "resume", file, "--json")
+			time.Sleep(time.Second)
+			again := 0
+			sitDown(t, file, "first", func(q seat.Question) []string { again++; return reply(q) })
+			if got := digestOf(t, <-ended); got != want || again < 2 || again > 3 { // 6 in all
+				t.Errorf("%s: digest %s after %d more questions, want %s", file, got, again, want)
+			}
+			left, _ := filepath.Glob(file + "-*")
+			for _, name := range left {
+				if !strings.HasSuffix(name, "-lock") {
+					t.Error("left behind:", name)
+				}
+			}
+		}
+	})
+	got := parley(t, State{}, "show", filepath.Join(dir, "whole.parley"), "--json").want(t, exit.OK)
+	if !strings.Contains(got.stdout, `"human"`) {
+		t.Error(got.stdout)
+	}
+	report := parley(t, State{}, "report", filepath.Join(dir, "whole.parley")).want(t, exit.OK)
+	if !strings.Contains(report.stdout, "person") {
+		t.Error(report.stdout)
+	}
+}
+
+// TestSitRefuses: wrong answers are refused with a reason, and the person tries again; the answer to a question that
+// is not open changes nothing. At the deadline the fallback answers.
+func TestSitRefuses(t *testing.T) {
+	t.Parallel()
+	plan, file := write(t, "plan.yaml", personPlan), filepath.Join(t.TempDir(), "run.parley")
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		ended, _ := background(t, nil, nil, "run", plan, "--out", file, "--json", "--set", "episodes=1")
+		time.Sleep(time.Second)
+		asked, stale := 0, ""
+		said := sitDown(t, file, "first", func(q seat.Question) []string {
+			if asked++; asked == 1 {
+				stale = q.ID
+				return append([]string{" ", "a\x1b[2Jb", strings.Repeat("x", seat.MaxAnswer+1)}, reply(q)...)
+			}
+			return []string{} // it is too late
+		})
+		if o := <-ended; o.code != exit.OK {
+			t.Errorf("%d: %s", o.code, o.stderr)
+		}
+		if strings.Count(said, `"refused":"`+stale) != 3 || !strings.Contains(said, "control character U+001B") || !strings.Contains(said, "is empty") || !strings.Contains(said, "shorten it") ||
+			strings.Count(said, `"accepted"`) != 1 || strings.Count(said, `"closed"`) != 2 || !strings.Contains(said, `"end":"complete"`) {
+			t.Error(said)
+		}
+		if err := seat.Send(t.Context(), file, seat.Answer{Question: stale, Seat: "first", Text: "late"}); !errors.Is(err, control.ErrNotPlayed) {
+			t.Error(err)
+		}
+		if d := time.Since(began); d < 2*time.Hour || d > 2*time.Hour+time.Minute {
+			t.Error("two deadlines took", d)
+		}
+	})
+	got := parley(t, State{}, "show", file, "--episode", "0", "--call", "2:0").want(t, exit.OK)
+	if !strings.Contains(got.stdout, "sim/small") || !strings.Contains(got.stdout, "me") {
+		t.Error("the fallback is not shown:", got.stdout)
+	}
+}
+
+// TestSitMisuse: what is wrong is said, with what there is.
+func TestSitMisuse(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	parley(t, State{}, "run", write(t, "plan.yaml", "kind: secrets\nagents: {a: sim/small}\n"), "--out", file, "--quiet").want(t, exit.OK)
+	parley(t, State{}, "sit", file).want(t, exit.Misuse).wantErr(t, "no person takes part", "model: human")
+	parley(t, State{}, "sit", file+"x").want(t, exit.Misuse).wantErr(t, "run.parleyx")
+	parley(t, State{}, "ask", "hello", "--model", "human").want(t, exit.Misuse).wantErr(t, "only a run can ask a person", "parley sit")
+	parley(t, State{}, "check", write(t, "plan.yaml", personPlan)).want(t, exit.OK)
+	parley(t, State{}, "run", write(t, "plan.yaml", personPlan), "--pace", "wave").want(t, exit.Misuse).wantErr(t, "cannot be asked in waves")
+
+	person := filepath.Join(t.TempDir(), "run.parley")
+	synctest.Test(t, func(t *testing.T) {
+		ended, stop := background(t, nil, nil, "run", write(t, "plan.yaml", personPlan), "--out", person, "--quiet")
+		time.Sleep(time.Second)
+		if o := parley(t, State{}, "sit", person); !strings.Contains(o.stdout, "first  me     2") {
+			t.Error(o.stdout, o.stderr)
+		}
+		parley(t, State{}, "sit", person, "third").want(t, exit.Misuse).wantErr(t, `no person takes the seat "third"; want one of first`)
+		stop()
+		<-ended
+	})
+}

@@ -1,0 +1,294 @@
+package viewer
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/engine"
+	"parley/internal/control"
+	"parley/internal/seat"
+	"parley/internal/serve/viewer/seats"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+const seatSchema = `{"type":"object","properties":{"reason":{"type":"string","minLength":3},"share":{"type":"number"},"orders":{"type":"array","items":{"type":"string"}},
+	"vote":{"enum":["draw","continue"]},"messages":{"type":"array","items":{"type":"object","properties":{"to":{"enum":["ITALY","</select><script>"]},"text":{"type":"string"}},"required":["to","text"]}}},
+	"required":["reason","orders","vote","messages"],"additionalProperties":false}`
+
+// game is a run with people in its seats that waits for them.
+type game struct {
+	t     *testing.T
+	file  string
+	store *sqlite.Store
+	open  *seat.Open
+}
+
+// newGame records a run with people in the seats FRANCE and a/b, and a model in ITALY, and takes answers.
+func newGame(t *testing.T, file string) *game {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &game{t, file, store, seat.New(file)}
+	spec := world.Spec{Kind: "duel", Lineup: map[string]string{"FRANCE": "me", "a/b": "you", "ITALY": "it"}}
+	g.put(&journal.Begun{Version: journal.Version, Run: file, Kind: "duel", KindVersion: 1, Agents: []world.Agent{{Name: "me", Model: world.Human}, {Name: "you", Model: world.Human}, {Name: "it", Model: "sim/x"}}},
+		&journal.Opened{}, &journal.Staged{Specs: world.Repeat(spec, 2)})
+	for i, s := range []string{"FRANCE", "a/b", "ITALY"} {
+		at := journal.Turn{Turn: i}
+		g.put(&journal.Turned{Turn: at, Calls: 1}, &journal.Replied{
+			Turn: at, Seat: s, Agent: spec.Lineup[s], Label: "before",
+			Request:  &llm.Request{Model: world.Human, Messages: []llm.Message{llm.User("for " + s + " only" + attack)}},
+			Response: &llm.Response{Text: "secret of " + s + attack},
+		})
+	}
+	end, err := control.Serve(context.WithoutCancel(t.Context()), file, map[string]control.Handler{seat.Verb: g.open.Handle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(); g.open.Drain(); _ = store.Close() })
+	return g
+}
+
+func (g *game) put(entries ...journal.Entry) {
+	g.t.Helper()
+	if err := g.store.Append(g.t.Context(), entries...); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// ask asks a seat, and returns when the question is open.
+func (g *game) ask(name string, turn int, schema string, offer *world.Offer) <-chan *llm.Response {
+	g.t.Helper()
+	q := engine.Question{Turn: journal.Turn{Turn: turn}, Seat: name, Agent: "me", Label: "orders", Offer: offer, Request: &llm.Request{Messages: []llm.Message{llm.User("for " + name + " only" + attack), llm.User("now " + name)}}}
+	if schema != "" {
+		q.Request.Schema = &llm.Schema{JSON: json.RawMessage(schema)}
+	}
+	before, _ := seat.Read(g.t.Context(), g.file)
+	got := make(chan *llm.Response, 1)
+	go func() {
+		resp, _ := g.open.Ask(context.WithoutCancel(g.t.Context()), q)
+		got <- resp
+	}()
+	for {
+		if now, _ := seat.Read(g.t.Context(), g.file); len(now) > len(before) {
+			return got
+		}
+	}
+}
+
+// guest is a browser that signed in with a link.
+type guest struct {
+	*site
+	browser *http.Client
+}
+
+// links returns the links of seats, as the owner sees them.
+func (s *site) links(run string) map[string]string {
+	s.t.Helper()
+	_, body, _ := s.get("/run/" + url.PathEscape(run) + "/seats")
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile(`<a href="(http[^"]*/seats/([^"#]*)#key=[^"]*)">`).FindAllStringSubmatch(body, -1) {
+		out[m[2]] = html.UnescapeString(m[1])
+	}
+	return out
+}
+
+// follow opens a link as a browser does.
+func (s *site) follow(link string) *guest {
+	s.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	g := &guest{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	page, key, _ := strings.Cut(strings.TrimPrefix(link, s.url), "#key=")
+	if status, body, _ := g.visit("GET", page, nil); status != 401 || !strings.Contains(body, "signin.js") {
+		s.t.Errorf("%s without a key: %d %s", page, status, body)
+	}
+	if status, body := g.signIn(page, key); status != 204 {
+		s.t.Fatalf("%s: %d %s", page, status, body)
+	}
+	return g
+}
+
+func (g *guest) signIn(page, key string) (int, string) {
+	g.t.Helper()
+	req, err := http.NewRequestWithContext(g.t.Context(), "POST", g.url+"/session?page="+url.QueryEscape(page), strings.NewReader(key))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	status, body, _ := g.do(g.browser, req, "Origin", g.url, "Sec-Fetch-Site", "same-origin")
+	return status, body
+}
+
+func (g *guest) visit(method, path string, filled url.Values, header ...string) (int, string, http.Header) {
+	g.t.Helper()
+	req, err := http.NewRequestWithContext(g.t.Context(), method, g.url+path, strings.NewReader(filled.Encode()))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		header = append([]string{"Origin", g.url, "Sec-Fetch-Site", "same-origin"}, header...)
+	}
+	return g.do(g.browser, req, append(header, "Accept", "text/html")...)
+}
+
+// id returns the id of the question on a page.
+func id(body string) string {
+	m := regexp.MustCompile(`name="question" value="([^"]*)"`).FindStringSubmatch(body)
+	if m == nil {
+		return ""
+	}
+	return html.UnescapeString(m[1])
+}
+
+// TestSeat: a person sees the seat's history and question, is told what is wrong with an answer beside its field, and
+// keeps what was filled in; the first right answer counts.
+func TestSeat(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	g := newGame(t, filepath.Join(folder, "a.parley"))
+	got := g.ask("FRANCE", 10, seatSchema, &world.Offer{
+		Field: "orders", Picture: world.Figure{SVG: `<svg><g data-at="PAR" onclick="x()"/><script>x()</script></svg>`, Alt: "a map"},
+		Choices: []world.Choice{{Name: "Paris", At: "PAR", Options: []string{"A PAR H", "A PAR - BUR", "</option><script>"}}, {Name: "Brest", At: "BRE", Options: []string{"F BRE H"}}},
+	})
+	s := serve(t, folder)
+	me := s.follow(s.links("a.parley")["FRANCE"])
+	const page = "/run/a.parley/seats/FRANCE"
+	status, body, h := me.visit("GET", page, nil)
+	for _, want := range []string{"It is your turn", "now FRANCE", "secret of FRANCE", `data-at="PAR"`, `<option>A PAR - BUR</option>`, `data-for="BRE"`, `name="f4.0.0"`, "Answer"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if status != 200 || strings.Contains(body, "<script>") || strings.Contains(body, "onclick") || strings.Contains(body, "\x1b") || !strings.Contains(h.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%d %v\n%s", status, h, body)
+	}
+	filled := url.Values{"question": {id(body)}, "f0": {"a\r\n<b>"}, "f1": {"many"}, "f2": {"A PAR - BUR", ""}, "f4.1.0": {"ITALY"}, "f4.1.1": {"hi <b>"}}
+	status, body, _ = me.visit("POST", page, filled)
+	for _, want := range []string{"write a number", "choose one of draw, continue", "&lt;b&gt;</textarea>", `<option selected>A PAR - BUR</option>`, "hi &lt;b&gt;"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if status != 422 || strings.Contains(body, "data-events") {
+		t.Errorf("%d: a page with what was filled in must not change: %s", status, body)
+	}
+	filled.Set("f1", "0.5")
+	filled.Set("f3", "draw")
+	filled.Set("f0", "no")
+	if status, body, _ = me.visit("POST", page, filled); status != 422 || !strings.Contains(body, `id="f0-problem">expected at least 3 letters`) {
+		t.Errorf("the problem is not beside its field: %d %s", status, body)
+	}
+	filled.Set("f0", "why not")
+	for _, c := range []struct {
+		key, value string
+		want       int
+	}{{"question", "0-0-99-0", 422}, {"question", "", 422}, {"f0", strings.Repeat("x", 200_000), 422}, {"f0", strings.Repeat("x", 1_000_000), 422}, {"f0", "a\x1b[2J", 422}, {"f0", "why not", 303}, {"f0", "again", 422}} {
+		sent := url.Values{}
+		for k, v := range filled {
+			sent[k] = v
+		}
+		sent.Set(c.key, c.value)
+		if status, body, _ := me.visit("POST", page, sent); status != c.want || status == 422 && !strings.Contains(body, `role="alert"`) {
+			t.Errorf("%s=%.30q: %d, want %d: %.3000s", c.key, c.value, status, c.want, body)
+		}
+	}
+	if r := <-got; string(r.JSON) != `{"reason":"why not","share":0.5,"orders":["A PAR - BUR"],"vote":"draw","messages":[{"to":"ITALY","text":"hi \u003cb\u003e"}]}` {
+		t.Errorf("%s", r.JSON)
+	}
+	if _, body, _ = me.visit("GET", page, nil); !strings.Contains(body, "not your turn") || id(body) != "" {
+		t.Error(body)
+	}
+	text := g.ask("FRANCE", 11, "", nil)
+	_, body, _ = me.visit("GET", page, nil)
+	if status, body, _ := me.visit("POST", page, url.Values{"question": {id(body)}, "text": {"plain"}}); status != 303 {
+		t.Error(status, body)
+	}
+	if r := <-text; r.Text != "plain" {
+		t.Error(r)
+	}
+}
+
+// TestSeatKeys attacks the viewer with the link of a seat: it opens that seat and nothing else, and survives a restart
+// of the viewer.
+func TestSeatKeys(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "a.parley")
+	g := newGame(t, file)
+	newGame(t, filepath.Join(folder, "b.parley"))
+	g.ask("FRANCE", 10, "", nil)
+	g.ask("a/b", 11, "", nil)
+	s := serve(t, folder)
+	links, others := s.links("a.parley"), s.links("b.parley")
+	if len(links) != 2 || len(others) != 2 || links["FRANCE"] == "" || links["a%2Fb"] == "" {
+		t.Fatalf("%v %v", links, others)
+	}
+	me := s.follow(links["FRANCE"])
+	if status, body, _ := me.visit("GET", "/run/a.parley/seats/FRANCE", nil); status != 200 || strings.Contains(body, "a/b") || strings.Contains(body, "ITALY") || strings.Contains(body, "/episodes") || strings.Contains(body, "#key") {
+		t.Errorf("%d: the page shows more than the seat: %s", status, body)
+	}
+	own := []*http.Cookie{}
+	at, _ := url.Parse(s.url + "/run/a.parley/seats/FRANCE")
+	for _, c := range me.browser.Jar.Cookies(at) {
+		own = append(own, c)
+	}
+	if len(own) != 1 || strings.Contains(links["FRANCE"], own[0].Value) {
+		t.Fatal("the cookie is the key:", own)
+	}
+	cookie := own[0].Name + "=" + own[0].Value
+	owners := strings.TrimSuffix(own[0].Name, "-seat") + "=" + own[0].Value // the cookie under the name of the owner's
+	_, key, _ := strings.Cut(links["FRANCE"], "#key=")
+	for _, path := range []string{
+		"/", "/run/a.parley", "/run/a.parley/episodes", "/run/a.parley/episodes/0", "/run/a.parley/episodes/0/0:0", "/run/a.parley/search?q=secret", "/run/a.parley/report",
+		"/run/a.parley/events", "/run/a.parley/seats", "/run/a.parley/seats/", "/run/a.parley/seats/a%2Fb", "/run/a.parley/seats/a%2Fb/events", "/run/a.parley/seats/ITALY", "/run/b.parley/seats/FRANCE",
+		"/run/b.parley", "/run/a.parley/seats/FRANCE/more", "/run/a.parley/seats/FRANCE/events/more", "/run/a.parley/seats/france", "/run/none.parley/seats/FRANCE", "/run/a.parley/seats/FRANCE%2Fevents",
+		"/run/a.parley/seats/FRANCE/%2e%2e/a%2Fb", "/run/a.parley/seats/FRANCE%2f..%2f..%2fepisodes", "//run/a.parley/seats/FRANCE", "/run/a.parley/x/../seats/a%2Fb",
+	} {
+		for _, header := range [][]string{{"Cookie", cookie}, {"Cookie", owners}, {"Authorization", "Bearer " + key}, {"X-Api-Key", key}, {"Cookie", cookie + "; " + owners}} {
+			for _, method := range []string{"GET", "POST", "HEAD"} {
+				status, body, _ := (&guest{s, &http.Client{CheckRedirect: me.browser.CheckRedirect, Timeout: 10 * time.Second}}).visit(method, path, url.Values{"question": {"0-0-11-0"}, "text": {"mine"}}, header...)
+				if status < 300 || strings.Contains(body, "secret of") {
+					t.Errorf("%s %s with %s: %d %s", method, path, header, status, body)
+				}
+			}
+		}
+	}
+	for _, c := range []struct{ page, key string }{
+		{"/run/a.parley/seats/a%2Fb", key}, {"/run/b.parley/seats/FRANCE", key}, {"/run/a.parley", key}, {"/", key}, {"", key}, {"/run/a.parley/seats/FRANCE", ""}, {"/run/a.parley/seats/FRANCE", own[0].Value}, {"/run/none/seats/FRANCE", key},
+	} {
+		if status, _ := me.signIn(c.page, c.key); status != 401 {
+			t.Errorf("the key for %s: %d", c.page, status)
+		}
+	}
+	if open, _ := seat.Read(t.Context(), file); len(open) != 2 {
+		t.Error("somebody else's question was answered:", open)
+	}
+	info, err := os.Stat(file + seats.Suffix)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		t.Error("others can read the keys:", info.Mode(), err)
+	}
+	if b, _ := os.ReadFile(file); strings.Contains(string(b), key) {
+		t.Error("the run file has the key")
+	}
+	again := serve(t, folder)
+	if now := again.links("a.parley")["FRANCE"]; strings.TrimPrefix(now, again.url) != strings.TrimPrefix(links["FRANCE"], s.url) {
+		t.Errorf("the link was %s and is %s", links["FRANCE"], now)
+	}
+}

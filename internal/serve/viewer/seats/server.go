@@ -1,0 +1,206 @@
+package seats
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/internal/seat"
+	"parley/internal/serve/viewer/library"
+	"parley/world"
+)
+
+// Server serves the pages of seats. A viewer fills in its fields.
+type Server struct {
+	// Get opens a run by its name.
+	Get func(ctx context.Context, name string) (*library.Run, error)
+	// Path returns the address of a page of a run.
+	Path func(run string, more ...string) string
+	// Owner reports whether a request may see everything.
+	Owner func(r *http.Request) bool
+	// Cookie returns the name of the cookie of a seat.
+	Cookie func(r *http.Request) string
+
+	keys keys
+}
+
+// Screen is a page to render.
+type Screen struct {
+	Status   int    // of HTTP; 0: 200
+	To       string // redirect instead
+	Template string
+	Title    string
+	Live     string // the address of events; empty: the page does not change
+	Style    template.CSS
+	Data     any
+}
+
+// ErrNotFound means that there is no such seat, or that a request may not see it.
+var ErrNotFound = errors.New("there is no such seat")
+
+// seatOf returns the run and the seat of an address of a seat: its page or its events.
+func seatOf(path string) (run, seat string, ok bool) {
+	steps := strings.Split(path, "/")
+	if len(steps) == 6 && steps[5] == "events" {
+		steps = steps[:5]
+	}
+	if len(steps) != 5 || steps[0] != "" || steps[1] != "run" || steps[3] != "seats" {
+		return "", "", false
+	}
+	run, err := url.PathUnescape(steps[2])
+	if err != nil {
+		return "", "", false
+	}
+	seat, err = url.PathUnescape(steps[4])
+	return run, seat, err == nil && seat != ""
+}
+
+// Admits reports whether a request is for a page of a seat and has the cookie of that seat.
+func (s *Server) Admits(r *http.Request) bool {
+	c, err := r.Cookie(s.Cookie(r))
+	if err != nil {
+		return false
+	}
+	name, place, ok := seatOf(r.URL.EscapedPath())
+	return ok && s.admits(r.Context(), c.Value, name, place)
+}
+
+func (s *Server) admits(ctx context.Context, token, name, place string) bool {
+	run, err := s.Get(ctx, name)
+	return err == nil && same(token, s.keys.token(ctx, run.Path, place))
+}
+
+// SignIn exchanges the key of a seat for the cookie of its pages, which are below page. It reports whether the key is
+// right.
+func (s *Server) SignIn(w http.ResponseWriter, r *http.Request, page, key string) bool {
+	name, place, ok := seatOf(page)
+	if !ok {
+		return false
+	}
+	run, err := s.Get(r.Context(), name)
+	if err != nil || !same(key, s.keys.key(r.Context(), run.Path, place)) {
+		return false
+	}
+	http.SetCookie(w, &http.Cookie{Name: s.Cookie(r), Value: s.keys.token(r.Context(), run.Path, place), Path: s.Path(name, "seats", place), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}) //nolint:gosec // the server speaks HTTP on the loopback interface
+	return true
+}
+
+// open returns the run and the seat of a request.
+func (s *Server) open(req *http.Request) (r *library.Run, name string, err error) {
+	r, err = s.Get(req.Context(), req.PathValue("run"))
+	if err != nil {
+		return nil, "", err
+	}
+	name = req.PathValue("seat")
+	if !s.Owner(req) { // the guard of the server has checked it too
+		c, err := req.Cookie(s.Cookie(req))
+		if err != nil || !s.admits(req.Context(), c.Value, r.Name, name) {
+			return nil, "", ErrNotFound
+		}
+	}
+	places, err := seat.Places(req.Context(), r.Store, r.Begun)
+	if err == nil && !slices.ContainsFunc(places, func(p seat.Place) bool { return p.Seat == name }) {
+		err = ErrNotFound
+	}
+	return r, name, err
+}
+
+// Page is the page of a seat.
+func (s *Server) Page(req *http.Request) (*Screen, error) {
+	r, name, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readPage(req.Context(), r, name, s.Path(r.Name, "seats", name))
+	if err != nil {
+		return nil, err
+	}
+	p := &Screen{Template: "seat", Title: "Seat " + name, Style: data.Style, Data: data}
+	if !data.Ended {
+		p.Live = s.Path(r.Name, "seats", name, "events")
+	}
+	return p, nil
+}
+
+// How large a filled-in form may be, and how long the process that plays the run may take to accept an answer.
+const (
+	maxForm  = 4 * seat.MaxAnswer
+	sendTime = 10 * time.Second
+)
+
+// Answer takes the form of a seat.
+func (s *Server) Answer(req *http.Request) (*Screen, error) {
+	r, name, err := s.open(req)
+	if err != nil {
+		return nil, err
+	}
+	to := s.Path(r.Name, "seats", name)
+	ctx, cancel := context.WithTimeout(req.Context(), sendTime)
+	defer cancel()
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxForm+1))
+	if err != nil {
+		return nil, err
+	}
+	filled, err := url.ParseQuery(string(body))
+	if len(body) > maxForm || err != nil {
+		filled = url.Values{} // it answers nothing
+	}
+	data, err := answer(ctx, r, name, to, filled)
+	if err != nil {
+		return nil, err
+	}
+	if data == nil {
+		r.Tell()
+		return &Screen{To: to}, nil
+	}
+	if len(body) > maxForm {
+		data.Problem = "Your answer is too long: shorten it."
+	}
+	// It does not follow the run: what was filled in stays.
+	return &Screen{Status: http.StatusUnprocessableEntity, Template: "seat", Title: "Seat " + name, Style: data.Style, Data: data}, nil
+}
+
+// Run returns the run of a page of a seat.
+func (s *Server) Run(req *http.Request) (*library.Run, error) {
+	r, _, err := s.open(req)
+	return r, err
+}
+
+// link is a seat in the list of seats.
+type link struct {
+	seat.Place
+	Open int
+	To   string
+}
+
+// List is the page with the links of all seats, for the owner of the run.
+func (s *Server) List(req *http.Request, r *library.Run) (*Screen, error) {
+	places, err := seat.Places(req.Context(), r.Store, r.Begun)
+	if err != nil {
+		return nil, err
+	}
+	open, err := seat.Read(req.Context(), r.Path)
+	if err != nil {
+		return nil, err
+	}
+	var all []link
+	for _, place := range places {
+		l := link{Place: place, To: "http://" + req.Host + s.Path(r.Name, "seats", place.Seat) + "#key=" + s.keys.key(req.Context(), r.Path, place.Seat)}
+		for _, q := range open {
+			if q.Seat == place.Seat {
+				l.Open++
+			}
+		}
+		all = append(all, l)
+	}
+	return &Screen{Template: "seats", Title: "Seats of " + r.Name, Data: all}, nil
+}
+
+// HasPeople reports whether people take seats in a run.
+func HasPeople(r *library.Run) bool { return slices.ContainsFunc(r.Begun.Agents, world.Agent.Human) }

@@ -1,0 +1,47 @@
+package static
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Assets are the style sheets and scripts of a server, by the last step of their address.
+type Assets map[string]asset
+
+type asset struct{ kind, body, tag string }
+
+// NewAssets returns assets with the given texts.
+func NewAssets(texts map[string]string) Assets {
+	all := Assets{}
+	for name, body := range texts {
+		kind := "text/javascript; charset=utf-8"
+		if strings.HasSuffix(name, ".css") {
+			kind = "text/css; charset=utf-8"
+		}
+		sum := sha256.Sum256([]byte(body))
+		all[name] = asset{kind, body, `"` + hex.EncodeToString(sum[:8]) + `"`}
+	}
+	return all
+}
+
+// ServeHTTP serves the asset of the path value "name".
+func (all Assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, ok := all[r.PathValue("name")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", a.kind)
+	h.Set("Etag", a.tag)
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Header.Get("If-None-Match") == a.tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = io.WriteString(w, a.body) // the browser is gone
+}
