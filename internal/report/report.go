@@ -138,10 +138,10 @@ func (s Source) parts() []Part {
 // build returns the sections of one run.
 func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *exhibit.Palette) ([]page.Section, error) {
 	recorded, isRecord := s.Run.Recorded()
-	var kinds made
+	var made exhibit.Wait
 	if !isRecord && s.Kind.Name != "" {
-		s.Run.Units()                // first: both read the run
-		kinds = makeExhibits(ctx, s) // takes as long as the scores
+		s.Run.Units()                                       // first: both read the run
+		made = exhibit.Start(ctx, s.Kind, s.Run, s.Journal) // takes as long as the scores
 	}
 	sections := []page.Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
@@ -160,10 +160,10 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 			return nil, err
 		}
 		sections = append(sections, section)
-	case kinds == nil:
+	case made == nil:
 		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s. The exhibits of the kind are left out.", b.KindVersion, b.Kind)})
 	default:
-		kind, err := exhibits(s, kinds, colours)
+		kind, err := exhibits(s, made, colours)
 		if err != nil {
 			return nil, err
 		}
