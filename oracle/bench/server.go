@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 )
 
@@ -28,20 +25,7 @@ func (b *bench) sim(flags ...string) (*server, error) {
 func (b *bench) serve(name string, args ...string) (*server, error) {
 	cmd := exec.Command(b.parley, append([]string{name}, args...)...)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok {
-		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("%s: said %q: %w", name, line, err)
-	}
-	return &server{url: url, cmd: cmd}, nil
+	return listening(cmd)
 }
 
 // stop ends the server and waits for it.
