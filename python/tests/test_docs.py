@@ -1,0 +1,45 @@
+"""The pages about Python show what is there, and their worlds can be played."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import parley
+from parley.testing import exercise
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {name: (ROOT / "docs" / "how-to" / f"{name}.md").read_text(encoding="utf-8") for name in ("python", "from-python")}
+PARAMS = {"Debate": {"topic": "tea"}, "Riddle": {"question": "What has keys but no locks?", "target": "piano"}}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["auction.py", "auction.yaml", "test_auction.py"])
+def test_the_page_shows_the_example(name: str) -> None:
+    text = (ROOT / "examples" / "python" / name).read_text(encoding="utf-8")
+    assert text in blocks("python", "yaml" if name.endswith(".yaml") else "python")
+
+
+def test_worlds_of_the_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [b for b in blocks("from-python", "python") if "parley.World" in b]
+    assert len(found) == 3
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for i, block in enumerate(found):
+        (tmp_path / f"page_{i}.py").write_text("import parley\n" + block)
+        module = __import__(f"page_{i}")
+        for name, cls in vars(module).items():
+            if isinstance(cls, type) and issubclass(cls, parley.World):
+                exercise(cls, **PARAMS.get(name, {}))
+
+
+def test_code_of_the_pages_compiles() -> None:
+    for page in PAGES:
+        for block in blocks(page, "python"):
+            compile(block, page, "exec", flags=0x2000, dont_inherit=True)  # PyCF_ALLOW_TOP_LEVEL_AWAIT
+    assert sys.version_info >= (3, 10)
