@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -204,6 +205,42 @@ func (d *episodePage) addLines(at said.Addresses) {
 
 // Since formats when something happened.
 func (d episodePage) Since(at time.Time) string { return said.Since(d.Episode.Began, at) }
+
+// maxFacts is how many scores are shown as facts. More are shown as a table.
+const maxFacts = 12
+
+// Many reports whether the scores are shown as a table.
+func (d episodePage) Many() bool { return len(d.Scores) > maxFacts }
+
+// ScoreNames returns the names of the scores, each once.
+func (d episodePage) ScoreNames() (out []string) {
+	for _, s := range d.Scores {
+		if !slices.Contains(out, s.Name) {
+			out = append(out, s.Name)
+		}
+	}
+	return out
+}
+
+// ScoreSeats returns the seats of the scores, each once.
+func (d episodePage) ScoreSeats() (out []string) {
+	for _, s := range d.Scores {
+		if !slices.Contains(out, s.Seat) {
+			out = append(out, s.Seat)
+		}
+	}
+	return out
+}
+
+// ScoreOf returns a score of a seat as text.
+func (d episodePage) ScoreOf(seat, name string) string {
+	for _, s := range d.Scores {
+		if s.Seat == seat && s.Name == name {
+			return d.ScoreText(s)
+		}
+	}
+	return "–"
+}
 
 // ScoreText formats a score.
 func (episodePage) ScoreText(s world.Score) string { return page.Real(s.Value).Text }

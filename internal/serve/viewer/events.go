@@ -56,6 +56,38 @@ func follow(w http.ResponseWriter, req *http.Request, r *library.Run) {
 	}
 }
 
+// allEvents tells the list of runs that one of them was changed, added or removed.
+func (v *Viewer) allEvents(w http.ResponseWriter, req *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	secure(h)
+	control := http.NewResponseController(w)
+	last := v.runs.Stamp()
+	beat := time.NewTicker(listTick)
+	defer beat.Stop()
+	for {
+		if err := control.Flush(); err != nil {
+			return
+		}
+		select {
+		case <-req.Context().Done():
+			return
+		case <-beat.C:
+		}
+		text := []byte(": alive\n\n")
+		if now := v.runs.Stamp(); now != last {
+			last, text = now, sse.End(append(sse.Begin(nil, "grown"), '0'))
+		}
+		if _, err := w.Write(text); err != nil {
+			return
+		}
+	}
+}
+
+// listTick is how often the files of the list are looked at.
+const listTick = 2 * time.Second
+
 // reportEpisodes and reportTranscripts limit a report, as parley report does.
 const (
 	reportEpisodes    = 1000

@@ -2,6 +2,9 @@ package viewer
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -56,7 +59,7 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 		l.Fork = byRun[l.Fork]
 	}
 	slices.SortStableFunc(all, func(a, b *listed) int { return b.Changed.Compare(a.Changed) })
-	return &screen{template: "runs", Title: "Runs", Data: all}, nil
+	return &screen{template: "runs", Title: "Runs", Live: "/events", Data: all}, nil
 }
 
 // look reads the state of a run for the list.
@@ -70,13 +73,13 @@ func look(req *http.Request, name, path string) (*listed, *journal.Begun) {
 	}
 	store, err := sqlite.OpenRead(path)
 	if err != nil {
-		l.Problem = err.Error()
+		l.Problem = unreadable(err)
 		return l, nil
 	}
 	defer func() { _ = store.Close() }() // it was only read
 	o, err := store.Outline(req.Context())
 	if err != nil {
-		l.Problem = err.Error()
+		l.Problem = unreadable(err)
 		return l, nil
 	}
 	l.Episodes, l.Done, l.State = o, o.Ended+o.Failed, stateOf(o)
@@ -84,6 +87,40 @@ func look(req *http.Request, name, path string) (*listed, *journal.Begun) {
 		l.Kind = o.Begun.Kind
 	}
 	return l, o.Begun
+}
+
+// unreadable says in plain words why a run file cannot be read.
+func unreadable(err error) string {
+	switch {
+	case errors.Is(err, sqlite.ErrDamaged):
+		return "This file is damaged: its page shows what can still be read."
+	case errors.Is(err, fs.ErrPermission):
+		return "This file may not be read by you."
+	default:
+		return "This is not a run file that this version can read."
+	}
+}
+
+// maxLost is how many losses a page names.
+const maxLost = 10
+
+// lost says what is damaged in a run file.
+func lost(r *library.Run) (out []string) {
+	l := r.Store.Lost()
+	if l == nil {
+		return nil
+	}
+	for i, d := range l.Damage {
+		if i == maxLost {
+			return append(out, fmt.Sprintf("and %d more", len(l.Damage)-i))
+		}
+		if d.Episode != nil {
+			out = append(out, fmt.Sprintf("episode %d: %s", *d.Episode, d.What))
+		} else {
+			out = append(out, d.What)
+		}
+	}
+	return out
 }
 
 // stateOf returns the state of a run for people.
@@ -117,6 +154,7 @@ func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, er
 		return nil, nil, err
 	}
 	p := &screen{Title: r.Name, Tabs: tabs(r, here), Live: runPath(r.Name, "events"), Above: []link{{Text: r.Name, To: runPath(r.Name)}}}
+	p.Lost = lost(r)
 	if v.static {
 		p.Tabs = slices.DeleteFunc(p.Tabs, func(l link) bool { return l.Text == "Search" || l.Text == "Compare" || l.Text == "Seats" })
 	}

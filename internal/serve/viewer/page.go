@@ -31,6 +31,7 @@ type screen struct {
 	Tabs   []link
 	Live   string       // the address of events; empty: the page does not change
 	Static bool         // the page is a file: it has no forms
+	Lost   []string     // what is damaged in the run file
 	Style  template.CSS // colours of the kind, and of drawings
 	Data   any
 }
@@ -55,6 +56,9 @@ func (v *Viewer) page(f func(*http.Request) (*screen, error)) http.HandlerFunc {
 			return
 		}
 		p, err := f(r)
+		if errors.Is(err, sqlite.ErrDamaged) && v.salvage(r) {
+			p, err = f(r) // what can be read
+		}
 		if err != nil {
 			p = failure(err)
 		}
@@ -66,17 +70,38 @@ func (v *Viewer) page(f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	}
 }
 
+// salvage finds out what is damaged in the runs of a request, so that the rest can be read. It reports whether that is
+// new.
+func (v *Viewer) salvage(req *http.Request) (found bool) {
+	q := req.URL.Query()
+	for _, name := range []string{req.PathValue("run"), q.Get("a"), q.Get("b")} {
+		if name == "" {
+			continue
+		}
+		r, err := v.get(req.Context(), name)
+		if err == nil && r.Store.Lost() == nil && r.Store.Salvage(req.Context()) == nil && r.Store.Lost() != nil {
+			found = true
+		}
+	}
+	return found
+}
+
+// problem is what the page of an error says: plain words, and the error itself for those who look for its cause.
+type problem struct{ Words, Detail string }
+
 // failure is the page of an error.
 func failure(err error) *screen {
-	p := &screen{status: http.StatusInternalServerError, template: "failure", Title: "Error", Data: err.Error()}
+	p := &screen{status: http.StatusInternalServerError, template: "failure", Title: "Error"}
+	d := problem{Words: "This page could not be made. Load it again. If that does not help, the detail below says why.", Detail: err.Error()}
 	switch {
 	case errors.Is(err, errNotFound), errors.Is(err, library.ErrNotFound), errors.Is(err, seats.ErrNotFound), errors.Is(err, fs.ErrNotExist):
-		p.status, p.Title = http.StatusNotFound, "Not found"
+		p.status, p.Title, d.Words = http.StatusNotFound, "Not found", "There is no such page. The run file may have been moved or deleted."
 	case errors.Is(err, errBadRequest):
-		p.status, p.Title = http.StatusBadRequest, "Bad request"
+		p.status, p.Title, d.Words = http.StatusBadRequest, "Bad request", "The address or the form has something that this page cannot use. The detail below says what. Go back and change it."
 	case errors.Is(err, sqlite.ErrDamaged):
-		p.Title = "Damaged run file"
+		p.Title, d.Words = "Damaged run file", "This part of the run file is damaged. Other pages show what can still be read."
 	}
+	p.Data = d
 	return p
 }
 

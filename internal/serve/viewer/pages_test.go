@@ -1,7 +1,9 @@
 package viewer
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"html"
 	"io/fs"
@@ -14,6 +16,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	db "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/label"
 	"parley/internal/store/sqlite"
@@ -240,5 +245,61 @@ func TestExport(t *testing.T) {
 	})
 	if err != nil || files != done.Files+1 || len(seen) < 40 || !seen["run/c.parley/episodes/4.html"] || seen["run/c.parley/episodes/5.html"] {
 		t.Errorf("%d files, %d pages, %+v, %v", files, len(seen), done, err)
+	}
+}
+
+// TestDamaged checks that pages show what can be read of a damaged run file, and say what is lost, in plain words.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	two(t, folder)
+	c, err := db.OpenConn(filepath.Join(folder, "a.parley"), db.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(sqlitex.ExecuteScript(c, `UPDATE replies SET seat = 'x' WHERE seq = (SELECT max(seq) FROM replies)`, nil), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "c.parley"), []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, folder)
+	for _, c := range [][2]string{
+		{"/run/a.parley/episodes/1", "episode 1: "}, // it finds the damage
+		{"/run/a.parley/episodes/0", "words 4 of all"}, {"/run/a.parley/episodes", "This run file is damaged"}, {"/run/a.parley", "This run file is damaged"},
+		{"/", "not a run file that this version can read"}, {"/run/a.parley/report", "points"}, {"/compare?a=a.parley&ea=0&b=b.parley&eb=0", "first difference"},
+	} {
+		if status, body, _ := s.get(c[0]); status == http.StatusInternalServerError || !strings.Contains(body, c[1]) {
+			t.Errorf("%s: %d: no %q in %s", c[0], status, c[1], body)
+		}
+	}
+	if _, body, _ := s.get("/run/none.parley"); !strings.Contains(body, "There is no such page") {
+		t.Error(body)
+	}
+}
+
+// TestListGrows checks that the list of runs is told of a new run.
+func TestListGrows(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	s := serve(t, folder)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	two(t, folder)
+	for events := bufio.NewScanner(resp.Body); ; {
+		if !events.Scan() {
+			t.Fatal("the events ended:", events.Err())
+		}
+		if strings.HasPrefix(events.Text(), "event: grown") {
+			break
+		}
 	}
 }

@@ -21,6 +21,8 @@
   const keep = (from, to) => {
     const were = from.querySelectorAll("details"), are = to.querySelectorAll("details");
     were.forEach((d, i) => { if (are[i]) are[i].open = d.open; });
+    const fields = from.querySelectorAll("input[type=search]"), fresh = to.querySelectorAll("input[type=search]");
+    fields.forEach((f, i) => { if (fresh[i] && f.value) fresh[i].value = f.value; });
     const ranges = from.querySelectorAll("input[type=range]"), now = to.querySelectorAll("input[type=range]");
     ranges.forEach((r, i) => { if (now[i] && r.value !== r.max) now[i].value = r.value; else if (now[i] && r.value !== "1") now[i].value = now[i].max; });
   };
@@ -45,6 +47,7 @@
           keep(part, next);
           part.replaceWith(document.adoptNode(next));
           next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
+          for (const f of next.querySelectorAll("[data-filter]")) if (f.value) f.dispatchEvent(new Event("input"));
           again ||= next.querySelector("[data-again]") !== null;
         }
         await new Promise((done) => setTimeout(done, 600)); // a page that is open all day should cost little

@@ -153,6 +153,7 @@ func (v *Viewer) routes() http.Handler {
 	}
 	mux.HandleFunc("GET /run/{run}/episodes/{episode}/{call...}", v.calls)
 	mux.HandleFunc("GET /run/{run}/report", v.report)
+	mux.HandleFunc("GET /events", v.allEvents)
 	mux.HandleFunc("GET /run/{run}/events", events(func(r *http.Request) (*library.Run, error) { return v.get(r.Context(), r.PathValue("run")) }))
 	mux.HandleFunc("GET /run/{run}/seats/{seat}/events", events(v.seats.Run))
 	mux.HandleFunc("GET /", v.page(func(*http.Request) (*screen, error) { return nil, errNotFound }))

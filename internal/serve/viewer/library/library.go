@@ -277,6 +277,9 @@ func (r *Run) Follow(ctx context.Context) {
 		n, err := r.Store.Entries()
 		if err == nil && n != r.seen() {
 			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
+			if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
+				_, err = r.Index.Update(ctx)
+			}
 			r.grown(n)
 		}
 		r.relabel(ctx)
@@ -350,6 +353,16 @@ func (r *Run) Watch() (changed <-chan int, end func()) {
 		defer r.mu.Unlock()
 		delete(r.waiting, c)
 	}
+}
+
+// Stamp changes whenever a run file is changed, added or removed.
+func (l *Library) Stamp() string {
+	var b strings.Builder
+	names, paths := l.Names()
+	for _, name := range names {
+		fmt.Fprintln(&b, name, stateOf(paths[name]), stateOf(paths[name]+"-wal"))
+	}
+	return b.String()
 }
 
 // Names returns the names of all runs in order, and their paths by name.

@@ -4,13 +4,14 @@ package said
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // MaxColumns is how many columns a layout has at most. If more strands are played at once, the last column has
 // several of them.
-const MaxColumns = 6
+const MaxColumns = 7
 
 // Cell is the lines of one turn.
 type Cell struct {
@@ -63,8 +64,15 @@ func New(lines []Line) (l Layout) {
 
 // free returns a column whose strand has ended and was not played beside the given one, or -1.
 func free(holders [MaxColumns]string, until [MaxColumns]int, now int, strand string) int {
+	usable := func(at int) bool {
+		return until[at] < now && (holders[at] == "" || fork(holders[at]) != fork(strand))
+	}
+	number := strings.TrimSuffix(strand[len(fork(strand)):], "/")
+	if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < MaxColumns && usable(n) {
+		return n // so that strands keep their order
+	}
 	for at := range holders {
-		if until[at] < now && (holders[at] == "" || fork(holders[at]) != fork(strand)) {
+		if usable(at) {
 			return at
 		}
 	}
@@ -94,6 +102,7 @@ func (l *Layout) add(c Cell) {
 		row := &l.Rows[n-1]
 		if !slices.ContainsFunc(row.Cells, func(x Cell) bool { return x.Column == 0 || x.Column == c.Column }) {
 			row.Cells = append(row.Cells, c)
+			slices.SortFunc(row.Cells, func(a, b Cell) int { return a.Column - b.Column }) // a grid fills its rows in this order
 			return
 		}
 	}
