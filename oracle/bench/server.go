@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 )
 
-// server is a running `parley sim`.
+// server is a running command that serves.
 type server struct {
 	url string
 	cmd *exec.Cmd
@@ -21,22 +18,14 @@ type server struct {
 
 // sim starts a simulated provider.
 func (b *bench) sim(flags ...string) (*server, error) {
-	cmd := exec.Command(b.parley, append([]string{"sim", "--addr", "127.0.0.1:0"}, flags...)...)
+	return b.serve("sim", append([]string{"--addr", "127.0.0.1:0"}, flags...)...)
+}
+
+// serve starts a command that serves.
+func (b *bench) serve(name string, args ...string) (*server, error) {
+	cmd := exec.Command(b.parley, append([]string{name}, args...)...)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok {
-		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("sim: said %q: %w", line, err)
-	}
-	return &server{url: url, cmd: cmd}, nil
+	return listening(cmd)
 }
 
 // stop ends the server and waits for it.
