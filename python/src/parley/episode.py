@@ -23,7 +23,7 @@ from .world import ASK, FORK, Call, Outcome, Score, Table, World
 class Episode:
     """One world that is played: its strands by name."""
 
-    __slots__ = ("world", "lineup", "seed", "deal", "strands", "talks", "guarded", "over")
+    __slots__ = ("world", "lineup", "seed", "deal", "strands", "guarded", "over")
 
     def __init__(self, world: World, lineup: Mapping[str, str], seed: int, deal: int) -> None:
         self.world = world
@@ -31,14 +31,8 @@ class Episode:
         self.seed = seed
         self.deal = deal
         self.strands: dict[str, Table] = {}
-        self.talks = 0
         self.guarded = world.durable != "episode"
         self.over = False  # its first strand has ended, or one of them failed
-
-    def new_talk(self) -> int:
-        """Return the number of a new talk."""
-        self.talks += 1
-        return self.talks
 
     def first_seat(self) -> str:
         """Return the seat of acts that name none."""

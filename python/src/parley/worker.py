@@ -326,7 +326,9 @@ def connect(address: str) -> socket.socket:
     """Open the connection that PARLEY_WORKER names."""
     how, _, rest = address.partition(":")
     if how == "fd" and rest.isdigit():
-        return socket.socket(fileno=int(rest))
+        sock = socket.socket(fileno=int(rest))
+        sock.set_inheritable(False)  # what an act starts must not hold the connection open
+        return sock
     if how == "tcp":
         host, port, token = rest.split(":", 2)
         sock = socket.create_connection((host, int(port)))
@@ -347,6 +349,7 @@ def main() -> None:
         sys.stdout = sys.stderr
     guard.install(classes=True)
     Session(sock, lambda m: load(m["file"], m["class"]), own_process=True).serve()
+    sys.stderr.flush()
     os._exit(0)  # threads of acts may still run: nobody waits for them
 
 

@@ -215,7 +215,7 @@ def _messages(prompt: str | Sequence[Message], system: str) -> bytes:
 class Table:
     """The world's way to its seats. Each strand has its own."""
 
-    __slots__ = ("_episode", "_name", "_coro", "_calls", "_out", "_forks", "_results", "_notes", "_rand", "_of", "_index")
+    __slots__ = ("_episode", "_name", "_coro", "_calls", "_out", "_forks", "_results", "_notes", "_rand", "_of", "_index", "_talks")
 
     def __init__(self, episode: Any, name: str, of: Table | None = None, index: int = 0) -> None:
         self._episode = episode
@@ -229,6 +229,7 @@ class Table:
         self._rand: Rand | None = None
         self._of = of
         self._index = index
+        self._talks = 0
 
     def _check(self, what: str) -> None:
         if fold.table is not self:
@@ -355,6 +356,12 @@ class Table:
         else:
             self._notes.append(made)
 
+    def _new_talk(self) -> int:
+        """Return the number of a new talk. It does not depend on what other strands do."""
+        self._talks += 1
+        base = int.from_bytes(hashlib.sha256(self._name.encode()).digest()[:5], "big") << 20 if self._name else 0
+        return base + self._talks
+
     def talk(self, seat: str, system: str = "") -> Talk:
         """Begin a conversation with a seat, which remembers what was said."""
         return Talk(self, seat, system)
@@ -385,7 +392,7 @@ class Talk:
     def __init__(self, table: Table, seat: str, system: str) -> None:
         self.seat = seat
         self._table = table
-        self._number = table._episode.new_talk()  # pyright: ignore[reportPrivateUsage]
+        self._number = table._new_talk()  # pyright: ignore[reportPrivateUsage]
         self._keep = 0
         self._new: list[bytes] = [_messages([{"role": "system", "content": system}], "")] if system else []
         self._waits = False
