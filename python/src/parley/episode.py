@@ -17,7 +17,8 @@ from typing import Any, cast
 from ._json import quote, record
 from .errors import Misuse, describe, is_own, place, scrub
 from .guard import fold
-from .world import ASK, FORK, Call, Outcome, Score, Table, World
+from .values import Call, Outcome, Score
+from .world import ASK, FORK, Table, World
 
 
 class Episode:

@@ -21,7 +21,8 @@ from . import _json, guard, params
 from .episode import Episode, error_step
 from .errors import Error, Invalid, Misuse, Stuck, describe, place
 from .guard import fold
-from .world import Measure, World
+from .values import Measure
+from .world import World
 
 PROTOCOL = 1
 _CHUNK = 1 << 18
@@ -349,7 +350,7 @@ def main() -> None:
         sys.stdout = sys.stderr
     guard.install(classes=True)
     Session(sock, lambda m: load(m["file"], m["class"]), own_process=True).serve()
-    sys.stderr.flush()
+    print(end="", flush=True)
     os._exit(0)  # threads of acts may still run: nobody waits for them
 
 
