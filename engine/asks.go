@@ -29,19 +29,27 @@ func (s *scheduler) submit(st *strand, calls []*call) (others []*call) {
 			s.enqueue(c)
 			continue
 		}
-		if s.stop.stopped.Load() {
-			continue
+		switch {
+		case s.stop.stopped.Load():
+		case s.held:
+			s.heldOthers = append(s.heldOthers, c)
+		default:
+			s.begin(c)
+			others = append(others, c)
 		}
-		if c.act != nil {
-			s.acting++
-		} else {
-			s.open++
-		}
-		s.asked++
-		others = append(others, c)
 	}
 	s.wake.Broadcast()
 	return others
+}
+
+// begin notes that an act is carried out, or a person is asked.
+func (s *scheduler) begin(c *call) {
+	if c.act != nil {
+		s.acting++
+	} else {
+		s.open++
+	}
+	s.asked++
 }
 
 // enqueue queues an ask of a model.
@@ -97,7 +105,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 			return nil
 		}
 		for _, l := range s.providers {
-			for l.asks.Len() > 0 {
+			for l.asks.Len() > 0 && !s.held {
 				calls = append(calls, l.asks.Pop())
 			}
 		}
@@ -114,7 +122,7 @@ func (s *scheduler) pullWave() (calls []*call) {
 
 // maySend reports whether an ask of l may be sent.
 func (s *scheduler) maySend(l *providerQueue) bool {
-	return l.asks.Len() > 0 && !s.behind() && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
+	return l.asks.Len() > 0 && !s.held && !s.behind() && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
 }
 
 // maxSaving is how many replies may wait until they are durable, for each call that may be in

@@ -114,6 +114,10 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 	if calledOff(ctx, c, err) && r.sched.giveUp(c) {
 		return
 	}
+	if errors.Is(err, ErrHeld) && ctx.Err() == nil && !r.stop.stopped.Load() {
+		r.sched.requeue(c, llm.AsError(err).Metadata.Cost)
+		return
+	}
 	if e, ok := stops(ctx, c, err); ok {
 		if fault := llm.AsError(err); ctx.Err() == nil && fault.Kind != llm.KindCanceled {
 			e.cause = r.replied(c, nil, fault)
@@ -127,6 +131,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		e = llm.AsError(err)
 	}
 	rep := r.replied(c, resp, e)
+	addCost(rep, c.paid)
 	r.rec.Write(func(err error) {
 		if err != nil {
 			r.sched.deliver(c, nil, r.arrival)

@@ -72,6 +72,8 @@ type Config struct {
 	// Ledger, if set, is given a function that writes to the journal before play begins. The entry
 	// is durable when keep returns, after everything that was written before it.
 	Ledger func(keep func(e journal.Entry) error)
+	// Steer, if set, is given what changes the run while it is played, before play begins.
+	Steer func(*Steering)
 	// Released, if set, makes the requests of an attempt at an episode carry its name as their
 	// Session. It is called when no more requests of that attempt will come, in this process or a
 	// later one; whole reports whether the episode ended. It must not block.

@@ -103,7 +103,11 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	wg.Go(func() { r.rec.Run(recCtx) })
 	<-known // things that are opened outside carry the run's name: it must be durable first
 	if r.Ledger != nil {
-		r.Ledger(r.keep)
+		r.Ledger(func(e journal.Entry) error { return r.keep(e) })
+	}
+	steering := &Steering{run: r}
+	if r.Steer != nil {
+		r.Steer(steering)
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
@@ -113,6 +117,7 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	r.playAll(ctx)
 	stopReading()
 	end := r.stop.wait()
+	steering.end()
 	r.abandon()
 	for ep := range r.sched.live {
 		for s := range ep.strands {
@@ -159,9 +164,12 @@ func (r *run) playAll(ctx context.Context) {
 
 // drain stops new episodes. Episodes with state outside are played to their end: otherwise they
 // would have to begin again, and their calls would be lost.
-func (r *run) drain() {
-	begun, continues := r.sched.drain(stoppedBy(r.Drain), r.Kind.Restarts())
-	if !continues {
+func (r *run) drain() { r.finish(stoppedBy(r.Drain), r.Kind.Restarts()) }
+
+// finish ends the run with e: when the live episodes are played to their end, or at once.
+func (r *run) finish(e ending, toTheEnd bool) {
+	begun, continues := r.sched.drain(e, toTheEnd)
+	if !continues || !r.Kind.Restarts() {
 		return
 	}
 	if d, ok := r.Actor.(world.Drainer); ok {
@@ -178,10 +186,10 @@ func (r *run) fail(err error) {
 	r.sched.nudge()
 }
 
-// keep makes another package's entry durable.
-func (r *run) keep(e journal.Entry) error {
+// keep makes entries of another package durable.
+func (r *run) keep(first journal.Entry, more ...journal.Entry) error {
 	kept := make(chan error, 1)
-	r.rec.Write(func(err error) { kept <- err }, e)
+	r.rec.Write(func(err error) { kept <- err }, first, more...)
 	if err := <-kept; err != nil {
 		return fmt.Errorf("engine: nothing more can be recorded: %w", err)
 	}

@@ -19,21 +19,23 @@ type scheduler struct {
 	stop   *stopper
 	staged func(st *journal.Staged, recorded bool) // a stage begins; called with the lock held
 
-	mu        sync.Mutex
-	wake      *sync.Cond // something below has changed, or the run stops
-	agenda    *agenda
-	ready     queue.Queue[*strand]      // may continue
-	providers map[string]*providerQueue // by provider
-	live      map[*episode]struct{}     // have begun and not ended
-	starts    int                       // episodes that a worker is about to begin
-	busy      int                       // workers playing
-	queued    int                       // asks in all providers
-	flying    int                       // asks in flight
-	saving    int                       // replies to asks, and outcomes, that are not durable yet
-	acting    int                       // acts in flight, or not durable yet
-	open      int                       // questions to people that have no answer, or not a durable one
-	asked     int                       // calls made
-	fails     int                       // of them, that ended as failures
+	mu         sync.Mutex
+	wake       *sync.Cond // something below has changed, or the run stops
+	agenda     *agenda
+	ready      queue.Queue[*strand]      // may continue
+	providers  map[string]*providerQueue // by provider
+	live       map[*episode]struct{}     // have begun and not ended
+	starts     int                       // episodes that a worker is about to begin
+	busy       int                       // workers playing
+	queued     int                       // asks in all providers
+	flying     int                       // asks in flight
+	saving     int                       // replies to asks, and outcomes, that are not durable yet
+	acting     int                       // acts in flight, or not durable yet
+	open       int                       // questions to people that have no answer, or not a durable one
+	asked      int                       // calls made
+	fails      int                       // of them, that ended as failures
+	held       bool                      // the run is paused: no call is sent
+	heldOthers []*call                   // acts and questions to people that wait for the end of the pause
 }
 
 // bounds limit what happens at once: see Config.
@@ -197,7 +199,7 @@ func (b bounds) maxActs() int {
 // mayBegin reports whether another episode should begin: only while the live ones do not keep the
 // providers and the actor busy.
 func (s *scheduler) mayBegin() bool {
-	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() {
+	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held {
 		return false
 	}
 	if s.wave {
@@ -216,7 +218,7 @@ func (s *scheduler) mayBegin() bool {
 
 // mayWave reports whether every live strand waits for a call of the next wave.
 func (s *scheduler) mayWave() bool {
-	if !s.wave || s.queued == 0 || !s.idle() || s.busy > 0 {
+	if !s.wave || s.held || s.queued == 0 || !s.idle() || s.busy > 0 {
 		return false
 	}
 	for _, l := range s.providers {

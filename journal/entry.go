@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"parley/llm"
@@ -169,6 +170,36 @@ const (
 	BatchClosed   Step = "closed"   // no more results will be read from it
 )
 
+// Steered says that somebody changed how the run is played while it was played. It affects no
+// outcome. A changed plan is recorded as a Begun.
+type Steered struct {
+	At   time.Time
+	Verb SteerVerb
+	By   string // from where, such as ctl
+	// Detail has what was set, such as "budget 10 → 20".
+	Detail string
+}
+
+// String returns what was done, and from where: "set budget $1.00 → $2.00 by ctl".
+func (s Steered) String() string {
+	if s.Detail == "" {
+		return fmt.Sprintf("%s by %s", s.Verb, s.By)
+	}
+	return fmt.Sprintf("%s %s by %s", s.Verb, s.Detail, s.By)
+}
+
+// SteerVerb is what somebody did to a run while it was played.
+type SteerVerb string
+
+// The verbs.
+const (
+	SteerPause  SteerVerb = "pause"  // send no calls for now
+	SteerResume SteerVerb = "resume" // send calls again
+	SteerDrain  SteerVerb = "drain"  // begin no more episodes
+	SteerStop   SteerVerb = "stop"   // send no more calls
+	SteerSet    SteerVerb = "set"    // change the budget or a limit
+)
+
 func (*Begun) entry()   {}
 func (*Opened) entry()  {}
 func (*Closed) entry()  {}
@@ -178,3 +209,4 @@ func (*Replied) entry() {}
 func (*Ended) entry()   {}
 func (*Exposed) entry() {}
 func (*Batched) entry() {}
+func (*Steered) entry() {}

@@ -98,6 +98,8 @@ type Head struct {
 	Last Closed // the end of the last process, if it has one
 	// Batches has the open batches by key: the number, from 1, of the entry that began each.
 	Batches map[string]int
+	// Steered lists what people changed while the run was played, in order.
+	Steered []Steered
 
 	entries int // so far
 	open    int // calls without a reply in all live episodes
@@ -136,6 +138,8 @@ func (h *Head) Add(e Entry) {
 		h.Owed, h.bound = max(h.Owed, e.Worst), max(h.bound, e.Calls)
 	case *Batched:
 		h.Batch(h.entries, e)
+	case *Steered:
+		h.Steered = append(h.Steered, *e)
 	}
 	h.count()
 }

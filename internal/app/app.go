@@ -82,8 +82,9 @@ type App struct {
 	cache     *cachestore.Store
 	prices    *price.Table
 
-	mu   sync.Mutex
-	open []io.Closer // holds connections
+	mu    sync.Mutex
+	open  []io.Closer // holds connections
+	limit int         // of the calls in flight at one provider; 0: none
 }
 
 // Open makes an App. It opens no connection.
@@ -97,7 +98,7 @@ func Open(c Config) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{providers: c.Providers, prices: prices}
+	a := &App{limit: c.Concurrency, providers: c.Providers, prices: prices}
 	if c.Cache != "" {
 		store, err := cachestore.Open(c.Cache, cachestore.Options{DiskBytes: c.CacheBytes})
 		if err != nil {
@@ -175,9 +176,7 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 	if err != nil {
 		return dispatch.Lane{}, err
 	}
-	if n := c.Concurrency; n > 0 && (p.Limits.Concurrency == 0 || p.Limits.Concurrency > n) {
-		p.Limits.Concurrency = n
-	}
+	p.Limits.Concurrency = a.concurrency(p)
 	if p.Dialect == "sim" {
 		m, err := sim.New(c.Sim)
 		if err != nil {
@@ -276,4 +275,26 @@ func (a *App) Close() error {
 		a.cache.Close()
 	}
 	return errors.Join(errs...)
+}
+
+// concurrency returns the maximum number of calls in flight at a provider; 0: what it allows.
+func (a *App) concurrency(p provider.Provider) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	own := p.Limits.Concurrency
+	if a.limit == 0 || own > 0 && own < a.limit {
+		return own
+	}
+	return a.limit
+}
+
+// SetConcurrency changes the maximum number of calls in flight at one provider.
+func (a *App) SetConcurrency(n int) {
+	a.mu.Lock()
+	a.limit = n
+	a.mu.Unlock()
+	a.Choose(func(name string) int {
+		p, _ := find(a.providers, name) // it is open, so it is known
+		return a.concurrency(p)
+	})
 }

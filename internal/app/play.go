@@ -24,6 +24,7 @@ import (
 	"parley/internal/growth"
 	"parley/internal/replica"
 	"parley/internal/seat"
+	"parley/internal/steer"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/internal/trust"
@@ -88,6 +89,8 @@ type Opened struct {
 	Grown *growth.Growth
 	// Complete means that there is nothing left to play.
 	Complete bool
+	// Steering changes the run while it is played. Nil: there is nothing left to play.
+	Steering *steer.Steering
 	// Seats takes the answers of people. Nil: no agent is a person.
 	Seats *seat.Open
 	// Waiting says what the run waits for: an environment, such as a server that does not answer, or people.
@@ -272,7 +275,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, errors.Join(err, a.Close())
 	}
 	opened := Opened{
-		File: p.File, App: a, Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
+		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
 		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
 	p.open(&c, &opened)
@@ -291,6 +294,16 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		err = errors.Join(err, sumErr)
 	}
 	return sum, err
+}
+
+// steering returns what changes the run while it is played; nil if there is nothing to play.
+func (p Play) steering(c *engine.Config, a *App, plan *config.Plan, done bool) *steer.Steering {
+	if done {
+		return nil
+	}
+	s := steer.New(a, plan, p.kinds())
+	c.Steer = s.Begin
+	return s
 }
 
 // open calls Opened. If agents are people, the run asks them through files beside its run file.

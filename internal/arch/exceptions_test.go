@@ -19,6 +19,7 @@ var large = map[string]string{
 	"internal/cli/":            "a file for each verb, and no verb needs another",
 	"internal/dispatch/":       "its layers share one unexported call; a cut would export it",
 	"internal/report/compare/": "one comparison from its pairs to its words",
+	"internal/serve/viewer/":   "a handler for each page; what pages consist of is in the packages below it",
 	"internal/store/sqlite/":   "reader, writer, lister and verifier share statements and checksummed rows",
 	"oracle/bench/":            "one program, a file for each part of the benchmark",
 	"world/":                   "one vocabulary: an author of a world needs one import",

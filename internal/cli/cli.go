@@ -77,6 +77,7 @@ type grammar struct {
 
 	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
 	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
+	Ctl    ctlCmd    `cmd:"" group:"play" help:"Pause, drain or stop a run that is played, or set its budget."`
 	Sit    sitCmd    `cmd:"" group:"play" help:"Take a seat of a run that is played: answer its questions."`
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
@@ -98,6 +99,7 @@ type grammar struct {
 	Sim     simCmd     `cmd:"" group:"models" help:"Serve the simulated provider over HTTP."`
 	Gateway gatewayCmd `cmd:"" group:"models" help:"Serve the APIs of OpenAI and Anthropic, and record calls."`
 
+	Wait       waitCmd       `cmd:"" group:"shell" help:"Wait until runs end."`
 	Completion completionCmd `cmd:"" group:"shell" help:"Print completions for bash, zsh or fish."`
 	Man        manCmd        `cmd:"" group:"shell" help:"Print the man page."`
 	Version    versionCmd    `cmd:"" group:"shell" help:"Print the version."`

@@ -42,6 +42,7 @@ type playFlags struct {
 	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
 	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
 	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
+	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool           `help:"Print no progress and no summary."`
 	JSON        bool           `help:"Print the summary as one JSON object."`
 	trustFlags
@@ -95,6 +96,9 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
+	if c.Detach {
+		return detach(s, g, file)
+	}
 	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
 }
 
@@ -135,6 +139,12 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 
 // Run resumes the run.
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
+	if c.Detach {
+		g := exit.NewGate()
+		_, end := listen(ctx, s, g)
+		defer end()
+		return detach(s, g, c.File)
+	}
 	if err := c.use(s); err != nil {
 		return err
 	}
@@ -169,11 +179,12 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 
 	p.Trust = keys.Gate
 	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
-	done, hide := func() {}, func() {}
+	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
-		hide = inTurn(serveSeats(ctx, s, o), live.Show(p.File, view.State))
+		hide = live.Show(p.File, view.State)
+		unsteer = serveControl(ctx, s, o, g, stop)
 		if f.View {
 			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}
@@ -181,18 +192,25 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 			view.Greet(o)
 			done = view.Show()
 		}
+		detached(s, p.File)
 	}
 	p.Watch = func(e engine.Event) { view.See(e) }
 	p.Notices, p.Levels = s.notice, s.levels()
 	if !f.Quiet {
 		p.Rests, p.Outages = view.Rests, s.outage
 	}
+	defer func() { unsteer() }() // last: who waits for the run finds its summary
 	sum, err := p.Run(ctx, drain)
 	done()
 	hide()
 	if sum == nil {
 		return playError(p.File, err)
 	}
+	return f.conclude(s, view, p.File, sum, err)
+}
+
+// conclude prints the summary of a run that ended with err, and returns the error of the command.
+func (f *playFlags) conclude(s *State, view *runview.View, file string, sum *summary.Summary, err error) error {
 	if f.JSON {
 		b, merr := terminal.Marshal(sum)
 		if merr != nil {
@@ -204,13 +222,13 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	}
 	if err != nil {
 		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
-		err = playError(p.File, err)
+		err = playError(file, err)
 		if said {
 			return exit.Silent(exit.CodeOf(err)) // the summary already shows it
 		}
 		return err
 	}
-	return exit.Silent(playCode(sum))
+	return exit.Silent(playCode(sum.State, sum.Reason, sum.Episodes.Failed))
 }
 
 // inTurn returns a function that calls all of ends.
@@ -222,14 +240,14 @@ func inTurn(ends ...func()) func() {
 	}
 }
 
-// playCode returns the exit code of a run.
-func playCode(sum *summary.Summary) int {
+// playCode returns the exit code of a run that ended so, with failed episodes.
+func playCode(state journal.State, why journal.Reason, failed int) int {
 	switch {
-	case sum.Reason.Kind == journal.ByBudget:
+	case why.Kind == journal.ByBudget:
 		return exit.Budget
-	case sum.Reason.Kind == journal.ByUser:
+	case why.Kind == journal.ByUser:
 		return exit.Interrupted
-	case sum.State != journal.Complete, sum.Episodes.Failed > 0:
+	case state != journal.Complete, failed > 0:
 		return exit.Failed
 	default:
 		return exit.OK

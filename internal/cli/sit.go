@@ -8,11 +8,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/sit"
 	"parley/internal/cli/terminal"
-	"parley/internal/control"
 	"parley/internal/seat"
 )
 
@@ -89,17 +87,4 @@ func (c *sitCmd) list(ctx context.Context, s *State, places []seat.Place) error 
 	}
 	fmt.Fprintf(t, "\nnext:  %s\n", commandOf([]string{"sit", c.File, all[0].Seat}))
 	return t.Flush()
-}
-
-// serveSeats takes the answers of people until end is called.
-func serveSeats(ctx context.Context, s *State, o app.Opened) (end func()) {
-	if o.Seats == nil {
-		return func() {}
-	}
-	end, err := control.Serve(ctx, o.File, map[string]control.Handler{seat.Verb: o.Seats.Handle})
-	if err != nil {
-		s.tell("people cannot answer: " + err.Error())
-		return func() {}
-	}
-	return end
 }

@@ -229,6 +229,17 @@ func (d *Dispatcher) Drain() {
 	d.retry.drain()
 }
 
+// Hold sends nothing new until it is called with nil: calls that wait are refused with e, calls in
+// flight finish.
+func (d *Dispatcher) Hold(e *llm.Error) {
+	d.batcher.Hold(e)
+	d.lanes.hold(e)
+}
+
+// Choose sets the calls in flight of each provider that was asked to what of returns, which is more
+// than 0.
+func (d *Dispatcher) Choose(of func(provider string) int) { d.lanes.choose(of) }
+
 // Release ends a session: no more requests of it will come. whole reports whether the session ended
 // properly.
 func (d *Dispatcher) Release(session string, whole bool) {

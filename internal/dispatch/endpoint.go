@@ -64,6 +64,19 @@ func (e *endpoint) drain() {
 	}
 }
 
+// hold refuses calls with err until err is nil.
+func (e *endpoint) hold(err *llm.Error) {
+	for i := range e.groups {
+		e.groups[i].limit.Hold(err)
+	}
+}
+
+// choose sets the calls in flight of the models without limits of their own.
+func (e *endpoint) choose(n int) {
+	e.provider.Limits.Concurrency = n
+	e.groups[len(e.groups)-1].limit.Choose(n)
+}
+
 // save stores how many calls the server has handled at once, where nobody has chosen that.
 func (e *endpoint) save() {
 	for _, g := range e.groups {

@@ -50,6 +50,7 @@ type lanes struct {
 	mu       sync.RWMutex
 	byName   map[string]*lane
 	draining bool
+	held     *llm.Error // refuses calls for now
 }
 
 // lane is the layers of one provider, with one server or several.
@@ -107,6 +108,7 @@ func (l *lanes) lane(name string) (*lane, error) {
 	if l.draining {
 		opened.drain()
 	}
+	opened.hold(l.held)
 	return opened, nil
 }
 
@@ -208,6 +210,33 @@ func (l *lane) drain() {
 	}
 	for _, e := range l.endpoints {
 		e.drain()
+	}
+}
+
+// hold refuses calls with e until e is nil.
+func (l *lanes) hold(e *llm.Error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = e
+	for _, lane := range l.byName {
+		lane.hold(e)
+	}
+}
+
+func (l *lane) hold(e *llm.Error) {
+	for _, one := range l.endpoints {
+		one.hold(e)
+	}
+}
+
+// choose sets the calls in flight of each open lane to what of returns for its provider.
+func (l *lanes) choose(of func(provider string) int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, lane := range l.byName {
+		for _, one := range lane.endpoints {
+			one.choose(of(name))
+		}
 	}
 }
 

@@ -32,6 +32,9 @@ type State struct {
 	At      time.Time `json:"at"`
 	Process int       `json:"process"` // its id
 
+	// Steered says that the run is paused or draining, by whom and since when, such as "paused by ctl
+	// at 10:31". Empty: it is played as usual. It may be hostile.
+	Steered         string    `json:"steered,omitempty"`
 	InFlight        int64     `json:"in_flight"` // calls
 	Waiting         int64     `json:"waiting"`   // for a provider's limits
 	CallsPerSecond  float64   `json:"calls_per_second"`

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"strings"
 
 	"parley/internal/report/exhibit"
@@ -12,8 +11,8 @@ import (
 const KindSection = "kind"
 
 // exhibits returns the section with the exhibits of the kind.
-func exhibits(ctx context.Context, s Source, colours *exhibit.Palette) (out page.Section, err error) {
-	all, failed, err := exhibit.Made(ctx, s.Kind, s.Run, s.Journal)
+func exhibits(s Source, made exhibit.Wait, colours *exhibit.Palette) (out page.Section, err error) {
+	all, failed, err := made()
 	s.problems.note(failed)
 	out = page.Section{ID: KindSection, Title: strings.ToUpper(s.Kind.Name[:1]) + s.Kind.Name[1:]}
 	for _, e := range all {

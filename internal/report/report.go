@@ -137,6 +137,12 @@ func (s Source) parts() []Part {
 
 // build returns the sections of one run.
 func build(ctx context.Context, s Source, o Options, factors *view.Factors, name string, several bool, colours *exhibit.Palette) ([]page.Section, error) {
+	recorded, isRecord := s.Run.Recorded()
+	var made exhibit.Wait
+	if !isRecord && s.Kind.Name != "" {
+		s.Run.Units()                                       // first: both read the run
+		made = exhibit.Start(ctx, s.Kind, s.Run, s.Journal) // takes as long as the scores
+	}
 	sections := []page.Section{headline(s, several), scores(s.Run, colours)}
 	if b := ratings(s, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)
@@ -147,7 +153,6 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	if len(o.By) > 0 {
 		sections = append(sections, byFactors(s.Run, factors, colours))
 	}
-	recorded, isRecord := s.Run.Recorded()
 	switch b := s.Run.Head.Begun; {
 	case isRecord:
 		section, err := sessions(ctx, s, recorded, o.Episodes)
@@ -155,10 +160,10 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 			return nil, err
 		}
 		sections = append(sections, section)
-	case s.Kind.Name == "":
+	case made == nil:
 		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s. The exhibits of the kind are left out.", b.KindVersion, b.Kind)})
 	default:
-		kind, err := exhibits(ctx, s, colours)
+		kind, err := exhibits(s, made, colours)
 		if err != nil {
 			return nil, err
 		}

@@ -110,14 +110,19 @@ func grownText(grown []journal.Growth, total int) string {
 func facts(r *view.Run) page.Block {
 	b, all, e := r.Head.Begun, r.Total(), r.Episodes
 	cost, each := costFact(r, all)
-	return page.Block{Facts: []page.Fact{
+	facts := []page.Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
 		{Name: "state", Value: r.State, More: r.Reason},
 		{Name: "episodes", Value: page.Grouped(e.Ended), More: episodesText(e)},
 		{Name: "calls", Value: page.Grouped(all.Calls), More: failedText(all.Failed)},
 		{Name: "cost", Value: cost, More: each},
 		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Processes))},
-	}}
+	}
+	if n := len(r.Head.Steered); n > 0 {
+		last := r.Head.Steered[n-1]
+		facts = append(facts, page.Fact{Name: "steered", Value: page.Grouped(n) + " times", More: stamp(last.At) + ": " + last.String()})
+	}
+	return page.Block{Facts: facts}
 }
 
 // costFact returns the recorded cost. Models without a known price have none.

@@ -92,8 +92,8 @@ func (u *Units) of(r *Run, d Deal, play journal.Digest, chance bool) (unit world
 	return unit
 }
 
-// allUnits returns the units of the episodes that ended, in order.
-func (r *Run) allUnits() []world.Unit {
+// Units returns the units of the episodes that ended, in order. After the first call, several goroutines may read the run.
+func (r *Run) Units() []world.Unit {
 	if r.units == nil {
 		r.units = make([]world.Unit, 0, r.Head.Ended.Len())
 		deals, units := r.Deals(), NewUnits()

@@ -136,7 +136,7 @@ func (r *Run) count() {
 
 // Each calls f with every episode that ended, in episode order, with its Labels, without the Data of its outcome.
 func (r *Run) Each(f func(world.Played)) {
-	units, i := r.allUnits(), 0
+	units, i := r.Units(), 0
 	for spec, e := range r.Head.Played() {
 		p := r.played(spec, &e, units[i])
 		p.Outcome.Scores = append(slices.Clip(p.Outcome.Scores), r.Labels[p.Episode]...)
@@ -147,7 +147,7 @@ func (r *Run) Each(f func(world.Played)) {
 
 // EachWithData does the same with the Data of outcomes, which it reads from j, and without Labels, until f fails.
 func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.Played) error) error {
-	units, i := r.allUnits(), 0
+	units, i := r.Units(), 0
 	return r.Head.PlayedOutcomes(ctx, j, func(spec world.Spec, e *journal.Ended) error {
 		unit := units[i]
 		i++

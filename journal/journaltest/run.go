@@ -55,6 +55,8 @@ func (g *generator) step() {
 		g.add(&journal.Opened{At: g.time(), Lost: g.IntN(9), Cost: llm.Money(g.Int64N(1 << 60))})
 	case k == 3:
 		g.add(&journal.Exposed{Calls: g.IntN(20), Worst: llm.Money(g.Int64N(1 << 60))})
+	case k == 4 && g.IntN(2) == 0:
+		g.add(&journal.Steered{At: g.time(), Verb: journal.SteerSet, By: g.utf(), Detail: g.utf()})
 	case k == 4:
 		g.attempt[episode]++
 	case k == 5:

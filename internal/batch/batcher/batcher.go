@@ -99,6 +99,7 @@ type Batcher struct {
 	orphaned map[string][]*slot    // lines of earlier processes, by call
 	queues   []*Queue
 	draining bool
+	held     *llm.Error // refuses calls for now
 	waves    int
 	pending  int // items that wait to be sent
 	counts   Counts
@@ -151,6 +152,22 @@ func (o *Batcher) Drain() {
 		o.draining = true
 		close(o.stop)
 	}
+}
+
+// Hold refuses calls that are not in a batch with e until e is nil. Batches at the provider are
+// followed.
+func (o *Batcher) Hold(e *llm.Error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held = e
+}
+
+// refusal returns why nothing is sent, or nil. The batcher is locked.
+func (o *Batcher) refusal() *llm.Error {
+	if o.draining {
+		return DrainError()
+	}
+	return o.held
 }
 
 // drained returns a channel that is closed when batches need not be followed any more; nil if that

@@ -282,9 +282,9 @@ func (w *Wave) send(ctx context.Context) {
 	for _, t := range claimed {
 		w.follow(ctx, t)
 	}
-	if o.draining {
+	if err := o.refusal(); err != nil {
 		for _, p := range pool {
-			p.wake(Result{Err: DrainError()})
+			p.wake(Result{Err: err})
 		}
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Overview returns the help of the whole application: one line for each command, by group. Commands
-// for the shell share a line: few people need them, and their names say what they print.
+// for the shell share a line: few people need them, and their names say what they do.
 func Overview(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s COMMAND [ARGUMENTS] [FLAGS]\n%s\n", app.Name, app.Help)

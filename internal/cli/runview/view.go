@@ -23,6 +23,7 @@ import (
 	"parley/internal/growth"
 	"parley/internal/live"
 	"parley/internal/replica"
+	"parley/internal/steer"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -37,9 +38,10 @@ type View struct {
 	waiting  func() string                // what external thing the run waits for
 	Calls    func(now time.Time) []string // what calls wait for; hostile
 	batches  func() batcher.Progress      // nil if the run is not in waves
-	budget   llm.Money
-	spent    llm.Money // before this process
-	episodes int       // planned so far
+	steering *steer.Steering              // nil if nothing is left to play
+	budget   llm.Money                    // of a run without steering
+	spent    llm.Money                    // before this process
+	episodes int                          // planned so far
 	ended    int
 	failed   map[llm.Kind]int
 	left     progress.TimeLeft
@@ -65,7 +67,7 @@ type View struct {
 func (v *View) Begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.Stats, v.budget, v.waiting, v.Calls = o.App.Stats, o.Plan.Budget, o.Waiting, o.App.Waits
+	v.Stats, v.steering, v.budget, v.waiting, v.Calls = o.App.Stats, o.Steering, o.Plan.Budget, o.Waiting, o.App.Waits
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
@@ -179,7 +181,11 @@ func (v *View) Line(now time.Time) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.Stats()
+	steered, budget := v.steered()
 	parts := append(progress.Reasons(v.Calls, now), v.Says()...)
+	if steered != "" {
+		parts = append([]string{steered}, parts...)
+	}
 	if why := v.waits(); why != "" {
 		parts = append(parts, "waiting for "+why)
 	}
@@ -190,7 +196,7 @@ func (v *View) Line(now time.Time) []string {
 	if v.batches != nil {
 		parts = append(parts, batched(v.batches(), now)...)
 	}
-	parts = append(parts, progress.Cost(v.spent.Plus(st.Cost).Plus(st.Uncertain), v.budget, st))
+	parts = append(parts, progress.Cost(v.spent.Plus(st.Cost).Plus(st.Uncertain), budget, st))
 	if s := kinds(v.failed); s != "" {
 		parts = append(parts, s)
 	}
@@ -217,9 +223,10 @@ func (v *View) State(now time.Time) live.State {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	st := v.Stats()
+	steered, budget := v.steered()
 	s := live.State{
-		At: now, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
-		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: v.budget, Left: v.timeLeft(now),
+		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
+		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
 		Status: v.Says(), Waits: progress.Reasons(v.Calls, now),
 	}
 	if d := now.Sub(v.published).Seconds(); d > 0 && !v.published.IsZero() {
@@ -239,6 +246,22 @@ func (v *View) State(now time.Time) live.State {
 		s.Models = append(s.Models, model)
 	}
 	return s
+}
+
+// steered says whether the run is paused or draining, and returns its budget.
+func (v *View) steered() (text string, budget llm.Money) {
+	if v.steering == nil {
+		return "", v.budget
+	}
+	s := v.steering.State()
+	what, by := "paused", s.Paused
+	if by == nil {
+		what, by = "draining", s.Draining
+	}
+	if by == nil {
+		return "", s.Budget
+	}
+	return terminal.Safe(terminal.OneLine(fmt.Sprintf("%s by %s at %s", what, by.By, by.At.Local().Format("15:04")))), s.Budget
 }
 
 // waits returns what external thing the run waits for.

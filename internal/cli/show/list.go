@@ -31,10 +31,12 @@ type Run struct {
 	Closed      time.Time       `json:"closed,omitzero"` // when the last process closed the run, if it did
 	Fork        *journal.Origin `json:"fork,omitempty"`
 	// Grown has an entry for each time the plan grew.
-	Grown    []journal.Growth `json:"grown,omitempty"`
-	State    string           `json:"state"`
-	Reason   string           `json:"reason,omitempty"`
-	Agents   []world.Agent    `json:"agents"`
+	Grown []journal.Growth `json:"grown,omitempty"`
+	// Steered has what people changed while the run was played.
+	Steered  []SteeredRow  `json:"steered,omitempty"`
+	State    string        `json:"state"`
+	Reason   string        `json:"reason,omitempty"`
+	Agents   []world.Agent `json:"agents"`
 	Episodes struct {
 		Total   int `json:"total"`
 		Ended   int `json:"ended"`
@@ -54,6 +56,17 @@ type Run struct {
 	more bool // and more follow
 }
 
+// SteeredRow is a change that somebody made while the run was played.
+type SteeredRow struct {
+	At     time.Time         `json:"at"`
+	Verb   journal.SteerVerb `json:"verb"`
+	By     string            `json:"by"`
+	Detail string            `json:"detail,omitempty"`
+}
+
+// maxSteered is how many changes are shown.
+const maxSteered = 10
+
 // The states of a run besides those of journal.State.
 const (
 	stateNew  = "new"  // it has not been played
@@ -67,6 +80,9 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 		File: v.File, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
 		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
 		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
+	}
+	for _, s := range o.Steered {
+		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
 	}
 	switch {
 	case o.Open:
@@ -157,6 +173,9 @@ func (r *Run) Print(p *terminal.Page) {
 	}
 	for _, g := range r.Grown {
 		p.Fact("grown", fmt.Sprintf("%s, from %s", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
+	}
+	for _, s := range r.Steered[max(0, len(r.Steered)-maxSteered):] {
+		p.Fact("steered", stamp(s.At)+": "+journal.Steered{Verb: s.Verb, By: s.By, Detail: s.Detail}.String())
 	}
 	p.Fact("state", r.state())
 	for _, a := range r.Agents {

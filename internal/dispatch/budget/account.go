@@ -14,6 +14,7 @@ type Account struct {
 	free      llm.Money // set aside and not in use by an attempt
 	inUse     llm.Money // by attempts
 	batched   bool      // it was set aside for a batch
+	adopted   bool      // it was set aside by an earlier process, for a batch that may be paid for
 	trusted   bool      // it may make one attempt at a time that can cost more than is set aside
 	cost      llm.Money
 	estimated bool      // an attempt was charged by an estimate
@@ -54,6 +55,10 @@ func (a *Account) Begin(t Terms) (held llm.Money, ok bool) {
 	held = t.Worst
 	if t.mayExceed() && a.budget.Limit() > 0 && !a.trusted {
 		held = t.exceeding
+	}
+	if !a.adopted && a.budget.exceeded() {
+		a.budget.settle(a.free, 0, a.batched) // there may be no room for it any more
+		a.free = 0
 	}
 	if a.trusted && a.inUse > 0 || !a.ensure(held) {
 		return 0, false

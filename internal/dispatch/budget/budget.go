@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"parley/internal/queue"
 	"parley/llm"
@@ -44,6 +45,8 @@ type Budget struct {
 	crowd      queue.Queue[*waiter] // calls from queue that have room once fewer calls are trusted
 	trusted    int                  // calls in flight that may cost more than is set aside for them
 	drained    *llm.Error
+
+	lowered atomic.Bool // the limit was lowered once
 }
 
 // New returns a budget of limit, of which spent is already gone. A limit of 0 is no limit: the
@@ -67,6 +70,31 @@ func (b *Budget) Limit() llm.Money {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.limit
+}
+
+// SetLimit changes a limit that is not 0 to another that is not 0. Calls that wait are served under
+// the new limit. An attempt that has begun is not affected; one that has not gives back what was set
+// aside under the old limit, if that is too much now: see Account.Begin.
+func (b *Budget) SetLimit(limit llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.limit > 0 && limit > 0 {
+		if limit < b.limit {
+			b.lowered.Store(true)
+		}
+		b.limit = limit
+		b.pump()
+	}
+}
+
+// exceeded reports whether more is spent and set aside than there is, since the limit was lowered.
+func (b *Budget) exceeded() bool {
+	if !b.lowered.Load() {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit > 0 && b.spent.Plus(b.reserved).Plus(b.batched).Plus(b.risk) > b.limit
 }
 
 // hold is what is set aside for a call.
@@ -165,7 +193,7 @@ func (b *Budget) grant(worst llm.Money, batched bool) error {
 		return nil
 	}
 	if now := b.reserved.Plus(b.unrecorded).Plus(worst); b.Expose != nil && b.limit > 0 && now > b.exposed {
-		step := min(max(now.Times(2), b.limit/64), b.limit)
+		step := max(now, min(max(now.Times(2), b.limit/64), b.limit))
 		if err := b.Expose(step); err != nil {
 			return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
 		}

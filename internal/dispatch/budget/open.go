@@ -66,7 +66,7 @@ func (b *Budget) Open(ctx context.Context, prices *Prices, w Want) (*Account, er
 		if risk, ok := w.Wave.Adopt(worst); ok {
 			free := max(risk, worst) // several of its attempts may be in the batch
 			b.adoptRisk(risk, free)
-			return &Account{budget: b, free: free, batched: true, maxCost: req.MaxCost}, nil
+			return &Account{budget: b, free: free, batched: true, adopted: true, maxCost: req.MaxCost}, nil
 		}
 	}
 	h, err := b.reserve(ctx, prices, w)

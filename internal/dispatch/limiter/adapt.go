@@ -83,7 +83,7 @@ func newAdapt(chosen int, s Start) adapt {
 	}
 	switch known := float64(s.Known.InFlight); {
 	case chosen > 0:
-		a.limit, a.max, a.doubling, a.tried = float64(chosen), float64(chosen), false, false
+		a.choose(chosen)
 	case s.Known.Limited && known > 0:
 		// It may allow less now, so more than the first calls are not sent at once.
 		a.top = math.Min(known, a.max)
@@ -91,6 +91,11 @@ func newAdapt(chosen int, s Start) adapt {
 		a.atTop()
 	}
 	return a
+}
+
+// choose sets the limit that the user has chosen.
+func (a *adapt) choose(n int) {
+	a.limit, a.max, a.doubling, a.tried, a.ceiling = float64(n), float64(n), false, false, 0
 }
 
 // atTop ends the growth at the level that an earlier run has found.

@@ -40,6 +40,7 @@ type Limiter struct {
 	stopped  *llm.Error // nothing is sent until stopEnd
 	stopEnd  time.Time
 	drained  *llm.Error // nothing is sent any more
+	held     *llm.Error // nothing is sent for now
 	timer    *time.Timer
 }
 
@@ -229,6 +230,8 @@ func (l *Limiter) refusal(now time.Time) *llm.Error {
 	switch {
 	case l.drained != nil:
 		return l.drained
+	case l.held != nil:
+		return l.held
 	case l.stopped != nil && now.Before(l.stopEnd):
 		return l.stopped
 	default:

@@ -3,6 +3,7 @@ package exhibit
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"parley/internal/view"
 	"parley/internal/view/optional"
@@ -39,4 +40,19 @@ func Made(ctx context.Context, kind world.Kind, run *view.Run, j journal.Journal
 		}
 	}
 	return all, nil, nil
+}
+
+// Wait waits for the exhibits of a kind, and returns what Made does.
+type Wait func() (all []world.Exhibit, failed, err error)
+
+// Start is Made while its caller continues. The caller must wait.
+func Start(ctx context.Context, kind world.Kind, run *view.Run, j journal.Journal) Wait {
+	var all []world.Exhibit
+	var failed, err error
+	var wg sync.WaitGroup
+	wg.Go(func() { all, failed, err = Made(ctx, kind, run, j) })
+	return func() ([]world.Exhibit, error, error) {
+		wg.Wait()
+		return all, failed, err
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
 
+	"parley/internal/control"
 	"parley/internal/live"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
@@ -135,6 +136,7 @@ type now struct {
 	Agents   []world.Agent
 	Sections []page.Section
 	Live     *live.State // what its process is doing; nil: nothing plays it
+	Steer    string      // where the run can be steered; empty: it cannot
 	Errors   []failed
 	Budget   float64 // the share that is spent; 0: there is no budget
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
@@ -162,6 +164,9 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	}
 	if playing, ok := live.Read(req.Context(), r.Path); ok && o.Open {
 		n.playing(&playing)
+		if !v.static && control.Played(req.Context(), r.Path) {
+			n.Steer = runPath(r.Name, "steer")
+		}
 	}
 	entries, err := r.Store.Entries()
 	if err != nil {

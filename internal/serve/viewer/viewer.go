@@ -143,6 +143,8 @@ func (v *Viewer) routes() http.Handler {
 		"GET /run/{run}/episodes/{episode}":         v.episode,
 		"GET /run/{run}/search":                     v.search,
 		"POST /run/{run}/episodes/{episode}/labels": v.label,
+		"GET /run/{run}/steer":                      v.steer,
+		"POST /run/{run}/steer":                     v.steer,
 		"GET /run/{run}/seats":                      v.seatList,
 		"GET /run/{run}/seats/{seat}":               shown(v.seats.Page),
 		"POST /run/{run}/seats/{seat}":              shown(v.seats.Answer),

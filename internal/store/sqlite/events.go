@@ -54,6 +54,11 @@ type (
 		Batch    string       `json:"batch,omitempty"`
 		Why      string       `json:"why,omitempty"`
 	}
+	steeredData struct {
+		Verb   journal.SteerVerb `json:"verb"`
+		By     string            `json:"by,omitempty"`
+		Detail string            `json:"detail,omitempty"`
+	}
 )
 
 const eventColumns = `seq, sum, what, at, data, plan`
@@ -78,6 +83,8 @@ func (w *writer) putEvent(e journal.Entry) error {
 	case *journal.Batched:
 		what, at = "batched", e.At
 		data = batchedData{e.Step, e.Key, e.Provider, e.Model, e.Lines, int64(e.Worst), int64(e.WorstLine), e.File, e.Batch, e.Why}
+	case *journal.Steered:
+		what, at, data = "steered", e.At, steeredData{e.Verb, e.By, e.Detail}
 	default:
 		return errors.New("unknown type of entry")
 	}
@@ -151,6 +158,9 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 			At: at, Step: d.Step, Key: d.Key, Provider: d.Provider, Model: d.Model, Lines: d.Lines,
 			Worst: llm.Money(d.Worst), WorstLine: llm.Money(d.Dearest), File: d.File, Batch: d.Batch, Why: d.Why,
 		}, err
+	case "steered":
+		d, err := decode[steeredData](data)
+		return &journal.Steered{At: at, Verb: d.Verb, By: d.By, Detail: d.Detail}, err
 	default:
 		return nil, fmt.Errorf("unknown entry %q", what)
 	}

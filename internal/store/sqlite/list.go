@@ -29,6 +29,7 @@ type Outline struct {
 	Calls                  int // that were answered or failed
 	Spent                  llm.Money
 	Batches                int // that are open at their providers
+	Steered                []journal.Steered
 }
 
 // Outline reads an Outline. It takes a moment, however long the run is: it reads no calls and
@@ -42,7 +43,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		}
 		n, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) })
 		o = Outline{
-			Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches),
+			Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches), Steered: h.Steered,
 			Episodes: int(t.episodes), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
 		}
 		return cmp.Or(err, r.complete(n, t.events, "events"), r.checkBegun(h.Begun, t))

@@ -73,7 +73,7 @@ func newWriter(path string, k *content.Keys) (_ *writer, err error) {
 		"checkpoint_fullfsync = ON",
 		fmt.Sprintf("wal_autocheckpoint = %d", foldPages),
 		fmt.Sprintf("journal_size_limit = %d", maxLogSize),
-		"cache_size = -65536", // KB
+		"cache_size = -16384", // KB
 		"foreign_keys = OFF",
 	)
 	if err != nil {

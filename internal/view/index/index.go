@@ -191,7 +191,12 @@ func tablesOf(c *db.Conn) (map[string]string, error) {
 func (x *Index) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.conn.Close()
+	conn := x.conn
+	if conn == nil {
+		return nil
+	}
+	x.conn = nil // a query that comes late fails
+	return conn.Close()
 }
 
 // within runs f in a transaction.

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -352,5 +353,24 @@ func TestCancelled(t *testing.T) {
 	}
 	if got := pages(t, x, Query{Limit: 10}); len(got) != 5 {
 		t.Error("the next one does not")
+	}
+}
+
+// TestClosed checks that late queries fail: a page may still be read when its run is closed.
+func TestClosed(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 5)
+	x := open(t, store, "r1")
+	update(t, x)
+	if err := errors.Join(x.Close(), x.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, updating := x.Update(t.Context())
+	_, paging := x.Page(t.Context(), Query{Limit: 10})
+	_, searching := x.Search(t.Context(), "hello", 0, 10)
+	for i, err := range []error{updating, paging, searching} {
+		if err == nil {
+			t.Error("no error:", i)
+		}
 	}
 }

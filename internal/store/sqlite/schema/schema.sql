@@ -37,7 +37,7 @@ CREATE TABLE texts (
     rest TEXT -- the rest of a message that is not one text, as JSON
 );
 
--- Rare entries: begun, opened, closed, exposed, batched.
+-- Rare entries: begun, opened, closed, exposed, batched, steered.
 CREATE TABLE events (
     seq  INTEGER PRIMARY KEY,
     sum  INTEGER NOT NULL,

@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"errors"
+	"sync"
+
+	"parley/journal"
+	"parley/llm"
+)
+
+// Steering changes a run while it is played. It may be used from several goroutines. When the run
+// has ended, it does nothing.
+type Steering struct {
+	run  *run
+	mu   sync.RWMutex
+	over bool // nothing more is written to the journal
+}
+
+// end waits for Keep, which fails from now on.
+func (s *Steering) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
+// ErrHeld is wrapped by the error of an ask that Models did not send because the run is paused. The
+// ask is made again when the run continues.
+var ErrHeld = errors.New("the run is paused")
+
+// Hold sends no more calls, or sends them again. Calls that Models has taken are its own matter: see
+// ErrHeld.
+func (s *Steering) Hold(on bool) {
+	for _, c := range s.run.sched.hold(on) {
+		s.run.acts.start(c)
+	}
+}
+
+// Finish begins no more episodes. When the live ones have ended, the run stops for that reason.
+func (s *Steering) Finish(why string) {
+	s.run.finish(ending{state: journal.Stopped, reason: journal.Reason{Kind: journal.ByUser, Detail: why}}, true)
+}
+
+// SetCalls changes the maximum number of asks in flight; 0 is no limit.
+func (s *Steering) SetCalls(n int) { s.run.sched.setCalls(n) }
+
+// Begun returns how the run was set up.
+func (s *Steering) Begun() journal.Begun { return s.run.Begun }
+
+// Keep makes entries durable, all or none of them, after everything that was written before.
+func (s *Steering) Keep(first journal.Entry, more ...journal.Entry) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.over {
+		return errors.New("engine: the run has ended")
+	}
+	return s.run.keep(first, more...)
+}
+
+// hold sends no more calls, or sends them again. It returns the acts and the questions to people
+// that waited for that, for the caller to carry out.
+func (s *scheduler) hold(on bool) (others []*call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = on
+	s.wake.Broadcast()
+	if on || s.stop.stopped.Load() {
+		return nil
+	}
+	others, s.heldOthers = s.heldOthers, nil
+	for _, c := range others {
+		s.begin(c)
+	}
+	return others
+}
+
+func (s *scheduler) setCalls(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.maxCalls = n
+	s.wake.Broadcast()
+}
+
+// requeue takes back an ask that was not sent because the run is paused. paid is what attempts at it
+// have cost.
+func (s *scheduler) requeue(c *call, paid llm.Money) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.paid = c.paid.Plus(paid)
+	s.done(c)
+	s.asked--
+	s.queued++
+	provider, _ := llm.SplitModel(c.req.Model)
+	s.providers[provider].asks.Push(c, int64(c.strand.episode.number))
+	s.wake.Broadcast()
+}
+
+// addCost adds what earlier attempts at a call have cost.
+func addCost(r *journal.Replied, paid llm.Money) {
+	switch {
+	case paid == 0:
+	case r.Response != nil:
+		resp := *r.Response
+		resp.Metadata.Cost = resp.Metadata.Cost.Plus(paid)
+		r.Response = &resp
+	case r.Error != nil:
+		e := *r.Error
+		e.Metadata.Cost = e.Metadata.Cost.Plus(paid)
+		r.Error = &e
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync/atomic"
+
+	"parley/internal/cli/exit"
+)
+
+// detachedEnv is set for a process of --detach. Its value is the file that standard error goes to.
+const detachedEnv = "PARLEY_DETACHED"
+
+// logSuffix is added to the name of a run file to name the log of a process of --detach.
+const logSuffix = "-log"
+
+// started is the line that --detach prints.
+type started struct {
+	File string `json:"file"`
+	PID  int    `json:"pid"`
+	Log  string `json:"log"`
+}
+
+// detach starts the same command in the background, and returns when that process plays the run. If it ends
+// before that, detach shows what it said, and returns its exit code.
+func detach(s *State, g *exit.Gate, file string) (err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("--detach: %w", err)
+	}
+	path := file + logSuffix
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return exit.Usagef("--detach: %s is not a regular file: delete or rename it", path)
+	}
+	log, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return exit.AsUsage(fmt.Errorf("--detach: %w", err))
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	said, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("--detach: %w", err)
+	}
+	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool { return a == "--detach" || a == "--detach=true" })
+	cmd := exec.Command(self, args...) //nolint:gosec,noctx // this program, which outlives the context
+	cmd.Env = append(os.Environ(), detachedEnv+"="+path)
+	cmd.Stderr, cmd.SysProcAttr = log, ownSession()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("--detach: %w", err)
+	}
+	var plays atomic.Bool
+	g.OnClose(func() {
+		if !plays.Load() {
+			_ = cmd.Process.Kill()
+		}
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		plays.Store(true)
+		_, err = s.Stdout.Write(line)
+		return errors.Join(err, cmd.Process.Release())
+	}
+	_ = cmd.Wait() // its code says how it ended
+	if g.Closed() {
+		return exit.Silent(exit.Interrupted)
+	}
+	_, err = io.Copy(s.Stderr, io.NewSectionReader(log, said, 1<<20))
+	return errors.Join(err, exit.Silent(max(exit.Failed, cmd.ProcessState.ExitCode())))
+}
+
+// detached prints that a process of --detach plays the run. From then on its standard output is its log.
+func detached(s *State, file string) {
+	log, ok := s.Env(detachedEnv)
+	if !ok || log == "" {
+		return
+	}
+	b, err := json.Marshal(started{File: file, PID: os.Getpid(), Log: log})
+	if err == nil {
+		_, err = s.Stdout.Write(append(b, '\n'))
+	}
+	if err != nil {
+		s.tell("--detach: " + err.Error())
+	}
+	s.Stdout = s.Stderr
+}

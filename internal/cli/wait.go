@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
+	"parley/internal/control"
+	"parley/internal/live"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/llm"
+)
+
+// waitCmd waits until runs end.
+type waitCmd struct {
+	Files   []string      `arg:"" placeholder:"FILE" help:"Run files."`
+	Timeout time.Duration `placeholder:"DURATION" help:"Maximum time to wait, such as 10m. Default: no limit."`
+	JSON    bool          `help:"Print a JSON object for each run."`
+}
+
+// waited is how a run ended.
+type waited struct {
+	File     string         `json:"file"`
+	State    string         `json:"state"`
+	Reason   journal.Reason `json:"reason,omitzero"`
+	Episodes int            `json:"episodes"`
+	Ended    int            `json:"ended"` // the failed ones included
+	Failed   int            `json:"failed"`
+	Cost     llm.Money      `json:"cost_usd"`
+	Code     int            `json:"exit_code"`
+}
+
+// waitEvery is how often runs are looked at.
+const waitEvery = 200 * time.Millisecond
+
+// Run waits for the runs, prints a line for each, and returns the highest of their exit codes.
+func (c *waitCmd) Run(ctx context.Context, s *State) error {
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, &exit.Error{Code: exit.Failed, Err: fmt.Errorf("still played after %v", c.Timeout)})
+		defer cancel()
+	}
+	code := exit.OK
+	for _, file := range c.Files {
+		w, err := waitFor(ctx, file)
+		if err == nil {
+			err = c.print(s, w)
+		}
+		if err != nil {
+			return err
+		}
+		code = max(code, w.Code)
+	}
+	return exit.Silent(code)
+}
+
+// waitFor waits until no process plays a run, and returns how it ended.
+func waitFor(ctx context.Context, file string) (*waited, error) {
+	tick := time.NewTicker(waitEvery)
+	defer tick.Stop()
+	for {
+		if !played(ctx, file) && ctx.Err() == nil {
+			return endOf(ctx, file)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			cause, ok := errors.AsType[*exit.Error](context.Cause(ctx))
+			if !ok {
+				return nil, context.Cause(ctx)
+			}
+			return nil, &exit.Error{Code: cause.Code, Err: fmt.Errorf("%s: %w", file, cause.Err)}
+		}
+	}
+}
+
+// played reports whether a process plays a run. A process that cannot take requests still says what it is doing.
+func played(ctx context.Context, file string) bool {
+	_, lives := live.Read(ctx, file)
+	return lives || control.Played(ctx, file)
+}
+
+// endOf reads how a run ended.
+func endOf(ctx context.Context, file string) (_ *waited, err error) {
+	store, err := sqlite.OpenRead(file)
+	if err != nil {
+		return nil, exit.AsUsage(playError(file, err))
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	o, err := store.Outline(ctx)
+	if err != nil {
+		return nil, playError(file, err)
+	}
+	w := &waited{File: file, State: string(o.Last.State), Reason: o.Last.Reason, Episodes: o.Episodes, Ended: o.Ended + o.Failed, Failed: o.Failed, Cost: o.Spent}
+	switch {
+	case o.Begun == nil:
+		return nil, exit.Usagef("%s holds no run yet: play a plan into it first", file)
+	case o.Open || w.State == "":
+		w.State, w.Code = "cut off", exit.Failed
+	default:
+		w.Code = playCode(o.Last.State, o.Last.Reason, o.Failed)
+	}
+	return w, nil
+}
+
+func (c *waitCmd) print(s *State, w *waited) error {
+	if c.JSON {
+		b, err := terminal.Marshal(w)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.Stdout, string(b))
+		return err
+	}
+	text := fmt.Sprintf("%s: %s: %s of %s ended", w.File, w.State, terminal.Number(w.Ended), terminal.Several(w.Episodes, "episode", "episodes"))
+	if w.Failed > 0 {
+		text += fmt.Sprintf(", %s failed", terminal.Number(w.Failed))
+	}
+	text += fmt.Sprintf(", %v", w.Cost)
+	if why := w.Reason.String(); why != "" {
+		text += ": " + terminal.Safe(terminal.OneLine(why))
+	}
+	_, err := fmt.Fprintln(s.Stdout, text)
+	return err
+}

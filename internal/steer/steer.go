@@ -1,0 +1,205 @@
+// Package steer changes a run while it is played: it pauses, resumes and drains the run, and changes
+// its budget and its concurrency. Each change is recorded in the journal before it has an effect, and
+// affects no outcome.
+//
+// It does not talk to other processes: package control does.
+package steer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/dispatch/budget"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Calls sends the calls of a run. Package app implements it.
+type Calls interface {
+	// Hold refuses calls that wait with e until e is nil.
+	Hold(e *llm.Error)
+	Budget() *budget.Budget
+	// SetConcurrency changes the maximum number of calls in flight at one provider.
+	SetConcurrency(n int)
+}
+
+// Steering changes a run. It may be used from several goroutines. Once the run has ended, it fails.
+type Steering struct {
+	calls Calls
+	kinds []world.Kind
+
+	mu     sync.Mutex
+	engine *engine.Steering // nil before play begins
+	plan   *config.Plan
+	state  State
+}
+
+// State is how a run is steered at the moment.
+type State struct {
+	// Paused and Draining are since when and by whom the run is paused, and begins no more episodes.
+	// Nil: it is not.
+	Paused, Draining *journal.Steered
+	Budget           llm.Money // 0: none
+	Concurrency      int       // 0: what the providers allow
+}
+
+// State returns how the run is steered.
+func (s *Steering) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// New returns the steering of a run that will be played. kinds are those that its plan can be of.
+func New(calls Calls, plan *config.Plan, kinds []world.Kind) *Steering {
+	return &Steering{calls: calls, kinds: kinds, plan: plan, state: State{Budget: plan.Budget, Concurrency: plan.Concurrency}}
+}
+
+// Begin connects it with the engine.
+func (s *Steering) Begin(e *engine.Steering) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.engine = e
+}
+
+// Do carries out a verb. by says from where it came. sets are those of SteerSet, such as budget=20.
+// SteerStop is only recorded: the caller ends the context that drains the run.
+func (s *Steering) Do(verb journal.SteerVerb, by string, sets []string) (State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.engine == nil {
+		return s.state, errors.New("the run has not begun to play yet: try again")
+	}
+	if len(sets) > 0 && verb != journal.SteerSet {
+		return s.state, fmt.Errorf("%s takes no values", verb)
+	}
+	now := &journal.Steered{At: time.Now(), Verb: verb, By: by}
+	var err error
+	switch verb {
+	case journal.SteerPause:
+		err = s.pause(now)
+	case journal.SteerResume:
+		err = s.resume(now)
+	case journal.SteerDrain:
+		err = s.drain(now)
+	case journal.SteerStop:
+		err = s.engine.Keep(now)
+	case journal.SteerSet:
+		err = s.set(now, sets)
+	default:
+		err = fmt.Errorf("unknown verb %q", verb)
+	}
+	return s.state, err
+}
+
+// pause sends no more calls. Those that wait for a provider's limits return to the engine.
+func (s *Steering) pause(now *journal.Steered) error {
+	if s.state.Paused != nil {
+		return nil
+	}
+	if err := s.engine.Keep(now); err != nil {
+		return err
+	}
+	s.engine.Hold(true) // first: it must not send again what the dispatcher refuses
+	s.calls.Hold(&llm.Error{Kind: llm.KindCanceled, Message: engine.ErrHeld.Error(), Err: engine.ErrHeld})
+	s.state.Paused = now
+	return nil
+}
+
+func (s *Steering) resume(now *journal.Steered) error {
+	if s.state.Paused == nil {
+		return nil
+	}
+	if err := s.engine.Keep(now); err != nil {
+		return err
+	}
+	s.calls.Hold(nil)
+	s.engine.Hold(false)
+	s.state.Paused = nil
+	return nil
+}
+
+func (s *Steering) drain(now *journal.Steered) error {
+	if s.state.Draining != nil {
+		return nil
+	}
+	if err := s.engine.Keep(now); err != nil {
+		return err
+	}
+	s.engine.Finish("drained by " + now.By)
+	s.state.Draining = now
+	return nil
+}
+
+// settings are what can be set while a run is played, and their keys in a plan.
+func settings() map[string]string {
+	return map[string]string{"budget": "budget", "concurrency": "limits.concurrency"}
+}
+
+// set changes the plan. The changed plan is recorded, so that later processes and forks have it.
+func (s *Steering) set(now *journal.Steered, sets []string) error {
+	var keys []string
+	for _, one := range sets {
+		name, value, ok := strings.Cut(one, "=")
+		key, known := settings()[name]
+		switch {
+		case !ok:
+			return fmt.Errorf("%q is not a setting: write NAME=VALUE, such as budget=20", one)
+		case !known:
+			return fmt.Errorf("%s cannot be set while a run is played; want one of budget, concurrency", name)
+		}
+		keys = append(keys, key+"="+value)
+	}
+	if len(keys) == 0 {
+		return errors.New("nothing to set: name budget=USD, concurrency=N or both")
+	}
+	plan, err := config.FromJSON(s.plan.JSON(), s.kinds, keys)
+	switch {
+	case err != nil:
+		return err
+	case plan.Budget != s.plan.Budget && (plan.Budget == 0 || s.plan.Budget == 0):
+		return errors.New("a budget can be raised or lowered while the run is played, not introduced or removed: stop the run, and resume it with --budget")
+	case plan.Concurrency != s.plan.Concurrency && plan.Concurrency == 0:
+		return errors.New("concurrency is at least 1")
+	}
+	now.Detail = changes(s.plan, plan)
+	if now.Detail == "" {
+		return nil
+	}
+	begun := s.engine.Begun()
+	begun.Plan = plan.JSON()
+	if err := s.engine.Keep(&begun, now); err != nil {
+		return err
+	}
+	if plan.Budget != s.plan.Budget {
+		s.calls.Budget().SetLimit(plan.Budget)
+	}
+	if plan.Concurrency != s.plan.Concurrency {
+		s.calls.SetConcurrency(plan.Concurrency)
+		s.engine.SetCalls(plan.Concurrency)
+	}
+	s.plan, s.state.Budget, s.state.Concurrency = plan, plan.Budget, plan.Concurrency
+	return nil
+}
+
+// changes says what differs between two plans.
+func changes(was, is *config.Plan) string {
+	var all []string
+	if was.Budget != is.Budget {
+		all = append(all, fmt.Sprintf("budget %v → %v", was.Budget, is.Budget))
+	}
+	if was.Concurrency != is.Concurrency {
+		from := "automatic"
+		if was.Concurrency > 0 {
+			from = fmt.Sprint(was.Concurrency)
+		}
+		all = append(all, fmt.Sprintf("concurrency %s → %d", from, is.Concurrency))
+	}
+	return strings.Join(all, ", ")
+}
