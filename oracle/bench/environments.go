@@ -3,13 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -35,37 +30,11 @@ func environmentsMain(string) error {
 		w.Header()["Content-Type"] = []string{"application/json"}
 		_, _ = w.Write(answer)
 	})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
-	fmt.Println("listening on http://" + ln.Addr().String())
-	go func() { _, _ = io.Copy(io.Discard, os.Stdin); _ = srv.Close() }()
-	if err := srv.Serve(ln); err != http.ErrServerClosed {
-		return err
-	}
-	return nil
+	return serve(mux)
 }
 
 // environments starts them in a separate process.
-func (b *bench) environments() (*server, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(self, "environments", "")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	s, err := listening(cmd)
-	if err != nil {
-		return nil, errors.Join(err, in.Close())
-	}
-	s.in = in
-	return s, nil
-}
+func (b *bench) environments() (*server, error) { return b.self("environments", "") }
 
 // sessions holds 2,000 environments a core open at once on one server, and steps in each of
 // them while all are there.

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 )
 
@@ -23,20 +20,7 @@ type server struct {
 func (b *bench) sim(flags ...string) (*server, error) {
 	cmd := exec.Command(b.parley, append([]string{"sim", "--addr", "127.0.0.1:0"}, flags...)...)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok {
-		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("sim: said %q: %w", line, err)
-	}
-	return &server{url: url, cmd: cmd}, nil
+	return listening(cmd)
 }
 
 // stop ends the server and waits for it.

@@ -5,8 +5,10 @@ import (
 
 	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/row"
+	"parley/internal/wire/body"
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // put stores an entry as the last one.
@@ -48,11 +50,9 @@ func (w *writer) putTurned(e *journal.Turned) error {
 		return err
 	}
 	p.Turned(e)
-	var notes string
-	if len(e.Notes) > 0 {
-		if notes, err = content.Encode(e.Notes); err != nil {
-			return fmt.Errorf("notes: %w", err)
-		}
+	notes, err := w.encodeNotes(e.Notes)
+	if err != nil {
+		return fmt.Errorf("notes: %w", err)
 	}
 	r, err := w.rows.Row(`INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Turns, w.totals.seq, 1)
 	if err != nil {
@@ -67,6 +67,30 @@ func (w *writer) putTurned(e *journal.Turned) error {
 	r.Seal()
 	w.totals.turns++
 	return r.Do()
+}
+
+// encodeNotes writes notes as JSON. It does not use reflection, since most turns have notes.
+func (w *writer) encodeNotes(notes []world.Note) (string, error) {
+	if len(notes) == 0 {
+		return "", nil
+	}
+	b := append(w.notes[:0], '[')
+	for i := range notes {
+		n := &notes[i]
+		if !body.Valid(n.Data) {
+			return content.Encode(notes) // it has no data, or says what is wrong
+		}
+		b = body.Str(body.Open(b, '{'), "kind", n.Kind)
+		if n.Seat != "" {
+			b = body.Str(b, "seat", n.Seat)
+		}
+		b = append(body.Raw(b, "data", n.Data), '}')
+	}
+	b = append(b, ']')
+	if cap(b) <= 1<<20 { // notes are rarely longer
+		w.notes = b
+	}
+	return string(b), nil
 }
 
 func putTurn(r *row.Writer, t journal.Turn) {

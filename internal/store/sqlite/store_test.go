@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/filelock"
 	"parley/internal/killtest"
+	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
 	"parley/journal/journaltest"
@@ -259,5 +260,36 @@ func TestLogStaysSmall(t *testing.T) {
 	}
 	if limit := int64(foldPages * schema.PageSize * 2); info.Size() > limit {
 		t.Errorf("%d bytes were written and the log is %d long, more than %d", written, info.Size(), limit)
+	}
+}
+
+// TestEncodeNotes checks that notes are written as encoding/json reads them, and that data which is not JSON is
+// an error.
+func TestEncodeNotes(t *testing.T) {
+	t.Parallel()
+	var w writer
+	for _, notes := range [][]world.Note{
+		{{Kind: "a", Data: json.RawMessage(`{"x":[1, "<é>\n"]}`)}, {Kind: "b \" \xff\n", Seat: "first", Data: json.RawMessage("\n7 ")}},
+		{{Kind: "", Data: json.RawMessage("null")}},
+		{{Kind: "none"}},
+		{{Kind: "deep", Data: json.RawMessage(strings.Repeat("[", 600) + strings.Repeat("]", 600))}},
+	} {
+		plain, err := content.Encode(notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := w.encodeNotes(notes)
+		var got, want []map[string]any
+		if err := errors.Join(err, json.Unmarshal([]byte(ours), &got), json.Unmarshal([]byte(plain), &want)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, want %s: %v", ours, plain, err)
+		}
+	}
+	for _, bad := range []string{"", "{", "1 2", "\xff"} {
+		if text, err := w.encodeNotes([]world.Note{{Data: json.RawMessage(bad)}}); err == nil {
+			t.Errorf("%q became %s", bad, text)
+		}
+	}
+	if text, err := w.encodeNotes(nil); text != "" || err != nil {
+		t.Errorf("no notes became %q, %v", text, err)
 	}
 }

@@ -38,6 +38,7 @@ type writer struct {
 	ids    []int64
 	roles  []byte
 	list   []byte
+	notes  []byte
 	reply  replyRow
 }
 

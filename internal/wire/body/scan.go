@@ -70,6 +70,27 @@ func Decode[T any, P Scanner[T]](b []byte) (*T, error) {
 	return v, json.Unmarshal(b, v)
 }
 
+// List reads a list of values by their Scan. It returns false if json.Unmarshal must read it, also
+// because there are values already.
+func List[T any, P Scanner[T]](b []byte, to *[]T) bool {
+	if *to != nil {
+		return false
+	}
+	*to = make([]T, 0, 1)
+	return Elements(b, func(value []byte) bool {
+		*to = append(*to, *new(T))
+		return P(&(*to)[len(*to)-1]).Scan(value)
+	})
+}
+
+// Optional reads a value by its Scan, and makes it if there is none.
+func Optional[T any, P Scanner[T]](b []byte, to **T) bool {
+	if *to == nil {
+		*to = new(T)
+	}
+	return P(*to).Scan(b)
+}
+
 // Elements does for a list what Members does for an object.
 func Elements(b []byte, f func(value []byte) bool) bool {
 	i := space(b, 0)

@@ -20,19 +20,9 @@ func (w *wireResponse) Scan(b []byte) bool {
 		case "service_tier":
 			return request.Text(v, &w.ServiceTier)
 		case "choices":
-			if w.Choices != nil {
-				return false
-			}
-			w.Choices = make([]wireChoice, 0, 1)
-			return body.Elements(v, func(v []byte) bool {
-				w.Choices = append(w.Choices, wireChoice{})
-				return w.Choices[len(w.Choices)-1].Scan(v)
-			})
+			return body.List(v, &w.Choices)
 		case "usage":
-			if w.Usage == nil {
-				w.Usage = &wireUsage{}
-			}
-			return w.Usage.Scan(v)
+			return body.Optional(v, &w.Usage)
 		case "prompt_token_ids":
 			return json.Unmarshal(v, &w.PromptTokenIDs) == nil
 		case "error":

@@ -20,14 +20,7 @@ func (w *wireMessage) Scan(b []byte) bool {
 		case "model":
 			return request.Text(v, &w.Model)
 		case "content":
-			if w.Content != nil {
-				return false
-			}
-			w.Content = make([]wireBlock, 0, 1)
-			return body.Elements(v, func(v []byte) bool {
-				w.Content = append(w.Content, wireBlock{})
-				return w.Content[len(w.Content)-1].Scan(v)
-			})
+			return body.List(v, &w.Content)
 		case "stop_reason":
 			return request.Text(v, &w.StopReason)
 		case "stop_details":
@@ -79,23 +72,24 @@ func (u *wireUsage) Scan(b []byte) bool {
 		case "service_tier":
 			return request.Text(v, &u.ServiceTier)
 		case "cache_creation":
-			if u.ByTTL == nil {
-				u.ByTTL = &wireTTL{}
-			}
-			return scanOne(v, "ephemeral_1h_input_tokens", &u.ByTTL.Hour)
+			return body.Optional(v, &u.ByTTL)
 		case "output_tokens_details":
-			if u.OutputDetails == nil {
-				u.OutputDetails = &wireOutputParts{}
-			}
-			return scanOne(v, "thinking_tokens", &u.OutputDetails.Thinking)
+			return body.Optional(v, &u.OutputDetails)
 		}
 		return true
 	})
 }
 
-// scanOne reads the one member of an object that counts.
-func scanOne(b []byte, name string, to *int) bool {
-	return body.Values(b, func(key, v []byte) bool { return string(key) != name || request.Whole(v, to) })
+func (w *wireTTL) Scan(b []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
+		return string(key) != "ephemeral_1h_input_tokens" || request.Whole(v, &w.Hour)
+	})
+}
+
+func (w *wireOutputParts) Scan(b []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
+		return string(key) != "thinking_tokens" || request.Whole(v, &w.Thinking)
+	})
 }
 
 func (w *wireEvent) Scan(b []byte) bool {
@@ -112,10 +106,7 @@ func (w *wireEvent) Scan(b []byte) bool {
 		case "delta":
 			return w.scanDelta(v)
 		case "usage":
-			if w.Usage == nil {
-				w.Usage = &wireUsage{}
-			}
-			return w.Usage.Scan(v)
+			return body.Optional(v, &w.Usage)
 		case "error":
 			return json.Unmarshal(v, &w.Error) == nil
 		}

@@ -26,14 +26,7 @@ func (w *wireResponse) Scan(b []byte) bool {
 		case "incomplete_details":
 			return json.Unmarshal(v, &w.Incomplete) == nil
 		case "output":
-			if w.Output != nil {
-				return false
-			}
-			w.Output = make([]wireItem, 0, 1)
-			return body.Elements(v, func(v []byte) bool {
-				w.Output = append(w.Output, wireItem{})
-				return w.Output[len(w.Output)-1].Scan(v)
-			})
+			return body.List(v, &w.Output)
 		case "usage":
 			return json.Unmarshal(v, &w.Usage) == nil
 		}
@@ -57,34 +50,26 @@ func (it *wireItem) Scan(b []byte) bool {
 		case "encrypted_content":
 			return request.Text(v, &it.Encrypted)
 		case "content":
-			return scanParts(v, &it.Content)
+			return body.List(v, &it.Content)
 		case "summary":
-			return scanParts(v, &it.Summary)
+			return body.List(v, &it.Summary)
 		}
 		return true
 	})
 }
 
-func scanParts(b []byte, to *[]wirePart) bool {
-	if *to != nil {
-		return false
-	}
-	*to = []wirePart{}
-	return body.Elements(b, func(v []byte) bool {
-		*to = append(*to, wirePart{})
-		p := &(*to)[len(*to)-1]
-		return body.Values(v, func(key, v []byte) bool {
-			switch string(key) {
-			case "type":
-				return request.Text(v, &p.Type)
-			case "text":
-				return request.Text(v, &p.Text)
-			case "refusal":
-				return request.Text(v, &p.Refusal)
-			case "logprobs":
-				return json.Unmarshal(v, &p.Logprobs) == nil
-			}
-			return true
-		})
+func (p *wirePart) Scan(b []byte) bool {
+	return body.Values(b, func(key, v []byte) bool {
+		switch string(key) {
+		case "type":
+			return request.Text(v, &p.Type)
+		case "text":
+			return request.Text(v, &p.Text)
+		case "refusal":
+			return request.Text(v, &p.Refusal)
+		case "logprobs":
+			return json.Unmarshal(v, &p.Logprobs) == nil
+		}
+		return true
 	})
 }
