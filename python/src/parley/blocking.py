@@ -43,7 +43,8 @@ def _drive(fn: Callable[..., Any], args: tuple[Any, ...]) -> Generator[Any, Any,
         if g.dead:
             return out
         try:
-            resume, value = g.switch, ((yield from out.__await__()),)
+            got: Any = yield from out.__await__()
+            resume, value = g.switch, (got,)
         except BaseException as e:
             resume, value = g.throw, (e,)
 
