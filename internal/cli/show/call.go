@@ -62,10 +62,14 @@ func newShownCall(r *journal.Replied) *Call {
 
 // who returns the agent in the seat.
 func (c *Call) who() string {
-	if c.Kind == "bot" {
+	switch {
+	case c.Kind == "bot":
 		return c.Agent + ", a bot"
+	case c.Request != nil && c.Request.Model == world.Human:
+		return c.Agent + ", a person"
+	default:
+		return c.Agent
 	}
-	return c.Agent
 }
 
 var callRE = regexp.MustCompile(`^((?:[0-9]+\.[0-9]+/)*[0-9]+)(:[0-9]+)?$`)
@@ -131,7 +135,7 @@ func (c *Call) PrintWhole(p *terminal.Page) {
 }
 
 func (c *Call) printRequest(p *terminal.Page) {
-	p.Fact("model", c.Request.Model)
+	p.Fact("model", world.ModelName(c.Request.Model))
 	if len(c.Fallbacks) > 0 {
 		p.Fact("fallback", strings.Join(c.Fallbacks, ", "))
 	}
