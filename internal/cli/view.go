@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -36,6 +37,9 @@ type viewCmd struct {
 	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
 }
 
+// viewMemory is the memory that a viewer may use before the garbage collector works harder.
+const viewMemory = 100 << 20
+
 // Run serves until a signal.
 func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 	if len(c.Paths) == 0 {
@@ -46,6 +50,7 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.Export != "" {
 		return c.export(ctx, s)
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(viewMemory))
 	v, ln, address, err := c.listen(ctx, s)
 	if err != nil {
 		return exit.AsUsage(err)

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// server is a running `parley sim`.
+// server is a running command that serves.
 type server struct {
 	url string
 	cmd *exec.Cmd
@@ -18,7 +18,12 @@ type server struct {
 
 // sim starts a simulated provider.
 func (b *bench) sim(flags ...string) (*server, error) {
-	cmd := exec.Command(b.parley, append([]string{"sim", "--addr", "127.0.0.1:0"}, flags...)...)
+	return b.serve("sim", append([]string{"--addr", "127.0.0.1:0"}, flags...)...)
+}
+
+// serve starts a command that serves.
+func (b *bench) serve(name string, args ...string) (*server, error) {
+	cmd := exec.Command(b.parley, append([]string{name}, args...)...)
 	cmd.Stderr = os.Stderr
 	return listening(cmd)
 }

@@ -28,7 +28,7 @@ func tab(t *testing.T) context.Context {
 	if path == "" {
 		t.Skip("there is no browser: install chromium to check the pages of reports (on Debian: apt-get install chromium)")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	t.Cleanup(cancel)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
@@ -173,7 +173,7 @@ func TestWorks(t *testing.T) {
 	if got := eval[string](t, ctx, first); got != "11" {
 		t.Errorf("sorted, episode %s is first", got)
 	}
-	frame := `document.querySelector(".replay section:not([hidden]) h5").textContent`
+	frame := `document.querySelector(".replay section:not([hidden]) h4").textContent`
 	before := eval[string](t, ctx, frame)
 	eval[bool](t, ctx, `document.querySelector('.replay [data-step="1"]').click(); true`)
 	if after := eval[string](t, ctx, frame); before != "spring" || after != "autumn" {

@@ -1,6 +1,7 @@
 package sit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,7 +45,7 @@ func (s *Sitter) exchange(ctx context.Context) error {
 		select {
 		case text, ok := <-s.lines:
 			if !ok {
-				return errEnd
+				return cmp.Or(s.cut, errEnd)
 			}
 			if err := s.take(ctx, out, known, text); err != nil {
 				return err

@@ -8,6 +8,7 @@ package sit
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type Sitter struct {
 	JSON  bool      // Out and In are JSON lines
 
 	lines chan string // of In; closed at its end
+	cut   error       // why In ended early; set before lines is closed
 	shown map[string]bool
 }
 
@@ -79,6 +81,9 @@ func (s *Sitter) read(ctx context.Context, r io.Reader) {
 			return
 		}
 	}
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		s.cut = fmt.Errorf("sit: a line of the input is longer than %d bytes", maxLine)
+	}
 }
 
 // line returns the next line of the person.
@@ -86,7 +91,7 @@ func (s *Sitter) line(ctx context.Context) (string, error) {
 	select {
 	case text, ok := <-s.lines:
 		if !ok {
-			return "", errEnd
+			return "", cmp.Or(s.cut, errEnd)
 		}
 		return text, nil
 	case <-ctx.Done():

@@ -50,7 +50,7 @@
       const out = replay.querySelector("output");
       const show = () => {
         for (const part of all("[data-frame]", replay)) part.hidden = part.dataset.frame !== range.value;
-        const title = replay.querySelector("section:not([hidden]) h5");
+        const title = replay.querySelector("section:not([hidden]) h4");
         out.textContent = range.value + " of " + range.max + (title ? ": " + title.textContent : "");
       };
       const step = (by) => {

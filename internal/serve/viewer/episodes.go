@@ -102,12 +102,9 @@ func rows(r *library.Run, req *http.Request, f listing.Filter) (rows []index.Row
 		if l.Ended != nil {
 			row.Failed, row.Scores = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores
 		}
-		if err := r.Index.Fill(&row); err != nil {
-			return nil, err
-		}
 		rows = append(rows, row)
 	}
-	return rows, nil
+	return rows, r.Index.Fill(rows)
 }
 
 // Of returns the score of a row, for a column.

@@ -141,6 +141,7 @@ type now struct {
 	Budget   float64 // the share that is spent; 0: there is no budget
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
 	Busy    bool
+	Large   bool // they are computed only if asked for
 	Behind  int
 	Problem string
 }
@@ -173,11 +174,15 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	p.Style = exhibit.NewPalette(&view.Run{Head: &journal.Head{Begun: o.Begun}}, r.Kind).Style() // statistics may come later
+	if req.URL.Query().Has("statistics") {
+		v.stats.Ask(r)
+	}
 	s := v.stats.Latest(req.Context(), r, entries)
-	if !o.Open && s.Document != nil && !s.Busy {
+	if !o.Open && (s.Document != nil || s.Large) && !s.Busy {
 		p.Live = "" // nothing is added to it
 	}
-	n.Busy = s.Busy || s.Document == nil && s.Err == nil
+	n.Large = s.Large && s.Document == nil && !s.Busy
+	n.Busy = s.Busy || s.Document == nil && s.Err == nil && !n.Large
 	n.Behind = max(0, entries-s.Entries)
 	if s.Err != nil {
 		n.Problem = s.Err.Error()

@@ -47,7 +47,7 @@
           next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
           again ||= next.querySelector("[data-again]") !== null;
         }
-        await new Promise((done) => setTimeout(done, 250)); // at most four times a second
+        await new Promise((done) => setTimeout(done, 600)); // a page that is open all day should cost little
         wanted ||= again;
       }
     } catch {

@@ -85,12 +85,17 @@ func (s *Store) Plan(ctx context.Context, after int) (*journal.Begun, []journal.
 // Ends lists the ends of episodes starting at entry number since, in order. It reads nothing
 // else: reading all entries would take as long as playing did.
 func (s *Store) Ends(ctx context.Context, since int) (out []journal.End, err error) {
+	return s.EndsUntil(ctx, since, math.MaxInt)
+}
+
+// EndsUntil is Ends up to entry number last.
+func (s *Store) EndsUntil(ctx context.Context, since, last int) (out []journal.End, err error) {
 	err = s.read(func(r *reader) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
 		out = nil
-		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, math.MaxInt64}, func(c row.Reader) error {
+		return r.scanFew(`SELECT seq, sum, episode, attempt FROM outcomes `+inSpan, span{int64(since) - 1, int64(last)}, func(c row.Reader) error {
 			c.Begin(row.Outcomes, 1)
 			e := journal.End{Entry: int(c.Key), Episode: c.Int()}
 			c.Int64()

@@ -38,10 +38,19 @@ const Suffix = "-view"
 type Index struct {
 	store *sqlite.Store
 
-	mu   sync.Mutex
-	conn *db.Conn
-	meta struct{ entries, texts int }
+	mu     sync.Mutex
+	conn   *db.Conn
+	path   string // of the database
+	meta   struct{ entries, texts int }
+	wanted map[string]bool // columns that were sorted by
+	made   map[string]bool // of these, columns with an index
 }
+
+// inMemory is the path of a database in memory, and busy is how long another process may write to one in a file.
+const (
+	inMemory = ":memory:"
+	busy     = 10 * time.Second
+)
 
 // application is the application_id of an index: PRLV.
 const application = 0x50524C56
@@ -55,11 +64,11 @@ const patience = 5 * time.Second
 // Open opens the index of a run, or begins a new one. run identifies the run. Only an index of ours is ever
 // changed or removed: with anything else in its place, the index is made in memory.
 func Open(ctx context.Context, store *sqlite.Store, run string) (*Index, error) {
-	x := &Index{store: store}
+	x := &Index{store: store, wanted: map[string]bool{}, made: map[string]bool{}}
 	path := store.Path() + Suffix
 	info, err := os.Lstat(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
-		return x, x.open(ctx, ":memory:", run)
+		return x, x.open(ctx, inMemory, run)
 	}
 	err = x.open(ctx, path, run)
 	if errors.Is(err, errOther) && os.Remove(path) == nil {
@@ -69,7 +78,7 @@ func Open(ctx context.Context, store *sqlite.Store, run string) (*Index, error) 
 		err = x.open(ctx, path, run)
 	}
 	if err != nil {
-		err = x.open(ctx, ":memory:", run)
+		err = x.open(ctx, inMemory, run)
 	}
 	return x, err
 }
@@ -87,8 +96,8 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 			err = fmt.Errorf("index: %w", errors.Join(err, c.Close()))
 		}
 	}()
-	x.conn = c
-	c.SetBusyTimeout(time.Second)
+	x.conn, x.path = c, path
+	c.SetBusyTimeout(busy)
 	defer x.interruptible(ctx)()
 	if err := x.pragmas("trusted_schema = OFF", "temp_store = MEMORY", "cache_size = -16384"); err != nil {
 		return err
@@ -280,15 +289,9 @@ func (x *Index) readMeta() error {
 
 // addEnds adds the episodes that ended between two entries.
 func (x *Index) addEnds(ctx context.Context, all spent, after, last int) error {
-	ends, err := x.store.Ends(ctx, after+1)
-	if err != nil {
-		return err
-	}
+	ends, err := x.store.EndsUntil(ctx, after+1, last)
 	for _, e := range ends {
-		if e.Entry > last {
-			break
-		}
 		all.at(e.Episode)
 	}
-	return nil
+	return err
 }

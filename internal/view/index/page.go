@@ -11,6 +11,7 @@ import (
 	"time"
 
 	db "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/llm"
 	"parley/world"
@@ -67,8 +68,8 @@ func Sorts() []string {
 	return []string{"episode", "state", "cell", "calls", "errors", "tokens", "cost", "began", "took"}
 }
 
-// Page lists up to q.Limit episodes. It reads the rows that it returns and, the first time that a
-// column is sorted by, all others to make an index.
+// Page lists up to q.Limit episodes. It reads the rows that it returns and, until MakeIndexes has made an index of the
+// column that is sorted by, all others.
 func (x *Index) Page(ctx context.Context, q Query) (rows []Row, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -143,8 +144,47 @@ func (x *Index) order(q Query) (from, column string, err error) {
 	case !slices.Contains(Sorts(), q.Sort):
 		return "", "", fmt.Errorf("%w: cannot sort by %q; want one of %s, score, label", ErrQuery, q.Sort, strings.Join(Sorts(), ", "))
 	}
-	err = x.exec(fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s, episode)`, q.Sort))
-	return "episodes e", q.Sort, err
+	x.wanted[q.Sort] = true
+	return "episodes e", q.Sort, nil
+}
+
+// MakeIndexes makes an index for each column that was sorted by. Until then a page reads all rows to sort them. It
+// does not hold up readers.
+func (x *Index) MakeIndexes(ctx context.Context) error {
+	x.mu.Lock()
+	var columns []string
+	for column := range x.wanted {
+		if !x.made[column] {
+			columns = append(columns, column)
+		}
+	}
+	x.mu.Unlock()
+	for _, column := range columns {
+		if err := x.makeIndex(ctx, column); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+		x.mu.Lock()
+		x.made[column] = true
+		x.mu.Unlock()
+	}
+	return nil
+}
+
+func (x *Index) makeIndex(ctx context.Context, column string) (err error) {
+	text := fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s, episode)`, column)
+	if x.path == inMemory {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		return x.exec(text)
+	}
+	c, err := db.OpenConn(x.path, db.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	c.SetBusyTimeout(busy)
+	c.SetInterrupt(ctx.Done())
+	return sqlitex.ExecuteScript(c, "PRAGMA synchronous = OFF; PRAGMA trusted_schema = OFF; "+text, nil)
 }
 
 // where returns the condition of a query.
@@ -188,10 +228,19 @@ func (q *Query) where(column string) (text string, args []any, err error) {
 	return strings.Join(conditions, " AND "), args, nil
 }
 
-// Fill fills in what the index knows of an episode: its calls, cost and time.
-func (x *Index) Fill(row *Row) error {
+// Fill fills in what the index knows of episodes: their calls, cost and time.
+func (x *Index) Fill(rows []Row) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	for i := range rows {
+		if err := x.fill(&rows[i]); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+	}
+	return nil
+}
+
+func (x *Index) fill(row *Row) error {
 	return x.query(`SELECT calls, errors, tokens, cost, began, took FROM episodes WHERE episode = ?`, []any{row.Episode}, func(s *db.Stmt) {
 		row.Calls, row.Errors, row.Tokens, row.Cost = s.ColumnInt(0), s.ColumnInt(1), s.ColumnInt(2), llm.Money(s.ColumnInt64(3))
 		row.Began, row.Took = time.Unix(0, s.ColumnInt64(4)), time.Duration(s.ColumnInt64(5))
@@ -221,15 +270,22 @@ type ScoreName struct {
 func (x *Index) Scores() (names []ScoreName, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for n := -1; n < len(names) && err == nil; {
-		n = len(names)
+	const next = `SELECT name, seat, place FROM scores WHERE `
+	for {
 		var last ScoreName
+		n := len(names)
 		if n > 0 {
 			last = names[n-1]
 		}
-		err = x.query(`SELECT name, seat, place FROM scores WHERE (name, seat) > (?, ?) ORDER BY name, seat LIMIT 1`, []any{last.Name, last.Seat}, func(s *db.Stmt) {
-			names = append(names, ScoreName{s.ColumnText(0), s.ColumnText(1), s.ColumnInt(2)})
-		})
+		add := func(s *db.Stmt) { names = append(names, ScoreName{s.ColumnText(0), s.ColumnText(1), s.ColumnInt(2)}) }
+		// Two queries: SQLite would find (name, seat) > (?, ?) by name alone, and read a row for every episode.
+		err = x.query(next+`name = ? AND seat > ? ORDER BY seat LIMIT 1`, []any{last.Name, last.Seat}, add)
+		if err == nil && len(names) == n {
+			err = x.query(next+`name > ? ORDER BY name, seat LIMIT 1`, []any{last.Name}, add)
+		}
+		if err != nil || len(names) == n {
+			break
+		}
 	}
 	slices.SortStableFunc(names, func(a, b ScoreName) int { return cmp.Compare(a.place, b.place) })
 	return names, err

@@ -100,6 +100,7 @@ func TestSince(t *testing.T) {
 		"a conversation":    {[]llm.Message{llm.System("s"), llm.User("q")}, []llm.Message{llm.System("s"), llm.User("q"), assistant("a"), llm.User("q2")}, "2 0 q2"},
 		"a longer text":     {[]llm.Message{llm.User(rules + "now one")}, []llm.Message{llm.User(rules + "now two")}, "0 10 now two"},
 		"nearly all is new": {[]llm.Message{llm.User("hello\nyou")}, []llm.Message{llm.User("hello\nthere")}, "0 0 hello\nthere"},
+		"a window":          {[]llm.Message{llm.System("s"), llm.User("1"), llm.User("2")}, []llm.Message{llm.System("s"), llm.User("2"), llm.User("3")}, "1 0 3"},
 		"the same again":    {[]llm.Message{llm.User("q")}, []llm.Message{llm.User("q")}, "1 0 "},
 		"shorter":           {[]llm.Message{llm.User("q"), assistant("a")}, []llm.Message{llm.User("q")}, "1 0 "},
 	} {

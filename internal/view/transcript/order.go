@@ -26,15 +26,20 @@ func TurnName(strand string, turn int) string { return strand + strconv.Itoa(tur
 // Turns returns the turns of an attempt in the order of a transcript: a fork is followed by
 // its strands, one after the other, whatever order they were played in.
 func Turns(entries []journal.Entry, attempt int) []*Turn {
-	var all []*Turn
-	byName := map[string]*Turn{}
+	type name struct {
+		strand string
+		turn   int
+	}
+	all := make([]*Turn, 0, len(entries)/2+1)
+	byName := make(map[name]*Turn, len(entries)/2+1)
 	at := func(t journal.Turn) *Turn {
-		name := TurnName(t.Strand, t.Turn)
-		if byName[name] == nil {
-			byName[name] = &Turn{Strand: t.Strand, Number: t.Turn}
-			all = append(all, byName[name])
+		of := byName[name{t.Strand, t.Turn}]
+		if of == nil {
+			of = &Turn{Strand: t.Strand, Number: t.Turn}
+			byName[name{t.Strand, t.Turn}] = of
+			all = append(all, of)
 		}
-		return byName[name]
+		return of
 	}
 	for _, e := range entries {
 		switch e := e.(type) {
@@ -52,7 +57,12 @@ func Turns(entries []journal.Entry, attempt int) []*Turn {
 	for _, t := range all {
 		slices.SortStableFunc(t.Replies, func(a, b *journal.Replied) int { return cmp.Compare(a.Index, b.Index) })
 	}
-	slices.SortStableFunc(all, func(a, b *Turn) int { return slices.Compare(path(a.Name()), path(b.Name())) })
+	slices.SortStableFunc(all, func(a, b *Turn) int {
+		if a.Strand == b.Strand {
+			return cmp.Compare(a.Number, b.Number)
+		}
+		return CompareTurns(a.Name(), b.Name())
+	})
 	return all
 }
 

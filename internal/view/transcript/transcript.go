@@ -66,8 +66,9 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 
 // New returns the transcript of entries: see Read. Only those of a record need the messages of requests.
 func New(entries []journal.Entry, attempt int, kind world.Kind, episode int) *Transcript {
-	t := &Transcript{Episode: episode}
-	said := map[string]int{} // the lines of texts, from 1
+	n := len(entries)
+	t := &Transcript{Episode: episode, Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
+	said := make(map[string]int, n) // the lines of texts, from 1
 	recorded, isRecord := world.As[world.Recorded](kind)
 	var diff MessageDiff
 	for _, turn := range Turns(entries, attempt) {

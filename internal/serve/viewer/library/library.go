@@ -280,6 +280,7 @@ func (r *Run) Follow(ctx context.Context) {
 			r.grown(n)
 		}
 		r.relabel(ctx)
+		_ = r.Index.MakeIndexes(ctx) // pages are slower without
 		if at := changed(r.Path + live.Suffix); at != state {
 			state = at
 			r.grown(r.seen())

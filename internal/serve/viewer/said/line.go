@@ -25,6 +25,7 @@ type Line struct {
 	Prompt  *transcript.Prompt // what is new in the request; nil: another line has it
 	Fresh   []Message          // of Prompt
 	Images  []string           // the addresses of images in Fresh
+	More    int                // new messages that only the page of the call has
 }
 
 // Message is a message of a request.
@@ -35,6 +36,9 @@ type Addresses struct{ Call, Label string }
 
 // maxAsked is how many bytes of a message a line shows: the page of the call has all.
 const maxAsked = 4000
+
+// maxFresh is how many new messages a line shows.
+const maxFresh = 3
 
 // NewLine returns a line. first means that it is the first line of its call, and last the last one.
 func NewLine(l page.TranscriptLine, e *report.Episode, at Addresses, labels []label.Label, first, last bool) Line {
@@ -64,6 +68,10 @@ func NewLine(l page.TranscriptLine, e *report.Episode, at Addresses, labels []la
 // ask adds the new messages of a request.
 func (l *Line) ask(req *llm.Request, p transcript.Prompt, at string) {
 	for i := range p.Fresh {
+		if i == maxFresh {
+			l.More = len(p.Fresh) - i
+			break
+		}
 		text := transcript.MessageText(&p.Fresh[i])
 		if len(text) > maxAsked {
 			text = strings.ToValidUTF8(text[:maxAsked], "") + " (it was longer)"
@@ -96,7 +104,7 @@ func picture(i *llm.Image) (kind string, ok bool) {
 
 // Asked says what a prompt has, in a few words.
 func (l Line) Asked() string {
-	if n := len(l.Fresh); n != 1 {
+	if n := len(l.Fresh) + l.More; n != 1 {
 		return fmt.Sprintf("%d new messages", n)
 	}
 	text := strings.Join(strings.Fields(l.Fresh[0].Text), " ")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -24,9 +25,11 @@ type State struct {
 	Entries  int            // of the run, when Document was made
 	Err      error
 	Busy     bool
+	Large    bool // it is computed only if asked for: see Ask
 
-	at   time.Time     // when it was computed
-	took time.Duration // to compute it
+	asked bool
+	at    time.Time     // when it was computed
+	took  time.Duration // to compute it
 }
 
 // Board keeps the statistics of runs.
@@ -53,6 +56,10 @@ func (b *Board) Latest(ctx context.Context, r *library.Run, entries int) State {
 		s = &State{}
 		b.of[r] = s
 	}
+	s.Large = entries > maxEntries && !b.Wait
+	if s.Large && !s.asked {
+		return *s
+	}
 	due := s.at.Add(max(time.Second, 10*s.took))
 	if s.Busy || s.Entries == entries || !time.Now().After(due) {
 		return *s
@@ -68,14 +75,33 @@ func (b *Board) Latest(ctx context.Context, r *library.Run, entries int) State {
 	return *s
 }
 
+// maxEntries is of how many entries statistics are computed without asking. Those of a million episodes need gigabytes.
+const maxEntries = 400_000
+
+// Ask says that the statistics of a run are wanted, however large it is.
+func (b *Board) Ask(r *library.Run) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of == nil {
+		b.of = map[*library.Run]*State{}
+	}
+	if b.of[r] == nil {
+		b.of[r] = &State{}
+	}
+	b.of[r].asked = true
+}
+
 // compute computes the statistics of a run, and tells its pages.
 func (b *Board) compute(ctx context.Context, r *library.Run, entries int) {
 	began := time.Now()
 	document, err := Build(ctx, r, report.Options{Tool: b.Tool})
 	b.mu.Lock()
-	*b.of[r] = State{Document: document, Entries: entries, Err: err, at: time.Now(), took: time.Since(began)}
+	*b.of[r] = State{Document: document, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
 	b.mu.Unlock()
 	r.Tell()
+	if entries > maxEntries {
+		debug.FreeOSMemory()
+	}
 }
 
 // Build makes a report of a run.

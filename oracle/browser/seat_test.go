@@ -1,0 +1,85 @@
+package browser
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestSeat sits down in a game of Diplomacy with the link of a seat, and plays it to its end: it chooses a unit on the
+// map, gives orders, and is told what is wrong with an answer.
+func TestSeat(t *testing.T) {
+	ctx := tab(t)
+	bin, folder := program(t), t.TempDir()
+	plan, file := filepath.Join(folder, "plan.yaml"), filepath.Join(folder, "run.parley")
+	text := "kind: diplomacy\nagents: {me: {model: human, deadline: 10m}, crowd: sim/small}\n" +
+		"lineup: {AUSTRIA: crowd, ENGLAND: crowd, FRANCE: me, GERMANY: crowd, ITALY: crowd, RUSSIA: crowd, TURKEY: crowd}\nparams: {rounds: 1, end_phase: S1901M, diary: false}\n"
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	play := exec.CommandContext(t.Context(), bin, "run", plan, "--out", file, "--quiet")
+	if err := play.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = play.Process.Kill(); _ = play.Wait() })
+	for range 200 {
+		if _, err := os.Stat(file + "-seats"); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
+	do(t, ctx, chromedp.Navigate(linkOf(t, site, key)))
+	until(t, ctx, `document.querySelector("h1").textContent === "Seat FRANCE" && location.hash === ""`)
+	if eval[bool](t, ctx, `document.querySelector("nav") !== null || document.body.textContent.includes("run.parley")`) {
+		t.Error("the page shows more than the seat")
+	}
+	until(t, ctx, `document.querySelector("#seat-asked").textContent.includes("message")`)
+	eval[bool](t, ctx, `document.querySelector("[name='f0.0.1']").value = "Hello <b>Berlin</b>"; document.querySelector(".seat-form button").click(); true`)
+	until(t, ctx, `document.querySelector("[role=alert]") !== null && document.querySelector("[name='f0.0.1']").value === "Hello <b>Berlin</b>"`)
+	eval[bool](t, ctx, `document.querySelector("[name='f0.0.0']").value = "GERMANY"; document.querySelector(".seat-form button").click(); true`)
+	until(t, ctx, `document.querySelector("#seat-asked").textContent.includes("orders")`)
+	until(t, ctx, `document.querySelectorAll(".seat-picture [data-at][role=button]").length === 3 && !document.getElementById("seat-clock").hidden`)
+	eval[bool](t, ctx, `document.querySelector(".seat-picture [data-at=PAR]").dispatchEvent(new MouseEvent("click", { bubbles: true })); true`)
+	until(t, ctx, `document.activeElement.closest("p").dataset.for === "PAR"`)
+	eval[bool](t, ctx, `document.querySelector(".seat-picture [data-at=BRE]").focus(); document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true })); true`)
+	until(t, ctx, `document.activeElement.closest("p").dataset.for === "BRE"`)
+	eval[bool](t, ctx, `document.querySelector("p[data-for=PAR] select").value = "A PAR - BUR"; document.querySelector(".seat-form button").click(); true`)
+	until(t, ctx, `document.body.textContent.includes("The game is over.") && document.querySelector("#seat-past").textContent.includes("A PAR - BUR")`)
+	if err := play.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// linkOf returns the link of the only seat, from the page of the owner.
+func linkOf(t *testing.T, site, key string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site+"/run/run.parley/seats", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`href="([^"]*#key=[^"]*)"`).FindSubmatch(b)
+	if m == nil {
+		t.Fatalf("no link: %s", b)
+	}
+	return site + html.UnescapeString(string(m[1]))
+}
