@@ -64,6 +64,7 @@ def metadata() -> str:
         f"Summary: {field('description')}",
         f"License-Expression: {field('license')}",
         "License-File: LICENSE",
+        "License-File: LICENSES.txt",
         f"Requires-Python: {field('requires-python')}",
         *extras(),
         "Description-Content-Type: text/markdown",
@@ -71,15 +72,34 @@ def metadata() -> str:
     return "\n".join(head) + "\n\n" + (HERE / "README.md").read_text(encoding="utf-8")
 
 
+def go(system: str, arch: str, *args: str) -> str:
+    """Run the go command for a system and return what it prints."""
+    env = {**os.environ, "CGO_ENABLED": "0", "GOOS": system, "GOARCH": arch}
+    try:
+        return subprocess.run(["go", *args], cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    except FileNotFoundError:
+        raise SystemExit("parley-llm is built with Go 1.26 or newer, which is not installed: see https://go.dev/dl") from None
+    except subprocess.CalledProcessError as e:
+        raise SystemExit(f"go {args[0]} failed for {system} on {arch}") from e
+
+
 def program(system: str, arch: str, into: Path) -> bytes:
     """Build the program and return its bytes."""
     out = into / f"parley-{system}-{arch}"
-    env = {**os.environ, "CGO_ENABLED": "0", "GOOS": system, "GOARCH": arch}
-    try:
-        subprocess.run(["go", "build", "-trimpath", "-ldflags=-s -w", "-o", str(out), "./cmd/parley"], cwd=ROOT, env=env, check=True)
-    except FileNotFoundError:
-        raise SystemExit("parley-llm is built with Go 1.26 or newer, which is not installed: see https://go.dev/dl") from None
+    go(system, arch, "build", "-trimpath", "-ldflags=-s -w", "-o", str(out), "./cmd/parley")
     return out.read_bytes()
+
+
+def licences(system: str, arch: str) -> bytes:
+    """Return the licence of every module in the program, as their terms ask for."""
+    form = "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}"
+    out: list[bytes] = []
+    for line in sorted(set(go(system, arch, "list", "-deps", "-f", form, "./cmd/parley").splitlines())):
+        path, version, folder = line.split(" ", 2)
+        out.append(f"{'=' * 72}\n{path} {version}\n\n".encode())
+        found = [f for f in Path(folder).iterdir() if f.is_file() and re.match(r"licen[cs]e|copying|notice", f.name, re.IGNORECASE)]
+        out.extend(f.read_bytes() for f in sorted(found))
+    return b"".join(out)
 
 
 def host() -> tuple[str, str]:
@@ -110,13 +130,14 @@ class Wheel:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         self.rows.append((name, f"sha256={digest}", str(len(data))))
 
-    def close(self) -> str:
+    def close(self, licences: bytes) -> str:
         """Add the metadata and finish the wheel. Returns its file name."""
         info = f"{self.stem}.dist-info"
         tags = "".join(f"Tag: py3-none-{t}\n" for t in self.tags.split("."))
         self.add(f"{info}/METADATA", metadata().encode())
         self.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: parley\nRoot-Is-Purelib: false\n{tags}".encode())
         self.add(f"{info}/licenses/LICENSE", (ROOT / "LICENSE").read_bytes())
+        self.add(f"{info}/licenses/LICENSES.txt", licences)
         table = io.StringIO()
         csv.writer(table, lineterminator="\n").writerows([*self.rows, (f"{info}/RECORD", "", "")])
         self.zip.writestr(zipfile.ZipInfo(f"{info}/RECORD", (2020, 1, 1, 0, 0, 0)), table.getvalue())
@@ -138,7 +159,7 @@ def build(folder: Path, system: str, arch: str, editable: bool = False) -> str:
                 wheel.add(f"parley/{file.name}", file.read_bytes())
     name = "parley.exe" if system == "windows" else "parley"
     wheel.add(f"{wheel.stem}.data/scripts/{name}", binary, 0o755)
-    return wheel.close()
+    return wheel.close(licences(system, arch))
 
 
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:

@@ -18,6 +18,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
+	"parley/internal/serve/monitor"
 	"parley/internal/trust"
 	"parley/llm"
 )
@@ -51,6 +52,8 @@ type askCmd struct {
 	Out   string `group:"output" placeholder:"FILE" help:"Write the records to this file. Run the command again to ask only what is missing. Default: standard output."`
 	JSON  bool   `group:"output" name:"json" help:"Print JSON: the record of a prompt, or the summary of a file. The summary goes to standard error if the records go to standard output."`
 	Quiet bool   `group:"output" short:"q" help:"Print no progress and no summary."`
+
+	metricsFlags `group:"output"`
 }
 
 // Run asks the prompt, or the requests of the file.
@@ -202,6 +205,16 @@ func (c *askCmd) prompt(s *State, g *exit.Gate) (string, error) {
 
 // askFile asks every request of a file.
 func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults, path string) error {
+	metrics, err := c.metricsFlags.listen(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer metrics.close()
+	tracer, err := openTracer(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer closeTracer(ctx, s, tracer)
 	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
 	if err != nil {
 		return err
@@ -216,6 +229,10 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		_, ferr := out.Finish(false)
 		return errors.Join(err, ferr, in.Close())
 	}
+	if a, ok := a.(monitor.Calls); ok {
+		metrics.serve(ctx, s, a, nil)
+	}
+	spans := tracer.Play("ask", "")
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
 	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Began: time.Now()}
@@ -226,8 +243,9 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	if !c.Quiet {
 		end = p.Show()
 	}
-	note := m.Run(ctx, a)
+	note := m.Run(ctx, tracedAsker{a, spans})
 	end()
+	spans.End("done")
 	c.report(s, t.Now(), a.Stats(), cfg.Budget, time.Since(p.Began), note)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }

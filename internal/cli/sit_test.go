@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,9 +158,11 @@ func TestSit(t *testing.T) {
 			}
 		}
 	})
-	got := parley(t, State{}, "show", filepath.Join(dir, "whole.parley"), "--json").want(t, exit.OK)
-	if !strings.Contains(got.stdout, `"human"`) {
-		t.Error(got.stdout)
+	for _, args := range [][]string{{"--episode", "0"}, {"--episode", "0", "--call", "0:0"}} {
+		got := parley(t, State{}, append([]string{"show", filepath.Join(dir, "whole.parley")}, args...)...).want(t, exit.OK)
+		if !strings.Contains(got.stdout, "(me, a person)") {
+			t.Error(got.stdout)
+		}
 	}
 	report := parley(t, State{}, "report", filepath.Join(dir, "whole.parley")).want(t, exit.OK)
 	if !strings.Contains(report.stdout, "person") {
@@ -226,4 +229,51 @@ func TestSitMisuse(t *testing.T) {
 		stop()
 		<-ended
 	})
+}
+
+// TestSevenPeople: seven people play Diplomacy. Each is asked only as its own power, and orders its own units.
+func TestSevenPeople(t *testing.T) {
+	t.Parallel()
+	powers := []string{"AUSTRIA", "ENGLAND", "FRANCE", "GERMANY", "ITALY", "RUSSIA", "TURKEY"}
+	plan := "kind: diplomacy\nparams: {rounds: 0, end_phase: S1901M, diary: false}\nagents:\n"
+	for _, p := range powers {
+		plan += "  " + strings.ToLower(p) + ": human\n"
+	}
+	plan += "lineup: {"
+	for _, p := range powers {
+		plan += p + ": " + strings.ToLower(p) + ", "
+	}
+	file, file2 := filepath.Join(t.TempDir(), "run.parley"), write(t, "plan.yaml", plan+"}\n")
+	synctest.Test(t, func(t *testing.T) {
+		ended, _ := background(t, nil, nil, "run", file2, "--out", file, "--json")
+		time.Sleep(time.Second)
+		var wg sync.WaitGroup
+		for _, p := range powers {
+			wg.Go(func() {
+				said := sitDown(t, file, p, func(q seat.Question) []string {
+					if q.Seat != p || q.Offer == nil || len(q.Offer.Choices) < 3 || !strings.Contains(q.Offer.Picture.SVG, `data-at="`+q.Offer.Choices[0].At) {
+						t.Errorf("%s is asked as %s, with %+v", p, q.Seat, q.Offer)
+						return nil
+					}
+					orders := []string{}
+					for _, c := range q.Offer.Choices {
+						orders = append(orders, c.Options[len(c.Options)-1])
+					}
+					b, _ := json.Marshal(map[string]any{"reason": "<b>", "orders": orders})
+					return []string{string(b)}
+				})
+				if strings.Count(said, `"accepted"`) != 1 || strings.Contains(said, `"refused"`) {
+					t.Errorf("%s: %s", p, said)
+				}
+			})
+		}
+		wg.Wait()
+		if o := <-ended; o.code != exit.OK || !strings.Contains(o.stdout, `"complete"`) {
+			t.Errorf("%d: %s", o.code, o.stderr)
+		}
+	})
+	got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK)
+	if strings.Contains(got.stdout, "illegal") || strings.Contains(got.stdout, "refused") {
+		t.Error(got.stdout)
+	}
 }

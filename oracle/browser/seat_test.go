@@ -81,5 +81,5 @@ func linkOf(t *testing.T, site, key string) string {
 	if m == nil {
 		t.Fatalf("no link: %s", b)
 	}
-	return html.UnescapeString(string(m[1]))
+	return site + html.UnescapeString(string(m[1]))
 }

@@ -75,6 +75,7 @@ class Right(parley.World):
     async def play(self, t: parley.Table) -> parley.Outcome:
         async def part(t: parley.Table, i: int) -> int:
             reply = await t.one("a", f"{i} {t.rand.perm(5)}", schema=Answer)
+            await t.talk("a", "In a strand.").say("Hello?")
             return reply.value.n if reply.value is not None else 0
 
         numbers = await t.fork(3, part)
@@ -93,6 +94,13 @@ def test_right_worlds() -> None:
     exercise(Right, rounds=1)
     with pytest.raises(AssertionError, match="rounds: want 1 to 5"):
         exercise(Right, rounds=6)
+
+
+@pytest.mark.parametrize(("library", "module", "name"), [("textarena", "textarena_game", "Game"), ("gymnasium", "gymnasium_lake", "Lake")])
+def test_bridges(library: str, module: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(library)
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    exercise(getattr(importlib.import_module(module), name))
 
 
 def test_examples() -> None:

@@ -25,6 +25,7 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "program", lambda system, arch, into: f"{system} {arch}".encode())
+    monkeypatch.setattr(module, "licences", lambda system, arch: b"MIT")
     return module
 
 

@@ -238,7 +238,7 @@ def test_wrong_requests(start: Start) -> None:
     assert "waits for 1 replies, not 2" in e.reply("a", "b")["error"]["text"]
     assert "no strand '9.9/'" in e.reply("a", strand="9.9/")["error"]["text"]
     assert "no fork with the index 0" in e.ask("strand", episode="e", strand="0.0/", of="", index=0)["error"]["text"]
-    deep = b"[" * 5000 + b"]" * 5000
+    deep = b"[" * 100_000 + b"]" * 100_000
     e.sock.sendall(b'{"id":99,"op":"replies","episode":"e","strand":"","replies":[{"json":%b}]}\n' % deep)
     assert "the reply cannot be read" in e.wait(99)["error"]["text"]
     assert e.reply("a") == {"end": {}}

@@ -43,6 +43,7 @@ type Call struct {
 	Act       *world.Act    `json:"act,omitempty"`
 	Response  *llm.Response `json:"response,omitempty"`
 	Error     *llm.Error    `json:"error,omitempty"`
+	person    bool
 }
 
 func newShownCall(r *journal.Replied) *Call {
@@ -55,17 +56,21 @@ func newShownCall(r *journal.Replied) *Call {
 	case r.Act != nil:
 		c.Kind = "act"
 	case r.Request != nil:
-		c.Kind, c.Fallbacks = "ask", r.Request.Fallbacks
+		c.Kind, c.Fallbacks, c.person = "ask", r.Request.Fallbacks, r.Request.Model == world.Human
 	}
 	return c
 }
 
 // who returns the agent in the seat.
 func (c *Call) who() string {
-	if c.Kind == "bot" {
+	switch {
+	case c.Kind == "bot":
 		return c.Agent + ", a bot"
+	case c.person:
+		return c.Agent + ", a person"
+	default:
+		return c.Agent
 	}
-	return c.Agent
 }
 
 var callRE = regexp.MustCompile(`^((?:[0-9]+\.[0-9]+/)*[0-9]+)(:[0-9]+)?$`)
@@ -131,7 +136,7 @@ func (c *Call) PrintWhole(p *terminal.Page) {
 }
 
 func (c *Call) printRequest(p *terminal.Page) {
-	p.Fact("model", c.Request.Model)
+	p.Fact("model", world.ModelName(c.Request.Model))
 	if len(c.Fallbacks) > 0 {
 		p.Fact("fallback", strings.Join(c.Fallbacks, ", "))
 	}

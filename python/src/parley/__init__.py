@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import Error, Failed, Impure, Invalid, Misuse
 from .rand import Rand
-from .world import Call, Measure, Message, Outcome, Reply, Score, Table, Talk, World
+from .values import Call, Measure, Message, Outcome, Reply, Score
+from .world import Table, Talk, World
 
 if TYPE_CHECKING:
     from ._ask import Answer, ask

@@ -17,13 +17,14 @@ from typing import Any, cast
 from ._json import quote, record
 from .errors import Misuse, describe, is_own, place, scrub
 from .guard import fold
-from .world import ASK, FORK, Call, Outcome, Score, Table, World
+from .values import Call, Outcome, Score
+from .world import ASK, FORK, Table, World
 
 
 class Episode:
     """One world that is played: its strands by name."""
 
-    __slots__ = ("world", "lineup", "seed", "deal", "strands", "talks", "guarded", "over")
+    __slots__ = ("world", "lineup", "seed", "deal", "strands", "guarded", "over")
 
     def __init__(self, world: World, lineup: Mapping[str, str], seed: int, deal: int) -> None:
         self.world = world
@@ -31,14 +32,8 @@ class Episode:
         self.seed = seed
         self.deal = deal
         self.strands: dict[str, Table] = {}
-        self.talks = 0
         self.guarded = world.durable != "episode"
         self.over = False  # its first strand has ended, or one of them failed
-
-    def new_talk(self) -> int:
-        """Return the number of a new talk."""
-        self.talks += 1
-        return self.talks
 
     def first_seat(self) -> str:
         """Return the seat of acts that name none."""

@@ -55,6 +55,8 @@ def refuse(name: str, remedy: str) -> None:
     while frame is not None:
         if frame.f_globals.get("__name__") in _ALLOWED or frame.f_code.co_filename.startswith("<frozen importlib"):
             return
+        if str(frame.f_globals.get("__name__")).startswith("asyncio."):
+            name, remedy = "asyncio", "await only its table: t.ask, t.fork and t.do"
         if is_own(frame.f_code.co_filename) and frame.f_code.co_name == "resume":
             break
         frame = frame.f_back

@@ -17,7 +17,8 @@ from ._made_up import ODD, answer
 from .episode import Episode
 from .errors import Error, describe
 from .rand import Rand
-from .world import Measure, World
+from .values import Measure
+from .world import World
 
 _MOST_CALLS = 100_000
 _FAILURES = ["timeout", "refused", "invalid", "server"]

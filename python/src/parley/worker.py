@@ -21,7 +21,8 @@ from . import _json, guard, params
 from .episode import Episode, error_step
 from .errors import Error, Invalid, Misuse, Stuck, describe, place
 from .guard import fold
-from .world import Measure, World
+from .values import Measure
+from .world import World
 
 PROTOCOL = 1
 _CHUNK = 1 << 18
@@ -326,7 +327,9 @@ def connect(address: str) -> socket.socket:
     """Open the connection that PARLEY_WORKER names."""
     how, _, rest = address.partition(":")
     if how == "fd" and rest.isdigit():
-        return socket.socket(fileno=int(rest))
+        sock = socket.socket(fileno=int(rest))
+        sock.set_inheritable(False)  # what an act starts must not hold the connection open
+        return sock
     if how == "tcp":
         host, port, token = rest.split(":", 2)
         sock = socket.create_connection((host, int(port)))
@@ -347,6 +350,7 @@ def main() -> None:
         sys.stdout = sys.stderr
     guard.install(classes=True)
     Session(sock, lambda m: load(m["file"], m["class"]), own_process=True).serve()
+    print(end="", flush=True)
     os._exit(0)  # threads of acts may still run: nobody waits for them
 
 

@@ -1,74 +1,22 @@
-"""What the author of a world uses: World, Table, Call, Reply, Outcome, Measure, Talk."""
+"""What the author of a world uses: World, Table, Talk."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Literal, TypedDict, TypeVar, cast, overload
+from typing import Any, ClassVar, Literal, TypeVar, cast, overload
 
 from . import _json, params
 from ._json import record
 from .errors import Failed, Misuse
 from .guard import fold
 from .rand import Rand
-from .schema import Form, Schema, form
+from .schema import Schema, form
+from .values import Call, Measure, Message, Outcome, Reply, Settings
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-Message = Mapping[str, Any]
-"""A message in the form of OpenAI's chat completions: ``{"role": "user", "content": "…"}``."""
-
-
-class Settings(TypedDict, total=False):
-    """The settings of a call that the agent in the seat does not decide."""
-
-    tools: Sequence[Mapping[str, Any]]
-    tool_choice: Any
-    temperature: float
-    top_p: float
-    max_tokens: int
-    stop: Sequence[str]
-    effort: str
-    seed: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Measure:
-    """A score that outcomes have. ``seats`` have it, or the whole episode if there are none. ``rivals``: seats compete for it."""
-
-    name: str
-    seats: Sequence[str] = ()
-    rivals: bool = False
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Score:
-    """A number about one seat, or about the whole episode if seat is empty."""
-
-    name: str
-    value: float
-    seat: str = ""
-
-
-Scores = Sequence[Score] | Mapping[str, float | Mapping[str, float]]
-
-
-@dataclasses.dataclass
-class Outcome:
-    """The result of an episode.
-
-    ``scores`` is a list of Score, or a mapping: ``{"profit": {"a": 1.5, "b": 0}, "sold": 3}``. Leave out what was not
-    measured. ``data`` is your own record, any JSON. ``failed`` says why the episode could not be finished.
-    """
-
-    scores: Scores = ()
-    data: Any = None
-    failed: str = ""
 
 
 class World:
@@ -100,76 +48,6 @@ class World:
     def stand_in(cls, model: str, request: Mapping[str, Any], seed: int) -> str | None:
         """Answer a request for the simulated provider, or return None if it is not one of this world."""
         return None
-
-
-class Call(Generic[T]):
-    """One thing to wait for: a question to a seat, or an act. Table.call and Table.act make it."""
-
-    __slots__ = ("encoded", "form", "act")
-
-    def __init__(self, encoded: bytes, form: Form[T] | None, act: tuple[Callable[..., Any], Any, Any] | None = None) -> None:
-        self.encoded = encoded
-        self.form = form
-        self.act = act
-
-
-class Reply(Generic[T]):
-    """The answer to a call. A failure is a reply too: ``failed`` is its kind, and everything else is empty."""
-
-    __slots__ = ("_raw", "_form")
-
-    def __init__(self, raw: Mapping[str, Any], form: Form[T] | None = None) -> None:
-        self._raw = raw
-        self._form = form
-
-    @property
-    def text(self) -> str:
-        """The text, or "" if the call failed."""
-        return self._raw.get("text", "")
-
-    @property
-    def json(self) -> Any:
-        """The answer to a schema, or the result of an act, as JSON. None if there is none."""
-        return self._raw.get("json")
-
-    @property
-    def value(self) -> T | None:
-        """The answer as the type that was given as schema, or None if there is none."""
-        raw = self._raw.get("json")
-        return None if raw is None or self._form is None else self._form.read(raw)
-
-    @property
-    def ok(self) -> bool:
-        """Whether the call was answered."""
-        return not self._raw.get("failed")
-
-    @property
-    def failed(self) -> str:
-        """The kind of the failure, such as timeout, or ""."""
-        return self._raw.get("failed", "")
-
-    @property
-    def finish(self) -> str:
-        """Why the model stopped: stop, length, tool_calls, refused."""
-        return self._raw.get("finish", "")
-
-    @property
-    def tool_calls(self) -> list[dict[str, Any]]:
-        """The tools that the model wants called: dicts with id, name and arguments, which is JSON as the model wrote it."""
-        return self._raw.get("tool_calls", [])
-
-    @property
-    def thoughts(self) -> list[dict[str, Any]]:
-        """The reasoning of the model, as far as it was given."""
-        return self._raw.get("thoughts", [])
-
-    @property
-    def weights(self) -> str:
-        """The version of the weights that answered, if the server reports it."""
-        return self._raw.get("weights", "")
-
-    def __repr__(self) -> str:
-        return f"Reply({self._raw!r})"
 
 
 @types.coroutine
@@ -215,7 +93,7 @@ def _messages(prompt: str | Sequence[Message], system: str) -> bytes:
 class Table:
     """The world's way to its seats. Each strand has its own."""
 
-    __slots__ = ("_episode", "_name", "_coro", "_calls", "_out", "_forks", "_results", "_notes", "_rand", "_of", "_index")
+    __slots__ = ("_episode", "_name", "_coro", "_calls", "_out", "_forks", "_results", "_notes", "_rand", "_of", "_index", "_talks")
 
     def __init__(self, episode: Any, name: str, of: Table | None = None, index: int = 0) -> None:
         self._episode = episode
@@ -229,6 +107,7 @@ class Table:
         self._rand: Rand | None = None
         self._of = of
         self._index = index
+        self._talks = 0
 
     def _check(self, what: str) -> None:
         if fold.table is not self:
@@ -355,6 +234,12 @@ class Table:
         else:
             self._notes.append(made)
 
+    def _new_talk(self) -> int:
+        """Return the number of a new talk. It does not depend on what other strands do."""
+        self._talks += 1
+        base = int.from_bytes(hashlib.sha256(self._name.encode()).digest()[:5], "big") << 20 if self._name else 0
+        return base + self._talks
+
     def talk(self, seat: str, system: str = "") -> Talk:
         """Begin a conversation with a seat, which remembers what was said."""
         return Talk(self, seat, system)
@@ -385,7 +270,7 @@ class Talk:
     def __init__(self, table: Table, seat: str, system: str) -> None:
         self.seat = seat
         self._table = table
-        self._number = table._episode.new_talk()  # pyright: ignore[reportPrivateUsage]
+        self._number = table._new_talk()  # pyright: ignore[reportPrivateUsage]
         self._keep = 0
         self._new: list[bytes] = [_messages([{"role": "system", "content": system}], "")] if system else []
         self._waits = False

@@ -1,4 +1,7 @@
-// Connects the picture of a question with its choices, and shows how much time is left.
+// Connects the picture of a question with its choices, and shows how much time is left. Links of seats are shown whole,
+// so that they can be copied.
+for (const link of document.querySelectorAll("a[data-seat]")) link.textContent = link.href;
+
 const choose = (at) => {
   for (const p of document.querySelectorAll(".seat-choices p")) {
     const here = p.dataset.for === at;
@@ -36,6 +39,7 @@ prepare();
 
 const clock = document.getElementById("seat-clock");
 const tick = () => {
+  if (!clock) return;
   const deadline = document.querySelector("time[data-deadline]");
   clock.hidden = !deadline;
   if (!deadline) return;

@@ -191,7 +191,7 @@ func (s *Server) List(req *http.Request, r *library.Run) (*Screen, error) {
 	}
 	var all []link
 	for _, place := range places {
-		l := link{Place: place, To: "http://" + req.Host + s.Path(r.Name, "seats", place.Seat) + "#key=" + s.keys.key(req.Context(), r.Path, place.Seat)}
+		l := link{Place: place, To: s.Path(r.Name, "seats", place.Seat) + "#key=" + s.keys.key(req.Context(), r.Path, place.Seat)}
 		for _, q := range open {
 			if q.Seat == place.Seat {
 				l.Open++
