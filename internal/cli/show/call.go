@@ -43,6 +43,7 @@ type Call struct {
 	Act       *world.Act    `json:"act,omitempty"`
 	Response  *llm.Response `json:"response,omitempty"`
 	Error     *llm.Error    `json:"error,omitempty"`
+	person    bool
 }
 
 func newShownCall(r *journal.Replied) *Call {
@@ -55,7 +56,7 @@ func newShownCall(r *journal.Replied) *Call {
 	case r.Act != nil:
 		c.Kind = "act"
 	case r.Request != nil:
-		c.Kind, c.Fallbacks = "ask", r.Request.Fallbacks
+		c.Kind, c.Fallbacks, c.person = "ask", r.Request.Fallbacks, r.Request.Model == world.Human
 	}
 	return c
 }
@@ -65,7 +66,7 @@ func (c *Call) who() string {
 	switch {
 	case c.Kind == "bot":
 		return c.Agent + ", a bot"
-	case c.Request != nil && c.Request.Model == world.Human:
+	case c.person:
 		return c.Agent + ", a person"
 	default:
 		return c.Agent
