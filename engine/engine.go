@@ -106,6 +106,7 @@ type Event struct {
 	Replied *journal.Replied // a call ended and is durable
 	Ended   *journal.Ended   // an episode ended and is durable
 	Staged  *journal.Staged  // a stage began
+	Noted   *journal.Turned  // a world noted something; it may not be durable yet
 	Closing int              // how many episodes are played to their end while no more begin
 }
 

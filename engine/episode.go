@@ -189,7 +189,7 @@ func (r *run) note(s *strand, t world.Turn) {
 	}
 	at := r.turn(s, t)
 	if !s.episode.recorded.take(at).turned() {
-		r.rec.Write(nil, &journal.Turned{Turn: at, Notes: t.Notes})
+		r.turned(&journal.Turned{Turn: at, Notes: t.Notes})
 	}
 }
 
@@ -213,7 +213,7 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 		return false, &DivergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
 	}
 	if !rec.turned() {
-		r.rec.Write(nil, &journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes})
+		r.turned(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes})
 	}
 	s.replies = make([]world.Reply, len(calls))
 	s.pending, s.rec = calls, rec

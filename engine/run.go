@@ -223,6 +223,14 @@ func (r *run) watch(e Event) {
 	r.Watch(e)
 }
 
+// turned records a turn.
+func (r *run) turned(t *journal.Turned) {
+	r.rec.Write(nil, t)
+	if len(t.Notes) > 0 {
+		r.watch(Event{Noted: t})
+	}
+}
+
 // staged records a stage, unless it is already recorded.
 func (r *run) staged(st *journal.Staged, recorded bool) {
 	if !recorded {

@@ -18,6 +18,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
+	"parley/internal/serve/monitor"
 	"parley/internal/trust"
 	"parley/llm"
 )
@@ -51,6 +52,8 @@ type askCmd struct {
 	Out   string `group:"output" placeholder:"FILE" help:"Write the records to this file. Run the command again to ask only what is missing. Default: standard output."`
 	JSON  bool   `group:"output" name:"json" help:"Print JSON: the record of a prompt, or the summary of a file. The summary goes to standard error if the records go to standard output."`
 	Quiet bool   `group:"output" short:"q" help:"Print no progress and no summary."`
+
+	metricsFlags `group:"output"`
 }
 
 // Run asks the prompt, or the requests of the file.
@@ -202,6 +205,11 @@ func (c *askCmd) prompt(s *State, g *exit.Gate) (string, error) {
 
 // askFile asks every request of a file.
 func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults, path string) error {
+	metrics, err := c.metricsFlags.listen(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer metrics.close()
 	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
 	if err != nil {
 		return err
@@ -215,6 +223,9 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	if err != nil {
 		_, ferr := out.Finish(false)
 		return errors.Join(err, ferr, in.Close())
+	}
+	if a, ok := a.(monitor.Calls); ok {
+		metrics.serve(ctx, s, a, nil)
 	}
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}

@@ -45,6 +45,8 @@ type playFlags struct {
 	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool           `help:"Print no progress and no summary."`
 	JSON        bool           `help:"Print the summary as one JSON object."`
+	Verbose     bool           `help:"Print a line for each episode that ends."`
+	metricsFlags
 	trustFlags
 	reachFlags
 	codeFlags
@@ -177,14 +179,20 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
+	metrics, err := f.metricsFlags.listen(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer metrics.close()
 	p.Trust = keys.Gate
-	view := &runview.View{Out: s.err, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
+	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
 	p.Opened = func(o app.Opened) {
 		view.Begin(o)
 		hide = live.Show(p.File, view.State)
 		unsteer = serveControl(ctx, s, o, g, stop)
+		metrics.serve(ctx, s, o.App, view.Monitor)
 		if f.View {
 			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}

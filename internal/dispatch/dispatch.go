@@ -240,6 +240,9 @@ func (d *Dispatcher) Hold(e *llm.Error) {
 // than 0.
 func (d *Dispatcher) Choose(of func(provider string) int) { d.lanes.choose(of) }
 
+// Limits lists the limits of the servers that were asked.
+func (d *Dispatcher) Limits() []Limit { return d.lanes.limits() }
+
 // Release ends a session: no more requests of it will come. whole reports whether the session ended
 // properly.
 func (d *Dispatcher) Release(session string, whole bool) {

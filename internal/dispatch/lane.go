@@ -13,6 +13,7 @@ import (
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/limiter"
 	"parley/internal/dispatch/outage"
 	"parley/internal/dispatch/tokens"
 	"parley/internal/provider"
@@ -238,6 +239,27 @@ func (l *lanes) choose(of func(provider string) int) {
 			one.choose(of(name))
 		}
 	}
+}
+
+// Limit is the limits of a server of a provider.
+type Limit struct {
+	Provider, Server string
+	Models           string // the pattern of the models that they are for; empty: all others
+	limiter.Bounds
+}
+
+// limits lists the limits of all open lanes, by provider.
+func (l *lanes) limits() (all []Limit) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, name := range slices.Sorted(maps.Keys(l.byName)) {
+		for _, e := range l.byName[name].endpoints {
+			for _, g := range e.groups {
+				all = append(all, Limit{name, e.address, g.pattern, g.limit.Bounds()})
+			}
+		}
+	}
+	return all
 }
 
 // save stores what all open lanes have found out about their servers.

@@ -32,6 +32,8 @@ import (
 // View shows a run while it is played.
 type View struct {
 	Out *terminal.Stream
+	// Verbose prints a line for each episode that ends.
+	Verbose bool
 
 	mu       sync.Mutex
 	Stats    func() dispatch.Snapshot
@@ -44,6 +46,8 @@ type View struct {
 	episodes int                          // planned so far
 	ended    int
 	failed   map[llm.Kind]int
+	lost     int             // episodes that ended as failures
+	playing  map[int]*moment // episodes, by number
 	left     progress.TimeLeft
 	began    time.Time
 	last     time.Time
@@ -72,7 +76,8 @@ func (v *View) Begin(o app.Opened) {
 		v.batches = o.App.Batches
 	}
 	v.spent = o.Head.Spent.Plus(o.Head.Risked)
-	v.ended = o.Head.Ended.Len()
+	v.ended, v.lost = o.Head.Ended.Len(), o.Head.Ended.Failed()
+	v.playing = map[int]*moment{}
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
@@ -127,12 +132,21 @@ func (v *View) See(e engine.Event) {
 	case e.Staged != nil:
 		v.stages++
 		v.staged, v.episodes = e.Staged, e.Staged.First+e.Staged.Specs.Len()
+	case e.Noted != nil:
+		if m := v.moment(e.Noted.Episode); len(v.playing) <= maxInside { // otherwise nobody sees it
+			m.noted(e.Noted)
+		}
 	case e.Ended != nil:
 		v.ended++
+		if e.Ended.Outcome.Failed != "" {
+			v.lost++
+		}
+		v.done(e.Ended)
 		v.left.End(e.Ended.Episode)
 		v.tell(e.Ended)
 	case e.Replied != nil:
 		v.left.Replied(e.Replied.Episode, time.Since(v.began))
+		v.moment(e.Replied.Episode).replied(e.Replied)
 		if e.Replied.Error != nil {
 			v.failed[e.Replied.Error.Kind]++
 		}
@@ -183,6 +197,7 @@ func (v *View) Line(now time.Time) []string {
 	st := v.Stats()
 	steered, budget := v.steered()
 	parts := append(progress.Reasons(v.Calls, now), v.Says()...)
+	parts = append(parts, v.inside()...)
 	if steered != "" {
 		parts = append([]string{steered}, parts...)
 	}
@@ -227,7 +242,7 @@ func (v *View) State(now time.Time) live.State {
 	s := live.State{
 		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
 		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
-		Status: v.Says(), Waits: progress.Reasons(v.Calls, now),
+		Status: append(v.Says(), v.inside()...), Waits: progress.Reasons(v.Calls, now),
 	}
 	if d := now.Sub(v.published).Seconds(); d > 0 && !v.published.IsZero() {
 		s.CallsPerSecond = float64(st.Attempts-v.then.Attempts) / d

@@ -22,3 +22,20 @@ func (l *Limiter) Choose(n int) {
 	l.adapt.choose(n)
 	l.pump(time.Now())
 }
+
+// Bounds are the limits in force. Rates are a minute; 0 means that none is known.
+type Bounds struct {
+	InFlight, Concurrency           int
+	Requests, Tokens, Input, Output float64
+}
+
+// Bounds returns the limits in force, and how many calls are in flight.
+func (l *Limiter) Bounds() Bounds {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rate := func(i int) float64 { return l.buckets[i].rate * 60 }
+	return Bounds{
+		InFlight: l.inFlight, Concurrency: max(1, int(l.adapt.limit)),
+		Requests: rate(requests), Tokens: rate(tokens), Input: rate(inputs), Output: rate(outputs),
+	}
+}

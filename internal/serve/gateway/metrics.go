@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/dispatch"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/session"
 	"parley/internal/serve/metric"
+	"parley/internal/serve/monitor"
 )
 
 // metrics serves /metrics. Model names are those that dispatch counts separately, so they are bounded.
@@ -118,16 +118,5 @@ func (m *metrics) state(p *metric.Page) {
 	gauge("waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
 	gauge("spent_dollars", "Spent in all, earlier processes included.", spent.Dollars())
 	gauge("reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
-	counter := func(name, help string, of func(*dispatch.ModelStats) float64, labels ...string) {
-		for _, model := range stats.Names() {
-			s := stats.Models[model]
-			p.Add(metric.Counter, metricsPrefix+name, help, of(&s), append([]string{"model", model}, labels...)...)
-		}
-	}
-	counter("attempts_total", "Calls sent to providers.", func(s *dispatch.ModelStats) float64 { return float64(s.Attempts) })
-	counter("retries_total", "Calls sent again after a failure.", func(s *dispatch.ModelStats) float64 { return float64(s.Retried) })
-	counter("rate_limited_total", "Calls that a provider refused for its limits.", func(s *dispatch.ModelStats) float64 { return float64(s.RateLimited) })
-	counter("cost_dollars_total", "Cost of calls.", func(s *dispatch.ModelStats) float64 { return s.Cost.Dollars() })
-	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Input) }, "type", "input")
-	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Output) }, "type", "output")
+	monitor.AddCalls(p, metricsPrefix, stats)
 }

@@ -27,12 +27,15 @@ func NewHistogram(bounds ...float64) *Histogram {
 }
 
 // Observe counts a value.
-func (h *Histogram) Observe(v float64) {
+func (h *Histogram) Observe(v float64) { h.ObserveN(v, 1) }
+
+// ObserveN counts a value n times.
+func (h *Histogram) ObserveN(v float64, n int) {
 	i, _ := slices.BinarySearch(h.bounds, v)
-	h.counts[i].Add(1)
+	h.counts[i].Add(uint64(n))
 	for {
 		was := h.sum.Load()
-		if h.sum.CompareAndSwap(was, math.Float64bits(math.Float64frombits(was)+v)) {
+		if h.sum.CompareAndSwap(was, math.Float64bits(math.Float64frombits(was)+v*float64(n))) {
 			return
 		}
 	}

@@ -1,0 +1,160 @@
+// Package monitor serves what a process that plays a run, or asks many questions, is doing, as a
+// page for Prometheus.
+//
+// It promises that a reader never holds up a call, and that the page has no text of requests or
+// answers and no key.
+//
+// It does not count: packages dispatch and runview do.
+package monitor
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
+	"parley/internal/serve/auth"
+	"parley/internal/serve/metric"
+	"parley/internal/sketch"
+	"parley/llm"
+)
+
+// Calls is what sends the calls. Package dispatch implements it.
+type Calls interface {
+	Stats() dispatch.Snapshot
+	Budget() *budget.Budget
+	Limits() []dispatch.Limit
+}
+
+// Run is the state of a run.
+type Run struct {
+	Episodes         map[string]int // by state
+	Paused, Draining bool
+}
+
+// Prefix begins the name of every metric of a run.
+const Prefix = "parley_"
+
+// Page writes the page. run is nil if no run is played.
+func Page(calls Calls, run func() Run, began time.Time) *metric.Page {
+	p := &metric.Page{}
+	stats := calls.Stats()
+	AddCalls(p, Prefix, stats)
+	addErrors(p, stats)
+	for _, model := range stats.Names() {
+		m := stats.Models[model]
+		p.AddHistogram(Prefix+"latency_seconds", "Time of a provider to answer.", histogram(&m.Latency), "model", model)
+	}
+	gauge := func(name, help string, v float64, labels ...string) {
+		p.Add(metric.Gauge, Prefix+name, help, v, labels...)
+	}
+	gauge("in_flight", "Calls sent to providers and not answered.", float64(stats.InFlight))
+	gauge("waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
+	spent, reserved := calls.Budget().Spent()
+	gauge("spent_dollars", "Spent in all, earlier processes included.", spent.Dollars())
+	gauge("reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
+	gauge("budget_dollars", "What may be spent in all; 0 is no limit.", calls.Budget().Limit().Dollars())
+	addLimits(p, calls.Limits())
+	if run != nil {
+		r := run()
+		for _, state := range []string{"ended", "failed", "playing", "waiting"} {
+			gauge("episodes", "Episodes by state.", float64(r.Episodes[state]), "state", state)
+		}
+		gauge("paused", "1 while no calls are sent.", truth(r.Paused))
+		gauge("draining", "1 while no episodes begin.", truth(r.Draining))
+	}
+	p.AddProcess(began)
+	return p
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// AddCalls adds what was sent to providers, by model.
+func AddCalls(p *metric.Page, prefix string, stats dispatch.Snapshot) {
+	counter := func(name, help string, of func(*dispatch.ModelStats) float64, labels ...string) {
+		for _, model := range stats.Names() {
+			s := stats.Models[model]
+			p.Add(metric.Counter, prefix+name, help, of(&s), append([]string{"model", model}, labels...)...)
+		}
+	}
+	counter("calls_total", "Calls that ended.", func(s *dispatch.ModelStats) float64 { return float64(s.Calls) })
+	counter("calls_failed_total", "Calls that ended with an error.", func(s *dispatch.ModelStats) float64 { return float64(s.Failed) })
+	counter("attempts_total", "Calls sent to providers.", func(s *dispatch.ModelStats) float64 { return float64(s.Attempts) })
+	counter("retries_total", "Calls sent again after a failure.", func(s *dispatch.ModelStats) float64 { return float64(s.Retried) })
+	counter("rate_limited_total", "Calls that a provider refused for its limits.", func(s *dispatch.ModelStats) float64 { return float64(s.RateLimited) })
+	counter("cost_dollars_total", "Cost of calls.", func(s *dispatch.ModelStats) float64 { return s.Cost.Dollars() })
+	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Input) }, "type", "input")
+	counter("tokens_total", "Tokens of calls.", func(s *dispatch.ModelStats) float64 { return float64(s.Usage.Output) }, "type", "output")
+}
+
+// addErrors adds the failed attempts by model and kind.
+func addErrors(p *metric.Page, stats dispatch.Snapshot) {
+	for _, model := range stats.Names() {
+		for _, kind := range llm.Kinds() {
+			if n := stats.Models[model].Errors[kind]; n > 0 {
+				p.Add(metric.Counter, Prefix+"errors_total", "Failed attempts by kind.", float64(n), "model", model, "kind", string(kind))
+			}
+		}
+	}
+}
+
+// addLimits adds the limits of each server, as far as they are known.
+func addLimits(p *metric.Page, limits []dispatch.Limit) {
+	labels := func(l dispatch.Limit) []string {
+		return []string{"provider", l.Provider, "server", l.Server, "models", l.Models}
+	}
+	for _, l := range limits {
+		p.Add(metric.Gauge, Prefix+"server_in_flight", "Calls in flight at a server.", float64(l.InFlight), labels(l)...)
+	}
+	for _, l := range limits {
+		p.Add(metric.Gauge, Prefix+"server_concurrency", "Calls that may be in flight at a server.", float64(l.Concurrency), labels(l)...)
+	}
+	for _, l := range limits {
+		for _, rate := range []struct {
+			unit string
+			of   float64
+		}{{"requests", l.Requests}, {"tokens", l.Tokens}, {"input_tokens", l.Input}, {"output_tokens", l.Output}} {
+			if rate.of > 0 {
+				p.Add(metric.Gauge, Prefix+"server_limit_per_minute", "Rates that a server allows.", rate.of, append(labels(l), "unit", rate.unit)...)
+			}
+		}
+	}
+}
+
+// histogram returns the durations of a sketch as a histogram.
+func histogram(s *sketch.Sketch) *metric.Histogram {
+	h := metric.NewHistogram(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+	s.Buckets(func(low, high time.Duration, n int) { h.ObserveN((low+high).Seconds()/2, n) })
+	return h
+}
+
+// Serve serves the page at /metrics until end is called. keys are those of which readers must send
+// one; none are needed if there are none.
+func Serve(ctx context.Context, ln net.Listener, keys []string, page func() *metric.Page) (end func()) {
+	guard := auth.Guard{Keys: auth.New(keys), Refuse: refuse}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { page().Serve(w) })
+	srv := guard.Server(mux)
+	srv.BaseContext = func(net.Listener) context.Context { return ctx }
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = srv.Serve(ln) }) // it ends when it is closed
+	return func() {
+		_ = srv.Close() // nobody waits for the page of a process that ends
+		wg.Wait()
+	}
+}
+
+func refuse(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(why.Status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"code": why.Code, "message": why.Message}}) // the client may be gone
+}
