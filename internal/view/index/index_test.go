@@ -340,6 +340,30 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// TestMakeIndexes checks that a column that was sorted by gets an index, and that pages stay the same.
+func TestMakeIndexes(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 30)
+	for name, path := range map[string]string{"in a file": store.Path() + Suffix, "in memory": inMemory} {
+		x := open(t, store, "r1")
+		if path == inMemory {
+			if err := errors.Join(x.Close(), x.open(t.Context(), inMemory, "r1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		update(t, x)
+		before := pages(t, x, Query{Sort: "cost", Limit: 7})
+		if err := x.MakeIndexes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		after := pages(t, x, Query{Sort: "cost", Limit: 7})
+		tables, err := tablesOf(x.conn)
+		if err != nil || tables["episodes_cost"] == "" || tables["episodes_took"] != "" || !slices.Equal(numbers(before), numbers(after)) || x.path != path {
+			t.Errorf("%s: %v %v %v %v", name, tables, numbers(before), numbers(after), err)
+		}
+	}
+}
+
 // TestCancelled checks that a query ends with its context.
 func TestCancelled(t *testing.T) {
 	t.Parallel()

@@ -144,8 +144,11 @@ func (x *Index) order(q Query) (from, column string, err error) {
 	case !slices.Contains(Sorts(), q.Sort):
 		return "", "", fmt.Errorf("%w: cannot sort by %q; want one of %s, score, label", ErrQuery, q.Sort, strings.Join(Sorts(), ", "))
 	}
-	x.wanted[q.Sort] = true
-	return "episodes e", q.Sort, nil
+	if x.wanted[q.Sort] = true; q.Desc && !x.made[q.Sort] {
+		// To sort many equal values from the last to the first takes SQLite longer than to make an index.
+		err, x.made[q.Sort] = x.exec(indexSQL(q.Sort)), true
+	}
+	return "episodes e", q.Sort, err
 }
 
 // MakeIndexes makes an index for each column that was sorted by. Until then a page reads all rows to sort them. It
@@ -170,8 +173,12 @@ func (x *Index) MakeIndexes(ctx context.Context) error {
 	return nil
 }
 
+func indexSQL(column string) string {
+	return fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s, episode)`, column)
+}
+
 func (x *Index) makeIndex(ctx context.Context, column string) (err error) {
-	text := fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s, episode)`, column)
+	text := indexSQL(column)
 	if x.path == inMemory {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -184,7 +191,12 @@ func (x *Index) makeIndex(ctx context.Context, column string) (err error) {
 	defer func() { err = errors.Join(err, c.Close()) }()
 	c.SetBusyTimeout(busy)
 	c.SetInterrupt(ctx.Done())
-	return sqlitex.ExecuteScript(c, "PRAGMA synchronous = OFF; PRAGMA trusted_schema = OFF; "+text, nil)
+	for _, one := range []string{"PRAGMA synchronous = OFF", "PRAGMA trusted_schema = OFF", text} {
+		if err := sqlitex.ExecuteTransient(c, one, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // where returns the condition of a query.
