@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/internal/config"
@@ -53,6 +54,9 @@ func (p Plan) file() (json.RawMessage, error) {
 			return nil, fmt.Errorf("plan: agent %q: %w", a.Name, err)
 		}
 		delete(fields, "name")
+		if a.Deadline != 0 {
+			fields["deadline"] = json.RawMessage(strconv.Quote(a.Deadline.String()))
+		}
 		agents[a.Name] = fields
 	}
 	if len(agents) > 0 {

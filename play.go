@@ -9,6 +9,8 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli"
 	"parley/internal/config"
+	"parley/internal/control"
+	"parley/internal/seat"
 	"parley/internal/summary"
 	"parley/journal"
 	"parley/llm"
@@ -108,7 +110,15 @@ func Play(ctx context.Context, r Run) (*Result, error) {
 	if drain == nil {
 		drain = context.Background()
 	}
+	opened, end := p.Opened, func() {}
+	p.Opened = func(o app.Opened) {
+		if opened != nil {
+			opened(o)
+		}
+		end = takeAnswers(ctx, o)
+	}
 	sum, err := p.Run(ctx, drain)
+	end()
 	if err == nil && ctx.Err() != nil && sum.State != journal.Complete {
 		err = context.Cause(ctx)
 	}
@@ -116,6 +126,19 @@ func Play(ctx context.Context, r Run) (*Result, error) {
 		return nil, r.explain(err)
 	}
 	return resultOf(sum), r.explain(err)
+}
+
+// takeAnswers takes the answers of people in seats of a run, as parley sit sends them, until end is called.
+func takeAnswers(ctx context.Context, o app.Opened) (end func()) {
+	if o.Seats == nil {
+		return func() {}
+	}
+	end, err := control.Serve(ctx, o.File, map[string]control.Handler{seat.Verb: o.Seats.Handle})
+	if err != nil {
+		o.Seats.Drain() // nobody could answer: the run stops instead of waiting
+		return func() {}
+	}
+	return end
 }
 
 // prepare turns a Run into an app.Play.

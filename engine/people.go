@@ -50,7 +50,7 @@ func (c *call) billed() *llm.Request {
 // question asks a person. If the person does not answer in time, the fallback does.
 func (r *run) question(ctx context.Context, c *call) {
 	if r.People == nil {
-		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "agent " + c.agent + " is a person, and this run cannot ask people"})
+		r.onReply(ctx, c, nil, &llm.Error{Kind: llm.KindBadRequest, Message: "agent " + c.agent + " is a person, and this run cannot ask people: play it into a run file"})
 		return
 	}
 	q := Question{Turn: c.at, Index: c.index, Seat: c.seat, Agent: c.agent, Label: c.label, Request: c.req, Offer: c.ask.Offer, Deadline: c.person.Deadline}

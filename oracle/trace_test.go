@@ -51,7 +51,7 @@ func TestTraces(t *testing.T) {
 	srv := httptest.NewServer(to)
 	defer srv.Close()
 	env := func(name string) (string, bool) { return srv.URL, name == "OTEL_EXPORTER_OTLP_ENDPOINT" }
-	tracer, err := trace.Open(t.Context(), env, "test")
+	tracer, err := trace.Open(t.Context(), env, "parley-gateway", "test")
 	if err != nil {
 		t.Fatal(err)
 	}

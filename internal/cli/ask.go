@@ -210,6 +210,11 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		return err
 	}
 	defer metrics.close()
+	tracer, err := openTracer(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer closeTracer(ctx, s, tracer)
 	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
 	if err != nil {
 		return err
@@ -227,6 +232,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	if a, ok := a.(monitor.Calls); ok {
 		metrics.serve(ctx, s, a, nil)
 	}
+	spans := tracer.Play("ask", "")
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
 	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Began: time.Now()}
@@ -237,8 +243,9 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	if !c.Quiet {
 		end = p.Show()
 	}
-	note := m.Run(ctx, a)
+	note := m.Run(ctx, tracedAsker{a, spans})
 	end()
+	spans.End("done")
 	c.report(s, t.Now(), a.Stats(), cfg.Budget, time.Since(p.Began), note)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }

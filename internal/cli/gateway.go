@@ -183,7 +183,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		cfg.Cache = cache
 	}
 	if traced(s) {
-		if cfg.Tracer, err = trace.Open(ctx, s.Env, Version()); err != nil {
+		if cfg.Tracer, err = trace.Open(ctx, s.Env, "parley-gateway", Version()); err != nil {
 			return nil, errors.Join(exit.AsUsage(err), store.Close())
 		}
 	}
@@ -191,11 +191,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		if cache != nil {
 			cache.Close()
 		}
-		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		if err := cfg.Tracer.Close(late); err != nil { // a missing collector is no reason to fail
-			s.tell(err.Error())
-		}
+		closeTracer(ctx, s, cfg.Tracer)
 		return store.Close()
 	}, nil
 }

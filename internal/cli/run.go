@@ -184,6 +184,12 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		return err
 	}
 	defer metrics.close()
+	tracer, err := openTracer(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer closeTracer(ctx, s, tracer)
+	spans := tracer.Play("run", filepath.Base(p.File))
 	p.Trust = keys.Gate
 	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
@@ -202,7 +208,10 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		}
 		detached(s, p.File)
 	}
-	p.Watch = func(e engine.Event) { view.See(e) }
+	p.Watch = func(e engine.Event) {
+		view.See(e)
+		traceEvent(spans, e)
+	}
 	p.Notices, p.Levels = s.notice, s.levels()
 	if !f.Quiet {
 		p.Rests, p.Outages = view.Rests, s.outage
@@ -214,6 +223,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if sum == nil {
 		return playError(p.File, err)
 	}
+	spans.End(string(sum.State))
 	return f.conclude(s, view, p.File, sum, err)
 }
 

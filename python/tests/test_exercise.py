@@ -96,7 +96,7 @@ def test_right_worlds() -> None:
         exercise(Right, rounds=6)
 
 
-@pytest.mark.parametrize(("library", "module", "name"), [("textarena", "textarena_game", "Game"), ("gymnasium", "gymnasium_lake", "Lake")])
+@pytest.mark.parametrize(("library", "module", "name"), [("textarena", "textarena_game", "Game"), ("gymnasium", "gymnasium_lake", "Lake"), ("concordia", "concordia_talk", "Talk")])
 def test_bridges(library: str, module: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(library)
     monkeypatch.syspath_prepend(str(EXAMPLES))

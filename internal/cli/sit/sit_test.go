@@ -58,6 +58,7 @@ func TestTalk(t *testing.T) {
 				resp, _ := open.Ask(context.WithoutCancel(t.Context()), q)
 				got <- resp
 			}()
+			synctest.Wait() // questions are open in the order in which they are asked
 			return got
 		}
 		orders := &world.Offer{Field: "orders", Choices: []world.Choice{{Name: "Paris" + attack, Options: []string{"A PAR H", "A PAR - BUR"}}, {Name: "Brest", Options: []string{"F BRE H"}}}}

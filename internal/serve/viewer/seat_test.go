@@ -258,7 +258,7 @@ func TestSeatKeys(t *testing.T) {
 	for _, path := range []string{
 		"/", "/run/a.parley", "/run/a.parley/episodes", "/run/a.parley/episodes/0", "/run/a.parley/episodes/0/0:0", "/run/a.parley/search?q=secret", "/run/a.parley/report",
 		"/run/a.parley/events", "/run/a.parley/seats", "/run/a.parley/seats/", "/run/a.parley/seats/a%2Fb", "/run/a.parley/seats/a%2Fb/events", "/run/a.parley/seats/ITALY", "/run/b.parley/seats/FRANCE",
-		"/run/b.parley", "/run/a.parley/seats/FRANCE/more", "/run/a.parley/seats/FRANCE/events/more", "/run/a.parley/seats/france", "/run/none.parley/seats/FRANCE", "/run/a.parley/seats/FRANCE%2Fevents",
+		"/compare", "/compare?a=a.parley&b=b.parley", "/run/a.parley/steer", "/run/a.parley/episodes/0/labels", "/run/b.parley", "/run/a.parley/seats/FRANCE/more", "/run/a.parley/seats/FRANCE/events/more", "/run/a.parley/seats/france", "/run/none.parley/seats/FRANCE", "/run/a.parley/seats/FRANCE%2Fevents",
 		"/run/a.parley/seats/FRANCE/%2e%2e/a%2Fb", "/run/a.parley/seats/FRANCE%2f..%2f..%2fepisodes", "//run/a.parley/seats/FRANCE", "/run/a.parley/x/../seats/a%2Fb",
 	} {
 		for _, header := range [][]string{{"Cookie", cookie}, {"Cookie", owners}, {"Authorization", "Bearer " + key}, {"X-Api-Key", key}, {"Cookie", cookie + "; " + owners}} {

@@ -73,7 +73,7 @@ def run(
     if episodes is not None:
         content["episodes"] = episodes
     path = os.path.abspath(str(os.fspath(out)))
-    guard.install(classes=False)
+    guard.install()
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "plan.yaml")
         with open(file, "w", encoding="utf-8") as f:

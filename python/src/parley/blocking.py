@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import types
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .errors import Error, Misuse
 
@@ -37,14 +37,13 @@ def _drive(fn: Callable[..., Any], args: tuple[Any, ...]) -> Generator[Any, Any,
     while True:
         _running.append(g)
         try:
-            out = resume(*value)
+            out: Any = resume(*value)
         finally:
             _running.pop()
         if g.dead:
             return out
         try:
-            got: Any = yield from out.__await__()
-            resume, value = g.switch, (got,)
+            resume, value = g.switch, (cast(Any, (yield from out.__await__())),)
         except BaseException as e:
             resume, value = g.throw, (e,)
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -108,8 +109,8 @@ _TABLE: list[tuple[Any, str, str, str]] = [
 ]
 
 
-def install(classes: bool) -> None:
-    """Replace the functions. ``classes`` also replaces datetime and date, for a process that only plays worlds."""
+def install() -> None:
+    """Replace the functions."""
     for owner, prefix, names, remedy in _TABLE:
         for name in names.split():
             original = getattr(owner, name, None)
@@ -123,12 +124,11 @@ def install(classes: bool) -> None:
             setattr(time, name, _guarded(original, f"time.{name}", _CLOCK, _no_time))
     if not hasattr(random.Random.seed, "__parley_guard__"):
         random.Random.seed = _guarded(random.Random.seed, "random.Random without a seed", _ENTROPY, _no_seed)  # type: ignore[method-assign]
-    if classes and not hasattr(_datetime.datetime, "__parley_guard__"):
-        _replace_dates()
 
 
-def _replace_dates() -> None:
-    """Replace the classes datetime and date by subclasses whose now and today are guarded."""
+def _guarded_dates() -> dict[Any, Any]:
+    """Return subclasses of datetime and date whose now and today are guarded, by what they stand for."""
+    made: dict[Any, Any] = {}
     for real in (_datetime.datetime, _datetime.date):
 
         class Meta(type):
@@ -138,11 +138,31 @@ def _replace_dates() -> None:
             def __subclasscheck__(cls, subclass: type, _real: type = real) -> bool:
                 return issubclass(subclass, _real)
 
-        space: dict[str, Any] = {"__module__": "datetime", "__doc__": real.__doc__, "__parley_guard__": True, "__slots__": ()}
+        space: dict[str, Any] = {"__module__": "datetime", "__doc__": real.__doc__, "__slots__": ()}
         for name in ("now", "today", "utcnow"):
             if hasattr(real, name):
                 space[name] = _class_method(real, name)
-        setattr(_datetime, real.__name__, Meta(real.__name__, (real,), space))
+        made[real] = Meta(real.__name__, (real,), space)
+    module = types.ModuleType("datetime", _datetime.__doc__)
+    module.__dict__.update(vars(_datetime))
+    module.__dict__.update({c.__name__: c for c in made.values()})
+    made[_datetime] = module
+    return made
+
+
+_dates: dict[Any, Any] = {}
+
+
+def watch(folder: str) -> None:
+    """Guard datetime and date in the modules of a folder. The classes cannot be changed for all: extensions rely on them."""
+    if not _dates:
+        _dates.update(_guarded_dates())
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and os.path.dirname(os.path.abspath(file)) == folder:
+            for name, value in list(vars(module).items()):
+                if isinstance(value, (type, types.ModuleType)) and value in _dates:
+                    setattr(module, name, _dates[value])
 
 
 def _class_method(real: type, name: str) -> Any:

@@ -161,7 +161,7 @@ def exercise(world: type[World], /, **params: Any) -> None:
     It plays with valid answers, with odd ones and with failures; twice; with strands in other orders; and in other
     processes. The steps must be the same, and the outcomes must have the scores that are declared.
     """
-    guard.install(classes=False)
+    guard.install()
     try:
         worker.check(world)
         record(worker.description(world), "params")

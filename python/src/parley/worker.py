@@ -77,6 +77,7 @@ def load(file: str, name: str) -> type[World]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
+    guard.watch(folder)
     found = getattr(module, name, None)
     if isinstance(found, type) and issubclass(found, World) and found is not World:
         return found
@@ -348,7 +349,7 @@ def main() -> None:
     os.dup2(2, 1)  # prints of a world are for the user
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdout = sys.stderr
-    guard.install(classes=True)
+    guard.install()
     Session(sock, lambda m: load(m["file"], m["class"]), own_process=True).serve()
     print(end="", flush=True)
     os._exit(0)  # threads of acts may still run: nobody waits for them

@@ -42,6 +42,14 @@ const (
 	retries  = "parley.retries"
 	fromOurs = "parley.cached"
 	dollars  = "parley.cost_usd"
+
+	runID         = "parley.run"
+	runState      = "parley.state"
+	episodeNumber = "parley.episode"
+	seatName      = "parley.seat"
+	agentName     = "parley.agent"
+	callLabel     = "parley.label"
+	score         = "parley.score." // and its name
 )
 
 func operationOf(api format.API) string {
@@ -68,23 +76,26 @@ func vendor(name string) string {
 }
 
 func asked(operation string, p provider.Provider, session string, c *format.Call) []message {
-	q := &c.Request
-	out := []message{
-		textOf(operationName, operation), textOf(providerName, vendor(p.Name)),
-		textOf(conversationID, session), textOf(requestModel, q.Model),
-		boolOf(requestStream, c.Stream),
-	}
+	out := append(requested(operation, p.Name, session, &c.Request), boolOf(requestStream, c.Stream))
 	if u, err := url.Parse(p.BaseURL); err == nil {
 		out = append(out, textOf(serverAddress, u.Hostname()))
 		if port, err := strconv.Atoi(u.Port()); err == nil {
 			out = append(out, intOf(serverPort, port))
 		}
 	}
-	if q.MaxTokens > 0 {
-		out = append(out, intOf(requestMax, q.MaxTokens))
-	}
 	if c.Choices > 1 {
 		out = append(out, intOf(requestChoices, c.Choices))
+	}
+	return out
+}
+
+func requested(operation, provider, session string, q *llm.Request) []message {
+	out := []message{
+		textOf(operationName, operation), textOf(providerName, vendor(provider)),
+		textOf(conversationID, session), textOf(requestModel, q.Model),
+	}
+	if q.MaxTokens > 0 {
+		out = append(out, intOf(requestMax, q.MaxTokens))
 	}
 	if len(q.Stop) > 0 {
 		out = append(out, listOf(requestStop, q.Stop))

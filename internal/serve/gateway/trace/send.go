@@ -104,7 +104,7 @@ func (t *Tracer) export(ctx context.Context, spans []message) error {
 
 // body returns a request with spans.
 func (t *Tracer) body(spans []message) ([]byte, error) {
-	scope := message(nil).bytes(1, message(nil).text(1, "parley/gateway")).all(2, spans)
+	scope := message(nil).bytes(1, message(nil).text(1, "parley")).all(2, spans)
 	m := message(nil).bytes(1, message(nil).bytes(1, t.settings.resource).bytes(2, scope))
 	if !t.settings.gzip {
 		return m, nil

@@ -47,7 +47,7 @@ func (l lookup) exporter(name string) (variable, value string) {
 	return "", ""
 }
 
-func settingsOf(env lookup, version string) (s settings, err error) {
+func settingsOf(env lookup, service, version string) (s settings, err error) {
 	if s.url, err = env.url(); err != nil {
 		return s, err
 	}
@@ -76,7 +76,7 @@ func settingsOf(env lookup, version string) (s settings, err error) {
 	if s.sampler, err = env.sampler(); err != nil {
 		return s, err
 	}
-	s.resource, err = env.resource(version)
+	s.resource, err = env.resource(service, version)
 	return s, err
 }
 
@@ -160,13 +160,13 @@ func (l lookup) client() (*http.Client, error) {
 }
 
 // resource describes this process, with the attributes that the environment adds.
-func (l lookup) resource(version string) (message, error) {
+func (l lookup) resource(name, version string) (message, error) {
 	const names, service = "OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME"
 	list, err := pairs(names, l.value(names))
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]string{"service.name": "parley-gateway", "service.version": version}
+	values := map[string]string{"service.name": name, "service.version": version}
 	for _, pair := range list {
 		values[pair[0]] = pair[1]
 	}

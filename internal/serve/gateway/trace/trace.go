@@ -36,10 +36,10 @@ type Tracer struct {
 	sent     outcome // of the sender alone, until ended is closed
 }
 
-// Open returns a Tracer that sends spans with OTLP over HTTP, as the usual environment variables say (such as
-// OTEL_EXPORTER_OTLP_ENDPOINT). It opens no connection. Close it.
-func Open(ctx context.Context, env func(name string) (value string, ok bool), version string) (*Tracer, error) {
-	set, err := settingsOf(env, version)
+// Open returns a Tracer that sends the spans of a service with OTLP over HTTP, as the usual environment variables say
+// (such as OTEL_EXPORTER_OTLP_ENDPOINT). It opens no connection. Close it.
+func Open(ctx context.Context, env func(name string) (value string, ok bool), service, version string) (*Tracer, error) {
+	set, err := settingsOf(env, service, version)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}
@@ -71,6 +71,8 @@ type Span struct {
 	parent     parent
 	began      time.Time
 	attributes []message
+	ours       bool // its parent, if it has one, is of this process
+	internal   bool // nothing is asked
 }
 
 // Start begins the span of a call, as a child of the one in the client's header.
@@ -105,6 +107,11 @@ func (s *Span) End(r *llm.Response, e *llm.Error) {
 	if s == nil {
 		return
 	}
+	s.endAt(time.Now(), r, e)
+}
+
+// endAt ends the span at a time.
+func (s *Span) endAt(at time.Time, r *llm.Response, e *llm.Error) {
 	var status message
 	switch {
 	case e != nil:
@@ -113,19 +120,24 @@ func (s *Span) End(r *llm.Response, e *llm.Error) {
 	case r != nil:
 		s.attributes = append(s.attributes, answered(r)...)
 	}
-	s.tracer.offer(s.message(time.Now(), status))
+	s.tracer.offer(s.message(at, status))
 }
 
 // message returns the span as OTLP has it.
 func (s *Span) message(end time.Time, status message) message {
-	const client = 3
+	kind := uint64(3) // client
+	if s.internal {
+		kind = 1
+	}
 	flags := uint32(1 | 1<<8) // it is sampled, and the next bit counts
 	m := message(nil).bytes(1, s.parent.trace[:]).bytes(2, s.id[:])
 	if s.parent.span != [8]byte{} {
 		m = m.text(3, s.parent.state).bytes(4, s.parent.span[:])
-		flags |= 1 << 9 // the parent is in another process
+		if !s.ours {
+			flags |= 1 << 9 // the parent is in another process
+		}
 	}
-	m = m.text(5, s.name).number(6, client).long(7, uint64(s.began.UnixNano())).long(8, uint64(end.UnixNano()))
+	m = m.text(5, s.name).number(6, kind).long(7, uint64(s.began.UnixNano())).long(8, uint64(end.UnixNano()))
 	return m.all(9, s.attributes).bytes(15, status).short(16, flags)
 }
 

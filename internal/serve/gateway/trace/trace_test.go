@@ -114,7 +114,7 @@ func open(t *testing.T, c *collector, env map[string]string) *Tracer {
 	t.Helper()
 	all := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector"}
 	maps.Copy(all, env)
-	tr, err := Open(t.Context(), func(name string) (string, bool) { v, ok := all[name]; return v, ok }, "1")
+	tr, err := Open(t.Context(), func(name string) (string, bool) { v, ok := all[name]; return v, ok }, "parley-gateway", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,12 +271,12 @@ func TestSettings(t *testing.T) {
 		"ENDPOINT=http://h OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2":   "from 0 to 1",
 		"ENDPOINT=http://h OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=NaN": "from 0 to 1",
 	} {
-		set, err := settingsOf(envOf(env), "1")
+		set, err := settingsOf(envOf(env), "parley-gateway", "1")
 		if got := fmt.Sprint(set.url, err); !strings.Contains(got, want) || strings.Contains(got, "secret") {
 			t.Errorf("%s: %s, want %s", env, got, want)
 		}
 	}
-	set, err := settingsOf(envOf("ENDPOINT=http://h OTEL_SERVICE_NAME=n OTEL_RESOURCE_ATTRIBUTES=a=b,service.name=x"), "1")
+	set, err := settingsOf(envOf("ENDPOINT=http://h OTEL_SERVICE_NAME=n OTEL_RESOURCE_ATTRIBUTES=a=b,service.name=x"), "parley-gateway", "1")
 	if want := []message{textOf("service.name", "n"), textOf("a", "b"), textOf("service.version", "1")}; err != nil || slices.ContainsFunc(want, func(m message) bool { return !bytes.Contains(set.resource, m) }) {
 		t.Errorf("%q %v", set.resource, err)
 	}

@@ -2,11 +2,13 @@ package seats
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"parley/internal/control"
 	"parley/internal/seat"
 	"parley/internal/seat/form"
 	"parley/internal/serve/viewer/library"
@@ -108,6 +110,10 @@ func answer(ctx context.Context, r *library.Run, name, to string, filled url.Val
 	err = seat.Send(ctx, r.Path, seat.Answer{Question: q.ID, Seat: name, Text: text})
 	if err == nil {
 		return nil, nil
+	}
+	if errors.Is(err, control.ErrNotPlayed) {
+		p.Problem = "Nobody plays the run at the moment. Send your answer again when it is resumed."
+		return p, nil
 	}
 	p.Problem = "Your answer was not accepted: " + place(err.Error(), q.Inputs)
 	return p, nil

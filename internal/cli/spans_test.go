@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/worlds"
+)
+
+// TestSpansOfCommands: run, resume and ask send spans of what they do to the collector that the environment names, and
+// none without one. A collector that is not there fails nothing.
+func TestSpansOfCommands(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got strings.Builder
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		b, _ := io.ReadAll(r.Body) // a part is enough
+		got.WriteString(r.URL.Path)
+		got.Write(b)
+	}))
+	defer collector.Close()
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents:\n  a: {model: sim/small, system: unspoken}\n")
+	questions := write(t, "q.jsonl", `{"prompt":"unspoken"}`+"\n")
+	for _, c := range []struct {
+		endpoint string
+		args     []string
+		want     []string
+	}{
+		{collector.URL, []string{"run", plan, "--out", filepath.Join(t.TempDir(), "r.parley"), "--quiet"}, []string{"/v1/traces", "run", "episode", "chat small", "gen_ai.usage.output_tokens", "parley.seat"}},
+		{collector.URL, []string{"ask", questions, "--quiet"}, []string{"/v1/traces", "ask", "chat small"}},
+		{"", []string{"ask", questions, "--quiet"}, nil},
+	} {
+		s := State{Kinds: worlds.Standard(), Env: func(name string) (string, bool) {
+			v, ok := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.endpoint}[name]
+			return v, ok
+		}}
+		parley(t, s, c.args...).want(t, exit.OK)
+		mu.Lock()
+		text := got.String()
+		got.Reset()
+		mu.Unlock()
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: no %q", c.args, want)
+			}
+		}
+		if strings.Contains(text, "unspoken") || c.want == nil && text != "" {
+			t.Errorf("%v: a text is sent: %q", c.args, text)
+		}
+	}
+}
