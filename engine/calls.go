@@ -119,6 +119,9 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		return
 	}
 	if e, ok := stops(ctx, c, err); ok {
+		if ctx.Err() != nil && c.act == nil && llm.AsError(err).Uncertain {
+			r.cutOff.Add(1)
+		}
 		if fault := llm.AsError(err); ctx.Err() == nil && fault.Kind != llm.KindCanceled {
 			e.cause = r.replied(c, nil, fault)
 		}

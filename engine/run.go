@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/groupcommit"
@@ -25,6 +26,7 @@ type run struct {
 	stop    *stopper
 	sched   *scheduler
 	acts    actPool
+	cutOff  atomic.Int64 // calls of an aborted run that may be billed
 
 	watching sync.Mutex // one event at a time
 	scratch  sync.Pool  // *[]byte, for digests
@@ -94,6 +96,8 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	opened := &journal.Opened{At: time.Now()}
 	if r.head.Cut {
 		opened.Lost, opened.Cost = r.head.Lost, r.head.Owed
+	} else {
+		opened.Lost, opened.Cost = r.head.Last.Lost, r.head.Owed
 	}
 	known := make(chan struct{})
 	r.rec.Write(func(error) { close(known) }, opened)
@@ -125,7 +129,7 @@ func (r *run) process(ctx context.Context) (Result, error) {
 		}
 	}
 	if end.err == nil {
-		r.rec.Write(nil, &journal.Closed{At: time.Now(), State: end.state, Reason: end.reason})
+		r.rec.Write(nil, &journal.Closed{At: time.Now(), State: end.state, Reason: end.reason, Lost: int(r.cutOff.Load())})
 	}
 	recErr := r.rec.Close()
 	wg.Wait()

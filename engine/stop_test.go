@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -98,4 +100,46 @@ func TestCallsOfAProviderThatIsAway(t *testing.T) {
 	if r.maySend(well) {
 		t.Error("more than two calls are in flight at a provider that can be reached")
 	}
+}
+
+// TestAbortedCallsAreOwed: calls that an abort cuts off may be billed. The next process counts what was exposed as risked,
+// unless nothing was sent.
+func TestAbortedCallsAreOwed(t *testing.T) {
+	t.Parallel()
+	want := undisturbed(t, 0, 5)
+	for sent, risked := range map[bool]llm.Money{true: 700, false: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			j := &journal.Memory{}
+			ctx, abort := context.WithCancel(t.Context())
+			m := &models{width: 3, fail: func(*llm.Request) error {
+				abort()
+				return &llm.Error{Kind: llm.KindCanceled, Uncertain: sent}
+			}}
+			c := config(&exposing{m, j}, j, 5)
+			if _, err := Run(ctx, c); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			res, err := Run(t.Context(), config(&models{width: 3}, j, 5))
+			if err != nil || res.Digest != want.Digest {
+				t.Fatalf("%+v, %v; want %+v", res, err, want)
+			}
+			head, err := j.Head(t.Context())
+			if err != nil || head.Risked != risked || head.Owed != 0 {
+				t.Errorf("sent %v: risked %v and owed %v, want %v and 0; %v", sent, head.Risked, head.Owed, risked, err)
+			}
+		})
+	}
+}
+
+// exposing announces what its calls may cost, as a budget does.
+type exposing struct {
+	*models
+	j *journal.Memory
+}
+
+func (e *exposing) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(int, llm.Result)) int {
+	if err := e.j.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: 700}); err != nil {
+		panic(err)
+	}
+	return e.models.Each(ctx, reqs, done)
 }

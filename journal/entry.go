@@ -66,6 +66,9 @@ type Closed struct {
 	At     time.Time
 	State  State
 	Reason Reason
+	// Lost counts calls that were cut off, and that the provider may bill. They are made again. What they cost is not
+	// known: what was exposed stays owed.
+	Lost int `json:",omitempty"`
 }
 
 // State is how a process ended.

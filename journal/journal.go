@@ -90,8 +90,8 @@ type Head struct {
 	// Risked is the most that calls can have cost which were in flight when a process was killed,
 	// over all processes. Their real cost is unknown.
 	Risked llm.Money
-	// Cut means that the last process was killed. Lost and Owed are then how many calls had begun
-	// and not ended, and the most that they can have cost.
+	// Cut means that the last process was killed. Lost is then how many calls had begun and not
+	// ended. Owed is the most that they, or the calls that an aborted process cut off, can have cost.
 	Cut  bool
 	Lost int
 	Owed llm.Money
@@ -117,8 +117,10 @@ func (h *Head) Add(e Entry) {
 		h.Risked = h.Risked.Plus(max(0, e.Cost))
 		h.Owed, h.bound = 0, 0
 	case *Closed:
-		h.Cut, h.Last = false, *e
-		h.Owed, h.bound = 0, 0
+		h.Cut, h.Last, h.bound = false, *e, 0
+		if e.Lost <= 0 {
+			h.Owed = 0
+		}
 	case *Staged:
 		h.Stages = append(h.Stages, *e)
 		h.rename(len(h.Stages) - 1)

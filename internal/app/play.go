@@ -345,11 +345,7 @@ func past(ctx context.Context, store journal.Journal, head *journal.Head, f func
 
 // spentOf returns what earlier processes of the run spent, or may have spent.
 func spentOf(head *journal.Head) llm.Money {
-	spent := head.Spent.Plus(head.Risked)
-	if head.Cut {
-		spent = spent.Plus(head.Owed)
-	}
-	return spent
+	return head.Spent.Plus(head.Risked).Plus(head.Owed)
 }
 
 // modelsOf returns the models that a plan may ask, each once.

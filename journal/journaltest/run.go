@@ -48,7 +48,7 @@ func (g *generator) step() {
 	case k == 0:
 		g.stage()
 	case k == 1:
-		g.add(&journal.Closed{At: g.time(), State: []journal.State{journal.Stopped, journal.Complete}[g.IntN(2)], Reason: journal.Reason{Kind: journal.ByCall, Detail: g.utf()}})
+		g.add(&journal.Closed{At: g.time(), State: []journal.State{journal.Stopped, journal.Complete}[g.IntN(2)], Reason: journal.Reason{Kind: journal.ByCall, Detail: g.utf()}, Lost: max(0, g.IntN(20)-10)})
 		g.grow()
 		g.add(&journal.Opened{At: g.time()})
 	case k == 2:

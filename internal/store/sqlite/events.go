@@ -37,6 +37,7 @@ type (
 		State  journal.State      `json:"state"`
 		By     journal.ReasonKind `json:"by,omitempty"`
 		Reason string             `json:"reason,omitempty"`
+		Lost   int                `json:"lost,omitempty"`
 	}
 	exposedData struct {
 		Calls int   `json:"calls"`
@@ -77,7 +78,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 	case *journal.Opened:
 		what, at, data = "opened", e.At, openedData{e.Lost, int64(e.Cost)}
 	case *journal.Closed:
-		what, at, data = "closed", e.At, closedData{e.State, e.Reason.Kind, e.Reason.Detail}
+		what, at, data = "closed", e.At, closedData{e.State, e.Reason.Kind, e.Reason.Detail, e.Lost}
 	case *journal.Exposed:
 		what, data = "exposed", exposedData{e.Calls, int64(e.Worst)}
 	case *journal.Batched:
@@ -148,7 +149,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 		return &journal.Opened{At: at, Lost: d.Lost, Cost: llm.Money(d.Cost)}, err
 	case "closed":
 		d, err := decode[closedData](data)
-		return &journal.Closed{At: at, State: d.State, Reason: journal.Reason{Kind: d.By, Detail: d.Reason}}, err
+		return &journal.Closed{At: at, State: d.State, Reason: journal.Reason{Kind: d.By, Detail: d.Reason}, Lost: d.Lost}, err
 	case "exposed":
 		d, err := decode[exposedData](data)
 		return &journal.Exposed{Calls: d.Calls, Worst: llm.Money(d.Worst)}, err
