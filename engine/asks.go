@@ -120,19 +120,12 @@ func (s *scheduler) pullWave() (calls []*call) {
 	return calls
 }
 
-// maySend reports whether an ask of l may be sent.
+// maySend reports whether an ask of l may be sent: a killed process must not owe more than maxCalls replies, so those
+// that are not durable yet count too.
 func (s *scheduler) maySend(l *providerQueue) bool {
-	return l.asks.Len() > 0 && !s.held && !s.behind() && (s.maxCalls <= 0 || s.flying < s.maxCalls || s.flying-s.stuck(l) < s.maxCalls)
+	owed := s.flying + s.saving
+	return l.asks.Len() > 0 && !s.held && (s.maxCalls <= 0 || owed < s.maxCalls || owed-s.stuck(l) < s.maxCalls)
 }
-
-// maxSaving is how many replies may wait until they are durable, for each call that may be in
-// flight: enough to keep the provider busy during a slow commit. A process that is killed loses
-// them.
-const maxSaving = 4
-
-// behind reports whether so many replies are not durable yet that nothing more should be sent.
-// Where calls in flight have no limit, the recorder's queue limits them.
-func (s *scheduler) behind() bool { return s.maxCalls > 0 && s.saving/maxSaving >= s.maxCalls }
 
 // stuck counts the calls to other providers that cannot be reached: they do not hold back an ask of
 // l.
@@ -158,8 +151,7 @@ func (s *scheduler) answered(l *providerQueue, i int) *call {
 	return c
 }
 
-// landed notes that an ask is not in flight any more. Another may be sent before its reply is
-// durable.
+// landed notes that an ask is not in flight any more. Its reply is not durable yet.
 func (s *scheduler) landed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -205,7 +205,7 @@ func (s *scheduler) mayBegin() bool {
 	if s.wave {
 		return s.flying == 0 && s.saving == 0 // a wave takes all that can be live
 	}
-	if s.queued >= maxQueued || s.acting >= s.maxActs() || s.behind() {
+	if s.queued >= maxQueued || s.acting >= s.maxActs() {
 		return false
 	}
 	for _, l := range s.providers {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
@@ -72,6 +73,9 @@ func (s *State) openCode(n peek.Named, of string, folders []string, reach config
 			return exit.Usagef("%s: %w", n.Place, err)
 		}
 		fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of, terminal.Safe(file))
+		if c.Max, err = s.workers(); err != nil {
+			return err
+		}
 		c.File, c.Start = file, worker.Python{Program: program, Output: s.Stderr, Hide: n.Keys}.Start
 	}
 	pool, kind, err := worker.Open(c)
@@ -82,6 +86,22 @@ func (s *State) openCode(n peek.Named, of string, folders []string, reach config
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
 	return nil
 }
+
+// workers returns how many workers the user wants; 0: the default.
+func (s *State) workers() (int, error) {
+	text, ok := s.Env("PARLEY_WORKERS")
+	if !ok || text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxWorkers {
+		return 0, exit.Usagef("PARLEY_WORKERS is %q: want a whole number from 1 to %d", text, maxWorkers)
+	}
+	return n, nil
+}
+
+// maxWorkers limits how many processes play a world.
+const maxWorkers = 1000
 
 // allowCode returns an error unless the user allows the code to run.
 func (s *State) allowCode(n trust.Need) error {

@@ -111,7 +111,12 @@ func (p *Pool) take() (*process, error) {
 	}
 	if best == nil || best.live > 0 && len(p.all) < p.Max && p.Conn == nil {
 		var err error
-		if best, err = p.start(); err != nil {
+		for range maxDeaths { // one may be killed while it starts
+			if best, err = p.start(); err == nil {
+				break
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

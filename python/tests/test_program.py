@@ -1,0 +1,116 @@
+"""Worlds in Python on the real engine: permission, the commands of the guide, and one digest at any pace, number of workers and kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley import binary, errors
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "python"
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="kills processes")
+
+
+@pytest.fixture(scope="module")
+def program() -> str:
+    try:
+        return binary.find()
+    except errors.Error:
+        pytest.skip("the program parley is not installed")
+
+
+@pytest.fixture(scope="module")
+def server(program: str) -> Iterator[str]:
+    """A simulated provider over HTTP: it knows no world, so that both kinds get the same answers."""
+    sim = subprocess.Popen([program, "sim", "--addr", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+    assert sim.stdout is not None
+    yield sim.stdout.readline().removeprefix("listening on ").strip()
+    sim.send_signal(signal.SIGINT)
+    sim.wait(30)
+
+
+def environment(workers: int = 1) -> dict[str, str]:
+    return {**os.environ, "PARLEY_PYTHON": sys.executable, "PARLEY_WORKERS": str(workers)}
+
+
+def test_commands_of_the_guide(program: str, tmp_path: Path) -> None:
+    for name in ("auction.py", "auction.yaml"):
+        shutil.copy(EXAMPLES / name, tmp_path)
+    guide = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^    parley ((?:check|run|show|report) .*)$", guide, re.MULTILINE)
+    assert len(commands) == 4
+    for command in commands:
+        args = command.split()
+        if args[0] in ("check", "run"):  # nobody can be asked here
+            refused = subprocess.run([program, *args], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+            assert refused.returncode == 2 and "auction.yaml:3:7: kind: would run the code of" in refused.stderr
+            args += ["--trust", "code=auction.py"]
+        done = subprocess.run([program, *args], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def plan(url: str, kind: str, folder: Path) -> Path:
+    agents = {name: {"model": f"lab/{name}", "max_tokens": 60} for name in ("small", "large")}
+    doc = {
+        "kind": kind, "seed": 5, "episodes": 40, "agents": agents, "providers": {"lab": {"dialect": "openai", "base_url": url + "/v1"}},
+        "lineup": {f"player{i + 1}": ("small", "large")[i % 2] for i in range(4)}, "params": {"players": 4, "rounds": 3, "mode": "targeted"},
+    }  # fmt: skip
+    file = folder / "plan.yaml"
+    file.write_text(json.dumps(doc))
+    return file
+
+
+def play(program: str, file: Path, out: Path, workers: int, *flags: str, kill: Any = None) -> Any:
+    code = EXAMPLES / "secret_words.py"
+    args = [program, "run", str(file), "--out", str(out), "--json", "--trust", f"code={code}", "--allow-files", str(EXAMPLES), *flags]
+    run = subprocess.Popen(args, env=environment(workers), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if kill is not None:
+        kill(run)
+    text, error = run.communicate(timeout=300)
+    if run.returncode < 0:
+        return None
+    assert run.returncode == 0, error
+    return json.loads(text)
+
+
+def children(pid: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return [int(p) for p in found.stdout.split()]
+
+
+def test_one_digest(program: str, server: str, tmp_path: Path) -> None:
+    want = play(program, plan(server, "secrets", tmp_path), tmp_path / "go.parley", 1)
+    file = plan(server, f"{EXAMPLES}/secret_words.py:Secrets", tmp_path)
+    for workers, flags in ((1, ()), (3, ("--concurrency", "1")), (2, ("--pace", "wave"))):
+        got = play(program, file, tmp_path / f"{workers}.parley", workers, *flags)
+        assert (got["digest"], got["episodes"]) == (want["digest"], want["episodes"]), workers
+
+    def kill_workers(run: subprocess.Popen[str]) -> None:
+        for _ in range(3):
+            time.sleep(random.uniform(0.1, 0.4))
+            for pid in children(run.pid):
+                os.kill(pid, signal.SIGKILL)
+
+    def kill_engine(run: subprocess.Popen[str]) -> None:
+        time.sleep(random.uniform(0.2, 0.8))
+        run.kill()
+
+    out = tmp_path / "killed.parley"
+    for kill in (kill_workers, kill_engine, kill_workers, kill_engine, None):
+        got = play(program, file, out, 2, kill=kill)
+    assert got["digest"] == want["digest"] and got["episodes"] == want["episodes"]
