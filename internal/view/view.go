@@ -59,6 +59,8 @@ type Run struct {
 	Plans  []json.RawMessage
 	kind   world.Kind
 	Labels map[int][]world.Score // by episode: scores by people, which are not in the journal
+	// TagsLeft is how many tags by people are not among Labels, because there are too many.
+	TagsLeft int
 }
 
 // Know sets the kind of the run, which is not in the journal. It gives the bounds of scores, and
