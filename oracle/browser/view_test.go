@@ -110,7 +110,7 @@ func TestView(t *testing.T) {
 	}
 	eval[bool](t, ctx, `document.querySelector("#rows tbody a").click(); true`)
 	until(t, ctx, `document.querySelectorAll(".said.answer").length === 6`)
-	word := eval[string](t, ctx, `document.querySelector(".said.answer .words").textContent.split(" ").find((w) => /^[a-z]{4,}$/.test(w))`)
+	word := eval[string](t, ctx, `document.querySelector(".said.answer > .words").textContent.split(" ").find((w) => /^[a-z]{4,}$/.test(w))`)
 	eval[bool](t, ctx, `document.querySelector(".said.answer a").click(); true`)
 	until(t, ctx, `document.querySelector("h1").textContent.startsWith("Call ")`)
 
