@@ -178,8 +178,8 @@ func setsOf(providers map[string]Provider) ([]string, error) {
 
 // gateOf returns the gate that decides which keys go where. allowed holds VAR=HOST pairs.
 func gateOf(allowed []string) (*trust.Gate, error) {
-	gate := &trust.Gate{Env: os.LookupEnv, Command: func(add string) string {
-		return fmt.Sprintf("add %q to Trust", strings.TrimPrefix(add, "--trust "))
+	gate := &trust.Gate{Env: os.LookupEnv, Command: func(_, value string) string {
+		return fmt.Sprintf("add %q to Trust", value)
 	}}
 	for _, one := range allowed {
 		grant, err := trust.ParseFlag(one)

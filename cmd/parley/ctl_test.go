@@ -103,7 +103,7 @@ func TestDetachAndWait(t *testing.T) {
 	t.Parallel()
 	url, _ := provider(t)
 	file, out := plan(t, url), filepath.Join(t.TempDir(), "run.parley")
-	d := background(t, "run", file, "--out", out, "--detach", "--set", "episodes=30")
+	d := background(t, "run", file, "--out", out, "--detach=1", "--set", "episodes=30")
 	command(t, "ctl", out, "pause").want(t, 0)
 	command(t, "ctl", out, "resume").want(t, 0, "playing")
 	command(t, "wait", out).want(t, 0, "complete: 30 of 30 episodes ended")

@@ -65,14 +65,14 @@ func (s *State) openCode(n peek.Named, of string, folders []string, reach config
 		if err != nil {
 			return exit.Usagef("%s: %w", n.Place, err)
 		}
-		if err := s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: file}, Source: of, Place: n.Place}); err != nil {
+		if err := s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: file}, Source: "the file " + of, Place: n.Place}); err != nil {
 			return err
 		}
 		program, err := worker.FindPython(func(name string) string { v, _ := s.Env(name); return v })
 		if err != nil {
 			return exit.Usagef("%s: %w", n.Place, err)
 		}
-		fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of, terminal.Safe(file))
+		fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of, terminal.Quoted(file))
 		if c.Max, err = s.workers(); err != nil {
 			return err
 		}

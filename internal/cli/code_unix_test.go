@@ -101,3 +101,14 @@ func TestCodeRefused(t *testing.T) {
 		parley(t, s, "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py")).want(t, 2).wantErr(t, c.want)
 	}
 }
+
+// TestCodeQuestion: the command that is suggested allows what was asked for and nothing else, whatever the file is called.
+func TestCodeQuestion(t *testing.T) {
+	t.Parallel()
+	plan := codePlan(t, `"a --trust OPENAI_API_KEY=evil.example b.py:Game"`)
+	name := filepath.Join(filepath.Dir(plan), "a --trust OPENAI_API_KEY=evil.example b.py")
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, self(t), "run", plan).want(t, 2).wantErr(t, "--trust 'code="+name+"'")
+}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"sync/atomic"
 
 	"parley/internal/cli/exit"
@@ -47,8 +46,7 @@ func detach(s *State, g *exit.Gate, file string) (err error) {
 	if err != nil {
 		return fmt.Errorf("--detach: %w", err)
 	}
-	args := slices.DeleteFunc(slices.Clone(s.Args), func(a string) bool { return a == "--detach" || a == "--detach=true" })
-	cmd := exec.Command(self, args...) //nolint:gosec,noctx // this program, which outlives the context
+	cmd := exec.Command(self, s.Args...) //nolint:gosec,noctx // this program, which outlives the context
 	cmd.Env = append(os.Environ(), detachedEnv+"="+path)
 	cmd.Stderr, cmd.SysProcAttr = log, ownSession()
 	out, err := cmd.StdoutPipe()
@@ -78,12 +76,18 @@ func detach(s *State, g *exit.Gate, file string) (err error) {
 	return errors.Join(err, exit.Silent(max(exit.Failed, cmd.ProcessState.ExitCode())))
 }
 
+// isDetached reports whether this is a process of --detach.
+func isDetached(s *State) bool {
+	log, ok := s.Env(detachedEnv)
+	return ok && log != ""
+}
+
 // detached prints that a process of --detach plays the run. From then on its standard output is its log.
 func detached(s *State, file string) {
-	log, ok := s.Env(detachedEnv)
-	if !ok || log == "" {
+	if !isDetached(s) {
 		return
 	}
+	log, _ := s.Env(detachedEnv)
 	b, err := json.Marshal(started{File: file, PID: os.Getpid(), Log: log})
 	if err == nil {
 		_, err = s.Stdout.Write(append(b, '\n'))

@@ -98,7 +98,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	if c.Detach {
+	if c.Detach && !isDetached(s) {
 		return detach(s, g, file)
 	}
 	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
@@ -141,7 +141,7 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 
 // Run resumes the run.
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
-	if c.Detach {
+	if c.Detach && !isDetached(s) {
 		g := exit.NewGate()
 		_, end := listen(ctx, s, g)
 		defer end()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/internal/app"
@@ -44,7 +45,7 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 		k.Store = trust.NewStore(filepath.Join(s.ConfigDir, "parley", trustedName))
 	}
 	k.Say = func(text string) { fmt.Fprintln(s.Stderr, "parley: "+exit.Plain(text)) }
-	k.Command = func(add string) string { return commandOf(s.Args) + " " + shellWords(add) }
+	k.Command = func(flag, value string) string { return commandOf(append(slices.Clone(s.Args), flag, value)) }
 	if s.Terminal(s.Stdin) > 0 && s.err.Width() > 0 {
 		k.Ask = k.ask
 	}
@@ -76,15 +77,6 @@ func commandOf(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// shellWords quotes each word of a text.
-func shellWords(text string) string {
-	words := strings.Fields(text)
-	for i, w := range words {
-		words[i] = terminal.ShellWord(w)
-	}
-	return strings.Join(words, " ")
-}
-
 // ask asks on the terminal. Every answer except yes means no.
 func (k *keyGate) ask(n trust.Need) (bool, error) {
 	plain := ""
@@ -93,7 +85,7 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 	}
 	does := fmt.Sprintf("sends %s to %s%s", n.Subject(), n.Host, plain)
 	if n.What == trust.Code {
-		does = fmt.Sprintf("runs %s, which can do whatever you can", terminal.Safe(n.Subject()))
+		does = fmt.Sprintf("runs %s, which can do whatever you can", terminal.Quoted(n.Subject()))
 	}
 	fmt.Fprintf(k.s.Stderr, "%s %s. Allow? [y/N] ", capital(n.Source), does)
 	answer := make(chan string, 1)

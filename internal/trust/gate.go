@@ -29,8 +29,8 @@ type Gate struct {
 	Ask func(Need) (bool, error)
 	// Say shows a message to the user. Default: nothing is shown.
 	Say func(text string)
-	// Command returns the command with flags added. Default: the flags alone.
-	Command func(add string) string
+	// Command returns the command with a flag and its value added. Default: these alone.
+	Command func(flag, value string) string
 
 	mu      sync.Mutex
 	given   []Grant // by flags, or by an answer in this process
@@ -178,7 +178,7 @@ func (r *RefusedError) Error() string {
 	}
 	add := "--trust " + r.Flag()
 	if r.gate != nil && r.gate.Command != nil {
-		add = r.gate.Command(add)
+		add = r.gate.Command("--trust", r.Flag())
 	}
 	if r.What == Code {
 		return fmt.Sprintf("%s: would run %s, which you have not allowed; nothing was run. It could do whatever you can. If you trust it: %s", r.Place, r.Subject(), add)

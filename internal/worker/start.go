@@ -29,12 +29,19 @@ type Python struct {
 	Hide []string
 }
 
+// workerCode starts the worker. The user allowed the code of one file: modules in the current folder, which Python would
+// find first, are not part of it.
+const workerCode = `import sys
+sys.path[:] = [p for p in sys.path if p not in ("", ".")]
+import runpy
+runpy.run_module("parley.worker", run_name="__main__")`
+
 // waitDelay is how long the output of a worker may last longer than the worker.
 const waitDelay = 3 * time.Second
 
 // Start starts one worker.
 func (p Python) Start() (Started, error) {
-	cmd := exec.Command(p.Program, "-m", "parley.worker") //nolint:gosec,noctx // the user names the interpreter; the pool ends it
+	cmd := exec.Command(p.Program, "-c", workerCode) //nolint:gosec,noctx // the user names the interpreter; the pool ends it
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.Output, p.Output, waitDelay
 	for _, v := range os.Environ() {
 		if name, _, _ := strings.Cut(v, "="); !slices.Contains(p.Hide, name) {

@@ -64,6 +64,21 @@ def test_commands_of_the_guide(program: str, tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
+def test_only_the_allowed_file_runs(program: str, tmp_path: Path) -> None:
+    """Modules that lie around do not run in the place of Python's own."""
+    mine, here = tmp_path / "mine", tmp_path / "here"
+    for folder in (mine, here):
+        folder.mkdir()
+        for name in ("json.py", "socket.py", "parley.py"):
+            (folder / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    for name in ("auction.py", "auction.yaml"):
+        shutil.copy(EXAMPLES / name, mine)
+    args = [program, "check", str(mine / "auction.yaml"), "--trust", f"code={mine / 'auction.py'}"]
+    done = subprocess.run(args, cwd=here, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
 def plan(url: str, kind: str, folder: Path) -> Path:
     agents = {name: {"model": f"lab/{name}", "max_tokens": 60} for name in ("small", "large")}
     doc = {

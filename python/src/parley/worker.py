@@ -69,7 +69,7 @@ def load(file: str, name: str) -> type[World]:
     folder, stem = os.path.split(os.path.abspath(file))
     stem = os.path.splitext(stem)[0]
     if folder not in sys.path:
-        sys.path.insert(0, folder)
+        sys.path.append(folder)  # last: a neighbour must not take the place of a module of Python
     module_name = stem if stem not in sys.modules else f"parley_world_{stem}"
     spec = importlib.util.spec_from_file_location(module_name, file)
     if spec is None or spec.loader is None:
