@@ -123,7 +123,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 // calls serves the page of one call, or an image of its request.
 func (v *Viewer) calls(w http.ResponseWriter, req *http.Request) {
 	if !req.URL.Query().Has("image") {
-		v.page(v.call)(w, req)
+		v.page(v.slots, v.call)(w, req)
 		return
 	}
 	_, _, e, err := v.findCall(req)
@@ -131,7 +131,7 @@ func (v *Viewer) calls(w http.ResponseWriter, req *http.Request) {
 		err = said.WriteImage(w, e, req.URL.Query().Get("image"))
 	}
 	if err != nil {
-		v.write(w, failure(err))
+		v.render(failure(err))(w)
 	}
 }
 

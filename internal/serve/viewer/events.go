@@ -98,12 +98,12 @@ const (
 func (v *Viewer) report(w http.ResponseWriter, req *http.Request) {
 	r, err := v.get(req.Context(), req.PathValue("run"))
 	if err != nil {
-		v.write(w, failure(err))
+		v.render(failure(err))(w)
 		return
 	}
 	d, err := statistics.Build(req.Context(), r, report.Options{Tool: v.cfg.Tool, Episodes: reportEpisodes, Transcripts: reportTranscripts})
 	if err != nil {
-		v.write(w, failure(err))
+		v.render(failure(err))(w)
 		return
 	}
 	d.Back = runPath(r.Name)

@@ -3,6 +3,7 @@ package viewer
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"html/template"
 	"io/fs"
 	"math"
@@ -46,27 +47,32 @@ func functions() template.FuncMap {
 	return template.FuncMap{"grouped": page.Grouped, "groupedFloat": func(x float64) string { return page.Grouped(int(math.Round(x))) }, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration}
 }
 
-// page returns a handler that renders what f returns.
-func (v *Viewer) page(f func(*http.Request) (*screen, error)) http.HandlerFunc {
+// page returns a handler that renders what f returns. A page is made in one of the slots. The form is read before that,
+// and the page is sent after it: a client may take its time.
+func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case v.slots <- struct{}{}:
-			defer func() { <-v.slots }()
-		case <-r.Context().Done():
+		if err := receive(r, seats.MaxForm); err != nil {
+			v.render(failure(fmt.Errorf("viewer: %w: the form did not arrive: %w", errBadRequest, err)))(w)
 			return
 		}
-		p, err := f(r)
-		if errors.Is(err, sqlite.ErrDamaged) && v.salvage(r) {
-			p, err = f(r) // what can be read
+		var send func(http.ResponseWriter)
+		made := in.with(r.Context(), func() {
+			p, err := f(r)
+			if errors.Is(err, sqlite.ErrDamaged) && v.salvage(r) {
+				p, err = f(r) // what can be read
+			}
+			if err != nil {
+				p = failure(err)
+			}
+			if to := p.to; to != "" {
+				send = func(w http.ResponseWriter) { http.Redirect(w, r, to, http.StatusSeeOther) }
+				return
+			}
+			send = v.render(p)
+		})
+		if made {
+			send(w)
 		}
-		if err != nil {
-			p = failure(err)
-		}
-		if p.to != "" {
-			http.Redirect(w, r, p.to, http.StatusSeeOther)
-			return
-		}
-		v.write(w, p)
 	}
 }
 
@@ -108,26 +114,28 @@ func failure(err error) *screen {
 // errBadRequest means that a parameter of the address is wrong.
 var errBadRequest = listing.ErrAddress
 
-// write renders a page. It is rendered whole before any of it is sent.
-func (v *Viewer) write(w http.ResponseWriter, p *screen) {
+// render renders a page whole. send sends it.
+func (v *Viewer) render(p *screen) (send func(http.ResponseWriter)) {
 	if p.Static = v.static; p.Static {
 		p.Live = ""
 	}
 	var b bytes.Buffer
 	err := v.pages.ExecuteTemplate(&b, p.template, p)
-	if err != nil {
-		http.Error(w, "viewer: "+err.Error(), http.StatusInternalServerError)
-		return
+	return func(w http.ResponseWriter) {
+		if err != nil {
+			http.Error(w, "viewer: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", policy(p.Style))
+		h.Set("Cache-Control", "no-store")
+		secure(h)
+		if p.status != 0 {
+			w.WriteHeader(p.status)
+		}
+		_, _ = w.Write(b.Bytes()) // the browser is gone
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy(p.Style))
-	h.Set("Cache-Control", "no-store")
-	secure(h)
-	if p.status != 0 {
-		w.WriteHeader(p.status)
-	}
-	_, _ = w.Write(b.Bytes()) // the browser is gone
 }
 
 // secure sets the headers that every page has.

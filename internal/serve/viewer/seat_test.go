@@ -1,9 +1,13 @@
 package viewer
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
+	"maps"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -12,6 +16,8 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +41,7 @@ type game struct {
 	file  string
 	store *sqlite.Store
 	open  *seat.Open
+	held  atomic.Pointer[chan struct{}] // answers wait until it is closed
 }
 
 // newGame records a run with people in the seats FRANCE and a/b, and a model in ITALY, and takes answers.
@@ -44,7 +51,7 @@ func newGame(t *testing.T, file string) *game {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &game{t, file, store, seat.New(file)}
+	g := &game{t: t, file: file, store: store, open: seat.New(file)}
 	spec := world.Spec{Kind: "duel", Lineup: map[string]string{"FRANCE": "me", "a/b": "you", "ITALY": "it"}}
 	g.put(&journal.Begun{Version: journal.Version, Run: file, Kind: "duel", KindVersion: 1, Agents: []world.Agent{{Name: "me", Model: world.Human}, {Name: "you", Model: world.Human}, {Name: "it", Model: "sim/x"}}},
 		&journal.Opened{}, &journal.Staged{Specs: world.Repeat(spec, 2)})
@@ -56,7 +63,12 @@ func newGame(t *testing.T, file string) *game {
 			Response: &llm.Response{Text: "secret of " + s + attack},
 		})
 	}
-	end, err := control.Serve(context.WithoutCancel(t.Context()), file, map[string]control.Handler{seat.Verb: g.open.Handle})
+	end, err := control.Serve(context.WithoutCancel(t.Context()), file, map[string]control.Handler{seat.Verb: func(ctx context.Context, args json.RawMessage) (any, error) {
+		if held := g.held.Load(); held != nil {
+			<-*held
+		}
+		return g.open.Handle(ctx, args)
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +213,7 @@ func TestSeat(t *testing.T) {
 		want       int
 	}{{"question", "0-0-99-0", 422}, {"question", "", 422}, {"f0", strings.Repeat("x", 200_000), 422}, {"f0", strings.Repeat("x", 1_000_000), 422}, {"f0", "a\x1b[2J", 422}, {"f0", "why not", 303}, {"f0", "again", 422}} {
 		sent := url.Values{}
-		for k, v := range filled {
-			sent[k] = v
-		}
+		maps.Copy(sent, filled)
 		sent.Set(c.key, c.value)
 		if status, body, _ := me.visit("POST", page, sent); status != c.want || status == 422 && !strings.Contains(body, `role="alert"`) {
 			t.Errorf("%s=%.30q: %d, want %d: %.3000s", c.key, c.value, status, c.want, body)
@@ -244,11 +254,8 @@ func TestSeatKeys(t *testing.T) {
 	if status, body, _ := me.visit("GET", "/run/a.parley/seats/FRANCE", nil); status != 200 || strings.Contains(body, "a/b") || strings.Contains(body, "ITALY") || strings.Contains(body, "/episodes") || strings.Contains(body, "#key") {
 		t.Errorf("%d: the page shows more than the seat: %s", status, body)
 	}
-	own := []*http.Cookie{}
 	at, _ := url.Parse(s.url + "/run/a.parley/seats/FRANCE")
-	for _, c := range me.browser.Jar.Cookies(at) {
-		own = append(own, c)
-	}
+	own := me.browser.Jar.Cookies(at)
 	if len(own) != 1 || strings.Contains(links["FRANCE"], own[0].Value) {
 		t.Fatal("the cookie is the key:", own)
 	}
@@ -290,5 +297,83 @@ func TestSeatKeys(t *testing.T) {
 	again := serve(t, folder)
 	if now := again.links("a.parley")["FRANCE"]; now != links["FRANCE"] {
 		t.Errorf("the link was %s and is %s", links["FRANCE"], now)
+	}
+}
+
+// cookie returns the cookie of a guest of a seat.
+func (g *guest) cookie(page string) string {
+	g.t.Helper()
+	at, err := url.Parse(g.url + page)
+	if err != nil || len(g.browser.Jar.Cookies(at)) != 1 {
+		g.t.Fatal("no cookie:", err)
+	}
+	return g.browser.Jar.Cookies(at)[0].String()
+}
+
+// TestSlowGuests: people who send their forms slowly, or whose answers wait for the process that plays the run, keep
+// nobody waiting.
+func TestSlowGuests(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "a.parley")
+	g := newGame(t, file)
+	got := g.ask("FRANCE", 10, "", nil)
+	s := serve(t, folder)
+	const page = "/run/a.parley/seats/FRANCE"
+	me := s.follow(s.links("a.parley")["FRANCE"])
+	look := func(what string) {
+		t.Helper()
+		short := &http.Client{Timeout: 20 * time.Second, Jar: me.browser.Jar}
+		for _, path := range []string{"/run/a.parley/episodes", page} {
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
+			if path != page {
+				req.Header.Set("Authorization", "Bearer "+key)
+			}
+			resp, err := short.Do(req)
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if _ = resp.Body.Close(); resp.StatusCode != 200 {
+				t.Errorf("%s: %d", what, resp.StatusCode)
+			}
+		}
+	}
+	for range maxPages {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", page, strings.TrimPrefix(s.url, "http://"), me.cookie(page))
+		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, " 100 ") { // the server waits for the form
+			t.Fatal(line, err)
+		}
+	}
+	look("with slow forms")
+
+	_, body, _ := me.visit("GET", page, nil)
+	held := make(chan struct{})
+	g.held.Store(&held)
+	var wg sync.WaitGroup
+	var accepted atomic.Int32
+	for range maxSeatPages {
+		wg.Go(func() {
+			if status, _, _ := me.visit("POST", page, url.Values{"question": {id(body)}, "text": {"plain"}}); status == 303 {
+				accepted.Add(1)
+			}
+		})
+	}
+	for sent := 0; sent < maxSeatPages-1; { // the process has one of them
+		files, err := filepath.Glob(file + control.Suffix + "/*.request")
+		if err != nil || t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+		sent = len(files)
+	}
+	look("with a slow process")
+	close(held)
+	wg.Wait()
+	if r := <-got; r.Text != "plain" || accepted.Load() != 1 {
+		t.Errorf("%v, %d accepted", r, accepted.Load())
 	}
 }

@@ -88,7 +88,7 @@ func (v *Viewer) signIn(w http.ResponseWriter, r *http.Request) {
 // the address.
 func (v *Viewer) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	if why.Status == http.StatusUnauthorized && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		v.write(w, &screen{status: why.Status, template: "signin", Title: "Sign in"})
+		v.render(&screen{status: why.Status, template: "signin", Title: "Sign in"})(w)
 		return
 	}
 	body, err := json.Marshal(map[string]any{"error": map[string]string{"code": why.Code, "message": why.Message}})

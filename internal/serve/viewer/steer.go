@@ -20,8 +20,12 @@ func (v *Viewer) steer(req *http.Request) (*screen, error) {
 	}
 	f.To, f.Back = runPath(r.Name, "steer"), runPath(r.Name)
 	p.template, p.Title, p.Live, p.Data = "steer", "Steer "+r.Name, "", &f
-	if req.Method == http.MethodPost && f.Send(req.Context(), r.Path) {
-		return &screen{to: f.Back}, nil
+	if req.Method == http.MethodPost {
+		done := false
+		v.slots.without(func() { done = f.Send(req.Context(), r.Path) })
+		if done {
+			return &screen{to: f.Back}, nil
+		}
 	}
 	if f.Problem != "" {
 		p.status = http.StatusConflict

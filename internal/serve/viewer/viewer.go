@@ -61,12 +61,10 @@ type Viewer struct {
 	assets static.Assets
 	token  string // the cookie of browsers that sent the key
 	seats  seats.Server
-	slots  chan struct{} // for pages that are being made
-	static bool          // the pages are written to files: see Export
+	slots  slots // for pages that are being made
+	guests slots // for pages of seats
+	static bool  // the pages are written to files: see Export
 }
-
-// maxPages is how many pages are made at once: each may need its own connection to a run file.
-const maxPages = 16
 
 // New returns a viewer. It fails if a path does not exist.
 func New(cfg Config) (*Viewer, error) {
@@ -74,12 +72,12 @@ func New(cfg Config) (*Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), slots: make(chan struct{}, maxPages)}
+	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), slots: make(slots, maxPages), guests: make(slots, maxSeatPages)}
 	v.stats = &statistics.Board{Tool: cfg.Tool, Background: func(f func(context.Context)) { v.wg.Go(func() { f(v.ctx) }) }}
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}
-	v.seats = seats.Server{Get: v.get, Path: runPath, Owner: v.owner, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
+	v.seats = seats.Server{Get: v.get, Path: runPath, Owner: v.owner, Wait: v.guests.without, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
 	v.guard = auth.Guard{
 		Access: cfg.Access, Keys: auth.New(cfg.Keys), Pages: true, Patience: cfg.Patience,
 		Public: v.public, Refuse: v.refuse,
@@ -146,17 +144,17 @@ func (v *Viewer) routes() http.Handler {
 		"GET /run/{run}/steer":                      v.steer,
 		"POST /run/{run}/steer":                     v.steer,
 		"GET /run/{run}/seats":                      v.seatList,
-		"GET /run/{run}/seats/{seat}":               shown(v.seats.Page),
-		"POST /run/{run}/seats/{seat}":              shown(v.seats.Answer),
 	} {
-		mux.HandleFunc(pattern, v.page(h))
+		mux.HandleFunc(pattern, v.page(v.slots, h))
 	}
+	mux.HandleFunc("GET /run/{run}/seats/{seat}", v.page(v.guests, shown(v.seats.Page)))
+	mux.HandleFunc("POST /run/{run}/seats/{seat}", v.page(v.guests, shown(v.seats.Answer)))
 	mux.HandleFunc("GET /run/{run}/episodes/{episode}/{call...}", v.calls)
 	mux.HandleFunc("GET /run/{run}/report", v.report)
 	mux.HandleFunc("GET /events", v.allEvents)
 	mux.HandleFunc("GET /run/{run}/events", events(func(r *http.Request) (*library.Run, error) { return v.get(r.Context(), r.PathValue("run")) }))
 	mux.HandleFunc("GET /run/{run}/seats/{seat}/events", events(v.seats.Run))
-	mux.HandleFunc("GET /", v.page(func(*http.Request) (*screen, error) { return nil, errNotFound }))
+	mux.HandleFunc("GET /", v.page(v.slots, func(*http.Request) (*screen, error) { return nil, errNotFound }))
 	return mux
 }
 

@@ -82,7 +82,7 @@ func (in *Input) Lines() bool {
 
 // answer passes what was filled in to the process that plays the run. It returns nil if the answer was accepted, and
 // the page with what is wrong otherwise.
-func answer(ctx context.Context, r *library.Run, name, to string, filled url.Values) (*Page, error) {
+func (s *Server) answer(ctx context.Context, r *library.Run, name, to string, filled url.Values) (*Page, error) {
 	p, err := readPage(ctx, r, name, to)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func answer(ctx context.Context, r *library.Run, name, to string, filled url.Val
 	} else {
 		q.Text = text
 	}
-	err = seat.Send(ctx, r.Path, seat.Answer{Question: q.ID, Seat: name, Text: text})
+	s.Wait(func() { err = seat.Send(ctx, r.Path, seat.Answer{Question: q.ID, Seat: name, Text: text}) })
 	if err == nil {
 		return nil, nil
 	}

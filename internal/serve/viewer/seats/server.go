@@ -26,6 +26,8 @@ type Server struct {
 	Owner func(r *http.Request) bool
 	// Cookie returns the name of the cookie of a seat.
 	Cookie func(r *http.Request) string
+	// Wait calls f, which waits for the process that plays a run.
+	Wait func(f func())
 
 	keys keys
 }
@@ -128,9 +130,10 @@ func (s *Server) Page(req *http.Request) (*Screen, error) {
 	return p, nil
 }
 
-// How large a filled-in form may be, and how long the process that plays the run may take to accept an answer.
+// MaxForm is how large a filled-in form may be, and sendTime how long the process that plays the run may take to accept
+// an answer.
 const (
-	maxForm  = 4 * seat.MaxAnswer
+	MaxForm  = 4 * seat.MaxAnswer
 	sendTime = 10 * time.Second
 )
 
@@ -143,15 +146,15 @@ func (s *Server) Answer(req *http.Request) (*Screen, error) {
 	to := s.Path(r.Name, "seats", name)
 	ctx, cancel := context.WithTimeout(req.Context(), sendTime)
 	defer cancel()
-	body, err := io.ReadAll(io.LimitReader(req.Body, maxForm+1))
+	body, err := io.ReadAll(io.LimitReader(req.Body, MaxForm+1))
 	if err != nil {
 		return nil, err
 	}
 	filled, err := url.ParseQuery(string(body))
-	if len(body) > maxForm || err != nil {
+	if len(body) > MaxForm || err != nil {
 		filled = url.Values{} // it answers nothing
 	}
-	data, err := answer(ctx, r, name, to, filled)
+	data, err := s.answer(ctx, r, name, to, filled)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +162,7 @@ func (s *Server) Answer(req *http.Request) (*Screen, error) {
 		r.Tell()
 		return &Screen{To: to}, nil
 	}
-	if len(body) > maxForm {
+	if len(body) > MaxForm {
 		data.Problem = "Your answer is too long: shorten it."
 	}
 	// It does not follow the run: what was filled in stays.
