@@ -144,12 +144,18 @@ func TestClean(t *testing.T) {
 			t.Errorf("%s is gone: %s", good, out)
 		}
 	}
-	if style != ".a{fill:red}@media(prefers-color-scheme:dark){.a{fill:blue}}" {
+	if style != "@scope(svg:not(.chart)){.a{fill:red}@media(prefers-color-scheme:dark){.a{fill:blue}}}" {
 		t.Errorf("style %q", style)
 	}
-	for _, sheet := range []string{"@import 'x'", "a{b:url(x)}", `a{b:\75rl(x)}`, "a{}&lt;/style>"} {
+	for _, sheet := range []string{"@import 'x'", "a{b:url(x)}", `a{b:\75rl(x)}`, "a{}&lt;/style>",
+		"} body{display:none} a{", "a{b:(}) } body{c:d} a{}", "a{b:url(#{)} } body{c:d}", "a{b:'}\n} body{c:d} a{e:'}", "a{", "a{b:\"}", "/* a{}", "a[}]{}]", "/*/ } body{c:d} /*/{*/", " "} {
 		if _, style, _ := Clean("<svg><style>" + sheet + "</style></svg>"); style != "" {
 			t.Errorf("%s was let through", style)
+		}
+	}
+	for _, sheet := range []string{"a{b:'}'}", `a{b:"{"}`, "a{b:url(#c-1);d:url(#E)}", "/* } */ a[b='c']{d:calc((1px + 2px)/3)}", "/**/a{}"} {
+		if _, style, _ := Clean("<svg><style>" + sheet + "</style></svg>"); style == "" {
+			t.Errorf("%s is left out", sheet)
 		}
 	}
 	for _, none := range []string{"", "words", "<p>x</p>", "<svg>"} {

@@ -12,8 +12,8 @@ import (
 
 // Clean returns a foreign SVG picture without anything that could
 // fetch or run something: it keeps only elements and attributes that are known to be harmless.
-// It returns style sheets separately, because a page declares them in its head. A style
-// sheet that refers to anything outside is left out.
+// It returns style sheets separately, because a page declares them in its head. They apply to foreign pictures only. A
+// style sheet that refers to anything outside is left out.
 func Clean(svg string) (picture template.HTML, style template.CSS, err error) {
 	d := xml.NewDecoder(strings.NewReader(svg))
 	c := &cleaner{}
@@ -30,8 +30,8 @@ func Clean(svg string) (picture template.HTML, style template.CSS, err error) {
 	if !c.svg {
 		return "", "", errors.New("chart: svg: no <svg> element")
 	}
-	if sheet := c.style.String(); selfContained(sheet) && !strings.Contains(sheet, "<") {
-		style = template.CSS(sheet) //nolint:gosec // checked
+	if sheet := c.style.String(); strings.TrimSpace(sheet) != "" && selfContained(sheet) && closed(sheet) {
+		style = template.CSS("@scope(svg:not(.chart)){" + sheet + "}") //nolint:gosec // checked
 	}
 	return template.HTML(c.b.String()), style, nil //nolint:gosec // escaped by take
 }

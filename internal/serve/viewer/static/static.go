@@ -53,7 +53,6 @@ func (s Site) Write(ctx context.Context, dir string) (Result, error) {
 	}
 	w.root = root
 	if err = w.claim(); err == nil {
-		defer func() { _ = w.list.Close() }()
 		w.file(&url.URL{Path: "/"})
 		for len(w.queue) > 0 && err == nil {
 			at := w.queue[0]
@@ -62,6 +61,9 @@ func (s Site) Write(ctx context.Context, dir string) (Result, error) {
 				err = w.page(ctx, at)
 			}
 		}
+	}
+	if w.list != nil {
+		err = errors.Join(err, w.list.Close())
 	}
 	if err == nil {
 		err = w.tidy()
