@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +25,8 @@ import (
 
 	"parley/engine"
 	"parley/internal/control"
+	"parley/internal/label"
+	"parley/internal/live"
 	"parley/internal/seat"
 	"parley/internal/serve/viewer/seats"
 	"parley/internal/store/sqlite"
@@ -375,5 +379,122 @@ func TestSlowGuests(t *testing.T) {
 	wg.Wait()
 	if r := <-got; r.Text != "plain" || accepted.Load() != 1 {
 		t.Errorf("%v, %d accepted", r, accepted.Load())
+	}
+}
+
+// list returns the names of what is in a folder.
+func list(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		names = append(names, f.Name())
+	}
+	return names
+}
+
+// TestStranger: a client without a key makes the viewer open and write nothing.
+func TestStranger(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	newGame(t, filepath.Join(folder, "a.parley"))
+	before := list(t, folder)
+	s := serve(t, folder)
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	stranger := &guest{s, http.DefaultClient}
+	const page = "/run/a.parley/seats/FRANCE"
+	if status, _ := stranger.signIn(page, "x"); status != 401 {
+		t.Error(status)
+	}
+	for _, method := range []string{"GET", "POST"} {
+		if status, _, _ := stranger.visit(method, page, nil, "Cookie", "parley-"+port+"-seat=x"); status != 401 {
+			t.Error(method, status)
+		}
+	}
+	if now := list(t, folder); !slices.Equal(now, before) {
+		t.Errorf("there were %v, and there are %v", before, now)
+	}
+}
+
+// TestSecrets: a file with a secret that somebody else may have written or read is not used, and the owner learns it.
+func TestSecrets(t *testing.T) {
+	t.Parallel()
+	const text = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	for name, c := range map[string]struct {
+		make func(path string) error
+		used bool
+	}{
+		"ours":         {func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }, true},
+		"for everyone": {func(path string) error { return os.WriteFile(path, []byte(text), 0o644) }, runtime.GOOS == "windows"},
+		"too short":    {func(path string) error { return os.WriteFile(path, []byte(text[:9]), 0o600) }, false},
+		"a folder":     {func(path string) error { return os.Mkdir(path, 0o700) }, false},
+		"a link": {func(path string) error {
+			return errors.Join(os.WriteFile(path+"2", []byte(text), 0o600), os.Symlink(path+"2", path))
+		}, false},
+		"somebody else's": {func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chown(path, 12345, 12345))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			file := filepath.Join(folder, "a.parley")
+			newGame(t, file)
+			if err := c.make(file + seats.Suffix); err != nil {
+				t.Skip(err)
+			}
+			s, again := serve(t, folder), serve(t, folder)
+			_, body, _ := s.get("/run/a.parley/seats")
+			if told := strings.Contains(body, "end with this viewer"); told == c.used {
+				t.Errorf("the page says %v: %s", told, body)
+			}
+			link := s.links("a.parley")["FRANCE"]
+			if same := link == again.links("a.parley")["FRANCE"]; link == "" || same != c.used {
+				t.Errorf("%s: the same for another viewer: %v", link, same)
+			}
+			s.follow(link)
+		})
+	}
+}
+
+// TestLinkedRun: a run file that is named by a symbolic link has the same files beside it as by its own name.
+func TestLinkedRun(t *testing.T) {
+	t.Parallel()
+	file, link := filepath.Join(t.TempDir(), "a.parley"), filepath.Join(t.TempDir(), "b.parley")
+	if err := os.Symlink(file, link); err != nil {
+		t.Skip(err)
+	}
+	g := newGame(t, file)
+	got := g.ask("FRANCE", 10, "", nil)
+	s := serve(t, link)
+	const page = "/run/b.parley/seats/FRANCE"
+	me := s.follow(s.links("b.parley")["FRANCE"])
+	_, body, _ := me.visit("GET", page, nil)
+	if status, body, _ := me.visit("POST", page, url.Values{"question": {id(body)}, "text": {"plain"}}); status != 303 {
+		t.Fatal(status, body)
+	}
+	if r := <-got; r.Text != "plain" {
+		t.Error(r)
+	}
+	if err := label.Add(link, label.Label{Run: "r", Tag: "odd"}); err != nil {
+		t.Fatal(err)
+	}
+	if set, err := label.Read(t.Context(), file, "r"); err != nil || len(set.Tags()) != 1 {
+		t.Errorf("%v, %v", set, err)
+	}
+	end := live.Show(link, func(now time.Time) live.State { return live.State{At: now} })
+	defer end()
+	for {
+		if _, ok := live.Read(t.Context(), file); ok || t.Context().Err() != nil {
+			break
+		}
+	}
+	if left := list(t, filepath.Dir(link)); len(left) != 1 {
+		t.Error("beside the link:", left)
+	}
+	if _, key, _ := strings.Cut(s.links("b.parley")["FRANCE"], "#"); !strings.Contains(serve(t, file).links("a.parley")["FRANCE"], key) {
+		t.Error("the names have different keys")
 	}
 }
