@@ -11,6 +11,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/merge"
 	"parley/internal/report"
+	"parley/internal/report/agreement"
 	"parley/internal/report/compare"
 	"parley/internal/report/factorial"
 	"parley/internal/report/page"
@@ -33,6 +34,8 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(c.Files); err != nil {
 		return err
 	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
 	var sources []report.Source
 	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) error {
 		sources = runs
@@ -49,6 +52,9 @@ func (c *compareCmd) Run(ctx context.Context, s *State) (err error) {
 	runs := make([]*view.Run, len(sources))
 	for i := range sources {
 		runs[i] = sources[i].Run
+		if left := agreement.LeftOut(runs[i]); left != "" {
+			notes = append(notes, left)
+		}
 	}
 	result, err := compare.Runs(runs, report.Names(sources), compare.Config{By: strings.Join(c.By, ","), Correct: c.Correction, Scores: c.Score, Against: c.Against, All: c.All})
 	if err != nil {

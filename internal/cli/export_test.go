@@ -131,6 +131,17 @@ func TestExportInterrupted(t *testing.T) {
 	}
 }
 
+// TestReportInterrupted checks that a signal ends a report and a comparison.
+func TestReportInterrupted(t *testing.T) {
+	t.Parallel()
+	file := sqlitetest.File(t, crowds(20_000)...)
+	for _, verb := range []string{"report", "compare"} {
+		signals := make(chan os.Signal, 1)
+		signals <- os.Interrupt
+		parley(t, State{Signals: signals}, verb, file).want(t, exit.Interrupted).wantErr(t, "interrupted")
+	}
+}
+
 // TestExportFails checks that a failed export leaves nothing behind.
 func TestExportFails(t *testing.T) {
 	t.Parallel()

@@ -54,6 +54,8 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(c.Files); err != nil {
 		return err
 	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
 	var d *page.Document
 	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) (err error) {

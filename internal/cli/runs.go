@@ -11,7 +11,6 @@ import (
 	"parley/internal/report/agreement"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
-	"parley/world"
 )
 
 // runFiles are open run files.
@@ -69,8 +68,8 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 			s.tell("the labels are left out: " + err.Error())
 			labels = &label.Set{}
 		}
-		agreement.Attach(run, labels.Scores())
-		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind})
+		agreement.Attach(run, labels)
+		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind, Labels: labels})
 	}
 	return do(runs)
 }
@@ -93,11 +92,12 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 		return out, err
 	}
 	out.Run.Know(out.Kind)
-	labels := map[int][]world.Score{}
+	labels := &label.Set{}
 	for i, r := range runs {
-		for episode, scores := range r.Run.Labels {
-			if n, ok := merged.Number(i, episode); ok {
-				labels[n] = scores
+		for _, l := range r.Labels.All {
+			if n, ok := merged.Number(i, l.Episode); ok {
+				l.Episode = n
+				labels.Add(l)
 			}
 		}
 	}

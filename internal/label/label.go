@@ -199,7 +199,7 @@ func Read(ctx context.Context, run, id string) (*Set, error) {
 	}
 	for _, l := range all {
 		if !removed[l.ID] {
-			s.add(l)
+			s.Add(l)
 		}
 	}
 	return s, nil

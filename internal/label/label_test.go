@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"parley/world"
 )
 
 func read(t *testing.T, run string) *Set {
@@ -33,7 +35,7 @@ func add(t *testing.T, run string, labels ...Label) {
 func TestScores(t *testing.T) {
 	t.Parallel()
 	run := filepath.Join(t.TempDir(), "run.parley")
-	if s := read(t, run); len(s.All) > 0 || len(s.Scores()) > 0 {
+	if s := read(t, run); len(s.All) > 0 || len(scores(s, 9)) > 0 {
 		t.Errorf("%+v", s)
 	}
 	add(t, run,
@@ -48,11 +50,40 @@ func TestScores(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = read(t, run)
-	if got, want := fmt.Sprint(s.Scores()), "map[1:[{ label/verdict 0.5} { label/rude 0}] 2:[{ label/rude 1}] 3:[{ label/rude 0}] 4:[{ label/verdict 0} { label/rude 1}]]"; got != want {
+	if got, want := fmt.Sprint(scores(s, 9)), "map[1:[{ label/verdict 0.5} { label/rude 0}] 2:[{ label/rude 1}] 3:[{ label/rude 0}] 4:[{ label/verdict 0} { label/rude 1}]]"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	if other, err := Read(t.Context(), run, "r2"); err != nil || len(other.All) != 0 {
 		t.Errorf("labels of another run: %+v %v", other, err)
+	}
+}
+
+// scores returns the scores of a run with some episodes.
+func scores(s *Set, episodes int) map[int][]world.Score {
+	out, _ := s.Scores(episodes)
+	return out
+}
+
+// TestBound checks that a file of a stranger makes no more scores than a run has episodes, and MaxTags for each.
+func TestBound(t *testing.T) {
+	t.Parallel()
+	s := &Set{}
+	for i := range 2000 {
+		s.Add(Label{Episode: i, Tag: fmt.Sprintf("t%04d", i)})
+		s.Add(Label{Episode: 1 << 40, Tag: "nowhere"})
+	}
+	s.Add(Label{Episode: 0, Tag: "t0099"})
+	all, left := s.Scores(100)
+	if len(all) != 100 || left != 50 {
+		t.Fatalf("%d episodes, %d tags left", len(all), left)
+	}
+	for episode, list := range all {
+		if len(list) != MaxTags || list[0].Name != "label/t0000" || list[48].Name != "label/t0048" || list[49].Name != "label/t0099" {
+			t.Errorf("episode %d: %v", episode, list)
+		}
+	}
+	if tags, left := s.Tags(); len(tags) != MaxTags || left != 1951 || tags[0] != "nowhere" {
+		t.Errorf("%v, %d left", tags, left)
 	}
 }
 

@@ -1,6 +1,7 @@
 package label
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -15,7 +16,8 @@ type Set struct {
 	of map[int][]Label // by episode
 }
 
-func (s *Set) add(l Label) {
+// Add adds a label to the set, not to the file.
+func (s *Set) Add(l Label) {
 	if s.of == nil {
 		s.of = map[int][]Label{}
 	}
@@ -26,15 +28,25 @@ func (s *Set) add(l Label) {
 // Of returns the labels of an episode and of its messages.
 func (s *Set) Of(episode int) []Label { return s.of[episode] }
 
-// Tags returns the tags in use, in alphabetical order.
-func (s *Set) Tags() []string {
-	tags := map[string]bool{}
+// MaxTags is how many tags lists have, and how many become scores.
+const MaxTags = 50
+
+// Tags returns the MaxTags tags that most labels have, in alphabetical order. left is how many others there are.
+func (s *Set) Tags() (tags []string, left int) { return s.tags(func(int) bool { return true }) }
+
+// tags does the same for the labels of some episodes.
+func (s *Set) tags(of func(episode int) bool) (tags []string, left int) {
+	used := map[string]int{}
 	for _, l := range s.All {
-		if l.Tag != "" {
-			tags[l.Tag] = true
+		if l.Tag != "" && of(l.Episode) {
+			used[l.Tag]++
 		}
 	}
-	return slices.Sorted(maps.Keys(tags))
+	tags = slices.SortedFunc(maps.Keys(used), func(a, b string) int { return cmp.Or(cmp.Compare(used[b], used[a]), cmp.Compare(a, b)) })
+	left = max(0, len(tags)-MaxTags)
+	tags = tags[:len(tags)-left]
+	slices.Sort(tags)
+	return tags, left
 }
 
 // Prefix is what the names of scores that are made of labels begin with.
@@ -43,32 +55,46 @@ const Prefix = "label/"
 // VerdictScore is the name of the score that is made of verdicts.
 const VerdictScore = Prefix + "verdict"
 
-// Scores returns labels as scores of whole episodes, by episode. Only episodes with a label have scores: nobody looked
-// at the others.
+// Verdict returns the verdict of an episode: 1 for pass and 0 for fail, and the mean if several people gave one. Unsure
+// does not count, and neither do verdicts on messages. ok is false if there is none.
+func (s *Set) Verdict(episode int) (v float64, ok bool) {
+	sum, n := 0.0, 0
+	for _, l := range s.of[episode] {
+		if v := l.Verdict.value(); v >= 0 && l.Call == "" {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / float64(max(1, n)), n > 0
+}
+
+// Scores returns labels as scores of whole episodes, by episode, for a run with the given number of episodes: labels of
+// others are left out, because anybody can write the file. Only episodes with a label have scores: nobody looked at the
+// rest.
 //
-// The verdict of an episode is 1 for pass and 0 for fail, and the mean if several people gave one. Unsure does not
-// count, and neither do verdicts on messages. A tag is 1 if the episode or one of its messages has it, and 0 if not.
-func (s *Set) Scores() map[int][]world.Score {
-	tags, out := s.Tags(), map[int][]world.Score{}
+// A tag is 1 if the episode or one of its messages has it, and 0 if not. Only the MaxTags tags that most labels have
+// become scores; left is how many others there are.
+func (s *Set) Scores(episodes int) (scores map[int][]world.Score, left int) {
+	exists := func(episode int) bool { return episode < episodes }
+	tags, left := s.tags(exists)
+	scores = map[int][]world.Score{}
 	for episode, labels := range s.of {
-		sum, n := 0.0, 0
+		if !exists(episode) {
+			continue
+		}
+		if v, ok := s.Verdict(episode); ok {
+			scores[episode] = append(scores[episode], world.Score{Name: VerdictScore, Value: v})
+		}
 		has := map[string]bool{}
 		for _, l := range labels {
 			has[l.Tag] = true
-			if v := l.Verdict.value(); v >= 0 && l.Call == "" {
-				sum, n = sum+v, n+1
-			}
-		}
-		if n > 0 {
-			out[episode] = append(out[episode], world.Score{Name: VerdictScore, Value: sum / float64(n)})
 		}
 		for _, tag := range tags {
 			value := 0.0
 			if has[tag] {
 				value = 1
 			}
-			out[episode] = append(out[episode], world.Score{Name: Prefix + tag, Value: value})
+			scores[episode] = append(scores[episode], world.Score{Name: Prefix + tag, Value: value})
 		}
 	}
-	return out
+	return scores, left
 }

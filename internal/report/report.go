@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/label"
 	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
@@ -30,6 +31,7 @@ type Source struct {
 	Run     *view.Run
 	Journal journal.Journal
 	Kind    world.Kind // zero if unknown
+	Labels  *label.Set // what is attached to Run; Build does not need it
 	// Parts are the runs that were merged into Run. It is nil for a single run.
 	Parts []Part
 	Notes []string // about the merge

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
@@ -27,7 +28,7 @@ func headline(source Source, several bool) page.Section {
 	if text := forkText(b.Fork); text != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: text})
 	}
-	for _, text := range []string{mergedText(source), grownText(b.Grown, e.Total)} {
+	for _, text := range []string{mergedText(source), grownText(b.Grown, e.Total), agreement.LeftOut(source.Run)} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, page.Block{Text: text})
 		}

@@ -54,11 +54,11 @@ type Run struct {
 	took  []world.Took // by episode too
 	units []world.Unit // of the episodes that ended, in order; nil: not computed yet
 	// Bounds are the possible values of scores, by name, as far as the kind declares them: see Know.
-	Bounds map[string]world.Bounds
-	// Plans are the plans of the runs that it consists of, if several are read as one.
-	Plans  []json.RawMessage
-	kind   world.Kind
-	Labels map[int][]world.Score // by episode: scores by people, which are not in the journal
+	Bounds   map[string]world.Bounds
+	Plans    []json.RawMessage // of the runs that it consists of, if several are read as one
+	kind     world.Kind
+	Labels   map[int][]world.Score // by episode: scores by people, which are not in the journal
+	TagsLeft int                   // tags that are not among Labels, because there are too many
 }
 
 // Know sets the kind of the run, which is not in the journal. It gives the bounds of scores, and

@@ -3,6 +3,7 @@
 package agreement
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -22,13 +23,21 @@ type rated struct {
 }
 
 // Attach adds labels to a run, as scores from 0 to 1. Call it after Know.
-func Attach(r *view.Run, scores map[int][]world.Score) {
-	r.Labels = scores
-	for _, list := range scores {
+func Attach(r *view.Run, labels *label.Set) {
+	r.Labels, r.TagsLeft = labels.Scores(r.Episodes.Total)
+	for _, list := range r.Labels {
 		for _, s := range list {
 			r.Bounds[s.Name] = world.Share()
 		}
 	}
+}
+
+// LeftOut says how many tags of a run are no scores. It is empty if all are.
+func LeftOut(r *view.Run) string {
+	if r.TagsLeft == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The %d tags that most labels have are scores. %s others are left out.", label.MaxTags, page.Grouped(r.TagsLeft))
 }
 
 // Block returns a table of every score that is 0 or 1 against the verdicts of people on the same episodes. ok is false

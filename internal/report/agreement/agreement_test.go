@@ -28,10 +28,11 @@ func TestBlock(t *testing.T) {
 	if _, ok := Block(r); ok {
 		t.Error("there is agreement without people")
 	}
-	labels := map[int][]world.Score{}
-	for i, verdict := range []float64{0, 1, 1, 1, 0.5} { // nobody looked at the last one
-		labels[i] = []world.Score{{Name: label.VerdictScore, Value: verdict}, {Name: label.Prefix + "rude", Value: 1}}
+	labels := &label.Set{}
+	for i, verdict := range []label.Verdict{label.Fail, label.Pass, label.Pass, label.Pass, label.Pass} { // nobody looked at the last one
+		labels.Add(label.Label{Episode: i, Verdict: verdict, Tag: "rude"})
 	}
+	labels.Add(label.Label{Episode: 4, Verdict: label.Fail}) // people disagree
 	Attach(r, labels)
 	b, ok := Block(r)
 	if !ok || len(b.Table.Rows) != 1 {

@@ -69,7 +69,8 @@ func (labelForm) Verdicts() []label.Verdict { return label.Verdicts() }
 
 // newLabelForm returns the form of an episode whose page is at an address.
 func newLabelForm(set *label.Set, episode int, at string, q url.Values) labelForm {
-	f := labelForm{To: at + "/labels", From: q.Get("from"), Call: q.Get("label"), Cancel: at, Tags: set.Tags(), Given: set.Of(episode)}
+	f := labelForm{To: at + "/labels", From: q.Get("from"), Call: q.Get("label"), Cancel: at, Given: set.Of(episode)}
+	f.Tags, _ = set.Tags()
 	if strings.Trim(f.Call, "0123456789./:") != "" {
 		f.Call = "" // it is no call
 	}

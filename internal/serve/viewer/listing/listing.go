@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -136,18 +137,16 @@ func Labels(s *label.Set) map[int]map[string]float64 {
 			of["verdict/"+string(l.Verdict)] = 1
 		}
 	}
-	for episode, scores := range s.Scores() {
-		for _, x := range scores {
-			if x.Name == label.VerdictScore {
-				at(episode)[verdict] = x.Value
-			}
+	for episode, of := range out {
+		if v, ok := s.Verdict(episode); ok {
+			of[verdict] = v
 		}
 	}
 	return out
 }
 
 // LabelChoices returns the labels to filter by.
-func (f Filter) LabelChoices(tags []string) (out []Choice) {
+func (f Filter) LabelChoices(s *label.Set) (out []Choice) {
 	add := func(text, value string) {
 		out = append(out, Choice{Text: text, Value: value, Here: value == f.Label})
 	}
@@ -155,6 +154,10 @@ func (f Filter) LabelChoices(tags []string) (out []Choice) {
 	add("any", AnyLabel)
 	for _, v := range label.Verdicts() {
 		add(string(v), "verdict/"+string(v))
+	}
+	tags, _ := s.Tags()
+	if own, ok := strings.CutPrefix(f.Label, "tag/"); ok && !slices.Contains(tags, own) {
+		tags = append(tags, own)
 	}
 	for _, tag := range tags {
 		add("tag "+tag, "tag/"+tag)

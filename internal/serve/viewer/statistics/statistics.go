@@ -120,7 +120,7 @@ func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Documen
 	if err != nil {
 		return nil, err
 	}
-	agreement.Attach(folded, labels.Scores())
+	agreement.Attach(folded, labels)
 	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind}}, o)
 	if err != nil {
 		return nil, fmt.Errorf("statistics: %w", err)
@@ -146,7 +146,7 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 		if err != nil {
 			return nil, err
 		}
-		agreement.Attach(v, labels.Scores())
+		agreement.Attach(v, labels)
 		runs, sources = append(runs, v), append(sources, report.Source{Run: v})
 	}
 	result, err := compare.Runs(runs, report.Names(sources), compare.Config{})
@@ -156,5 +156,11 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 	if err != nil {
 		return nil, err
 	}
-	return result.Document(tool), nil
+	d := result.Document(tool)
+	for _, r := range runs {
+		if left := agreement.LeftOut(r); left != "" {
+			d.Sections[0].Blocks = append([]page.Block{{Text: left}}, d.Sections[0].Blocks...)
+		}
+	}
+	return d, nil
 }
