@@ -481,7 +481,7 @@ func TestLinkedRun(t *testing.T) {
 	if err := label.Add(link, label.Label{Run: "r", Tag: "odd"}); err != nil {
 		t.Fatal(err)
 	}
-	if set, err := label.Read(t.Context(), file, "r"); err != nil || len(set.Tags()) != 1 {
+	if set, err := label.Read(t.Context(), file, "r"); err != nil || len(set.Of(0)) != 1 {
 		t.Errorf("%v, %v", set, err)
 	}
 	end := live.Show(link, func(now time.Time) live.State { return live.State{At: now} })
