@@ -37,7 +37,7 @@ func TestAnswer(t *testing.T) {
 		{map[string][]string{"f1": {`"5"`}, "f4": {"yes"}}, "", "f1"},
 	} {
 		got, problems := f.Answer(func(key string) []string { return c.filled[key] })
-		for _, key := range strings.Fields(c.problems) {
+		for key := range strings.FieldsSeq(c.problems) {
 			if problems[key] == "" {
 				t.Errorf("%v: no problem at %s", c.filled, key)
 			}

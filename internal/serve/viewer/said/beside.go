@@ -26,7 +26,7 @@ type Side struct {
 // that differs, or -1.
 func Align(a, b []transcript.Line) (rows []Pair, first int) {
 	for len(a) > 0 || len(b) > 0 {
-		order := 0
+		var order int
 		switch {
 		case len(a) == 0:
 			order = 1

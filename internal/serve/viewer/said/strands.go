@@ -53,7 +53,7 @@ func New(lines []Line) (l Layout) {
 			if at < 0 {
 				at = MaxColumns - 1
 			}
-			holders[at], until[at] = c.Strand, max(until[at], last[c.Strand])
+			holders[at], until[at] = c.Strand, max(until[at], last[c.Strand]) //nolint:gosec // at is a column
 			c.Column = at + 1
 			l.Columns = max(l.Columns, c.Column)
 		}
