@@ -20,7 +20,6 @@ import (
 	"parley/internal/control"
 	"parley/internal/label"
 	"parley/internal/live"
-	"parley/internal/seat"
 	"parley/internal/serve/viewer/seats"
 )
 
