@@ -80,6 +80,8 @@ func TestSteerAndKill(t *testing.T) {
 	command(t, "run", file, "--out", out).want(t, 2, "is being played by another process")
 	command(t, "ctl", out, "set", "seed=4").want(t, 2, "cannot be set while a run is played")
 	command(t, "ctl", out, "set", "concurrency=0").want(t, 2, "concurrency")
+	command(t, "ctl", out, "set", "budget=").want(t, 2, "budget= has no number")
+	command(t, "ctl", out, "set", "concurrency=null").want(t, 2, "has no number")
 	command(t, "ctl", out, "set", "concurrency=3", "--json").want(t, 0, `"state":"paused"`, `"concurrency":3`)
 	command(t, "wait", out, "--timeout", "1ms").want(t, 1, "still played after 1ms")
 	p, err := os.FindProcess(d.PID)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
 )
 
 // detachedEnv is set for a process of --detach. Its value is the file that standard error goes to.
@@ -72,8 +73,14 @@ func detach(s *State, g *exit.Gate, file string) (err error) {
 	if g.Closed() {
 		return exit.Silent(exit.Interrupted)
 	}
-	_, err = io.Copy(s.Stderr, io.NewSectionReader(log, said, 1<<20))
-	return errors.Join(err, exit.Silent(max(exit.Failed, cmd.ProcessState.ExitCode())))
+	return errors.Join(repeat(s.Stderr, io.NewSectionReader(log, said, 1<<20)), exit.Silent(max(exit.Failed, cmd.ProcessState.ExitCode())))
+}
+
+// repeat copies a log to a terminal. Programs that a run started wrote to it too.
+func repeat(to io.Writer, log io.Reader) error {
+	text, err := io.ReadAll(log)
+	_, printing := io.WriteString(to, terminal.Safe(string(text)))
+	return errors.Join(err, printing)
 }
 
 // isDetached reports whether this is a process of --detach.

@@ -59,11 +59,7 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 		return errors.Join(err, ln.Close())
 	}
 	if c.Open {
-		remove, err := browse(ctx, address)
-		if err != nil {
-			s.tell("the browser could not be opened: " + err.Error())
-		}
-		defer remove()
+		defer browse(ctx, s, address, opener)()
 	}
 	return v.Run(ctx, ln)
 }
@@ -117,26 +113,46 @@ func (c *viewCmd) listen(ctx context.Context, s *State) (*viewer.Viewer, net.Lis
 	return v, ln, address, nil
 }
 
-// browse opens an address in the browser. The arguments of a process can be seen by everyone, and the address
-// has the key, so the browser gets a file that leads there.
-func browse(ctx context.Context, address string) (remove func(), err error) {
+// browse opens an address in the browser, until end is called: the program that opens it may stay. The arguments of a
+// process can be seen by everyone, and the address has the key, so the browser gets a file that leads there.
+func browse(ctx context.Context, s *State, address string, open func(context.Context, string) *exec.Cmd) (end func()) {
+	failed := func(err error) { s.tell("the browser could not be opened: " + err.Error()) }
 	f, err := os.CreateTemp("", "parley-*.html")
 	if err != nil {
-		return func() {}, err
+		failed(err)
+		return func() {}
 	}
-	remove = func() { _ = os.Remove(f.Name()) }
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	end = func() {
+		stop()
+		wg.Wait()
+		_ = os.Remove(f.Name())
+	}
 	_, err = fmt.Fprintf(f, `<meta http-equiv="refresh" content="0;url=%s">`, html.EscapeString(address))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return remove, err
+		failed(err)
+		return end
 	}
-	name, args := "xdg-open", []string{f.Name()}
+	cmd := open(ctx, f.Name())
+	wg.Go(func() {
+		if err := cmd.Run(); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	})
+	return end
+}
+
+// opener is the system's program that opens a file in the browser.
+func opener(ctx context.Context, file string) *exec.Cmd {
+	name, args := "xdg-open", []string{file}
 	switch runtime.GOOS {
 	case "darwin":
 		name = "open"
 	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", f.Name()}
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", file}
 	}
-	return remove, exec.CommandContext(ctx, name, args...).Run() //nolint:gosec // a program of the system, and our file
+	return exec.CommandContext(ctx, name, args...) //nolint:gosec // a program of the system, and our file
 }
 
 // serveView shows a run file as web pages until end is called.

@@ -153,6 +153,8 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 			return fmt.Errorf("%q is not a setting: write NAME=VALUE, such as budget=20", one)
 		case !known:
 			return fmt.Errorf("%s cannot be set while a run is played; want one of budget, concurrency", name)
+		case !strings.ContainsAny(value, "0123456789"): // nothing and null would keep what is there
+			return fmt.Errorf("%s=%s has no number: write %s=N", name, value, name)
 		}
 		keys = append(keys, key+"="+value)
 	}

@@ -10,10 +10,11 @@ import (
 )
 
 // Export writes the pages into a folder, as a site without a server: every run with its overview, its report and the
-// list of all its episodes, and the first episodes of each run with their calls. A Viewer that exports cannot serve.
+// list of all its episodes, and the first episodes of each run with their calls. Labels are left out:
+// they have names and notes of people. A Viewer that exports cannot serve.
 func (v *Viewer) Export(ctx context.Context, dir string, episodes int) (static.Result, error) {
 	ctx, stop := context.WithCancel(ctx)
-	v.ctx, v.static, v.stats.Wait = ctx, true, true
+	v.ctx, v.static, v.stats.Wait, v.runs.Unlabelled = ctx, true, true, true
 	defer func() {
 		stop()
 		v.wg.Wait()

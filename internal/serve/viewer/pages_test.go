@@ -202,6 +202,11 @@ func TestExport(t *testing.T) {
 	folder, out := t.TempDir(), filepath.Join(t.TempDir(), "site")
 	two(t, folder)
 	record(t, filepath.Join(folder, "c.parley"))
+	for _, call := range []string{"", "0:0"} {
+		if err := label.Add(filepath.Join(folder, "a.parley"), label.Label{Run: "a.parley", Call: call, By: "PrivateName", Tag: "PrivateTag", Note: "PrivateNote", Verdict: label.Pass}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	v, err := New(Config{Paths: []string{folder}, KindOf: func(*journal.Begun) world.Kind { return world.Kind{} }, Tool: "parley test"})
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +228,9 @@ func TestExport(t *testing.T) {
 		}
 		if bytes.Contains(b, []byte("<form")) || bytes.Contains(b, []byte("data-events")) || !bytes.Contains(b, []byte("Content-Security-Policy")) {
 			t.Errorf("%s needs a server", name)
+		}
+		if bytes.Contains(b, []byte("Private")) || bytes.Contains(b, []byte("label/verdict")) {
+			t.Errorf("%s publishes labels", name)
 		}
 		for _, m := range link.FindAllSubmatch(b, -1) {
 			u, err := url.Parse(html.UnescapeString(string(m[1])))

@@ -28,6 +28,8 @@ type Library struct {
 	folders []string
 
 	kindOf func(*journal.Begun) world.Kind
+	// Unlabelled means that runs have no labels, for pages that are published. Set it before Get.
+	Unlabelled bool
 
 	mu     sync.Mutex
 	open   map[string]*Run // by name
@@ -121,9 +123,10 @@ type Run struct {
 	entries int               // of the run, when it was last looked at
 	waiting map[chan int]bool // pages that wait for a change
 
-	labelling sync.Mutex
-	labels    *label.Set
-	labelled  fileState // of the file with labels, when they were read
+	unlabelled bool
+	labelling  sync.Mutex
+	labels     *label.Set
+	labelled   fileState // of the file with labels, when they were read
 }
 
 // fileState tells whether a file was changed.
@@ -142,6 +145,9 @@ func stateOf(path string) fileState {
 
 // Labels returns the labels of the run, and brings them into its index.
 func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
+	if r.unlabelled {
+		return &label.Set{}, nil
+	}
 	r.labelling.Lock()
 	defer r.labelling.Unlock()
 	state := stateOf(r.Path + label.Suffix)
@@ -188,7 +194,7 @@ func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err
 	if r, err = openRun(ctx, name, path); err != nil {
 		return nil, false, err
 	}
-	r.Kind, r.used = l.kindOf(r.Begun), time.Now()
+	r.Kind, r.used, r.unlabelled = l.kindOf(r.Begun), time.Now(), l.Unlabelled
 	l.makeRoom()
 	l.open[name] = r
 	return r, true, nil

@@ -2,7 +2,8 @@
 // server: from a folder, or from any web server.
 //
 // It follows links from the first page on. A link to a page that is left out becomes plain text. It promises to
-// write only below its folder, and to overwrite only what it wrote itself.
+// write only below its folder, to overwrite only what it wrote itself, and to delete what it wrote before and does not
+// write again.
 //
 // What it is not for: pages of other servers. It relies on the markup of our templates, in which every attribute has
 // double quotes, and in which the text of models has none.
@@ -16,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -38,9 +38,6 @@ type Result struct {
 	Bytes int64
 }
 
-// marker is the file by which a folder that we wrote is known.
-const marker = "parley-site.txt"
-
 // ErrFolder means that a folder has other files.
 var ErrFolder = errors.New("static: the folder has files that are not of an exported site")
 
@@ -56,6 +53,7 @@ func (s Site) Write(ctx context.Context, dir string) (Result, error) {
 	}
 	w.root = root
 	if err = w.claim(); err == nil {
+		defer func() { _ = w.list.Close() }()
 		w.file(&url.URL{Path: "/"})
 		for len(w.queue) > 0 && err == nil {
 			at := w.queue[0]
@@ -64,6 +62,9 @@ func (s Site) Write(ctx context.Context, dir string) (Result, error) {
 				err = w.page(ctx, at)
 			}
 		}
+	}
+	if err == nil {
+		err = w.tidy()
 	}
 	if err = errors.Join(err, root.Close()); err != nil && !errors.Is(err, ErrFolder) {
 		err = fmt.Errorf("static: %w", err)
@@ -79,18 +80,8 @@ type writer struct {
 	taken map[string]bool   // files, in lower case: some systems do not tell them apart
 	queue []*url.URL
 	done  Result
-}
-
-// claim checks that the folder is empty or ours, and marks it.
-func (w *writer) claim() error {
-	entries, err := fs.ReadDir(w.root.FS(), ".")
-	if err != nil {
-		return err
-	}
-	if _, err := w.root.Lstat(marker); len(entries) > 0 && err != nil {
-		return fmt.Errorf("%w: %s; name an empty folder", ErrFolder, w.root.Name())
-	}
-	return w.root.WriteFile(marker, []byte("This folder was written by parley view --export, which may overwrite it. Open index.html.\n"), 0o644)
+	list  *os.File // the marker; each file is named there before it is written
+	old   []string // the files of earlier exports
 }
 
 // file returns the file of an address, and queues the address if it is new.
@@ -178,6 +169,9 @@ func (w *writer) page(ctx context.Context, u *url.URL) error {
 		body = w.rewrite(body, name)
 	}
 	if err := w.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(w.list, name); err != nil {
 		return err
 	}
 	w.done.Files++

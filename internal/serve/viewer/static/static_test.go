@@ -72,6 +72,48 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestAgain checks that an export deletes what an earlier one wrote, and nothing else.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir, mine := filepath.Join(top, "site"), filepath.Join(top, "mine")
+	write := func(links string) error {
+		_, err := Site{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, links)
+		})}.Write(t.Context(), dir)
+		return err
+	}
+	if err := write(`<a href="/run/a/1">1</a> <a href="/run/2">2</a> <a href="/3">3</a>`); err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, marker)
+	b, err := os.ReadFile(list)
+	b = append(b, "../mine/thesis.txt\nlinked/thesis.txt\nlink.txt\n/etc/passwd\n.\n\nnothing.html\nrun/2.html\nown.txt cut off"...)
+	err = errors.Join(err, os.WriteFile(list, b, 0o600), os.Mkdir(mine, 0o700), os.WriteFile(filepath.Join(mine, "thesis.txt"), nil, 0o600),
+		os.WriteFile(filepath.Join(dir, "own.txt"), nil, 0o600), os.Mkdir(filepath.Join(dir, "kept"), 0o700), os.WriteFile(filepath.Join(dir, "kept", "thesis.txt"), nil, 0o600),
+		os.Symlink("kept", filepath.Join(dir, "linked")), os.Symlink("own.txt", filepath.Join(dir, "link.txt")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(`<a href="/3">3</a>`); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err = fs.WalkDir(os.DirFS(top), ".", func(name string, d fs.DirEntry, err error) error {
+		if name != "." {
+			got = append(got, name)
+		}
+		return err
+	})
+	if want := "mine mine/thesis.txt site site/3.html site/index.html site/kept site/kept/thesis.txt site/link.txt site/linked site/own.txt site/parley-site.txt"; strings.Join(got, " ") != want || err != nil {
+		t.Errorf("%s\nwant\n%s, %v", strings.Join(got, " "), want, err)
+	}
+	if b, err := os.ReadFile(list); err != nil || strings.Count(string(b), "\n") != 3 {
+		t.Errorf("%s %v", b, err)
+	}
+}
+
 func TestFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
