@@ -74,7 +74,7 @@ type Error struct{ Text string }
 func (e *Error) Error() string { return e.Text }
 
 // folderOf returns the folder of requests of a run file, whatever name leads to that.
-func folderOf(run string) string { return filelock.Resolve(run) + Suffix }
+func folderOf(run string) string { return filelock.Beside(run, Suffix) }
 
 // write writes a file of the folder, whole or not at all.
 func write(path string, v any) error {

@@ -92,6 +92,10 @@ func Resolve(path string) string {
 	return path
 }
 
+// Beside returns the name of a file that belongs to the file at path, whatever path leads to that: its own name, and
+// suffix.
+func Beside(path, suffix string) string { return Resolve(path) + suffix }
+
 // Folder returns the user's folder for lock files that are named by identity.
 func Folder() (string, error) {
 	base, err := os.UserCacheDir()

@@ -20,6 +20,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"parley/internal/filelock"
 	"parley/internal/files"
 )
 
@@ -118,7 +119,7 @@ func Add(run string, l Label) error {
 		return err
 	}
 	l.ID, l.At = rand.Text(), time.Now().UTC()
-	return put(run+Suffix, line{Label: l})
+	return put(filelock.Beside(run, Suffix), line{Label: l})
 }
 
 // Remove removes the label with an ID. It is not an error if there is none.
@@ -126,7 +127,7 @@ func Remove(run, id string) error {
 	if len(id) > maxWord {
 		return fmt.Errorf("%w: the id has %d bytes", ErrInvalid, len(id))
 	}
-	return put(run+Suffix, line{Label: Label{At: time.Now().UTC()}, Removed: id})
+	return put(filelock.Beside(run, Suffix), line{Label: Label{At: time.Now().UTC()}, Removed: id})
 }
 
 // put appends a line. Each line is written at once, so that lines of several processes do not mix.
@@ -172,7 +173,7 @@ func put(path string, l line) (err error) {
 // Read reads the labels of a run from the file beside its run file. id is the id of the run: labels of other runs are
 // left out. Without a file there are no labels.
 func Read(ctx context.Context, run, id string) (*Set, error) {
-	b, err := files.Read(ctx, run+Suffix, maxFile)
+	b, err := files.Read(ctx, filelock.Beside(run, Suffix), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Set{}, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/filelock"
 	"parley/internal/files"
 	"parley/llm"
 )
@@ -68,7 +69,7 @@ type Error struct {
 
 // Show writes the file of a run once a second, until end is called, which removes it.
 func Show(run string, state func(now time.Time) State) (end func()) {
-	over := make(chan struct{})
+	over, path := make(chan struct{}), filelock.Beside(run, Suffix)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		tick := time.NewTicker(every)
@@ -76,7 +77,7 @@ func Show(run string, state func(now time.Time) State) (end func()) {
 		for {
 			select {
 			case now := <-tick.C:
-				if write(run+Suffix, state(now)) != nil {
+				if write(path, state(now)) != nil {
 					return // the folder cannot be written
 				}
 			case <-over:
@@ -87,7 +88,7 @@ func Show(run string, state func(now time.Time) State) (end func()) {
 	return func() {
 		close(over)
 		wg.Wait()
-		_ = os.Remove(run + Suffix) // it may not be there
+		_ = os.Remove(path) // it may not be there
 	}
 }
 
@@ -117,7 +118,7 @@ const maxSize = 1 << 20
 
 // Read reads the state of the process that plays a run. ok is false if there is none.
 func Read(ctx context.Context, run string) (s State, ok bool) {
-	b, err := files.Read(ctx, run+Suffix, maxSize)
+	b, err := files.Read(ctx, filelock.Beside(run, Suffix), maxSize)
 	if err != nil || json.Unmarshal(b, &s) != nil {
 		return State{}, false
 	}

@@ -25,6 +25,7 @@ import (
 
 	"parley/engine"
 	"parley/internal/answer"
+	"parley/internal/filelock"
 	"parley/internal/files"
 	"parley/llm"
 	"parley/world"
@@ -83,8 +84,9 @@ type asked struct {
 
 // New returns the questions of a run file, which this process plays. There are none yet.
 func New(run string) *Open {
-	_ = os.Remove(run + Suffix) // a process that was killed left it
-	return &Open{path: run + Suffix}
+	path := filelock.Beside(run, Suffix)
+	_ = os.Remove(path) // a process that was killed left it
+	return &Open{path: path}
 }
 
 // ID returns the name of a question.
@@ -265,7 +267,8 @@ const maxFile = 64 << 20
 
 // Read returns the open questions of a run. They may be those of a process that was killed.
 func Read(ctx context.Context, run string) ([]Question, error) {
-	b, err := files.Read(ctx, run+Suffix, maxFile)
+	path := filelock.Beside(run, Suffix)
+	b, err := files.Read(ctx, path, maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -274,7 +277,7 @@ func Read(ctx context.Context, run string) ([]Question, error) {
 	}
 	var all []Question
 	if err := json.Unmarshal(b, &all); err != nil {
-		return nil, fmt.Errorf("seat: %s: %w", run+Suffix, err)
+		return nil, fmt.Errorf("seat: %s: %w", path, err)
 	}
 	return all, nil
 }

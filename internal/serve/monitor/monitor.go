@@ -156,5 +156,7 @@ func Serve(ctx context.Context, ln net.Listener, keys []string, page func() *met
 func refuse(w http.ResponseWriter, _ *http.Request, why auth.Refusal) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(why.Status)
-	_ = json.NewEncoder(w).Encode(map[string]map[string]string{"error": {"code": why.Code, "message": why.Message}}) // the client may be gone
+	if b, err := json.Marshal(map[string]map[string]string{"error": {"code": why.Code, "message": why.Message}}); err == nil {
+		_, _ = w.Write(append(b, '\n')) // the client may be gone
+	}
 }

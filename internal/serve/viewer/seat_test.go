@@ -1,13 +1,10 @@
 package viewer
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"html"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -16,7 +13,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -297,83 +293,5 @@ func TestSeatKeys(t *testing.T) {
 	again := serve(t, folder)
 	if now := again.links("a.parley")["FRANCE"]; now != links["FRANCE"] {
 		t.Errorf("the link was %s and is %s", links["FRANCE"], now)
-	}
-}
-
-// cookie returns the cookie of a guest of a seat.
-func (g *guest) cookie(page string) string {
-	g.t.Helper()
-	at, err := url.Parse(g.url + page)
-	if err != nil || len(g.browser.Jar.Cookies(at)) != 1 {
-		g.t.Fatal("no cookie:", err)
-	}
-	return g.browser.Jar.Cookies(at)[0].String()
-}
-
-// TestSlowGuests: people who send their forms slowly, or whose answers wait for the process that plays the run, keep
-// nobody waiting.
-func TestSlowGuests(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	file := filepath.Join(folder, "a.parley")
-	g := newGame(t, file)
-	got := g.ask("FRANCE", 10, "", nil)
-	s := serve(t, folder)
-	const page = "/run/a.parley/seats/FRANCE"
-	me := s.follow(s.links("a.parley")["FRANCE"])
-	look := func(what string) {
-		t.Helper()
-		short := &http.Client{Timeout: 20 * time.Second, Jar: me.browser.Jar}
-		for _, path := range []string{"/run/a.parley/episodes", page} {
-			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
-			if path != page {
-				req.Header.Set("Authorization", "Bearer "+key)
-			}
-			resp, err := short.Do(req)
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
-			if _ = resp.Body.Close(); resp.StatusCode != 200 {
-				t.Errorf("%s: %d", what, resp.StatusCode)
-			}
-		}
-	}
-	for range maxPages {
-		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n", page, strings.TrimPrefix(s.url, "http://"), me.cookie(page))
-		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, " 100 ") { // the server waits for the form
-			t.Fatal(line, err)
-		}
-	}
-	look("with slow forms")
-
-	_, body, _ := me.visit("GET", page, nil)
-	held := make(chan struct{})
-	g.held.Store(&held)
-	var wg sync.WaitGroup
-	var accepted atomic.Int32
-	for range maxSeatPages {
-		wg.Go(func() {
-			if status, _, _ := me.visit("POST", page, url.Values{"question": {id(body)}, "text": {"plain"}}); status == 303 {
-				accepted.Add(1)
-			}
-		})
-	}
-	for sent := 0; sent < maxSeatPages-1; { // the process has one of them
-		files, err := filepath.Glob(file + control.Suffix + "/*.request")
-		if err != nil || t.Context().Err() != nil {
-			t.Fatal(err)
-		}
-		sent = len(files)
-	}
-	look("with a slow process")
-	close(held)
-	wg.Wait()
-	if r := <-got; r.Text != "plain" || accepted.Load() != 1 {
-		t.Errorf("%v, %d accepted", r, accepted.Load())
 	}
 }

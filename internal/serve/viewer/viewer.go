@@ -77,7 +77,7 @@ func New(cfg Config) (*Viewer, error) {
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}
-	v.seats = seats.Server{Get: v.get, Path: runPath, Owner: v.owner, Wait: v.guests.without, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
+	v.seats = seats.Server{Get: v.get, File: v.runs.File, Path: runPath, Owner: v.owner, Wait: v.guests.without, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
 	v.guard = auth.Guard{
 		Access: cfg.Access, Keys: auth.New(cfg.Keys), Pages: true, Patience: cfg.Patience,
 		Public: v.public, Refuse: v.refuse,

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/filelock"
 	"parley/internal/label"
 	"parley/internal/live"
 	"parley/internal/serve/viewer/listing"
@@ -150,7 +151,7 @@ func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
 	}
 	r.labelling.Lock()
 	defer r.labelling.Unlock()
-	state := stateOf(r.Path + label.Suffix)
+	state := stateOf(filelock.Beside(r.Path, label.Suffix))
 	if r.labels != nil && state == r.labelled {
 		return r.labels, nil
 	}
@@ -198,6 +199,18 @@ func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err
 	l.makeRoom()
 	l.open[name] = r
 	return r, true, nil
+}
+
+// File returns the path of a run file. It opens nothing.
+func (l *Library) File(name string) (path string, ok bool) {
+	l.mu.Lock()
+	r := l.open[name]
+	l.mu.Unlock()
+	if r != nil {
+		return r.Path, true
+	}
+	path, ok = l.paths()[name]
+	return path, ok
 }
 
 // maxOpen is how many runs are open at once, besides those that somebody watches.
@@ -290,7 +303,7 @@ func (r *Run) Follow(ctx context.Context) {
 		}
 		r.relabel(ctx)
 		_ = r.Index.MakeIndexes(ctx) // pages are slower without
-		if at := changed(r.Path + live.Suffix); at != state {
+		if at := changed(filelock.Beside(r.Path, live.Suffix)); at != state {
 			state = at
 			r.grown(r.seen())
 		}

@@ -16,11 +16,13 @@ import (
 	"crypto/subtle"
 	"encoding/base32"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
 	"sync"
 
+	"parley/internal/filelock"
 	"parley/internal/files"
 )
 
@@ -30,18 +32,18 @@ const Suffix = "-keys"
 // keys makes the keys of seats. Its zero value is ready to use.
 type keys struct {
 	mu      sync.Mutex
-	secrets map[string]string // by run file
+	secrets map[string]secret // by file of secrets
 }
 
-// key returns the key of a seat.
-func (k *keys) key(ctx context.Context, run, seat string) string {
-	return derive(k.secret(ctx, run), "key", seat)
+// secret is what the keys of a run are derived from.
+type secret struct {
+	text string
+	lost error // why it is not in the file, and ends with the viewer
 }
 
-// token returns the value of the cookie for which the key of a seat is exchanged.
-func (k *keys) token(ctx context.Context, run, seat string) string {
-	return derive(k.secret(ctx, run), "cookie", seat)
-}
+// key returns the key of a seat, and token the value of the cookie for which the key is exchanged.
+func (s secret) key(seat string) string   { return derive(s.text, "key", seat) }
+func (s secret) token(seat string) string { return derive(s.text, "cookie", seat) }
 
 // same reports whether two keys or tokens are the same, in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -52,21 +54,46 @@ func derive(secret, what, seat string) string {
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)[:20])
 }
 
-// secret returns the secret of a run. If it cannot be kept in a file, it is valid until the viewer ends.
-func (k *keys) secret(ctx context.Context, run string) string {
+// of returns the secret of a run file. A run whose links nobody has seen yet has none: ok is false.
+func (k *keys) of(ctx context.Context, run string) (s secret, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if s := k.secrets[run]; s != "" {
+	path := filelock.Beside(run, Suffix)
+	if s, ok = k.secrets[path]; ok {
+		return s, true
+	}
+	text, err := read(ctx, path)
+	if err != nil {
+		return s, false
+	}
+	return k.put(path, secret{text: text}), true
+}
+
+// create returns the secret of a run file, and makes one if it has none. If it cannot be kept in its file, it is valid
+// until the viewer ends.
+func (k *keys) create(ctx context.Context, run string) secret {
+	if s, ok := k.of(ctx, run); ok {
 		return s
 	}
-	s := rand.Text()
-	if kept, err := keep(ctx, run+Suffix, s); err == nil {
-		s = kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	path := filelock.Beside(run, Suffix)
+	if s, ok := k.secrets[path]; ok {
+		return s
 	}
+	fresh := rand.Text()
+	text, err := keep(ctx, path, fresh)
+	if err != nil {
+		text = fresh
+	}
+	return k.put(path, secret{text, err})
+}
+
+func (k *keys) put(path string, s secret) secret {
 	if k.secrets == nil {
-		k.secrets = map[string]string{}
+		k.secrets = map[string]secret{}
 	}
-	k.secrets[run] = s
+	k.secrets[path] = s
 	return s
 }
 
@@ -80,10 +107,31 @@ func keep(ctx context.Context, path, fresh string) (string, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	b, err := files.Read(ctx, path, 1<<10)
-	old := strings.TrimSpace(string(b))
-	if err == nil && len(old) < len(fresh) {
-		err = errors.New("it is too short to be a secret")
+	return read(ctx, path)
+}
+
+// read returns the secret in a file. Only a file of this user counts that nobody else can read or write: others could
+// know the secret, or have written it.
+func read(ctx context.Context, path string) (_ string, err error) {
+	link, err := os.Lstat(path)
+	if err != nil {
+		return "", err
 	}
-	return old, err
+	if !files.Private(link) {
+		return "", fmt.Errorf("%s is not a regular file of yours that only you can read (mode 0600)", path)
+	}
+	f, err := files.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if info, err := f.Stat(); err != nil || !os.SameFile(info, link) {
+		return "", errors.Join(fmt.Errorf("%s was replaced while it was read", path), err)
+	}
+	b, err := files.ReadAll(ctx, f, path, 1<<10)
+	text := strings.TrimSpace(string(b))
+	if err == nil && len(text) < len(rand.Text()) {
+		err = fmt.Errorf("%s is too short to be a secret", path)
+	}
+	return text, err
 }

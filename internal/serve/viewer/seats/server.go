@@ -20,6 +20,8 @@ import (
 type Server struct {
 	// Get opens a run by its name.
 	Get func(ctx context.Context, name string) (*library.Run, error)
+	// File returns the path of a run file by the name of its run, without opening it.
+	File func(name string) (path string, ok bool)
 	// Path returns the address of a page of a run.
 	Path func(run string, more ...string) string
 	// Owner reports whether a request may see everything.
@@ -74,8 +76,17 @@ func (s *Server) Admits(r *http.Request) bool {
 }
 
 func (s *Server) admits(ctx context.Context, token, name, place string) bool {
-	run, err := s.Get(ctx, name)
-	return err == nil && same(token, s.keys.token(ctx, run.Path, place))
+	of, ok := s.secret(ctx, name)
+	return ok && same(token, of.token(place))
+}
+
+// secret returns the secret of a run. It opens no run and writes nothing: anybody can ask.
+func (s *Server) secret(ctx context.Context, name string) (secret, bool) {
+	path, ok := s.File(name)
+	if !ok {
+		return secret{}, false
+	}
+	return s.keys.of(ctx, path)
 }
 
 // SignIn exchanges the key of a seat for the cookie of its pages, which are below page. It reports whether the key is
@@ -85,26 +96,26 @@ func (s *Server) SignIn(w http.ResponseWriter, r *http.Request, page, key string
 	if !ok {
 		return false
 	}
-	run, err := s.Get(r.Context(), name)
-	if err != nil || !same(key, s.keys.key(r.Context(), run.Path, place)) {
+	of, ok := s.secret(r.Context(), name)
+	if !ok || !same(key, of.key(place)) {
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{Name: s.Cookie(r), Value: s.keys.token(r.Context(), run.Path, place), Path: s.Path(name, "seats", place), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}) //nolint:gosec // the server speaks HTTP on the loopback interface
+	http.SetCookie(w, &http.Cookie{Name: s.Cookie(r), Value: of.token(place), Path: s.Path(name, "seats", place), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}) //nolint:gosec // the server speaks HTTP on the loopback interface
 	return true
 }
 
 // open returns the run and the seat of a request.
 func (s *Server) open(req *http.Request) (r *library.Run, name string, err error) {
-	r, err = s.Get(req.Context(), req.PathValue("run"))
-	if err != nil {
-		return nil, "", err
-	}
 	name = req.PathValue("seat")
 	if !s.Owner(req) { // the guard of the server has checked it too
 		c, err := req.Cookie(s.Cookie(req))
-		if err != nil || !s.admits(req.Context(), c.Value, r.Name, name) {
+		if err != nil || !s.admits(req.Context(), c.Value, req.PathValue("run"), name) {
 			return nil, "", ErrNotFound
 		}
+	}
+	r, err = s.Get(req.Context(), req.PathValue("run"))
+	if err != nil {
+		return nil, "", err
 	}
 	places, err := seat.Places(req.Context(), r.Store, r.Begun)
 	if err == nil && !slices.ContainsFunc(places, func(p seat.Place) bool { return p.Seat == name }) {
@@ -175,6 +186,12 @@ func (s *Server) Run(req *http.Request) (*library.Run, error) {
 	return r, err
 }
 
+// list is the seats of a run.
+type list struct {
+	Links []link
+	Lost  string // why the links end with the viewer; empty: they do not
+}
+
 // link is a seat in the list of seats.
 type link struct {
 	seat.Place
@@ -192,15 +209,19 @@ func (s *Server) List(req *http.Request, r *library.Run) (*Screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []link
+	of := s.keys.create(req.Context(), r.Path)
+	var all list
+	if of.lost != nil {
+		all.Lost = of.lost.Error()
+	}
 	for _, place := range places {
-		l := link{Place: place, To: s.Path(r.Name, "seats", place.Seat) + "#key=" + s.keys.key(req.Context(), r.Path, place.Seat)}
+		l := link{Place: place, To: s.Path(r.Name, "seats", place.Seat) + "#key=" + of.key(place.Seat)}
 		for _, q := range open {
 			if q.Seat == place.Seat {
 				l.Open++
 			}
 		}
-		all = append(all, l)
+		all.Links = append(all.Links, l)
 	}
 	return &Screen{Template: "seats", Title: "Seats of " + r.Name, Data: all}, nil
 }
