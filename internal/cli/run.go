@@ -52,6 +52,14 @@ type playFlags struct {
 	codeFlags
 }
 
+// check refuses flags that exclude each other.
+func (f *playFlags) check() error {
+	if f.Detach && f.View {
+		return exit.Usagef("--detach and --view exclude each other: the address of the pages has a key, and would be written to the log. Use --detach, then parley view FILE")
+	}
+	return nil
+}
+
 // sets returns the flags as overrides of the plan's keys.
 func (f *playFlags) sets() []string {
 	sets := f.Set
@@ -75,6 +83,9 @@ func unreachableSet(d time.Duration) string { return "retry.unreachable=" + d.St
 
 // Run runs the plan.
 func (c *runCmd) Run(ctx context.Context, s *State) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	sets := c.sets()
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
@@ -141,6 +152,9 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 
 // Run resumes the run.
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
+	if err := c.playFlags.check(); err != nil {
+		return err
+	}
 	if c.Detach && !isDetached(s) {
 		g := exit.NewGate()
 		_, end := listen(ctx, s, g)

@@ -68,6 +68,18 @@ func TestRunView(t *testing.T) {
 	}
 }
 
+// TestDetachedView checks that no key gets into the log of a process of --detach.
+func TestDetachedView(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	for _, args := range [][]string{{"run", "plan.yaml", "--out", file}, {"resume", file}} {
+		parley(t, State{}, append(args, "--detach", "--view")...).want(t, exit.Misuse).wantErr(t, "--detach and --view", "parley view FILE")
+	}
+	if _, err := os.Stat(file + logSuffix); !os.IsNotExist(err) {
+		t.Error("there is a log:", err)
+	}
+}
+
 // fetchAll sends a request and reads the answer.
 func fetchAll(t *testing.T, req *http.Request) (status int, body string) {
 	t.Helper()

@@ -175,6 +175,12 @@ func ownPage(r *http.Request, origins, site []string) bool {
 	return sameOrigin && (len(site) == 0 || slices.Equal(site, []string{"same-origin"}))
 }
 
+// Encrypted reports whether the browser that sent an admitted request uses https: with this server, or with one in front
+// of it, since then it names the https origin of the page, which --allow-origin allows.
+func Encrypted(r *http.Request) bool {
+	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https://")
+}
+
 // short returns the beginning of a text from outside.
 func short(text string) string {
 	if len(text) > 100 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"parley/internal/control"
 	"parley/internal/label"
 	"parley/internal/live"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/seats"
 )
 
@@ -215,5 +217,40 @@ func TestLinkedRun(t *testing.T) {
 	}
 	if _, key, _ := strings.Cut(s.links("b.parley")["FRANCE"], "#"); !strings.Contains(serve(t, file).links("a.parley")["FRANCE"], key) {
 		t.Error("the names have different keys")
+	}
+}
+
+// TestSignInPage: the page for people without a key says what they need: the link of a seat, or the key of the server.
+func TestSignInPage(t *testing.T) {
+	t.Parallel()
+	s := serve(t, t.TempDir())
+	stranger := &guest{s, http.DefaultClient}
+	for path, seat := range map[string]bool{"/": false, "/run/a.parley/seats": false, "/run/a.parley/seats/FRANCE": true, "/run/a.parley/seats/a%2Fb": true} {
+		status, body, _ := stranger.visit("GET", path, nil)
+		if status != 401 || strings.Contains(body, "key of the seat") != seat || strings.Contains(body, "parley view") == seat || strings.Count(body, `id="needed"`) != 1 || strings.Count(body, `id="problem"`) != 1 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+}
+
+// TestSecureCookie: a browser that uses https with a server in front of this one gets a cookie for https only.
+func TestSecureCookie(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	v, err := New(Config{Paths: []string{folder}, Keys: []string{key}, Access: auth.Access{Hosts: []string{"x.example"}, Origins: []string{"https://x.example"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for origin, secure := range map[string]bool{"https://x.example": true, "http://x.example": false, "": false} {
+		req := httptest.NewRequestWithContext(t.Context(), "POST", "/session", strings.NewReader(key))
+		req.Host = "x.example"
+		if origin != "" {
+			req.Header.Set("Origin", origin)
+		}
+		w := httptest.NewRecorder()
+		v.guard.Wrap(v.routes()).ServeHTTP(w, req)
+		if all := w.Result().Cookies(); len(all) != 1 || all[0].Secure != secure || !all[0].HttpOnly {
+			t.Errorf("from %q: %d %v %s", origin, w.Code, all, w.Body)
+		}
 	}
 }

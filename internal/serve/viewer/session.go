@@ -80,7 +80,7 @@ func (v *Viewer) signIn(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is not the key of this server", http.StatusUnauthorized)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: v.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}) //nolint:gosec // the server speaks HTTP on the loopback interface
+	http.SetCookie(w, &http.Cookie{Name: cookieName(r), Value: v.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: auth.Encrypted(r)}) //nolint:gosec // the server speaks HTTP on the loopback interface
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -88,7 +88,7 @@ func (v *Viewer) signIn(w http.ResponseWriter, r *http.Request) {
 // the address.
 func (v *Viewer) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	if why.Status == http.StatusUnauthorized && r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		v.render(&screen{status: why.Status, template: "signin", Title: "Sign in"})(w)
+		v.render(&screen{status: why.Status, template: "signin", Title: "Sign in", Data: seats.Is(r.URL.EscapedPath())})(w)
 		return
 	}
 	body, err := json.Marshal(map[string]any{"error": map[string]string{"code": why.Code, "message": why.Message}})

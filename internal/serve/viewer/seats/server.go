@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/internal/seat"
+	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer/library"
 	"parley/world"
 )
@@ -65,6 +66,12 @@ func seatOf(path string) (run, seat string, ok bool) {
 	return run, seat, err == nil && seat != ""
 }
 
+// Is reports whether a path is that of a page of a seat.
+func Is(path string) bool {
+	_, _, ok := seatOf(path)
+	return ok
+}
+
 // Admits reports whether a request is for a page of a seat and has the cookie of that seat.
 func (s *Server) Admits(r *http.Request) bool {
 	c, err := r.Cookie(s.Cookie(r))
@@ -100,7 +107,7 @@ func (s *Server) SignIn(w http.ResponseWriter, r *http.Request, page, key string
 	if !ok || !same(key, of.key(place)) {
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{Name: s.Cookie(r), Value: of.token(place), Path: s.Path(name, "seats", place), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}) //nolint:gosec // the server speaks HTTP on the loopback interface
+	http.SetCookie(w, &http.Cookie{Name: s.Cookie(r), Value: of.token(place), Path: s.Path(name, "seats", place), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: auth.Encrypted(r)}) //nolint:gosec // the server speaks HTTP on the loopback interface
 	return true
 }
 
