@@ -104,9 +104,12 @@ func unreadable(err error) string {
 // maxLost is how many losses a page names.
 const maxLost = 10
 
-// lost says what is damaged in a run file.
-func lost(r *library.Run) (out []string) {
-	l := r.Store.Lost()
+// Lost says what is damaged in the run file. It is asked when the page has been made: the damage may be found meanwhile.
+func (s *screen) Lost() (out []string) {
+	if s.of == nil {
+		return nil
+	}
+	l := s.of.Store.Lost()
 	if l == nil {
 		return nil
 	}
@@ -154,7 +157,7 @@ func (v *Viewer) open(req *http.Request, here string) (*library.Run, *screen, er
 		return nil, nil, err
 	}
 	p := &screen{Title: r.Name, Tabs: tabs(r, here), Live: runPath(r.Name, "events"), Above: []link{{Text: r.Name, To: runPath(r.Name)}}}
-	p.Lost = lost(r)
+	p.of = r
 	if v.static {
 		p.Tabs = slices.DeleteFunc(p.Tabs, func(l link) bool { return l.Text == "Search" || l.Text == "Compare" || l.Text == "Seats" })
 	}

@@ -32,7 +32,7 @@ type screen struct {
 	Tabs   []link
 	Live   string       // the address of events; empty: the page does not change
 	Static bool         // the page is a file: it has no forms
-	Lost   []string     // what is damaged in the run file
+	of     *library.Run // whose page it is; nil: of no run
 	Style  template.CSS // colours of the kind, and of drawings
 	Data   any
 }
@@ -76,8 +76,8 @@ func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.Han
 	}
 }
 
-// salvage finds out what is damaged in the runs of a request, so that the rest can be read. It reports whether that is
-// new.
+// salvage finds out what is damaged in the runs of a request, so that the rest can be read. It reports whether
+// that is known, by this request or another.
 func (v *Viewer) salvage(req *http.Request) (found bool) {
 	q := req.URL.Query()
 	for _, name := range []string{req.PathValue("run"), q.Get("a"), q.Get("b")} {
@@ -85,9 +85,10 @@ func (v *Viewer) salvage(req *http.Request) (found bool) {
 			continue
 		}
 		r, err := v.get(req.Context(), name)
-		if err == nil && r.Store.Lost() == nil && r.Store.Salvage(req.Context()) == nil && r.Store.Lost() != nil {
-			found = true
+		if err == nil && r.Store.Lost() == nil {
+			err = r.Store.Salvage(req.Context())
 		}
+		found = found || err == nil && r.Store.Lost() != nil
 	}
 	return found
 }
