@@ -48,10 +48,14 @@ func serve(t *testing.T, bin string, args ...string) string {
 // until waits until a script returns true. It may fail while a page is loaded.
 func until(t *testing.T, ctx context.Context, script string) {
 	t.Helper()
-	for !eval[bool](t, ctx, `(() => { try { return `+script+`; } catch { return false; } })()`) {
+	for {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => { try { return `+script+`; } catch { return false; } })()`))
+		if ok && err == nil {
+			return
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: %v", script, ctx.Err())
+			t.Fatalf("%s: %v, %v", script, ctx.Err(), err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
