@@ -4,11 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -64,13 +71,41 @@ func background(t *testing.T, args ...string) (d detached) {
 	return d
 }
 
+// gated serves the simulated provider, but answers only a few requests before release is called, so that a run does not
+// end before it is steered.
+func gated(t *testing.T) (address string, release func()) {
+	t.Helper()
+	behind, _ := provider(t)
+	to, err := url.Parse(strings.TrimSuffix(behind, "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, ErrorLog: log.New(io.Discard, "", 0)} // the run is killed
+	var served atomic.Int64
+	open := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if served.Add(1) > 10 {
+			select {
+			case <-open:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	release = sync.OnceFunc(func() { close(open) })
+	t.Cleanup(func() { release(); s.Close() })
+	return s.URL + "/v1", release
+}
+
 // TestSteerAndKill pauses a run in the background by two commands at once, kills it with kill -9 while it is paused,
 // resumes it, and wants the outcomes of an undisturbed run. A killed run cannot be steered.
 func TestSteerAndKill(t *testing.T) {
 	t.Parallel()
-	url, _ := provider(t)
-	file, out := plan(t, url), filepath.Join(t.TempDir(), "run.parley")
-	want, _ := program(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	address, release := gated(t)
+	direct, _ := provider(t)
+	file, out := plan(t, address), filepath.Join(t.TempDir(), "run.parley")
+	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	d := background(t, "run", file, "--out", out, "--detach", "--json")
 	var both sync.WaitGroup
 	for range 2 {
@@ -91,6 +126,7 @@ func TestSteerAndKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	release()
 	command(t, "wait", out).want(t, 1, "cut off")
 	command(t, "ctl", out, "resume").want(t, 2, "no process plays this run", "parley resume")
 	got, _ := program(t, 0, "resume", out, "--json", "--quiet")
@@ -103,10 +139,11 @@ func TestSteerAndKill(t *testing.T) {
 // TestDetachAndWait plays in the background, pauses and resumes, and waits for the end, which the log shows.
 func TestDetachAndWait(t *testing.T) {
 	t.Parallel()
-	url, _ := provider(t)
-	file, out := plan(t, url), filepath.Join(t.TempDir(), "run.parley")
+	address, release := gated(t)
+	file, out := plan(t, address), filepath.Join(t.TempDir(), "run.parley")
 	d := background(t, "run", file, "--out", out, "--detach=1", "--set", "episodes=30")
 	command(t, "ctl", out, "pause").want(t, 0)
+	release()
 	command(t, "ctl", out, "resume").want(t, 0, "playing")
 	command(t, "wait", out).want(t, 0, "complete: 30 of 30 episodes ended")
 	command(t, "wait", out, out, "--json").want(t, 0, `"state":"complete"`, `"exit_code":0`)
@@ -121,12 +158,12 @@ func TestDetachAndWait(t *testing.T) {
 // TestDrainAndStopByCommand: both end the run as an interrupted one, which can be resumed.
 func TestDrainAndStopByCommand(t *testing.T) {
 	t.Parallel()
-	url, _ := provider(t)
-	file := plan(t, url)
 	for _, verb := range []string{"drain", "stop"} {
-		out := filepath.Join(t.TempDir(), verb+".parley")
+		address, release := gated(t)
+		file, out := plan(t, address), filepath.Join(t.TempDir(), verb+".parley")
 		background(t, "run", file, "--out", out, "--detach", "--quiet", "--set", "limits.live=2")
 		command(t, "ctl", out, verb).want(t, 0)
+		release()
 		command(t, "wait", out).want(t, 4, "stopped", "by ctl")
 		background(t, "resume", out, "--detach", "--quiet", "--set", "limits.live=200")
 		command(t, "wait", out).want(t, 0, "complete")

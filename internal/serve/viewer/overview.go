@@ -105,11 +105,11 @@ func unreadable(err error) string {
 const maxLost = 10
 
 // Lost says what is damaged in the run file. It is asked when the page has been made: the damage may be found meanwhile.
-func (s *screen) Lost() (out []string) {
-	if s.of == nil {
+func (p *screen) Lost() (out []string) {
+	if p.of == nil {
 		return nil
 	}
-	l := s.of.Store.Lost()
+	l := p.of.Store.Lost()
 	if l == nil {
 		return nil
 	}
