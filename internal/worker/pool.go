@@ -60,7 +60,7 @@ func Open(c Config) (*Pool, world.Kind, error) {
 		c.Memory = 2 << 30
 	}
 	p := &Pool{Config: c, seed: maphash.MakeSeed()}
-	first, err := p.start()
+	first, err := p.retry()
 	if err != nil {
 		return nil, world.Kind{}, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
 	}
@@ -95,6 +95,19 @@ func (p *Pool) start() (*process, error) {
 	return made, nil
 }
 
+// retry is start for a worker that may be killed while it starts. An error in the code of the world stays the same.
+func (p *Pool) retry() (w *process, err error) {
+	for range maxDeaths {
+		if w, err = p.start(); err == nil {
+			break
+		}
+		if _, ok := errors.AsType[*codeError](err); ok || p.Conn != nil {
+			break
+		}
+	}
+	return w, err
+}
+
 // take returns a worker for an episode: the one with the fewest, or a new one if all have some.
 func (p *Pool) take() (*process, error) {
 	p.mu.Lock()
@@ -111,12 +124,7 @@ func (p *Pool) take() (*process, error) {
 	}
 	if best == nil || best.live > 0 && len(p.all) < p.Max && p.Conn == nil {
 		var err error
-		for range maxDeaths { // one may be killed while it starts
-			if best, err = p.start(); err == nil {
-				break
-			}
-		}
-		if err != nil {
+		if best, err = p.retry(); err != nil {
 			return nil, err
 		}
 	}

@@ -188,6 +188,7 @@ func newDamaged(t *testing.T) (*damagedFile, []byte) {
 // not reported are read correctly.
 func TestFlipped(t *testing.T) {
 	t.Parallel()
+	atLength(t)
 	d, file := newDamaged(t)
 	r := rand.New(rand.NewPCG(14, 12))
 	for range 250 {
@@ -202,10 +203,20 @@ func TestFlipped(t *testing.T) {
 	t.Logf("%d flips made no difference, %d were named, %d made the file unreadable", d.quiet, d.named, d.beyond)
 }
 
+// atLength skips tests that read damaged files one after the other, in one goroutine: the race detector finds nothing in
+// them, and makes them ten times slower.
+func atLength(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+}
+
 // TestFlippedPages is TestFlipped for the structure of pages: headers, offsets of rows, and inner
 // pages.
 func TestFlippedPages(t *testing.T) {
 	t.Parallel()
+	atLength(t)
 	d, file := newDamaged(t)
 	r := rand.New(rand.NewPCG(15, 12))
 	for page := 0; page < len(file); page += schema.PageSize {
@@ -222,6 +233,7 @@ func TestFlippedPages(t *testing.T) {
 // TestSpoiledPages: empty, swapped and missing pages are noticed.
 func TestSpoiledPages(t *testing.T) {
 	t.Parallel()
+	atLength(t)
 	d, file := newDamaged(t)
 	page := func(b []byte, n int) []byte { return b[n*schema.PageSize : (n+1)*schema.PageSize] }
 	pages := len(file) / schema.PageSize
