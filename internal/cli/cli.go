@@ -81,6 +81,7 @@ type grammar struct {
 	Sit    sitCmd    `cmd:"" group:"play" help:"Take a seat of a run that is played: answer its questions."`
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
+	Worker workerCmd `cmd:"" group:"play" help:"Play episodes of runs on other machines."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
 
 	View    viewCmd    `cmd:"" group:"read" help:"Show runs as web pages, while they are played and afterwards."`

@@ -47,6 +47,7 @@ type playFlags struct {
 	JSON        bool           `help:"Print the summary as one JSON object."`
 	Verbose     bool           `help:"Print a line for each episode that ends."`
 	metricsFlags
+	clusterFlags
 	trustFlags
 	reachFlags
 	codeFlags
@@ -205,6 +206,11 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	defer closeTracer(ctx, s, tracer)
 	spans := tracer.Play("run", filepath.Base(p.File))
 	p.Trust = keys.Gate
+	joint, err := f.open(ctx, s, &p)
+	if err != nil {
+		return err
+	}
+	defer joint.close()
 	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()
