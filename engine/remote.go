@@ -48,9 +48,9 @@ func (x *RemoteRun) Head() *journal.Head { return x.run.head }
 // Journal returns the journal, to read.
 func (x *RemoteRun) Journal() journal.Journal { return x.run.Journal }
 
-// Next waits for the next lot of at most size episodes and returns it. The same stages are always cut
-// in the same way, and lots whose episodes have all ended are left out. It returns false when there is
-// nothing more to begin.
+// Next waits for the next lot of at most size episodes and returns it. Lots of small stages are smaller,
+// so that there is one for every worker. The same stages are always cut in the same way, and lots whose
+// episodes have all ended are left out. It returns false when there is nothing more to begin.
 func (x *RemoteRun) Next(size int) (Lot, bool) { return x.run.sched.nextLot(size) }
 
 // Record makes entries durable that others recorded, and calls after.
@@ -87,6 +87,9 @@ func (r *run) collect(e journal.Entry) {
 			r.watch(Event{Noted: e})
 		}
 	case *journal.Replied:
+		if e.Request == nil && e.Act == nil {
+			return // a bot's: it was not asked
+		}
 		r.sched.collectReply(e)
 		r.watch(Event{Replied: e})
 	case *journal.Ended:
@@ -149,8 +152,12 @@ func (s *scheduler) nextLot(size int) (Lot, bool) {
 	return Lot{}, false
 }
 
+// lotsAtLeast is into how many lots a stage is cut, if it has as many episodes.
+const lotsAtLeast = 64
+
 // cut takes the next lot of the stage. open reports whether an episode of it has not ended.
 func (a *agenda) cut(size int) (lot Lot, open bool, err error) {
+	size = min(size, 1+a.stage.Len()/lotsAtLeast)
 	from := a.next
 	to := min(a.stage.Len(), (from/size+1)*size)
 	lot = Lot{Stage: a.stages - 1, First: a.first + from, Specs: a.stage.Cut(from, to)}

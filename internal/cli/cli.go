@@ -81,7 +81,6 @@ type grammar struct {
 	Sit    sitCmd    `cmd:"" group:"play" help:"Take a seat of a run that is played: answer its questions."`
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
-	Worker workerCmd `cmd:"" group:"play" help:"Play episodes of runs on other machines."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
 
 	View    viewCmd    `cmd:"" group:"read" help:"Show runs as web pages, while they are played and afterwards."`
@@ -89,6 +88,10 @@ type grammar struct {
 	Report  reportCmd  `cmd:"" group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `cmd:"" group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+
+	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
+	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
+	Cluster clusterCmd `cmd:"" group:"cluster" help:"Show the runs and workers of a hub."`
 
 	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
 	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`
@@ -217,6 +220,7 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "play", Title: "Play:"},
+			{Key: "cluster", Title: "Several machines:"},
 			{Key: "read", Title: "Read:"},
 			{Key: "begin", Title: "Begin:"},
 			{Key: "models", Title: "Models:"},

@@ -25,21 +25,22 @@ import (
 )
 
 // tokenEnv is the environment variable with the token of a hub, or of the workers of one run.
-const tokenEnv = "PARLEY_CLUSTER_TOKEN" //nolint:gosec // its name
+const tokenEnv = "PARLEY_CLUSTER_TOKEN"
 
 // hubFlags say how to reach a hub, or to be one.
 type hubFlags struct {
 	TokenFile string `group:"cluster" placeholder:"FILE" help:"File with the token of the hub. Default: the environment variable PARLEY_CLUSTER_TOKEN."`
 	TLSCert   string `group:"cluster" placeholder:"FILE" help:"With --tls-key: the certificate of the hub, as PEM."`
 	TLSKey    string `group:"cluster" placeholder:"FILE" help:"The key of --tls-cert."`
-	TLSCA     string `group:"cluster" placeholder:"FILE" help:"Certificates of the authorities that signed the hub's, as PEM. Default: those of the system."`
+	TLSCA     string `name:"tls-ca" group:"cluster" placeholder:"FILE" help:"Certificates of the authorities that signed the hub's, as PEM. Default: those of the system."`
 }
 
 // clusterFlags say which other processes play.
 type clusterFlags struct {
-	Workers int    `group:"cluster" placeholder:"N" help:"Play with this many worker processes on this machine."`
-	Listen  string `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
-	Cluster string `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as nats://host:4222 or tls://host:4222."`
+	Workers int           `group:"cluster" placeholder:"N" help:"Play with this many worker processes on this machine."`
+	Listen  string        `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
+	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as nats://host:4222 or tls://host:4222."`
+	Lease   time.Duration `group:"cluster" placeholder:"DURATION" help:"After how long without a sign of life a worker's episodes are given to others. Default: 15s."`
 	hubFlags
 }
 
@@ -87,10 +88,11 @@ func (f *hubFlags) authorities() (*x509.CertPool, error) {
 
 // connect connects to a hub. It waits for one that is not there yet.
 func (f *hubFlags) connect(url, token string, more ...nats.Option) (*nats.Conn, error) {
-	options := append([]nats.Option{
-		nats.Token(token), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(true),
+	options, _ := hub.Options(token)
+	options = append(options, append([]nats.Option{
+		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(true),
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Name("parley"),
-	}, more...)
+	}, more...)...)
 	if f.TLSCA != "" {
 		pool, err := f.authorities()
 		if err != nil {
@@ -174,7 +176,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	if j.conn, err = f.connect(url, token); err != nil {
 		return nil, err
 	}
-	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), Workers: refusals(s)}
+	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), Workers: refusals(s), AckWait: f.Lease}
 	if err := waitConnected(ctx, j.conn, url); err != nil {
 		return nil, err
 	}

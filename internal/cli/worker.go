@@ -6,10 +6,10 @@ import (
 	"io"
 	"log/slog"
 	"strconv"
-	"strings"
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/cluster/hub"
 	"parley/internal/cluster/worker"
 	"parley/internal/config/peek"
 	"parley/journal"
@@ -68,7 +68,8 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	if c.Quiet {
 		level = slog.LevelError
 	}
-	w := worker.Worker{Conn: nc, Build: buildID(), Run: runOf(token), Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
+	_, run := hub.Options(token)
+	w := worker.Worker{Conn: nc, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
 	w.Open = func(ctx context.Context, begun *journal.Begun) (worker.Player, error) {
 		return c.player(ctx, s, keys, begun)
 	}
@@ -77,15 +78,6 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 		return nil
 	}
 	return err
-}
-
-// runOf returns the run that a token is for, or "" for the token of a hub.
-func runOf(token string) string {
-	run, _, ok := strings.Cut(token, ".")
-	if !ok {
-		return ""
-	}
-	return run
 }
 
 // player prepares to play a run.

@@ -119,7 +119,7 @@ func Read(ctx context.Context, c Config) (journal.Journal, error) {
 func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 	past, r, entries := Past{Tried: -1}, &Reader{}, &journal.Memory{}
 	for {
-		m, err := retry(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		m, err := Retry(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 			return j.stream.GetMsg(ctx, r.last+1, jetstream.WithGetMsgSubject(j.subject))
 		})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -221,7 +221,7 @@ func (j *Chain) publish(ctx context.Context, data []byte) error {
 	j.sent++
 	id := j.session + "-" + strconv.Itoa(j.sent) + "-" + j.subject
 	m := &nats.Msg{Subject: j.subject, Data: data}
-	ack, err := retry(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+	ack, err := Retry(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 		ack, err := j.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(j.last))
 		if api := (*jetstream.APIError)(nil); errors.As(err, &api) && conflict(api.ErrorCode) {
 			return j.published(ctx, id)
@@ -274,8 +274,9 @@ func gone(err error) error {
 	return err
 }
 
-// retry calls do until it succeeds, or fails in a way that waiting does not change.
-func retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) (out T, err error) {
+// Retry calls do until it succeeds, or fails in a way that waiting does not change: not while the hub is away, has no
+// leader, or is full.
+func Retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) (out T, err error) {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		if err := context.Cause(ctx); err != nil {
 			return out, err
@@ -295,7 +296,7 @@ func retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) 
 	}
 }
 
-// passing reports whether an error may pass: the hub is away, has no leader, or is full.
+// passing reports whether an error may pass.
 func passing(err error) bool {
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
 		return api.Code >= 500 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound

@@ -23,7 +23,9 @@ const collectAtOnce = 512
 
 // collect reads the log in order, and records what workers recorded.
 func (l *log) collect(ctx context.Context) error {
-	consumer, err := l.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{l.name.Chains()}, DeliverPolicy: jetstream.DeliverAllPolicy})
+	consumer, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return l.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{l.name.Chains()}, DeliverPolicy: jetstream.DeliverAllPolicy})
+	})
 	if err != nil {
 		return asGone(fmt.Errorf("coordinator: %w", err))
 	}
@@ -204,7 +206,8 @@ func (l *log) finish(ctx context.Context) error {
 		return err
 	}
 	_ = l.beat(false) // workers give their lots back
-	if err := l.js.DeleteStream(ctx, l.name.Lots()); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	_, err = chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, l.name.Lots()) })
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && ctx.Err() == nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	l.mu.Lock()

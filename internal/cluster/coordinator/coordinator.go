@@ -168,7 +168,10 @@ func (p *play) life(ctx context.Context) error {
 	if errors.Is(err, errGone) {
 		return err
 	}
-	return errors.Join(err, l.remove())
+	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removes)
+	defer cancelRemoving()
+	_ = l.remove(removing) // the next process or run removes what is left
+	return err
 }
 
 // fail ends this life of the log.
@@ -208,8 +211,14 @@ type log struct {
 func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	begun := p.run.Begun()
 	l := &log{play: p, name: subject.Log{Run: begun.Run, Number: head.Collected.Log}, head: head}
-	if l.name.Number != 0 && l.find(ctx) {
-		return l, l.makeQueue(ctx)
+	if l.name.Number != 0 {
+		found, err := l.find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			return l, l.makeQueue(ctx)
+		}
 	}
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -221,24 +230,43 @@ func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 const number = "parley-log"
 
 // find reports whether the stream of the log exists.
-func (l *log) find(ctx context.Context) bool {
-	s, err := l.js.Stream(ctx, l.name.Stream())
+func (l *log) find(ctx context.Context) (bool, error) {
+	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.Stream(ctx, l.name.Stream()) })
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("coordinator: %w", err)
+	}
 	l.stream = s
-	return err == nil && s.CachedInfo().Config.Metadata[number] == strconv.FormatInt(l.name.Number, 10)
+	return s.CachedInfo().Config.Metadata[number] == strconv.FormatInt(l.name.Number, 10), nil
+}
+
+// make makes a stream, unless it exists.
+func (l *log) make(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	c.Replicas, c.Storage = l.Replicas, jetstream.MemoryStorage
+	if l.Replicas > 1 {
+		c.Storage = jetstream.FileStorage
+	}
+	s, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Stream, error) { return l.js.CreateOrUpdateStream(ctx, c) })
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: %w", err)
+	}
+	return s, nil
 }
 
 // create makes the streams, and removes those of an earlier log.
 func (l *log) create(ctx context.Context, begun *journal.Begun) (err error) {
-	if err := l.remove(); err != nil {
+	if err := l.remove(ctx); err != nil {
 		return err
 	}
-	l.stream, err = l.js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: l.name.Stream(), Subjects: []string{l.name.Chains()}, Storage: l.storage(), Replicas: l.Replicas,
+	l.stream, err = l.make(ctx, jetstream.StreamConfig{
+		Name: l.name.Stream(), Subjects: []string{l.name.Chains()},
 		Metadata:  map[string]string{number: strconv.FormatInt(l.name.Number, 10)},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute,
 	})
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	if err := l.seed(ctx, l.name.Begun(), begun); err != nil {
 		return err
@@ -246,24 +274,19 @@ func (l *log) create(ctx context.Context, begun *journal.Begun) (err error) {
 	return l.makeQueue(ctx)
 }
 
-func (l *log) storage() jetstream.StorageType {
-	if l.Replicas > 1 {
-		return jetstream.FileStorage
-	}
-	return jetstream.MemoryStorage
-}
-
 // makeQueue makes the queue of lots, unless it exists.
 func (l *log) makeQueue(ctx context.Context) (err error) {
-	l.queue, err = l.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: l.name.Lots(), Subjects: []string{l.name.Queue()}, Storage: l.storage(), Replicas: l.Replicas,
+	l.queue, err = l.make(ctx, jetstream.StreamConfig{
+		Name: l.name.Lots(), Subjects: []string{l.name.Queue()},
 		Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true, MaxMsgsPerSubject: 1,
 	})
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
-	_, err = l.queue.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
-		Durable: subject.Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.AckWait, MaxAckPending: -1, MaxDeliver: -1,
+	_, err = chain.Retry(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return l.queue.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable: subject.Workers, AckPolicy: jetstream.AckExplicitPolicy, AckWait: l.AckWait, MaxAckPending: -1, MaxDeliver: -1,
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
@@ -280,11 +303,10 @@ func (l *log) seed(ctx context.Context, name string, items ...any) error {
 const removes = 10 * time.Second
 
 // remove deletes the streams.
-func (l *log) remove() error {
-	ctx, cancel := context.WithTimeout(context.Background(), removes) //nolint:contextcheck // also after an abort
-	defer cancel()
+func (l *log) remove(ctx context.Context) error {
 	for _, name := range []string{l.name.Lots(), l.name.Stream()} {
-		if err := l.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err := chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, name) })
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return fmt.Errorf("coordinator: delete %s: %w", name, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // auth decides who may connect, and what they may use.
@@ -31,6 +32,19 @@ func plain(run string) bool {
 	return run != "" && strings.Trim(run, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
+// inbox is where answers to workers of a run go: in the common place, everybody could read those to others.
+func inbox(run string) string { return "_INBOX_" + run }
+
+// Options returns what a client with this token needs to connect, and the run that the token is for, or "".
+func Options(token string) (options []nats.Option, run string) {
+	options = []nats.Option{nats.Token(token)}
+	run, _, ok := strings.Cut(token, ".")
+	if !ok {
+		return options, ""
+	}
+	return append(options, nats.CustomInboxPrefix(inbox(run))), run
+}
+
 // permissions are those of a worker: of the subjects of its run, what it needs to read and append,
 // and nothing that creates or deletes.
 func permissions(run string) *server.Permissions {
@@ -42,10 +56,7 @@ func permissions(run string) *server.Permissions {
 			"$JS.API.STREAM.INFO." + log, "$JS.API.STREAM.INFO." + lots, "$JS.API.STREAM.MSG.GET." + log,
 			"$JS.API.CONSUMER.INFO." + lots + ".>", "$JS.API.CONSUMER.MSG.NEXT." + lots + ".>",
 			"$JS.ACK." + lots + ".>",
-			// The two buckets of a run: its description, and its workers.
-			"$JS.API.STREAM.INFO.KV_P_" + run, "$JS.API.DIRECT.GET.KV_P_" + run + ".>", "$JS.API.STREAM.MSG.GET.KV_P_" + run,
-			"$KV.P_" + run + ".workers.>",
 		}},
-		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>", "p." + run + ".>"}},
+		Subscribe: &server.SubjectPermission{Allow: []string{inbox(run) + ".>", "p." + run + ".>"}},
 	}
 }

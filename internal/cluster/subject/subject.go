@@ -33,7 +33,7 @@ func (l Log) prefix() string { return "p." + l.Run + "." + strconv.FormatInt(l.N
 // Chains returns the subjects of all chains.
 func (l Log) Chains() string { return l.prefix() + ".log.>" }
 
-// Chain returns the subject of the chain of the episodes from from up to, but not including, to.
+// Chain returns the subject of the chain of some episodes: up to, but not including, to.
 func (l Log) Chain(from, to int) string { return fmt.Sprintf("%s.log.%d-%d", l.prefix(), from, to) }
 
 // Begun returns the subject of the chain that says how the run was set up.
@@ -59,8 +59,7 @@ func Episodes(subject string) (from, to int, ok bool) {
 	return from, to, err == nil && lastErr == nil && 0 <= from && from < to
 }
 
-// Beat, Taken, Stats, Shares and Money return the subjects of messages about a run, or about any run if it is *.
-// Beats and what is taken come from the coordinator, Stats from workers.
+// Beat returns the subject of what a coordinator says about a run, or about any if it is *.
 func Beat(run string) string { return "p." + run + ".beat" }
 
 // Taken returns the subject of how far the log is in the run file.

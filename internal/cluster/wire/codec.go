@@ -122,7 +122,7 @@ func numberCodec(t reflect.Type) *codec {
 func timeCodec() *codec {
 	return &codec{
 		func(e *Encoder, v reflect.Value) {
-			at, _ := v.Interface().(time.Time)
+			at, _ := reflect.TypeAssert[time.Time](v)
 			e.uint(zigzag(at.Unix()))
 			e.uint(uint64(at.Nanosecond()))
 		},
@@ -142,7 +142,7 @@ func specsCodec() *codec {
 	blocks := sync.OnceValue(func() *codec { return codecOf(reflect.TypeFor[[]world.Block]()) })
 	return &codec{
 		func(e *Encoder, v reflect.Value) {
-			specs, _ := v.Interface().(world.Specs)
+			specs, _ := reflect.TypeAssert[world.Specs](v)
 			blocks().encode(e, reflect.ValueOf(slices.Collect(specs.Blocks())))
 		},
 		func(d *Decoder, v reflect.Value) error {
@@ -161,7 +161,7 @@ func specsCodec() *codec {
 func dataCodec() *codec {
 	return &codec{
 		func(e *Encoder, v reflect.Value) {
-			raw, is := v.Interface().(json.RawMessage)
+			raw, is := reflect.TypeAssert[json.RawMessage](v)
 			if !is {
 				raw, _ = json.Marshal(v.Interface()) // the engine has made it JSON before
 			}

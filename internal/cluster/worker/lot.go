@@ -127,7 +127,7 @@ func (m *member) lotOf(ctx context.Context, j *chain.Chain, past chain.Past) (lo
 
 // engine plays a lot, and records why it could not be played to its end.
 func (m *member) engine(ctx context.Context, j *lotJournal, lot engine.Lot) error {
-	res, err := m.player.Play(ctx, m.draining, j, lot, m.feed)
+	res, err := m.player.Play(ctx, m.draining, j, lot, m.wantMore)
 	if err == nil && res.State == journal.Complete {
 		return nil
 	}

@@ -128,7 +128,8 @@ func (m *member) join() (err error) {
 	if m.first.Build != m.Build {
 		return fmt.Errorf("worker: the run is played by another build (%s, and this is %s): start the worker with the same program", m.first.Build, m.Build)
 	}
-	if m.stream, err = m.js.Stream(m.ctx, m.name.Stream()); err != nil {
+	m.stream, err = chain.Retry(m.ctx, func(ctx context.Context) (jetstream.Stream, error) { return m.js.Stream(ctx, m.name.Stream()) })
+	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
 	j, err := chain.Read(m.ctx, chain.Config{JetStream: m.js, Stream: m.stream, Subject: m.name.Begun()})
@@ -168,13 +169,15 @@ func (m *member) reports(ctx context.Context) {
 
 // pull takes lots from the queue as they are needed, until the member leaves or drains.
 func (m *member) pull() error {
-	queue, err := m.js.Consumer(m.ctx, m.name.Lots(), subject.Workers)
+	queue, err := chain.Retry(m.ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return m.js.Consumer(ctx, m.name.Lots(), subject.Workers)
+	})
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
 	stop, cancel := context.WithCancel(m.ctx)
 	defer cancel()
-	defer context.AfterFunc(m.draining, cancel)() //nolint:contextcheck // a separate signal
+	defer context.AfterFunc(m.draining, cancel)()
 	for {
 		select {
 		case <-stop.Done():
@@ -230,18 +233,18 @@ func (m *member) take(stop context.Context, queue jetstream.Consumer) bool {
 	m.mu.Lock()
 	m.lots++
 	m.mu.Unlock()
-	m.playing.Go(func() {
+	m.playing.Go(func() { //nolint:contextcheck // the lot ends with the member
 		m.lot(got)
 		m.mu.Lock()
 		m.lots--
 		m.mu.Unlock()
-		m.feed()
+		m.wantMore()
 	})
 	return true
 }
 
-// feed says that another lot could be played.
-func (m *member) feed() {
+// wantMore says that another lot could be played.
+func (m *member) wantMore() {
 	select {
 	case m.hungry <- struct{}{}:
 	default:

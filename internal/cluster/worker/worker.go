@@ -59,7 +59,7 @@ const (
 )
 
 // errLeft is why a worker does not play a run any more.
-var errLeft = errors.New("worker: the run ended, or began anew")
+var errLeft = errors.New("worker: the run has ended, or has another log")
 
 // Serve plays lots until drain is done and everything is recorded, or until ctx is done.
 func (w *Worker) Serve(ctx, drain context.Context) error {
@@ -113,7 +113,7 @@ func (s *serving) loop(ctx, drain context.Context) error {
 			return context.Cause(ctx)
 		case <-drain.Done():
 			for _, m := range s.runs {
-				m.drain(context.Cause(drain)) //nolint:contextcheck // a separate signal
+				m.drain(context.Cause(drain))
 			}
 			for _, m := range s.runs {
 				<-m.done
@@ -141,7 +141,7 @@ func (s *serving) beat(ctx context.Context, wg *sync.WaitGroup, b subject.Beatin
 	default:
 		m = newMember(ctx, s, b)
 		s.runs[b.Run] = m
-		wg.Go(func() { m.serve() })
+		wg.Go(m.serve)
 	}
 }
 
