@@ -49,7 +49,6 @@ type playFlags struct {
 	metricsFlags
 	trustFlags
 	reachFlags
-	codeFlags
 }
 
 // check refuses flags that exclude each other.
@@ -90,7 +89,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
 	}
-	if err := c.use(s); err != nil {
+	if err := s.useBrought(ctx); err != nil {
 		return err
 	}
 	keys, err := c.gate(s)
@@ -161,7 +160,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 		defer end()
 		return detach(s, g, c.File)
 	}
-	if err := c.use(s); err != nil {
+	if err := s.useBrought(ctx); err != nil {
 		return err
 	}
 	keys, err := c.gate(s)

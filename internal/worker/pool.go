@@ -84,7 +84,7 @@ func (p *Pool) start() (*process, error) {
 	} else if len(p.started) > 0 {
 		return nil, errors.New("the program that plays the world has ended")
 	}
-	made, err := greet(s.Conn, s.Cmd, h)
+	made, err := greet(s, h)
 	if err != nil {
 		return nil, err
 	}

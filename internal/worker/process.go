@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os/exec"
 	"strconv"
 	"sync"
 	"time"
@@ -22,8 +20,7 @@ const stepLimit = time.Minute
 
 // process is one worker. Its methods may be called from any goroutine.
 type process struct {
-	conn net.Conn
-	cmd  *exec.Cmd // nil: it was not started here
+	Started
 	said description
 
 	writing sync.Mutex // a worker that writes an answer may not read: whoever writes must not hold mu
@@ -39,8 +36,9 @@ type process struct {
 }
 
 // greet exchanges the first lines, and starts to read answers.
-func greet(conn net.Conn, cmd *exec.Cmd, h hello) (*process, error) {
-	p := &process{conn: conn, cmd: cmd, waiting: map[int]chan<- []byte{}, ended: make(chan struct{})}
+func greet(s Started, h hello) (*process, error) {
+	conn := s.Conn
+	p := &process{Started: s, waiting: map[int]chan<- []byte{}, ended: make(chan struct{})}
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = conn.SetDeadline(time.Now().Add(stepLimit))
@@ -122,10 +120,10 @@ func (p *process) read(in *bufio.Reader, err error) {
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it ended")
 	}
-	_ = p.conn.Close() // the error that matters is the first
-	if p.cmd != nil {
-		if p.kill(); p.cmd.Wait() != nil && p.cmd.ProcessState != nil {
-			err = fmt.Errorf("%w (%v)", err, p.cmd.ProcessState)
+	_ = p.Conn.Close() // the error that matters is the first
+	if p.Cmd != nil {
+		if p.kill(); p.wait() != nil && p.Cmd.ProcessState != nil {
+			err = fmt.Errorf("%w (%v)", err, p.Cmd.ProcessState)
 		}
 	}
 	p.mu.Lock()
@@ -180,7 +178,7 @@ func (p *process) send(body []byte) (<-chan []byte, error) {
 // write writes a line. If it fails, the process is of no use.
 func (p *process) write(line []byte) error {
 	p.writing.Lock()
-	_, err := p.conn.Write(line)
+	_, err := p.Conn.Write(line)
 	p.writing.Unlock()
 	if err != nil {
 		_ = p.stop(err)
@@ -226,8 +224,8 @@ func (p *process) alive() bool {
 
 // kill ends the process at once.
 func (p *process) kill() {
-	if p.cmd != nil && p.cmd.Process != nil {
-		_ = p.cmd.Process.Kill() // it may have ended
+	if p.Cmd != nil && p.Cmd.Process != nil {
+		_ = p.Cmd.Process.Kill() // it may have ended
 	}
 }
 
@@ -238,7 +236,7 @@ func (p *process) stop(why error) error {
 		p.err = why
 	}
 	p.mu.Unlock()
-	_ = p.conn.Close() // read sees it
+	_ = p.Conn.Close() // read sees it
 	<-p.ended
 	return why
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"os"
 	"strings"
 	"testing"
 
@@ -18,7 +19,12 @@ import (
 	"parley/world"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("PARLEY_WORKER") != "" {
+		os.Exit(loopbackMain())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // models answers with a number that depends on the request.
 type models struct{}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping
@@ -117,7 +115,7 @@ def ask_many(
 def _stream(command: list[str], count: int, progress: Progress) -> list[bytes]:
     """Run a command and collect its lines. Ctrl-C ends it after the calls in flight."""
     errors: list[bytes] = []
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = binary.start(command)
     assert process.stdout is not None and process.stderr is not None
     reader = threading.Thread(target=lambda: errors.append(cast(Any, process.stderr).read()), daemon=True)
     reader.start()
@@ -129,7 +127,7 @@ def _stream(command: list[str], count: int, progress: Progress) -> list[bytes]:
             failed += b'"error":{"kind"' in line
             progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else ""))
     except KeyboardInterrupt:
-        process.send_signal(signal.SIGINT)
+        binary.interrupt(process)
         process.wait()
         raise
     finally:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .errors import Error
 
@@ -50,3 +51,24 @@ def run(args: Sequence[str], allowed: Sequence[int] = (0,)) -> subprocess.Comple
         text = done.stderr.decode("utf-8", "replace").strip() or f"parley {args[0]} ended with {done.returncode}"
         raise ProgramError(text, done.returncode)
     return done
+
+
+def start(command: Sequence[str], env: Mapping[str, str] | None = None, inherit: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """Start the program with pipes. Ctrl-C in a terminal, or the interrupt of a notebook, does not reach it: see interrupt."""
+    pipe = subprocess.PIPE
+    every: dict[str, str] = {**os.environ, **(env or {})}
+    if sys.platform == "win32":
+        group = subprocess.CREATE_NEW_PROCESS_GROUP
+        return subprocess.Popen(command, env=every, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, creationflags=group)
+    return subprocess.Popen(command, env=every, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, pass_fds=inherit, start_new_session=True)
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt the program as Ctrl-C does: the first time it finishes the calls in flight, the second time it stops at once."""
+    if sys.platform != "win32":
+        process.send_signal(signal.SIGINT)
+        return
+    try:
+        process.send_signal(signal.CTRL_BREAK_EVENT)
+    except OSError:  # there is no console, as in a notebook: what is recorded is safe, and a second call continues
+        process.terminate()
