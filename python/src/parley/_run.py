@@ -163,7 +163,11 @@ def _play(world: type[World], command: list[str], path: str, shown: Progress) ->
     readers = [threading.Thread(target=follow, daemon=True), threading.Thread(target=lambda: printed.append(out.read()), daemon=True)]
     for r in readers:
         r.start()
-    before = signal.signal(signal.SIGINT, lambda *_: binary.interrupt(process))  # the first drains, the second aborts
+
+    def interrupt(*_: Any) -> None:
+        binary.interrupt(process)
+
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
         sock = link.connected(process)
         if sock is not None:
