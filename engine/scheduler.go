@@ -159,10 +159,10 @@ func (s *scheduler) finish(done step) {
 		s.busy--
 		ep := st.episode
 		ep.busy = false
-		for _, parked := range ep.parked {
-			s.ready.Push(parked, int64(ep.number))
+		if len(ep.parked) > 0 { // only one can be played: the others follow when it is done
+			s.ready.Push(ep.parked[0], int64(ep.number))
+			ep.parked = ep.parked[1:]
 		}
-		ep.parked = nil
 		s.wake.Broadcast()
 	}
 }
