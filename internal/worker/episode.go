@@ -178,10 +178,14 @@ func (e *episode) ready() error {
 var errDiverged = errors.New("its world is not a pure function of its replies: played again, it did something else. " +
 	"Look for a clock, chance that is not t.rand, a global variable, or the order of a set")
 
-// died counts a worker that ended, and returns a fault if there is no use in another. The caller holds mu.
+// died counts a worker that ended while it was busy with this episode, and returns a fault if there is no use in another.
+// The caller holds mu.
 func (e *episode) died(err error) *fault {
 	if e.broken != nil {
 		return &fault{Text: e.broken.Error()}
+	}
+	if innocent(err) {
+		return nil
 	}
 	if e.deaths++; e.deaths >= maxDeaths {
 		return &fault{Text: fmt.Sprintf("its worker ended %d times while it played this episode: %v", e.deaths, err)}
@@ -201,7 +205,7 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 		}
 	}()
 	for {
-		answered, err := e.begin(body)
+		w, answered, err := e.begin(body)
 		if err == nil {
 			select {
 			case <-ctx.Done():
@@ -210,7 +214,7 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 				if ok {
 					return result(line)
 				}
-				err = e.worker.reason()
+				err = w.reason()
 			}
 		}
 		e.mu.Lock()
@@ -223,13 +227,14 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 }
 
 // begin sends a request that the caller waits for.
-func (e *episode) begin(body []byte) (<-chan []byte, error) {
+func (e *episode) begin(body []byte) (*process, <-chan []byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.ready(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return e.worker.send(body)
+	answered, _, err := e.worker.send(body, true)
+	return e.worker, answered, err
 }
 
 func result(line []byte) (json.RawMessage, error) {

@@ -142,7 +142,7 @@ func (p *Pool) leave(w *process, memory int64) {
 	end := w.retired && (w.live == 0 || memory > 2*p.Memory)
 	p.mu.Unlock()
 	if end {
-		_ = w.stop(fmt.Errorf("it used %d MiB of memory", memory>>20)) // its other episodes continue elsewhere
+		_ = w.stop(fmt.Errorf("%w: %d MiB", errMemory, memory>>20)) // its other episodes continue elsewhere
 	}
 }
 
@@ -152,7 +152,7 @@ func (p *Pool) ask(r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
+	for deaths := 0; ; {
 		w, err := p.take()
 		if err != nil {
 			return nil, err
@@ -162,8 +162,11 @@ func (p *Pool) ask(r *request) (*answer, error) {
 		if err == nil {
 			return parse(line)
 		}
-		if try == maxDeaths {
-			return nil, fmt.Errorf("the worker ended: %w", err)
+		if !innocent(err) {
+			deaths++
+		}
+		if deaths == maxDeaths {
+			return nil, fmt.Errorf("the worker ended %d times: %w", deaths, err)
 		}
 	}
 }

@@ -27,7 +27,9 @@ type process struct {
 	mu      sync.Mutex
 	next    int                   // the id of the next request
 	waiting map[int]chan<- []byte // the lines of answers, without their ids
+	acts    map[int]bool          // those of waiting that run beside the others
 	err     error                 // why it ended
+	blamed  int                   // the request that it answered when it ended; 0: none
 	ended   chan struct{}         // closed when it has ended
 
 	// Guarded by the pool.
@@ -38,7 +40,7 @@ type process struct {
 // greet exchanges the first lines, and starts to read answers.
 func greet(s Started, h hello) (*process, error) {
 	conn := s.Conn
-	p := &process{Started: s, waiting: map[int]chan<- []byte{}, ended: make(chan struct{})}
+	p := &process{Started: s, waiting: map[int]chan<- []byte{}, acts: map[int]bool{}, ended: make(chan struct{})}
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = conn.SetDeadline(time.Now().Add(stepLimit))
@@ -110,6 +112,7 @@ func (p *process) read(in *bufio.Reader, err error) {
 		p.mu.Lock()
 		to := p.waiting[id]
 		delete(p.waiting, id)
+		delete(p.acts, id)
 		p.mu.Unlock()
 		if to == nil {
 			err = fmt.Errorf("it answered request %d, which was not asked", id)
@@ -132,6 +135,13 @@ func (p *process) read(in *bufio.Reader, err error) {
 	}
 	all := p.waiting
 	p.waiting = nil
+	if !errors.Is(p.err, errMemory) {
+		for id := range all { // it answers them in order, but for acts
+			if !p.acts[id] && (p.blamed == 0 || id < p.blamed) {
+				p.blamed = id
+			}
+		}
+	}
 	p.mu.Unlock()
 	for _, to := range all {
 		close(to)
@@ -157,22 +167,43 @@ func cutID(line []byte) (int, []byte, error) {
 	return id, rest, nil
 }
 
+// errMemory ends a process that uses too much memory.
+var errMemory = errors.New("it used too much memory")
+
+// deathError says that a process ended before it answered a request.
+type deathError struct {
+	error
+	innocent bool // it was busy with another request
+}
+
+// innocent reports whether a worker ended while it was busy with something else than the request that got the error.
+func innocent(err error) bool {
+	d, ok := errors.AsType[*deathError](err)
+	return ok && d.innocent
+}
+
 // send writes a request, which is a JSON object, with an id. The channel gets the answer without its id, and is closed if
-// the process ends first.
-func (p *process) send(body []byte) (<-chan []byte, error) {
+// the process ends first. An act runs beside other requests.
+func (p *process) send(body []byte, act bool) (<-chan []byte, int, error) {
 	p.mu.Lock()
 	if p.waiting == nil || p.err != nil {
 		defer p.mu.Unlock()
-		return nil, p.err
+		return nil, 0, &deathError{p.err, true}
 	}
 	p.next++
 	id := p.next
 	answered := make(chan []byte, 1)
 	p.waiting[id] = answered
+	if act {
+		p.acts[id] = true
+	}
 	p.mu.Unlock()
 	line := make([]byte, 0, len(body)+20)
 	line = strconv.AppendInt(append(line, `{"id":`...), int64(id), 10)
-	return answered, p.write(append(append(append(line, ','), body[1:]...), '\n'))
+	if err := p.write(append(append(append(line, ','), body[1:]...), '\n')); err != nil {
+		return nil, 0, p.death(id)
+	}
+	return answered, id, nil
 }
 
 // write writes a line. If it fails, the process is of no use.
@@ -189,7 +220,7 @@ func (p *process) write(line []byte) error {
 
 // ask sends a request and waits for its answer. It kills a process that does not answer in time.
 func (p *process) ask(body []byte) ([]byte, error) {
-	answered, err := p.send(body)
+	answered, id, err := p.send(body, false)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +230,7 @@ func (p *process) ask(body []byte) ([]byte, error) {
 	defer late.Stop()
 	line, ok := <-answered
 	if !ok {
-		return nil, p.reason()
+		return nil, p.death(id)
 	}
 	return line, nil
 }
@@ -214,6 +245,9 @@ func (p *process) reason() error {
 	defer p.mu.Unlock()
 	return p.err
 }
+
+// death returns why the process ended before it answered a step.
+func (p *process) death(id int) error { return &deathError{p.reason(), id != p.blamed} }
 
 // alive reports whether the process has not ended.
 func (p *process) alive() bool {

@@ -156,6 +156,21 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestInnocent: an episode that ends its worker fails, and those that the worker played beside it do not.
+func TestInnocent(t *testing.T) {
+	t.Parallel()
+	const poisoned, episodes = 10, 40
+	s := &served{kind: world.Define(game{})}
+	s.poison = func(r map[string]any) bool {
+		deal, _ := r["deal"].(float64)
+		return r["op"] == "begin" && deal < poisoned
+	}
+	_, k := open(t, s, 1)
+	if res := play(t, k, &journal.Memory{}, episodes); res.Failed != poisoned {
+		t.Errorf("%d of %d episodes failed, want %d", res.Failed, episodes, poisoned)
+	}
+}
+
 // TestDiverged: a world that does something else when it is played again fails, and names the cause.
 func TestDiverged(t *testing.T) {
 	t.Parallel()
