@@ -43,7 +43,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
 	switch {
 	case len(c.Columns) > 0 && (c.Format == formatFolder || c.isInspect() || c.Table == tableAll):
-		return exit.Usagef("--columns: only one table has columns to choose from; leave out --table all and --format %s", cmp.Or(c.Format, "inspect"))
+		return exit.Usagef("--columns: only one table has columns to choose from, not --table all, a log of Inspect or a folder")
 	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect()):
 		return exit.Usagef("only tables can be exported from several run files; name one file")
 	case c.Format == formatFolder:

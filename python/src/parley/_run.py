@@ -182,8 +182,7 @@ def _play(world: type[World], command: list[str], path: str, shown: Progress) ->
             process.wait()
         for r in readers:
             r.join()
-        out.close()
-        err.close()
+        binary.close(process)
     if code not in (0, 1, 3, 4):
         raise binary.ProgramError("\n".join(errors[-20:]) or f"parley run ended with {code}", code)
     text = b"".join(printed).decode("utf-8", "replace").strip()

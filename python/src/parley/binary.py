@@ -54,21 +54,26 @@ def run(args: Sequence[str], allowed: Sequence[int] = (0,)) -> subprocess.Comple
 
 
 def start(command: Sequence[str], env: Mapping[str, str] | None = None, inherit: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start the program with pipes. Ctrl-C in a terminal, or the interrupt of a notebook, does not reach it: see interrupt."""
+    """Start the program with pipes. It stops when this process ends. Ctrl-C does not reach it: see interrupt."""
     pipe = subprocess.PIPE
-    every: dict[str, str] = {**os.environ, **(env or {})}
+    every: dict[str, str] = {**os.environ, "PARLEY_OWNED": "1", **(env or {})}
     if sys.platform == "win32":
-        group = subprocess.CREATE_NEW_PROCESS_GROUP
-        return subprocess.Popen(command, env=every, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, creationflags=group)
-    return subprocess.Popen(command, env=every, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, pass_fds=inherit, start_new_session=True)
+        return subprocess.Popen(command, env=every, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=subprocess.CREATE_NEW_PROCESS_GROUP)
+    return subprocess.Popen(command, env=every, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=inherit, start_new_session=True)
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> None:
     """Interrupt the program as Ctrl-C does: the first time it finishes the calls in flight, the second time it stops at once."""
-    if sys.platform != "win32":
-        process.send_signal(signal.SIGINT)
-        return
-    try:
-        process.send_signal(signal.CTRL_BREAK_EVENT)
-    except OSError:  # there is no console, as in a notebook: what is recorded is safe, and a second call continues
+    if process.stdin is not None and not process.stdin.closed:
+        process.stdin.close()
+    elif sys.platform == "win32":
         process.terminate()
+    else:
+        process.send_signal(signal.SIGINT)
+
+
+def close(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes of a program that has ended."""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
