@@ -159,10 +159,10 @@ func (s *scheduler) finish(done step) {
 		s.busy--
 		ep := st.episode
 		ep.busy = false
-		for _, parked := range ep.parked {
-			s.ready.Push(parked, int64(ep.number))
+		if len(ep.parked) > 0 { // one of them can continue; when it is done, the next
+			s.ready.Push(ep.parked[0], int64(ep.number))
+			ep.parked[0], ep.parked = nil, ep.parked[1:]
 		}
-		ep.parked = nil
 		s.wake.Broadcast()
 	}
 }
