@@ -256,9 +256,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
-	if plan.Budget > 0 {
-		expose(ctx, a.Budget(), &c)
-	}
+	expose(ctx, a.Budget(), &c) // it may get a limit while the run is played
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if file, ok := store.(*sqlite.Store); done && ok {
 		c.Journal = closed{file}
@@ -285,7 +283,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if res.State == "" {
 		return nil, err // nothing began
 	}
-	models := modelsOf(plan)
+	models := plan.Models()
 	sum, sumErr := summary.Process{
 		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
 		Stats: a.Stats(), Servers: a.Servers(), Models: models, Unpriced: a.Unpriced(models),
@@ -346,19 +344,6 @@ func past(ctx context.Context, store journal.Journal, head *journal.Head, f func
 // spentOf returns what earlier processes of the run spent, or may have spent.
 func spentOf(head *journal.Head) llm.Money {
 	return head.Spent.Plus(head.Risked).Plus(head.Owed)
-}
-
-// modelsOf returns the models that a plan may ask, each once.
-func modelsOf(plan *config.Plan) []string {
-	var models []string
-	for _, a := range plan.Agents {
-		for _, m := range append([]string{a.Model}, a.Fallbacks...) {
-			if m != "" && m != world.Human && !slices.Contains(models, m) {
-				models = append(models, m)
-			}
-		}
-	}
-	return models
 }
 
 // outage reports that a provider cannot be reached, or is back.
