@@ -283,10 +283,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if res.State == "" {
 		return nil, err // nothing began
 	}
-	models := plan.Models()
 	sum, sumErr := summary.Process{
 		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
-		Stats: a.Stats(), Servers: a.Servers(), Models: models, Unpriced: a.Unpriced(models),
+		Stats: a.Stats(), Servers: a.Servers(), Models: modelsOf(plan.Agents), Unpriced: a.Unpriced(plan.Agents),
 	}.Summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
 		err = errors.Join(err, sumErr)
@@ -344,6 +343,19 @@ func past(ctx context.Context, store journal.Journal, head *journal.Head, f func
 // spentOf returns what earlier processes of the run spent, or may have spent.
 func spentOf(head *journal.Head) llm.Money {
 	return head.Spent.Plus(head.Risked).Plus(head.Owed)
+}
+
+// modelsOf returns the models that agents may ask, each once.
+func modelsOf(agents []world.Agent) []string {
+	var models []string
+	for i := range agents {
+		for _, m := range append([]string{agents[i].Model}, agents[i].Fallbacks...) {
+			if m != "" && m != world.Human && !slices.Contains(models, m) {
+				models = append(models, m)
+			}
+		}
+	}
+	return models
 }
 
 // outage reports that a provider cannot be reached, or is back.

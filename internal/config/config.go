@@ -184,19 +184,6 @@ func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, se
 	return resolve(rep, root, kinds, sets, beside)
 }
 
-// Models returns the models that the plan may ask, each once.
-func (p *Plan) Models() []string {
-	var models []string
-	for i := range p.Agents {
-		for _, m := range append([]string{p.Agents[i].Model}, p.Agents[i].Fallbacks...) {
-			if m != "" && m != world.Human && !slices.Contains(models, m) {
-				models = append(models, m)
-			}
-		}
-	}
-	return models
-}
-
 // Agent returns the agent of that name.
 func (p *Plan) Agent(name string) (world.Agent, bool) {
 	i := slices.IndexFunc(p.Agents, func(a world.Agent) bool { return a.Name == name })

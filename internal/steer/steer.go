@@ -27,8 +27,8 @@ type Calls interface {
 	Budget() *budget.Budget
 	// SetConcurrency changes the maximum number of calls in flight at one provider.
 	SetConcurrency(n int)
-	// Unpriced returns those of models whose price is unknown.
-	Unpriced(models []string) []string
+	// Unpriced returns the models of agents whose price is unknown.
+	Unpriced(agents []world.Agent) []string
 }
 
 // Steering changes a run. It may be used from several goroutines. Once the run has ended, it fails.
@@ -198,7 +198,7 @@ func (s *Steering) checkBudget(plan *config.Plan) error {
 	if plan.Budget == 0 {
 		return errors.New("a budget cannot be removed while the run is played: set a higher one")
 	}
-	if unknown := s.calls.Unpriced(plan.Models()); len(unknown) > 0 {
+	if unknown := s.calls.Unpriced(plan.Agents); len(unknown) > 0 {
 		return fmt.Errorf("a budget needs the price of every model, and that of %s is unknown: stop the run, and resume it with a file of prices", strings.Join(unknown, ", "))
 	}
 	if spent, reserved := s.calls.Budget().Spent(); plan.Budget < spent.Plus(reserved) {
