@@ -27,6 +27,8 @@ type Calls interface {
 	Budget() *budget.Budget
 	// SetConcurrency changes the maximum number of calls in flight at one provider.
 	SetConcurrency(n int)
+	// Unpriced returns the models of agents whose price is unknown.
+	Unpriced(agents []world.Agent) []string
 }
 
 // Steering changes a run. It may be used from several goroutines. Once the run has ended, it fails.
@@ -162,11 +164,12 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 		return errors.New("nothing to set: name budget=USD, concurrency=N or both")
 	}
 	plan, err := config.FromJSON(s.plan.JSON(), s.kinds, keys)
+	if err == nil && plan.Budget != s.plan.Budget {
+		err = s.checkBudget(plan)
+	}
 	switch {
 	case err != nil:
 		return err
-	case plan.Budget != s.plan.Budget && (plan.Budget == 0 || s.plan.Budget == 0):
-		return errors.New("a budget can be raised or lowered while the run is played, not introduced or removed: stop the run, and resume it with --budget")
 	case plan.Concurrency != s.plan.Concurrency && plan.Concurrency == 0:
 		return errors.New("concurrency is at least 1")
 	}
@@ -190,11 +193,29 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 	return nil
 }
 
+// checkBudget returns why the run cannot get the budget of a plan now.
+func (s *Steering) checkBudget(plan *config.Plan) error {
+	if plan.Budget == 0 {
+		return errors.New("a budget cannot be removed while the run is played: set a higher one")
+	}
+	if unknown := s.calls.Unpriced(plan.Agents); len(unknown) > 0 {
+		return fmt.Errorf("a budget needs the price of every model, and that of %s is unknown: stop the run, and resume it with a file of prices", strings.Join(unknown, ", "))
+	}
+	if spent, reserved := s.calls.Budget().Spent(); plan.Budget < spent.Plus(reserved) {
+		return fmt.Errorf("the budget cannot be lower than %v now: %v is spent, and %v is reserved for calls in flight; pause the run to wait for these, or stop it", spent.Plus(reserved), spent, reserved)
+	}
+	return nil
+}
+
 // changes says what differs between two plans.
 func changes(was, is *config.Plan) string {
 	var all []string
 	if was.Budget != is.Budget {
-		all = append(all, fmt.Sprintf("budget %v → %v", was.Budget, is.Budget))
+		from := "none"
+		if was.Budget > 0 {
+			from = was.Budget.String()
+		}
+		all = append(all, fmt.Sprintf("budget %s → %v", from, is.Budget))
 	}
 	if was.Concurrency != is.Concurrency {
 		from := "automatic"
