@@ -109,7 +109,7 @@ func entries(n int) []journal.Entry {
 	}
 	good := failed == ""
 	d, err := json.Marshal(rules.Data{Env: "maze", Stop: rules.StopTerminated, Rows: []rules.Row{{
-		Step: 1, Seat: "agent", StepReward: float64(n % 2), Reward: float64(n % 2), Terminal: good, Completed: good, Trainable: good,
+		Step: 1, Seat: "agent", Weights: "7", StepReward: float64(n % 2), Reward: float64(n % 2), Terminal: good, Completed: good, Trainable: good,
 	}}})
 	if err != nil {
 		panic(err) // of a test's own data

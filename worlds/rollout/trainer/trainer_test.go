@@ -106,7 +106,7 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if _, err := trajectory.Write(t.Context(), &exported, r, trajectory.Filter{}, trajectory.JSONL); err != nil {
+	if _, err := trajectory.Write(t.Context(), &exported, r, trajectory.Filter{}, trajectory.Rows, trajectory.JSONL); err != nil {
 		t.Fatal(err)
 	}
 	var rows []string

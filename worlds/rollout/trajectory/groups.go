@@ -248,9 +248,6 @@ func (g *group) read(ctx context.Context, src journal.Parts, run string, f Filte
 			return nil, "", err
 		}
 	}
-	if why := f.stale(out); why != "" {
-		return nil, why, nil
-	}
 	return out, "", nil
 }
 
