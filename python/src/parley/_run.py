@@ -24,7 +24,7 @@ from .worker import Session, check
 from .world import World
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Summary:
     """How a run ended. ``code`` is the exit code: 1 if an episode failed, 3 if the budget ended it, 4 if it was interrupted."""
 
@@ -40,6 +40,15 @@ class Summary:
     def report(self, *by: str) -> Report:
         """Return the report of the run."""
         return self.data.report(*by)
+
+    def __str__(self) -> str:
+        episodes: Mapping[str, int] = self.summary.get("episodes") or {}
+        made, asked = episodes.get("complete", 0), self.summary.get("calls", {}).get("total", 0)
+        failed = f", {episodes.get('failed', 0):,} failed" if episodes.get("failed") else ""
+        return f"{self.summary.get('state', 'ended')}: {made:,} of {episodes.get('total', 0):,} episodes{failed}; {asked:,} calls; ${self.summary.get('cost_usd', 0):,.4g}"
+
+    def __repr__(self) -> str:
+        return f"<{self}; {self.path}: .report(), .data, .summary>"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()  # pyright: ignore[reportPrivateUsage]
@@ -186,4 +195,6 @@ def _play(world: type[World], command: list[str], path: str, shown: Progress) ->
     if code not in (0, 1, 3, 4):
         raise binary.ProgramError("\n".join(errors[-20:]) or f"parley run ended with {code}", code)
     text = b"".join(printed).decode("utf-8", "replace").strip()
-    return Summary(path, code, json.loads(text) if text.startswith("{") else {})
+    done = Summary(path, code, json.loads(text) if text.startswith("{") else {})
+    shown.show(str(done), final=True)
+    return done
