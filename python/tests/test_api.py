@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import parley
-from parley import _progress, _run, binary
+from parley import _progress, _run, binary, errors
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +188,23 @@ except OSError:
     ended = _run._Link()
     assert ended.connected(process) is None
     ended.close()
+
+
+def test_places_and_summaries() -> None:
+    assert errors.place("/home/me/auction.py", 12) == "auction.py:12" and errors.place("/tmp/ipykernel_17/938221006.py", 4) == "cell:4"
+    done = parley.Summary("a.parley", 1, {"state": "complete", "episodes": {"total": 3000, "complete": 2999, "failed": 1}, "calls": {"total": 12}, "cost_usd": 0.00003})
+    assert str(done) == "complete: 2,999 of 3,000 episodes, 1 failed; 12 calls; $0.00003" and "a.parley" in repr(done) and str(parley.Summary("a", 4, {}))
+
+
+def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
+    class W(parley.World):
+        def seats(self) -> list[str]:
+            return ["a"]
+
+        async def play(self, t: parley.Table) -> None: ...
+
+    with pytest.raises(binary.ProgramError, match="(?s)^parley: .*seeed: unknown key; did you mean seed"):
+        parley.run(W, agents={"x": "sim/small"}, out=tmp_path / "run.parley", progress=False, seeed=4)
 
 
 def test_run_in_a_world(program: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import os
@@ -44,8 +45,9 @@ class Summary:
     def __str__(self) -> str:
         episodes: Mapping[str, int] = self.summary.get("episodes") or {}
         made, asked = episodes.get("complete", 0), self.summary.get("calls", {}).get("total", 0)
+        cost = f"{self.summary.get('cost_usd') or 0:,.6f}".rstrip("0").rstrip(".")
         failed = f", {episodes.get('failed', 0):,} failed" if episodes.get("failed") else ""
-        return f"{self.summary.get('state', 'ended')}: {made:,} of {episodes.get('total', 0):,} episodes{failed}; {asked:,} calls; ${self.summary.get('cost_usd', 0):,.4g}"
+        return f"{self.summary.get('state', 'ended')}: {made:,} of {episodes.get('total', 0):,} episodes{failed}; {asked:,} calls; ${cost}"
 
     def __repr__(self) -> str:
         return f"<{self}; {self.path}: .report(), .data, .summary>"
@@ -152,11 +154,11 @@ class _Link:
 
 
 def _play(world: type[World], command: list[str], path: str, shown: Progress) -> Summary:
-    errors: list[str] = []
+    errors: collections.deque[str] = collections.deque(maxlen=100)
     printed: list[bytes] = []
     link = _Link()
     try:
-        process = binary.start(command, {"PARLEY_BROUGHT": link.name}, link.inherit)
+        process = binary.start(command, {"PARLEY_BROUGHT": link.name, "PARLEY_PROGRESS": "1"}, link.inherit)
     except BaseException:
         link.close()
         raise
@@ -193,8 +195,14 @@ def _play(world: type[World], command: list[str], path: str, shown: Progress) ->
             r.join()
         binary.close(process)
     if code not in (0, 1, 3, 4):
-        raise binary.ProgramError("\n".join(errors[-20:]) or f"parley run ended with {code}", code)
+        raise binary.ProgramError(_last_error(list(errors)) or f"parley run ended with {code}", code)
     text = b"".join(printed).decode("utf-8", "replace").strip()
     done = Summary(path, code, json.loads(text) if text.startswith("{") else {})
     shown.show(str(done), final=True)
     return done
+
+
+def _last_error(lines: list[str]) -> str:
+    """Return the last error of the program. Lines before it are progress."""
+    begins = [i for i, line in enumerate(lines) if line.startswith("parley: ") and not line.startswith("parley: stopping")]
+    return "\n".join(lines[begins[-1] if begins else -20 :])
