@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ func (p *Pool) kind() (world.Kind, error) {
 	}
 	switch said.Durable {
 	case "turn":
-	case "episode":
+	case durableEpisode:
 		d.restarts = true
 	default:
 		return world.Kind{}, fmt.Errorf("durable is %q: want turn or episode", said.Durable)
@@ -39,6 +40,9 @@ func (p *Pool) kind() (world.Kind, error) {
 	}
 	return world.Define(d), nil
 }
+
+// durableEpisode means that an unfinished episode begins again, since it cannot be played a second time.
+const durableEpisode = "episode"
 
 // definition is a kind whose worlds are in workers.
 type definition struct {
@@ -89,7 +93,7 @@ func (d *definition) check(p *Params) (*answer, error) {
 	a, known := d.checked[string(raw)]
 	d.mu.Unlock()
 	if !known {
-		if a, err = d.pool.ask(&request{Op: "seats", Params: raw}); err != nil {
+		if a, err = d.pool.ask(context.Background(), &request{Op: "seats", Params: raw}); err != nil {
 			return nil, fmt.Errorf("%s: %w", d.about.Name, err)
 		}
 		d.mu.Lock()
@@ -98,13 +102,9 @@ func (d *definition) check(p *Params) (*answer, error) {
 		}
 		d.mu.Unlock()
 	}
-	switch {
-	case a.Error != nil && a.Error.Param != "":
-		c := world.Complaints{Kind: d.about.Name}
-		c.Say(a.Error.Param, "%s", a.Error.Text)
-		return nil, c.Err()
-	case a.Error != nil:
-		return nil, &codeError{*a.Error}
+	switch err := complaint(a.Error, d.about.Name); {
+	case err != nil:
+		return nil, err
 	case len(a.Seats) == 0:
 		return nil, errors.New("the world has no seats: its method seats returns at least one")
 	}
@@ -139,8 +139,8 @@ func (d *definition) World(p *Params, lineup world.Lineup) (world.World, error) 
 		names[seat] = agent.Name
 	}
 	return &episode{
-		pool: d.pool, seats: a.Seats, params: raw, lineup: names,
-		key: "e" + strconv.FormatInt(d.pool.serial.Add(1), 10), talks: map[int][]llm.Message{},
+		seats: a.Seats, params: raw, lineup: names, talks: map[int][]llm.Message{},
+		exchange: exchange{pool: d.pool, key: d.pool.name("e")},
 	}, nil
 }
 
@@ -149,7 +149,15 @@ type simulated struct{ *definition }
 
 // StandIn asks a worker.
 func (s *simulated) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	a, err := s.pool.ask(&request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
+	return s.pool.standIn(model, req, seed)
+}
+
+// standIn asks a worker to answer a request, if the class can.
+func (p *Pool) standIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	if !p.first.said.StandIn {
+		return "", false
+	}
+	a, err := p.ask(context.Background(), &request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
 	if err != nil || a.Error != nil || a.Text == nil {
 		return "", false
 	}

@@ -17,6 +17,7 @@ type hello struct {
 	Parley int    `json:"parley"`
 	File   string `json:"file,omitempty"`
 	Class  string `json:"class"`
+	Role   Role   `json:"role,omitempty"`
 	Limit  int    `json:"limit"` // seconds that a step may take
 }
 
@@ -33,10 +34,19 @@ type description struct {
 }
 
 // fault is an error of the world's code.
-type fault struct {
-	Text  string `json:"text"`
-	Trace string `json:"trace,omitempty"`
-	Param string `json:"param,omitempty"`
+type fault = world.CodeError
+
+// complaint returns a fault as an error of params, if it names one.
+func complaint(f *fault, kind string) error {
+	switch {
+	case f == nil:
+		return nil
+	case f.Param == "":
+		return f
+	}
+	c := world.Complaints{Kind: kind}
+	c.Say(f.Param, "%s", f.Text)
+	return c.Err()
 }
 
 // request is what the engine asks of a worker. The id is added when it is sent.
@@ -54,6 +64,7 @@ type request struct {
 	Act     *world.Act        `json:"act,omitempty"`
 	Model   string            `json:"model,omitempty"`
 	Request *llm.Request      `json:"request,omitempty"`
+	Args    any               `json:"args,omitempty"`
 }
 
 // answer is what a worker answers to any request. Its id is read before.

@@ -14,6 +14,7 @@ import (
 var (
 	// The name becomes a part of an address.
 	envName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+	codeName = regexp.MustCompile(`^[^:\x00-\x1f]{1,200}\.py:[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 	seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
 )
 
@@ -34,8 +35,11 @@ func wrong(param, format string, args ...any) error {
 }
 
 func (p *Params) checkEnv(c *world.Complaints) {
-	if !envName.MatchString(p.Env) {
-		c.Say("env", "%.40q: want a name of letters, digits and _ . -", p.Env)
+	if !known(p.Env) {
+		c.Say("env", "%.40q: %s", p.Env, wantEnv)
+	}
+	if IsCode(p.Env) && len(p.Servers) > 0 {
+		c.Say("servers", "%.80q runs in processes of this run: leave servers out", p.Env)
 	}
 	if !isObject(p.EnvParams) {
 		c.Say("env_params", "want an object of the environment's own keys")
@@ -44,6 +48,34 @@ func (p *Params) checkEnv(c *world.Complaints) {
 	if p.Protocol == ProtocolOpenEnv && len(p.Servers) == 0 {
 		c.Say("servers", "protocol openenv needs an address, such as ws://127.0.0.1:8000")
 	}
+}
+
+const wantEnv = "want a name of letters, digits and _ . -, or a class in Python, such as wordle.py:Wordle"
+
+// known reports whether a text can be the name of an environment.
+func known(env string) bool { return envName.MatchString(env) || IsCode(env) }
+
+// IsCode reports whether an environment is a class in Python, such as wordle.py:Wordle.
+func IsCode(env string) bool { return codeName.MatchString(env) }
+
+// Code lists the classes in Python that params name.
+func (p *Params) Code() (names []world.CodeName) {
+	add := func(env, param string) {
+		if one := (world.CodeName{Name: env, Param: param}); IsCode(env) && !slices.Contains(names, one) {
+			names = append(names, one)
+		}
+	}
+	if p.Tasks == "" {
+		add(p.Env, "env")
+		return names
+	}
+	for line := range strings.Lines(p.Tasks) {
+		var t Task
+		if json.Unmarshal([]byte(line), &t) == nil { // the plan reports bad tasks
+			add(t.Env, "environments")
+		}
+	}
+	return names
 }
 
 func isObject(raw json.RawMessage) bool {

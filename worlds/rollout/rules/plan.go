@@ -126,7 +126,7 @@ func (p *Params) tasks() (all []Task, err error) {
 		if err := json.Unmarshal([]byte(line), &t); err != nil {
 			return nil, wrong("tasks", "line %d: %v", len(all)+1, err)
 		}
-		if !envName.MatchString(t.Env) || !isObject(t.Params) || t.Size < 1 || t.Group == "" {
+		if !known(t.Env) || !isObject(t.Params) || t.Size < 1 || t.Group == "" {
 			return nil, wrong("tasks", "line %d: want env, params, group and size", len(all)+1)
 		}
 		all = append(all, t)
@@ -237,8 +237,8 @@ func (e entry) tasks(doc world.Document, key string, nth int, dir string, files 
 		e.EnvParams = json.RawMessage("{}")
 	}
 	switch {
-	case !envName.MatchString(e.EnvName):
-		return doc.Fault(key+".env_name", "%.40q: want a name of letters, digits and _ . -", e.EnvName)
+	case !known(e.EnvName):
+		return doc.Fault(key+".env_name", "%.40q: %s", e.EnvName, wantEnv)
 	case e.EnvNum < 1 || e.EnvNum > maxEnvNum:
 		return doc.Fault(key+".env_num", "%d: want 1 to %d", e.EnvNum, maxEnvNum)
 	case !isObject(e.EnvParams):

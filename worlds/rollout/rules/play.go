@@ -30,7 +30,7 @@ type try struct {
 // play opens an environment, then asks and steps until the episode ends.
 func (p *try) play(t *world.Table) {
 	var opened protocol.Opened
-	if !p.act(t, protocol.Open, p.opening, &opened) {
+	if !p.act(t, protocol.Open, p.opening, &opened) || p.raised(t, protocol.Open, opened.Fault) {
 		return
 	}
 	p.info = opened.Info
@@ -47,7 +47,7 @@ func (p *try) play(t *world.Table) {
 		}
 		var stepped protocol.Stepped
 		what := protocol.Stepping{Try: p.opening.Try, Step: p.steps + 1, Action: action, Last: p.steps+1 == p.MaxSteps}
-		if !p.act(t, protocol.Step, what, &stepped) {
+		if !p.act(t, protocol.Step, what, &stepped) || p.raised(t, p.stepName(), stepped.Fault) {
 			return
 		}
 		p.stepped(t, stepped)
@@ -75,7 +75,7 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 	reply := t.One(world.Call{Seat: p.Seats[0], Label: name, Act: &world.Act{Name: name, Body: body}})
 	where := name
 	if name == protocol.Step {
-		where = fmt.Sprintf("step %d", p.steps+1)
+		where = p.stepName()
 	}
 	if !reply.OK() {
 		p.fail("environment: %s: %s", where, reply.Failed)
@@ -88,6 +88,18 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 		return false
 	}
 	return true
+}
+
+// stepName names the next step, for errors.
+func (p *try) stepName() string { return fmt.Sprintf("step %d", p.steps+1) }
+
+// raised fails the episode if the code of its environment raised an error. Another try would do the same.
+func (p *try) raised(t *world.Table, where string, f *protocol.Fault) bool {
+	if f != nil {
+		p.fail("environment: %s: %s", where, f.Text)
+		t.Note("error", "", f)
+	}
+	return f != nil
 }
 
 func (p *try) fail(format string, args ...any) {
