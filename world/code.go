@@ -58,11 +58,14 @@ func (k Kind) Code(p Params) []CodeName { return k.typeless().code(p) }
 
 // WithCode returns the kind with the code that its params name. A kind that is no CodeUser is returned as it is.
 func (k Kind) WithCode(codes Codes) Kind {
-	if d, ok := k.definition.(interface{ WithCode(codes Codes) Kind }); ok {
+	if d, ok := k.definition.(withCode); ok {
 		return d.WithCode(codes)
 	}
 	return k
 }
+
+// withCode is the part of a CodeUser that needs no params.
+type withCode interface{ WithCode(codes Codes) Kind }
 
 func (t typed[P]) code(p Params) []CodeName {
 	d, ok := t.Definition.(CodeUser[P])

@@ -107,7 +107,25 @@ func (s *State) openKind(of source) error {
 
 // openParams starts workers for the code that the params of a plan name.
 func (s *State) openParams(plan *config.Plan, of source) error {
-	for _, n := range plan.Code() {
+	asked, err := plan.Asked()
+	if err != nil {
+		return exit.AsUsage(err)
+	}
+	for _, spec := range asked.Next(nil).Distinct() {
+		params, err := plan.Kind.Read(spec.Params)
+		if err != nil {
+			return exit.AsUsage(err)
+		}
+		if err := s.openNames(plan.Kind.Code(params), of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openNames starts workers for code, unless it has some.
+func (s *State) openNames(names []world.CodeName, of source) error {
+	for _, n := range names {
 		if _, err := s.codes.Find(n.Name); err == nil {
 			continue
 		}

@@ -48,30 +48,6 @@ func (p *Plan) Asked() (world.Plan, error) {
 	return plan, nil
 }
 
-// Code lists the code that the params of the plan name, in any cell.
-func (p *Plan) Code() []world.CodeName {
-	names := p.Kind.Code(p.Params)
-	if p.Matrix == nil {
-		return names
-	}
-	m, err := p.worldMatrix()
-	if err != nil {
-		return names // World reports it
-	}
-	for _, v := range m.Variants {
-		params, err := p.Kind.Read(v.Params)
-		if err != nil {
-			continue
-		}
-		for _, one := range p.Kind.Code(params) {
-			if !slices.ContainsFunc(names, func(n world.CodeName) bool { return n.Name == one.Name }) {
-				names = append(names, one)
-			}
-		}
-	}
-	return names
-}
-
 // bounds returns the bounds of a score that hold in all cells.
 func (p *Plan) bounds(score string, cells []world.Spec) (out world.Bounds) {
 	for i, c := range cells {

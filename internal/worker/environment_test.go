@@ -103,18 +103,18 @@ func TestSessions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		a    adder
+		a    *adder
 		want string
 	}{
-		{"whole", adder{durable: "turn"}, ""},
-		{"workers that end", adder{durable: "turn", dies: sometimes(2, 40)}, ""},
-		{"must not be repeated", adder{durable: "episode", dies: sometimes(2, 40)}, "its worker ended"},
-		{"not the same again", adder{durable: "turn", dies: sometimes(2, 40), shifts: true}, "did something else"},
-		{"ends always", adder{durable: "turn", dies: func() int { return 3 }}, "its worker ended 3 times"},
+		{"whole", &adder{durable: "turn"}, ""},
+		{"workers that end", &adder{durable: "turn", dies: sometimes(2, 40)}, ""},
+		{"must not be repeated", &adder{durable: "episode", dies: sometimes(2, 40)}, "its worker ended"},
+		{"not the same again", &adder{durable: "turn", dies: sometimes(2, 40), shifts: true}, "did something else"},
+		{"ends always", &adder{durable: "turn", dies: func() int { return 3 }}, "its worker ended 3 times"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s := openAdder(t, &c.a)
+			s := openAdder(t, c.a)
 			var failed error
 			for i := range 20 {
 				switch got, err := add(t.Context(), s, fmt.Sprint(i), 10); {

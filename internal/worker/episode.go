@@ -130,9 +130,12 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 		return nil, err
 	}
 	for {
-		answered, err := e.begin(body)
+		answered, err := e.begin(ctx, body)
 		if none, ok := errors.AsType[*noWorkerError](err); ok {
 			return nil, &llm.Error{Kind: llm.KindTransport, Message: none.Error()}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
 		}
 		if err == nil {
 			select {
@@ -140,6 +143,7 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 				return nil, context.Cause(ctx)
 			case line, ok := <-answered:
 				if ok {
+					e.answered()
 					return result(line)
 				}
 				err = e.worker.reason()

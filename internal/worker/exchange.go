@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// maxDeaths is how many workers may end during the steps of one episode.
+// maxDeaths is how many workers may end during one step of an episode. Those that end during different steps are not the
+// fault of the episode.
 const maxDeaths = 3
 
 // exchange is the requests of one episode or session to its worker. If the worker ends, another one gets the requests
@@ -22,7 +23,7 @@ type exchange struct {
 	mu     sync.Mutex
 	worker *process
 	past   []pastStep
-	deaths int
+	deaths int   // during the step that waits
 	broken error // why no worker can continue it
 }
 
@@ -43,7 +44,11 @@ func (e *exchange) ask(ctx context.Context, body []byte) ([]byte, error) {
 	if err := e.ready(ctx); err != nil {
 		return nil, err
 	}
-	return e.worker.ask(ctx, body)
+	line, err := e.worker.ask(ctx, body)
+	if err == nil {
+		e.deaths = 0
+	}
+	return line, err
 }
 
 // keep remembers a request and its answer. The caller holds mu.
@@ -87,16 +92,23 @@ func (e *exchange) died(err error) *fault {
 		return &fault{Text: e.broken.Error()}
 	}
 	if e.deaths++; e.deaths >= maxDeaths {
-		return &fault{Text: fmt.Sprintf("its worker ended %d times while it played this episode: %v", e.deaths, err)}
+		return &fault{Text: fmt.Sprintf("its worker ended %d times during this step: %v", e.deaths, err)}
 	}
 	return nil
 }
 
-// begin sends a request that the caller waits for.
-func (e *exchange) begin(body []byte) (<-chan []byte, error) {
+// answered is called when a worker has carried out an act.
+func (e *exchange) answered() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.ready(context.Background()); err != nil {
+	e.deaths = 0
+}
+
+// begin sends a request that the caller waits for.
+func (e *exchange) begin(ctx context.Context, body []byte) (<-chan []byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.ready(ctx); err != nil {
 		return nil, err
 	}
 	return e.worker.send(body)

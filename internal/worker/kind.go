@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"sync"
 
+	"parley/internal/worker/params"
 	"parley/llm"
 	"parley/world"
 )
@@ -16,16 +16,13 @@ import (
 // kind makes the kind that the first worker describes.
 func (p *Pool) kind() (world.Kind, error) {
 	said := p.first.said
-	d := &definition{pool: p, fields: said.Params, checked: map[string]*answer{}}
+	d := &definition{pool: p, checked: map[string]*answer{}}
 	d.about = world.About{Name: p.Name, Version: said.Version, Doc: said.Doc}
 	if err := d.about.Check(); err != nil {
 		return world.Kind{}, err
 	}
 	var err error
-	if d.params, err = structOf(said.Params, 0); err != nil {
-		return world.Kind{}, err
-	}
-	if _, err := newParams(d.params, d.fields); err != nil {
+	if d.params, err = params.New(said.Params); err != nil {
 		return world.Kind{}, err
 	}
 	switch said.Durable {
@@ -48,8 +45,7 @@ const durableEpisode = "episode"
 type definition struct {
 	pool     *Pool
 	about    world.About
-	fields   []field
-	params   reflect.Type
+	params   *params.Shape
 	restarts bool
 
 	mu      sync.Mutex
@@ -63,19 +59,13 @@ const maxChecked = 10_000
 func (d *definition) About() world.About { return d.about }
 
 // Defaults returns params as the class declares them.
-func (d *definition) Defaults() *Params {
-	p, err := newParams(d.params, d.fields)
-	if err != nil {
-		panic(err) // they were made once before
-	}
-	return p
-}
+func (d *definition) Defaults() *params.Params { return d.params.Defaults() }
 
 // Restarts reports whether the world says that it cannot be played again.
 func (d *definition) Restarts() bool { return d.restarts }
 
 // Seats asks a worker to check params.
-func (d *definition) Seats(p *Params) ([]string, error) {
+func (d *definition) Seats(p *params.Params) ([]string, error) {
 	a, err := d.check(p)
 	if err != nil {
 		return nil, err
@@ -84,7 +74,7 @@ func (d *definition) Seats(p *Params) ([]string, error) {
 }
 
 // check asks a worker about params.
-func (d *definition) check(p *Params) (*answer, error) {
+func (d *definition) check(p *params.Params) (*answer, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
@@ -112,7 +102,7 @@ func (d *definition) check(p *Params) (*answer, error) {
 }
 
 // Measures lists the scores that the class declares.
-func (d *definition) Measures(p *Params) []world.Measure {
+func (d *definition) Measures(p *params.Params) []world.Measure {
 	a, err := d.check(p)
 	if err != nil {
 		return nil // Seats reports it
@@ -125,7 +115,7 @@ func (d *definition) Measures(p *Params) []world.Measure {
 }
 
 // World makes the world of one episode.
-func (d *definition) World(p *Params, lineup world.Lineup) (world.World, error) {
+func (d *definition) World(p *params.Params, lineup world.Lineup) (world.World, error) {
 	a, err := d.check(p)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/worker/params"
 	"parley/llm"
 	"parley/world"
 )
@@ -23,14 +24,14 @@ type hello struct {
 
 // description is the first line of a worker.
 type description struct {
-	Parley   int     `json:"parley"`
-	Language string  `json:"language"`
-	Version  int     `json:"version"`
-	Doc      string  `json:"doc"`
-	Durable  string  `json:"durable"` // turn or episode
-	Params   []field `json:"params"`
-	StandIn  bool    `json:"stand_in"`
-	Error    *fault  `json:"error"`
+	Parley   int            `json:"parley"`
+	Language string         `json:"language"`
+	Version  int            `json:"version"`
+	Doc      string         `json:"doc"`
+	Durable  string         `json:"durable"` // turn or episode
+	Params   []params.Field `json:"params"`
+	StandIn  bool           `json:"stand_in"`
+	Error    *fault         `json:"error"`
 }
 
 // fault is an error of the world's code.

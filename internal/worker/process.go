@@ -182,6 +182,9 @@ func (p *process) write(line []byte) error {
 
 // ask sends a request and waits for its answer. It kills a process that does not answer in time.
 func (p *process) ask(ctx context.Context, body []byte) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	answered, err := p.send(body)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"parley/world/program"
 	"parley/worlds/rollout/command"
 	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/envhttp/workers"
 	"parley/worlds/rollout/exhibit"
 	"parley/worlds/rollout/experience"
 	"parley/worlds/rollout/learner"
@@ -26,7 +27,7 @@ type definition struct {
 }
 
 // Code lists the environments in Python.
-func (definition) Code(p *rules.Params) []world.CodeName { return p.Code() }
+func (definition) Code(p *rules.Params) []world.CodeName { return workers.Names(p) }
 
 // WithCode returns the kind with its environments in Python.
 func (definition) WithCode(codes world.Codes) world.Kind {

@@ -175,7 +175,7 @@ func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening,
 	a.give(ctx, turn, -1)
 	name := fmt.Sprintf("%d-%d-%d", turn.Episode, turn.Attempt, o.Try)
 	lease, err := a.pool.Lease(ctx, turn.Episode, name, o)
-	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
+	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
 		return protocol.Opened{Fault: fault}, nil
 	}
 	if err != nil {
@@ -202,7 +202,7 @@ func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping
 		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no environment", turn.Episode)}
 	}
 	r, err := p.lease.Step(ctx, s.Action)
-	if fault, ok := errors.AsType[*protocol.Fault](err); ok {
+	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
 		a.give(ctx, turn, s.Try)
 		return protocol.Stepped{Fault: fault}, nil
 	}

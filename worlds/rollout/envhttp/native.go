@@ -10,6 +10,7 @@ import (
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/workers"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/rules/protocol"
 )
 
 // native checks the environments of params without servers, and returns how many worker processes they have.
@@ -22,7 +23,7 @@ func native(p *rules.Params, codes world.Codes) (processes int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range p.Code() {
+	for _, name := range workers.Names(p) {
 		code, err := codes.Find(name.Name)
 		if err != nil {
 			return 0, err
@@ -44,7 +45,7 @@ func nativeSeats(p *rules.Params, codes world.Codes) error {
 // nativeEnv checks that an environment comes with Parley, or is a class in Python, and can be made with params. It returns
 // its agents, if they are known. place begins errors about params.
 func nativeEnv(name string, params json.RawMessage, place string, codes world.Codes) (seats []string, err error) {
-	if rules.IsCode(name) {
+	if protocol.IsCode(name) {
 		if seats, err = workers.Check(codes, name, params); err != nil {
 			err = fmt.Errorf("%s%w", place, err)
 		}

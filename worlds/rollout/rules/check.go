@@ -1,22 +1,16 @@
 package rules
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"parley/world"
+	"parley/worlds/rollout/rules/protocol"
 )
 
-var (
-	// The name becomes a part of an address.
-	envName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
-	codeName = regexp.MustCompile(`^[^:\x00-\x1f]{1,200}\.py:[A-Za-z_][A-Za-z0-9_]{0,99}$`)
-	seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
-)
+var seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
 
 // check checks all params and names those that are wrong.
 func (p *Params) check() error {
@@ -35,52 +29,16 @@ func wrong(param, format string, args ...any) error {
 }
 
 func (p *Params) checkEnv(c *world.Complaints) {
-	if !known(p.Env) {
-		c.Say("env", "%.40q: %s", p.Env, wantEnv)
+	if err := protocol.CheckName(p.Env); err != nil {
+		c.Say("env", "%v", err)
 	}
-	if IsCode(p.Env) && len(p.Servers) > 0 {
-		c.Say("servers", "%.80q runs in processes of this run: leave servers out", p.Env)
-	}
-	if !isObject(p.EnvParams) {
+	if !protocol.IsObject(p.EnvParams) {
 		c.Say("env_params", "want an object of the environment's own keys")
 	}
 	c.OneOf("protocol", p.Protocol, []string{V1, ProtocolOpenEnv})
 	if p.Protocol == ProtocolOpenEnv && len(p.Servers) == 0 {
 		c.Say("servers", "protocol openenv needs an address, such as ws://127.0.0.1:8000")
 	}
-}
-
-const wantEnv = "want a name of letters, digits and _ . -, or a class in Python, such as wordle.py:Wordle"
-
-// known reports whether a text can be the name of an environment.
-func known(env string) bool { return envName.MatchString(env) || IsCode(env) }
-
-// IsCode reports whether an environment is a class in Python, such as wordle.py:Wordle.
-func IsCode(env string) bool { return codeName.MatchString(env) }
-
-// Code lists the classes in Python that params name.
-func (p *Params) Code() (names []world.CodeName) {
-	add := func(env, param string) {
-		if one := (world.CodeName{Name: env, Param: param}); IsCode(env) && !slices.Contains(names, one) {
-			names = append(names, one)
-		}
-	}
-	if p.Tasks == "" {
-		add(p.Env, "env")
-		return names
-	}
-	for line := range strings.Lines(p.Tasks) {
-		var t Task
-		if json.Unmarshal([]byte(line), &t) == nil { // the plan reports bad tasks
-			add(t.Env, "environments")
-		}
-	}
-	return names
-}
-
-func isObject(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return json.Valid(raw) && raw[0] == '{'
 }
 
 func (p *Params) checkServers(c *world.Complaints) {
@@ -91,6 +49,8 @@ func (p *Params) checkServers(c *world.Complaints) {
 	for i, s := range p.Servers {
 		param := fmt.Sprintf("servers[%d]", i)
 		switch {
+		case protocol.IsCode(p.Env):
+			c.Say("servers", "%.80q runs in processes of this run: leave servers out", p.Env)
 		case !slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) }):
 			c.Say(param, "%.80q: want an address that begins with %s", s, strings.Join(schemes, ", "))
 		case strings.ContainsAny(s, "@?# \t\n"):

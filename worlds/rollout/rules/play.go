@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -47,7 +48,7 @@ func (p *try) play(t *world.Table) {
 		}
 		var stepped protocol.Stepped
 		what := protocol.Stepping{Try: p.opening.Try, Step: p.steps + 1, Action: action, Last: p.steps+1 == p.MaxSteps}
-		if !p.act(t, protocol.Step, what, &stepped) || p.raised(t, p.stepName(), stepped.Fault) {
+		if !p.act(t, protocol.Step, what, &stepped) || p.raised(t, protocol.Step, stepped.Fault) {
 			return
 		}
 		p.stepped(t, stepped)
@@ -55,12 +56,9 @@ func (p *try) play(t *world.Table) {
 	}
 }
 
-// leave ends the episode and closes the environment before its own end. For all other ends the actor closes
-// it.
+// leave ends the episode and closes the environment before its own end. At all other ends the actor does.
 func (p *try) leave(t *world.Table, why Stop) {
-	if p.stop == "" {
-		p.stop = why
-	}
+	p.stop = cmp.Or(p.stop, why)
 	body := fmt.Appendf(nil, `{"try":%d}`, p.opening.Try)
 	t.One(world.Call{Seat: p.Seats[0], Label: protocol.Close, Act: &world.Act{Name: protocol.Close, Body: body}})
 }
@@ -73,30 +71,31 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 		return false
 	}
 	reply := t.One(world.Call{Seat: p.Seats[0], Label: name, Act: &world.Act{Name: name, Body: body}})
-	where := name
-	if name == protocol.Step {
-		where = p.stepName()
-	}
 	if !reply.OK() {
-		p.fail("environment: %s: %s", where, reply.Failed)
+		p.fail("environment: %s: %s", p.where(name), reply.Failed)
 		p.lost = reply.Failed.Retryable()
 		return false
 	}
 	if err := json.Unmarshal(reply.JSON, into); err != nil {
-		p.fail("environment: %s: not an answer to it", where)
+		p.fail("environment: %s: not an answer to it", p.where(name))
 		p.lost = true
 		return false
 	}
 	return true
 }
 
-// stepName names the next step, for errors.
-func (p *try) stepName() string { return fmt.Sprintf("step %d", p.steps+1) }
+// where names an act, for errors.
+func (p *try) where(name string) string {
+	if name == protocol.Step {
+		name = fmt.Sprintf("step %d", p.steps+1)
+	}
+	return name
+}
 
 // raised fails the episode if the code of its environment raised an error. Another try would do the same.
-func (p *try) raised(t *world.Table, where string, f *protocol.Fault) bool {
+func (p *try) raised(t *world.Table, name string, f *protocol.CodeError) bool {
 	if f != nil {
-		p.fail("environment: %s: %s", where, f.Text)
+		p.fail("environment: %s: %s", p.where(name), f.Text)
 		t.Note("error", "", f)
 	}
 	return f != nil

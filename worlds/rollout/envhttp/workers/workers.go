@@ -1,7 +1,7 @@
 // Package workers is a host of environments in worker processes: classes in Python. Other environments are those of
 // another host.
 //
-// It promises that an error of the code is a *protocol.Fault, and that a session whose worker ended, and that another
+// It promises that an error of the code is a *protocol.CodeError, and that a session whose worker ended, and that another
 // worker could not continue, is lost as that of a server that was killed.
 package workers
 
@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"parley/llm"
 	"parley/world"
@@ -30,7 +32,7 @@ func New(codes world.Codes, other pool.Host) *Host { return &Host{other, codes} 
 
 // New returns a session.
 func (h *Host) New(id string, o protocol.Opening) pool.Session {
-	if !rules.IsCode(o.Env) {
+	if !protocol.IsCode(o.Env) {
 		return h.Host.New(id, o)
 	}
 	return &session{codes: h.codes, id: id, opening: o}
@@ -54,6 +56,27 @@ func Check(codes world.Codes, env string, params json.RawMessage) (agents []stri
 	}
 	err = json.Unmarshal(raw, &made)
 	return made.Agents, err
+}
+
+// Names lists the classes in Python that params name.
+func Names(p *rules.Params) (names []world.CodeName) {
+	if p.Tasks == "" {
+		return add(names, p.Env, "env")
+	}
+	for line := range strings.Lines(p.Tasks) {
+		var t rules.Task
+		if json.Unmarshal([]byte(line), &t) == nil { // the plan reports bad tasks
+			names = add(names, t.Env, "environments")
+		}
+	}
+	return names
+}
+
+func add(names []world.CodeName, env, param string) []world.CodeName {
+	if one := (world.CodeName{Name: env, Param: param}); protocol.IsCode(env) && !slices.Contains(names, one) {
+		names = append(names, one)
+	}
+	return names
 }
 
 func find(codes world.Codes, env string) (world.Code, error) {
@@ -112,7 +135,7 @@ func (s *session) do(ctx context.Context, op string, args any) (a answer, err er
 	raw, err := s.code.Do(ctx, s.id, op, args)
 	if fault, ok := errors.AsType[*world.CodeError](err); ok {
 		// It says nothing about the host, and trying again would not help.
-		return a, &llm.Error{Kind: llm.KindBadRequest, Message: fault.Text, Err: &protocol.Fault{Text: fault.Text, Trace: fault.Trace}}
+		return a, &llm.Error{Kind: llm.KindBadRequest, Message: fault.Text, Err: &protocol.CodeError{Text: fault.Text, Trace: fault.Trace}}
 	}
 	if err != nil {
 		if ctx.Err() != nil {

@@ -41,17 +41,17 @@ type Opening struct {
 type Opened struct {
 	Info   json.RawMessage `json:"info,omitempty"`
 	Prompt Delta           `json:"prompt,omitempty"`
-	Fault  *Fault          `json:"fault,omitempty"`
+	Fault  *CodeError      `json:"fault,omitempty"`
 }
 
-// Fault is an error in the code of an environment: it fails the episode.
-type Fault struct {
+// CodeError is an error in the code of an environment: it fails the episode.
+type CodeError struct {
 	Text  string `json:"text"` // what happened in which line
 	Trace string `json:"trace,omitempty"`
 }
 
 // Error returns the text.
-func (f *Fault) Error() string { return f.Text }
+func (e *CodeError) Error() string { return e.Text }
 
 // Stepping is an action.
 type Stepping struct {
@@ -69,7 +69,7 @@ type Stepped struct {
 	Truncated  bool            `json:"truncated,omitempty"`
 	Info       json.RawMessage `json:"info,omitempty"`
 	Prompt     Delta           `json:"prompt,omitempty"`
-	Fault      *Fault          `json:"fault,omitempty"`
+	Fault      *CodeError      `json:"fault,omitempty"`
 }
 
 // Closing closes an environment.
