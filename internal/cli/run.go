@@ -194,17 +194,12 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
-	metrics, err := f.metricsFlags.listen(ctx, s)
+	w, err := f.watch(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer metrics.close()
-	tracer, err := openTracer(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer closeTracer(ctx, s, tracer)
-	spans := tracer.Play("run", filepath.Base(p.File))
+	defer w.close(ctx, s)
+	spans := w.to.Play("run", filepath.Base(p.File))
 	p.Trust = keys.Gate
 	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
@@ -213,7 +208,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		view.Begin(o)
 		hide = live.Show(p.File, view.State)
 		unsteer = serveControl(ctx, s, o, g, stop)
-		metrics.serve(ctx, s, o.App, view.Monitor)
+		w.begin(ctx, s, o.App, view.Monitor)
 		if f.View {
 			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}

@@ -102,6 +102,10 @@ func TestMessageCut(t *testing.T) {
 	if got := cut(chat(3)[protocol.Default][1:], 1); len(got) != 1 || got[0].Text() != "3?" {
 		t.Errorf("without a system message: %v", got)
 	}
+	tools := []llm.Message{llm.System("s"), llm.User("?"), {Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1"}, {ID: "2"}}}, llm.ToolResult("1", "x"), llm.ToolResult("2", "y")}
+	if got := cut(tools, 1); !reflect.DeepEqual(got, slices.Delete(slices.Clone(tools), 1, 2)) {
+		t.Errorf("results of tools without their call: %v", got)
+	}
 	s := &script{steps: []protocol.Result{pay(0), pay(0), ends(0)}}
 	play(t, `{"message_cut":2}`, nil, s)
 	if n := len(s.asked[2].Ask.Messages); n != 4 {
