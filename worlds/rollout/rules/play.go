@@ -148,7 +148,7 @@ func (p *try) agentOf(seat string) string {
 func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 	var calls []world.Call
 	for _, seat := range p.Seats {
-		if ms := cut(prompt[seat], p.MessageCut); len(ms) > 0 {
+		if ms := protocol.Cut(prompt[seat], p.MessageCut); len(ms) > 0 {
 			if p.trains[seat] {
 				ms = p.Experience.tell(ms)
 			}
@@ -211,21 +211,4 @@ func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 	case p.steps == p.MaxSteps:
 		p.stop = StopMaxSteps
 	}
-}
-
-// cut keeps the leading system message and the last 2n-1 others, or all if n is not above 0. It keeps more if the
-// result of a tool would lose its call.
-func cut(ms []llm.Message, n int) []llm.Message {
-	if n <= 0 {
-		return ms
-	}
-	kept, rest := []llm.Message(nil), ms
-	if len(ms) > 0 && ms[0].Role == llm.RoleSystem {
-		kept, rest = append(kept, ms[0]), ms[1:]
-	}
-	from := max(0, len(rest)-(2*n-1))
-	for from > 0 && rest[from].Role == llm.RoleTool {
-		from--
-	}
-	return append(kept, rest[from:]...)
 }
