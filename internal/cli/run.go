@@ -133,7 +133,8 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 
 // loadPlan reads a plan and its files, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
-	if err := s.planCode(ctx, file, reach); err != nil { // it may ask, and a signal ends the question
+	of, err := s.planCode(ctx, file, reach) // it may ask, and a signal ends the question
+	if err != nil {
 		return nil, err
 	}
 	ctx, end := untilSignal(ctx, s)
@@ -146,7 +147,7 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 	case err != nil:
 		return nil, exit.AsUsage(err)
 	}
-	return plan, nil
+	return plan, s.openParams(plan, of)
 }
 
 // Run resumes the run.

@@ -3,6 +3,7 @@ package worker
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,19 +66,9 @@ func greet(s Started, h hello) (*process, error) {
 	case p.said.Parley != protocol:
 		err = p.stop(fmt.Errorf("the worker speaks version %d of the protocol, and this program version %d: install the same version of both", p.said.Parley, protocol))
 	case p.said.Error != nil:
-		err = p.stop(&codeError{*p.said.Error})
+		err = p.stop(p.said.Error)
 	}
 	return p, err
-}
-
-// codeError is an error in the code of a world.
-type codeError struct{ fault }
-
-func (e *codeError) Error() string {
-	if e.Trace == "" {
-		return e.Text
-	}
-	return e.Text + "\n" + e.Trace
 }
 
 // readLine reads a line. The result is valid until the next call.
@@ -219,7 +210,10 @@ func (p *process) write(line []byte) error {
 }
 
 // ask sends a request and waits for its answer. It kills a process that does not answer in time.
-func (p *process) ask(body []byte) ([]byte, error) {
+func (p *process) ask(ctx context.Context, body []byte) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	answered, id, err := p.send(body, false)
 	if err != nil {
 		return nil, err
@@ -228,11 +222,15 @@ func (p *process) ask(body []byte) ([]byte, error) {
 		_ = p.stop(fmt.Errorf("a step took longer than %v", stepLimit))
 	})
 	defer late.Stop()
-	line, ok := <-answered
-	if !ok {
-		return nil, p.death(id)
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case line, ok := <-answered:
+		if !ok {
+			return nil, p.death(id)
+		}
+		return line, nil
 	}
-	return line, nil
 }
 
 // tell sends a request that has no answer. A process that has ended need not know.
