@@ -132,7 +132,7 @@ func (s *scheduler) nextLot(size int) (Lot, bool) {
 	defer s.mu.Unlock()
 	for !s.stop.stopped.Load() {
 		switch {
-		case s.held:
+		case s.held || s.agenda.more() && s.agenda.number() >= s.until:
 			s.wake.Wait()
 		case s.agenda.more():
 			lot, open, err := s.agenda.cut(size)

@@ -11,6 +11,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/worker"
+	"parley/internal/config"
 	"parley/internal/config/peek"
 	"parley/journal"
 )
@@ -24,7 +25,6 @@ type workerCmd struct {
 	hubFlags
 	trustFlags
 	reachFlags
-	codeFlags
 }
 
 // Run plays until the first signal. It then gives its episodes back. The second signal ends it at once.
@@ -34,9 +34,6 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	}
 	token, err := c.token(s)
 	if err != nil {
-		return err
-	}
-	if err := c.use(s); err != nil {
 		return err
 	}
 	keys, err := c.gate(s)
@@ -83,7 +80,15 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 // player prepares to play a run.
 func (c *workerCmd) player(ctx context.Context, s *State, keys *keyGate, begun *journal.Begun) (worker.Player, error) {
 	reach := c.recorded()
-	if err := s.openCode(peek.JSON(begun.Plan), "the plan of run "+begun.Run, []string{"."}, *reach); err != nil {
+	of := source{file: "the plan of run " + begun.Run, folders: []string{"."}, Named: peek.JSON(begun.Plan), reach: *reach}
+	if err := s.openKind(of); err != nil {
+		return nil, err
+	}
+	plan, err := config.FromJSON(begun.Plan, s.Kinds, nil)
+	if err == nil {
+		err = s.openParams(plan, of)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p := app.Play{Kinds: s.Kinds, Reach: reach, Trust: keys.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
