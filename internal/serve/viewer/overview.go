@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"time"
 
+	"parley/internal/serve/viewer/dashboard"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
 
@@ -176,10 +176,8 @@ type now struct {
 	Share    float64 // of the episodes that are done
 	Agents   []world.Agent
 	Sections []page.Section
-	Live     *live.State // what its process is doing; nil: nothing plays it
-	Steer    string      // where the run can be steered; empty: it cannot
-	Errors   []failed
-	Budget   float64 // the share that is spent; 0: there is no budget
+	Live     *dashboard.Dashboard // what its process is doing; nil: nothing plays it
+	Steer    string               // where the run can be steered; empty: it cannot
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
 	Busy    bool
 	Large   bool // they are computed only if asked for
@@ -205,7 +203,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
 	if playing, ok := live.Read(req.Context(), r.Path); ok && o.Open {
-		n.playing(&playing)
+		n.Live = dashboard.New(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
 			n.Steer = runPath(r.Name, "steer")
 		}
@@ -243,26 +241,6 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	}
 	p.template, p.Data = "overview", n
 	return p, nil
-}
-
-// failed is attempts of a model that failed.
-type failed struct {
-	Model string
-	Kind  string
-	live.Error
-}
-
-// playing fills in what the process that plays the run is doing.
-func (n *now) playing(s *live.State) {
-	n.Live = s
-	if s.Budget > 0 {
-		n.Budget = s.Spent.Dollars() / s.Budget.Dollars()
-	}
-	for _, m := range s.Models {
-		for _, kind := range slices.Sorted(maps.Keys(m.Errors)) {
-			n.Errors = append(n.Errors, failed{m.Name, string(kind), m.Errors[kind]})
-		}
-	}
 }
 
 // Model returns what answers for an agent.
