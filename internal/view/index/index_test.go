@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"strconv"
 	"testing"
 	"time"
@@ -144,6 +145,52 @@ func TestPages(t *testing.T) {
 	}
 	if _, err := x.Page(t.Context(), Query{Sort: "cost", Limit: 1, After: &Key{Value: "x"}}); err == nil {
 		t.Error("any text is a position")
+	}
+}
+
+// TestFiltered checks that a filter leaves out rows and nothing else, in any order, with and without indexes.
+func TestFiltered(t *testing.T) {
+	t.Parallel()
+	store, _ := record(t, 60)
+	x := open(t, store, "r1")
+	update(t, x)
+	if err := x.SetLabels(map[int]map[string]float64{3: {"any": 1}, 9: {"any": 2}, 11: {"any": 2}, 50: {"any": 1}}); err != nil {
+		t.Fatal(err)
+	}
+	whole := pages(t, x, Query{Limit: 1000})
+	var orders []Query
+	for _, column := range Sorts() {
+		orders = append(orders, Query{Sort: column})
+	}
+	orders = append(orders, Query{Sort: "score", Score: "points", Seat: "second"}, Query{Sort: "label", Score: "any"})
+	filters := map[string]struct {
+		query Query
+		keeps func(Row) bool
+	}{
+		"state":   {Query{State: whole[1].State}, func(r Row) bool { return r.State == whole[1].State }},
+		"cell":    {Query{Cell: whole[2].Cell}, func(r Row) bool { return strings.Contains(r.Cell, whole[2].Cell) }},
+		"agent":   {Query{Agent: "small"}, func(r Row) bool { return strings.Contains(r.Lineup+" ", "=small ") }},
+		"label":   {Query{Label: "any"}, func(r Row) bool { return slices.Contains([]int{3, 9, 11, 50}, r.Episode) }},
+		"nothing": {Query{State: "none", Text: "nothing"}, func(Row) bool { return false }},
+	}
+	for _, made := range []bool{false, true} {
+		for _, order := range orders {
+			for _, order.Desc = range []bool{false, true} {
+				order.Limit = 1000
+				all := pages(t, x, order)
+				for name, f := range filters {
+					q := order
+					q.State, q.Cell, q.Agent, q.Label, q.Text, q.Limit = f.query.State, f.query.Cell, f.query.Agent, f.query.Label, f.query.Text, 4
+					want := slices.DeleteFunc(slices.Clone(all), func(r Row) bool { return !f.keeps(r) })
+					if got := pages(t, x, q); !slices.Equal(numbers(got), numbers(want)) {
+						t.Errorf("by %s, desc %v, only %s, indexes %v: %v, want %v", order.Sort, order.Desc, name, made, numbers(got), numbers(want))
+					}
+				}
+			}
+		}
+		if err := x.MakeIndexes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
