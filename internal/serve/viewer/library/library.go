@@ -130,6 +130,20 @@ type Run struct {
 	labelled   fileState // of the file with labels, when they were read
 }
 
+// State tells whether a run file was changed: the times and sizes of the file and of SQLite's log beside it.
+type State struct{ file, log fileState }
+
+// StateOf returns the state of a run file.
+func StateOf(path string) State { return State{stateOf(path), stateOf(path + "-wal")} }
+
+// Changed returns when the file was last changed.
+func (s State) Changed() time.Time {
+	if s.log.size > 0 && s.log.at.After(s.file.at) {
+		return s.log.at
+	}
+	return s.file.at
+}
+
 // fileState tells whether a file was changed.
 type fileState struct {
 	at   time.Time
@@ -379,7 +393,7 @@ func (l *Library) Stamp() string {
 	var b strings.Builder
 	names, paths := l.Names()
 	for _, name := range names {
-		fmt.Fprintln(&b, name, stateOf(paths[name]), stateOf(paths[name]+"-wal"))
+		fmt.Fprintln(&b, name, StateOf(paths[name]))
 	}
 	return b.String()
 }
