@@ -134,6 +134,8 @@ type now struct {
 	Sections []page.Section
 	Live     *dashboard.Dashboard // what its process is doing; nil: nothing plays it
 	Steer    string               // where the run can be steered; empty: it cannot
+	Report   string
+	Short    bool // the report has more
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
 	Busy    bool
 	Large   bool // they are computed only if asked for
@@ -151,7 +153,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := now{Outline: o, State: catalog.StateOf(o), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents}
+	n := now{Outline: o, State: catalog.StateOf(o), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
 	if o.Last.State != journal.Complete {
 		n.Why = o.Last.Reason.String()
 	}
@@ -183,13 +185,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		n.Problem = s.Err.Error()
 	}
 	if s.Document != nil {
-		n.Sections = slices.DeleteFunc(slices.Clone(s.Document.Sections), func(x page.Section) bool {
-			return x.ID == "episodes" || x.ID == "transcripts" // other pages show them
-		})
-		if first := &n.Sections[0]; len(first.Blocks) > 0 {
-			first.Title = "" // the page has its facts
-			first.Blocks = slices.DeleteFunc(slices.Clone(first.Blocks), func(b page.Block) bool { return b.Facts != nil })
-		}
+		n.Sections, n.Short = s.Sections, s.Short
 		p.Style = s.Document.Style
 		for _, x := range n.Sections {
 			p.Style = stylesOf(p.Style, x.Blocks)

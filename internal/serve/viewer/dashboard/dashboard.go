@@ -63,7 +63,7 @@ func New(s *live.State) *Dashboard {
 const maxMinutes = 365 * 24 * 60
 
 // maxRows is how many rows a table has.
-const maxRows = 50
+const maxRows = 20
 
 // TopServers returns the servers that are listed, those with the most calls in flight first.
 func (d *Dashboard) TopServers() []live.Server {
