@@ -72,20 +72,25 @@ type file struct {
 	took   time.Duration // to compute them
 }
 
-// patience is how long List reads files before it leaves the rest to the background.
-const patience = 150 * time.Millisecond
+// few is how many files List reads at least, and patience how long it reads more before it leaves them to the background.
+const (
+	few      = 20
+	patience = 150 * time.Millisecond
+)
 
 // List lists all runs: the latest first, and forks after the run that they are from. more reports whether files are
 // still being read.
 func (c *Catalog) List(ctx context.Context) (all []*Entry, more bool) {
 	names, paths := c.Library.Names()
 	until := time.Now().Add(patience)
+	read := 0
 	for _, name := range names {
 		at := paths[name]
 		state := library.StateOf(at)
 		f := c.known(at)
-		if f.state != state && (c.Wait || time.Now().Before(until)) {
+		if f.state != state && (c.Wait || read < few || time.Now().Before(until)) {
 			f = c.read(ctx, at, state)
+			read++
 		}
 		if c.Wait && f.due(state) {
 			f = c.score(ctx, at, state)

@@ -61,7 +61,7 @@ func text(all []*Entry) string {
 	return strings.TrimSpace(b.String())
 }
 
-// TestList checks what the list says of runs, of forks, and of a file that is none.
+// TestList checks what the list says of runs, of forks, and of a file that is not a run.
 func TestList(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

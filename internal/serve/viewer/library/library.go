@@ -130,34 +130,6 @@ type Run struct {
 	labelled   fileState // of the file with labels, when they were read
 }
 
-// State tells whether a run file was changed: the times and sizes of the file and of SQLite's log beside it.
-type State struct{ file, log fileState }
-
-// StateOf returns the state of a run file.
-func StateOf(path string) State { return State{stateOf(path), stateOf(path + "-wal")} }
-
-// Changed returns when the file was last changed.
-func (s State) Changed() time.Time {
-	if s.log.size > 0 && s.log.at.After(s.file.at) {
-		return s.log.at
-	}
-	return s.file.at
-}
-
-// fileState tells whether a file was changed.
-type fileState struct {
-	at   time.Time
-	size int64
-}
-
-func stateOf(path string) fileState {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileState{}
-	}
-	return fileState{info.ModTime(), info.Size()}
-}
-
 // Labels returns the labels of the run, and brings them into its index.
 func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
 	if r.unlabelled {
