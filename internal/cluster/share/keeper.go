@@ -250,7 +250,7 @@ func whole(all []demand, least float64) {
 }
 
 // rates returns the limits of an account that any worker knows.
-func (k *Keeper) rates(account string) (r limiter.Rates) {
+func (k *Keeper) rates(account string) (r limiter.Units) {
 	for _, w := range k.workers {
 		r = r.Max(w.needs[account].Rates)
 	}

@@ -78,5 +78,5 @@ type Grant struct {
 type Part struct {
 	Share float64 `json:"share"`
 	// Rates are the account's limits, as far as any worker knows them.
-	Rates limiter.Rates `json:"rates,omitzero"`
+	Rates limiter.Units `json:"rates,omitzero"`
 }

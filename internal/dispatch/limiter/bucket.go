@@ -23,6 +23,7 @@ type bucket struct {
 	last       time.Time
 	sum        float64   // all that was ever taken
 	used       float64   // taken by calls still in flight
+	charged    float64   // what calls that ended really cost
 	asOf       time.Time // when the call was sent whose answer was learned from last
 	// late means that the server charges at the end of a call (output tokens as they are produced)
 	// and not at its arrival.
@@ -105,6 +106,7 @@ func (b *bucket) take(need float64) {
 // settle ends a call that took need and really cost real.
 func (b *bucket) settle(need, real float64) {
 	b.used = math.Max(0, b.used-need)
+	b.charged += real
 	if b.whole > 0 {
 		b.level += need - real
 	}

@@ -18,24 +18,16 @@ type shared struct {
 // over reports whether our part of the account has ended.
 func (s *shared) over(now time.Time) bool { return s.is && !now.Before(s.until) }
 
-// Rates are limits a minute of a whole account. 0 means that none is known.
-type Rates struct {
-	Requests float64 `json:"requests,omitzero"`
-	Tokens   float64 `json:"tokens,omitzero"`
-	Input    float64 `json:"input,omitzero"`
-	Output   float64 `json:"output,omitzero"`
+// each returns the units in the order of buckets.
+func (u Units) each() need {
+	return need{requests: u.Requests, tokens: u.Tokens, inputs: u.Input, outputs: u.Output}
 }
 
-// each returns the rates in the order of buckets.
-func (r Rates) each() need {
-	return need{requests: r.Requests, tokens: r.Tokens, inputs: r.Input, outputs: r.Output}
-}
-
-// Max returns the larger of each rate of r and o.
-func (r Rates) Max(o Rates) Rates {
-	return Rates{
-		Requests: math.Max(r.Requests, o.Requests), Tokens: math.Max(r.Tokens, o.Tokens),
-		Input: math.Max(r.Input, o.Input), Output: math.Max(r.Output, o.Output),
+// Max returns the larger of each unit of u and o.
+func (u Units) Max(o Units) Units {
+	return Units{
+		Requests: math.Max(u.Requests, o.Requests), Tokens: math.Max(u.Tokens, o.Tokens),
+		Input: math.Max(u.Input, o.Input), Output: math.Max(u.Output, o.Output),
 	}
 }
 
@@ -45,8 +37,8 @@ type Part struct {
 	Share float64
 	// Until is when the part ends. After it, nothing is sent until there is another.
 	Until time.Time
-	// Rates are what others that share the account have learned from its server.
-	Rates Rates
+	// Rates are the limits a minute that others have learned from the server. 0 means that none is known.
+	Rates Units
 }
 
 // Share sets the part of the account that may be used from now on. Calls in flight continue.
@@ -110,8 +102,8 @@ type Demand struct {
 	Busy float64 `json:"busy,omitzero"`
 	// Least is the smallest part that allows a call in flight. 0 if there is no such limit.
 	Least float64 `json:"least,omitzero"`
-	// Rates are those of the account, as far as they are known.
-	Rates Rates `json:"rates,omitzero"`
+	// Rates are the limits a minute of the whole account, as far as they are known.
+	Rates Units `json:"rates,omitzero"`
 }
 
 // Demand returns what was used and needed since it was last called.
@@ -122,7 +114,7 @@ func (l *Limiter) Demand() Demand {
 	rate := func(i int) float64 { return l.buckets[i].whole * 60 }
 	d := Demand{
 		Waiting: max(l.shared.waiting, l.queue.Len()),
-		Rates:   Rates{Requests: rate(requests), Tokens: rate(tokens), Input: rate(inputs), Output: rate(outputs)},
+		Rates:   Units{Requests: rate(requests), Tokens: rate(tokens), Input: rate(inputs), Output: rate(outputs)},
 	}
 	seconds := now.Sub(l.shared.asked).Seconds()
 	for i := range l.buckets {
