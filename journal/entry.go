@@ -139,9 +139,13 @@ type Ended struct {
 // Exposed raises the bound on what is in flight or not recorded yet: calls, and the most that they
 // can cost. It is durable before the bound is used, so that it is known what a killed process may
 // owe.
+//
+// With a Worker it is an allotment: Worst is what this worker of the run may have spent, or may still
+// spend, beyond what is recorded. It replaces the worker's earlier one, and 0 ends it.
 type Exposed struct {
-	Calls int
-	Worst llm.Money
+	Calls  int
+	Worst  llm.Money
+	Worker string `json:",omitzero"`
 }
 
 // Batched is a step in the life of a batch at a provider. It is durable before the next step is

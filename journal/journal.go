@@ -88,8 +88,10 @@ type Head struct {
 	Calls int       // answered or failed
 	Spent llm.Money // spent on them
 	// Risked is the most that calls can have cost which were in flight when a process was killed,
-	// over all processes. Their real cost is unknown.
+	// over all processes, and what is allotted to workers. Their real cost is unknown.
 	Risked llm.Money
+	// Allotted is the part of Risked that is allotted to workers, by worker.
+	Allotted map[string]llm.Money
 	// Cut means that the last process was killed. Lost is then how many calls had begun and not
 	// ended. Owed is the most that they, or the calls that an aborted process cut off, can have cost.
 	Cut  bool
@@ -143,6 +145,10 @@ func (h *Head) Add(e Entry) {
 	case *Ended:
 		h.End(h.entries, e)
 	case *Exposed:
+		if e.Worker != "" {
+			h.allot(e.Worker, max(0, e.Worst))
+			break
+		}
 		h.Owed, h.bound = max(h.Owed, e.Worst), max(h.bound, e.Calls)
 	case *Batched:
 		h.Batch(h.entries, e)
@@ -150,6 +156,19 @@ func (h *Head) Add(e Entry) {
 		h.Steered = append(h.Steered, *e)
 	}
 	h.count()
+}
+
+// allot sets the allotment of a worker.
+func (h *Head) allot(worker string, amount llm.Money) {
+	h.Risked = max(0, h.Risked.Minus(h.Allotted[worker])).Plus(amount)
+	if amount == 0 {
+		delete(h.Allotted, worker)
+		return
+	}
+	if h.Allotted == nil {
+		h.Allotted = map[string]llm.Money{}
+	}
+	h.Allotted[worker] = amount
 }
 
 // begin applies a new Begun. A complete run is not complete any more when its plan has grown.

@@ -88,6 +88,9 @@ type Config struct {
 	// Levels says where the calls in flight of each server begin, and learns at Close what was found
 	// out. Default: nothing is known.
 	Levels Levels
+	// Shared means that other processes use the same accounts: nothing is sent until Share says how
+	// much of them is ours.
+	Shared bool
 	// Rests is called when a server of a provider with several is taken out of service, and when it
 	// is back: see replica.Config. Default: none.
 	Rests func(replica.Rest)

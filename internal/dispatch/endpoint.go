@@ -29,16 +29,19 @@ type group struct {
 }
 
 // newEndpoint makes the layers of the server at an address.
-func newEndpoint(p provider.Provider, address string, known Levels, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
+func newEndpoint(p provider.Provider, address string, c Config, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
 	start := limiter.Start{Near: p.InProcess() || trust.Loopback(address), Reports: p.Metrics != ""}
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
-		if known != nil {
-			start.Known = known.Load(p, address, pattern)
+		if c.Levels != nil {
+			start.Known = c.Levels.Load(p, address, pattern)
 		}
 		lim := &limit{next: next, Limiter: limiter.New(limits, p.Counts(), &s.gauge, start), guess: guess}
+		if c.Shared {
+			lim.Share(limiter.Part{})
+		}
 		return append(groups, group{pattern: pattern, limit: lim, first: newWarm(lim, p.Warm, s)})
 	}
-	e := &endpoint{provider: p, address: address, levels: known}
+	e := &endpoint{provider: p, address: address, levels: c.Levels}
 	for _, pattern := range p.LimitPatterns() {
 		e.groups = add(e.groups, pattern, p.ModelLimits[pattern])
 	}

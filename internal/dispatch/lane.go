@@ -58,6 +58,7 @@ type lanes struct {
 type lane struct {
 	provider  provider.Provider
 	live      layer
+	guess     *tokens.Estimator
 	endpoints []*endpoint
 	set       *replica.Set // nil if there is one server, which can only answer
 	reach     *reach       // nil if calls do not wait for an unreachable provider
@@ -144,9 +145,10 @@ func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batche
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := tokens.NewEstimator()
 		to := func(m llm.Model, address string) *endpoint {
-			return newEndpoint(in.Provider, address, c.Levels, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
+			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
+		ln.guess = guess
 		ln.waitOut(in, c)
 		if limits, ok := in.Provider.BatchLimits(); ok && in.BatchAPI != nil {
 			ln.enqueue = &enqueue{queue: batches.Queue(in.Provider.Name, in.BatchAPI, limits), guess: guess, prices: prices, stats: s, notices: notes}

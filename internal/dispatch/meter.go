@@ -27,8 +27,10 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if model.OK && a.Bounded() {
 		t = model.Terms(req, false)
 		var ok bool
-		if held, ok = a.Begin(t); !ok {
-			return nil, a.NoRoom()
+		for held, ok = a.Begin(t); !ok; held, ok = a.Begin(t) {
+			if !a.More(ctx, t) {
+				return nil, a.NoRoom()
+			}
 		}
 	}
 	start := time.Now()

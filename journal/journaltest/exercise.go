@@ -355,6 +355,8 @@ func headDiff(got, want *journal.Head) string {
 	switch {
 	case !reflect.DeepEqual(slices.Collect(got.Ended.All()), slices.Collect(want.Ended.All())):
 		return "Ended is not the same"
+	case !maps.Equal(got.Allotted, want.Allotted):
+		return fmt.Sprintf("Allotted is %v and should be %v", got.Allotted, want.Allotted)
 	case !maps.Equal(got.Batches, want.Batches):
 		return fmt.Sprintf("Batches is %v and should be %v", got.Batches, want.Batches)
 	case !maps.Equal(got.Playing, want.Playing):

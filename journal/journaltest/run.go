@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"parley/journal"
@@ -53,6 +54,8 @@ func (g *generator) step() {
 		g.add(&journal.Opened{At: g.time()})
 	case k == 2:
 		g.add(&journal.Opened{At: g.time(), Lost: g.IntN(9), Cost: llm.Money(g.Int64N(1 << 60))})
+	case k == 3 && g.IntN(2) == 0:
+		g.add(&journal.Exposed{Worst: llm.Money(g.Int64N(1<<60) * g.Int64N(2)), Worker: strconv.Itoa(g.IntN(3))})
 	case k == 3:
 		g.add(&journal.Exposed{Calls: g.IntN(20), Worst: llm.Money(g.Int64N(1 << 60))})
 	case k == 4 && g.IntN(2) == 0:

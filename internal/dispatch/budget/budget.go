@@ -45,6 +45,7 @@ type Budget struct {
 	crowd      queue.Queue[*waiter] // calls from queue that have room once fewer calls are trusted
 	trusted    int                  // calls in flight that may cost more than is set aside for them
 	drained    *llm.Error
+	part       *part // nil: it is not a part of a larger budget
 
 	lowered atomic.Bool // the limit was lowered once
 }
@@ -65,21 +66,40 @@ func (b *Budget) Spent() (spent, reserved llm.Money) {
 	return b.spent, b.reserved.Plus(b.batched).Plus(b.risk)
 }
 
-// Limit returns the limit; 0 is no limit.
+// Limit returns the limit; 0 is no limit. That of a part is the limit of the whole.
 func (b *Budget) Limit() llm.Money {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.part != nil {
+		return b.part.whole
+	}
 	return b.limit
+}
+
+// unlimited reports whether the budget only counts.
+func (b *Budget) unlimited() bool { return b.limit == 0 && b.part == nil }
+
+// left returns what is neither spent nor set aside.
+func (b *Budget) left() llm.Money {
+	limit := b.limit
+	if b.unlimited() {
+		limit = math.MaxInt64
+	}
+	return limit.Minus(b.spent).Minus(b.reserved).Minus(b.batched).Minus(b.risk)
 }
 
 // SetLimit changes the limit to one that is not 0. Calls that wait are served under the new limit. An
 // attempt that has begun is not affected; one that has not gives back what was set aside under the
 // old limit, if that is too much now, and its call is refused with ErrReopen if there was no limit:
-// see Account.Begin.
+// see Account.Begin. That of a part is the limit of the whole.
 func (b *Budget) SetLimit(limit llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if limit > 0 {
+	switch {
+	case limit <= 0:
+	case b.part != nil:
+		b.part.whole = limit
+	default:
 		if b.limit > 0 && limit < b.limit {
 			b.lowered.Store(true)
 		}
@@ -95,7 +115,7 @@ func (b *Budget) exceeded() bool {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.limit > 0 && b.spent.Plus(b.reserved).Plus(b.batched).Plus(b.risk) > b.limit
+	return b.limit > 0 && b.left() < 0
 }
 
 // hold is what is set aside for a call.
@@ -120,7 +140,7 @@ type waiter struct {
 // reserve sets aside what w needs, and waits for room if there may be some later.
 func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, error) {
 	b.mu.Lock()
-	if b.limit == 0 {
+	if b.unlimited() {
 		defer b.mu.Unlock()
 		if b.drained != nil {
 			return hold{}, b.drained
@@ -163,7 +183,7 @@ func (b *Budget) room(t Terms) (h hold, ok, crowded bool) {
 	if limit := max(t.Worst, t.exceeding); b.fits(limit) {
 		return hold{amount: limit}, true, false
 	}
-	if !t.mayExceed() || !b.fits(t.Worst) {
+	if !t.mayExceed() || !b.fits(t.Worst) || b.part.more() {
 		return hold{}, false, false
 	}
 	full := t.maxTrusted > 0 && b.trusted >= t.maxTrusted
@@ -178,6 +198,7 @@ func (b *Budget) give(h hold, batched bool) error {
 	if h.trusted {
 		b.trusted++
 	}
+	b.part.opened(1)
 	return nil
 }
 
@@ -208,12 +229,7 @@ func (b *Budget) grant(worst llm.Money, batched bool) error {
 // fits reports whether worst can be set aside. Even without a limit, no more is set aside than Money
 // holds, so that what is given back later is what was set aside.
 func (b *Budget) fits(worst llm.Money) bool {
-	limit := b.limit
-	if limit == 0 {
-		limit = math.MaxInt64
-	}
-	return b.drained == nil && (worst == 0 && b.limit == 0 ||
-		worst <= limit.Minus(b.spent).Minus(b.reserved).Minus(b.batched).Minus(b.risk))
+	return b.drained == nil && (worst == 0 && b.unlimited() || worst <= b.left())
 }
 
 // settle gives back what was set aside and spends cost.
@@ -226,7 +242,7 @@ func (b *Budget) settle(reserved, cost llm.Money, batched bool) {
 		b.reserved = b.reserved.Minus(reserved)
 	}
 	b.spent = b.spent.Plus(max(0, cost))
-	if b.Expose != nil {
+	if b.Expose != nil || b.part != nil {
 		b.unrecorded = b.unrecorded.Plus(max(0, cost))
 	}
 	b.pump()
@@ -273,11 +289,12 @@ func (b *Budget) toLive(amount llm.Money) error {
 
 // close gives back what a call has left.
 func (b *Budget) close(free llm.Money, batched, trusted bool) {
+	b.mu.Lock()
 	if trusted {
-		b.mu.Lock()
 		b.trusted--
-		b.mu.Unlock()
 	}
+	b.part.opened(-1)
+	b.mu.Unlock()
 	b.settle(free, 0, batched)
 }
 
@@ -318,9 +335,10 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 		d.got, d.err = h, b.give(h, d.Batched)
 	case crowded:
 		return false, true
+	case b.part.more():
+		return false, false
 	case b.reserved == 0 && b.batched == 0:
-		d.err = &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf(
-			"this call may cost up to %v; %v of the budget of %v is spent", t.Worst, b.spent, b.limit)}
+		d.err = b.refusal(t.Worst)
 	default:
 		return false, false
 	}
@@ -330,10 +348,20 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 	return true, false
 }
 
+// refusal returns the error for a call that does not fit.
+func (b *Budget) refusal(worst llm.Money) *llm.Error {
+	msg := fmt.Sprintf("this call may cost up to %v; %v of the budget of %v is spent", worst, b.spent, b.limit)
+	if b.part != nil {
+		msg = fmt.Sprintf("this call may cost up to %v, and the budget of %v has less left", worst, b.part.whole)
+	}
+	return &llm.Error{Kind: llm.KindBudget, Message: msg}
+}
+
 // Drain refuses the calls that wait, and all later ones, with e.
 func (b *Budget) Drain(e *llm.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drained = e
+	b.part.changed()
 	b.pump()
 }

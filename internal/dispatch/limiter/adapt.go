@@ -19,6 +19,8 @@ import (
 type adapt struct {
 	limit    float64
 	max      float64
+	chosen   float64       // by the user, for all that share the account; 0: nobody has
+	share    float64       // of the account that is ours: see scale
 	doubling bool          // nothing has objected yet
 	reports  bool          // the server reports its load, so the limit grows with answers only
 	settles  time.Duration // a call that was not refused by then is accepted
@@ -74,7 +76,7 @@ type Level struct {
 // maximum.
 func newAdapt(chosen int, s Start) adapt {
 	a := adapt{
-		limit: FirstConcurrency, max: MaxConcurrency, doubling: true, reports: s.Reports, settles: farSettle,
+		limit: FirstConcurrency, max: MaxConcurrency, share: 1, doubling: true, reports: s.Reports, settles: farSettle,
 		step: math.Max(firstStep, knownShare*float64(s.Known.InFlight)),
 	}
 	a.proven, a.roundEnd, a.tried = firstProven, FirstConcurrency, true
@@ -96,12 +98,14 @@ func newAdapt(chosen int, s Start) adapt {
 // choose sets the limit that the user has chosen.
 func (a *adapt) choose(n int) {
 	a.limit, a.max, a.doubling, a.tried, a.ceiling = float64(n), float64(n), false, false, 0
+	a.chosen = a.max
 }
 
 // atTop ends the growth at the level that an earlier run has found.
 func (a *adapt) atTop() {
 	if a.top > 0 && a.limit >= a.top {
-		a.ceiling, a.doubling, a.tried, a.owed, a.top = a.top+1, false, false, answersForRefusal, 0
+		a.stopDoubling()
+		a.ceiling, a.tried, a.owed, a.top = a.limit+1, false, answersForRefusal, 0
 	}
 }
 
@@ -119,9 +123,12 @@ func (a *adapt) bound() float64 {
 // refused calls for another reason than its rates.
 func (a *adapt) allows(inFlight int, pace float64, now time.Time) bool {
 	a.grow(inFlight, now)
-	limit := math.Max(1, a.limit)
+	limit := math.Max(1, a.limit*a.scale())
 	if a.cut.IsZero() && a.reported.IsZero() && a.ceiling == 0 {
 		limit = math.Max(limit, math.Min(pace, a.max))
+	}
+	if a.chosen > 0 {
+		limit = math.Min(limit, a.chosen*a.share+1e-6) // a share of 0.1 must allow one of ten
 	}
 	return inFlight < int(limit)
 }
@@ -144,7 +151,23 @@ func (a *adapt) grow(inFlight int, now time.Time) {
 }
 
 // used reports whether so many calls in flight use the limit.
-func (a *adapt) used(inFlight int) bool { return float64(inFlight) >= 0.9*math.Floor(a.limit) }
+func (a *adapt) used(inFlight int) bool {
+	return float64(inFlight) >= 0.9*math.Floor(math.Max(1, a.limit*a.scale()))
+}
+
+// scale returns how much of the limit is ours. While nothing has objected yet, the limit is that of all
+// who share the account, so that together they try no more than one would. After that each has its own.
+func (a *adapt) scale() float64 {
+	if a.doubling && !a.reports && a.cut.IsZero() {
+		return a.share
+	}
+	return 1
+}
+
+// stopDoubling ends the growth by time. The limit is our own from now on.
+func (a *adapt) stopDoubling() {
+	a.limit, a.doubling = a.limit*a.scale(), false
+}
 
 // next returns when the limit may have grown: forever if only answers can raise it.
 func (a *adapt) next(now time.Time) time.Duration {

@@ -15,7 +15,9 @@ import (
 // estimate of tokens, is corrected with every call.
 type bucket struct {
 	configured float64 // units a minute; 0: not configured
-	rate       float64 // units a second in force; 0: no limit known
+	whole      float64 // units a second that the account has; 0: no limit known
+	share      float64 // of the account that is ours: the rest of the fields are about this part of it
+	rate       float64 // units a second in force: share of whole
 	level      float64 // units that may be spent now; negative is debt
 	max        float64 // what level may grow to
 	last       time.Time
@@ -29,7 +31,8 @@ type bucket struct {
 	// fine means that the server has been seen to count exactly. Some round what is left to the
 	// nearest thousand.
 	fine bool
-	// held is the most that the server was ever seen to have left: it can have that again.
+	// held is the most that the server was ever seen to have left, for the whole account: it can have
+	// that again.
 	held float64
 	// margin is how many seconds' worth of units are left untouched, for the jitter between the
 	// server's clock and ours. A refusal widens it for a while.
@@ -49,22 +52,27 @@ const (
 
 // newBucket returns a bucket with a configured rate; 0: none.
 func newBucket(perMinute float64, late bool, now time.Time) bucket {
-	b := bucket{configured: perMinute, late: late, margin: minMargin, last: now}
+	b := bucket{configured: perMinute, share: 1, late: late, margin: minMargin, last: now}
 	b.setRate(perMinute / 60)
 	b.level = b.max
 	return b
 }
 
+// setRate sets the rate of the whole account.
 func (b *bucket) setRate(perSecond float64) {
-	if b.rate != perSecond {
-		b.rate = perSecond
-		b.max = math.Max(1, perSecond*burstSeconds)
+	if b.whole != perSecond {
+		b.whole, b.rate = perSecond, perSecond*b.share
+		b.max = b.burst()
 	}
 }
 
-// refill brings the level up to now.
+// burst returns what may be sent at once when only the rate is known.
+func (b *bucket) burst() float64 { return math.Max(1, b.whole*burstSeconds) * b.share }
+
+// refill brings the level up to now. Only time that passes unused is lost above max: what calls give
+// back was paid for.
 func (b *bucket) refill(now time.Time) {
-	if d := now.Sub(b.last).Seconds(); d > 0 {
+	if d := now.Sub(b.last).Seconds(); d > 0 && b.level < b.max {
 		b.level = math.Min(b.max, b.level+b.rate*d)
 	}
 	b.last = now
@@ -73,12 +81,15 @@ func (b *bucket) refill(now time.Time) {
 // wait returns how long until need may be taken. A need that is larger than the bucket is let
 // through when the bucket is full, and leaves a debt.
 func (b *bucket) wait(need float64) time.Duration {
-	if b.rate <= 0 || need <= 0 {
+	if b.whole <= 0 || need <= 0 {
 		return 0
 	}
 	short := math.Min(need, b.max) - b.level
-	if short <= 0 {
+	switch {
+	case short <= 0:
 		return 0
+	case b.rate <= 0:
+		return forever
 	}
 	return time.Duration(math.Ceil(short / b.rate * float64(time.Second)))
 }
@@ -87,7 +98,7 @@ func (b *bucket) wait(need float64) time.Duration {
 func (b *bucket) take(need float64) {
 	b.sum += need
 	b.used += need
-	if b.rate > 0 {
+	if b.whole > 0 {
 		b.level -= need
 	}
 }
@@ -96,8 +107,8 @@ func (b *bucket) take(need float64) {
 func (b *bucket) settle(need, real float64) {
 	b.used = math.Max(0, b.used-need)
 	b.charged += real
-	if b.rate > 0 {
-		b.level = math.Min(b.max, b.level+need-real)
+	if b.whole > 0 {
+		b.level += need - real
 	}
 }
 
@@ -116,27 +127,27 @@ func (b *bucket) learn(w llm.Window, need float64, sent time.Time, sumThen float
 		b.asOf = sent
 	}
 	allowed := w.Limit / window(w).Seconds()
-	rate := allowed
+	whole := allowed
 	if b.configured > 0 {
-		rate = math.Min(rate, b.configured/60)
+		whole = math.Min(whole, b.configured/60)
 	}
-	b.setRate(rate)
+	b.setRate(whole)
 	b.held = math.Max(b.held, w.Remaining)
 	b.margin = math.Max(minMargin, b.margin*marginDecay)
-	margin := math.Min(rate*b.margin, b.held*marginShare) + b.coarse(w.Remaining)
-	left := w.Remaining - margin
-	since := rate * now.Sub(sent).Seconds()
+	margin := (math.Min(whole*b.margin, b.held*marginShare) + b.coarse(w.Remaining)) * b.share
+	left := w.Remaining*b.share - margin
+	since := b.rate * now.Sub(sent).Seconds()
 	if b.late {
 		left += since*lateCredit - b.used
 	} else {
 		left += since - (b.sum - sumThen)
 	}
-	if rate < allowed {
+	if whole < allowed {
 		// The user allows less than the server does, so only bad news counts.
 		b.level = math.Min(b.level, left)
 		return
 	}
-	b.max = math.Max(rate*burstSeconds, b.held-margin)
+	b.max = math.Max(b.rate*burstSeconds, b.held*b.share-margin)
 	// Calls that were sent at the same time may arrive in another order than they were counted in.
 	// Then the figure of one of them is too good. So the level falls at once, but one answer raises
 	// it by two calls at most.
@@ -175,7 +186,7 @@ func window(w llm.Window) time.Duration {
 
 // refused notes that the server refused a call although the bucket had room.
 func (b *bucket) refused() {
-	if b.rate <= 0 {
+	if b.whole <= 0 {
 		return
 	}
 	b.level = math.Min(b.level, 0)

@@ -32,7 +32,12 @@ type Bounds struct {
 }
 
 // Units are what a server limits.
-type Units struct{ Requests, Tokens, Input, Output float64 }
+type Units struct {
+	Requests float64 `json:"requests,omitzero"`
+	Tokens   float64 `json:"tokens,omitzero"`
+	Input    float64 `json:"input,omitzero"`
+	Output   float64 `json:"output,omitzero"`
+}
 
 // Bounds returns the limits in force, how many calls are in flight, and what was charged so far.
 func (l *Limiter) Bounds() Bounds {

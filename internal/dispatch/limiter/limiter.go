@@ -33,6 +33,7 @@ type Limiter struct {
 	mu       sync.Mutex
 	buckets  [buckets]bucket
 	adapt    adapt
+	shared   shared
 	inFlight int
 	peak     int // the largest inFlight since the server last reported its load
 	queue    queue.Queue[*Permit]
@@ -121,6 +122,7 @@ func (l *Limiter) Acquire(ctx context.Context, req *llm.Request, input, output f
 	}
 	p.ready = make(chan struct{})
 	l.queue.Push(p, req.Order)
+	l.shared.waiting = max(l.shared.waiting, l.queue.Len())
 	l.gauge.Waiting.Add(1)
 	defer l.gauge.Waiting.Add(-1)
 	l.pump(p.arrived)
@@ -152,6 +154,9 @@ func queueError(ctx context.Context, p *Permit) error {
 
 // blocked returns how long p must wait: 0 to be sent at once, forever until another call ends.
 func (l *Limiter) blocked(p *Permit, now time.Time) time.Duration {
+	if l.shared.over(now) {
+		return forever
+	}
 	if !l.adapt.allows(l.inFlight, l.pace(p), now) {
 		return l.adapt.next(now)
 	}
@@ -170,7 +175,7 @@ func (l *Limiter) pace(p *Permit) float64 {
 	perSecond := 0.0
 	for i := range l.buckets {
 		b := &l.buckets[i]
-		if b.rate <= 0 || p.need[i] <= 0 {
+		if b.rate <= 0 || p.need[i] <= 0 { // without a share, nothing is sent anyway
 			continue
 		}
 		if r := b.rate / p.need[i]; perSecond == 0 || r < perSecond {

@@ -34,6 +34,7 @@ const (
 	crowdedTime  = 4 // times the lowest mean latency of a round: the server only queues
 	slackTime    = 3 // times the lowest mean latency: no growth
 	lowestDrift  = 1.005
+	minShare     = 0.001
 	slotSpare    = 2 // times the calls that a queueing server works on: its limit
 )
 
@@ -46,7 +47,7 @@ func (a *adapt) judge(p *Permit, latency time.Duration, now time.Time) {
 	a.answered++
 	a.firstDone(p, s, now)
 	if a.base == 0 || s <= provenTime*a.base {
-		a.proven = math.Max(a.proven, float64(p.level))
+		a.proven = math.Max(a.proven, float64(p.level)/math.Max(a.scale(), minShare))
 	}
 	switch {
 	case a.reports, a.base > 0 && !p.sent.Before(a.known):
@@ -87,7 +88,8 @@ func (a *adapt) compare(s float64, now time.Time) {
 	}
 	if a.slow > a.quick {
 		perSecond := a.answered / math.Max(now.Sub(a.began).Seconds(), 1e-3)
-		a.doubling, a.shrunk = false, true
+		a.stopDoubling()
+		a.shrunk = true
 		a.limit = math.Min(a.limit, math.Max(FirstConcurrency, slotSpare*perSecond*a.base))
 	}
 	a.slow, a.quick = 0, 0
@@ -107,7 +109,8 @@ func (a *adapt) round(s float64) {
 		a.lowest = mean
 	}
 	if a.doubling && mean > crowdedTime*a.lowest {
-		a.doubling, a.shrunk = false, true
+		a.stopDoubling()
+		a.shrunk = true
 	}
 }
 

@@ -87,7 +87,7 @@ func (a *adapt) refuse(p *Permit, inFlight int, now time.Time) {
 			return
 		}
 	}
-	a.doubling = false
+	a.stopDoubling()
 	a.cutAt(inFlight, now)
 	limit := float64(a.before - 1)
 	if !few && !a.tried || a.strays > gentleStrays {
@@ -131,7 +131,7 @@ func (a *adapt) late(sent, now time.Time) {
 	if !sent.After(a.cut) {
 		return
 	}
-	a.doubling = false
+	a.stopDoubling()
 	a.cutAt(int(a.limit), now)
 	a.limit = math.Max(1, a.limit*adaptCut)
 }

@@ -47,7 +47,7 @@ func (a *adapt) steer(load replica.Load, used, inFlight int, now time.Time) {
 		a.queued = 0
 	}
 	if overflows || load.Waiting > 0 {
-		a.doubling = false
+		a.stopDoubling()
 	}
 	switch {
 	case overflows && inFlight <= int(a.limit):

@@ -1,0 +1,312 @@
+package allot
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"parley/llm"
+)
+
+// Config configures a Keeper.
+type Config struct {
+	// Epoch must be higher than that of any keeper before.
+	Epoch uint64
+	// Limit is the budget of the run: more than 0.
+	Limit llm.Money
+	// Spent is what is recorded as spent, and what is at risk for other reasons.
+	Spent llm.Money
+	// Allotted is what earlier keepers made durable and nobody has given back, by worker.
+	Allotted map[string]llm.Money
+	// Durable makes durable, before it returns, that a worker may have so much that is not recorded as
+	// spent. It replaces what it was called with before for this worker. With its error nothing is given.
+	Durable func(worker string, amount llm.Money) error
+}
+
+// Keeper divides a budget among workers. It may be used from several goroutines.
+type Keeper struct {
+	epoch   uint64
+	durable func(worker string, amount llm.Money) error
+	turn    chan struct{} // holds a value while something may be made durable: nothing is then given or taken
+
+	mu      sync.Mutex
+	limit   llm.Money
+	spent   llm.Money
+	workers map[string]*worker
+}
+
+// worker is what the keeper knows of a worker.
+type worker struct {
+	Ask              // the last
+	known  bool      // it has asked this keeper, and ignores others from then on
+	lost   bool      // nothing more will come
+	left   bool      // it has ended, and has nothing
+	number uint64    // of the last grant
+	given  llm.Money // since the epoch began
+	stake  llm.Money // the most that it may have, unless it is known
+	sure   llm.Money // the largest stake that is durable
+	denied time.Time // since then it could not be given what it needs, although nothing was in flight
+	told   time.Time // when it was told that there is no more; what it gives back is not known yet
+}
+
+// NewKeeper returns a Keeper.
+func NewKeeper(c Config) *Keeper {
+	k := &Keeper{epoch: c.Epoch, durable: c.Durable, turn: make(chan struct{}, 1), limit: c.Limit, spent: c.Spent, workers: map[string]*worker{}}
+	for name, amount := range c.Allotted {
+		k.workers[name] = &worker{stake: amount, sure: amount}
+	}
+	return k
+}
+
+// begin waits until nobody else gives or takes. The caller must call the function that it returns.
+func (k *Keeper) begin() (end func()) {
+	k.turn <- struct{}{}
+	k.mu.Lock()
+	return func() {
+		k.mu.Unlock()
+		<-k.turn
+	}
+}
+
+// secure makes the stake of a worker durable. Others may read and change sums meanwhile.
+func (k *Keeper) secure(name string, w *worker, stake llm.Money) error {
+	k.mu.Unlock()
+	err := k.durable(name, stake)
+	k.mu.Lock()
+	if err != nil {
+		return fmt.Errorf("allot: %v for worker %s: %w", stake, name, err)
+	}
+	w.sure = stake
+	return nil
+}
+
+// atStake returns the most that a worker can still add to what is recorded as spent.
+func (w *worker) atStake() llm.Money {
+	switch {
+	case w.left:
+		return 0
+	case !w.known:
+		return w.stake
+	default:
+		return max(0, w.Stake.AtStake).Plus(w.onTheWay())
+	}
+}
+
+// onTheWay returns what a worker was given and did not know of when it asked.
+func (w *worker) onTheWay() llm.Money { return max(0, w.given.Minus(w.Given)) }
+
+// live yields the workers that are neither lost nor have left.
+func (k *Keeper) live() iter.Seq[*worker] {
+	return func(yield func(*worker) bool) {
+		for _, w := range k.workers {
+			if !w.lost && !w.left && !yield(w) {
+				return
+			}
+		}
+	}
+}
+
+// free returns what is neither spent nor allotted.
+func (k *Keeper) free() llm.Money {
+	free := k.limit.Minus(k.spent)
+	for _, w := range k.workers {
+		free = free.Minus(w.atStake())
+	}
+	return max(0, free)
+}
+
+// SetLimit changes the limit. If it becomes less than what is spent and allotted, what is spare is recalled
+// as workers ask.
+func (k *Keeper) SetLimit(limit llm.Money) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.limit = limit
+}
+
+// Spent sets what is recorded as spent, and what is at risk for other reasons. Call it before workers are
+// told that their calls are recorded.
+func (k *Keeper) Spent(total llm.Money) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.spent = total
+}
+
+// Lost notes that nothing more will come from a worker's session. What it may have spent stays at risk. Call it also for
+// workers of Config.Allotted that do not ask: until then they may have calls in flight.
+func (k *Keeper) Lost(worker string) error {
+	defer k.begin()()
+	w := k.workers[worker]
+	if w == nil || w.lost || w.left {
+		return nil
+	}
+	w.lost = true
+	if w.atStake() == w.sure {
+		return nil
+	}
+	return k.secure(worker, w, w.atStake())
+}
+
+// Leave notes that a worker has ended, with everything that it spent recorded.
+func (k *Keeper) Leave(worker string) error {
+	defer k.begin()()
+	w := k.workers[worker]
+	if w == nil || w.left {
+		return nil
+	}
+	if w.sure > 0 {
+		if err := k.secure(worker, w, 0); err != nil {
+			return err
+		}
+	}
+	w.left = true
+	return nil
+}
+
+// Sums are what a budget is divided into.
+type Sums struct {
+	// Limit is the budget, and Spent what is recorded as spent.
+	Limit, Spent llm.Money
+	// Allotted is by worker that is not lost. AtRisk is what lost workers had.
+	Allotted map[string]llm.Money
+	AtRisk   llm.Money
+}
+
+// Sums returns what the budget is divided into.
+func (k *Keeper) Sums() Sums {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := Sums{Limit: k.limit, Spent: k.spent, Allotted: map[string]llm.Money{}}
+	for name, w := range k.workers {
+		switch {
+		case w.lost:
+			s.AtRisk = s.AtRisk.Plus(w.atStake())
+		case !w.left:
+			s.Allotted[name] = w.atStake()
+		}
+	}
+	return s
+}
+
+// Answer answers an ask, and tells other workers to give back what they do not need if it is needed. There is
+// no answer to an ask that is older than another that was answered.
+func (k *Keeper) Answer(a Ask) ([]Grant, error) {
+	defer k.begin()()
+	w := k.workers[a.Worker]
+	if w == nil {
+		// Whatever an earlier keeper gave is durable, so this worker has nothing.
+		w = &worker{known: true}
+		k.workers[a.Worker] = w
+	}
+	switch {
+	case a.Seq <= w.Seq || a.Epoch > k.epoch || w.left:
+		return nil, nil
+	case w.lost:
+		w.Worker = a.Worker
+		g := k.grant(w)
+		g.Lost, g.Recall = true, false
+		return []Grant{g}, nil
+	}
+	if a.Epoch == k.epoch || w.known {
+		w.known = true
+		w.stake = 0
+	}
+	if a.Epoch != k.epoch {
+		a.Given = 0
+	}
+	w.Ask, w.told = a, time.Time{}
+	if !w.known {
+		return []Grant{k.grant(w)}, nil // once it has heard of this keeper, its stake is sure
+	}
+	more, recall := k.want(w)
+	if stake := w.atStake().Plus(more); more > 0 && stake > w.sure {
+		if err := k.secure(a.Worker, w, stake); err != nil {
+			return nil, err
+		}
+	}
+	w.given = w.given.Plus(more)
+	grants := []Grant{k.grant(w)}
+	if recall {
+		grants = append(grants, k.recall(w)...)
+	}
+	if now := time.Now(); !w.denied.IsZero() && now.Sub(w.denied) >= Interval {
+		w.told, grants[0].Exhausted = now, true
+	}
+	return grants, nil
+}
+
+func (k *Keeper) grant(w *worker) Grant {
+	w.number++
+	return Grant{
+		Worker: w.Worker, Epoch: k.epoch, Number: w.number, Given: w.given, Limit: k.limit,
+		Recall: k.limit.Minus(k.spent) < k.allotted() && w.Stake.Spare > 0,
+	}
+}
+
+func (k *Keeper) allotted() (sum llm.Money) {
+	for _, w := range k.workers {
+		sum = sum.Plus(w.atStake())
+	}
+	return sum
+}
+
+const (
+	parts       = 64 // of the limit: a worker gets one of them at once
+	workerParts = 4  // for each worker, so many parts at least
+)
+
+// want returns what a worker gets, and whether others must give back what they do not need.
+func (k *Keeper) want(w *worker) (more llm.Money, recall bool) {
+	s, free, workers := w.Stake, k.free(), 0
+	for range k.live() {
+		workers++
+	}
+	portion := k.limit / llm.Money(max(parts, workerParts*workers))
+	fair := free / llm.Money(2*workers)
+	spare := s.Spare.Plus(w.onTheWay())
+	if s.Short > 0 {
+		spare = w.onTheWay() // the next call needs more beside what is spare
+	}
+	switch {
+	case s.Short > free.Plus(spare):
+		return 0, !k.deny(w)
+	case s.Short > spare:
+		w.denied = time.Time{}
+		return max(s.Short-spare, min(portion, fair)), false
+	case s.Idle || spare >= portion/2:
+	default:
+		w.denied = time.Time{}
+		return min(portion-spare, fair), false
+	}
+	w.denied = time.Time{}
+	return 0, false
+}
+
+// deny reports whether nothing is in flight anywhere and nobody has anything to give back: then what w needs
+// will never be there. Because a call may be counted twice for a moment, that must hold for an Interval.
+func (k *Keeper) deny(w *worker) bool {
+	now := time.Now()
+	for o := range k.live() {
+		told := now.Sub(o.told) < 2*Interval
+		if !o.known || !o.Stake.Idle || told || o.onTheWay() > 0 || o != w && o.Stake.Spare > 0 {
+			w.denied = time.Time{}
+			return false
+		}
+	}
+	if w.denied.IsZero() {
+		w.denied = now
+	}
+	return true
+}
+
+// recall tells all other workers to give back what they do not need.
+func (k *Keeper) recall(w *worker) (all []Grant) {
+	for o := range k.live() {
+		if o != w && o.known && o.Stake.Spare > 0 {
+			g := k.grant(o)
+			g.Recall = true
+			all = append(all, g)
+		}
+	}
+	return all
+}

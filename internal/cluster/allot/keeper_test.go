@@ -1,0 +1,92 @@
+package allot
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/dispatch/budget"
+	"parley/llm"
+)
+
+func alwaysDurable(string, llm.Money) error { return nil }
+
+// answer returns the grant of the worker that asks.
+func answer(t *testing.T, k *Keeper, a Ask) Grant {
+	t.Helper()
+	grants, err := k.Answer(a)
+	if err != nil || len(grants) == 0 || grants[0].Worker != a.Worker {
+		t.Fatalf("%+v: %+v, %v", a, grants, err)
+	}
+	return grants[0]
+}
+
+// TestRefusedLast: a worker is told that there is no more only when no other has calls in flight, or
+// something to give back.
+func TestRefusedLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := NewKeeper(Config{Epoch: 1, Limit: 1000, Durable: alwaysDurable})
+		seq := uint64(0)
+		short := func() Grant {
+			seq++
+			return answer(t, k, Ask{Worker: "short", Seq: seq, Epoch: 1, Stake: budget.Stake{Short: 500, Idle: true}})
+		}
+		for i, other := range []struct {
+			stake budget.Stake
+			want  bool
+		}{
+			{budget.Stake{AtStake: 900}, false},                         // a call is in flight
+			{budget.Stake{AtStake: 900, Spare: 700, Idle: true}, false}, // it will give back
+			{budget.Stake{AtStake: 900, Idle: true}, true},
+		} {
+			answer(t, k, Ask{Worker: "other", Seq: uint64(i + 1), Epoch: 1, Given: 1000, Stake: other.stake})
+			for range 3 {
+				short()
+				time.Sleep(Interval)
+			}
+			if g := short(); g.Exhausted != other.want || g.Given != 0 {
+				t.Errorf("beside %+v: %+v", other.stake, g)
+			}
+		}
+		if err := k.Leave("other"); err != nil {
+			t.Fatal(err)
+		}
+		if g := short(); g.Given < 500 || g.Exhausted {
+			t.Errorf("after the other left: %+v", g)
+		}
+	})
+}
+
+// TestStakeOfAnotherKeeper: what a worker says that has not heard of a keeper yet does not lower what the
+// keeper knows to be durable. A grant of the keeper before may still arrive.
+func TestStakeOfAnotherKeeper(t *testing.T) {
+	t.Parallel()
+	k := NewKeeper(Config{Epoch: 2, Limit: 1000, Spent: 100, Allotted: map[string]llm.Money{"a": 700, "b": 100}, Durable: alwaysDurable})
+	ask := Ask{Worker: "a", Seq: 9, Epoch: 1, Given: 700, Stake: budget.Stake{AtStake: 10, Short: 200}}
+	if g := answer(t, k, ask); g.Given != 0 || k.Sums().Allotted["a"] != 700 {
+		t.Errorf("%+v, %v", g, k.Sums())
+	}
+	ask.Seq, ask.Epoch, ask.Given = 10, 2, 0
+	if g := answer(t, k, ask); g.Given < 200 || k.Sums().Allotted["a"] != 10+g.Given {
+		t.Errorf("%+v, %v", g, k.Sums())
+	}
+	if err := k.Lost("b"); err != nil || k.Sums().AtRisk != 100 {
+		t.Errorf("%v, %v", k.Sums(), err)
+	}
+	if g := answer(t, k, Ask{Worker: "b", Seq: 1, Epoch: 2}); !g.Lost || k.Sums().AtRisk != 100 {
+		t.Errorf("%+v, %v", g, k.Sums())
+	}
+}
+
+// TestNotDurable: what cannot be made durable is not given.
+func TestNotDurable(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	k := NewKeeper(Config{Epoch: 1, Limit: 1000, Durable: func(string, llm.Money) error { return full }})
+	grants, err := k.Answer(Ask{Worker: "a", Seq: 1, Stake: budget.Stake{Short: 5}})
+	if len(grants) > 0 || !errors.Is(err, full) || k.Sums().Allotted["a"] != 0 {
+		t.Errorf("%+v, %v, %v", grants, err, k.Sums())
+	}
+}

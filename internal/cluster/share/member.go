@@ -1,0 +1,130 @@
+package share
+
+import (
+	"maps"
+	"math"
+	"sync"
+	"time"
+
+	"parley/internal/dispatch/limiter"
+	"parley/internal/dispatch/tokens"
+)
+
+// Limits are the limits of a worker. A dispatch.Dispatcher implements it.
+type Limits interface {
+	Demands() map[string]limiter.Demand
+	Share(parts map[string]limiter.Part)
+	Guesses() map[string]tokens.Guess
+	Adopt(known map[string]tokens.Guess)
+}
+
+// Member keeps the limits of a worker within its shares. It may be used from several goroutines.
+type Member struct {
+	worker string
+	limits Limits
+
+	mu      sync.Mutex
+	seq     uint64
+	sent    [4]time.Time // when the last reports were made, by seq
+	epoch   uint64
+	since   uint64 // reports up to this one were made under another keeper, if there was one
+	number  uint64
+	workers int
+	until   time.Time // the shares are valid before
+	parts   map[string]Part
+}
+
+// NewMember returns the member of a worker's session, which has no share yet.
+func NewMember(worker string, limits Limits) *Member {
+	return &Member{worker: worker, limits: limits}
+}
+
+// Report returns a report, which must be sent at once. Call it every Interval, and when Apply says so.
+func (m *Member) Report() Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	m.seq++
+	m.sent[m.seq%uint64(len(m.sent))] = now
+	r := Report{Worker: m.worker, Seq: m.seq, Epoch: m.epoch, Grant: m.number, Accounts: map[string]Need{}, Guesses: m.limits.Guesses()}
+	for name, d := range m.limits.Demands() {
+		n := Need{Demand: d}
+		if now.Before(m.until) {
+			n.Held = m.parts[name].Share
+		}
+		r.Accounts[name] = n
+	}
+	return r
+}
+
+// sentAt returns when a report was made; ok is false if that was long ago or never.
+func (m *Member) sentAt(seq uint64) (t time.Time, ok bool) {
+	if seq == 0 || seq > m.seq || m.seq-seq >= uint64(len(m.sent)) {
+		return t, false
+	}
+	return m.sent[seq%uint64(len(m.sent))], true
+}
+
+// Apply applies a grant. It reports whether a share became smaller: then others wait for the next
+// report, which should be sent at once.
+func (m *Member) Apply(g Grant) (confirm bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := m.sentAt(g.Seq)
+	old := g.Epoch < m.epoch || g.Epoch == m.epoch && g.Number <= m.number
+	if until := at.Add(Lease); !ok || old || !time.Now().Before(until) {
+		return false
+	}
+	if g.Epoch > m.epoch {
+		m.since = 0
+		if m.epoch > 0 {
+			m.since = m.seq
+		}
+	}
+	parts := make(map[string]Part, len(g.Accounts))
+	maps.Copy(parts, g.Accounts)
+	for name, was := range m.parts {
+		p := parts[name]
+		if g.Seq <= m.since {
+			// The report may have said more than is in force by now, and another keeper knows that.
+			p.Share = math.Min(p.Share, was.Share)
+			parts[name] = p
+		}
+		confirm = confirm || p.Share < was.Share
+	}
+	if !time.Now().Before(m.until) {
+		confirm = false // they had expired
+	}
+	m.epoch, m.number, m.workers, m.until = g.Epoch, g.Number, g.Workers, at.Add(Lease)
+	m.parts = parts
+	m.limits.Adopt(g.Guesses)
+	m.set()
+	return confirm
+}
+
+// Unanswered notes that nobody is there to answer a report: the hub works, and the keeper is gone. Do
+// not call it when an answer is merely late. The shares in force stay valid, up to an equal part.
+func (m *Member) Unanswered(seq uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, ok := m.sentAt(seq)
+	until := at.Add(Lease)
+	if !ok || !time.Now().Before(m.until) || !until.After(m.until) {
+		return
+	}
+	m.until = until
+	for name, p := range m.parts {
+		p.Share = math.Min(p.Share, 1/float64(max(1, m.workers)))
+		m.parts[name] = p
+	}
+	m.set()
+}
+
+// set tells the limits.
+func (m *Member) set() {
+	parts := make(map[string]limiter.Part, len(m.parts))
+	for name, p := range m.parts {
+		parts[name] = limiter.Part{Share: p.Share, Until: m.until, Rates: p.Rates}
+	}
+	m.limits.Share(parts)
+}

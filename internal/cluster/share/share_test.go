@@ -1,0 +1,82 @@
+package share
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/internal/dialect/sim/quota"
+	"parley/internal/provider"
+)
+
+// TestSharedLimits: four workers reach nearly all of a limit from the start, for a minute in which one dies
+// and another joins, and are refused nearly nothing. The network loses, delays and doubles messages.
+func TestSharedLimits(t *testing.T) {
+	t.Parallel()
+	const rpm, itpm, otpm, short, long = 6000, 1_800_000, 600_000, 2 * time.Second, 4 * time.Second
+	for _, tt := range []struct {
+		name   string
+		server quota.Limits
+		given  provider.Limits
+		silent bool
+	}{
+		{"requests, configured", quota.Limits{RPM: rpm, Burst: short}, provider.Limits{RPM: rpm}, false},
+		{"requests, no headers", quota.Limits{RPM: rpm, Burst: short}, provider.Limits{RPM: rpm}, true},
+		{"requests, by headers", quota.Limits{RPM: rpm, Burst: short}, provider.Limits{}, false},
+		{"input, configured", quota.Limits{ITPM: itpm, Burst: short}, provider.Limits{ITPM: itpm}, false},
+		{"input, no headers", quota.Limits{ITPM: itpm, Burst: short}, provider.Limits{ITPM: itpm}, true},
+		{"input, by headers", quota.Limits{ITPM: itpm, Burst: short}, provider.Limits{}, false},
+		{"output, configured", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, false},
+		{"output, no headers", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, true},
+		{"output, by headers", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{}, false},
+	} {
+		for i, latency := range []time.Duration{time.Second, 300 * time.Millisecond, 4 * time.Second} {
+			if i > 0 && testing.Short() {
+				continue
+			}
+			t.Run(fmt.Sprint(tt.name, " ", latency), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					l := newLab(t, tt.server, tt.given, tt.silent, uint64(i))
+					l.account.latency = latency
+					later, all := l.play(t.Context()), l.account.total()
+					reached, whole := 0.0, 0.0
+					for i, perMinute := range []float64{tt.server.RPM, tt.server.ITPM, tt.server.OTPM} {
+						if perMinute > 0 {
+							reached = later[i] / perMinute / (playFor - playFrom).Minutes()
+							whole = all[i] / perMinute / playFor.Minutes()
+						}
+					}
+					a := l.account
+					refused := float64(a.refused) / float64(a.asked)
+					t.Logf("%.3f of the limit, %.3f after %v; %d of %d refused", whole, reached, playFrom, a.refused, a.asked)
+					if whole < 0.95 || reached < 0.95 || refused > 0.005 {
+						t.Errorf("%.3f of the limit, %.3f after %v; %.4f refused", whole, reached, playFrom, refused)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestSharedConcurrency: workers never have more calls in flight than the user allows, and nearly always as
+// many, even if they are more workers than calls.
+func TestSharedConcurrency(t *testing.T) {
+	t.Parallel()
+	for _, allowed := range []int{3, 10, 101} {
+		t.Run(fmt.Sprint(allowed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLab(t, quota.Limits{}, provider.Limits{Concurrency: allowed}, false, 1)
+				l.account.latency = time.Second
+				used := l.play(t.Context())
+				mean := used[0] / (playFor - playFrom).Seconds() * 1.03 // seconds that a call takes
+				t.Logf("%.2f of %d in flight, at most %d", mean, allowed, l.account.busiest)
+				if l.account.busiest > allowed || mean < 0.85*float64(allowed) {
+					t.Errorf("%.2f of %d in flight, at most %d", mean, allowed, l.account.busiest)
+				}
+			})
+		})
+	}
+}
