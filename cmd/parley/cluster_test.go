@@ -131,6 +131,50 @@ func TestKilledCluster(t *testing.T) {
 	}
 }
 
+// TestKilledBudget kills workers of a run with a budget. What was asked never costs more than that, by the provider's own count.
+func TestKilledBudget(t *testing.T) {
+	t.Parallel()
+	url, server := provider(t)
+	file := plan(t, url)
+	prices := filepath.Join(t.TempDir(), "prices.json")
+	if err := os.WriteFile(prices, []byte(`{"models": {"lab/*": {"input": 0, "output": 1000, "max_output": 100}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const budget = 12.0
+	out := filepath.Join(t.TempDir(), "run.parley")
+	_, address := hubOf(t, 1)
+	var workers []*process
+	for range 3 {
+		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
+	}
+	run := start(t, "secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
+		"--budget", fmt.Sprint(budget), "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
+	for kills := 0; kills < 3 && !run.over(); kills++ {
+		time.Sleep(time.Duration(500+rand.IntN(1000)) * time.Millisecond) // kills come at random moments
+		workers[kills].kill()
+		workers[kills].start()
+	}
+	select {
+	case err := <-run.done:
+		run.done <- err
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("the run does not end: %s", run.err)
+	}
+	var got struct {
+		State, Reason string
+		Cost          float64 `json:"cost_usd"`
+		Risked        float64 `json:"risked_usd"`
+	}
+	if err := json.Unmarshal(run.out.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %q %s", err, run.out, run.err)
+	}
+	billed := float64(server.Stats().Tokens.Output) * 1000 / 1e6
+	if got.State != "stopped" || !strings.HasPrefix(got.Reason, "budget") || billed > budget || got.Cost > billed || got.Cost+got.Risked > budget || got.Cost == 0 {
+		t.Errorf("%+v; the provider bills %g, want at most %g", got, billed, budget)
+	}
+	t.Logf("%+v; billed %g of %g", got, billed, budget)
+}
+
 // killedRun plays a run on a cluster and kills its parts until there were enough, or it is complete.
 func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got summary) {
 	t.Helper()

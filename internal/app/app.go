@@ -44,6 +44,10 @@ type Config struct {
 	Models map[string]llm.Model
 	// Budget is the most that may be spent, and Spent what was already spent of it. Default: no limit.
 	Budget, Spent llm.Money
+	// Part is a part of a larger budget, instead of Budget. Default: none.
+	Part *budget.Budget
+	// Shared is that of dispatch.Config.
+	Shared bool
 	// Prices is a file of prices that override the embedded ones. Default: none.
 	Prices string
 	// Cache is a folder for answers. Default: no cache.
@@ -107,11 +111,16 @@ func Open(c Config) (*App, error) {
 		}
 		a.cache = store
 	}
+	spending := c.Part
+	if spending == nil {
+		spending = budget.New(c.Budget, c.Spent)
+	}
 	d, err := dispatch.New(dispatch.Config{
 		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },
 		Find:   func(name string) (provider.Provider, error) { return find(c.Providers, name) },
 		Prices: prices,
-		Budget: budget.New(c.Budget, c.Spent),
+		Budget: spending,
+		Shared: c.Shared,
 		Cache:  a.cache,
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,

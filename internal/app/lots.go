@@ -11,6 +11,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/outage"
 	"parley/journal"
 	"parley/llm"
@@ -25,6 +26,7 @@ type Lots struct {
 	config  engine.Config
 	actor   world.Actor
 	release func(ctx context.Context)
+	part    *budget.Budget // nil: there is no budget
 
 	mu    sync.Mutex
 	held  bool
@@ -38,8 +40,8 @@ type lotPlay struct {
 }
 
 // OpenLots prepares to play lots of the run that began so. Sets override how it is played, such as
-// limits.concurrency.
-func (p Play) OpenLots(begun *journal.Begun) (*Lots, error) {
+// limits.concurrency. part returns the part of a budget that may be spent.
+func (p Play) OpenLots(begun *journal.Begun, part func(whole llm.Money) *budget.Budget) (*Lots, error) {
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err
@@ -52,9 +54,12 @@ func (p Play) OpenLots(begun *journal.Begun) (*Lots, error) {
 		return nil, err
 	}
 	l := &Lots{plan: plan, plays: map[*lotPlay]struct{}{}}
+	if plan.Budget > 0 {
+		l.part = part(plan.Budget)
+	}
 	l.app, err = Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
-		Providers: plan.Providers, Prices: plan.Prices, Cache: plan.Cache, Concurrency: plan.Concurrency,
+		Providers: plan.Providers, Prices: plan.Prices, Cache: plan.Cache, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
 		Rests: p.Rests, Notices: p.Notices, Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { l.outage(p, o) },
 	})
@@ -84,8 +89,6 @@ func forCluster(plan *config.Plan) error {
 		return usageError{errors.New("pace: wave: a run in waves, which may use batch APIs, cannot be played with workers: use pace free, or no workers")}
 	case slices.ContainsFunc(plan.Agents, world.Agent.Human):
 		return usageError{errors.New("agents: a run with people in its seats cannot be played with workers")}
-	case plan.Budget > 0:
-		return usageError{errors.New("budget: a run with a budget cannot be played with workers yet: remove the budget, or play it without workers")}
 	}
 	for _, p := range plan.Providers {
 		if p.Dialect == "go" {
@@ -93,6 +96,29 @@ func forCluster(plan *config.Plan) error {
 		}
 	}
 	return nil
+}
+
+// recorded tells a budget that a call is durable.
+func recorded(b *budget.Budget, e engine.Event) {
+	if e.Replied != nil && e.Replied.Act == nil {
+		b.Recorded(e.Replied.Cost())
+	}
+}
+
+// Spender is a Remote that divides a budget among the processes that play.
+type Spender interface {
+	UseBudget(limit func() llm.Money)
+}
+
+// spend makes c keep within a budget, here or elsewhere.
+func (p Play) spend(ctx context.Context, b *budget.Budget, c *engine.Config) {
+	elsewhere, ok := p.Remote.(Spender)
+	switch {
+	case !ok:
+		expose(ctx, b, c) // it may get a limit while the run is played
+	case b.Limit() > 0:
+		elsewhere.UseBudget(b.Limit)
+	}
 }
 
 // sharedModels and sharedActor are used by several lots: that one of them stops drains none of the others.
@@ -115,6 +141,9 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 	}()
 	c := l.config
 	c.Journal, c.Plan, c.Lot, c.Hungry, c.Drain = j, lot.Plan(), &lot, hungry, drain
+	if l.part != nil {
+		c.Watch = func(e engine.Event) { recorded(l.part, e) }
+	}
 	c.Steer = func(s *engine.Steering) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -142,6 +171,9 @@ func (l *Lots) outage(p Play, o outage.Outage) {
 		play.changed()
 	}
 }
+
+// Limits returns what the run shares with other workers.
+func (l *Lots) Limits() *dispatch.Dispatcher { return l.app.Dispatcher }
 
 // Hold sends no more calls, or sends them again.
 func (l *Lots) Hold(on bool) {

@@ -263,7 +263,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
-	expose(ctx, a.Budget(), &c) // it may get a limit while the run is played
+	p.spend(ctx, a.Budget(), &c)
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if file, ok := store.(*sqlite.Store); done && ok {
 		c.Journal = closed{file}
@@ -309,6 +309,7 @@ func (p Play) steering(c *engine.Config, a *App, plan *config.Plan, done bool) *
 		return nil
 	}
 	s := steer.New(a, plan, p.kinds())
+	s.Elsewhere = p.Remote != nil
 	c.Steer = s.Begin
 	return s
 }
@@ -333,9 +334,7 @@ func expose(ctx context.Context, b *budget.Budget, c *engine.Config) {
 		return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
 	}
 	c.Watch = func(e engine.Event) {
-		if e.Replied != nil && e.Replied.Act == nil {
-			b.Recorded(e.Replied.Cost())
-		}
+		recorded(b, e)
 		if watch != nil {
 			watch(e)
 		}

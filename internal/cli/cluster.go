@@ -176,7 +176,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	if j.conn, err = f.connect(url, token); err != nil {
 		return nil, err
 	}
-	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), Workers: refusals(s), AckWait: f.Lease}
+	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), Workers: refusals(s), AckWait: f.Lease, Alone: j.hub != nil && f.Listen == ""}
 	if err := waitConnected(ctx, j.conn, url); err != nil {
 		return nil, err
 	}

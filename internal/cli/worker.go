@@ -9,11 +9,14 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/cluster/allot"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/worker"
 	"parley/internal/config"
 	"parley/internal/config/peek"
+	"parley/internal/dispatch/budget"
 	"parley/journal"
+	"parley/llm"
 )
 
 // workerCmd plays episodes for runs on other machines.
@@ -67,8 +70,8 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	}
 	_, run := hub.Options(token)
 	w := worker.Worker{Conn: nc, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
-	w.Open = func(ctx context.Context, begun *journal.Begun) (worker.Player, error) {
-		return c.player(ctx, s, keys, begun)
+	w.Open = func(_ context.Context, session string, begun *journal.Begun) (worker.Opened, error) {
+		return c.player(s, keys, session, begun)
 	}
 	err = w.Serve(ctx, drain)
 	if ctx.Err() != nil && c.Attached {
@@ -78,26 +81,30 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 }
 
 // player prepares to play a run.
-func (c *workerCmd) player(ctx context.Context, s *State, keys *keyGate, begun *journal.Begun) (worker.Player, error) {
+func (c *workerCmd) player(s *State, keys *keyGate, session string, begun *journal.Begun) (o worker.Opened, err error) {
 	reach := c.recorded()
 	of := source{file: "the plan of run " + begun.Run, folders: []string{"."}, Named: peek.JSON(begun.Plan), reach: *reach}
 	if err := s.openKind(of); err != nil {
-		return nil, err
+		return o, err
 	}
 	plan, err := config.FromJSON(begun.Plan, s.Kinds, nil)
 	if err == nil {
 		err = s.openParams(plan, of)
 	}
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	p := app.Play{Kinds: s.Kinds, Reach: reach, Trust: keys.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}
-	l, err := p.OpenLots(begun)
+	l, err := p.OpenLots(begun, func(whole llm.Money) *budget.Budget {
+		o.Money = allot.NewMember(session, whole)
+		return o.Money.Budget()
+	})
 	if err != nil {
-		return nil, err
+		return o, err
 	}
-	return l, context.Cause(ctx)
+	o.Player, o.Limits = l, l.Limits()
+	return o, nil
 }

@@ -35,6 +35,9 @@ type Calls interface {
 type Steering struct {
 	calls Calls
 	kinds []world.Kind
+	// Elsewhere means that other processes play the run: they learn of a budget and of the number of calls in
+	// flight only when they begin.
+	Elsewhere bool
 
 	mu     sync.Mutex
 	engine *engine.Steering // nil before play begins
@@ -184,6 +187,10 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 	switch {
 	case err != nil:
 		return err
+	case s.Elsewhere && plan.Concurrency != s.plan.Concurrency:
+		return errors.New("concurrency is a setting of each worker: stop workers, or start more")
+	case s.Elsewhere && s.plan.Budget == 0 && plan.Budget != 0:
+		return errors.New("workers play the run without a budget: stop it, and resume it with --budget")
 	case plan.Concurrency != s.plan.Concurrency && plan.Concurrency == 0:
 		return errors.New("concurrency is at least 1")
 	}

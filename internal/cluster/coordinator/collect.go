@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/cluster/chain"
+	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
 	"parley/internal/cluster/wire"
 	"parley/journal"
@@ -41,11 +42,16 @@ func (l *log) collect(ctx context.Context) error {
 	}
 	defer reading.Stop()
 	readers := map[string]*chain.Reader{}
+	tick := time.NewTicker(share.Interval)
+	defer tick.Stop()
 	for {
 		var b batch
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-tick.C:
+			l.renew()
+			continue
 		case m := <-messages:
 			if err := l.add(&b, readers, m); err != nil {
 				return err
@@ -58,6 +64,19 @@ func (l *log) collect(ctx context.Context) error {
 		}
 		l.take(ctx, &b)
 	}
+}
+
+// renew writes to the journal. That succeeds only in the one process that may write to it, which is therefore the one that
+// divides limits.
+func (l *log) renew() {
+	at := time.Now()
+	l.run.Record(func(err error) {
+		if err != nil {
+			l.fail(fmt.Errorf("coordinator: %w", err))
+			return
+		}
+		l.shares.Renew(at)
+	}, &journal.Collected{Log: l.name.Number, Through: int64(l.cursor)})
 }
 
 // batch is what is collected in one commit.
@@ -156,12 +175,14 @@ func (l *log) take(ctx context.Context, b *batch) {
 			l.fail(fmt.Errorf("coordinator: %w", err))
 			return
 		}
+		l.charge(b.entries)
 		l.took(ctx, b, ended)
 	}
 	if len(b.entries) == 0 && idle {
 		after(nil) // claims, or what is in the journal: they may be read again
 		return
 	}
+	l.cursor = b.through
 	all := append(b.entries, &journal.Collected{Log: l.name.Number, Through: int64(b.through)})
 	l.run.Record(after, all[0], all[1:]...)
 }
@@ -180,7 +201,7 @@ func (l *log) took(ctx context.Context, b *batch, ended int) {
 	taken := l.taken
 	l.changed.Broadcast()
 	l.mu.Unlock()
-	if l.Replicas == 1 {
+	if l.Replicas == 1 || l.money != nil {
 		_ = l.Conn.Publish(subject.Taken(l.name.Run), binary.AppendUvarint(nil, taken)) // beats repeat it
 	}
 	for _, name := range b.done {
@@ -223,6 +244,9 @@ func (l *log) finish(ctx context.Context) error {
 		l.mu.Unlock()
 	}
 	l.mu.Lock()
+	for l.err == nil && ctx.Err() == nil && l.money != nil && l.there() { // what workers do not need is not at risk
+		l.changed.Wait()
+	}
 	err = l.err
 	l.mu.Unlock()
 	if errors.Is(err, errGone) {
@@ -231,6 +255,16 @@ func (l *log) finish(ctx context.Context) error {
 	_ = l.beat(true)
 	_ = l.Conn.FlushTimeout(removes)
 	return err
+}
+
+// there reports whether a worker has not left. The lock is held.
+func (l *log) there() bool {
+	for _, at := range l.workers {
+		if time.Since(at) < subject.Silent {
+			return true
+		}
+	}
+	return false
 }
 
 // played reports whether a worker that is there plays a lot. The lock is held.

@@ -21,10 +21,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/engine"
+	"parley/internal/cluster/allot"
 	"parley/internal/cluster/chain"
+	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
 	"parley/internal/cluster/wire"
 	"parley/journal"
+	"parley/llm"
 )
 
 // Coordinator plays runs with the workers of a hub. It implements engine.Remote.
@@ -43,6 +46,10 @@ type Coordinator struct {
 	Ahead int
 	// Workers, if set, is called with what workers report.
 	Workers func(subject.Working)
+	// Alone means that no worker can be left from before: the hub is new.
+	Alone bool
+
+	budget func() llm.Money // nil: there is none
 }
 
 const (
@@ -60,8 +67,9 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, workers: map[string]time.Time{}}
+	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, workers: map[string]time.Time{}, lost: map[string]bool{}}
 	p.fill()
+	p.keep(run.Head())
 	var cutting sync.WaitGroup
 	over := make(chan struct{})
 	cutting.Go(func() { p.cut(over) })
@@ -110,9 +118,13 @@ type play struct {
 	taken   uint64               // the message up to which everything is in the journal
 	read    uint64               // the last message that was read
 	pending int                  // batches that are not durable yet
-	stopped bool                 // there are no more lots
-	ended   int                  // episodes
-	err     error                // why this life of the log ended
+	lost    map[string]bool      // workers whose money counts as at risk, by session
+	shares  *share.Keeper
+	money   *allot.Keeper // nil: there is no budget
+	spent   llm.Money     // as far as it is recorded
+	stopped bool          // there are no more lots
+	ended   int           // episodes
+	err     error         // why this life of the log ended
 }
 
 func (p *play) fill() {
@@ -143,6 +155,7 @@ func (p *play) life(ctx context.Context) error {
 	}
 	if head.Collected.Log == l.name.Number {
 		l.since = uint64(head.Collected.Through)
+		l.cursor = l.since
 	}
 	p.mu.Lock()
 	p.taken, p.read, p.err, p.claimed = l.since, 0, nil, map[int]string{}
@@ -204,7 +217,8 @@ type log struct {
 	head   *journal.Head // before it began
 	stream jetstream.Stream
 	queue  jetstream.Stream
-	since  uint64 // the message up to which the journal has everything
+	since  uint64 // the message up to which the journal had everything
+	cursor uint64 // the last one that was recorded; collect has it
 }
 
 // begin finds the log that the journal was collected from, or makes a new one.

@@ -153,7 +153,15 @@ func (l *log) beats(ctx context.Context) error {
 		return fmt.Errorf("coordinator: %w", err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
+	end, err := l.serveShares()
+	defer end()
+	if err != nil {
+		return err
+	}
 	for {
+		if err := l.lookAround(); err != nil {
+			return err
+		}
 		if err := l.beat(false); err != nil {
 			return err
 		}
@@ -191,11 +199,16 @@ func (l *log) hear(data []byte) {
 		return // not one of ours
 	}
 	l.mu.Lock()
-	l.workers[w.Session] = time.Now()
-	if w.Leaves {
+	if w.Leaves || w.Refused != "" {
 		delete(l.workers, w.Session)
+	} else {
+		l.workers[w.Session] = time.Now()
 	}
 	l.mu.Unlock()
+	if w.Leaves {
+		l.left(w.Session)
+		l.wake()
+	}
 	if l.Coordinator.Workers != nil {
 		l.Coordinator.Workers(w)
 	}

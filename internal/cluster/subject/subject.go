@@ -68,6 +68,18 @@ func Taken(run string) string { return "p." + run + ".taken" }
 // Stats returns the subject of what workers report.
 func Stats(run string) string { return "p." + run + ".stats" }
 
+// Limits returns the subject at which a coordinator answers what workers ask about limits.
+func Limits(run string) string { return "p." + run + ".limits" }
+
+// Money returns the subject at which a coordinator answers what workers ask about the budget.
+func Money(run string) string { return "p." + run + ".money" }
+
+// Share returns the subject of what a coordinator tells a worker unasked about its limits.
+func Share(run, worker string) string { return "p." + run + ".share." + worker }
+
+// Allotment returns the subject of what a coordinator tells a worker unasked about its money.
+func Allotment(run, worker string) string { return "p." + run + ".allotment." + worker }
+
 // Every is how often beats and stats are sent. Silent is how long somebody may say nothing who is not gone.
 const (
 	Every  = time.Second

@@ -35,7 +35,7 @@ func (m *member) lot(msg jetstream.Msg) {
 		return
 	}
 	c := chain.Config{JetStream: m.js, Stream: m.stream, Subject: m.name.Chain(from, to), Session: m.session}
-	if !m.first.Durable {
+	if !m.first.Durable || m.opened.Money != nil { // money is spent when the coordinator knows of it
 		c.Taken = m.taken.wait
 	}
 	j, past, err := chain.Open(ctx, c)

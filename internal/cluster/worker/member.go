@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type member struct {
 	begun   *journal.Begun
 	stream  jetstream.Stream
 	player  Player
+	opened  Opened
+	session string // names this worker in the run
 	taken   watermark
 	done    chan struct{} // closed when serve has returned
 	hungry  chan struct{} // has one if another lot could be played
@@ -41,7 +44,7 @@ type member struct {
 }
 
 func newMember(ctx context.Context, s *serving, b subject.Beating) *member {
-	m := &member{serving: s, name: subject.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), done: make(chan struct{}), hungry: make(chan struct{}, 1)}
+	m := &member{serving: s, name: subject.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), done: make(chan struct{}), hungry: make(chan struct{}, 1), session: rand.Text()}
 	m.taken.init()
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	m.draining, m.drain = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -88,7 +91,7 @@ func (m *member) serve() {
 	err := m.join()
 	if err != nil {
 		m.Log.Error("cannot play the run", "run", m.name.Run, "why", err)
-		m.report(m.name.Run, subject.Working{Refused: err.Error()})
+		m.report(m.session, m.name.Run, subject.Working{Refused: err.Error()})
 		return
 	}
 	defer func() {
@@ -100,6 +103,12 @@ func (m *member) serve() {
 	var wg sync.WaitGroup
 	reporting, stop := context.WithCancel(m.ctx)
 	wg.Go(func() { m.reports(reporting) })
+	if m.opened.Limits != nil {
+		wg.Go(func() { m.limits(reporting) })
+	}
+	if m.opened.Money != nil {
+		wg.Go(func() { m.money(reporting) })
+	}
 	sub, err := m.Conn.Subscribe(subject.Taken(m.name.Run), func(msg *nats.Msg) {
 		if n, size := binary.Uvarint(msg.Data); size > 0 {
 			m.taken.raise(n)
@@ -115,7 +124,7 @@ func (m *member) serve() {
 	m.playing.Wait()
 	stop()
 	wg.Wait()
-	m.report(m.name.Run, subject.Working{Leaves: true})
+	m.report(m.session, m.name.Run, subject.Working{Leaves: true})
 	if err != nil && m.ctx.Err() == nil {
 		m.Log.Error("left", "run", m.name.Run, "why", err)
 	} else {
@@ -143,9 +152,9 @@ func (m *member) join() (err error) {
 	if m.begun = head.Begun; m.begun == nil {
 		return errors.New("worker: the log does not say how the run was set up")
 	}
-	player, err := m.Open(m.ctx, m.begun)
+	opened, err := m.Open(m.ctx, m.session, m.begun)
 	m.mu.Lock()
-	m.player = player
+	m.opened, m.player = opened, opened.Player
 	m.mu.Unlock()
 	return err
 }
@@ -158,7 +167,7 @@ func (m *member) reports(ctx context.Context) {
 		m.mu.Lock()
 		w := subject.Working{Lots: m.lots}
 		m.mu.Unlock()
-		m.report(m.name.Run, w)
+		m.report(m.session, m.name.Run, w)
 		select {
 		case <-ctx.Done():
 			return

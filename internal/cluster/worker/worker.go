@@ -7,7 +7,6 @@ package worker
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/engine"
+	"parley/internal/cluster/allot"
+	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
 	"parley/journal"
 )
@@ -37,6 +38,15 @@ type Player interface {
 	Close(ctx context.Context) error
 }
 
+// Opened is a run that a worker can play.
+type Opened struct {
+	Player Player
+	// Limits are what is shared with other workers. Nil: nothing is.
+	Limits share.Limits
+	// Money is the worker's part of the budget. Nil: there is no budget.
+	Money *allot.Member
+}
+
 // Worker plays lots.
 type Worker struct {
 	// Conn is a connection to the hub.
@@ -45,8 +55,8 @@ type Worker struct {
 	Build string
 	// Run is the only run to play. Default: all that there are.
 	Run string
-	// Open prepares to play the run that began so.
-	Open func(ctx context.Context, begun *journal.Begun) (Player, error)
+	// Open prepares to play the run that began so. session names the worker in the run.
+	Open func(ctx context.Context, session string, begun *journal.Begun) (Opened, error)
 	// Lots is how many lots are played at once at most. Default: 256.
 	Lots int
 	// Log gets what happens.
@@ -67,7 +77,7 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 	if err != nil {
 		return fmt.Errorf("worker: %w", err)
 	}
-	s := &serving{Worker: *w, js: js, session: rand.Text(), runs: map[string]*member{}, beats: make(chan subject.Beating, 64)}
+	s := &serving{Worker: *w, js: js, runs: map[string]*member{}, beats: make(chan subject.Beating, 64)}
 	if s.Worker.Lots == 0 {
 		s.Worker.Lots = defaultLots
 	}
@@ -94,11 +104,10 @@ func (w *Worker) Serve(ctx, drain context.Context) error {
 // serving is one call of Serve.
 type serving struct {
 	Worker
-	js      jetstream.JetStream
-	session string
-	beats   chan subject.Beating
-	runs    map[string]*member // by run
-	alone   sync.RWMutex       // held to read by each lot; to write, by one that may kill the process
+	js    jetstream.JetStream
+	beats chan subject.Beating
+	runs  map[string]*member // by run
+	alone sync.RWMutex       // held to read by each lot; to write, by one that may kill the process
 }
 
 // loop joins and leaves runs as their coordinators say.
@@ -146,8 +155,8 @@ func (s *serving) beat(ctx context.Context, wg *sync.WaitGroup, b subject.Beatin
 }
 
 // report tells the coordinator about this worker.
-func (s *serving) report(run string, w subject.Working) {
-	w.Session, w.Build, w.Run, w.Process = s.session, s.Build, run, os.Getpid()
+func (s *serving) report(session, run string, w subject.Working) {
+	w.Session, w.Build, w.Run, w.Process = session, s.Build, run, os.Getpid()
 	w.Host, _ = os.Hostname()
 	if data, err := json.Marshal(w); err == nil {
 		_ = s.Conn.Publish(subject.Stats(run), data) // the next one may arrive

@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"parley/internal/cluster/allot"
+	"parley/internal/cluster/share"
+	"parley/internal/cluster/subject"
+	"parley/journal"
+	"parley/llm"
+)
+
+// UseBudget divides a budget among the workers. limit returns it, and may change.
+func (c *Coordinator) UseBudget(limit func() llm.Money) { c.budget = limit }
+
+// keep makes the keepers of what workers share: the limits of accounts, and the budget.
+func (p *play) keep(head *journal.Head) {
+	epoch := uint64(time.Now().UnixNano()) // higher than that of any keeper before
+	p.shares = share.NewKeeper(epoch, p.Alone || head.Collected.Log == 0)
+	if p.budget == nil {
+		return
+	}
+	p.spent = head.Spent.Plus(head.Risked).Plus(head.Owed)
+	for _, amount := range head.Allotted {
+		p.spent = p.spent.Minus(amount) // it counts as allotted
+	}
+	for name := range head.Allotted {
+		p.workers[name] = time.Now() // it is lost if it says nothing
+	}
+	p.money = allot.NewKeeper(allot.Config{
+		Epoch: epoch, Limit: p.budget(), Spent: p.spent, Allotted: maps.Clone(head.Allotted),
+		Durable: func(worker string, amount llm.Money) error {
+			return p.record(&journal.Exposed{Worker: worker, Worst: amount})
+		},
+	})
+}
+
+// serveShares answers what workers ask about limits and money, until end is called.
+func (l *log) serveShares() (end func(), err error) {
+	var subs []*nats.Subscription
+	end = func() {
+		for _, sub := range subs {
+			_ = sub.Unsubscribe()
+		}
+	}
+	limits, err := l.Conn.Subscribe(subject.Limits(l.name.Run), func(m *nats.Msg) {
+		var r share.Report
+		if json.Unmarshal(m.Data, &r) != nil {
+			return // not one of ours
+		}
+		for _, g := range l.shares.Answer(r) {
+			l.answer(m, g.Worker == r.Worker, subject.Share(l.name.Run, g.Worker), g)
+		}
+	})
+	if err != nil {
+		return end, fmt.Errorf("coordinator: %w", err)
+	}
+	subs = append(subs, limits)
+	if l.money == nil {
+		return end, nil
+	}
+	money, err := l.Conn.Subscribe(subject.Money(l.name.Run), func(m *nats.Msg) {
+		var a allot.Ask
+		if json.Unmarshal(m.Data, &a) != nil {
+			return // not one of ours
+		}
+		grants, err := l.money.Answer(a)
+		if err != nil {
+			l.fail(err)
+			return
+		}
+		for _, g := range grants {
+			l.answer(m, g.Worker == a.Worker, subject.Allotment(l.name.Run, g.Worker), g)
+		}
+	})
+	if err != nil {
+		return end, fmt.Errorf("coordinator: %w", err)
+	}
+	subs = append(subs, money)
+	return end, nil
+}
+
+// answer sends a grant: to who asked, or to another worker. If it is lost, the worker asks again.
+func (l *log) answer(m *nats.Msg, asked bool, to string, grant any) {
+	data, err := json.Marshal(grant)
+	switch {
+	case err != nil:
+		l.fail(fmt.Errorf("coordinator: an answer to a worker: %w", err))
+	case asked:
+		_ = m.Respond(data)
+	default:
+		_ = l.Conn.Publish(to, data)
+	}
+}
+
+// charge counts what is recorded. It comes before workers are told.
+func (p *play) charge(entries []journal.Entry) {
+	if p.money == nil {
+		return
+	}
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok {
+			p.spent = p.spent.Plus(r.Cost())
+		}
+	}
+	p.money.Spent(p.spent)
+}
+
+// lookAround gives up workers that say nothing any more, and applies a new limit of the budget.
+func (p *play) lookAround() error {
+	if p.money == nil {
+		return nil
+	}
+	p.money.SetLimit(p.budget())
+	var lost []string
+	p.mu.Lock()
+	for session, at := range p.workers {
+		if time.Since(at) > subject.Silent && !p.lost[session] {
+			p.lost[session] = true
+			lost = append(lost, session)
+		}
+	}
+	p.mu.Unlock()
+	for _, session := range lost {
+		if err := p.money.Lost(session); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left notes that a worker has ended.
+func (p *play) left(session string) {
+	p.shares.Leave(session)
+	if p.money != nil {
+		if err := p.money.Leave(session); err != nil {
+			p.fail(err)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"parley/engine"
+	"parley/internal/cluster/coordinator"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/subject"
+	"parley/internal/killtest"
+	"parley/journal"
+	"parley/world"
+)
+
+// poison is the deal of the episodes that end the process that plays them.
+const poison = 5
+
+// toy is a kind of world that asks nothing.
+type toy struct{}
+
+func (toy) About() world.About                { return world.About{Name: "toy", Version: 1, Doc: "Nothing."} }
+func (toy) Defaults() *struct{}               { return &struct{}{} }
+func (toy) Seats(*struct{}) ([]string, error) { return []string{"nobody"}, nil }
+func (toy) World(*struct{}, world.Lineup) (world.World, error) {
+	return world.Func(func(*world.Table) world.Outcome { return world.Outcome{Data: "played"} }), nil
+}
+
+// player plays lots of toy. Lots with the poison end the process, if there is some.
+type player struct {
+	begun    *journal.Begun
+	poisoned bool
+}
+
+func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+	for i := range lot.Specs.Len() {
+		if p.poisoned && lot.Specs.At(i).Deal == poison {
+			head, err := j.Head(ctx)
+			if err == nil && !head.Ended.Has(lot.First+i) {
+				os.Exit(3)
+			}
+		}
+	}
+	return engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: world.Define(toy{}), Plan: lot.Plan(), Lot: &lot, Drain: drain, Hungry: hungry})
+}
+func (*player) Hold(bool)                   {}
+func (*player) Drain()                      {}
+func (*player) Close(context.Context) error { return nil }
+
+func TestMain(m *testing.M) {
+	killtest.Main(m, func(arg string) error {
+		url, token, _ := strings.Cut(arg, " ")
+		return serve(context.Background(), context.Background(), url, token, "build", true)
+	})
+}
+
+// serve is a worker.
+func serve(ctx, drain context.Context, url, token, build string, poisoned bool) error {
+	nc, err := nats.Connect(url, nats.Token(token))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	w := Worker{Conn: nc, Build: build, Log: slog.New(slog.DiscardHandler)}
+	w.Open = func(_ context.Context, _ string, b *journal.Begun) (Opened, error) {
+		return Opened{Player: &player{b, poisoned}}, nil
+	}
+	return w.Serve(ctx, drain)
+}
+
+// run plays episodes with the workers of a hub, and returns the ends.
+func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working)) (engine.Result, *journal.Head) {
+	t.Helper()
+	nc, err := nats.Connect(h.URL(), nats.Token(h.Token()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	j := &journal.Memory{}
+	spec := world.Spec{Kind: "toy", Params: []byte("{}"), Lineup: map[string]string{"nobody": "me"}}
+	res, err := engine.Run(t.Context(), engine.Config{
+		Journal: j, Kind: world.Define(toy{}), Plan: world.Repeat(spec, episodes),
+		Begun:  journal.Begun{Version: journal.Version, Run: "toy1", Kind: "toy", KindVersion: 1, Agents: []world.Agent{{Name: "me", Bot: "none"}}},
+		Remote: &coordinator.Coordinator{Conn: nc, Build: "build", AckWait: 300 * time.Millisecond, Workers: heard, Alone: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := j.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, head
+}
+
+func newHub(t *testing.T) *hub.Hub {
+	t.Helper()
+	h, err := hub.Start(hub.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	return h
+}
+
+// TestPoison: an episode that kills every worker fails by itself. All others are played.
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	var wg sync.WaitGroup
+	over := make(chan struct{})
+	wg.Go(func() {
+		for deaths := 0; ; deaths++ {
+			p := killtest.Start(t, h.URL()+" "+h.Token())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for p.Lines.Scan() { //nolint:revive // until it ends
+				}
+			}()
+			select {
+			case <-ended:
+				p.Wait()
+			case <-over:
+				p.Kill()
+				<-ended
+				p.Wait()
+				if deaths < aloneAfter+failedAfter {
+					t.Errorf("%d workers died", deaths)
+				}
+				return
+			}
+		}
+	})
+	res, head := run(t, h, 300, nil)
+	close(over)
+	wg.Wait()
+	end, _ := head.Ended.Of(poison)
+	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 2 times") {
+		t.Errorf("%+v; the poison: %+v", res, end)
+	}
+}
+
+// TestOtherBuild: a worker of another build plays nothing, and says why.
+func TestOtherBuild(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	refused := make(chan struct{})
+	var once sync.Once
+	wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "other", false) })
+	wg.Go(func() {
+		<-refused // only then is there a worker that can play
+		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", false)
+	})
+	res, _ := run(t, h, 10, func(w subject.Working) {
+		if strings.Contains(w.Refused, "another build") && w.Build == "other" {
+			once.Do(func() { close(refused) })
+		}
+	})
+	cancel(errors.New("done"))
+	wg.Wait()
+	if res.State != journal.Complete || res.Ended != 10 {
+		t.Errorf("%+v", res)
+	}
+}
+
+// TestDrain: a worker that drains gives its lots back, and the next one plays them.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancelCause(t.Context())
+	drain, stop := context.WithCancelCause(t.Context())
+	joined := make(chan struct{})
+	var once sync.Once
+	wg.Go(func() {
+		if err := serve(ctx, drain, h.URL(), h.Token(), "build", false); err != nil {
+			t.Error(err)
+		}
+	})
+	wg.Go(func() {
+		<-joined
+		stop(errors.New("drained"))
+		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", false)
+	})
+	res, head := run(t, h, 2000, func(subject.Working) { once.Do(func() { close(joined) }) })
+	cancel(errors.New("done"))
+	wg.Wait()
+	if res.State != journal.Complete || res.Ended != 2000 || head.Ended.Len() != 2000 {
+		t.Errorf("%+v", res)
+	}
+}
