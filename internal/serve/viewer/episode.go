@@ -32,6 +32,7 @@ type episodePage struct {
 	Earlier, Later string // the windows before and after
 	Before, After  string // the episodes before and after
 	LastLine       int
+	Story          string // where the whole episode is read; empty: it was
 	Labels         labelForm
 	Lines          []said.Line
 	Layout         said.Layout
@@ -72,7 +73,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := report.ReadEpisode(req.Context(), r.Store, r.Begun, r.Kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage)
+	e, err := report.ReadEpisode(req.Context(), r.Store, r.Begun, r.Kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage, l.Ended != nil && !v.static && !req.URL.Query().Has("story"))
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +81,9 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: min(e.Total, e.From+linesPerPage)}
 	if l.Ended != nil {
 		d.Scores = l.Ended.Outcome.Scores
+	}
+	if e.Partial {
+		d.Story = at + "?story=1"
 	}
 	if e.From > 0 {
 		d.Earlier = fmt.Sprintf("%s?from=%d", at, max(0, e.From-linesPerPage))
