@@ -3,8 +3,6 @@ package report
 import (
 	"context"
 	"html/template"
-	"slices"
-	"strings"
 	"time"
 
 	"parley/internal/report/exhibit"
@@ -27,25 +25,16 @@ type Episode struct {
 	Prompts map[string]transcript.Prompt
 }
 
-// beginner is a journal that can read the beginning of an episode. whole reports whether it is all.
-type beginner interface {
-	Beginning(ctx context.Context, episode, replies int) (entries []journal.Entry, fill func(...*journal.Replied) error, whole bool, err error)
-}
-
-// sparing is a journal that can read an episode without the messages of its requests.
-type sparing interface {
-	Sparing(ctx context.Context, episode int) (entries []journal.Entry, fill func(...*journal.Replied) error, err error)
-}
-
 // ReadEpisode reads one episode of a run, without the rest of the run. The window has limit lines
 // from line from on; if from is negative, it has the last lines. With quick, only the beginning of a long episode is read
 // if that is enough.
 func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt, from, limit int, quick bool) (*Episode, error) {
 	head := &journal.Head{Begun: begun}
-	read, fill, partial, err := readBeginning(ctx, j, kind, l.Episode, attempt, limit, quick && from == 0)
-	if err == nil && read == nil {
-		read, fill, err = readLines(ctx, j, kind, l.Episode, attempt)
+	lines := 0 // all
+	if quick && from == 0 {
+		lines = limit
 	}
+	read, fill, partial, err := transcript.ReadLines(ctx, j, kind, l.Episode, attempt, lines)
 	if err != nil {
 		return nil, err
 	}
@@ -82,35 +71,4 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	}
 	e.Replays, e.Problems = blocks(story, colours), failed
 	return e, nil
-}
-
-// margin is how many more replies than lines are read, so that notes on the last lines of a window are known.
-const margin = 50
-
-// readBeginning reads as much of an episode as a window of so many lines needs. It returns nil if all must be read.
-func readBeginning(ctx context.Context, j journal.Journal, kind world.Kind, episode, attempt, lines int, quick bool) (*transcript.Transcript, func(...*journal.Replied) error, bool, error) {
-	s, ok := j.(beginner)
-	if _, recorded := world.As[world.Recorded](kind); !ok || recorded || !quick || attempt > 0 {
-		return nil, nil, false, nil
-	}
-	entries, fill, whole, err := s.Beginning(ctx, episode, lines+margin)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	read := transcript.New(entries, attempt, kind, episode)
-	if !whole && (len(read.Lines) <= lines || slices.ContainsFunc(read.Lines, func(l transcript.Line) bool { return strings.Contains(l.Turn, "/") })) {
-		return nil, nil, false, nil // strands that were played at once are put in order together
-	}
-	return read, fill, !whole, nil
-}
-
-// readLines reads the transcript of an episode, and returns a function that reads the messages of some requests.
-func readLines(ctx context.Context, j journal.Journal, kind world.Kind, episode, attempt int) (*transcript.Transcript, func(...*journal.Replied) error, error) {
-	s, ok := j.(sparing)
-	if _, recorded := world.As[world.Recorded](kind); !ok || recorded {
-		entries, err := journal.Episode(ctx, j, episode)
-		return transcript.New(entries, attempt, kind, episode), func(...*journal.Replied) error { return nil }, err
-	}
-	entries, fill, err := s.Sparing(ctx, episode)
-	return transcript.New(entries, attempt, kind, episode), fill, err
 }
