@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"sync"
 
 	"parley/internal/planner"
@@ -35,6 +36,7 @@ type scheduler struct {
 	asked      int                       // calls made
 	fails      int                       // of them, that ended as failures
 	held       bool                      // the run is paused: no call is sent
+	until      int                       // the first episode that must not begin yet
 	heldOthers []*call                   // acts and questions to people that wait for the end of the pause
 }
 
@@ -42,6 +44,7 @@ type scheduler struct {
 type bounds struct {
 	maxLive, maxCalls int
 	wave              bool
+	hungry            func()
 	away              func(provider string) bool
 }
 
@@ -56,7 +59,7 @@ type step struct {
 }
 
 func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *scheduler {
-	s := &scheduler{bounds: b, stop: stop, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
+	s := &scheduler{bounds: b, stop: stop, until: math.MaxInt, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
 	s.wake = sync.NewCond(&s.mu)
 	for _, a := range agents {
 		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && !a.Human() && s.providers[provider] == nil {
@@ -109,6 +112,9 @@ func (s *scheduler) next(done step) (step, bool) {
 			}
 			s.wake.Broadcast()
 		default:
+			if s.hungry != nil && !s.agenda.more() && s.wants() {
+				s.hungry()
+			}
 			s.wake.Wait()
 		}
 	}
@@ -199,7 +205,12 @@ func (b bounds) maxActs() int {
 // mayBegin reports whether another episode should begin: only while the live ones do not keep the
 // providers and the actor busy.
 func (s *scheduler) mayBegin() bool {
-	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held {
+	return s.agenda.more() && s.agenda.number() < s.until && s.wants()
+}
+
+// wants reports whether another episode should begin, if there is one.
+func (s *scheduler) wants() bool {
+	if len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held {
 		return false
 	}
 	if s.wave {

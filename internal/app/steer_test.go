@@ -188,6 +188,36 @@ func TestDrainBySteering(t *testing.T) {
 	})
 }
 
+// TestUntil: no episode begins from a number on until that is raised, and the outcomes are the same.
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		want := playSteered(t, &journal.Memory{}, newSlowModel(t), nil)
+		j, bounds := &journal.Memory{}, []int{1, 7, 60}
+		var wg sync.WaitGroup
+		sum := played(t, Play{
+			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Models: map[string]llm.Model{"openai": newSlowModel(t)},
+			Opened: func(o Opened) {
+				o.Steering.Until(bounds[0]) // before play begins
+				wg.Go(func() {
+					for _, n := range bounds {
+						o.Steering.Until(n)
+						time.Sleep(time.Hour)
+						head, _ := j.Head(t.Context()) // Memory never fails
+						if head.Ended.Len() != n || len(head.Playing) > 0 {
+							t.Errorf("until %d: %d ended, %d play", n, head.Ended.Len(), len(head.Playing))
+						}
+					}
+				})
+			},
+		})
+		wg.Wait()
+		if sum.State != journal.Complete || sum.Digest != want.Digest {
+			t.Errorf("%s, %s; want %s", sum.State, sum.Digest, want.Digest)
+		}
+	})
+}
+
 // TestSetBudgetUnderLoad introduces, raises and lowers the budget while calls are in flight and others wait with money set
 // aside: nothing is spent beyond it but by calls that were in flight, and every cent is recorded.
 func TestSetBudgetUnderLoad(t *testing.T) {

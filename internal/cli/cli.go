@@ -26,7 +26,6 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
 	"parley/internal/cli/terminal"
-	"parley/internal/worker"
 	"parley/world"
 	"parley/world/program"
 )
@@ -64,8 +63,10 @@ type State struct {
 	// verbs maps the commands of kinds to their kinds.
 	verbs map[program.Verb]world.Kind
 	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
-	pools []*worker.Pool
+	pools []io.Closer
 	conn  net.Conn
+	// codes are the environments in other languages.
+	codes *codes
 	// keys decides which keys and which code the command may use.
 	keys *keyGate
 }
@@ -88,6 +89,10 @@ type grammar struct {
 	Report  reportCmd  `cmd:"" group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `cmd:"" group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+
+	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
+	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
+	Cluster clusterCmd `cmd:"" group:"cluster" help:"Show the runs and workers of a hub."`
 
 	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
 	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`
@@ -216,6 +221,7 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "play", Title: "Play:"},
+			{Key: "cluster", Title: "Several machines:"},
 			{Key: "read", Title: "Read:"},
 			{Key: "begin", Title: "Begin:"},
 			{Key: "models", Title: "Models:"},

@@ -38,6 +38,7 @@ type Steering struct {
 
 	mu     sync.Mutex
 	engine *engine.Steering // nil before play begins
+	until  int              // the first episode that must not begin yet; 0: there is none
 	plan   *config.Plan
 	state  State
 }
@@ -68,6 +69,19 @@ func (s *Steering) Begin(e *engine.Steering) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.engine = e
+	if s.until > 0 {
+		e.Until(s.until)
+	}
+}
+
+// Until begins only the episodes with a number below n, until it is called with a larger one. It is not recorded: it
+// changes when an episode is played, and no setting.
+func (s *Steering) Until(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until = n; s.engine != nil {
+		s.engine.Until(n)
+	}
 }
 
 // Do carries out a verb. by says from where it came. sets are those of SteerSet, such as budget=20.

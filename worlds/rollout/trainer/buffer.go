@@ -176,6 +176,7 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 		unsuccessful(w, http.StatusConflict, err.Error())
 		return
 	}
+	s.source.reached(in.cursor)
 	g, err := in.next(r.Context())
 	switch {
 	case err != nil:

@@ -54,8 +54,11 @@ func (s *Server) query(r *http.Request) (*query, error) {
 	}
 	read.number("max_lag", &f.Lag, 0, 1<<53)
 	read.statuses("status", &f.Statuses)
+	if f.Version == nil && values.Get("max_lag") != "" {
+		f.Version = s.version.Load()
+	}
 	if read.err == nil && f.Lag > 0 && f.Version == nil {
-		read.fail("max_lag", "needs weight_version")
+		read.fail("max_lag", "needs weight_version, or POST /v1/weights before")
 	}
 	if read.err != nil {
 		return nil, read.err
