@@ -43,13 +43,16 @@ func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head, read readFu
 // more reports whether the stage has episodes that were not taken.
 func (a *agenda) more() bool { return a.next < a.stage.Len() }
 
+// number returns the number of the episode that is taken next.
+func (a *agenda) number() int { return a.first + a.next }
+
 // done reports whether all episodes of the stage have ended.
 func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 
 // take returns the next episode. For one that ended before this process began, it counts the
 // outcome and returns false.
 func (a *agenda) take() (st step, ok bool, err error) {
-	n, spec := a.first+a.next, a.stage.At(a.next)
+	n, spec := a.number(), a.stage.At(a.next)
 	a.next++
 	d := a.draws.Of(spec)
 	if a.head.Ended.Has(n) {

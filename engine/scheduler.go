@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"sync"
 
 	"parley/internal/planner"
@@ -35,6 +36,7 @@ type scheduler struct {
 	asked      int                       // calls made
 	fails      int                       // of them, that ended as failures
 	held       bool                      // the run is paused: no call is sent
+	until      int                       // the first episode that must not begin yet
 	heldOthers []*call                   // acts and questions to people that wait for the end of the pause
 }
 
@@ -56,7 +58,7 @@ type step struct {
 }
 
 func newScheduler(b bounds, a *agenda, agents []world.Agent, stop *stopper) *scheduler {
-	s := &scheduler{bounds: b, stop: stop, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
+	s := &scheduler{bounds: b, stop: stop, until: math.MaxInt, agenda: a, providers: map[string]*providerQueue{}, live: map[*episode]struct{}{}}
 	s.wake = sync.NewCond(&s.mu)
 	for _, a := range agents {
 		if provider, _ := llm.SplitModel(a.Model); a.Model != "" && !a.Human() && s.providers[provider] == nil {
@@ -159,10 +161,10 @@ func (s *scheduler) finish(done step) {
 		s.busy--
 		ep := st.episode
 		ep.busy = false
-		for _, parked := range ep.parked {
-			s.ready.Push(parked, int64(ep.number))
+		if len(ep.parked) > 0 { // one of them can continue; when it is done, the next
+			s.ready.Push(ep.parked[0], int64(ep.number))
+			ep.parked[0], ep.parked = nil, ep.parked[1:]
 		}
-		ep.parked = nil
 		s.wake.Broadcast()
 	}
 }
@@ -199,7 +201,7 @@ func (b bounds) maxActs() int {
 // mayBegin reports whether another episode should begin: only while the live ones do not keep the
 // providers and the actor busy.
 func (s *scheduler) mayBegin() bool {
-	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held {
+	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held || s.agenda.number() >= s.until {
 		return false
 	}
 	if s.wave {

@@ -43,6 +43,9 @@ func (s *Steering) Finish(why string) {
 // SetCalls changes the maximum number of asks in flight; 0 is no limit.
 func (s *Steering) SetCalls(n int) { s.run.sched.setCalls(n) }
 
+// Until begins only the episodes with a number below n, until it is called with a larger one.
+func (s *Steering) Until(n int) { s.run.sched.setUntil(n) }
+
 // Begun returns how the run was set up.
 func (s *Steering) Begun() journal.Begun { return s.run.Begun }
 
@@ -77,6 +80,13 @@ func (s *scheduler) setCalls(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.maxCalls = n
+	s.wake.Broadcast()
+}
+
+func (s *scheduler) setUntil(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.until = n
 	s.wake.Broadcast()
 }
 

@@ -37,6 +37,7 @@ type untypedOutside interface {
 	actor(p Params, run string) (Actor, error)
 	local(p Params) bool
 	probe(ctx context.Context, p Params) []Presence
+	code(p Params) []CodeName
 }
 
 // typed implements untyped. A part that the definition lacks returns nothing.

@@ -33,6 +33,7 @@ import (
 	"parley/internal/replica"
 	"parley/internal/trust"
 	"parley/llm"
+	"parley/world"
 )
 
 // Config configures an App. The zero value asks the presets, with no budget and no cache.
@@ -143,10 +144,10 @@ func Prices(providers []provider.Provider, file string) (*price.Table, error) {
 	return prices.With(users), nil
 }
 
-// Unpriced returns the models whose price is not known, sorted.
-func (a *App) Unpriced(models []string) []string {
+// Unpriced returns the models of agents whose price is not known, sorted.
+func (a *App) Unpriced(agents []world.Agent) []string {
 	unpriced := []string{}
-	for _, m := range models {
+	for _, m := range modelsOf(agents) {
 		if _, ok := a.prices.Find(m); !ok {
 			unpriced = append(unpriced, m)
 		}

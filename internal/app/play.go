@@ -256,9 +256,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
 	}
-	if plan.Budget > 0 {
-		expose(ctx, a.Budget(), &c)
-	}
+	expose(ctx, a.Budget(), &c) // it may get a limit while the run is played
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if file, ok := store.(*sqlite.Store); done && ok {
 		c.Journal = closed{file}
@@ -285,10 +283,9 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if res.State == "" {
 		return nil, err // nothing began
 	}
-	models := modelsOf(plan)
 	sum, sumErr := summary.Process{
 		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
-		Stats: a.Stats(), Servers: a.Servers(), Models: models, Unpriced: a.Unpriced(models),
+		Stats: a.Stats(), Servers: a.Servers(), Models: modelsOf(plan.Agents), Unpriced: a.Unpriced(plan.Agents),
 	}.Summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
 		err = errors.Join(err, sumErr)
@@ -348,11 +345,11 @@ func spentOf(head *journal.Head) llm.Money {
 	return head.Spent.Plus(head.Risked).Plus(head.Owed)
 }
 
-// modelsOf returns the models that a plan may ask, each once.
-func modelsOf(plan *config.Plan) []string {
+// modelsOf returns the models that agents may ask, each once.
+func modelsOf(agents []world.Agent) []string {
 	var models []string
-	for _, a := range plan.Agents {
-		for _, m := range append([]string{a.Model}, a.Fallbacks...) {
+	for i := range agents {
+		for _, m := range append([]string{agents[i].Model}, agents[i].Fallbacks...) {
 			if m != "" && m != world.Human && !slices.Contains(models, m) {
 				models = append(models, m)
 			}

@@ -153,7 +153,7 @@ func rowsOf(t *testing.T, file string) []trajectory.Row {
 	}
 	defer store.Close()
 	var out bytes.Buffer
-	if _, err := trajectory.Write(t.Context(), &out, store, trajectory.Filter{}, trajectory.JSONL); err != nil {
+	if _, err := trajectory.Write(t.Context(), &out, store, trajectory.Filter{}, trajectory.Rows, trajectory.JSONL); err != nil {
 		t.Fatal(err)
 	}
 	var rows []trajectory.Row

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -93,6 +95,18 @@ func (r *steeredRun) do(verb journal.SteerVerb, sets ...string) {
 	}
 }
 
+// lowest returns a setting: the budget, or the lowest that is accepted. It checks that a lower one is refused.
+func (r *steeredRun) lowest(dollars float64) string {
+	r.Helper()
+	synctest.Wait()
+	spent, reserved := r.app.Budget().Spent()
+	least := spent.Plus(reserved)
+	if _, err := r.Do(journal.SteerSet, "a test", []string{fmt.Sprintf("budget=%.9f", (least - 1).Dollars())}); err == nil || !strings.Contains(err.Error(), "cannot be lower than") {
+		r.Errorf("less than what is spent and reserved: %v", err)
+	}
+	return fmt.Sprintf("budget=%.9f", max(dollars, least.Dollars()))
+}
+
 // playSteered plays the plan into j, and calls f meanwhile.
 func playSteered(t *testing.T, j *journal.Memory, model *slowModel, f func(*steeredRun), sets ...string) *summary.Summary {
 	t.Helper()
@@ -174,8 +188,38 @@ func TestDrainBySteering(t *testing.T) {
 	})
 }
 
-// TestSetBudgetUnderLoad raises and lowers the budget while calls are in flight and others wait with money set aside:
-// nothing is spent beyond it but by calls that were in flight when it was lowered, and every cent is recorded.
+// TestUntil: no episode begins from a number on until that is raised, and the outcomes are the same.
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		want := playSteered(t, &journal.Memory{}, newSlowModel(t), nil)
+		j, bounds := &journal.Memory{}, []int{1, 7, 60}
+		var wg sync.WaitGroup
+		sum := played(t, Play{
+			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: j, Models: map[string]llm.Model{"openai": newSlowModel(t)},
+			Opened: func(o Opened) {
+				o.Steering.Until(bounds[0]) // before play begins
+				wg.Go(func() {
+					for _, n := range bounds {
+						o.Steering.Until(n)
+						time.Sleep(time.Hour)
+						head, _ := j.Head(t.Context()) // Memory never fails
+						if head.Ended.Len() != n || len(head.Playing) > 0 {
+							t.Errorf("until %d: %d ended, %d play", n, head.Ended.Len(), len(head.Playing))
+						}
+					}
+				})
+			},
+		})
+		wg.Wait()
+		if sum.State != journal.Complete || sum.Digest != want.Digest {
+			t.Errorf("%s, %s; want %s", sum.State, sum.Digest, want.Digest)
+		}
+	})
+}
+
+// TestSetBudgetUnderLoad introduces, raises and lowers the budget while calls are in flight and others wait with money set
+// aside: nothing is spent beyond it but by calls that were in flight, and every cent is recorded.
 func TestSetBudgetUnderLoad(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -183,21 +227,34 @@ func TestSetBudgetUnderLoad(t *testing.T) {
 		budget := func(share float64) string { return fmt.Sprintf("budget=%.9f", share*whole.Cost.Dollars()) }
 		for _, c := range []struct {
 			name  string
-			first float64 // of what the whole run costs, as the others
-			then  []float64
+			first float64   // of what the whole run costs, as the others; 0: none
+			then  []float64 // 0: the lowest that is accepted
 			ends  journal.State
 		}{
 			{"raised", .7, []float64{3}, journal.Complete},
-			{"lowered a little", 1000, []float64{.3}, journal.Stopped},
-			{"lowered below what is spent", 1000, []float64{.002}, journal.Stopped},
+			{"lowered a little while it is paused", 1000, []float64{.5}, journal.Stopped},
+			{"lowered while it is paused", 1000, []float64{0}, journal.Stopped},
 			{"lowered and raised", 3, []float64{.5, 3, .6, 4}, journal.Complete},
+			{"introduced", 0, []float64{3}, journal.Complete},
+			{"introduced, too low", 0, []float64{.5}, journal.Stopped},
+			{"introduced, all is spent", 0, []float64{0}, journal.Stopped},
+			{"introduced, lowered and raised", 0, []float64{2, .6, 3}, journal.Complete},
 		} {
 			j, model := &journal.Memory{}, newSlowModel(t)
+			var sets []string
+			if c.first > 0 {
+				sets = []string{budget(c.first)}
+			}
 			limit, spent, atRisk, sent := llm.Money(0), llm.Money(0), llm.Money(0), 0
 			sum := playSteered(t, j, model, func(r *steeredRun) {
 				for _, share := range c.then {
 					time.Sleep(3500 * time.Millisecond)
-					r.do(journal.SteerSet, budget(share))
+					if strings.Contains(c.name, "paused") {
+						r.do(journal.SteerPause)
+						time.Sleep(2 * time.Second)
+						defer r.do(journal.SteerResume)
+					}
+					r.do(journal.SteerSet, r.lowest(share*whole.Cost.Dollars()))
 					n, inFlight := model.state()
 					sent, limit = n, r.State().Budget
 					spent, _ = r.app.Budget().Spent()
@@ -210,9 +267,10 @@ func TestSetBudgetUnderLoad(t *testing.T) {
 						atRisk += worst
 					}
 				}
-			}, budget(c.first))
+			}, sets...)
 			head, _ := j.Head(t.Context()) // Memory never fails
-			if sum.State != c.ends || head.Spent != *sum.Cost || *sum.Cost > max(limit, atRisk) || len(head.Steered) != len(c.then) {
+			set := slices.DeleteFunc(slices.Clone(head.Steered), func(s journal.Steered) bool { return s.Verb != journal.SteerSet })
+			if sum.State != c.ends || head.Spent != *sum.Cost || *sum.Cost > max(limit, atRisk) || len(set) != len(c.then) {
 				t.Errorf("%s: %v spent, %v recorded, of %v or at most %v; steered %+v; %s", c.name, *sum.Cost, head.Spent, limit, atRisk, head.Steered, sum.State)
 			}
 			if now, _ := model.state(); spent >= limit && now != sent {
@@ -224,8 +282,9 @@ func TestSetBudgetUnderLoad(t *testing.T) {
 			if sum.State == journal.Stopped && sum.Reason.Kind != journal.ByBudget {
 				t.Errorf("%s: %v", c.name, sum.Reason)
 			}
+			kept := parsed(t, string(head.Begun.Plan))
 			again := playSteered(t, j, newSlowModel(t), nil, budget(5))
-			if again.State != journal.Complete || again.Digest != whole.Digest || *again.Cost != *whole.Cost {
+			if kept.Budget != limit || again.State != journal.Complete || again.Digest != whole.Digest || *again.Cost != *whole.Cost {
 				t.Errorf("%s, resumed: %s, %v; want %v", c.name, again.State, *again.Cost, *whole.Cost)
 			}
 		}
@@ -248,7 +307,7 @@ func TestSetConcurrency(t *testing.T) {
 					t.Errorf("%d calls in flight, want %d", len(inFlight), min(n, 8))
 				}
 			}
-			for _, bad := range []string{"concurrency=0", "concurrency=x", "budget=1", "seed=3", "concurrency"} {
+			for _, bad := range []string{"concurrency=0", "concurrency=x", "budget=0", "budget=x", "seed=3", "concurrency"} {
 				if _, err := r.Do(journal.SteerSet, "a test", []string{bad}); err == nil {
 					t.Errorf("%s is accepted", bad)
 				}

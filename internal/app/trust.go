@@ -15,7 +15,7 @@ func Needs(plan *config.Plan, file string, recorded bool) []trust.Need {
 		source, prefix = "the run file "+file, file+": "
 	}
 	used := map[string]bool{}
-	for _, m := range modelsOf(plan) {
+	for _, m := range modelsOf(plan.Agents) {
 		name, _ := llm.SplitModel(m)
 		used[name] = true
 	}

@@ -85,7 +85,7 @@ func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
 		return
 	}
 	can := func(model string) bool { return a.Batched(model) }
-	if len(w.open) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan), can)) {
+	if len(w.open) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan.Agents), can)) {
 		c.Batches, c.Ledger = a, w.setAppend
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
-	"parley/internal/serve/monitor"
 	"parley/internal/trust"
 	"parley/llm"
 )
@@ -153,6 +152,11 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 	if c.Out != "" {
 		return exit.Usagef("--out is for a file of requests; a prompt's answer goes to standard output")
 	}
+	w, err := c.watch(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer w.close(ctx, s)
 	prompt, err := c.prompt(s, g)
 	if err != nil {
 		return err
@@ -174,7 +178,7 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 		Source: &bulk.Single{Question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1}}, Sink: sink,
 		Samples: c.Samples, Keys: bulk.NewKeyer(), Gate: g, Tally: &bulk.Tally{},
 	}
-	m.Run(ctx, a)
+	w.ask(ctx, s, a, m)
 	return errors.Join(m.Verdict(), a.Close())
 }
 
@@ -205,16 +209,11 @@ func (c *askCmd) prompt(s *State, g *exit.Gate) (string, error) {
 
 // askFile asks every request of a file.
 func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Config, defs bulk.Defaults, path string) error {
-	metrics, err := c.metricsFlags.listen(ctx, s)
+	w, err := c.watch(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer metrics.close()
-	tracer, err := openTracer(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer closeTracer(ctx, s, tracer)
+	defer w.close(ctx, s)
 	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
 	if err != nil {
 		return err
@@ -229,10 +228,6 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		_, ferr := out.Finish(false)
 		return errors.Join(err, ferr, in.Close())
 	}
-	if a, ok := a.(monitor.Calls); ok {
-		metrics.serve(ctx, s, a, nil)
-	}
-	spans := tracer.Play("ask", "")
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
 	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Began: time.Now()}
@@ -243,9 +238,8 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	if !c.Quiet {
 		end = p.Show()
 	}
-	note := m.Run(ctx, tracedAsker{a, spans})
+	note := w.ask(ctx, s, a, m)
 	end()
-	spans.End("done")
 	c.report(s, t.Now(), a.Stats(), cfg.Budget, time.Since(p.Began), note)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }

@@ -26,7 +26,6 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
 	"parley/internal/cli/terminal"
-	"parley/internal/worker"
 	"parley/world"
 	"parley/world/program"
 )
@@ -64,8 +63,10 @@ type State struct {
 	// verbs maps the commands of kinds to their kinds.
 	verbs map[program.Verb]world.Kind
 	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
-	pools []*worker.Pool
+	pools []io.Closer
 	conn  net.Conn
+	// codes are the environments in other languages.
+	codes *codes
 	// keys decides which keys and which code the command may use.
 	keys *keyGate
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
@@ -21,26 +23,27 @@ import (
 	"parley/world"
 )
 
-// codeFlags say where the code of a world runs.
-type codeFlags struct {
-	WorkerFD int `hidden:"" help:"The world is played by the program at the other end of this descriptor."`
-}
-
-// loadPlanFile reads a plan file, after the code of its kind.
+// loadPlanFile reads a plan file, and opens the code of its kind and of its params.
 func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, reach config.Reach) (*config.Plan, error) {
-	if err := s.planCode(ctx, path, reach); err != nil {
+	of, err := s.planCode(ctx, path, reach)
+	if err != nil {
 		return nil, err
 	}
-	return config.Load(ctx, path, s.Kinds, sets, reach)
+	plan, err := config.Load(ctx, path, s.Kinds, sets, reach)
+	if err != nil {
+		return nil, err
+	}
+	return plan, s.openParams(plan, of)
 }
 
 // planCode opens the code of the kind of a plan file. The code is beside the plan, or within reach.
-func (s *State) planCode(ctx context.Context, path string, reach config.Reach) error {
-	return s.openCode(peek.File(ctx, path), path, []string{filepath.Dir(path)}, reach)
+func (s *State) planCode(ctx context.Context, path string, reach config.Reach) (source, error) {
+	of := source{file: path, folders: []string{filepath.Dir(path)}, Named: peek.File(ctx, path), reach: reach}
+	return of, s.openKind(of)
 }
 
-// recordedCode opens the code of the kind of a run file that is resumed. The code is beside the run file or in the current
-// folder. It reports nothing about the run file itself.
+// recordedCode opens the code of a run file that is resumed. The code is beside the run file or in the current folder. It
+// reports nothing about the run file itself.
 func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 	if p.Plan != nil || p.Reach == nil {
 		return nil
@@ -49,42 +52,147 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 	if err != nil || about.Begun == nil {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
-	return s.openCode(peek.JSON(about.Begun.Plan), p.File, []string{filepath.Dir(p.File), "."}, *p.Reach)
+	of := source{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: peek.JSON(about.Begun.Plan), reach: *p.Reach}
+	if err := s.openKind(of); err != nil {
+		return err
+	}
+	plan, err := config.FromJSON(about.Begun.Plan, s.Kinds, nil)
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	return s.openParams(plan, of)
 }
 
-// openCode starts a worker for a kind whose code is in a file, and makes the kind known. of is the file that names it;
-// folders may hold the code.
-func (s *State) openCode(n peek.Named, of string, folders []string, reach config.Reach) error {
-	name, class, ok := worker.Source(n.Kind)
-	if !ok || slices.ContainsFunc(s.Kinds, func(k world.Kind) bool { return k.Name == n.Kind }) {
+// source is a file that names code.
+type source struct {
+	peek.Named
+	file    string
+	folders []string // that may hold the code
+	reach   config.Reach
+}
+
+// openKind starts a worker for a kind whose code is in a file, and makes the kind known. It gives the other kinds the code
+// that their params may name.
+func (s *State) openKind(of source) error {
+	if s.codes == nil {
+		s.codes = &codes{}
+		for i, k := range s.Kinds {
+			s.Kinds = slices.Clone(s.Kinds)
+			s.Kinds[i] = k.WithCode(s.codes)
+		}
+	}
+	_, class, ok := worker.Source(of.Kind)
+	if !ok || slices.ContainsFunc(s.Kinds, func(k world.Kind) bool { return k.Name == of.Kind }) {
 		return nil
 	}
-	c := worker.Config{Name: n.Kind, Class: class, Conn: s.conn}
+	c := worker.Config{Name: of.Kind, Class: class, Conn: s.conn}
 	if c.Conn == nil {
-		file, err := findCode(name, of, folders, reach)
-		if err != nil {
-			return exit.Usagef("%s: %w", n.Place, err)
-		}
-		if err := s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: file}, Source: "the file " + of, Place: n.Place}); err != nil {
+		var err error
+		if c, err = s.codeConfig(of.Kind, of.Place, of); err != nil {
 			return err
 		}
-		program, err := worker.FindPython(func(name string) string { v, _ := s.Env(name); return v })
-		if err != nil {
-			return exit.Usagef("%s: %w", n.Place, err)
-		}
-		fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of, terminal.Quoted(file))
-		if c.Max, err = s.workers(); err != nil {
-			return err
-		}
-		c.File, c.Start = file, worker.Python{Program: program, Output: s.Stderr, Hide: n.Keys}.Start
 	}
 	pool, kind, err := worker.Open(c)
 	if err != nil {
-		return exit.Usagef("%s: %s", n.Place, terminal.Safe(err.Error()))
+		return exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
 	}
 	s.pools = append(s.pools, pool)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
 	return nil
+}
+
+// openParams starts workers for the code that the params of a plan name.
+func (s *State) openParams(plan *config.Plan, of source) error {
+	asked, err := plan.Asked()
+	if err != nil {
+		return exit.AsUsage(err)
+	}
+	for _, spec := range asked.Next(nil).Distinct() {
+		params, err := plan.Kind.Read(spec.Params)
+		if err != nil {
+			return exit.AsUsage(err)
+		}
+		if err := s.openNames(plan.Kind.Code(params), of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openNames starts workers for code, unless it has some.
+func (s *State) openNames(names []world.CodeName, of source) error {
+	for _, n := range names {
+		if _, err := s.codes.Find(n.Name); err == nil {
+			continue
+		}
+		place := of.At("params", n.Param)
+		c, err := s.codeConfig(n.Name, place, of)
+		if err != nil {
+			return err
+		}
+		code, err := worker.OpenEnvironment(c)
+		if err != nil {
+			return exit.Usagef("%s: %s", place, terminal.Safe(err.Error()))
+		}
+		s.pools = append(s.pools, code)
+		s.codes.add(n.Name, code)
+	}
+	return nil
+}
+
+// codeConfig says how to start workers with code, if the user allows it. place is where the code is named.
+func (s *State) codeConfig(name, place string, of source) (c worker.Config, err error) {
+	file, class, _ := worker.Source(name)
+	c = worker.Config{Name: name, Class: class}
+	if c.File, err = findCode(file, of.file, of.folders, of.reach); err != nil {
+		return c, exit.Usagef("%s: %w", place, err)
+	}
+	if err := s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: c.File}, Source: "the file " + of.file, Place: place}); err != nil {
+		return c, err
+	}
+	program, err := worker.FindPython(func(name string) string { v, _ := s.Env(name); return v })
+	if err != nil {
+		return c, exit.Usagef("%s: %w", place, err)
+	}
+	fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of.file, terminal.Quoted(c.File))
+	_, loopback := s.Env("PARLEY_LOOPBACK")
+	c.Start = worker.Python{Program: program, Output: s.Stderr, Hide: of.Keys, Loopback: loopback}.Start
+	c.Max, err = s.workers()
+	return c, err
+}
+
+// codes is the code that the params of a plan name, after the user allowed it. It is safe for concurrent use.
+type codes struct {
+	mu   sync.Mutex
+	all  []world.Code
+	name map[string]world.Code
+}
+
+func (c *codes) add(name string, code world.Code) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.name == nil {
+		c.name = map[string]world.Code{}
+	}
+	c.name[name] = code
+	c.all = append(c.all, code)
+}
+
+// Find returns the code of a name.
+func (c *codes) Find(name string) (world.Code, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if code, ok := c.name[name]; ok {
+		return code, nil
+	}
+	return nil, fmt.Errorf("%s: the plan did not name this code when it was read", name)
+}
+
+// All lists all code.
+func (c *codes) All() []world.Code {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
 }
 
 // workers returns how many workers the user wants; 0: the default.
@@ -114,7 +222,7 @@ func (s *State) allowCode(n trust.Need) error {
 // findCode returns the path of a file of code that another file names.
 func findCode(name, of string, folders []string, reach config.Reach) (string, error) {
 	if filepath.Ext(name) != ".py" {
-		return "", fmt.Errorf("%s is not a file of Python: want a kind such as auction.py:Auction", name)
+		return "", fmt.Errorf("%s is not a file of Python: want a name such as auction.py:Auction", name)
 	}
 	for _, folder := range folders {
 		path := filepath.FromSlash(name)
@@ -139,21 +247,42 @@ func findCode(name, of string, folders []string, reach config.Reach) (string, er
 	return "", fmt.Errorf("there is no file %s in the folder of %s", name, of)
 }
 
-// use connects to the program that plays the world, if the flag names it.
-func (f *codeFlags) use(s *State) error {
-	if f.WorkerFD == 0 {
+// useBrought connects to the program that plays the world itself, if PARLEY_BROUGHT names it: parley.run in Python sets it
+// to fd:N, or to tcp:HOST:PORT:TOKEN where a socket cannot be inherited.
+func (s *State) useBrought(ctx context.Context) error {
+	const name = "PARLEY_BROUGHT"
+	text, ok := s.Env(name)
+	if !ok {
 		return nil
 	}
-	file := os.NewFile(uintptr(f.WorkerFD), "worker")
+	how, address, _ := strings.Cut(text, ":")
+	var err error
+	switch how {
+	case "fd":
+		s.conn, err = inherited(address)
+	case "tcp":
+		s.conn, err = worker.Dial(ctx, address)
+	default:
+		err = errors.New("want fd:N or tcp:HOST:PORT:TOKEN")
+	}
+	if err != nil {
+		return exit.Usagef("%s: %w. parley.run of the Python package sets it; do not set it yourself", name, err)
+	}
+	return nil
+}
+
+// inherited returns the connection at a descriptor.
+func inherited(number string) (net.Conn, error) {
+	fd, err := strconv.ParseUint(number, 10, 31)
+	if err != nil {
+		return nil, fmt.Errorf("fd:%.20q: want the number of an open descriptor", number)
+	}
+	file := os.NewFile(uintptr(fd), "worker")
 	if file == nil {
-		return exit.Usagef("--worker-fd %d: want an open descriptor", f.WorkerFD)
+		return nil, fmt.Errorf("fd:%d: want an open descriptor", fd)
 	}
 	conn, err := net.FileConn(file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return exit.Usagef("--worker-fd %d: %w", f.WorkerFD, err)
-	}
-	s.conn = conn
-	return nil
+	return conn, errors.Join(err, file.Close())
 }
 
 // closeCode ends the workers.

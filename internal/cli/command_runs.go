@@ -14,6 +14,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/steer"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
 	"parley/journal"
@@ -157,8 +158,14 @@ func (r *programRun) Prepare(ctx context.Context, overrides ...string) (program.
 // prepared returns a plan that is ready to be played with the settings of p.
 func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 	p.File, p.Trust, p.Kinds, p.Tool, p.Notices, p.Outages, p.Levels = r.file, r.keys, r.s.Kinds, Version(), r.s.notice, r.s.outage, r.s.levels()
-	return program.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun, ended func()) (program.Ending, error) {
-		p.Opened = func(app.Opened) { begun() }
+	return program.Prepared{PlanSummary: summaryOf(plan), Play: func(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error) {
+		p.Opened = func(o app.Opened) {
+			if o.Steering == nil {
+				begun(nil)
+				return
+			}
+			begun(controlled{o.Steering})
+		}
 		p.Watch = func(e engine.Event) {
 			if e.Ended != nil {
 				ended()
@@ -172,6 +179,19 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 			terminal.Number(sum.Episodes.Complete), terminal.Number(sum.Episodes.Total), terminal.Number(sum.Episodes.Failed))
 		return program.Ending{State: string(sum.State), Reason: sum.Reason.String()}, err
 	}}
+}
+
+// controlled lets a command of a kind change a run.
+type controlled struct{ *steer.Steering }
+
+func (c controlled) Pause(by string) error {
+	_, err := c.Do(journal.SteerPause, by, nil)
+	return err
+}
+
+func (c controlled) Resume(by string) error {
+	_, err := c.Do(journal.SteerResume, by, nil)
+	return err
 }
 
 // dash puts a colon before a reason, if there is one.

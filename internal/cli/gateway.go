@@ -18,7 +18,7 @@ import (
 	"parley/internal/serve/gateway"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/match"
-	"parley/internal/serve/gateway/trace"
+	"parley/internal/serve/telemetry"
 	"parley/internal/store/sqlite"
 )
 
@@ -160,7 +160,7 @@ func (c *gatewayCmd) where() error {
 	}
 }
 
-// open opens the run file, the cache, and the connection to a trace collector.
+// open opens the run file, the cache, and what sends telemetry.
 func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (done func() error, err error) {
 	var store *sqlite.Store
 	file := c.Out
@@ -182,17 +182,18 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		}
 		cfg.Cache = cache
 	}
-	if traced(s) {
-		if cfg.Tracer, err = trace.Open(ctx, s.Env, "parley-gateway", Version()); err != nil {
-			return nil, errors.Join(exit.AsUsage(err), store.Close())
-		}
-	}
-	return func() error {
+	closeAll := func() error {
 		if cache != nil {
 			cache.Close()
 		}
-		closeTracer(ctx, s, cfg.Tracer)
 		return store.Close()
+	}
+	if cfg.Telemetry, err = telemetry.Open(ctx, s.Env, "parley-gateway", Version()); err != nil {
+		return nil, errors.Join(exit.AsUsage(err), closeAll())
+	}
+	return func() error {
+		closeTelemetry(ctx, s, cfg.Telemetry)
+		return closeAll()
 	}, nil
 }
 
@@ -208,16 +209,6 @@ func refuseGateway(ctx context.Context, file string) error {
 		err = exit.Usagef("%s is the record of a gateway: parley gateway --out %s continues it, parley gateway --replay %s serves it again, and parley show %s shows it", file, word, word, word)
 	}
 	return errors.Join(err, store.Close())
-}
-
-// traced reports whether the environment names a trace collector.
-func traced(s *State) bool {
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
-		if v, ok := s.Env(name); ok && v != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // plan returns the gateway's settings, for the record.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"parley/internal/cli/exit"
 	"parley/internal/serve/auth"
@@ -45,14 +44,13 @@ func (f *metricsFlags) listen(ctx context.Context, s *State) (*metricsServer, er
 	return &metricsServer{ln: ln, keys: keys}, nil
 }
 
-// serve begins to serve what calls and run say. run is nil if no run is played.
-func (m *metricsServer) serve(ctx context.Context, s *State, calls monitor.Calls, run func() monitor.Run) {
+// serve begins to serve a page.
+func (m *metricsServer) serve(ctx context.Context, s *State, page func() *metric.Page) {
 	if m == nil {
 		return
 	}
 	fmt.Fprintf(s.err, "parley: metrics at http://%s/metrics\n", m.ln.Addr())
-	began := time.Now()
-	m.end = monitor.Serve(ctx, m.ln, m.keys, func() *metric.Page { return monitor.Page(calls, run, began) })
+	m.end = monitor.Serve(ctx, m.ln, m.keys, page)
 }
 
 // close stops serving.

@@ -18,7 +18,7 @@ func TestMetricsAddress(t *testing.T) {
 		v, ok := map[string]string{"KEY": "secret"}[name]
 		return v, ok
 	}}
-	for _, command := range [][]string{{"run", plan, "--out", filepath.Join(t.TempDir(), "r.parley")}, {"ask", questions}} {
+	for _, command := range [][]string{{"run", plan, "--out", filepath.Join(t.TempDir(), "r.parley")}, {"ask", questions}, {"ask", "hello"}} {
 		with := func(more ...string) outcome { return parley(t, s, append(append([]string{}, command...), more...)...) }
 		with("--metrics", "0.0.0.0:0").want(t, exit.Misuse).wantErr(t, "would serve other machines without a key", "--metrics-key-env")
 		with("--metrics", "nowhere").want(t, exit.Misuse).wantErr(t, "--metrics")

@@ -49,7 +49,6 @@ type playFlags struct {
 	metricsFlags
 	trustFlags
 	reachFlags
-	codeFlags
 }
 
 // check refuses flags that exclude each other.
@@ -90,7 +89,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
 	}
-	if err := c.use(s); err != nil {
+	if err := s.useBrought(ctx); err != nil {
 		return err
 	}
 	keys, err := c.gate(s)
@@ -134,7 +133,8 @@ func (c *runCmd) load(ctx context.Context, s *State, g *exit.Gate, sets []string
 
 // loadPlan reads a plan and its files, which may be large: a signal ends it.
 func loadPlan(ctx context.Context, s *State, file string, sets []string, reach config.Reach) (*config.Plan, error) {
-	if err := s.planCode(ctx, file, reach); err != nil { // it may ask, and a signal ends the question
+	of, err := s.planCode(ctx, file, reach) // it may ask, and a signal ends the question
+	if err != nil {
 		return nil, err
 	}
 	ctx, end := untilSignal(ctx, s)
@@ -147,7 +147,7 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 	case err != nil:
 		return nil, exit.AsUsage(err)
 	}
-	return plan, nil
+	return plan, s.openParams(plan, of)
 }
 
 // Run resumes the run.
@@ -161,7 +161,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 		defer end()
 		return detach(s, g, c.File)
 	}
-	if err := c.use(s); err != nil {
+	if err := s.useBrought(ctx); err != nil {
 		return err
 	}
 	keys, err := c.gate(s)
@@ -193,17 +193,12 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
-	metrics, err := f.metricsFlags.listen(ctx, s)
+	w, err := f.watch(ctx, s)
 	if err != nil {
 		return err
 	}
-	defer metrics.close()
-	tracer, err := openTracer(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer closeTracer(ctx, s, tracer)
-	spans := tracer.Play("run", filepath.Base(p.File))
+	defer w.close(ctx, s)
+	spans := w.to.Play("run", filepath.Base(p.File))
 	p.Trust = keys.Gate
 	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
@@ -212,7 +207,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 		view.Begin(o)
 		hide = live.Show(p.File, view.State)
 		unsteer = serveControl(ctx, s, o, g, stop)
-		metrics.serve(ctx, s, o.App, view.Monitor)
+		w.begin(ctx, s, o.App, view.Monitor)
 		if f.View {
 			hide = inTurn(hide, serveView(ctx, s, p.File))
 		}

@@ -237,6 +237,7 @@ func TestTrajectories(t *testing.T) {
 		{[]string{file, "--out", out}, "overwrite it with --force"},
 		{[]string{file, "--status", "great"}, "use completed, truncated or failed"},
 		{[]string{file, "--max-lag", "2"}, "needs --weight-version"},
+		{[]string{file, "--as", "parquet"}, "want one of rows, sequences"},
 		{[]string{file + "x"}, "no such run file"},
 		{[]string{plan}, "is a plan, not a run file"},
 	} {
@@ -244,12 +245,56 @@ func TestTrajectories(t *testing.T) {
 	}
 }
 
+// TestEveryTokenIsTrained: in episodes of several answers, the loss covers exactly the tokens that models wrote.
+func TestEveryTokenIsTrained(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		params string
+		parts  bool // more than one of an episode
+	}{"whole": {"", false}, "cut": {", message_cut: 1", true}} {
+		plan := write(t, "plan.yaml", "kind: rollout\nepisodes: 2\nagents: {a: sim/any}\nlineup: {agent: a}\nparams: {env: maze, group: 2, tokens: true, max_steps: 6"+c.params+"}\n")
+		file := filepath.Join(t.TempDir(), "run.parley")
+		parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)
+		wrote, trained, parts := 0, 0, false
+		for line := range strings.Lines(parley(t, State{}, "export", file).want(t, exit.OK).stdout) {
+			var call struct {
+				TokenIDs string `json:"token_ids"`
+			}
+			if err := json.Unmarshal([]byte(line), &call); err != nil {
+				t.Fatal(err)
+			}
+			if call.TokenIDs != "" {
+				wrote += 1 + strings.Count(call.TokenIDs, ",")
+			}
+		}
+		for line := range strings.Lines(parley(t, State{}, "trajectories", file, "--as", "sequences").want(t, exit.OK).stdout) {
+			var s trajectory.Sequence
+			if err := json.Unmarshal([]byte(line), &s); err != nil || len(s.LossMask) != len(s.Tokens) || len(s.Logprobs) != len(s.Tokens) {
+				t.Fatal(err, line)
+			}
+			for i := range s.LossMask {
+				trained += s.LossMask[i]
+				if s.LossMask[i] == 0 && s.Logprobs[i] != 0 {
+					t.Errorf("%s: token %d was not written by the model and has %v", name, i, s.Logprobs[i])
+				}
+			}
+			parts = parts || s.Part > 0
+		}
+		if wrote == 0 || trained != wrote || parts != c.parts {
+			t.Errorf("%s: %d tokens written, %d trained; parts: %v", name, wrote, trained, parts)
+		}
+	}
+}
+
 // TestTrajectoryColumnsAreDocumented compares the fields of a row with their document.
 func TestTrajectoryColumnsAreDocumented(t *testing.T) {
 	t.Parallel()
-	text := read(t, "../../docs/how-to/trajectories.md")
+	_, text, _ := strings.Cut(read(t, "../../docs/how-to/trajectories.md"), "\n## Columns\n")
 	at := 0
 	for f := range reflect.TypeFor[trajectory.Row]().Fields() {
+		if !f.IsExported() {
+			continue
+		}
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		i := strings.Index(text, "\n| `"+name+"` |")
 		if i < at {

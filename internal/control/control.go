@@ -85,18 +85,7 @@ func write(path string, v any) error {
 	if len(b) > MaxSize {
 		return &files.TooLargeError{Path: path, Limit: MaxSize}
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return files.Publish(path, 0o600, b)
 }
 
 // read reads a file of the folder.
@@ -204,7 +193,7 @@ func takeBack(name string, why error) error {
 // ours reports whether a file of the folder is one that this package writes.
 func ours(name string) bool {
 	ext := filepath.Ext(name)
-	return name == lockName || name == processName || ext == requestExt || ext == answerExt || strings.HasPrefix(name, "new-")
+	return name == lockName || name == processName || ext == requestExt || ext == answerExt || strings.HasPrefix(name, files.TempPrefix)
 }
 
 // verbs lists the names of handlers.

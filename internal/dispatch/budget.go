@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 
 	"parley/internal/dispatch/budget"
 	"parley/llm"
@@ -16,19 +17,25 @@ type budgeted struct {
 	asked   func(req *llm.Request) *llm.Request // as it is sent: see schemas
 }
 
-// ask sets aside the most that the first attempt can cost, asks, and spends what the call cost.
-func (b *budgeted) ask(ctx context.Context, c *call) (*llm.Response, error) {
+// ask sets aside the most that the first attempt can cost, asks, and spends what the call cost. If
+// the budget gets its limit before an attempt, the call is asked again under that.
+func (b *budgeted) ask(ctx context.Context, c *call) (resp *llm.Response, err error) {
 	w := budget.Want{Request: c.req, Sent: b.asked(c.req), Batched: b.batched(c)}
 	if c.inWave != nil {
 		w.Wave = c.inWave
 	}
-	a, err := b.budget.Open(ctx, b.prices, w)
-	if err != nil {
-		return nil, err
+	var cost llm.Money
+	var estimated bool
+	for again := true; again; again = errors.Is(err, budget.ErrReopen) {
+		var a *budget.Account
+		if a, err = b.budget.Open(ctx, b.prices, w); err != nil {
+			break
+		}
+		c.account = a
+		resp, err = b.next.ask(ctx, c)
+		more, guessed := a.Close()
+		cost, estimated = cost.Plus(more), estimated || guessed
 	}
-	c.account = a
-	resp, err := b.next.ask(ctx, c)
-	cost, estimated := a.Close()
 	if err != nil {
 		e := *llm.AsError(err)
 		e.Metadata.Cost, e.Metadata.Estimated = cost, estimated

@@ -7,10 +7,26 @@ import (
 	"path/filepath"
 )
 
+// TempPrefix begins the names of temporary files. A program that is killed leaves them behind.
+const TempPrefix = ".parley-"
+
 // Replace writes a file of the program's own. It writes a temporary file beside it, syncs it and
 // renames it, so that a reader or a power failure finds either the old or the new contents.
-func Replace(path string, perm fs.FileMode, text []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".parley-*")
+func Replace(path string, perm fs.FileMode, text []byte) error {
+	if err := replace(path, perm, text, (*os.File).Sync); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// Publish is Replace for a file that only running programs read: it does not wait for the disk, so the file may be
+// lost or damaged by a power failure.
+func Publish(path string, perm fs.FileMode, text []byte) error {
+	return replace(path, perm, text, func(*os.File) error { return nil })
+}
+
+func replace(path string, perm fs.FileMode, text []byte, sync func(*os.File) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {
 		return err
 	}
@@ -20,11 +36,8 @@ func Replace(path string, perm fs.FileMode, text []byte) (err error) {
 		}
 	}()
 	_, err = f.Write(text)
-	if err := errors.Join(err, f.Chmod(perm), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, f.Chmod(perm), sync(f), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return SyncFolder(filepath.Dir(path))
+	return os.Rename(f.Name(), path)
 }

@@ -2,6 +2,7 @@ package seat
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,29 +17,25 @@ import (
 // Place is a seat that a person takes.
 type Place struct{ Seat, Agent string }
 
-// maxListed is how many episodes of a run are searched for seats of people.
-const maxListed = 1000
-
-// Places lists the seats of a run that people take, in order. It looks at the first episodes.
+// Places lists the seats of a run that people take, in order.
 func Places(ctx context.Context, store *sqlite.Store, begun *journal.Begun) ([]Place, error) {
-	if !slices.ContainsFunc(begun.Agents, world.Agent.Human) {
+	people := peopleOf(begun)
+	if len(people) == 0 {
 		return nil, nil
 	}
-	episodes, err := store.List(ctx, sqlite.Listing{Limit: maxListed})
+	lineups, err := store.Lineups(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []Place
 	seen := map[Place]bool{}
-	for i := range episodes {
-		for seat, agent := range episodes[i].Spec.Lineup {
-			p := Place{seat, agent}
-			if !seen[p] && slices.ContainsFunc(begun.Agents, func(a world.Agent) bool { return a.Name == agent && a.Human() }) {
-				all = append(all, p)
+	for _, l := range lineups {
+		for seat, agent := range l.Seats {
+			if people[agent] {
+				seen[Place{seat, agent}] = true
 			}
-			seen[p] = true
 		}
 	}
+	all := slices.Collect(maps.Keys(seen))
 	slices.SortFunc(all, func(a, b Place) int { return strings.Compare(a.Seat+"\x00"+a.Agent, b.Seat+"\x00"+b.Agent) })
 	return all, nil
 }
@@ -126,15 +123,23 @@ func messagesOf(req *llm.Request) []Message {
 
 // Latest returns the last episode that has begun in which a person takes a seat, or -1.
 func Latest(ctx context.Context, store *sqlite.Store, begun *journal.Begun, seat string) (int, error) {
-	episodes, err := store.List(ctx, sqlite.Listing{Limit: maxListed})
-	if err != nil {
-		return -1, err
-	}
-	for i := range slices.Backward(episodes) {
-		e := &episodes[i]
-		if e.Begun && slices.ContainsFunc(begun.Agents, func(a world.Agent) bool { return a.Human() && a.Name == e.Spec.Lineup[seat] }) {
-			return e.Episode, nil
+	lineups, err := store.Lineups(ctx)
+	last, people := -1, peopleOf(begun)
+	for _, l := range lineups {
+		if people[l.Seats[seat]] {
+			last = max(last, l.LastBegun)
 		}
 	}
-	return -1, nil
+	return last, err
+}
+
+// peopleOf returns the names of the agents that are people.
+func peopleOf(begun *journal.Begun) map[string]bool {
+	people := map[string]bool{}
+	for _, a := range begun.Agents {
+		if a.Human() {
+			people[a.Name] = true
+		}
+	}
+	return people
 }

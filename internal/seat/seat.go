@@ -227,7 +227,7 @@ func (o *Open) write() error {
 	if err != nil {
 		return err
 	}
-	return files.Replace(o.path, 0o600, b)
+	return files.Publish(o.path, 0o600, b)
 }
 
 // Waiting says whose answers the run waits for; "" if no question is open.

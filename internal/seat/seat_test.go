@@ -203,6 +203,6 @@ func TestNoFile(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := o.Ask(t.Context(), question("FRANCE", 0, `{"type":5}`)); llm.KindOf(err) != llm.KindBadRequest {
-		t.Error("a schema that is none:", err)
+		t.Error("a schema that is not one:", err)
 	}
 }

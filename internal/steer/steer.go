@@ -27,6 +27,8 @@ type Calls interface {
 	Budget() *budget.Budget
 	// SetConcurrency changes the maximum number of calls in flight at one provider.
 	SetConcurrency(n int)
+	// Unpriced returns the models of agents whose price is unknown.
+	Unpriced(agents []world.Agent) []string
 }
 
 // Steering changes a run. It may be used from several goroutines. Once the run has ended, it fails.
@@ -36,6 +38,7 @@ type Steering struct {
 
 	mu     sync.Mutex
 	engine *engine.Steering // nil before play begins
+	until  int              // the first episode that must not begin yet; 0: there is none
 	plan   *config.Plan
 	state  State
 }
@@ -66,6 +69,19 @@ func (s *Steering) Begin(e *engine.Steering) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.engine = e
+	if s.until > 0 {
+		e.Until(s.until)
+	}
+}
+
+// Until begins only the episodes with a number below n, until it is called with a larger one. It is not recorded: it
+// changes when an episode is played, and no setting.
+func (s *Steering) Until(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.until = n; s.engine != nil {
+		s.engine.Until(n)
+	}
 }
 
 // Do carries out a verb. by says from where it came. sets are those of SteerSet, such as budget=20.
@@ -162,11 +178,12 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 		return errors.New("nothing to set: name budget=USD, concurrency=N or both")
 	}
 	plan, err := config.FromJSON(s.plan.JSON(), s.kinds, keys)
+	if err == nil && plan.Budget != s.plan.Budget {
+		err = s.checkBudget(plan)
+	}
 	switch {
 	case err != nil:
 		return err
-	case plan.Budget != s.plan.Budget && (plan.Budget == 0 || s.plan.Budget == 0):
-		return errors.New("a budget can be raised or lowered while the run is played, not introduced or removed: stop the run, and resume it with --budget")
 	case plan.Concurrency != s.plan.Concurrency && plan.Concurrency == 0:
 		return errors.New("concurrency is at least 1")
 	}
@@ -190,11 +207,29 @@ func (s *Steering) set(now *journal.Steered, sets []string) error {
 	return nil
 }
 
+// checkBudget returns why the run cannot get the budget of a plan now.
+func (s *Steering) checkBudget(plan *config.Plan) error {
+	if plan.Budget == 0 {
+		return errors.New("a budget cannot be removed while the run is played: set a higher one")
+	}
+	if unknown := s.calls.Unpriced(plan.Agents); len(unknown) > 0 {
+		return fmt.Errorf("a budget needs the price of every model, and that of %s is unknown: stop the run, and resume it with a file of prices", strings.Join(unknown, ", "))
+	}
+	if spent, reserved := s.calls.Budget().Spent(); plan.Budget < spent.Plus(reserved) {
+		return fmt.Errorf("the budget cannot be lower than %v now: %v is spent, and %v is reserved for calls in flight; pause the run to wait for these, or stop it", spent.Plus(reserved), spent, reserved)
+	}
+	return nil
+}
+
 // changes says what differs between two plans.
 func changes(was, is *config.Plan) string {
 	var all []string
 	if was.Budget != is.Budget {
-		all = append(all, fmt.Sprintf("budget %v → %v", was.Budget, is.Budget))
+		from := "none"
+		if was.Budget > 0 {
+			from = was.Budget.String()
+		}
+		all = append(all, fmt.Sprintf("budget %s → %v", from, is.Budget))
 	}
 	if was.Concurrency != is.Concurrency {
 		from := "automatic"

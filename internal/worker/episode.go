@@ -5,41 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strconv"
-	"sync"
 
 	"parley/llm"
 	"parley/world"
 )
 
-// maxDeaths is how many workers may end during the steps of one episode.
-const maxDeaths = 3
-
 // episode is an episode as a world of the engine: it does what a worker says.
 type episode struct {
-	pool   *Pool
 	seats  []string
 	params json.RawMessage
 	lineup map[string]string
-	key    string // its name in the worker
-	fault  *fault // what the world's code raised; its strands end
+	fault  *fault                // what the world's code raised; its strands end
+	talks  map[int][]llm.Message // a step holds mu
 
-	// mu guards the fields below. A step holds it; an act does not while it waits.
-	mu     sync.Mutex
-	worker *process
-	past   []pastStep
-	deaths int
-	broken error // why no worker can continue it
-	talks  map[int][]llm.Message
-}
-
-// pastStep is a request that was answered, and a hash of the answer: if the worker ends, another one gets the requests
-// again and must give the same answers.
-type pastStep struct {
-	request []byte
-	answer  uint64
+	exchange
 }
 
 // Play plays the episode to its end.
@@ -121,7 +102,10 @@ func (e *episode) step(r *request) *answer {
 		return &answer{Error: &fault{Text: err.Error()}} // replies are JSON: it does not happen
 	}
 	for {
-		line, err := e.send(body)
+		line, err := e.ask(context.Background(), body)
+		if abort, ok := errors.AsType[*noWorkerError](err); ok {
+			panic(world.Abort{Err: abort})
+		}
 		if err != nil {
 			if fault := e.died(err); fault != nil {
 				return &answer{Error: fault}
@@ -133,84 +117,36 @@ func (e *episode) step(r *request) *answer {
 			return &answer{Error: &fault{Text: err.Error()}}
 		}
 		if a.Error == nil && a.End == nil || r.Strand != "" { // the last step needs no second time
-			e.past = append(e.past, pastStep{request: body, answer: e.hash(line)})
+			e.keep(body, line)
 		}
 		return a
 	}
 }
 
-// send asks the worker of the episode. If there is none, it gives the episode to another. The caller holds mu.
-func (e *episode) send(body []byte) ([]byte, error) {
-	if err := e.ready(); err != nil {
-		return nil, err
-	}
-	return e.worker.ask(body)
-}
-
-// ready gives the episode to a worker if it has none. The caller holds mu.
-func (e *episode) ready() error {
-	if e.broken != nil || e.worker != nil && e.worker.alive() {
-		return e.broken
-	}
-	if e.worker != nil {
-		e.pool.leave(e.worker, 0)
-	}
-	w, err := e.pool.take()
-	if err != nil {
-		e.worker = nil
-		panic(world.Abort{Err: fmt.Errorf("%s: cannot start a worker: %w", e.pool.Name, err)})
-	}
-	e.worker = w
-	for _, s := range e.past {
-		line, err := w.ask(s.request)
-		if err != nil {
-			return err
-		}
-		if e.hash(line) != s.answer {
-			e.broken = errDiverged
-			return e.broken
-		}
-	}
-	return nil
-}
-
-// errDiverged means that a world did something else with the same replies.
-var errDiverged = errors.New("its world is not a pure function of its replies: played again, it did something else. " +
-	"Look for a clock, chance that is not t.rand, a global variable, or the order of a set")
-
-// died counts a worker that ended, and returns a fault if there is no use in another. The caller holds mu.
-func (e *episode) died(err error) *fault {
-	if e.broken != nil {
-		return &fault{Text: e.broken.Error()}
-	}
-	if e.deaths++; e.deaths >= maxDeaths {
-		return &fault{Text: fmt.Sprintf("its worker ended %d times while it played this episode: %v", e.deaths, err)}
-	}
-	return nil
-}
-
 // act carries out an act in the worker, which has the episode in the turn of the act.
-func (e *episode) act(ctx context.Context, path string, index int, act world.Act) (_ json.RawMessage, err error) {
+func (e *episode) act(ctx context.Context, path string, index int, act world.Act) (json.RawMessage, error) {
 	body, err := json.Marshal(&request{Op: "act", Episode: e.key, Strand: path, Index: index, Act: &act})
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if a, ok := recover().(world.Abort); ok {
-			err = &llm.Error{Kind: llm.KindTransport, Message: a.Err.Error()}
-		}
-	}()
 	for {
-		answered, err := e.begin(body)
+		w, answered, err := e.begin(ctx, body)
+		if none, ok := errors.AsType[*noWorkerError](err); ok {
+			return nil, &llm.Error{Kind: llm.KindTransport, Message: none.Error()}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err == nil {
 			select {
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			case line, ok := <-answered:
 				if ok {
+					e.answered()
 					return result(line)
 				}
-				err = e.worker.reason()
+				err = w.reason()
 			}
 		}
 		e.mu.Lock()
@@ -222,42 +158,25 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 	}
 }
 
-// begin sends a request that the caller waits for.
-func (e *episode) begin(body []byte) (<-chan []byte, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err := e.ready(); err != nil {
-		return nil, err
-	}
-	return e.worker.send(body)
-}
-
 func result(line []byte) (json.RawMessage, error) {
 	a, err := parse(line)
 	if err != nil {
 		return nil, err
 	}
+	raw, err := a.result()
 	if a.Error != nil {
-		return nil, errors.New(a.Error.Text)
+		err = errors.New(a.Error.Text) // without the traceback: it becomes the message of a reply
+	}
+	return raw, err
+}
+
+// result returns the result of an act or an operation, or the fault.
+func (a *answer) result() (json.RawMessage, error) {
+	if a.Error != nil {
+		return nil, a.Error
 	}
 	if a.Result == nil {
 		return json.RawMessage("null"), nil
 	}
 	return a.Result, nil
 }
-
-// end lets the worker forget the episode.
-func (e *episode) end(memory int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.worker == nil {
-		return
-	}
-	if body, err := json.Marshal(&request{Op: "leave", Episode: e.key}); err == nil {
-		e.worker.tell(body)
-	}
-	e.pool.leave(e.worker, memory)
-	e.worker, e.past = nil, nil
-}
-
-func (e *episode) hash(line []byte) uint64 { return maphash.Bytes(e.pool.seed, line) }

@@ -1,13 +1,14 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"sync"
 
+	"parley/internal/worker/params"
 	"parley/llm"
 	"parley/world"
 )
@@ -15,21 +16,18 @@ import (
 // kind makes the kind that the first worker describes.
 func (p *Pool) kind() (world.Kind, error) {
 	said := p.first.said
-	d := &definition{pool: p, fields: said.Params, checked: map[string]*answer{}}
+	d := &definition{pool: p, checked: map[string]*answer{}}
 	d.about = world.About{Name: p.Name, Version: said.Version, Doc: said.Doc}
 	if err := d.about.Check(); err != nil {
 		return world.Kind{}, err
 	}
 	var err error
-	if d.params, err = structOf(said.Params, 0); err != nil {
-		return world.Kind{}, err
-	}
-	if _, err := newParams(d.params, d.fields); err != nil {
+	if d.params, err = params.New(said.Params); err != nil {
 		return world.Kind{}, err
 	}
 	switch said.Durable {
 	case "turn":
-	case "episode":
+	case durableEpisode:
 		d.restarts = true
 	default:
 		return world.Kind{}, fmt.Errorf("durable is %q: want turn or episode", said.Durable)
@@ -40,12 +38,14 @@ func (p *Pool) kind() (world.Kind, error) {
 	return world.Define(d), nil
 }
 
+// durableEpisode means that an unfinished episode begins again, since it cannot be played a second time.
+const durableEpisode = "episode"
+
 // definition is a kind whose worlds are in workers.
 type definition struct {
 	pool     *Pool
 	about    world.About
-	fields   []field
-	params   reflect.Type
+	params   *params.Shape
 	restarts bool
 
 	mu      sync.Mutex
@@ -59,19 +59,13 @@ const maxChecked = 10_000
 func (d *definition) About() world.About { return d.about }
 
 // Defaults returns params as the class declares them.
-func (d *definition) Defaults() *Params {
-	p, err := newParams(d.params, d.fields)
-	if err != nil {
-		panic(err) // they were made once before
-	}
-	return p
-}
+func (d *definition) Defaults() *params.Params { return d.params.Defaults() }
 
 // Restarts reports whether the world says that it cannot be played again.
 func (d *definition) Restarts() bool { return d.restarts }
 
 // Seats asks a worker to check params.
-func (d *definition) Seats(p *Params) ([]string, error) {
+func (d *definition) Seats(p *params.Params) ([]string, error) {
 	a, err := d.check(p)
 	if err != nil {
 		return nil, err
@@ -80,7 +74,7 @@ func (d *definition) Seats(p *Params) ([]string, error) {
 }
 
 // check asks a worker about params.
-func (d *definition) check(p *Params) (*answer, error) {
+func (d *definition) check(p *params.Params) (*answer, error) {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
@@ -89,7 +83,7 @@ func (d *definition) check(p *Params) (*answer, error) {
 	a, known := d.checked[string(raw)]
 	d.mu.Unlock()
 	if !known {
-		if a, err = d.pool.ask(&request{Op: "seats", Params: raw}); err != nil {
+		if a, err = d.pool.ask(context.Background(), &request{Op: "seats", Params: raw}); err != nil {
 			return nil, fmt.Errorf("%s: %w", d.about.Name, err)
 		}
 		d.mu.Lock()
@@ -98,13 +92,9 @@ func (d *definition) check(p *Params) (*answer, error) {
 		}
 		d.mu.Unlock()
 	}
-	switch {
-	case a.Error != nil && a.Error.Param != "":
-		c := world.Complaints{Kind: d.about.Name}
-		c.Say(a.Error.Param, "%s", a.Error.Text)
-		return nil, c.Err()
-	case a.Error != nil:
-		return nil, &codeError{*a.Error}
+	switch err := complaint(a.Error, d.about.Name); {
+	case err != nil:
+		return nil, err
 	case len(a.Seats) == 0:
 		return nil, errors.New("the world has no seats: its method seats returns at least one")
 	}
@@ -112,7 +102,7 @@ func (d *definition) check(p *Params) (*answer, error) {
 }
 
 // Measures lists the scores that the class declares.
-func (d *definition) Measures(p *Params) []world.Measure {
+func (d *definition) Measures(p *params.Params) []world.Measure {
 	a, err := d.check(p)
 	if err != nil {
 		return nil // Seats reports it
@@ -125,7 +115,7 @@ func (d *definition) Measures(p *Params) []world.Measure {
 }
 
 // World makes the world of one episode.
-func (d *definition) World(p *Params, lineup world.Lineup) (world.World, error) {
+func (d *definition) World(p *params.Params, lineup world.Lineup) (world.World, error) {
 	a, err := d.check(p)
 	if err != nil {
 		return nil, err
@@ -139,8 +129,8 @@ func (d *definition) World(p *Params, lineup world.Lineup) (world.World, error) 
 		names[seat] = agent.Name
 	}
 	return &episode{
-		pool: d.pool, seats: a.Seats, params: raw, lineup: names,
-		key: "e" + strconv.FormatInt(d.pool.serial.Add(1), 10), talks: map[int][]llm.Message{},
+		seats: a.Seats, params: raw, lineup: names, talks: map[int][]llm.Message{},
+		exchange: exchange{pool: d.pool, key: d.pool.name("e")},
 	}, nil
 }
 
@@ -149,7 +139,15 @@ type simulated struct{ *definition }
 
 // StandIn asks a worker.
 func (s *simulated) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	a, err := s.pool.ask(&request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
+	return s.pool.standIn(model, req, seed)
+}
+
+// standIn asks a worker to answer a request, if the class can.
+func (p *Pool) standIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	if !p.first.said.StandIn {
+		return "", false
+	}
+	a, err := p.ask(context.Background(), &request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
 	if err != nil || a.Error != nil || a.Text == nil {
 		return "", false
 	}

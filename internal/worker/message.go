@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/worker/params"
 	"parley/llm"
 	"parley/world"
 )
@@ -17,26 +18,36 @@ type hello struct {
 	Parley int    `json:"parley"`
 	File   string `json:"file,omitempty"`
 	Class  string `json:"class"`
+	Role   Role   `json:"role,omitempty"`
 	Limit  int    `json:"limit"` // seconds that a step may take
 }
 
 // description is the first line of a worker.
 type description struct {
-	Parley   int     `json:"parley"`
-	Language string  `json:"language"`
-	Version  int     `json:"version"`
-	Doc      string  `json:"doc"`
-	Durable  string  `json:"durable"` // turn or episode
-	Params   []field `json:"params"`
-	StandIn  bool    `json:"stand_in"`
-	Error    *fault  `json:"error"`
+	Parley   int            `json:"parley"`
+	Language string         `json:"language"`
+	Version  int            `json:"version"`
+	Doc      string         `json:"doc"`
+	Durable  string         `json:"durable"` // turn or episode
+	Params   []params.Field `json:"params"`
+	StandIn  bool           `json:"stand_in"`
+	Error    *fault         `json:"error"`
 }
 
 // fault is an error of the world's code.
-type fault struct {
-	Text  string `json:"text"`
-	Trace string `json:"trace,omitempty"`
-	Param string `json:"param,omitempty"`
+type fault = world.CodeError
+
+// complaint returns a fault as an error of params, if it names one.
+func complaint(f *fault, kind string) error {
+	switch {
+	case f == nil:
+		return nil
+	case f.Param == "":
+		return f
+	}
+	c := world.Complaints{Kind: kind}
+	c.Say(f.Param, "%s", f.Text)
+	return c.Err()
 }
 
 // request is what the engine asks of a worker. The id is added when it is sent.
@@ -54,6 +65,7 @@ type request struct {
 	Act     *world.Act        `json:"act,omitempty"`
 	Model   string            `json:"model,omitempty"`
 	Request *llm.Request      `json:"request,omitempty"`
+	Args    any               `json:"args,omitempty"`
 }
 
 // answer is what a worker answers to any request. Its id is read before.

@@ -7,6 +7,7 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +43,7 @@ type Config struct {
 // Pool is the workers of a kind. Close ends them.
 type Pool struct {
 	Config
+	role  Role
 	first *process // whose description counts
 	seed  maphash.Seed
 
@@ -51,20 +54,21 @@ type Pool struct {
 	started []*process   // all that were ever started, to wait for
 }
 
+// Role is what a class is for.
+type Role string
+
+// The roles.
+const (
+	World       Role = "" // it plays episodes
+	Environment Role = "environment"
+)
+
 // Open starts a worker and returns the kind that it describes.
 func Open(c Config) (*Pool, world.Kind, error) {
-	if c.Max <= 0 {
-		c.Max = max(1, runtime.GOMAXPROCS(0)-1)
-	}
-	if c.Memory <= 0 {
-		c.Memory = 2 << 30
-	}
-	p := &Pool{Config: c, seed: maphash.MakeSeed()}
-	first, err := p.retry()
+	p, err := open(c, World)
 	if err != nil {
-		return nil, world.Kind{}, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
+		return nil, world.Kind{}, err
 	}
-	p.first = first
 	k, err := p.kind()
 	if err != nil {
 		return nil, world.Kind{}, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
@@ -72,9 +76,26 @@ func Open(c Config) (*Pool, world.Kind, error) {
 	return p, k, nil
 }
 
+// open starts a worker.
+func open(c Config, role Role) (*Pool, error) {
+	if c.Max <= 0 {
+		c.Max = max(1, runtime.GOMAXPROCS(0)-1)
+	}
+	if c.Memory <= 0 {
+		c.Memory = 2 << 30
+	}
+	p := &Pool{Config: c, role: role, seed: maphash.MakeSeed()}
+	first, err := p.retry()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", c.Name, err), p.Close())
+	}
+	p.first = first
+	return p, nil
+}
+
 // start starts a worker. The caller holds mu, or nobody else knows the pool.
 func (p *Pool) start() (*process, error) {
-	h := hello{Parley: protocol, File: p.File, Class: p.Class, Limit: int(stepLimit.Seconds())}
+	h := hello{Parley: protocol, File: p.File, Class: p.Class, Role: p.role, Limit: int(stepLimit.Seconds())}
 	s := Started{Conn: p.Conn}
 	if p.Conn == nil {
 		var err error
@@ -84,7 +105,7 @@ func (p *Pool) start() (*process, error) {
 	} else if len(p.started) > 0 {
 		return nil, errors.New("the program that plays the world has ended")
 	}
-	made, err := greet(s.Conn, s.Cmd, h)
+	made, err := greet(s, h)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +122,7 @@ func (p *Pool) retry() (w *process, err error) {
 		if w, err = p.start(); err == nil {
 			break
 		}
-		if _, ok := errors.AsType[*codeError](err); ok || p.Conn != nil {
+		if _, ok := errors.AsType[*fault](err); ok || p.Conn != nil {
 			break
 		}
 	}
@@ -142,28 +163,39 @@ func (p *Pool) leave(w *process, memory int64) {
 	end := w.retired && (w.live == 0 || memory > 2*p.Memory)
 	p.mu.Unlock()
 	if end {
-		_ = w.stop(fmt.Errorf("it used %d MiB of memory", memory>>20)) // its other episodes continue elsewhere
+		_ = w.stop(fmt.Errorf("%w: %d MiB", errMemory, memory>>20)) // its other episodes continue elsewhere
 	}
 }
 
+// name returns a new name of an episode or a session in a worker.
+func (p *Pool) name(prefix string) string {
+	return prefix + strconv.FormatInt(p.serial.Add(1), 10)
+}
+
 // ask asks any worker something that does not depend on an episode.
-func (p *Pool) ask(r *request) (*answer, error) {
+func (p *Pool) ask(ctx context.Context, r *request) (*answer, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
+	for deaths := 0; ; {
 		w, err := p.take()
 		if err != nil {
 			return nil, err
 		}
-		line, err := w.ask(body)
+		line, err := w.ask(ctx, body)
 		p.leave(w, 0)
 		if err == nil {
 			return parse(line)
 		}
-		if try == maxDeaths {
-			return nil, fmt.Errorf("the worker ended: %w", err)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !innocent(err) {
+			deaths++
+		}
+		if deaths == maxDeaths {
+			return nil, fmt.Errorf("the worker ended %d times: %w", deaths, err)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (b *bench) sessions(url string) error {
 	params := rules.Definition{}.Defaults()
 	params.Env, params.Servers = "maze", []string{url}
 	params.Pool.PerServer, params.Pool.Startup = n, 64
-	actor, err := envhttp.New(params, "bench")
+	actor, err := envhttp.New(params, "bench", nil)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import pytest
 class Engine:
     """Speaks the worker protocol to one worker process."""
 
-    def __init__(self, file: Path, cls: str, limit: float = 30, version: int = 1) -> None:
+    def __init__(self, file: Path, cls: str, limit: float = 30, version: int = 1, role: str = "") -> None:
         ours, theirs = socket.socketpair()
         env = {**os.environ, "PARLEY_WORKER": f"fd:{theirs.fileno()}", "PYTHONHASHSEED": "0"}
         self.errors = file.with_suffix(".err").open("w+")
@@ -31,7 +31,7 @@ class Engine:
         self.stream = ours.makefile("rb")
         self.id = 0
         self.answers: dict[int, Any] = {}
-        self.write({"parley": version, "file": str(file), "class": cls, "limit": limit})
+        self.write({"parley": version, "file": str(file), "class": cls, "limit": limit, "role": role})
         self.hello = self.read()
 
     def write(self, message: Any) -> None:
@@ -85,14 +85,14 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Return a function that starts a worker with the body of a world, or with a whole file."""
     engines: list[Engine] = []
 
-    def make(play: str = "", whole: str = "", cls: str = "W", limit: float = 30, version: int = 1) -> Engine:
+    def make(play: str = "", whole: str = "", cls: str = "W", limit: float = 30, version: int = 1, role: str = "") -> Engine:
         text = textwrap.dedent(whole)
         if not whole:
             text = "import parley\nclass W(parley.World):\n    def seats(self): return ['a']\n    async def play(self, t):\n"
             text += textwrap.indent(textwrap.dedent(play), " " * 8)
         file = tmp_path / "w.py"
         file.write_text(text)
-        engines.append(Engine(file, cls, limit, version))
+        engines.append(Engine(file, cls, limit, version, role))
         return engines[-1]
 
     yield make

@@ -66,8 +66,17 @@ type Prepared struct {
 	PlanSummary
 	// Play plays until the run is complete, or until drain is done and the episodes in progress have ended; ctx aborts.
 	// It calls begun when play starts, and ended whenever an episode has ended and its outcome is durable. If it returns
-	// an error without having called begun, nothing was played.
-	Play func(ctx, drain context.Context, begun, ended func()) (Ending, error)
+	// an error without having called begun, nothing was played. The Control is nil if nothing is left to play.
+	Play func(ctx, drain context.Context, begun func(Control), ended func()) (Ending, error)
+}
+
+// Control changes a run while it is played. It affects no outcome. Once the run has ended, it does nothing.
+type Control interface {
+	// Pause sends no more calls; those in flight are finished. Resume sends them again. Both are recorded in the run.
+	Pause(by string) error
+	Resume(by string) error
+	// Until begins only the episodes with a number below n, until it is called with a larger one.
+	Until(n int)
 }
 
 // Ending says how playing a plan ended.

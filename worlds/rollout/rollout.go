@@ -10,6 +10,7 @@ import (
 	"parley/world/program"
 	"parley/worlds/rollout/command"
 	"parley/worlds/rollout/envhttp"
+	"parley/worlds/rollout/envhttp/workers"
 	"parley/worlds/rollout/exhibit"
 	"parley/worlds/rollout/experience"
 	"parley/worlds/rollout/learner"
@@ -20,7 +21,18 @@ import (
 func Kind() world.Kind { return world.Define(definition{}) }
 
 // definition adds everything outside the rules.
-type definition struct{ rules.Definition }
+type definition struct {
+	rules.Definition
+	codes world.Codes // the environments in Python; nil: none
+}
+
+// Code lists the environments in Python.
+func (definition) Code(p *rules.Params) []world.CodeName { return workers.Names(p) }
+
+// WithCode returns the kind with its environments in Python.
+func (definition) WithCode(codes world.Codes) world.Kind {
+	return world.Define(definition{codes: codes})
+}
 
 // Load also reads lessons from run files.
 func (d definition) Load(p *rules.Params, files world.Files) (advice []string, err error) {
@@ -28,8 +40,8 @@ func (d definition) Load(p *rules.Params, files world.Files) (advice []string, e
 }
 
 // Actor connects to the environments.
-func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
-	actor, err := envhttp.New(p, run)
+func (d definition) Actor(p *rules.Params, run string) (world.Actor, error) {
+	actor, err := envhttp.New(p, run, d.codes)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +51,7 @@ func (definition) Actor(p *rules.Params, run string) (world.Actor, error) {
 // Outside returns the params that say where environments are and how they are held.
 func (definition) Outside() []string { return []string{"servers", "pool"} }
 
-// Local reports whether the environments run in this process.
+// Local reports whether the environments run in this process or its workers.
 func (definition) Local(p *rules.Params) bool { return len(p.Servers) == 0 }
 
 // Probe asks the servers whether they are there.
@@ -54,7 +66,14 @@ func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
 func (definition) Exhibitor() world.Exhibitor { return exhibit.New() }
 
 // StandIn plays for the simulated provider.
-func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {
+	if d.codes != nil {
+		for _, code := range d.codes.All() {
+			if text, ok := code.StandIn(model, req, seed); ok {
+				return text, true
+			}
+		}
+	}
 	return learner.Play(model, req, seed)
 }
 

@@ -47,7 +47,7 @@ func acts(t *testing.T, params []byte) func(c world.Call, _ *rand.Rand) world.Re
 	if !ok {
 		t.Fatal("the params are not those of rollouts")
 	}
-	actor, err := envhttp.New(p, "test")
+	actor, err := envhttp.New(p, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

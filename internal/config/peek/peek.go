@@ -4,6 +4,7 @@ package peek
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"parley/internal/config/document"
 	"parley/internal/provider"
@@ -16,6 +17,23 @@ type Named struct {
 	Kind, Place string
 	// Keys are the environment variables that hold keys: those of the plan and of the presets.
 	Keys []string
+
+	report *document.Report
+	root   *yamltree.Node
+}
+
+// At says where the plan has a key: plan.yaml:8:8: params.env. If it has none, it names the file and the key.
+func (n Named) At(key ...string) string {
+	if n.report == nil {
+		return strings.Join(key, ".")
+	}
+	node := n.root
+	for _, step := range key {
+		if found := node.Field(step); found != nil {
+			node = found
+		}
+	}
+	return n.report.Place(node.At, yamltree.Path(key))
 }
 
 // File reads what a plan file names. config.Load reports what is wrong with the file.
@@ -49,6 +67,7 @@ func named(rep *document.Report, root *yamltree.Node) (n Named) {
 	if root == nil || root.Form != yamltree.Mapping {
 		return n
 	}
+	n.report, n.root = rep, root
 	if kind := root.Field("kind"); kind != nil && kind.Form == yamltree.Text {
 		n.Kind, n.Place = kind.Text, rep.Place(kind.At, yamltree.Path{"kind"})
 	}

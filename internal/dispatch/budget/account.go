@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -16,6 +17,7 @@ type Account struct {
 	batched   bool      // it was set aside for a batch
 	adopted   bool      // it was set aside by an earlier process, for a batch that may be paid for
 	trusted   bool      // it may make one attempt at a time that can cost more than is set aside
+	unlimited bool      // nothing was set aside for it, since there was no limit
 	cost      llm.Money
 	estimated bool      // an attempt was charged by an estimate
 	maxCost   llm.Money // of the call; 0: no limit of its own
@@ -24,6 +26,13 @@ type Account struct {
 
 // Bounded reports whether the cost of attempts must be known in advance.
 func (a *Account) Bounded() bool { return a.budget.Limit() > 0 || a.maxCost > 0 }
+
+// ErrReopen is wrapped by the error of an attempt that was not begun because the budget has got a
+// limit since the account was opened. The call needs a new account.
+var ErrReopen = errors.New("the budget has a limit now")
+
+// outdated reports whether the call needs a new account: see ErrReopen.
+func (a *Account) outdated() bool { return a.unlimited && a.budget.Limit() > 0 }
 
 // allows reports whether an attempt stays within the call's own limit.
 func (a *Account) allows(worst llm.Money) bool {
@@ -41,6 +50,9 @@ func (a *Account) NoRoom() *llm.Error {
 	if a.over {
 		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("another attempt might cost more than the %v that this call may cost", a.maxCost), Err: llm.ErrMaxCost}
 	}
+	if a.outdated() {
+		return &llm.Error{Kind: llm.KindCanceled, Message: ErrReopen.Error(), Err: ErrReopen}
+	}
 	return &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
 }
 
@@ -49,7 +61,7 @@ func (a *Account) NoRoom() *llm.Error {
 func (a *Account) Begin(t Terms) (held llm.Money, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.allows(t.Worst) {
+	if !a.allows(t.Worst) || a.outdated() {
 		return 0, false
 	}
 	held = t.Worst
@@ -83,7 +95,7 @@ func (a *Account) ensure(amount llm.Money) bool {
 func (a *Account) GoLive(worst llm.Money) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.allows(worst) {
+	if !a.allows(worst) || a.outdated() {
 		return false
 	}
 	if a.batched {

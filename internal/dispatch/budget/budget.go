@@ -72,14 +72,15 @@ func (b *Budget) Limit() llm.Money {
 	return b.limit
 }
 
-// SetLimit changes a limit that is not 0 to another that is not 0. Calls that wait are served under
-// the new limit. An attempt that has begun is not affected; one that has not gives back what was set
-// aside under the old limit, if that is too much now: see Account.Begin.
+// SetLimit changes the limit to one that is not 0. Calls that wait are served under the new limit. An
+// attempt that has begun is not affected; one that has not gives back what was set aside under the
+// old limit, if that is too much now, and its call is refused with ErrReopen if there was no limit:
+// see Account.Begin.
 func (b *Budget) SetLimit(limit llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.limit > 0 && limit > 0 {
-		if limit < b.limit {
+	if limit > 0 {
+		if b.limit > 0 && limit < b.limit {
 			b.lowered.Store(true)
 		}
 		b.limit = limit
@@ -99,8 +100,9 @@ func (b *Budget) exceeded() bool {
 
 // hold is what is set aside for a call.
 type hold struct {
-	amount  llm.Money
-	trusted bool // it is one of the few calls that may cost more
+	amount    llm.Money
+	trusted   bool // it is one of the few calls that may cost more
+	unlimited bool // there was no limit
 }
 
 // waiter is a call that waits for room.
@@ -123,7 +125,7 @@ func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, err
 		if b.drained != nil {
 			return hold{}, b.drained
 		}
-		return hold{}, nil // attempts reserve what they need
+		return hold{unlimited: true}, nil // attempts reserve what they need
 	}
 	if b.queue.Len() == 0 {
 		if h, ok, _ := b.room(w.terms(prices)); ok {

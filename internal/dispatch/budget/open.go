@@ -73,7 +73,7 @@ func (b *Budget) Open(ctx context.Context, prices *Prices, w Want) (*Account, er
 	if err != nil {
 		return nil, hinted(err, req, m)
 	}
-	return &Account{budget: b, free: h.amount, trusted: h.trusted, batched: w.Batched, maxCost: req.MaxCost}, nil
+	return &Account{budget: b, free: h.amount, trusted: h.trusted, unlimited: h.unlimited, batched: w.Batched, maxCost: req.MaxCost}, nil
 }
 
 // hinted adds what would make room, if the request does not limit its output or the model does not

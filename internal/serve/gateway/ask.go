@@ -57,7 +57,7 @@ func (x *exchange) aim() (*target, *llm.Error) {
 	t, e := x.g.target(x.rt.API, x.call.Request.Model)
 	x.target = t
 	if e == nil {
-		x.span = x.g.cfg.Tracer.Start(x.header, x.rt.API, t.upstream.Provider(), x.session.ID, x.call)
+		x.span = x.g.cfg.Telemetry.Start(x.header, x.rt.API, t.upstream.Provider(), x.session.ID, x.call)
 	}
 	return t, e
 }

@@ -16,7 +16,7 @@ import (
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/route"
 	"parley/internal/serve/gateway/session"
-	"parley/internal/serve/gateway/trace"
+	"parley/internal/serve/telemetry"
 	"parley/llm"
 	"parley/world"
 )
@@ -37,7 +37,7 @@ type exchange struct {
 	turn    int    // in the record; unused if served from there
 	target  *target
 	flight  *relay.Flight
-	span    *trace.Span
+	span    *telemetry.Span
 	patient *time.Timer // ends a call whose answer begins too late
 	key     [32]byte    // in the cache
 	end     end

@@ -34,7 +34,7 @@ import (
 	"parley/internal/serve/gateway/match"
 	"parley/internal/serve/gateway/relay"
 	"parley/internal/serve/gateway/session"
-	"parley/internal/serve/gateway/trace"
+	"parley/internal/serve/telemetry"
 	"parley/journal"
 	"parley/llm"
 )
@@ -100,8 +100,8 @@ type Config struct {
 	// Outages and Notices are those of dispatch.Config.
 	Outages func(outage.Outage)
 	Notices func(dispatch.Notice)
-	// Tracer makes a span of every call. Default: none.
-	Tracer *trace.Tracer
+	// Telemetry gets spans and metrics of calls. Default: none.
+	Telemetry *telemetry.Exporter
 }
 
 func (c *Config) fill() {
@@ -173,6 +173,7 @@ func Open(ctx context.Context, c Config) (_ *Gateway, err error) {
 		}
 	}
 	g.metrics = newMetrics(g)
+	c.Telemetry.Measure(g.metrics.page)
 	return g, nil
 }
 

@@ -68,12 +68,15 @@ func (m *metrics) answered(api format.API, c *ledger.Call) {
 }
 
 // ServeHTTP implements http.Handler.
-func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	var p metric.Page
-	m.calls(&p)
-	m.state(&p)
+func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) { m.page().Serve(w) }
+
+// page returns the metrics of this moment.
+func (m *metrics) page() *metric.Page {
+	p := &metric.Page{}
+	m.calls(p)
+	m.state(p)
 	p.AddProcess(m.began)
-	p.Serve(w)
+	return p
 }
 
 // calls writes what the gateway counts itself.

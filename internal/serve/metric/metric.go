@@ -1,4 +1,4 @@
-// Package metric counts, and writes pages that Prometheus reads.
+// Package metric counts, and makes pages of metrics, which Prometheus reads and package telemetry sends.
 //
 // It promises that counting never waits for a reader, and that any text may be the value of a label.
 //
@@ -52,58 +52,90 @@ const (
 )
 
 // Page is a page of metrics. The zero value is an empty one.
-type Page struct {
-	text []byte
-	last string // the name of the metric that was added last
+type Page struct{ families []Family }
+
+// Family is a metric with all its values.
+type Family struct {
+	Type
+	Name, Help string
+	Points     []Point
 }
 
-// Serve writes the page as the answer to a request.
-func (p *Page) Serve(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(p.text) // the client may be gone
+// Point is a value, or the counts of a histogram.
+type Point struct {
+	Labels []string // names and values in turn
+	Value  float64  // the sum of a histogram
+	Bounds []float64
+	Counts []uint64 // of each bound, and of what is above all; nil: it is no histogram
 }
+
+// Families returns the metrics, in order.
+func (p *Page) Families() []Family { return p.families }
 
 // Add adds a value. Labels are names and values in turn. All values of a metric are added one after the other.
 func (p *Page) Add(t Type, name, help string, v float64, labels ...string) {
-	p.begin(t, name, help)
-	p.line(name, v, labels)
+	p.add(t, name, help, Point{Labels: labels, Value: v})
 }
 
 // AddHistogram adds a histogram, as Add adds a value.
 func (p *Page) AddHistogram(name, help string, h *Histogram, labels ...string) {
-	p.begin(histogram, name, help)
-	var sum uint64
-	for i := range h.counts {
-		sum += h.counts[i].Load()
-		bound := "+Inf"
-		if i < len(h.bounds) {
-			bound = number(h.bounds[i])
+	counts := make([]uint64, len(h.counts))
+	for i := range counts {
+		counts[i] = h.counts[i].Load()
+	}
+	p.add(histogram, name, help, Point{Labels: labels, Value: math.Float64frombits(h.sum.Load()), Bounds: h.bounds, Counts: counts})
+}
+
+func (p *Page) add(t Type, name, help string, v Point) {
+	if n := len(p.families); n == 0 || p.families[n-1].Name != name {
+		p.families = append(p.families, Family{Type: t, Name: name, Help: help})
+	}
+	last := &p.families[len(p.families)-1]
+	last.Points = append(last.Points, v)
+}
+
+// Serve writes the page for Prometheus, as the answer to a request.
+func (p *Page) Serve(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(p.text()) // the client may be gone
+}
+
+// text returns the page as Prometheus reads it.
+func (p *Page) text() (b []byte) {
+	for _, f := range p.families {
+		b = append(b, "# HELP "+f.Name+" "+f.Help+"\n# TYPE "+f.Name+" "+string(f.Type)+"\n"...)
+		for _, v := range f.Points {
+			if v.Counts == nil {
+				b = appendLine(b, f.Name, v.Value, v.Labels)
+				continue
+			}
+			var sum uint64
+			for i, n := range v.Counts {
+				sum += n
+				bound := math.Inf(1)
+				if i < len(v.Bounds) {
+					bound = v.Bounds[i]
+				}
+				b = appendLine(b, f.Name+"_bucket", float64(sum), append(slices.Clip(v.Labels), "le", number(bound)))
+			}
+			b = appendLine(b, f.Name+"_sum", v.Value, v.Labels)
+			b = appendLine(b, f.Name+"_count", float64(sum), v.Labels)
 		}
-		p.line(name+"_bucket", float64(sum), append(slices.Clip(labels), "le", bound))
 	}
-	p.line(name+"_sum", math.Float64frombits(h.sum.Load()), labels)
-	p.line(name+"_count", float64(sum), labels)
+	return b
 }
 
-func (p *Page) begin(t Type, name, help string) {
-	if p.last == name {
-		return
-	}
-	p.last = name
-	p.text = append(p.text, "# HELP "+name+" "+help+"\n# TYPE "+name+" "+string(t)+"\n"...)
-}
-
-func (p *Page) line(name string, v float64, labels []string) {
-	p.text = append(p.text, name...)
+func appendLine(b []byte, name string, v float64, labels []string) []byte {
+	b = append(b, name...)
 	before := "{"
 	for i := 0; i+1 < len(labels); i += 2 {
-		p.text = append(p.text, before+labels[i]+`="`+escaped(labels[i+1])+`"`...)
+		b = append(b, before+labels[i]+`="`+escaped(labels[i+1])+`"`...)
 		before = ","
 	}
 	if len(labels) > 0 {
-		p.text = append(p.text, '}')
+		b = append(b, '}')
 	}
-	p.text = append(p.text, " "+number(v)+"\n"...)
+	return append(b, " "+number(v)+"\n"...)
 }
 
 // escaped returns the value of a label as the page has it.

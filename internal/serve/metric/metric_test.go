@@ -36,7 +36,7 @@ c_bucket{x="1",le="+Inf"} 5
 c_sum{x="1"} 4
 c_count{x="1"} 5
 `
-	if got := string(p.text); got != want {
+	if got := string(p.text()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -47,12 +47,12 @@ func TestProcess(t *testing.T) {
 	var p Page
 	p.AddProcess(time.UnixMilli(1500))
 	for _, m := range runtimeMetrics() {
-		if !strings.Contains(string(p.text), "\n"+m.name+" ") {
-			t.Errorf("no %s in\n%s", m.name, p.text)
+		if !strings.Contains(string(p.text()), "\n"+m.name+" ") {
+			t.Errorf("no %s in\n%s", m.name, p.text())
 		}
 	}
-	if !strings.Contains(string(p.text), "\nprocess_start_time_seconds 1.5\n") {
-		t.Errorf("%s", p.text)
+	if !strings.Contains(string(p.text()), "\nprocess_start_time_seconds 1.5\n") {
+		t.Errorf("%s", p.text())
 	}
 	dir := t.TempDir()
 	stat := "7 (a) (b) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 8 0 900 4096000 3 18446744073709551615"
@@ -62,8 +62,8 @@ func TestProcess(t *testing.T) {
 	var proc, short Page
 	proc.addProc(dir)
 	for _, want := range []string{"process_cpu_seconds_total 3\n", "process_virtual_memory_bytes 4.096e+06\n", "process_resident_memory_bytes "} {
-		if !strings.Contains(string(proc.text), "\n"+want) {
-			t.Errorf("no %s in\n%s", want, proc.text)
+		if !strings.Contains(string(proc.text()), "\n"+want) {
+			t.Errorf("no %s in\n%s", want, proc.text())
 		}
 	}
 	if err := os.WriteFile(filepath.Join(dir, "stat"), nil, 0o600); err != nil {

@@ -79,10 +79,15 @@ func (g *game) put(entries ...journal.Entry) {
 	}
 }
 
-// ask asks a seat, and returns when the question is open.
+// ask asks a seat in episode 0, and returns when the question is open.
 func (g *game) ask(name string, turn int, schema string, offer *world.Offer) <-chan *llm.Response {
 	g.t.Helper()
-	q := engine.Question{Turn: journal.Turn{Turn: turn}, Seat: name, Agent: "me", Label: "orders", Offer: offer, Request: &llm.Request{Messages: []llm.Message{llm.User("for " + name + " only" + attack), llm.User("now " + name)}}}
+	return g.askIn(0, name, turn, schema, offer)
+}
+
+func (g *game) askIn(episode int, name string, turn int, schema string, offer *world.Offer) <-chan *llm.Response {
+	g.t.Helper()
+	q := engine.Question{Turn: journal.Turn{Episode: episode, Turn: turn}, Seat: name, Agent: "me", Label: "orders", Offer: offer, Request: &llm.Request{Messages: []llm.Message{llm.User("for " + name + " only" + attack), llm.User("now " + name)}}}
 	if schema != "" {
 		q.Request.Schema = &llm.Schema{JSON: json.RawMessage(schema)}
 	}
@@ -227,6 +232,27 @@ func TestSeat(t *testing.T) {
 		t.Error(status, body)
 	}
 	if r := <-text; r.Text != "plain" {
+		t.Error(r)
+	}
+}
+
+// TestLateSeat: a person who takes part in a late episode only has a link, and is asked.
+func TestLateSeat(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	g := newGame(t, filepath.Join(folder, "a.parley"))
+	const late = 50_000
+	models := world.Repeat(world.Spec{Kind: "duel", Lineup: map[string]string{"ITALY": "it"}}, late-2)
+	g.put(&journal.Staged{Stage: 1, First: 2, Specs: world.Join(models, world.Repeat(world.Spec{Kind: "duel", Lineup: map[string]string{"SPAIN": "me"}}, 1))})
+	got := g.askIn(late, "SPAIN", 0, "", nil)
+	s := serve(t, folder)
+	me := s.follow(s.links("a.parley")["SPAIN"])
+	const page = "/run/a.parley/seats/SPAIN"
+	_, body, _ := me.visit("GET", page, nil)
+	if status, body, _ := me.visit("POST", page, url.Values{"question": {id(body)}, "text": {"late"}}); status != 303 {
+		t.Error(status, body)
+	}
+	if r := <-got; r.Text != "late" {
 		t.Error(r)
 	}
 }

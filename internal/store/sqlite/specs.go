@@ -1,10 +1,14 @@
 package sqlite
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/row"
@@ -284,4 +288,51 @@ func intern(known map[string]string, text string) string {
 	}
 	known[text] = text
 	return text
+}
+
+// Lineup is the agents in the seats of some episodes.
+type Lineup struct {
+	Seats     map[string]string // agents by seat
+	LastBegun int               // the last of these episodes that is not after the last one that began; -1: none
+}
+
+// Lineups lists the different lineups of a run. It reads no episodes, only their groups.
+func (s *Store) Lineups(ctx context.Context) (out []Lineup, err error) {
+	err = s.read(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		if err != nil {
+			return err
+		}
+		last := map[int64]int64{} // by text; one more than LastBegun
+		err = r.scanFew(specsSQL+inEpisodesSpan, everything(), func(c row.Reader) error {
+			s, err := readSpec(c)
+			if err := cmp.Or(context.Cause(ctx), err); err != nil {
+				return err
+			}
+			last[s.lineup] = max(last[s.lineup], s.lastBefore(t.begun)+1)
+			return nil
+		})
+		out = nil
+		for _, id := range slices.Sorted(maps.Keys(last)) {
+			if err != nil {
+				return err
+			}
+			var seats map[string]string
+			if seats, err = r.lineup(id); err == nil {
+				out = append(out, Lineup{Seats: seats, LastBegun: int(last[id]) - 1})
+			}
+			err = r.tolerate(err)
+		}
+		return err
+	})
+	return out, err
+}
+
+// lastBefore returns the last episode of the group before another one; -1: none.
+func (s *specRow) lastBefore(episode int64) int64 {
+	if episode <= s.episode {
+		return -1
+	}
+	first := s.episode + min(s.rounds-1, (episode-1-s.episode)/s.round)*s.round
+	return min(first+s.size, episode) - 1
 }

@@ -48,6 +48,9 @@ func TestBlocksInFile(t *testing.T) {
 			}
 		}
 	}
+	if all, err := s.Lineups(t.Context()); err != nil || len(all) != 1 || all[0].LastBegun != 6 || all[0].Seats["a"] != "x" {
+		t.Errorf("%+v, %v", all, err)
+	}
 	if found, err := s.Verify(t.Context()); err != nil || len(found.Damage) > 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
@@ -115,5 +118,26 @@ func TestHostileBlocks(t *testing.T) {
 				t.Errorf("what is left: %+v of %+v, %v", l, found, err)
 			}
 		})
+	}
+}
+
+// TestLastBefore compares the last episode of each group before every other with a search.
+func TestLastBefore(t *testing.T) {
+	t.Parallel()
+	rows := []specRow{{episode: 3, size: 2, block: 3, round: 6, rounds: 3}, {episode: 5, size: 4, block: 3, round: 6, rounds: 3}}
+	for before := range int64(25) {
+		for i := range rows {
+			want := int64(-1)
+			for e := range min(before, rows[0].end()) {
+				if e >= rows[0].block {
+					if s, _ := groupOf(rows, e); s == &rows[i] {
+						want = e
+					}
+				}
+			}
+			if got := rows[i].lastBefore(before); got != want {
+				t.Errorf("group %d before %d: %d, want %d", i, before, got, want)
+			}
+		}
 	}
 }

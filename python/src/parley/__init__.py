@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .env import Env, Observation, Prompt, Step
 from .errors import Error, Failed, Impure, Invalid, Misuse
 from .rand import Rand
 from .values import Call, Measure, Message, Outcome, Reply, Score
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Call", "Error", "Failed", "Impure", "Invalid", "Measure", "Message", "Misuse", "Outcome", "Rand", "Reply", "Report", "Rows", "Run", "Score",
-    "Summary", "Table", "Talk", "World", "ask", "map", "open", "run",
+    "Answer", "Call", "Env", "Error", "Failed", "Impure", "Invalid", "Measure", "Message", "Misuse", "Observation", "Outcome", "Prompt", "Rand", "Reply", "Report", "Rows", "Run", "Score",
+    "Step", "Summary", "Table", "Talk", "World", "ask", "map", "open", "run",
 ]  # fmt: skip
 
 _LATER = {

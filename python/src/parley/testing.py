@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from . import guard, worker
+from ._exercise_env import exercise_env
 from ._json import record
 from ._made_up import ODD, answer
+from .env import Env
 from .episode import Episode
 from .errors import Error, describe
 from .rand import Rand
@@ -155,14 +157,18 @@ def _check_outcome(play: Play, measures: Sequence[Measure], given: set[tuple[str
         given.add(key)
 
 
-def exercise(world: type[World], /, **params: Any) -> None:
-    """Play a world many times with made-up replies and check what the engine relies on. Raises AssertionError.
+def exercise(world: type[World] | type[Env], /, **params: Any) -> None:
+    """Play a world or an environment many times with made-up replies and check what the engine relies on. Raises AssertionError.
 
     It plays with valid answers, with odd ones and with failures; twice; with strands in other orders; and in other
     processes. The steps must be the same, and the outcomes must have the scores that are declared.
     """
     guard.install()
     try:
+        if issubclass(world, Env):
+            record(worker.description(world), "params")
+            exercise_env(world, params)
+            return
         worker.check(world)
         record(worker.description(world), "params")
         made = world(**params)
@@ -222,7 +228,7 @@ def main() -> None:
     """Play a world once and print its steps, for exercise."""
     file, name, params = sys.argv[1:]
     try:
-        print("\n" + json.dumps(_play(worker.load(file, name), json.loads(params), {})))
+        print("\n" + json.dumps(_play(cast("type[World]", worker.load(file, name)), json.loads(params), {})))
     except Exception as e:
         raise SystemExit(describe(e)["text"]) from None
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from . import _json, guard, params
+from . import _json, env, guard, params
 from .episode import Episode, error_step
 from .errors import Error, Invalid, Misuse, Stuck, describe, place
 from .guard import fold
@@ -26,10 +26,13 @@ from .world import World
 
 PROTOCOL = 1
 _CHUNK = 1 << 18
+_LONGEST = 64 << 20  # bytes of a line
 _WEIGH = 50  # episodes between two looks at the memory in use
 _TICKS = 10  # how often a step is looked at within its limit
 
-Loader = Callable[[Mapping[str, Any]], type[World]]
+Class = type[World] | type[env.Env]
+Loader = Callable[[Mapping[str, Any]], Class]
+_ROLES: dict[str, tuple[type, str, str]] = {"": (World, "a world", "parley.World"), "environment": (env.Env, "an environment", "parley.Env")}
 
 
 def check(cls: type[World]) -> None:
@@ -47,23 +50,29 @@ def check(cls: type[World]) -> None:
         raise Misuse(f'{name}.durable is {cls.durable!r}: want "turn" or "episode"')
 
 
-def description(cls: type[World]) -> dict[str, Any]:
-    """Describe a world for the engine."""
-    check(cls)
+def description(cls: Class) -> dict[str, Any]:
+    """Describe a class for the engine."""
+    base: Any = World
+    if issubclass(cls, World):
+        check(cls)
+    else:
+        env.check(cls)
+        base = env.Env
     doc = (inspect.getdoc(cls) if cls.__doc__ else "") or ""
     return {
         "parley": PROTOCOL,
         "language": f"python {platform.python_version()}",
-        "version": cls.version,
+        "version": getattr(cls, "version", 1),
         "doc": doc.strip().split("\n")[0],
         "durable": cls.durable,
-        "params": [f.describe() for f in params.cached_fields(cls, World).values()],
-        "stand_in": cls.stand_in.__func__ is not World.stand_in.__func__,  # type: ignore[attr-defined]
+        "params": [f.describe() for f in params.cached_fields(cls, base).values()],
+        "stand_in": cls.stand_in.__func__ is not base.stand_in.__func__,  # type: ignore[attr-defined]
     }
 
 
-def load(file: str, name: str) -> type[World]:
+def load(file: str, name: str, role: str = "") -> Class:
     """Import a file and return a class of it."""
+    base, what, write = _ROLES[role]
     if not os.path.isfile(file):
         raise Misuse(f"{file}: no such file")
     folder, stem = os.path.split(os.path.abspath(file))
@@ -79,13 +88,13 @@ def load(file: str, name: str) -> type[World]:
     spec.loader.exec_module(module)
     guard.watch(folder)
     found = getattr(module, name, None)
-    if isinstance(found, type) and issubclass(found, World) and found is not World:
-        return found
-    worlds = [n for n, c in vars(module).items() if isinstance(c, type) and issubclass(c, World) and c is not World]
+    if isinstance(found, type) and issubclass(found, base) and found is not base:
+        return cast(Class, found)
+    all_ = [n for n, c in vars(module).items() if isinstance(c, type) and issubclass(c, base) and c is not base]
     if found is not None:
-        raise Misuse(f"{place(file, None)}: {name} is not a world: write class {name}(parley.World)")
-    near = difflib.get_close_matches(name, worlds, 1)
-    hint = f"did you mean {near[0]}?" if near else f"its worlds are {', '.join(worlds)}" if worlds else "it has no world"
+        raise Misuse(f"{place(file, None)}: {name} is not {what}: write class {name}({write})")
+    near = difflib.get_close_matches(name, all_, 1)
+    hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(all_)}" if all_ else f"it has no {what.split()[1]}"
     raise Misuse(f"{place(file, None)}: no class {name}; {hint}")
 
 
@@ -98,7 +107,8 @@ class Session:
         self._loader = loader
         self._lock = threading.Lock()
         self._episodes: dict[str, Episode] = {}
-        self._world: type[World] = World
+        self._class: Class = World
+        self._envs: env.Sessions | None = None
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._ended = 0
         self._limit = 0.0
@@ -141,9 +151,11 @@ class Session:
         try:
             if m.get("parley") != PROTOCOL:
                 raise Misuse(f"the engine speaks version {m.get('parley')} of the worker protocol, this package {PROTOCOL}: use the same release of both")
-            self._world = self._loader(m)
+            self._class = self._loader(m)
             self._limit = float(m.get("limit") or 0)
-            answer = _json.record(description(self._world), f"the params of {self._world.__name__}")
+            if issubclass(self._class, env.Env):
+                self._envs = env.Sessions(self._class)
+            answer = _json.record(description(self._class), f"the params of {self._class.__name__}")
         except BaseException as e:
             text = describe(e) if not isinstance(e, Error) else {"text": str(e)}
             answer = _json.record({"parley": PROTOCOL, "error": {k: v for k, v in text.items() if v}}, "error")
@@ -171,7 +183,8 @@ class Session:
         self._seen = (serial, ticks + 1)
         if ticks + 1 >= _TICKS:
             self._seen = (serial, 0)
-            raise Stuck(f"the step takes longer than {self._limit:g} seconds: is it a loop without an end? Use await t.do(...) for long work")
+            remedy = " Use await t.do(...) for long work" if self._envs is None else ""
+            raise Stuck(f"the step takes longer than {self._limit:g} seconds: is it a loop without an end?{remedy}")
 
     def _handle(self, line: bytes) -> None:
         """Answer one request."""
@@ -197,6 +210,10 @@ class Session:
                 episode = self._episodes.get(m.get("episode", ""))
         except (LookupError, TypeError, ValueError) as e:
             step = error_step(Error(f"request {op}: {e}"))
+        if len(step) > _LONGEST - 100:
+            step = _too_long(step)
+            if episode is not None:
+                episode.over = True
         if episode is not None and episode.over:
             self._leave(m["episode"])
             self._ended += 1
@@ -214,6 +231,10 @@ class Session:
             raise Error(f"a line of the engine cannot be read: {e}") from e
         self._send(b'{"id":%b,' % found[1], error_step(Error(f"the reply cannot be read: {e}")), b"\n")
 
+    @property
+    def _world(self) -> type[World]:
+        return cast("type[World]", self._class)
+
     def _episode(self, m: Mapping[str, Any]) -> Episode:
         found = self._episodes.get(m["episode"])
         if found is None:
@@ -221,11 +242,17 @@ class Session:
         return found
 
     def _leave(self, name: str) -> None:
+        if self._envs is not None:
+            self._envs.leave(name)
         episode = self._episodes.pop(name, None)
         if episode is not None:
             episode.close()
 
     def _other(self, op: str, m: Mapping[str, Any]) -> bytes:
+        if op == "answer":
+            return self._answer(m)
+        if self._envs is not None:
+            return _json.record(self._envs.answer(op, m), "the answer")[1:]
         if op == "begin":
             try:
                 world = self._world(**m.get("params") or {})
@@ -241,8 +268,6 @@ class Session:
             return self._episode(m).joined(m["strand"])
         if op == "seats":
             return self._seats(m)
-        if op == "answer":
-            return self._answer(m)
         raise ValueError("unknown op")
 
     def _seats(self, m: Mapping[str, Any]) -> bytes:
@@ -260,7 +285,7 @@ class Session:
 
     def _answer(self, m: Mapping[str, Any]) -> bytes:
         try:
-            text = self._world.stand_in(m["model"], m["request"], int(m["seed"]))
+            text = self._class.stand_in(m["model"], m["request"], int(m["seed"]))
             return _json.record({"text": text}, "answer")[1:] if text is not None else b""
         except BaseException as e:
             return error_step(e)
@@ -282,12 +307,18 @@ class Session:
 
                 result = asyncio.run(result)
             step = b'"result":' + _json.record(result, f"the result of {getattr(fn, '__qualname__', fn)}") + b"}"
+            if len(step) > _LONGEST - 100:
+                step = _too_long(step)
         except BaseException as e:
             step = error_step(e)
         try:
             self._send(b'{"id":%d,' % number, step, b"\n")
         except OSError:
             pass  # the engine has ended
+
+
+def _too_long(step: bytes) -> bytes:
+    return error_step(Misuse(f"a step of the world has {len(step) >> 20} MiB: its calls, notes and outcome may have {_LONGEST >> 20} MiB together"))
 
 
 def memory() -> int:
@@ -350,7 +381,7 @@ def main() -> None:
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdout = sys.stderr
     guard.install()
-    Session(sock, lambda m: load(m["file"], m["class"]), own_process=True).serve()
+    Session(sock, lambda m: load(m["file"], m["class"], m.get("role", "")), own_process=True).serve()
     print(end="", flush=True)
     os._exit(0)  # threads of acts may still run: nobody waits for them
 

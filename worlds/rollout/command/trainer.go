@@ -20,8 +20,9 @@ import (
 // training serves rollouts to trainers.
 type training struct {
 	program.PlayFlags
-	Addr  string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
-	Grace time.Duration `default:"10s" placeholder:"DURATION" help:"How long requests may take after a signal to stop, once the run has stopped. Default: ${default}."`
+	MaxAhead int           `placeholder:"N" help:"Maximum number of groups that are begun and not yet read by a trainer; more begin when they are read. Default: no limit."`
+	Addr     string        `default:"127.0.0.1:18889" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
+	Grace    time.Duration `default:"10s" placeholder:"DURATION" help:"How long requests may take after a signal to stop, once the run has stopped. Default: ${default}."`
 
 	auth.Flags
 	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys that clients may use, separated by commas. Default: clients need no key."`
@@ -56,6 +57,8 @@ func (c *training) Run(ctx context.Context, p *program.Program) error {
 func (c *training) config(p *program.Program, run program.Run) (cfg trainer.Config, err error) {
 	var params rules.Params
 	switch plan := run.Plan(); {
+	case c.MaxAhead < 0:
+		return cfg, program.UsageError{Err: errors.New("--max-ahead must not be negative")}
 	case c.Patience < 0 || c.Grace < 0:
 		return cfg, program.UsageError{Err: errors.New("--client-timeout and --grace must not be negative")}
 	case plan.Kind != kindName:
@@ -66,7 +69,7 @@ func (c *training) config(p *program.Program, run program.Run) (cfg trainer.Conf
 		}
 	}
 	cfg = trainer.Config{
-		Position: run.File() + "-position", Patience: c.Patience, Grace: c.Grace, Group: params.Group,
+		Position: run.File() + "-position", Patience: c.Patience, Grace: c.Grace, Group: params.Group, Ahead: c.MaxAhead,
 		Plan: func(o trainer.Override) (trainer.Prepared, error) { return prepared(p.Stop, run, o) },
 		Open: func() (journal.Parts, func() error, error) {
 			file, err := openRun(p, run.File())

@@ -18,7 +18,8 @@ import (
 // trajectories writes the training data of a run. The trainer's queries have the same names.
 type trajectories struct {
 	File   string `arg:"" placeholder:"FILE" help:"A run file of rollouts. The run may still be in progress."`
-	Format string `aliases:"as" placeholder:"FORMAT" help:"jsonl or parquet. Default: the ending of --out; else jsonl."`
+	As     string `default:"rows" enum:"rows,sequences,trl-sft,trl-dpo,trl-grpo,slime,verl,areal,openai-ft" placeholder:"SHAPE" help:"rows, one for each answer; sequences of tokens; or the records that a trainer reads: ${enum}. Default: ${default}."`
+	Format string `placeholder:"FORMAT" help:"jsonl or parquet. Default: the ending of --out; else jsonl."`
 	Out    string `placeholder:"FILE" help:"The file to write. Default: standard output."`
 	Force  bool   `help:"Overwrite an existing file."`
 
@@ -26,7 +27,7 @@ type trajectories struct {
 	Trainable     bool     `group:"Which rows:" help:"Only rows that can be trained on."`
 	Whole         bool     `group:"Which rows:" help:"Only complete groups, with all of their episodes."`
 	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes did not all get the same reward."`
-	WeightVersion int      `group:"Which rows:" placeholder:"N" help:"The current version of the weights: only groups answered by it, or by a version at most --max-lag older."`
+	WeightVersion *int     `group:"Which rows:" placeholder:"N" help:"The current version of the weights: only groups answered by it, or by a version at most --max-lag older."`
 	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"How much older the weights may be; see --weight-version. Default: 0."`
 }
 
@@ -54,14 +55,14 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 	}
 	var account trajectory.Account
 	write := func(w io.Writer) (err error) {
-		account, err = trajectory.Write(ctx, w, run, filter, format)
+		account, err = trajectory.Write(ctx, w, run, filter, trajectory.Shape(c.As), format)
 		return err
 	}
 	if c.Out == "" {
 		if err := write(p.Stdout); err != nil {
 			return err
 		}
-		if left := leftOut(account); left != "" {
+		if left := leftOut(account, trajectory.Shape(c.As)); left != "" {
 			_, err = fmt.Fprintln(p.Stderr, "parley: trajectories: "+left)
 		}
 		return err
@@ -70,12 +71,24 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 	if err := retryDamaged(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
-	left := leftOut(account)
+	left := leftOut(account, trajectory.Shape(c.As))
 	if left != "" {
 		left = ": " + left
 	}
-	_, err = fmt.Fprintf(p.Stdout, "wrote %s: %d rows of trajectories%s\n", c.Out, account.Rows, left)
+	_, err = fmt.Fprintf(p.Stdout, "wrote %s: %d %s%s\n", c.Out, account.Rows, c.records(), left)
 	return err
+}
+
+// records names what was written.
+func (c *trajectories) records() string {
+	switch trajectory.Shape(c.As) {
+	case trajectory.Rows:
+		return "rows of trajectories"
+	case trajectory.Sequences:
+		return "sequences"
+	default:
+		return "records for " + c.As
+	}
 }
 
 // openRun opens a run file to read it.
@@ -139,22 +152,31 @@ func (c *trajectories) filter() (trajectory.Filter, error) {
 		out.Statuses = append(out.Statuses, s)
 	}
 	switch {
-	case c.WeightVersion < 0 || c.MaxLag < 0:
+	case c.WeightVersion != nil && *c.WeightVersion < 0 || c.MaxLag < 0:
 		return out, program.UsageError{Err: errors.New("--weight-version and --max-lag must not be negative")}
-	case c.MaxLag > 0 && c.WeightVersion == 0:
+	case c.MaxLag > 0 && c.WeightVersion == nil:
 		return out, program.UsageError{Err: errors.New("--max-lag needs --weight-version")}
 	}
 	return out, nil
 }
 
-// leftOut describes the groups that were dropped.
-func leftOut(a trajectory.Account) string {
-	var left []string
+// leftOut describes the groups that were dropped, and how the answers of the others did not join.
+func leftOut(a trajectory.Account, as trajectory.Shape) string {
+	var left, all []string
 	for _, why := range slices.Sorted(maps.Keys(a.Left)) {
 		left = append(left, fmt.Sprint(a.Left[why], " ", why))
 	}
-	if len(left) == 0 {
-		return ""
+	if len(left) > 0 {
+		all = append(all, fmt.Sprintf("%d of %d groups, left out: %s", a.Kept, a.Groups, strings.Join(left, ", ")))
 	}
-	return fmt.Sprintf("%d of %d groups, left out: %s", a.Kept, a.Groups, strings.Join(left, ", "))
+	if n := a.Joins.Drift; n > 0 {
+		all = append(all, fmt.Sprintf("%d answers begin a new part, because the tokens of their prompt differ from what was sent and answered before", n))
+	}
+	if n := a.Joins.History; n > 0 {
+		all = append(all, fmt.Sprintf("%d answers begin a new part, because their prompt does not continue the one before", n))
+	}
+	if n := a.Joins.Unknown; n > 0 && as.Tokens() {
+		all = append(all, fmt.Sprintf("%d answers have no token ids; play with tokens: true, and a server that returns them", n))
+	}
+	return strings.Join(all, "; ")
 }

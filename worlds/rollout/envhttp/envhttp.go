@@ -6,16 +6,16 @@
 // ends, fails or starts over, or when the actor is closed; and that only the new part of a prompt is recorded.
 //
 // Package pool holds environments on hosts, v1 and openenv speak to servers, inproc has environments in this
-// process, server serves those of package env. It is not for the rules of an episode: those are in package
+// process, workers those in Python, server serves those of package env. It is not for the rules of an episode: those are in package
 // rules.
 package envhttp
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +28,7 @@ import (
 	"parley/worlds/rollout/envhttp/openenv"
 	"parley/worlds/rollout/envhttp/pool"
 	v1 "parley/worlds/rollout/envhttp/v1"
+	"parley/worlds/rollout/envhttp/workers"
 	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 )
@@ -52,8 +53,8 @@ type play struct {
 var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 // New returns the actor of a run. owner names the run and its player: the ids of sessions on servers begin
-// with it, and sessions that an earlier process with this owner left behind are closed.
-func New(p *rules.Params, owner string) (*Actor, error) {
+// with it, and sessions that an earlier process with this owner left behind are closed. codes is the code that params may name; nil: none.
+func New(p *rules.Params, owner string, codes world.Codes) (*Actor, error) {
 	owner = strings.Trim(notInOwner.ReplaceAllString(owner, "_"), "_")
 	if owner == "" {
 		return nil, fmt.Errorf("envhttp: a run without a name cannot tell its environments from others'")
@@ -64,11 +65,16 @@ func New(p *rules.Params, owner string) (*Actor, error) {
 		Timeout: seconds(p.Pool.Timeout), Patience: seconds(p.Pool.Patience), Jitter: seconds(p.Pool.Jitter),
 	}
 	if len(p.Servers) == 0 {
-		if err := native(p); err != nil {
+		processes, err := native(p, codes)
+		if err != nil {
 			return nil, err
 		}
 		c.PerHost = 1 << 30 // there is no limit in this process
-		a.pool = pool.New([]pool.Host{inproc.New(env.Standard())}, c)
+		if processes > 0 {
+			c.PerHost = p.Pool.PerServer * processes
+			a.single = c.PerHost
+		}
+		a.pool = pool.New([]pool.Host{workers.New(codes, inproc.New(env.Standard()))}, c)
 		return a, nil
 	}
 	hosts, idle, perHost := reach(p)
@@ -98,43 +104,6 @@ func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// native checks that an environment comes with Parley and has the seats of the params.
-func native(p *rules.Params) error {
-	if p.Tasks != "" {
-		return nativeTasks(p.Tasks)
-	}
-	kind, err := env.Find(env.Standard(), p.Env)
-	if err != nil {
-		return fmt.Errorf("%w; or name its servers in params.servers", err)
-	}
-	if len(kind.Seats) > 0 && !slices.Equal(slices.Sorted(slices.Values(kind.Seats)), slices.Sorted(slices.Values(p.Seats))) {
-		return fmt.Errorf("envhttp: params.seats: %s has the agents %s", p.Env, strings.Join(kind.Seats, ", "))
-	}
-	if _, err := kind.New(p.EnvParams); err != nil {
-		return fmt.Errorf("params.env_params: %w", err)
-	}
-	return nil
-}
-
-// nativeTasks checks the environments of a file of tasks by the first task of each entry: the others differ
-// only in their row.
-func nativeTasks(tasks string) error {
-	for line := range strings.Lines(tasks) {
-		var t rules.Task
-		if json.Unmarshal([]byte(line), &t) != nil || t.Index != 1 {
-			continue // the plan reports bad tasks
-		}
-		kind, err := env.Find(env.Standard(), t.Env)
-		if err == nil {
-			_, err = kind.New(t.Params)
-		}
-		if err != nil {
-			return fmt.Errorf("params.environments: %s: %w", t.Group, err)
-		}
-	}
-	return nil
-}
 
 // Room returns the maximum number of environments, so also of live episodes; 0: no limit.
 func (a *Actor) Room() int { return a.single }
@@ -206,6 +175,9 @@ func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening,
 	a.give(ctx, turn, -1)
 	name := fmt.Sprintf("%d-%d-%d", turn.Episode, turn.Attempt, o.Try)
 	lease, err := a.pool.Lease(ctx, turn.Episode, name, o)
+	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
+		return protocol.Opened{Fault: fault}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -230,6 +202,10 @@ func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping
 		return nil, &llm.Error{Kind: llm.KindServer, Uncertain: true, Message: fmt.Sprintf("envhttp: episode %d has no environment", turn.Episode)}
 	}
 	r, err := p.lease.Step(ctx, s.Action)
+	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
+		a.give(ctx, turn, s.Try)
+		return protocol.Stepped{Fault: fault}, nil
+	}
 	if err != nil {
 		a.give(ctx, turn, s.Try)
 		return nil, uncertain(ctx, err)

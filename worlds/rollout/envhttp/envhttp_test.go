@@ -320,11 +320,11 @@ func TestBadRuns(t *testing.T) {
 	} {
 		p := rules.Definition{}.Defaults()
 		must(t, json.Unmarshal([]byte(c.params), p))
-		if _, err := New(p, c.owner); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(p, c.owner, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.params, err, c.want)
 		}
 	}
-	a, err := New(rules.Definition{}.Defaults(), "r")
+	a, err := New(rules.Definition{}.Defaults(), "r", nil)
 	must(t, err)
 	defer a.Close(t.Context())
 	for _, act := range []world.Act{{Name: "dance"}, {Name: "open", Body: json.RawMessage("[]")}, {Name: "step", Body: json.RawMessage(`{"action":3}`)}} {

@@ -60,7 +60,7 @@ func (models) Drain() {}
 // definition is the kind of rollouts with an environment, so that they are known to be outside.
 type definition struct{ rules.Definition }
 
-func (definition) Actor(p *rules.Params, run string) (world.Actor, error) { return New(p, run) }
+func (definition) Actor(p *rules.Params, run string) (world.Actor, error) { return New(p, run, nil) }
 func (definition) Outside() []string                                      { return nil }
 
 // setup is a run to be played.
@@ -70,6 +70,7 @@ type setup struct {
 	episodes int
 	journal  journal.Journal
 	models   models
+	codes    world.Codes
 }
 
 func (s setup) play(ctx context.Context, t *testing.T) (engine.Result, []journal.Ended) {
@@ -85,7 +86,7 @@ func (s setup) play(ctx context.Context, t *testing.T) (engine.Result, []journal
 	if s.journal == nil {
 		s.journal = &journal.Memory{}
 	}
-	actor, err := New(params, "lab")
+	actor, err := New(params, "lab", s.codes)
 	must(t, err)
 	spec := world.Spec{Kind: "rollout", Params: raw, Lineup: s.lineup}
 	res, err := engine.Run(ctx, engine.Config{

@@ -18,7 +18,7 @@ func TestLeave(t *testing.T) {
 	f := newFarm(t, nil)
 	params := rules.Definition{}.Defaults()
 	must(t, json.Unmarshal(fmt.Appendf(nil, `{%s,"servers":[%q],"pool":{"per_server":1,"patience":0.05}}`, mazes, f.URL), params))
-	a, err := New(params, "run")
+	a, err := New(params, "run", nil)
 	must(t, err)
 	t.Cleanup(func() { a.Close(t.Context()) })
 	body := json.RawMessage(fmt.Sprintf(`{"env":%q,"seed":1}`, params.Env))

@@ -1,21 +1,16 @@
 package rules
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"parley/world"
+	"parley/worlds/rollout/rules/protocol"
 )
 
-var (
-	// The name becomes a part of an address.
-	envName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
-	seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
-)
+var seatName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}$`)
 
 // check checks all params and names those that are wrong.
 func (p *Params) check() error {
@@ -34,21 +29,16 @@ func wrong(param, format string, args ...any) error {
 }
 
 func (p *Params) checkEnv(c *world.Complaints) {
-	if !envName.MatchString(p.Env) {
-		c.Say("env", "%.40q: want a name of letters, digits and _ . -", p.Env)
+	if err := protocol.CheckName(p.Env); err != nil {
+		c.Say("env", "%v", err)
 	}
-	if !isObject(p.EnvParams) {
+	if !protocol.IsObject(p.EnvParams) {
 		c.Say("env_params", "want an object of the environment's own keys")
 	}
 	c.OneOf("protocol", p.Protocol, []string{V1, ProtocolOpenEnv})
 	if p.Protocol == ProtocolOpenEnv && len(p.Servers) == 0 {
 		c.Say("servers", "protocol openenv needs an address, such as ws://127.0.0.1:8000")
 	}
-}
-
-func isObject(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return json.Valid(raw) && raw[0] == '{'
 }
 
 func (p *Params) checkServers(c *world.Complaints) {
@@ -59,6 +49,8 @@ func (p *Params) checkServers(c *world.Complaints) {
 	for i, s := range p.Servers {
 		param := fmt.Sprintf("servers[%d]", i)
 		switch {
+		case protocol.IsCode(p.Env):
+			c.Say("servers", "%.80q runs in processes of this run: leave servers out", p.Env)
 		case !slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(s, scheme) && len(s) > len(scheme) }):
 			c.Say(param, "%.80q: want an address that begins with %s", s, strings.Join(schemes, ", "))
 		case strings.ContainsAny(s, "@?# \t\n"):

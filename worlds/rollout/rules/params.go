@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Params are the params of a rollout in a plan file.
 type Params struct {
-	Env          string          `json:"env" doc:"Name of the environment, on the servers or, without servers, a built-in one."`
+	Env          string          `json:"env" doc:"Name of the environment: on the servers or, without servers, a built-in one; or a class in Python beside the plan, such as wordle.py:Wordle."`
 	Servers      []string        `json:"servers" doc:"Addresses of environment servers, such as http://127.0.0.1:36663. Empty: a built-in environment, in this process."`
 	Protocol     string          `json:"protocol" doc:"Protocol of the servers: v1 is described in docs/how-to/environments.md; openenv is that of OpenEnv, over HTTP or, at ws:// addresses, over WebSockets." oneof:"v1,openenv"`
 	EnvParams    json.RawMessage `json:"env_params" doc:"Parameters of the environment, as an object. Each environment has its own keys."`
@@ -32,7 +32,7 @@ type OpenEnv struct {
 
 // Pool limits the pool of environments. It changes the speed of a run, never its results.
 type Pool struct {
-	PerServer int     `json:"per_server" doc:"Maximum number of environments on one server at a time: 1 to 100000."`
+	PerServer int     `json:"per_server" doc:"Maximum number of environments on one server, or in one Python process, at a time: 1 to 100000."`
 	Startup   int     `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000."`
 	Warm      int     `json:"warm" doc:"Number of spare environments for each set of env_params: 0 to 10000."`
 	Timeout   float64 `json:"timeout" doc:"Maximum seconds for a request to a server."`

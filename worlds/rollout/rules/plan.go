@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/world"
+	"parley/worlds/rollout/rules/protocol"
 )
 
 // Task is one environment to be played a number of times: a group.
@@ -126,7 +127,7 @@ func (p *Params) tasks() (all []Task, err error) {
 		if err := json.Unmarshal([]byte(line), &t); err != nil {
 			return nil, wrong("tasks", "line %d: %v", len(all)+1, err)
 		}
-		if !envName.MatchString(t.Env) || !isObject(t.Params) || t.Size < 1 || t.Group == "" {
+		if protocol.CheckName(t.Env) != nil || !protocol.IsObject(t.Params) || t.Size < 1 || t.Group == "" {
 			return nil, wrong("tasks", "line %d: want env, params, group and size", len(all)+1)
 		}
 		all = append(all, t)
@@ -236,12 +237,12 @@ func (e entry) tasks(doc world.Document, key string, nth int, dir string, files 
 	if len(e.EnvParams) == 0 || string(e.EnvParams) == "null" {
 		e.EnvParams = json.RawMessage("{}")
 	}
-	switch {
-	case !envName.MatchString(e.EnvName):
-		return doc.Fault(key+".env_name", "%.40q: want a name of letters, digits and _ . -", e.EnvName)
+	switch err := protocol.CheckName(e.EnvName); {
+	case err != nil:
+		return doc.Fault(key+".env_name", "%v", err)
 	case e.EnvNum < 1 || e.EnvNum > maxEnvNum:
 		return doc.Fault(key+".env_num", "%d: want 1 to %d", e.EnvNum, maxEnvNum)
-	case !isObject(e.EnvParams):
+	case !protocol.IsObject(e.EnvParams):
 		return doc.Fault(key+".env_params", "want an object of the environment's own keys")
 	}
 	name := e.EnvName

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,7 +31,7 @@ type try struct {
 // play opens an environment, then asks and steps until the episode ends.
 func (p *try) play(t *world.Table) {
 	var opened protocol.Opened
-	if !p.act(t, protocol.Open, p.opening, &opened) {
+	if !p.act(t, protocol.Open, p.opening, &opened) || p.raised(t, protocol.Open, opened.Fault) {
 		return
 	}
 	p.info = opened.Info
@@ -47,7 +48,7 @@ func (p *try) play(t *world.Table) {
 		}
 		var stepped protocol.Stepped
 		what := protocol.Stepping{Try: p.opening.Try, Step: p.steps + 1, Action: action, Last: p.steps+1 == p.MaxSteps}
-		if !p.act(t, protocol.Step, what, &stepped) {
+		if !p.act(t, protocol.Step, what, &stepped) || p.raised(t, protocol.Step, stepped.Fault) {
 			return
 		}
 		p.stepped(t, stepped)
@@ -55,12 +56,9 @@ func (p *try) play(t *world.Table) {
 	}
 }
 
-// leave ends the episode and closes the environment before its own end. For all other ends the actor closes
-// it.
+// leave ends the episode and closes the environment before its own end. At all other ends the actor does.
 func (p *try) leave(t *world.Table, why Stop) {
-	if p.stop == "" {
-		p.stop = why
-	}
+	p.stop = cmp.Or(p.stop, why)
 	body := fmt.Appendf(nil, `{"try":%d}`, p.opening.Try)
 	t.One(world.Call{Seat: p.Seats[0], Label: protocol.Close, Act: &world.Act{Name: protocol.Close, Body: body}})
 }
@@ -73,21 +71,34 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 		return false
 	}
 	reply := t.One(world.Call{Seat: p.Seats[0], Label: name, Act: &world.Act{Name: name, Body: body}})
-	where := name
-	if name == protocol.Step {
-		where = fmt.Sprintf("step %d", p.steps+1)
-	}
 	if !reply.OK() {
-		p.fail("environment: %s: %s", where, reply.Failed)
+		p.fail("environment: %s: %s", p.where(name), reply.Failed)
 		p.lost = reply.Failed.Retryable()
 		return false
 	}
 	if err := json.Unmarshal(reply.JSON, into); err != nil {
-		p.fail("environment: %s: not an answer to it", where)
+		p.fail("environment: %s: not an answer to it", p.where(name))
 		p.lost = true
 		return false
 	}
 	return true
+}
+
+// where names an act, for errors.
+func (p *try) where(name string) string {
+	if name == protocol.Step {
+		name = fmt.Sprintf("step %d", p.steps+1)
+	}
+	return name
+}
+
+// raised fails the episode if the code of its environment raised an error. Another try would do the same.
+func (p *try) raised(t *world.Table, name string, f *protocol.CodeError) bool {
+	if f != nil {
+		p.fail("environment: %s: %s", p.where(name), f.Text)
+		t.Note("error", "", f)
+	}
+	return f != nil
 }
 
 func (p *try) fail(format string, args ...any) {
@@ -137,7 +148,7 @@ func (p *try) agentOf(seat string) string {
 func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 	var calls []world.Call
 	for _, seat := range p.Seats {
-		if ms := cut(prompt[seat], p.MessageCut); len(ms) > 0 {
+		if ms := protocol.Cut(prompt[seat], p.MessageCut); len(ms) > 0 {
 			if p.trains[seat] {
 				ms = p.Experience.tell(ms)
 			}
@@ -200,18 +211,4 @@ func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 	case p.steps == p.MaxSteps:
 		p.stop = StopMaxSteps
 	}
-}
-
-// cut keeps the leading system message of a conversation and its last 2n-1 others, or all of it if n is not
-// above 0.
-func cut(ms []llm.Message, n int) []llm.Message {
-	if n <= 0 {
-		return ms
-	}
-	var kept []llm.Message
-	rest := ms
-	if len(ms) > 0 && ms[0].Role == llm.RoleSystem {
-		kept, rest = append(kept, ms[0]), ms[1:]
-	}
-	return append(kept, rest[max(0, len(rest)-(2*n-1)):]...)
 }

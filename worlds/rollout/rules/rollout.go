@@ -10,9 +10,8 @@
 // It is not for reaching environments: it acts through its table, and package envhttp performs the acts. It is
 // not for training: the trainer computes advantages.
 //
-// Play makes tries, a try asks and steps (play.go), rewards are assigned to answers (rewards.go), and the
-// outcome holds the rows. plan.go makes episodes of groups and tasks, experience.go picks lessons, story.go
-// describes an episode. Package protocol has the data that both sides exchange.
+// Play makes tries (play.go), rewards.go assigns rewards to answers, plan.go makes groups and tasks, experience.go picks
+// lessons, story.go describes an episode. Package protocol has the data that both sides exchange.
 package rules
 
 import (

@@ -94,13 +94,17 @@ func TestMessageCut(t *testing.T) {
 		{-1, 6, 6}, {0, 6, 6}, {1, 6, 2}, {2, 6, 4}, {2, 4, 4}, {2, 2, 2}, {3, 6, 6}, {50, 6, 6},
 	} {
 		ms := chat(c.messages / 2)[protocol.Default]
-		got := cut(ms, c.cut)
+		got := protocol.Cut(ms, c.cut)
 		if len(ms) != c.messages || len(got) != c.want || got[0].Role != llm.RoleSystem || !reflect.DeepEqual(got[len(got)-1], ms[len(ms)-1]) {
 			t.Errorf("message_cut %d of %d: %d messages", c.cut, c.messages, len(got))
 		}
 	}
-	if got := cut(chat(3)[protocol.Default][1:], 1); len(got) != 1 || got[0].Text() != "3?" {
+	if got := protocol.Cut(chat(3)[protocol.Default][1:], 1); len(got) != 1 || got[0].Text() != "3?" {
 		t.Errorf("without a system message: %v", got)
+	}
+	tools := []llm.Message{llm.System("s"), llm.User("?"), {Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1"}, {ID: "2"}}}, llm.ToolResult("1", "x"), llm.ToolResult("2", "y")}
+	if got := protocol.Cut(tools, 1); !reflect.DeepEqual(got, slices.Delete(slices.Clone(tools), 1, 2)) {
+		t.Errorf("results of tools without their call: %v", got)
 	}
 	s := &script{steps: []protocol.Result{pay(0), pay(0), ends(0)}}
 	play(t, `{"message_cut":2}`, nil, s)

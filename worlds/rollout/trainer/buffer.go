@@ -89,6 +89,10 @@ type item struct {
 	Messages   json.RawMessage `json:"messages"` // the prompt and the answer
 	Reward     float64         `json:"reward"`   // total reward of the agent
 	ExtraInfo  extraInfo       `json:"extra_info"`
+	// As in a row: of the whole conversation, if the server returned token ids.
+	Tokens   []int     `json:"tokens,omitempty"`
+	LossMask []int     `json:"loss_mask,omitempty"`
+	Logprobs []float64 `json:"logprobs,omitempty"`
 }
 
 type extraInfo struct {
@@ -106,18 +110,7 @@ type extraInfo struct {
 	PolicyID      string  `json:"policy_id"`
 }
 
-func itemOf(r *trajectory.Row) (*item, error) {
-	said, err := json.Marshal(struct {
-		Role    string `json:"role"`
-		Content string `json:"content"` // present even if empty
-	}{"assistant", r.Response})
-	if err != nil {
-		return nil, err
-	}
-	messages := append(slices.Clone(r.Messages[:len(r.Messages)-1]), ',')
-	if string(r.Messages) == "[]" {
-		messages = []byte("[")
-	}
+func itemOf(r *trajectory.Row) *item {
 	version, err := strconv.Atoi(r.WeightVersion)
 	if err != nil {
 		version = 0 // a name, or none
@@ -132,8 +125,8 @@ func itemOf(r *trajectory.Row) (*item, error) {
 	}
 	return &item{
 		UID: fmt.Sprintf("%s-%d-%s", r.SessionID, r.StepID, r.AgentID), InstanceID: r.GroupID,
-		Messages: append(append(messages, said...), ']'), Reward: r.Return, ExtraInfo: x,
-	}, nil
+		Messages: r.Messages, Reward: r.Return, ExtraInfo: x, Tokens: r.Tokens, LossMask: r.LossMask, Logprobs: r.Logprobs,
+	}
 }
 
 // metaInfo describes the items of an answer.
@@ -183,6 +176,7 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 		unsuccessful(w, http.StatusConflict, err.Error())
 		return
 	}
+	s.source.reached(in.cursor)
 	g, err := in.next(r.Context())
 	switch {
 	case err != nil:
@@ -253,10 +247,7 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, in *reading, g *tr
 func (m *metaInfo) group(out *bytes.Buffer, g *trajectory.Group) error {
 	for _, t := range g.Members {
 		for i := range t.Rows {
-			it, err := itemOf(&t.Rows[i])
-			if err != nil {
-				return err
-			}
+			it := itemOf(&t.Rows[i])
 			b, err := json.Marshal(it)
 			if err != nil {
 				return err

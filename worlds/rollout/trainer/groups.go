@@ -128,6 +128,7 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 		s.wrong(w, err)
 		return
 	}
+	s.source.reached(q.cursor) // whoever sends it has what was before
 	timer := time.NewTimer(q.wait)
 	defer timer.Stop()
 	in := &q.reading
@@ -184,6 +185,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
 	for {
+		s.source.reached(q.cursor)
 		g, t, err := s.wait(r.Context(), &q.reading, ticker.C)
 		if err == nil && g != nil {
 			err = q.put(out, g)

@@ -56,13 +56,19 @@ func (s *Server) reader(then http.HandlerFunc) http.HandlerFunc {
 
 func nowhere(w http.ResponseWriter, r *http.Request) {
 	fault(w, http.StatusNotFound, errors.New("there is no "+r.Method+" "+r.URL.Path+
-		": use POST /v1/start, POST /v1/stop, GET /v1/status, GET /v1/groups, GET /v1/stream, POST /start_rollout, POST /get_rollout_data, GET /health"))
+		": use POST /v1/start, POST /v1/stop, POST /v1/pause, POST /v1/resume, POST /v1/weights, GET /v1/status, GET /v1/groups, GET /v1/stream, POST /start_rollout, POST /get_rollout_data, GET /health"))
 }
 
 // status describes the run.
 type status struct {
 	State  State  `json:"state"`
 	Reason string `json:"reason,omitempty"`
+	// Paused means that no call is sent.
+	Paused bool `json:"paused,omitempty"`
+	// WeightVersion is what a trainer last said.
+	WeightVersion *int `json:"weight_version,omitempty"`
+	// Read counts the groups that were read, with those that a filter dropped.
+	Read int `json:"read"`
 	// Groups counts planned groups, and Complete those that are complete.
 	Groups   int `json:"groups"`
 	Complete int `json:"complete"`
@@ -72,7 +78,9 @@ type status struct {
 
 func (s *Server) now(r *http.Request) (out status, err error) {
 	out.State, out.Reason = s.player.status()
+	out.Paused, out.WeightVersion = s.player.isPaused(), s.version.Load()
 	out.Groups, out.Complete, out.Cursor, err = s.source.count(r.Context())
+	out.Read = s.source.taken()
 	return out, err
 }
 
@@ -132,6 +140,35 @@ func refusal(err error) int {
 func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	s.player.drain("stopped by the trainer")
 	s.tell(w, r, http.StatusAccepted)
+}
+
+// pause sends no more calls; those in flight are finished.
+func (s *Server) pause(w http.ResponseWriter, r *http.Request) { s.hold(w, r, true) }
+
+func (s *Server) resume(w http.ResponseWriter, r *http.Request) { s.hold(w, r, false) }
+
+func (s *Server) hold(w http.ResponseWriter, r *http.Request, on bool) {
+	switch err := s.player.pause(on); {
+	case errors.Is(err, errIdle):
+		fault(w, http.StatusConflict, err)
+	case err != nil:
+		fault(w, http.StatusServiceUnavailable, err)
+	default:
+		s.tell(w, r, http.StatusOK)
+	}
+}
+
+// weights sets the version of the weights that the trainer has now. A query's max_lag counts from it.
+func (s *Server) weights(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Version *int `json:"version"`
+	}
+	if err := decode(r, &body); err != nil || body.Version == nil || *body.Version < 0 {
+		fault(w, http.StatusBadRequest, errors.New(`want {"version": N}, with N from 0`))
+		return
+	}
+	s.version.Store(body.Version)
+	s.tell(w, r, http.StatusOK)
 }
 
 // decode reads a body strictly; an empty body is an empty object.

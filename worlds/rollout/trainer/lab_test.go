@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,14 @@ type lab struct {
 	episodes int           // in groups of two
 	ends     chan int      // episodes to end; minus one and less: to fail the one of -n-1
 	done     chan struct{} // an end is durable and was reported
+
+	until  atomic.Int64 // as Until said
+	paused atomic.Bool
 }
+
+func (l *lab) Until(n int)         { l.until.Store(int64(n)) }
+func (l *lab) Pause(string) error  { l.paused.Store(true); return nil }
+func (l *lab) Resume(string) error { l.paused.Store(false); return nil }
 
 func newLab(t *testing.T, episodes int) *lab {
 	t.Helper()
@@ -55,7 +63,7 @@ func (l *lab) config() Config {
 }
 
 // play ends episodes on request, until all have ended.
-func (l *lab) play(ctx, drain context.Context, begun, ended func()) (program.Ending, error) {
+func (l *lab) play(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error) {
 	store, err := sqlite.Open(ctx, l.file, sqlite.Either)
 	if err != nil {
 		return program.Ending{}, err
@@ -65,7 +73,7 @@ func (l *lab) play(ctx, drain context.Context, begun, ended func()) (program.End
 	if err != nil {
 		return program.Ending{}, err
 	}
-	begun()
+	begun(l)
 	for ; left > 0; left-- {
 		select {
 		case n := <-l.ends:
@@ -109,7 +117,7 @@ func entries(n int) []journal.Entry {
 	}
 	good := failed == ""
 	d, err := json.Marshal(rules.Data{Env: "maze", Stop: rules.StopTerminated, Rows: []rules.Row{{
-		Step: 1, Seat: "agent", StepReward: float64(n % 2), Reward: float64(n % 2), Terminal: good, Completed: good, Trainable: good,
+		Step: 1, Seat: "agent", Weights: "7", StepReward: float64(n % 2), Reward: float64(n % 2), Terminal: good, Completed: good, Trainable: good,
 	}}})
 	if err != nil {
 		panic(err) // of a test's own data

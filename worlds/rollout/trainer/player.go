@@ -68,7 +68,10 @@ type player struct {
 	state  State
 	reason string
 	what   string // of the current play
-	stop   context.CancelCauseFunc
+	paused bool
+	// control changes the run that is played. Nil: none is.
+	control program.Control
+	stop    context.CancelCauseFunc
 }
 
 // wish is a request to play. Either answer or refused is called.
@@ -139,8 +142,12 @@ func (p *player) play(ctx, drain context.Context, w wish) {
 	p.stop = stop
 	p.mu.Unlock()
 	begun := false
-	end, err := w.play(ctx, own, func() {
+	end, err := w.play(ctx, own, func(c program.Control) {
 		begun = true
+		p.mu.Lock()
+		p.control, p.paused = c, false
+		p.mu.Unlock()
+		p.source.begun(c)
 		p.source.there.Store(true)
 		p.source.changed()
 		w.answer()
@@ -173,7 +180,7 @@ func (p *player) finish(end program.Ending, err error) {
 
 func (p *player) set(state State, reason string) {
 	p.mu.Lock()
-	p.state, p.reason, p.stop = state, reason, nil
+	p.state, p.reason, p.stop, p.control, p.paused = state, reason, nil, nil, false
 	p.mu.Unlock()
 	p.source.changed()
 }
@@ -220,6 +227,34 @@ func (p *player) reserve(what string) (was State, reason string, err error) {
 	was, reason = p.state, p.reason
 	p.state, p.reason, p.what = Playing, "", what
 	return was, reason, nil
+}
+
+// errIdle means that no run is being played.
+var errIdle = errors.New("no run is being played")
+
+// pause pauses or resumes the run.
+func (p *player) pause(on bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.control == nil {
+		return errIdle
+	}
+	change := p.control.Resume
+	if on {
+		change = p.control.Pause
+	}
+	if err := change("a trainer"); err != nil {
+		return err
+	}
+	p.paused = on
+	return nil
+}
+
+// isPaused reports whether the run is paused.
+func (p *player) isPaused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.paused
 }
 
 // drain stops play, if any: begun episodes are finished.

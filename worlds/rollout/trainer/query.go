@@ -48,11 +48,17 @@ func (s *Server) query(r *http.Request) (*query, error) {
 	read.yes("trainable", &f.Trainable)
 	read.yes("whole", &f.Whole)
 	read.yes("unequal", &f.Unequal)
-	read.number("weight_version", &f.Version, 0, 1<<53)
+	if version := 0; values.Get("weight_version") != "" {
+		read.number("weight_version", &version, 0, 1<<53)
+		f.Version = &version
+	}
 	read.number("max_lag", &f.Lag, 0, 1<<53)
 	read.statuses("status", &f.Statuses)
-	if read.err == nil && f.Lag > 0 && f.Version == 0 {
-		read.fail("max_lag", "needs weight_version")
+	if f.Version == nil && values.Get("max_lag") != "" {
+		f.Version = s.version.Load()
+	}
+	if read.err == nil && f.Lag > 0 && f.Version == nil {
+		read.fail("max_lag", "needs weight_version, or POST /v1/weights before")
 	}
 	if read.err != nil {
 		return nil, read.err

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"parley/journal"
+	"parley/world/program"
 	"parley/worlds/rollout/trajectory"
 )
 
@@ -23,6 +24,10 @@ type source struct {
 	src    journal.Parts
 	done   func() error
 	groups trajectory.Groups
+	// ahead is how many groups may be begun and not read; 0: any number. group is the plan's size of groups. read is up to
+	// where clients have read, and control is of the run that is played.
+	ahead, group, read int
+	control            program.Control
 
 	wakeMu sync.Mutex
 	wake   chan struct{} // closed at the next change
@@ -53,11 +58,53 @@ func (f *source) update(ctx context.Context) (there bool, err error) {
 			return false, err
 		}
 	}
+	planned, _ := f.groups.Count()
 	err = f.groups.Update(ctx, f.src)
+	if now, _ := f.groups.Count(); now != planned {
+		f.allow()
+	}
 	if errors.Is(err, trajectory.ErrNoRun) { // it is not written yet
 		return false, nil
 	}
 	return true, err
+}
+
+// begun notes that a run is played.
+func (f *source) begun(c program.Control) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.control = c
+	f.allow()
+}
+
+// reached notes that a client has read everything up to a cursor.
+func (f *source) reached(cursor int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if cursor > f.read {
+		f.read = cursor
+		f.allow()
+	}
+}
+
+// taken returns how many groups were read.
+func (f *source) taken() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.groups.Before(f.read)
+}
+
+// allow begins as many groups as may be ahead of those that were read. source.mu is held.
+func (f *source) allow() {
+	if f.ahead <= 0 || f.control == nil {
+		return
+	}
+	n := f.groups.Before(f.read) + f.ahead
+	until, ok := f.groups.Bound(n)
+	if !ok { // the plan is not written yet
+		until = n * f.group
+	}
+	f.control.Until(until)
 }
 
 // after reads the first group that became complete after a cursor. at is its cursor, or 0 if no other is

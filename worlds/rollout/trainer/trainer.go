@@ -17,6 +17,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/serve/auth"
@@ -37,6 +38,8 @@ type Config struct {
 	State State
 	// Group is the plan's size of groups. Default: 16.
 	Group int
+	// Ahead is how many groups may be begun and not yet read by a client. Default: no limit.
+	Ahead int
 	// Position is the file with the position of POST /get_rollout_data. Default: none, it is lost when Run
 	// ends.
 	Position string
@@ -66,7 +69,7 @@ type Prepared struct {
 // PlayFunc plays the run until it is over, or until drain is done and begun episodes have ended; ctx aborts.
 // It calls begun when play begins, and ended whenever an episode has ended and is durable. An error without a
 // call of begun means that nothing was played.
-type PlayFunc func(ctx, drain context.Context, begun, ended func()) (program.Ending, error)
+type PlayFunc func(ctx, drain context.Context, begun func(program.Control), ended func()) (program.Ending, error)
 
 // Server is an http.Handler. Run must be running while it serves.
 type Server struct {
@@ -75,7 +78,8 @@ type Server struct {
 	mux      *http.ServeMux
 	source   *source
 	player   *player
-	readers  chan struct{} // one slot each
+	version  atomic.Pointer[int] // of the weights, as a trainer said
+	readers  chan struct{}       // one slot each
 	buffer   chan *position
 	stopping chan struct{} // closed when the server stops: nothing waits then
 }
@@ -90,7 +94,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &source{open: c.Open, wake: make(chan struct{})}
+	f := &source{open: c.Open, ahead: c.Ahead, group: c.Group, wake: make(chan struct{})}
 	f.there.Store(c.Begun)
 	s := &Server{
 		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), source: f, player: newPlayer(c, f),
@@ -100,6 +104,9 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("POST /v1/start", whole(s.start))
 	s.mux.HandleFunc("POST /v1/stop", whole(s.stop))
+	s.mux.HandleFunc("POST /v1/pause", whole(s.pause))
+	s.mux.HandleFunc("POST /v1/resume", whole(s.resume))
+	s.mux.HandleFunc("POST /v1/weights", whole(s.weights))
 	s.mux.HandleFunc("GET /v1/status", whole(s.status))
 	s.mux.HandleFunc("GET /v1/groups", whole(s.reader(s.groups)))
 	s.mux.HandleFunc("GET /v1/stream", whole(s.reader(s.stream)))

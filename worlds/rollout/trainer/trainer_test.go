@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -27,7 +28,7 @@ func TestCursor(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, 8)
 	s := l.serve(t, nil)
-	s.want("GET", "/v1/status", "", 200, `{"state":"waiting","groups":0,"complete":0,"cursor":""}`)
+	s.want("GET", "/v1/status", "", 200, `{"state":"waiting","read":0,"groups":0,"complete":0,"cursor":""}`)
 	if p := s.poll(""); p.ids() != "" || p.Done || p.State != Waiting {
 		t.Errorf("%+v", p)
 	}
@@ -106,7 +107,7 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if _, err := trajectory.Write(t.Context(), &exported, r, trajectory.Filter{}, trajectory.JSONL); err != nil {
+	if _, err := trajectory.Write(t.Context(), &exported, r, trajectory.Filter{}, trajectory.Rows, trajectory.JSONL); err != nil {
 		t.Fatal(err)
 	}
 	var rows []string
@@ -320,4 +321,62 @@ func TestSlowReader(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestAhead: groups begin only as far ahead of the reader as is allowed.
+func TestAhead(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 8)
+	s := l.serve(t, func(c *Config) { c.Ahead, c.Group = 1, 2 })
+	until := func(want int64) {
+		t.Helper()
+		if got := l.until.Load(); got != want {
+			t.Errorf("episodes begin below %d, want %d", got, want)
+		}
+	}
+	s.want("POST", "/v1/start", "", 202, `"state":"playing"`)
+	until(2)
+	l.end(0, 1)
+	_, raw := s.ask("GET", "/v1/groups?wait=1", "")
+	if !strings.Contains(raw, `"group_id":"maze:1"`) {
+		t.Fatal(raw)
+	}
+	until(2) // sent, but the client may have lost it
+	s.want("GET", "/v1/groups?cursor=r1.9", "", 200, `"groups":[]`)
+	until(4)
+	s.want("GET", "/v1/status", "", 200, `"read":1,"groups":4,"complete":1`)
+	l.end(3, 2)
+	s.want("GET", "/v1/groups?cursor=r1.9", "", 200, `"group_id":"maze:2"`)
+	until(4)
+	l.end(4, 5, 6, 7)
+	_, raw = s.ask("GET", "/v1/stream?cursor=r1.9", "")
+	if strings.Count(raw, `"rows":`) != 3 {
+		t.Fatal(raw)
+	}
+	until(math.MaxInt)
+}
+
+// TestPauseAndWeights: a trainer pauses the run, and tells which weights it has.
+func TestPauseAndWeights(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 2)
+	s := l.serve(t, nil)
+	s.want("POST", "/v1/pause", "", 409, "no run is being played")
+	s.want("POST", "/v1/start", "", 202, `"state":"playing"`)
+	s.want("POST", "/v1/pause", "", 200, `"paused":true`)
+	if !l.paused.Load() {
+		t.Error("the run goes on")
+	}
+	s.want("POST", "/v1/resume", "", 200, `"read":0`)
+	if l.paused.Load() {
+		t.Error("the run is still paused")
+	}
+	l.end(0, 1)
+	s.want("GET", "/v1/groups?max_lag=2", "", 400, "POST /v1/weights before")
+	for body, want := range map[string]string{`{"version":-1}`: "from 0", `{}`: "from 0", `{"version":"x"}`: "from 0", `{"version":1,"more":2}`: "from 0"} {
+		s.want("POST", "/v1/weights", body, 400, want)
+	}
+	s.want("POST", "/v1/weights", `{"version":9}`, 200, `"weight_version":9`)
+	s.want("GET", "/v1/groups?max_lag=2", "", 200, `"group_id":"maze:1"`)
+	s.want("GET", "/v1/groups?max_lag=1", "", 200, `"left":{"weight lag":1}`)
 }

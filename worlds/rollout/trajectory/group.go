@@ -8,6 +8,7 @@ import (
 
 	"parley/journal"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/sequence"
 )
 
 // Group is the episodes of one task.
@@ -39,9 +40,10 @@ type Filter struct {
 	Whole bool
 	// Unequal drops groups whose members all got the same reward.
 	Unequal bool
-	// Lag, if Version is set, is how far the weights of an answer may be behind Version. Answers without a
-	// numeric version are dropped.
-	Version, Lag int
+	// Version, if set, is the current version of the weights, and Lag how far those of an answer may be behind it.
+	// Every answer of a seat that is trained counts. Without a numeric version it is too old.
+	Version *int
+	Lag     int
 }
 
 // Account counts the groups of a run.
@@ -49,6 +51,8 @@ type Account struct {
 	Groups int `json:"groups"`
 	Kept   int `json:"kept"`
 	Rows   int `json:"rows"`
+	// Joins counts, in the groups that were kept, how answers followed each other.
+	Joins sequence.Joins `json:"joins"`
 	// Left counts dropped groups by reason.
 	Left map[string]int `json:"left,omitempty"`
 }
@@ -99,6 +103,7 @@ func (a *Account) keep(g *Group) {
 	a.Kept++
 	for _, m := range g.Members {
 		a.Rows += len(m.Rows)
+		a.Joins.Add(m.Joins)
 	}
 }
 
@@ -120,7 +125,7 @@ func (f Filter) outcomes(g *Group) string {
 	case f.Trainable && !slices.ContainsFunc(g.Members, trainable):
 		return LeftEmpty
 	}
-	return ""
+	return f.stale(g)
 }
 
 // trainable reports whether an episode has a trainable row.
@@ -143,21 +148,21 @@ func equal(g *Group) bool {
 	return true
 }
 
-// stale returns what is wrong with the weights of trainable answers, or "".
+// stale returns what is wrong with the weights of answers that are trained on, or "".
 func (f Filter) stale(g *Group) string {
-	if f.Version == 0 {
+	if f.Version == nil {
 		return ""
 	}
 	for _, m := range g.Members {
-		for i := range m.Rows {
-			if !m.Rows[i].IsTrainable {
+		for _, r := range m.Data.Rows {
+			if !m.trains(r.Seat) {
 				continue
 			}
-			v, err := strconv.Atoi(m.Rows[i].WeightVersion)
+			v, err := strconv.Atoi(r.Weights)
 			switch {
 			case err != nil:
 				return LeftVersion
-			case f.Version-v > f.Lag:
+			case *f.Version-v > f.Lag:
 				return LeftLag
 			}
 		}

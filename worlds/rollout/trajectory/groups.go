@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"sort"
 
@@ -28,6 +29,8 @@ type Groups struct {
 
 	complete []Complete
 	seen     int // entries
+
+	walked struct{ stage, within, groups, episode int } // how far Bound has counted
 }
 
 // stage is the groups of a stage. No group spans two stages, so a complete group does not grow.
@@ -68,6 +71,46 @@ func (g *Groups) After(cursor int) (Complete, bool) {
 		return Complete{}, false
 	}
 	return g.complete[i], true
+}
+
+// Before returns how many groups became complete up to a cursor.
+func (g *Groups) Before(cursor int) int {
+	i, _ := slices.BinarySearchFunc(g.complete, cursor+1, func(c Complete, n int) int { return c.Cursor - n })
+	return i
+}
+
+// Bound returns the number below which the first n planned groups are, or false if nothing is planned yet. n must not
+// shrink.
+func (g *Groups) Bound(n int) (episode int, ok bool) {
+	if n >= g.planned {
+		return math.MaxInt, len(g.stages) > 0
+	}
+	for w := &g.walked; w.groups < n; w.groups++ {
+		for w.within >= g.stages[w.stage].places() {
+			w.stage, w.within = w.stage+1, 0
+		}
+		w.episode = max(w.episode, g.stages[w.stage].bound(&w.within))
+	}
+	return g.walked.episode, true
+}
+
+// places returns how many places bound walks over.
+func (s *stage) places() int {
+	if s.shared != nil {
+		return len(s.names)
+	}
+	return s.Specs.Len()
+}
+
+// bound returns the number that follows the group at a place, and moves the place to the next group.
+func (s *stage) bound(place *int) int {
+	if s.shared != nil {
+		of := s.shared[s.names[*place]]
+		*place++
+		return of[len(of)-1] + 1
+	}
+	_, *place = s.Specs.Group(*place)
+	return s.First + *place
 }
 
 // Update reads what was written since.
@@ -247,9 +290,6 @@ func (g *group) read(ctx context.Context, src journal.Parts, run string, f Filte
 		if err != nil {
 			return nil, "", err
 		}
-	}
-	if why := f.stale(out); why != "" {
-		return nil, why, nil
 	}
 	return out, "", nil
 }

@@ -161,14 +161,13 @@ func TestReadWhole(t *testing.T) {
 func TestRowGroups(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	c := newColumns(&out)
-	c.limit = 1000
+	put, end := newColumns(&out, rowsOf, func(*Row) int { return groupBytes / 2 })
 	for range 10 {
-		if err := c.rows([]Row{{Response: strings.Repeat("x", 400), Messages: json.RawMessage("[]")}}); err != nil {
+		if _, err := put(&Group{Members: []*Trajectory{{Rows: []Row{{Messages: json.RawMessage("[]")}}}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.close(); err != nil {
+	if err := end(); err != nil {
 		t.Fatal(err)
 	}
 	f, err := parquet.OpenFile(bytes.NewReader(out.Bytes()), int64(out.Len()))

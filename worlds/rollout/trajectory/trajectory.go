@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/sequence"
 )
 
 // Status is how an episode ended.
@@ -54,9 +56,14 @@ type Trajectory struct {
 	// Return is what each seat was paid in all.
 	Return map[string]float64
 	Rows   []Row
+	// Joins counts how the answers of each seat followed each other.
+	Joins sequence.Joins
 }
 
 // Row is one answer of an agent. Its names are those of other training systems.
+//
+// The answers of an agent make parts: an answer belongs to the part of the one before if its prompt continues
+// that. The last row of a part has everything to train on, and so it is the trainable one.
 type Row struct {
 	JobID     string `json:"job_id" parquet:"job_id,dict"` // the run
 	SessionID string `json:"session_id" parquet:"session_id,dict"`
@@ -69,7 +76,7 @@ type Row struct {
 	AgentID   string `json:"agent_id" parquet:"agent_id,dict"`   // the seat
 	PolicyID  string `json:"policy_id" parquet:"policy_id,dict"` // the agent
 	LLMModel  string `json:"llm_model" parquet:"llm_model,dict"`
-	// Messages is the prompt, a JSON list of chat messages as they were sent.
+	// Messages is the prompt as it was sent and the answer: a JSON list of chat messages.
 	Messages     json.RawMessage `json:"messages" parquet:"messages,json,zstd"`
 	Response     string          `json:"response" parquet:"response,zstd"`
 	Reasoning    string          `json:"reasoning,omitempty" parquet:"reasoning,zstd"` // thoughts before the answer
@@ -89,11 +96,19 @@ type Row struct {
 	// EnvState is {"weight_version": v} if the server reported which weights answered.
 	EnvState      string `json:"env_state,omitempty" parquet:"env_state,dict"`
 	WeightVersion string `json:"weight_version,omitempty" parquet:"weight_version,dict"`
-	// Tokens are the ids of prompt and answer if the server returned both. LossMask is 1 for those of the
-	// answer, and Logprobs are those of the answer.
+	// Part is the number of the part, from 0.
+	Part int `json:"part" parquet:"part"`
+	// Tokens are the ids of the part up to here, in trainable rows, if the server returned them. LossMask is 1 for
+	// those that the model wrote, and Logprobs has one number for each token: 0 where the model did not write it.
 	Tokens   []int     `json:"tokens,omitempty" parquet:"tokens,list"`
 	LossMask []int     `json:"loss_mask,omitempty" parquet:"loss_mask,list"`
 	Logprobs []float64 `json:"logprobs,omitempty" parquet:"logprobs,list"`
+	// Starts is where in Tokens each answer of the part begins. Versions and Rewards are of the same answers.
+	Starts   []int     `json:"answer_starts,omitempty" parquet:"answer_starts,list"`
+	Versions []string  `json:"weight_versions,omitempty" parquet:"weight_versions,list"`
+	Rewards  []float64 `json:"step_rewards,omitempty" parquet:"step_rewards,list"`
+
+	prompt int // how many messages the first prompt of the part has
 
 	At time.Time `json:"created_at" parquet:"created_at,timestamp(microsecond)"` // when the answer came
 }
@@ -116,28 +131,66 @@ func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 	return t, nil
 }
 
-// rows adds the rows of t that f selects.
+// rows adds the rows of t that f selects, and the joins of its answers.
 func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 	asks := Asks(entries, t.Attempt)
-	for _, r := range t.Data.Rows {
-		if f.Trainable && !r.Trainable {
-			continue
-		}
+	rows := make([]Row, len(t.Data.Rows))
+	answers, places := map[string][]sequence.Answer{}, map[string][]int{} // by seat
+	for i, r := range t.Data.Rows {
 		if r.Ask < 0 || r.Ask >= len(asks) {
 			return fmt.Errorf("trajectory: episode %d: a row is of ask %d, and there are %d", t.Episode, r.Ask, len(asks))
 		}
-		row, err := rowOf(r, asks[r.Ask])
+		answer, err := rows[i].read(r, asks[r.Ask])
 		if err != nil {
 			return fmt.Errorf("trajectory: episode %d: %w", t.Episode, err)
 		}
+		row := &rows[i]
 		row.JobID, row.Episode, row.Attempt = s.run, t.Episode, t.Attempt
 		row.SessionID = fmt.Sprintf("%s-%d-%d", s.run, t.Episode, t.Attempt)
 		row.GroupID, row.GroupSize = s.group, s.size
 		row.EnvName, row.Status, row.Stop = t.Data.Env, string(t.Status), string(t.Data.Stop)
 		row.Return = t.Return[r.Seat]
-		t.Rows = append(t.Rows, row)
+		answers[r.Seat], places[r.Seat] = append(answers[r.Seat], answer), append(places[r.Seat], i)
 	}
+	for _, seat := range slices.Sorted(maps.Keys(answers)) {
+		parts, joins := sequence.Join(answers[seat])
+		t.Joins.Add(joins)
+		for n, part := range parts {
+			join(rows, places[seat], n, part, t.trains(seat))
+		}
+	}
+	if f.Trainable {
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return !r.IsTrainable })
+	}
+	t.Rows = rows
 	return nil
+}
+
+// join completes the rows of a part. The places of the seat's answers are given.
+func join(rows []Row, places []int, number int, part sequence.Sequence, trains bool) {
+	last := &rows[places[part.Answers[0]]]
+	prompt := last.prompt
+	var versions []string
+	var rewards []float64
+	reported := false
+	for _, i := range part.Answers {
+		last = &rows[places[i]]
+		last.Part, last.prompt = number, prompt
+		versions, rewards = append(versions, last.WeightVersion), append(rewards, last.StepReward)
+		reported = reported || last.WeightVersion != ""
+	}
+	if last.IsTrainable = trains; !trains {
+		return
+	}
+	last.Tokens, last.LossMask, last.Logprobs, last.Starts, last.Rewards = part.Tokens, part.LossMask, part.Logprobs, part.Starts, rewards
+	if reported {
+		last.Versions = versions
+	}
+}
+
+// trains reports whether the answers of a seat may be trained on.
+func (t *Trajectory) trains(seat string) bool {
+	return slices.ContainsFunc(t.Data.Rows, func(r rules.Row) bool { return r.Seat == seat && r.Trainable })
 }
 
 // stamp is what all rows of a group share.
@@ -170,36 +223,50 @@ func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
 	return asks
 }
 
-// rowOf returns the row of an answer.
-func rowOf(r rules.Row, ask *journal.Replied) (Row, error) {
+// read fills the row of an answer.
+func (row *Row) read(r rules.Row, ask *journal.Replied) (a sequence.Answer, err error) {
 	if ask.Seat != r.Seat || ask.Response == nil {
-		return Row{}, fmt.Errorf("row %d is not of an answer of %s", r.Ask, r.Seat)
+		return a, fmt.Errorf("row %d is not of an answer of %s", r.Ask, r.Seat)
 	}
 	resp := ask.Response
-	row := Row{
+	*row = Row{
 		StepID: r.Step, AgentID: r.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
 		Response: valid(resp.Text), Reasoning: thoughts(resp),
 		StepReward: r.StepReward, Reward: r.Reward, IsTerminal: r.Terminal, IsTruncated: r.Truncated, IsSessionCompleted: r.Completed,
-		IsTrainable: r.Trainable, Unpaid: r.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond), Messages: json.RawMessage("[]"),
+		Unpaid: r.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond),
 	}
+	a.Response = resp
 	if ask.Request != nil { // a bot has none
-		var err error
-		if row.Messages, err = json.Marshal(ask.Request.Messages); err != nil {
-			return Row{}, err
-		}
+		a.Messages = ask.Request.Messages
 		if row.LLMModel == "" {
 			_, row.LLMModel = llm.SplitModel(ask.Request.Model)
 		}
 	}
+	row.prompt = len(a.Messages)
+	if row.Messages, err = conversation(a.Messages, resp); err != nil {
+		return a, err
+	}
 	if row.WeightVersion != "" {
 		state, err := json.Marshal(map[string]string{"weight_version": row.WeightVersion})
 		if err != nil {
-			return Row{}, err
+			return a, err
 		}
 		row.EnvState = string(state)
 	}
-	row.tokens(resp)
-	return row, nil
+	return a, nil
+}
+
+// conversation returns a prompt and its answer as a list of chat messages.
+func conversation(prompt []llm.Message, resp *llm.Response) (json.RawMessage, error) {
+	said := any(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: resp.Text}}, ToolCalls: resp.ToolCalls})
+	if resp.Text == "" && len(resp.ToolCalls) == 0 { // an empty answer has a content too
+		said = map[string]string{"role": string(llm.RoleAssistant), "content": ""}
+	}
+	all := make([]any, 0, len(prompt)+1)
+	for _, m := range prompt {
+		all = append(all, m)
+	}
+	return json.Marshal(append(all, said))
 }
 
 // thoughts joins the thoughts of a model before its answer.
@@ -215,20 +282,3 @@ func thoughts(resp *llm.Response) string {
 
 // valid replaces invalid UTF-8 by U+FFFD, which every format can hold.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
-
-// tokens copies the token ids, if the server returned those of prompt and answer.
-func (r *Row) tokens(resp *llm.Response) {
-	if len(resp.PromptTokenIDs) == 0 || len(resp.TokenIDs) == 0 {
-		return
-	}
-	r.Tokens = slices.Concat(resp.PromptTokenIDs, resp.TokenIDs)
-	r.LossMask = make([]int, len(r.Tokens))
-	for i := range resp.TokenIDs {
-		r.LossMask[len(resp.PromptTokenIDs)+i] = 1
-	}
-	if len(resp.Logprobs) == len(resp.TokenIDs) {
-		for _, p := range resp.Logprobs {
-			r.Logprobs = append(r.Logprobs, p.Logprob)
-		}
-	}
-}

@@ -60,8 +60,8 @@ func run(t *testing.T, episodes ...episode) *journal.Memory {
 		}
 		good := e.failed == ""
 		d, err := json.Marshal(rules.Data{Env: "maze", Stop: rules.StopTerminated, Rows: []rules.Row{
-			{Ask: 0, Step: 1, Seat: "agent"},
-			{Ask: 1, Step: 2, Seat: "agent", StepReward: e.reward, Reward: e.reward, Terminal: good, Completed: good, Trainable: good},
+			{Ask: 0, Step: 1, Seat: "agent", Weights: e.version},
+			{Ask: 1, Step: 2, Seat: "agent", Weights: e.version, StepReward: e.reward, Reward: e.reward, Terminal: good, Completed: good, Trainable: good},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +79,7 @@ func run(t *testing.T, episodes ...episode) *journal.Memory {
 func TestRow(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	a, err := Write(t.Context(), &out, run(t, episode{deal: 4, reward: 2, version: "12"}), Filter{}, JSONL)
+	a, err := Write(t.Context(), &out, run(t, episode{deal: 4, reward: 2, version: "12"}), Filter{}, Rows, JSONL)
 	if err != nil || a.Rows != 2 || a.Kept != 1 {
 		t.Fatal(a, err)
 	}
@@ -90,14 +90,15 @@ func TestRow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if first.Response != "first" || string(first.Messages) != `[{"role":"user","content":"first?"}]` || first.IsTrainable || first.Tokens != nil || first.EnvState != "" {
+	if first.Response != "first" || string(first.Messages) != `[{"role":"user","content":"first?"},{"role":"assistant","content":"first"}]` || !first.IsTrainable || first.Tokens != nil || first.EnvState != "" {
 		t.Errorf("%+v", first)
 	}
 	want := Row{
 		JobID: "r1", SessionID: "r1-0-1", StepID: 2, Attempt: 1, EnvName: "maze", GroupID: "maze:5", GroupSize: 1, AgentID: "agent", PolicyID: "x", LLMModel: "m",
-		Messages: json.RawMessage(`[{"role":"user","content":"second?"}]`), Response: "second", FinishReason: "stop",
+		Messages: json.RawMessage(`[{"role":"user","content":"second?"},{"role":"assistant","content":"second"}]`), Response: "second", FinishReason: "stop",
 		StepReward: 2, Reward: 2, Return: 2, IsTerminal: true, IsSessionCompleted: true, IsTrainable: true, Status: "completed", Stop: "terminated",
-		EnvState: `{"weight_version":"12"}`, WeightVersion: "12", Tokens: []int{5, 6, 7, 8, 9}, LossMask: []int{0, 0, 1, 1, 1}, Logprobs: []float64{-1, -2, -3},
+		EnvState: `{"weight_version":"12"}`, WeightVersion: "12", Tokens: []int{5, 6, 7, 8, 9}, LossMask: []int{0, 0, 1, 1, 1}, Logprobs: []float64{0, 0, -1, -2, -3},
+		Part: 1, Starts: []int{2}, Versions: []string{"12"}, Rewards: []float64{2},
 		At: time.Unix(9, 0).UTC(),
 	}
 	if !reflect.DeepEqual(second, want) {
@@ -125,7 +126,7 @@ func TestFilters(t *testing.T) {
 		{"completed", Filter{Statuses: []Status{Completed}}, "maze:1/2 maze:2/2 maze:3/1", "map[status:1 unfinished:1]"},
 		{"whole", Filter{Statuses: []Status{Completed}, Whole: true}, "maze:1/2 maze:2/2", "map[short:1 status:1 unfinished:1]"},
 		{"unequal", Filter{Unequal: true}, "maze:1/2 maze:3/2", "map[equal reward:2 unfinished:1]"},
-		{"lag", Filter{Statuses: []Status{Completed}, Version: 11, Lag: 1}, "maze:2/2 maze:3/1", "map[status:1 unfinished:1 weight lag:1]"},
+		{"lag", Filter{Statuses: []Status{Completed}, Version: new(11), Lag: 1}, "maze:2/2 maze:3/1", "map[status:1 unfinished:1 weight lag:1]"},
 		{"trainable", Filter{Trainable: true}, "maze:1/2 maze:2/2 maze:3/2", "map[no rows:1 unfinished:1]"},
 	} {
 		var groups []string
@@ -157,10 +158,10 @@ func TestParquet(t *testing.T) {
 	t.Parallel()
 	j := run(t, episode{reward: 1, version: "3"}, episode{deal: 1, reward: 0.5})
 	var table, text bytes.Buffer
-	if _, err := Write(t.Context(), &table, j, Filter{}, Parquet); err != nil {
+	if _, err := Write(t.Context(), &table, j, Filter{}, Rows, Parquet); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), &text, j, Filter{}, JSONL); err != nil {
+	if _, err := Write(t.Context(), &text, j, Filter{}, Rows, JSONL); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := parquet.Read[Row](bytes.NewReader(table.Bytes()), int64(table.Len()))
@@ -201,7 +202,7 @@ func TestForeign(t *testing.T) {
 		{&journal.Memory{}, JSONL, "holds no run"}, {other, JSONL, "a run of secrets has no trajectories"},
 		{broken, JSONL, "a row is of ask 9"}, {broken, "csv", "unknown format"},
 	} {
-		if _, err := Write(t.Context(), &bytes.Buffer{}, c.j, Filter{}, c.as); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Write(t.Context(), &bytes.Buffer{}, c.j, Filter{}, Rows, c.as); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -25,24 +26,22 @@ const (
 // Formats lists them.
 func Formats() []Format { return []Format{JSONL, Parquet} }
 
-// Write writes the rows of the run in j that f wants, as they are read.
-func Write(ctx context.Context, w io.Writer, j journal.Journal, f Filter, as Format) (Account, error) {
-	out, err := newWriter(w, as)
+// Write writes what f selects of the run in j, as it is read.
+func Write(ctx context.Context, w io.Writer, j journal.Journal, f Filter, as Shape, in Format) (Account, error) {
+	put, end, err := newWriter(w, as, in)
 	if err != nil {
 		return Account{}, err
 	}
+	records := 0
 	a, err := Each(ctx, j, f, func(g *Group) error {
-		for _, m := range g.Members {
-			if err := out.rows(m.Rows); err != nil {
-				return err
-			}
-		}
-		return nil
+		n, err := put(g)
+		records += n
+		return err
 	})
-	if err != nil {
+	if a.Rows = records; err != nil {
 		return a, err
 	}
-	return a, out.close()
+	return a, end()
 }
 
 // JSON returns the row as one line without a newline.
@@ -56,39 +55,64 @@ func (r *Row) JSON() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// writer writes rows in a format.
-type writer interface {
-	rows(rows []Row) error
-	close() error
-}
-
-func newWriter(w io.Writer, as Format) (writer, error) {
-	switch as {
-	case JSONL:
-		return lines{bufio.NewWriter(w)}, nil
-	case Parquet:
-		return newColumns(w), nil
+// newWriter returns a function that writes a group and says how many records that were, and one that writes what
+// is buffered.
+func newWriter(w io.Writer, as Shape, in Format) (put func(*Group) (int, error), end func() error, err error) {
+	switch {
+	case !slices.Contains(Shapes(), as):
+		return nil, nil, fmt.Errorf("trajectory: unknown shape %q; want one of %s", as, Shapes())
+	case in == JSONL:
+		put, end = newLines(w, as)
+	case in == Parquet && as == Rows:
+		put, end = newColumns(w, rowsOf, (*Row).size)
+	case in == Parquet && as == Sequences:
+		put, end = newColumns(w, sequences, (*Sequence).size)
+	case in == Parquet:
+		return nil, nil, fmt.Errorf("trajectory: %s is written as jsonl only", as)
 	default:
-		return nil, fmt.Errorf("trajectory: unknown format %q; want one of jsonl, parquet", as)
+		return nil, nil, fmt.Errorf("trajectory: unknown format %q; want one of jsonl, parquet", in)
 	}
+	return put, end, nil
 }
 
-type lines struct{ *bufio.Writer }
-
-func (l lines) rows(rows []Row) error {
-	for i := range rows {
-		b, err := rows[i].JSON()
-		if err != nil {
-			return err
-		}
-		if _, err := l.Write(append(b, '\n')); err != nil {
-			return err
-		}
+func rowsOf(g *Group) (all []Row) {
+	for _, m := range g.Members {
+		all = append(all, m.Rows...)
 	}
-	return nil
+	return all
 }
 
-func (l lines) close() error { return l.Flush() }
+// newLines writes JSON lines.
+func newLines(w io.Writer, as Shape) (put func(*Group) (int, error), end func() error) {
+	out := bufio.NewWriter(w)
+	e := json.NewEncoder(out)
+	e.SetEscapeHTML(false) // what models write is full of < and >
+	put = func(g *Group) (int, error) {
+		var all []any
+		var err error
+		switch as {
+		case Rows:
+			for _, r := range rowsOf(g) {
+				all = append(all, r)
+			}
+		case Sequences:
+			for _, s := range sequences(g) {
+				all = append(all, s)
+			}
+		default:
+			if all, err = shaped(g, as); err != nil {
+				return 0, err
+			}
+		}
+		for _, one := range all {
+			if err := e.Encode(one); err != nil {
+				return 0, fmt.Errorf("trajectory: group %s: %w", g.ID, err)
+			}
+		}
+		return len(all), nil
+	}
+	return put, out.Flush
+}
 
 const (
 	// groupBytes is the approximate size of a Parquet row group before compression: the maximum that is held
@@ -98,42 +122,43 @@ const (
 	dictionaryBytes = 1 << 20
 )
 
-// columns writes Parquet, in row groups of bounded size.
-type columns struct {
-	w           *parquet.GenericWriter[Row]
-	held, limit int // bytes in this row group
-}
-
-func newColumns(w io.Writer) *columns {
-	return &columns{limit: groupBytes, w: parquet.NewGenericWriter[Row](w,
+// newColumns writes Parquet, in row groups of bounded size.
+func newColumns[T any](w io.Writer, of func(*Group) []T, size func(*T) int) (put func(*Group) (int, error), end func() error) {
+	out := parquet.NewGenericWriter[T](w,
 		parquet.Compression(&parquet.Zstd), parquet.CreatedBy("parley", "", ""), parquet.DictionaryMaxBytes(dictionaryBytes),
 		parquet.ColumnPageBuffers(parquet.NewBufferPool()),
 		// Bounds of what models say are long and of no use.
 		parquet.SkipPageBounds("messages"), parquet.SkipPageBounds("response"), parquet.SkipPageBounds("reasoning"),
-	)}
-}
-
-func (c *columns) rows(rows []Row) error {
-	for i := range rows {
-		r := &rows[i]
-		if _, err := c.w.Write(rows[i : i+1]); err != nil {
+	)
+	held := 0 // bytes in this row group
+	put = func(g *Group) (int, error) {
+		all := of(g)
+		for i := range all {
+			if _, err := out.Write(all[i : i+1]); err != nil {
+				return i, fmt.Errorf("trajectory: parquet: %w", err)
+			}
+			if held += size(&all[i]); held < groupBytes {
+				continue
+			}
+			held = 0
+			if err := out.Flush(); err != nil {
+				return i, fmt.Errorf("trajectory: parquet: %w", err)
+			}
+		}
+		return len(all), nil
+	}
+	end = func() error {
+		if err := out.Close(); err != nil {
 			return fmt.Errorf("trajectory: parquet: %w", err)
 		}
-		c.held += 300 + len(r.Messages) + len(r.Response) + len(r.Reasoning) + 8*(len(r.Tokens)+len(r.LossMask)+len(r.Logprobs))
-		if c.held < c.limit {
-			continue
-		}
-		c.held = 0
-		if err := c.w.Flush(); err != nil {
-			return fmt.Errorf("trajectory: parquet: %w", err)
-		}
+		return nil
 	}
-	return nil
+	return put, end
 }
 
-func (c *columns) close() error {
-	if err := c.w.Close(); err != nil {
-		return fmt.Errorf("trajectory: parquet: %w", err)
-	}
-	return nil
+// size is about how many bytes a row takes before compression.
+func (r *Row) size() int {
+	return 300 + len(r.Messages) + len(r.Response) + len(r.Reasoning) + 8*(len(r.Tokens)+len(r.LossMask)+len(r.Logprobs)+4*len(r.Rewards))
 }
+
+func (s *Sequence) size() int { return 200 + 8*(3*len(s.Tokens)+4*len(s.Rewards)) }

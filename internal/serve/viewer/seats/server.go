@@ -114,15 +114,16 @@ func (s *Server) SignIn(w http.ResponseWriter, r *http.Request, page, key string
 // open returns the run and the seat of a request.
 func (s *Server) open(req *http.Request) (r *library.Run, name string, err error) {
 	name = req.PathValue("seat")
-	if !s.Owner(req) { // the guard of the server has checked it too
+	owner := s.Owner(req)
+	if !owner { // the guard of the server has checked it too
 		c, err := req.Cookie(s.Cookie(req))
 		if err != nil || !s.admits(req.Context(), c.Value, req.PathValue("run"), name) {
 			return nil, "", ErrNotFound
 		}
 	}
 	r, err = s.Get(req.Context(), req.PathValue("run"))
-	if err != nil {
-		return nil, "", err
+	if err != nil || !owner { // only links to seats that exist have keys
+		return r, name, err
 	}
 	places, err := seat.Places(req.Context(), r.Store, r.Begun)
 	if err == nil && !slices.ContainsFunc(places, func(p seat.Place) bool { return p.Seat == name }) {

@@ -41,7 +41,17 @@ type Opening struct {
 type Opened struct {
 	Info   json.RawMessage `json:"info,omitempty"`
 	Prompt Delta           `json:"prompt,omitempty"`
+	Fault  *CodeError      `json:"fault,omitempty"`
 }
+
+// CodeError is an error in the code of an environment: it fails the episode.
+type CodeError struct {
+	Text  string `json:"text"` // what happened in which line
+	Trace string `json:"trace,omitempty"`
+}
+
+// Error returns the text.
+func (e *CodeError) Error() string { return e.Text }
 
 // Stepping is an action.
 type Stepping struct {
@@ -59,6 +69,7 @@ type Stepped struct {
 	Truncated  bool            `json:"truncated,omitempty"`
 	Info       json.RawMessage `json:"info,omitempty"`
 	Prompt     Delta           `json:"prompt,omitempty"`
+	Fault      *CodeError      `json:"fault,omitempty"`
 }
 
 // Closing closes an environment.

@@ -1,4 +1,4 @@
-package trace
+package telemetry
 
 import (
 	"net/url"
@@ -34,6 +34,7 @@ const (
 	usageCacheRead  = "gen_ai.usage.cache_read.input_tokens"
 	usageCacheWrite = "gen_ai.usage.cache_creation.input_tokens"
 	usageReasoning  = "gen_ai.usage.reasoning.output_tokens"
+	tokenType       = "gen_ai.token.type"
 	errorType       = "error.type"
 	serverAddress   = "server.address"
 	serverPort      = "server.port"
@@ -75,8 +76,8 @@ func vendor(name string) string {
 	}
 }
 
-func asked(operation string, p provider.Provider, session string, c *format.Call) []message {
-	out := append(requested(operation, p.Name, session, &c.Request), boolOf(requestStream, c.Stream))
+func asked(of operation, p provider.Provider, session string, c *format.Call) []message {
+	out := append(requested(of, session, &c.Request), boolOf(requestStream, c.Stream))
 	if u, err := url.Parse(p.BaseURL); err == nil {
 		out = append(out, textOf(serverAddress, u.Hostname()))
 		if port, err := strconv.Atoi(u.Port()); err == nil {
@@ -89,10 +90,11 @@ func asked(operation string, p provider.Provider, session string, c *format.Call
 	return out
 }
 
-func requested(operation, provider, session string, q *llm.Request) []message {
+// requested describes the request of an operation.
+func requested(of operation, session string, q *llm.Request) []message {
 	out := []message{
-		textOf(operationName, operation), textOf(providerName, vendor(provider)),
-		textOf(conversationID, session), textOf(requestModel, q.Model),
+		textOf(operationName, of.name), textOf(providerName, of.provider),
+		textOf(conversationID, session), textOf(requestModel, of.model),
 	}
 	if q.MaxTokens > 0 {
 		out = append(out, intOf(requestMax, q.MaxTokens))

@@ -1,4 +1,4 @@
-package trace
+package telemetry
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 func TestPlay(t *testing.T) {
 	t.Parallel()
 	to := &collector{}
-	tr := open(t, to, nil)
+	tr := openTo(t, to, nil)
 	p := tr.Play("run", "study.parley")
 	ask := &llm.Request{Model: "lab/small", Messages: []llm.Message{llm.User("a secret")}, MaxTokens: 9}
 	at := journal.Turn{Episode: 3}
@@ -43,7 +43,7 @@ func TestPlay(t *testing.T) {
 	if episode[7][0] != call[7][0] || fields(failed[15][0])[3][0] != "2" || fields(episode[15][0])[3][0] != "2" {
 		t.Error("the episode began after its first call, or failures are not seen")
 	}
-	var none *Tracer
+	var none *Exporter
 	quiet := none.Play("run", "")
 	quiet.Replied(&journal.Replied{Request: ask})
 	quiet.Ended(&journal.Ended{})

@@ -1,4 +1,4 @@
-package trace
+package telemetry
 
 import (
 	"crypto/tls"
@@ -15,17 +15,6 @@ import (
 	"time"
 )
 
-// settings are what the environment variables of OpenTelemetry say.
-type settings struct {
-	url      string
-	header   http.Header
-	timeout  time.Duration // of one attempt
-	gzip     bool
-	client   *http.Client
-	sampler  sampler
-	resource message
-}
-
 // lookup finds environment variables. Empty ones count as missing.
 type lookup func(name string) (value string, ok bool)
 
@@ -37,75 +26,105 @@ func (l lookup) value(name string) string {
 	return strings.TrimSpace(v)
 }
 
-// exporter returns a variable of the exporter: the one for traces, or else the one for everything.
-func (l lookup) exporter(name string) (variable, value string) {
-	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
-		if v := l.value(prefix + name); v != "" {
-			return prefix + name, v
+// signal is a kind of data: TRACES or METRICS. The names of its variables have it.
+type signal string
+
+const (
+	traces  signal = "TRACES"
+	metrics signal = "METRICS"
+)
+
+// variables are those of the exporter for one signal.
+type variables struct {
+	lookup
+	signal
+}
+
+// exporter returns a variable of the exporter: the one for the signal, or else the one for everything.
+func (v variables) exporter(name string) (variable, value string) {
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + string(v.signal) + "_", "OTEL_EXPORTER_OTLP_"} {
+		if value := v.value(prefix + name); value != "" {
+			return prefix + name, value
 		}
 	}
 	return "", ""
 }
 
-func settingsOf(env lookup, service, version string) (s settings, err error) {
-	if s.url, err = env.url(); err != nil {
-		return s, err
+// enabled reports whether the environment names a collector for the signal.
+func (v variables) enabled() (bool, error) {
+	name := "OTEL_" + string(v.signal) + "_EXPORTER"
+	which := v.value(name)
+	_, endpoint := v.exporter("ENDPOINT")
+	return which != "none" && endpoint != "", oneOf(name, which, "otlp", "none")
+}
+
+// sender returns what sends the signal; nil: nothing does.
+func (v variables) sender() (s *sender, err error) {
+	if on, err := v.enabled(); !on || err != nil {
+		return nil, err
 	}
-	if s.header, err = env.header(); err != nil {
-		return s, err
+	s = &sender{}
+	if s.url, err = v.url(); err != nil {
+		return nil, err
 	}
-	s.timeout = 10 * time.Second
-	if name, v := env.exporter("TIMEOUT"); v != "" {
-		ms, err := strconv.ParseUint(v, 10, 31)
-		if err != nil || ms == 0 {
-			return s, fmt.Errorf("%s: %q is not a number of milliseconds", name, v)
-		}
-		s.timeout = time.Duration(ms) * time.Millisecond
+	if s.header, err = v.header(); err != nil {
+		return nil, err
 	}
-	if _, err = env.oneOf("PROTOCOL", "http/protobuf"); err != nil {
-		return s, err
+	name, value := v.exporter("TIMEOUT")
+	if s.timeout, err = milliseconds(name, value, 10*time.Second); err != nil {
+		return nil, err
 	}
-	compression, err := env.oneOf("COMPRESSION", "none", "gzip")
-	if err != nil {
-		return s, err
+	name, value = v.exporter("PROTOCOL")
+	if err = oneOf(name, value, "http/protobuf"); err != nil {
+		return nil, err
 	}
-	s.gzip = compression == "gzip"
-	if s.client, err = env.client(); err != nil {
-		return s, err
+	name, value = v.exporter("COMPRESSION")
+	if err = oneOf(name, value, "none", "gzip"); err != nil {
+		return nil, err
 	}
-	if s.sampler, err = env.sampler(); err != nil {
-		return s, err
-	}
-	s.resource, err = env.resource(service, version)
+	s.gzip = value == "gzip"
+	s.client, err = v.client()
 	return s, err
 }
 
-func (l lookup) oneOf(name string, known ...string) (string, error) {
-	variable, v := l.exporter(name)
-	if v != "" && !slices.Contains(known, v) {
-		return "", fmt.Errorf("%s: unknown %q; want %s", variable, v, strings.Join(known, " or "))
+// milliseconds reads a duration.
+func milliseconds(name, value string, otherwise time.Duration) (time.Duration, error) {
+	if value == "" {
+		return otherwise, nil
 	}
-	return v, nil
+	ms, err := strconv.ParseUint(value, 10, 31)
+	if err != nil || ms == 0 {
+		return 0, fmt.Errorf("%s: %q is not a number of milliseconds", name, value)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// url returns where spans are sent.
-func (l lookup) url() (string, error) {
-	name, v := l.exporter("ENDPOINT")
-	u, err := url.Parse(v)
+// oneOf checks a value that may be missing.
+func oneOf(name, value string, known ...string) error {
+	if value != "" && !slices.Contains(known, value) {
+		return fmt.Errorf("%s: unknown %q; want %s", name, value, strings.Join(known, " or "))
+	}
+	return nil
+}
+
+// url returns where requests are sent.
+func (v variables) url() (string, error) {
+	name, value := v.exporter("ENDPOINT")
+	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return "", fmt.Errorf("%s: want the URL of a collector, such as http://localhost:4318", name) // the value may hold a password
 	}
-	if !strings.Contains(name, "_TRACES_") {
-		u = u.JoinPath("v1", "traces")
+	if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+		u = u.JoinPath("v1", strings.ToLower(string(v.signal)))
 	}
 	return u.String(), nil
 }
 
 // header returns the headers of requests.
-func (l lookup) header() (http.Header, error) {
+func (v variables) header() (http.Header, error) {
 	h := http.Header{"Content-Type": {"application/x-protobuf"}, "User-Agent": {"parley"}}
-	name, v := l.exporter("HEADERS")
-	list, err := pairs(name, v)
+	name, value := v.exporter("HEADERS")
+	list, err := pairs(name, value)
 	for _, pair := range list {
 		h.Set(pair[0], pair[1])
 	}
@@ -131,10 +150,10 @@ func pairs(variable, list string) (out [][2]string, err error) {
 
 // client returns the client for requests, with the certificates that are set. It follows no redirects, which could
 // take the headers elsewhere.
-func (l lookup) client() (*http.Client, error) {
+func (v variables) client() (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the type is documented
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	if name, file := l.exporter("CERTIFICATE"); file != "" {
+	if name, file := v.exporter("CERTIFICATE"); file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -144,8 +163,8 @@ func (l lookup) client() (*http.Client, error) {
 			return nil, fmt.Errorf("%s: %s holds no certificate", name, file)
 		}
 	}
-	name, file := l.exporter("CLIENT_CERTIFICATE")
-	other, key := l.exporter("CLIENT_KEY")
+	name, file := v.exporter("CLIENT_CERTIFICATE")
+	other, key := v.exporter("CLIENT_KEY")
 	if file != "" || key != "" {
 		pair, err := tls.LoadX509KeyPair(file, key)
 		if err != nil {

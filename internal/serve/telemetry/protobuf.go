@@ -1,4 +1,4 @@
-package trace
+package telemetry
 
 import (
 	"encoding/binary"
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// message is a message of protobuf. The numbers of fields are those of OpenTelemetry's trace.proto and common.proto.
+// message is a message of protobuf. The numbers of fields are those of OpenTelemetry's trace.proto, metrics.proto and common.proto.
 type message []byte
 
 // The ways in which protobuf writes fields.

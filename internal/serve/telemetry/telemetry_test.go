@@ -1,4 +1,4 @@
-package trace
+package telemetry
 
 import (
 	"bytes"
@@ -29,6 +29,7 @@ type collector struct {
 	began   time.Time
 	at      []time.Duration // of each request
 	spans   []map[uint64][]string
+	metrics []map[uint64][]string
 	header  http.Header
 }
 
@@ -51,8 +52,12 @@ func (c *collector) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, span := range fields(fields(fields(string(b))[1][0])[2][0])[2] {
-		c.spans = append(c.spans, fields(span))
+	for _, one := range fields(fields(fields(string(b))[1][0])[2][0])[2] {
+		if r.URL.Path == "/v1/metrics" {
+			c.metrics = append(c.metrics, fields(one))
+		} else {
+			c.spans = append(c.spans, fields(one))
+		}
 	}
 	return answer(200)()
 }
@@ -109,17 +114,23 @@ func valueOf(value string) string {
 	return ""
 }
 
-// open returns a tracer that sends to c.
-func open(t *testing.T, c *collector, env map[string]string) *Tracer {
+// openTo returns an exporter of spans that sends to c. The environment may ask for metrics too.
+func openTo(t *testing.T, c *collector, env map[string]string) *Exporter {
 	t.Helper()
-	all := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector"}
+	all := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector", "OTEL_METRICS_EXPORTER": "none"}
 	maps.Copy(all, env)
-	tr, err := Open(t.Context(), func(name string) (string, bool) { v, ok := all[name]; return v, ok }, "parley-gateway", "1")
+	x, err := Open(t.Context(), func(name string) (string, bool) { v, ok := all[name]; return v, ok }, "parley-gateway", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr.settings.client.Transport, c.began = c, time.Now()
-	return tr
+	c.began = time.Now()
+	if x.spans != nil {
+		x.spans.client.Transport = c
+	}
+	if x.meter != nil {
+		x.meter.client.Transport = c
+	}
+	return x
 }
 
 func callOf(t *testing.T) *format.Call {
@@ -137,7 +148,7 @@ const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	to := &collector{}
-	tr := open(t, to, map[string]string{"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b"})
+	tr := openTo(t, to, map[string]string{"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b"})
 	call := callOf(t)
 	p := provider.Provider{Name: "gemini", BaseURL: "https://llm.example.com:8443/v1"}
 	parent := http.Header{"Traceparent": {traceparent}}
@@ -179,13 +190,30 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestNone checks that a nil tracer does nothing.
+// TestNone checks that a nil exporter does nothing, and which environments make one.
 func TestNone(t *testing.T) {
 	t.Parallel()
-	var none *Tracer
+	var none *Exporter
 	none.Start(nil, format.Chat, provider.Provider{}, "s", &format.Call{}).End(nil, nil)
+	none.Measure(nil)
 	if err := none.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+	for env, want := range map[string][2]bool{
+		"":                              {},
+		"OTEL_METRIC_EXPORT_INTERVAL=1": {},
+		"ENDPOINT=http://h":             {true, true},
+		"TRACES_ENDPOINT=http://h":      {true, false},
+		"METRICS_ENDPOINT=http://h":     {false, true},
+		"ENDPOINT=http://h OTEL_METRICS_EXPORTER=none OTEL_TRACES_EXPORTER=otlp": {true, false},
+		"ENDPOINT=http://h OTEL_TRACES_EXPORTER=none OTEL_TRACES_SAMPLER=wrong":  {false, true},
+		"ENDPOINT=http://h OTEL_METRICS_EXPORTER=none OTEL_TRACES_EXPORTER=none": {},
+		"ENDPOINT=http://h OTEL_SDK_DISABLED=True":                               {},
+	} {
+		x, err := open(envOf(env), "parley", "1")
+		if err != nil || (x != nil) != (want[0] || want[1]) || x != nil && (x.spans != nil) != want[0] || x != nil && (x.meter != nil) != want[1] {
+			t.Errorf("%q: %+v, %v; want %v", env, x, err, want)
+		}
 	}
 }
 
@@ -201,7 +229,7 @@ func TestFailures(t *testing.T) {
 		"taken":            {at: []time.Duration{interval}},
 		"busy, then fine":  {answers: []func() (*http.Response, error){answer(503), answer(429, "Retry-After", "17")}, at: []time.Duration{5 * time.Second, 10 * time.Second, 27 * time.Second}}, //nolint:bodyclose // the tracer closes it
 		"unreachable once": {answers: []func() (*http.Response, error){refuse}, at: []time.Duration{5 * time.Second, 10 * time.Second}},
-		"refused":          {answers: []func() (*http.Response, error){answer(400)}, at: []time.Duration{interval}, want: "trace: 1 spans were not sent: the collector answered 400"},                                    //nolint:bodyclose // the tracer closes it
+		"refused":          {answers: []func() (*http.Response, error){answer(400)}, at: []time.Duration{interval}, want: "telemetry: 1 spans were not sent: the collector answered 400"},                                //nolint:bodyclose // the tracer closes it
 		"moved":            {answers: []func() (*http.Response, error){answer(302, "Location", "http://elsewhere")}, at: []time.Duration{interval}, want: "answered 302"},                                                //nolint:bodyclose // the tracer closes it
 		"busy for long":    {answers: slices.Repeat([]func() (*http.Response, error){answer(503)}, 9), at: []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}, want: "answered 503"}, //nolint:bodyclose // the tracer closes it
 	} {
@@ -209,7 +237,7 @@ func TestFailures(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				to := &collector{answers: c.answers}
-				tr := open(t, to, nil)
+				tr := openTo(t, to, nil)
 				tr.Start(nil, format.Chat, provider.Provider{}, "s", callOf(t)).End(nil, nil)
 				time.Sleep(3 * time.Minute)
 				err := tr.Close(t.Context())
@@ -227,7 +255,7 @@ func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		block := make(chan struct{})
 		to := &collector{answers: []func() (*http.Response, error){func() (*http.Response, error) { <-block; return nil, context.Canceled }}}
-		tr := open(t, to, nil)
+		tr := openTo(t, to, nil)
 		end := func(n int) {
 			for range n {
 				tr.Start(nil, format.Chat, provider.Provider{}, "s", callOf(t)).End(nil, nil)
@@ -253,10 +281,17 @@ func TestSlow(t *testing.T) {
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	for env, want := range map[string]string{
-		"ENDPOINT=http://h:4318":                                                         "http://h:4318/v1/traces",
-		"ENDPOINT=https://h/otel/":                                                       "https://h/otel/v1/traces",
-		"ENDPOINT=http://h TRACES_ENDPOINT=http://t/in":                                  "http://t/in",
-		"ENDPOINT=http://h TRACES_TIMEOUT=50 PROTOCOL=":                                  "http://h/v1/traces",
+		"ENDPOINT=http://h:4318":                                                        "http://h:4318/v1/traces",
+		"ENDPOINT=https://h/otel/":                                                      "https://h/otel/v1/traces",
+		"ENDPOINT=http://h TRACES_ENDPOINT=http://t/in":                                 "http://t/in",
+		"ENDPOINT=http://h TRACES_TIMEOUT=50 PROTOCOL=":                                 "http://h/v1/traces http://h/v1/metrics 10s 1m0s",
+		"METRICS_ENDPOINT=http://m/in METRICS_TIMEOUT=50 OTEL_METRIC_EXPORT_INTERVAL=7": "http://m/in 50ms 7ms",
+		"METRICS_ENDPOINT=http://m TRACES_PROTOCOL=grpc":                                "http://m 10s",
+		"ENDPOINT=http://h METRICS_PROTOCOL=grpc":                                       `OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: unknown "grpc"`,
+		"ENDPOINT=http://h OTEL_METRIC_EXPORT_INTERVAL=0":                               "OTEL_METRIC_EXPORT_INTERVAL",
+		"ENDPOINT=http://h OTEL_METRIC_EXPORT_TIMEOUT=1s":                               "OTEL_METRIC_EXPORT_TIMEOUT",
+		"ENDPOINT=http://h METRICS_TEMPORALITY_PREFERENCE=delta":                        "want cumulative",
+		"ENDPOINT=http://h OTEL_METRICS_EXPORTER=prometheus":                            `OTEL_METRICS_EXPORTER: unknown "prometheus"; want otlp or none`,
 		"ENDPOINT=h:4318":                                                                "OTLP_ENDPOINT: want the URL of a collector",
 		"ENDPOINT=http://h PROTOCOL=grpc":                                                `OTEL_EXPORTER_OTLP_PROTOCOL: unknown "grpc"; want http/protobuf`,
 		"ENDPOINT=http://h COMPRESSION=zstd":                                             "want none or gzip",
@@ -271,14 +306,26 @@ func TestSettings(t *testing.T) {
 		"ENDPOINT=http://h OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=2":   "from 0 to 1",
 		"ENDPOINT=http://h OTEL_TRACES_SAMPLER=traceidratio OTEL_TRACES_SAMPLER_ARG=NaN": "from 0 to 1",
 	} {
-		set, err := settingsOf(envOf(env), "parley-gateway", "1")
-		if got := fmt.Sprint(set.url, err); !strings.Contains(got, want) || strings.Contains(got, "secret") {
+		x, err := open(envOf(env), "parley-gateway", "1")
+		got := fmt.Sprint(err)
+		if x != nil && x.spans != nil {
+			got += x.spans.url
+		}
+		if x != nil && x.meter != nil {
+			got += fmt.Sprint(" ", x.meter.url, " ", x.meter.timeout, " ", x.meter.every)
+		}
+		if !strings.Contains(got, want) || strings.Contains(got, "secret") {
 			t.Errorf("%s: %s, want %s", env, got, want)
 		}
 	}
-	set, err := settingsOf(envOf("ENDPOINT=http://h OTEL_SERVICE_NAME=n OTEL_RESOURCE_ATTRIBUTES=a=b,service.name=x"), "parley-gateway", "1")
-	if want := []message{textOf("service.name", "n"), textOf("a", "b"), textOf("service.version", "1")}; err != nil || slices.ContainsFunc(want, func(m message) bool { return !bytes.Contains(set.resource, m) }) {
-		t.Errorf("%q %v", set.resource, err)
+	x, err := open(envOf("ENDPOINT=http://h OTEL_SERVICE_NAME=n OTEL_RESOURCE_ATTRIBUTES=a=b,service.name=x"), "parley-gateway", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []message{textOf("service.name", "n"), textOf("a", "b"), textOf("service.version", "1")} {
+		if !bytes.Contains(x.spans.resource, want) || !bytes.Contains(x.meter.resource, want) {
+			t.Errorf("%q in %q", want, x.spans.resource)
+		}
 	}
 }
 
@@ -319,8 +366,8 @@ func TestSampling(t *testing.T) {
 		{"traceidratio", "0.5", yes, false},
 	} {
 		env := map[string]string{"OTEL_TRACES_SAMPLER": c.sampler, "OTEL_TRACES_SAMPLER_ARG": c.arg}
-		tr := open(t, &collector{}, env)
-		got := tr.Start(http.Header{"Traceparent": {c.header}}, format.Chat, provider.Provider{}, "s", callOf(t)) != nil
+		tr := openTo(t, &collector{}, env)
+		got := tr.Start(http.Header{"Traceparent": {c.header}}, format.Chat, provider.Provider{}, "s", callOf(t)).sampled
 		if err := tr.Close(t.Context()); got != c.want || err != nil {
 			t.Errorf("%+v: %v %v", c, got, err)
 		}

@@ -1,16 +1,8 @@
-// Package trace sends spans of calls to an OpenTelemetry collector, following the GenAI conventions.
-//
-// It promises that a nil Tracer and a nil Span do nothing; that a call never waits for the collector; and that
-// spans contain no text of requests or answers.
-//
-// It is not for metrics.
-package trace
+package telemetry
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -20,52 +12,11 @@ import (
 	"parley/llm"
 )
 
-const (
-	queueSpans = 2048            // how many spans wait for the collector; more are lost
-	batchSpans = 512             // how many spans are sent at once
-	interval   = 5 * time.Second // the longest time that a span waits for others
-)
-
-// Tracer makes spans and sends them. A nil Tracer makes none.
-type Tracer struct {
-	settings settings
-	queue    chan message
-	closing  chan struct{}
-	cancel   context.CancelCauseFunc
-	ended    chan struct{}
-	sent     outcome // of the sender alone, until ended is closed
-}
-
-// Open returns a Tracer that sends the spans of a service with OTLP over HTTP, as the usual environment variables say
-// (such as OTEL_EXPORTER_OTLP_ENDPOINT). It opens no connection. Close it.
-func Open(ctx context.Context, env func(name string) (value string, ok bool), service, version string) (*Tracer, error) {
-	set, err := settingsOf(env, service, version)
-	if err != nil {
-		return nil, fmt.Errorf("trace: %w", err)
-	}
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	t := &Tracer{settings: set, queue: make(chan message, queueSpans), closing: make(chan struct{}), cancel: cancel, ended: make(chan struct{})}
-	go t.send(ctx)
-	return t, nil
-}
-
-// Close sends the remaining spans, as long as ctx allows. Its error says how many were lost since Open, and why.
-// It is called once.
-func (t *Tracer) Close(ctx context.Context) error {
-	if t == nil {
-		return nil
-	}
-	close(t.closing)
-	stop := context.AfterFunc(ctx, func() { t.cancel(context.Cause(ctx)) })
-	<-t.ended
-	stop()
-	t.cancel(nil)
-	return t.sent.error()
-}
-
-// Span is the span of one call. It may be nil.
+// Span is the span of one call, which is also measured. It may be nil.
 type Span struct {
-	tracer     *Tracer
+	exporter   *Exporter
+	sampled    bool // it is sent
+	of         operation
 	name       string
 	id         [8]byte
 	parent     parent
@@ -76,23 +27,19 @@ type Span struct {
 }
 
 // Start begins the span of a call, as a child of the one in the client's header.
-func (t *Tracer) Start(h http.Header, api format.API, p provider.Provider, session string, c *format.Call) *Span {
-	if t == nil {
+func (x *Exporter) Start(h http.Header, api format.API, p provider.Provider, session string, c *format.Call) *Span {
+	if x == nil {
 		return nil
 	}
 	from, remote := parentOf(h)
 	if !remote {
 		identify(from.trace[:])
 	}
-	if !t.settings.sampler.samples(from, remote) {
-		return nil
+	s := &Span{exporter: x, of: operation{name: operationOf(api), provider: vendor(p.Name), model: c.Request.Model}, parent: from, began: time.Now()}
+	if s.sampled = x.samples(from, remote); s.sampled {
+		s.name, s.attributes = s.of.name+" "+s.of.model, asked(s.of, p, session, c)
+		identify(s.id[:])
 	}
-	operation := operationOf(api)
-	s := &Span{
-		tracer: t, name: operation + " " + c.Request.Model, parent: from, began: time.Now(),
-		attributes: asked(operation, p, session, c),
-	}
-	identify(s.id[:])
 	return s
 }
 
@@ -107,10 +54,14 @@ func (s *Span) End(r *llm.Response, e *llm.Error) {
 	if s == nil {
 		return
 	}
-	s.endAt(time.Now(), r, e)
+	at := time.Now()
+	s.exporter.measure(s.of, at.Sub(s.began), r, e)
+	if s.sampled {
+		s.endAt(at, r, e)
+	}
 }
 
-// endAt ends the span at a time.
+// endAt sends the span, which ended at a time.
 func (s *Span) endAt(at time.Time, r *llm.Response, e *llm.Error) {
 	var status message
 	switch {
@@ -120,7 +71,7 @@ func (s *Span) endAt(at time.Time, r *llm.Response, e *llm.Error) {
 	case r != nil:
 		s.attributes = append(s.attributes, answered(r)...)
 	}
-	s.tracer.offer(s.message(at, status))
+	s.exporter.spans.offer(s.message(at, status))
 }
 
 // message returns the span as OTLP has it.

@@ -1,4 +1,5 @@
-package worker
+// Package params makes the params of worlds in workers from what a worker says about them.
+package params
 
 import (
 	"encoding/json"
@@ -25,8 +26,8 @@ func (p *Params) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, p.fiel
 // MarshalJSON encodes them.
 func (p *Params) MarshalJSON() ([]byte, error) { return json.Marshal(p.fields) }
 
-// field describes a param.
-type field struct {
+// Field describes a param.
+type Field struct {
 	Name    string          `json:"name"`
 	Type    kindOfValue     `json:"type"`
 	Default json.RawMessage `json:"default"` // nil: the plan must set it
@@ -40,7 +41,7 @@ type kindOfValue struct {
 	mapOf    *kindOfValue
 	optional *kindOfValue
 	oneOf    []string
-	fields   []field
+	fields   []Field
 }
 
 // UnmarshalJSON decodes a type.
@@ -53,7 +54,7 @@ func (k *kindOfValue) UnmarshalJSON(b []byte) error {
 		Map      *kindOfValue `json:"map"`
 		Optional *kindOfValue `json:"optional"`
 		OneOf    []string     `json:"one_of"`
-		Fields   []field      `json:"fields"`
+		Fields   []Field      `json:"fields"`
 	}
 	if err := json.Unmarshal(b, &composed); err != nil {
 		return err
@@ -111,7 +112,7 @@ func (k *kindOfValue) goType(depth int) (reflect.Type, error) {
 }
 
 // structOf returns a struct with these fields.
-func structOf(fields []field, depth int) (reflect.Type, error) {
+func structOf(fields []Field, depth int) (reflect.Type, error) {
 	made := make([]reflect.StructField, 0, len(fields))
 	seen := map[string]bool{}
 	for i, f := range fields {
@@ -135,10 +136,35 @@ func structOf(fields []field, depth int) (reflect.Type, error) {
 	return reflect.StructOf(made), nil
 }
 
-// newParams returns params with their defaults.
-func newParams(t reflect.Type, fields []field) (*Params, error) {
-	v := reflect.New(t)
-	for i, f := range fields {
+// Shape is the fields of params.
+type Shape struct {
+	fields []Field
+	made   reflect.Type
+}
+
+// New returns the shape of fields.
+func New(fields []Field) (*Shape, error) {
+	made, err := structOf(fields, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shape{fields, made}
+	_, err = s.defaults()
+	return s, err
+}
+
+// Defaults returns new params with their defaults.
+func (s *Shape) Defaults() *Params {
+	p, err := s.defaults()
+	if err != nil {
+		panic(err) // they were made once before
+	}
+	return p
+}
+
+func (s *Shape) defaults() (*Params, error) {
+	v := reflect.New(s.made)
+	for i, f := range s.fields {
 		if f.Default == nil {
 			continue
 		}

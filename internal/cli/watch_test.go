@@ -13,9 +13,9 @@ import (
 	"parley/worlds"
 )
 
-// TestSpansOfCommands: run, resume and ask send spans of what they do to the collector that the environment names, and
-// none without one. A collector that is not there fails nothing.
-func TestSpansOfCommands(t *testing.T) {
+// TestTelemetryOfCommands: run and ask send spans and metrics of what they do to the collector that the environment names,
+// and none without one.
+func TestTelemetryOfCommands(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var got strings.Builder
@@ -34,8 +34,9 @@ func TestSpansOfCommands(t *testing.T) {
 		args     []string
 		want     []string
 	}{
-		{collector.URL, []string{"run", plan, "--out", filepath.Join(t.TempDir(), "r.parley"), "--quiet"}, []string{"/v1/traces", "run", "episode", "chat small", "gen_ai.usage.output_tokens", "parley.seat"}},
-		{collector.URL, []string{"ask", questions, "--quiet"}, []string{"/v1/traces", "ask", "chat small"}},
+		{collector.URL, []string{"run", plan, "--out", filepath.Join(t.TempDir(), "r.parley"), "--quiet"}, []string{"/v1/traces", "run", "episode", "chat small", "gen_ai.usage.output_tokens", "parley.seat", "/v1/metrics", "gen_ai.client.operation.duration", "parley_episodes"}},
+		{collector.URL, []string{"ask", questions, "--quiet"}, []string{"/v1/traces", "ask", "chat small", "/v1/metrics", "gen_ai.client.token.usage", "parley_calls_total"}},
+		{collector.URL, []string{"ask", "unspoken"}, []string{"/v1/traces", "ask", "chat small", "/v1/metrics", "gen_ai.client.token.usage"}},
 		{"", []string{"ask", questions, "--quiet"}, nil},
 	} {
 		s := State{Kinds: worlds.Standard(), Env: func(name string) (string, bool) {

@@ -1,0 +1,77 @@
+package envhttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp/workers"
+	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// native checks the environments of params without servers, and returns how many worker processes they have.
+func native(p *rules.Params, codes world.Codes) (processes int, err error) {
+	if p.Tasks != "" {
+		err = nativeTasks(p.Tasks, codes)
+	} else {
+		err = nativeSeats(p, codes)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range workers.Names(p) {
+		code, err := codes.Find(name.Name)
+		if err != nil {
+			return 0, err
+		}
+		processes += code.Workers()
+	}
+	return processes, nil
+}
+
+// nativeSeats checks that the environment of params has their seats.
+func nativeSeats(p *rules.Params, codes world.Codes) error {
+	seats, err := nativeEnv(p.Env, p.EnvParams, "params.env_params: ", codes)
+	if err == nil && len(seats) > 0 && !slices.Equal(slices.Sorted(slices.Values(seats)), slices.Sorted(slices.Values(p.Seats))) {
+		err = fmt.Errorf("envhttp: params.seats: %s has the agents %s", p.Env, strings.Join(seats, ", "))
+	}
+	return err
+}
+
+// nativeEnv checks that an environment comes with Parley, or is a class in Python, and can be made with params. It returns
+// its agents, if they are known. place begins errors about params.
+func nativeEnv(name string, params json.RawMessage, place string, codes world.Codes) (seats []string, err error) {
+	if protocol.IsCode(name) {
+		if seats, err = workers.Check(codes, name, params); err != nil {
+			err = fmt.Errorf("%s%w", place, err)
+		}
+		return seats, err
+	}
+	kind, err := env.Find(env.Standard(), name)
+	if err != nil {
+		return nil, fmt.Errorf("%w; or name its servers in params.servers", err)
+	}
+	if _, err := kind.New(params); err != nil {
+		return nil, fmt.Errorf("%s%w", place, err)
+	}
+	return kind.Seats, nil
+}
+
+// nativeTasks checks the environments of a file of tasks by the first task of each entry: the others differ
+// only in their row.
+func nativeTasks(tasks string, codes world.Codes) error {
+	for line := range strings.Lines(tasks) {
+		var t rules.Task
+		if json.Unmarshal([]byte(line), &t) != nil || t.Index != 1 {
+			continue // the plan reports bad tasks
+		}
+		if _, err := nativeEnv(t.Env, t.Params, "", codes); err != nil {
+			return fmt.Errorf("params.environments: %s: %w", t.Group, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package sequence
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"parley/llm"
+)
+
+// said returns an answer with tokens.
+func said(text string, prompt, tokens []int, before ...llm.Message) Answer {
+	r := &llm.Response{Text: text, PromptTokenIDs: prompt, TokenIDs: tokens}
+	for _, id := range tokens {
+		r.Logprobs = append(r.Logprobs, llm.Logprob{Logprob: -float64(id)})
+	}
+	return Answer{Messages: before, Response: r}
+}
+
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	one := said("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
+	two := said("d", []int{1, 2, 3, 4, 5}, []int{6}, llm.User("a"), llm.Assistant("b"), llm.User("c"))
+	drifted := said("d", []int{1, 2, 34, 5}, []int{6}, llm.User("a"), llm.Assistant("b"), llm.User("c"))
+	fresh := said("y", []int{8}, []int{9}, llm.User("x"))
+	silent := Answer{Messages: []llm.Message{llm.User("a")}, Response: &llm.Response{Text: "b"}}
+	went := Answer{Messages: two.Messages, Response: &llm.Response{Text: "d"}}
+	unsure := said("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
+	unsure.Response.Logprobs = nil
+	whole := Sequence{
+		Tokens: []int{1, 2, 3, 4, 5, 6}, LossMask: []int{0, 0, 1, 1, 0, 1}, Logprobs: []float64{0, 0, -3, -4, 0, -6},
+		Answers: []int{0, 1}, Starts: []int{2, 5},
+	}
+	first := Sequence{Tokens: []int{1, 2, 3, 4}, LossMask: []int{0, 0, 1, 1}, Logprobs: []float64{0, 0, -3, -4}, Answers: []int{0}, Starts: []int{2}}
+	blind := whole
+	blind.Logprobs = nil
+	for _, c := range []struct {
+		name  string
+		in    []Answer
+		want  []Sequence
+		joins Joins
+	}{
+		{"nothing", nil, nil, Joins{}},
+		{"whole", []Answer{one, two}, []Sequence{whole}, Joins{Whole: 1}},
+		{"other tokens of the same text", []Answer{one, drifted}, []Sequence{first, {
+			Tokens: []int{1, 2, 34, 5, 6}, LossMask: []int{0, 0, 0, 0, 1}, Logprobs: []float64{0, 0, 0, 0, -6}, Answers: []int{1}, Starts: []int{4},
+		}}, Joins{Drift: 1}},
+		{"another history", []Answer{one, fresh}, []Sequence{first, {
+			Tokens: []int{8, 9}, LossMask: []int{0, 1}, Logprobs: []float64{0, -9}, Answers: []int{1}, Starts: []int{1},
+		}}, Joins{History: 1}},
+		{"without ids", []Answer{silent, silent}, []Sequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Unknown: 2, History: 1}},
+		{"without ids, continued", []Answer{silent, went}, []Sequence{{Answers: []int{0, 1}}}, Joins{Unknown: 2, Whole: 1}},
+		{"ids from now on", []Answer{silent, one}, []Sequence{{Answers: []int{0}}, {
+			Tokens: first.Tokens, LossMask: first.LossMask, Logprobs: first.Logprobs, Answers: []int{1}, Starts: []int{2},
+		}}, Joins{Unknown: 1}},
+		{"one without log probabilities", []Answer{unsure, two}, []Sequence{blind}, Joins{Whole: 1}},
+	} {
+		got, joins := Join(c.in)
+		if !reflect.DeepEqual(got, c.want) || joins != c.joins {
+			t.Errorf("%s: %+v %+v\nwant %+v %+v", c.name, got, joins, c.want, c.joins)
+		}
+	}
+}
+
+// FuzzJoin: whatever a server returns, every answer with ids is in one sequence, unchanged.
+func FuzzJoin(f *testing.F) {
+	f.Add([]byte{2, 1, 1, 2, 3, 3, 1, 1, 2, 3, 4, 5})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var answers []Answer
+		take := func(n int) (ids []int) {
+			for range n {
+				if len(b) == 0 {
+					break
+				}
+				ids, b = append(ids, int(b[0]%3)), b[1:]
+			}
+			return ids
+		}
+		for len(b) > 2 {
+			p, n := int(b[0]%9), int(b[1]%3)
+			b = b[2:]
+			answers = append(answers, said("x", take(p), take(n)))
+		}
+		all, joins := Join(answers)
+		seen := 0
+		for _, s := range all {
+			written := 0
+			seen += len(s.Answers)
+			if s.Tokens == nil {
+				continue
+			}
+			for k, i := range s.Answers {
+				r := answers[i].Response
+				from, to := s.Starts[k], s.Starts[k]+len(r.TokenIDs)
+				if !slices.Equal(s.Tokens[from:to], r.TokenIDs) || !slices.Equal(s.Tokens[:from], r.PromptTokenIDs) || slices.Contains(s.LossMask[from:to], 0) {
+					t.Fatalf("answer %d in %+v", i, s)
+				}
+				written += len(r.TokenIDs)
+			}
+			sum := 0
+			for _, m := range s.LossMask {
+				sum += m
+			}
+			if sum != written || len(s.LossMask) != len(s.Tokens) || len(s.Logprobs) != len(s.Tokens) {
+				t.Fatalf("%+v", s)
+			}
+		}
+		if seen != len(answers) || joins.Whole != seen-len(all) {
+			t.Fatalf("%d answers, %d in sequences, %+v", len(answers), seen, joins)
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package trajectory
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Shape is what a record is: a row of ours, or what another program reads.
+type Shape string
+
+// The shapes. Those after Sequences are JSON lines only.
+const (
+	Rows      Shape = "rows"      // answers, as Row
+	Sequences Shape = "sequences" // parts with token ids, as Sequence
+	TRLSFT    Shape = "trl-sft"   // conversations, for TRL's SFTTrainer
+	TRLDPO    Shape = "trl-dpo"   // the best and the worst of a group, for TRL's DPOTrainer
+	TRLGRPO   Shape = "trl-grpo"  // the prompts of groups, for TRL's GRPOTrainer
+	Slime     Shape = "slime"     // parts, with the names of slime's Sample
+	VeRL      Shape = "verl"      // parts, with the names of veRL's AgentLoopOutput
+	AReaL     Shape = "areal"     // parts, with the names of AReaL's trajectories
+	OpenAIFT  Shape = "openai-ft" // conversations, for OpenAI's fine-tuning
+)
+
+// Shapes lists them.
+func Shapes() []Shape {
+	return []Shape{Rows, Sequences, TRLSFT, TRLDPO, TRLGRPO, Slime, VeRL, AReaL, OpenAIFT}
+}
+
+// Tokens reports whether records of this shape are made of token ids.
+func (s Shape) Tokens() bool {
+	return s == Sequences || s == Slime || s == VeRL || s == AReaL
+}
+
+// Sequence is a part of an episode for training: prompt and answers of one agent as tokens.
+type Sequence struct {
+	Run     string  `json:"run" parquet:"run,dict"`
+	Group   string  `json:"group" parquet:"group,dict"`
+	Episode int     `json:"episode" parquet:"episode"`
+	Attempt int     `json:"attempt" parquet:"attempt"`
+	Agent   string  `json:"agent" parquet:"agent,dict"`   // the seat
+	Policy  string  `json:"policy" parquet:"policy,dict"` // the agent
+	Part    int     `json:"part" parquet:"part"`
+	Reward  float64 `json:"reward" parquet:"reward"` // of the seat, in all
+	Status  string  `json:"status" parquet:"status,dict"`
+	// Tokens, LossMask and Logprobs have one length. Logprobs is missing if the server did not return them.
+	Tokens   []int     `json:"tokens" parquet:"tokens,list"`
+	LossMask []int     `json:"loss_mask" parquet:"loss_mask,list"`
+	Logprobs []float64 `json:"logprobs,omitempty" parquet:"logprobs,list"`
+	// Starts, Versions and Rewards have one value for each answer.
+	Starts   []int     `json:"answer_starts" parquet:"answer_starts,list"`
+	Versions []string  `json:"weight_versions,omitempty" parquet:"weight_versions,list"`
+	Rewards  []float64 `json:"step_rewards" parquet:"step_rewards,list"`
+}
+
+// sequences returns the parts of a group that have token ids.
+func sequences(g *Group) (all []Sequence) {
+	for _, r := range g.parts() {
+		if len(r.Tokens) > 0 {
+			all = append(all, Sequence{
+				Run: r.JobID, Group: r.GroupID, Episode: r.Episode, Attempt: r.Attempt, Agent: r.AgentID, Policy: r.PolicyID, Part: r.Part,
+				Reward: r.Return, Status: r.Status, Tokens: r.Tokens, LossMask: r.LossMask, Logprobs: r.Logprobs,
+				Starts: r.Starts, Versions: r.Versions, Rewards: r.Rewards,
+			})
+		}
+	}
+	return all
+}
+
+// parts returns the trainable rows of g, in order.
+func (g *Group) parts() (all []*Row) {
+	for _, m := range g.Members {
+		for i := range m.Rows {
+			if m.Rows[i].IsTrainable {
+				all = append(all, &m.Rows[i])
+			}
+		}
+	}
+	return all
+}
+
+// shaped returns what another program reads of a group.
+func shaped(g *Group, as Shape) (all []any, err error) {
+	switch as {
+	case TRLSFT, OpenAIFT:
+		for _, r := range g.parts() {
+			all = append(all, map[string]any{"messages": r.Messages})
+		}
+	case TRLDPO:
+		return pairs(g)
+	case TRLGRPO:
+		return prompts(g)
+	default:
+		for _, s := range sequences(g) {
+			all = append(all, s.shaped(as))
+		}
+	}
+	return all, nil
+}
+
+// shaped returns s with the names of another program.
+func (s *Sequence) shaped(as Shape) any {
+	from := s.Starts[0] // everything after the first prompt is the response
+	tail := func(of []float64) []float64 { return of[min(from, len(of)):] }
+	switch as {
+	case Slime:
+		return map[string]any{
+			"group_index": s.Group, "index": s.Episode, "tokens": s.Tokens, "response_length": len(s.Tokens) - from, "loss_mask": s.LossMask[from:],
+			"rollout_log_probs": tail(s.Logprobs), "weight_versions": s.Versions, "reward": s.Reward, "status": s.Status,
+			"metadata": map[string]any{"run": s.Run, "group": s.Group, "agent": s.Agent, "part": s.Part},
+		}
+	case VeRL:
+		return map[string]any{
+			"prompt_ids": s.Tokens[:from], "response_ids": s.Tokens[from:], "response_mask": s.LossMask[from:], "response_logprobs": tail(s.Logprobs),
+			"reward_score": s.Reward, "num_turns": 2 * len(s.Starts), "uid": s.Group,
+			"extra_fields": map[string]any{"run": s.Run, "episode": s.Episode, "agent": s.Agent, "part": s.Part, "weight_versions": s.Versions},
+		}
+	default: // AReaL
+		return map[string]any{
+			"input_ids": s.Tokens, "loss_mask": s.LossMask, "logprobs": s.Logprobs, "versions": s.versions(), "attention_mask": ones(len(s.Tokens)),
+			"rewards": s.Reward, "group": s.Group, "episode": s.Episode, "part": s.Part,
+		}
+	}
+}
+
+// versions returns the version of each token: -1 for those that the model did not write, or whose version is no number.
+func (s *Sequence) versions() []int {
+	out := make([]int, len(s.Tokens))
+	answer, version := -1, -1
+	for i := range out {
+		if answer+1 < len(s.Starts) && i == s.Starts[answer+1] {
+			answer++
+			version = -1
+			if answer < len(s.Versions) {
+				if v, err := strconv.Atoi(s.Versions[answer]); err == nil {
+					version = v
+				}
+			}
+		}
+		if out[i] = -1; s.LossMask[i] == 1 {
+			out[i] = version
+		}
+	}
+	return out
+}
+
+func ones(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = 1
+	}
+	return out
+}
+
+// single returns the only part of each episode of a group, by seat. Episodes with several parts have none.
+func single(g *Group) map[string][]*Row {
+	out := map[string][]*Row{}
+	for _, m := range g.Members {
+		count, row := map[string]int{}, map[string]*Row{}
+		for i := range m.Rows {
+			if r := &m.Rows[i]; r.IsTrainable {
+				count[r.AgentID]++
+				row[r.AgentID] = r
+			}
+		}
+		for seat, n := range count {
+			if n == 1 {
+				out[seat] = append(out[seat], row[seat])
+			}
+		}
+	}
+	return out
+}
+
+// pairs returns the best and the worst episode of each seat, if they differ and answer the same prompt.
+func pairs(g *Group) (all []any, err error) {
+	of := single(g)
+	for _, seat := range slices.Sorted(maps.Keys(of)) {
+		best, worst := slices.MaxFunc(of[seat], byReturn), slices.MinFunc(of[seat], byReturn)
+		if best.Return == worst.Return {
+			continue
+		}
+		prompt, chosen, err := best.split()
+		if err != nil {
+			return nil, err
+		}
+		same, rejected, err := worst.split()
+		if err != nil {
+			return nil, err
+		}
+		if string(prompt) == string(same) {
+			all = append(all, map[string]any{"prompt": prompt, "chosen": chosen, "rejected": rejected})
+		}
+	}
+	return all, nil
+}
+
+func byReturn(a, b *Row) int { return cmp.Compare(a.Return, b.Return) }
+
+// prompts returns the first prompt of each seat of a group, with what names the task.
+func prompts(g *Group) (all []any, err error) {
+	of := single(g)
+	for _, seat := range slices.Sorted(maps.Keys(of)) {
+		first := of[seat][0]
+		prompt, _, err := first.split()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, map[string]any{"prompt": prompt, "group": g.ID, "env": first.EnvName, "agent": seat})
+	}
+	return all, nil
+}
+
+// split returns the messages of the first prompt of a part, and those after it.
+func (r *Row) split() (prompt, rest json.RawMessage, err error) {
+	var all []json.RawMessage
+	if err := json.Unmarshal(r.Messages, &all); err != nil {
+		return nil, nil, err
+	}
+	if prompt, err = json.Marshal(all[:r.prompt]); err != nil {
+		return nil, nil, err
+	}
+	rest, err = json.Marshal(all[r.prompt:])
+	return prompt, rest, err
+}
