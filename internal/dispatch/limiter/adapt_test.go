@@ -105,8 +105,8 @@ func TestVolley(t *testing.T) {
 			p := &Permit{sent: now.Add(time.Second)}
 			a.succeeded(p, accepted, now.Add(2*time.Second))
 		}
-		if most := maxVolley*answersForRefusal*accepted + accepted; answers > most {
-			t.Errorf("%d accepted: more are tried after %d answers, want at most %d", accepted, answers, most)
+		if limit := maxVolley*answersForRefusal*accepted + accepted; answers > limit {
+			t.Errorf("%d accepted: more are tried after %d answers, want at most %d", accepted, answers, limit)
 		}
 	}
 }
