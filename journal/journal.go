@@ -102,6 +102,8 @@ type Head struct {
 	Batches map[string]int
 	// Steered lists what people changed while the run was played, in order.
 	Steered []Steered
+	// Collected is how far the log of a cluster is in the journal.
+	Collected Collected
 
 	entries int // so far
 	open    int // calls without a reply in all live episodes
@@ -110,6 +112,10 @@ type Head struct {
 
 // Add folds one entry into h.
 func (h *Head) Add(e Entry) {
+	if c, ok := e.(*Collected); ok {
+		h.Collected = *c
+		return
+	}
 	h.entries++
 	switch e := e.(type) {
 	case *Begun:
@@ -200,7 +206,7 @@ func (b *Begun) Cell(recorded string) string {
 // Progress returns how far an episode has come.
 func (h *Head) Progress(episode int) Progress {
 	if e := h.Ended.end(episode); e != nil {
-		return Progress{Attempt: e.attempt, Ended: true}
+		return Progress{Attempt: h.Ended.place(episode, e).attempt, Ended: true}
 	}
 	return h.Playing[episode]
 }

@@ -46,6 +46,18 @@ func serve(t *testing.T, bin string, args ...string) string {
 	return url
 }
 
+// waitForFile waits until a file exists.
+func waitForFile(t *testing.T, file string) {
+	t.Helper()
+	for range 200 {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal(file + " does not exist")
+}
+
 // until waits until a script returns true. It may fail while a page is loaded.
 func until(t *testing.T, ctx context.Context, script string) {
 	t.Helper()
@@ -104,12 +116,7 @@ func TestView(t *testing.T) {
 	if err := play.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 200 {
-		if _, err := os.Stat(file); err == nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	waitForFile(t, file)
 	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
 	do(t, ctx, chromedp.Navigate("about:blank"))
 	console := chromedp.Console(ctx)
