@@ -137,7 +137,7 @@ func TestKilledBudget(t *testing.T) {
 	url, server := provider(t)
 	file := plan(t, url)
 	prices := filepath.Join(t.TempDir(), "prices.json")
-	if err := os.WriteFile(prices, []byte(`{"models": {"lab/*": {"input": 0, "output": 1000, "max_output": 100}}}`), 0o600); err != nil {
+	if err := os.WriteFile(prices, []byte(`{"models": {"lab/*": {"input": 0, "output": 1000, "max_output": 100, "context": 2000}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const budget = 12.0
@@ -145,10 +145,10 @@ func TestKilledBudget(t *testing.T) {
 	_, address := hubOf(t, 1)
 	var workers []*process
 	for range 3 {
-		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
+		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet", "--allow-files", filepath.Dir(prices)))
 	}
 	run := start(t, "secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
-		"--budget", fmt.Sprint(budget), "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
+		"--budget", fmt.Sprint(budget), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
 	for kills := 0; kills < 3 && !run.over(); kills++ {
 		time.Sleep(time.Duration(500+rand.IntN(1000)) * time.Millisecond) // kills come at random moments
 		workers[kills].kill()

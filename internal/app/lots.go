@@ -42,6 +42,7 @@ type lotPlay struct {
 // OpenLots prepares to play lots of the run that began so. Sets override how it is played, such as
 // limits.concurrency. part returns the part of a budget that may be spent.
 func (p Play) OpenLots(begun *journal.Begun, part func(whole llm.Money) *budget.Budget) (*Lots, error) {
+	p.File = "run " + begun.Run // for errors
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err
