@@ -17,8 +17,9 @@ type episode struct {
 	seats  []string
 	params json.RawMessage
 	lineup map[string]string
-	fault  *fault                // what the world's code raised; its strands end
-	talks  map[int][]llm.Message // a step holds mu
+	played func() (json.RawMessage, error) // of a scorer: the episode that is scored
+	fault  *fault                          // what the world's code raised; its strands end
+	talks  map[int][]llm.Message           // a step holds mu
 
 	exchange
 }
@@ -28,7 +29,14 @@ func (e *episode) Play(t *world.Table) world.Outcome {
 	deal := t.Deal()
 	var memory int64
 	defer func() { e.end(memory) }()
-	end := e.strand(t, "", &request{Op: "begin", Params: e.params, Lineup: e.lineup, Seed: strconv.FormatUint(deal.Seed, 10), Deal: deal.Number})
+	begin := &request{Op: "begin", Params: e.params, Lineup: e.lineup, Seed: strconv.FormatUint(deal.Seed, 10), Deal: deal.Number}
+	if e.played != nil {
+		var err error
+		if begin.Played, err = e.played(); err != nil {
+			panic(world.Abort{Err: err})
+		}
+	}
+	end := e.strand(t, "", begin)
 	if e.fault != nil {
 		t.Note("error", "", e.fault)
 		return world.Outcome{Failed: e.fault.Text}

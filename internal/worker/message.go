@@ -24,14 +24,15 @@ type hello struct {
 
 // description is the first line of a worker.
 type description struct {
-	Parley   int            `json:"parley"`
-	Language string         `json:"language"`
-	Version  int            `json:"version"`
-	Doc      string         `json:"doc"`
-	Durable  string         `json:"durable"` // turn or episode
-	Params   []params.Field `json:"params"`
-	StandIn  bool           `json:"stand_in"`
-	Error    *fault         `json:"error"`
+	Parley   int               `json:"parley"`
+	Language string            `json:"language"`
+	Version  int               `json:"version"`
+	Doc      string            `json:"doc"`
+	Durable  string            `json:"durable"` // turn or episode
+	Params   []params.Field    `json:"params"`
+	Judges   map[string]string `json:"judges"` // of a scorer: models by seat
+	StandIn  bool              `json:"stand_in"`
+	Error    *fault            `json:"error"`
 }
 
 // fault is an error of the world's code.
@@ -66,6 +67,7 @@ type request struct {
 	Model   string            `json:"model,omitempty"`
 	Request *llm.Request      `json:"request,omitempty"`
 	Args    any               `json:"args,omitempty"`
+	Played  json.RawMessage   `json:"played,omitempty"`
 }
 
 // answer is what a worker answers to any request. Its id is read before.
@@ -106,10 +108,10 @@ func (o *outcome) world() world.Outcome {
 // measure declares a score.
 type measure struct {
 	Name   string   `json:"name"`
-	Seats  []string `json:"seats"`
-	Rivals bool     `json:"rivals"`
-	Low    *float64 `json:"low"`
-	High   *float64 `json:"high"`
+	Seats  []string `json:"seats,omitempty"`
+	Rivals bool     `json:"rivals,omitempty"`
+	Low    *float64 `json:"low,omitempty"`
+	High   *float64 `json:"high,omitempty"`
 }
 
 func (m measure) world() world.Measure {
