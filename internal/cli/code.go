@@ -58,8 +58,8 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
 	of := source{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: peek.JSON(about.Begun.Plan), reach: *p.Reach}
-	if scored, err := score.Of(about.Begun); err == nil && scored.Run != "" {
-		return s.resumeScorer(ctx, scored, of)
+	if what, err := score.Of(about.Begun); err == nil && what.Run != "" {
+		return s.resumeScorer(ctx, what, of)
 	}
 	if err := s.openKind(of); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/peek"
 	"parley/internal/score"
+	"parley/internal/score/scored"
 	"parley/internal/worker"
 	"parley/journal"
 	"parley/world"
@@ -90,10 +91,12 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (wo
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
-func (s *State) resumeScorer(ctx context.Context, scored worker.Scored, of source) error {
+func (s *State) resumeScorer(ctx context.Context, what scored.Scored, of source) error {
 	run := score.Origin(of.file)
+	beside := filepath.Dir(run) // where the run is that it scores
+	of.folders, of.reach.Folders = append(of.folders, beside), append(slices.Clip(of.reach.Folders), beside)
 	_, head, err := s.openScorer(ctx, of.Kind, run, of)
-	if err == nil && head.Begun.Run != scored.Run {
+	if err == nil && head.Begun.Run != what.Run {
 		err = exit.Usagef("%s scores another run than %s", of.file, run)
 	}
 	return err
@@ -102,7 +105,7 @@ func (s *State) resumeScorer(ctx context.Context, scored worker.Scored, of sourc
 // plan returns the plan of the run of the scorer: all episodes that have ended or, if the run has begun, those that it has.
 func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind world.Kind) (*config.Plan, error) {
 	ended := score.Ended(head)
-	scored := worker.NewScored(head.Begun.Run, ended, kind.Measures(kind.Defaults()))
+	what := scored.New(head.Begun.Run, ended, kind.Measures(kind.Defaults()))
 	about, err := outlineOf(ctx, score.File(c.File, c.Name))
 	if err != nil {
 		return nil, playError(score.File(c.File, c.Name), err)
@@ -112,30 +115,26 @@ func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind 
 		if err != nil {
 			return nil, err
 		}
-		if was.Run != scored.Run {
+		if was.Run != what.Run {
 			return nil, exit.Usagef("%s has the scores of another run: use another --name, or delete it", score.File(c.File, c.Name))
 		}
-		if was.Episodes != scored.Episodes {
+		if was.Episodes != what.Episodes {
 			s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
-			scored.Episodes = was.Episodes
+			what.Episodes = was.Episodes
 		}
 	}
-	if scored.Episodes == "" {
+	if what.Episodes == "" {
 		return nil, exit.Usagef("%s has no episode that ended without a failure: there is nothing to score", c.File)
 	}
-	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{worker.ScoredParam: scored}}
+	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{scored.Param: what}}
 	var recorded struct {
 		Providers json.RawMessage `json:"providers"`
 	}
 	if json.Unmarshal(head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
 		doc["providers"] = recorded.Providers // judges may be where the agents are
 	}
-	if len(c.Judge) > 0 {
-		agents, lineup := map[string]any{}, map[string]string{}
-		for seat, model := range c.Judge {
-			agents[seat], lineup[seat] = map[string]string{"model": model}, seat
-		}
-		doc["agents"], doc["lineup"] = agents, lineup
+	if err := c.judges(kind, doc); err != nil {
+		return nil, err
 	}
 	raw, err := json.Marshal(doc)
 	if err != nil {
@@ -146,4 +145,30 @@ func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind 
 		return nil, exit.AsUsage(err)
 	}
 	return plan, nil
+}
+
+// judges puts the models of --judge into a plan, and checks that every judge has a model.
+func (c *scoreCmd) judges(kind world.Kind, doc map[string]any) error {
+	params := kind.Defaults()
+	seats, err := kind.Seats(params)
+	if err != nil {
+		return exit.Usagef("--with: %s", terminal.Safe(err.Error()))
+	}
+	agents, lineup := map[string]any{}, map[string]string{}
+	for seat, model := range c.Judge {
+		if !slices.Contains(seats, seat) {
+			return exit.Usagef("--judge %s=%s: the scorer has the judges %q", seat, model, seats)
+		}
+		agents[seat], lineup[seat] = map[string]string{"model": model}, seat
+	}
+	own := kind.Models(params)
+	for _, seat := range seats {
+		if own[seat] == "" && lineup[seat] == "" {
+			return exit.Usagef("the judge %s has no model: add --judge %s=MODEL", seat, seat)
+		}
+	}
+	if len(agents) > 0 {
+		doc["agents"], doc["lineup"] = agents, lineup
+	}
+	return nil
 }

@@ -15,9 +15,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"parley/internal/score/scored"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
-	"parley/internal/worker"
 	"parley/journal"
 	"parley/world"
 )
@@ -76,11 +76,11 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 	if err != nil || head.Begun == nil {
 		return err
 	}
-	scored, err := Of(head.Begun)
-	if err != nil || scored.Run != id {
+	what, err := Of(head.Begun)
+	if err != nil || what.Run != id {
 		return err
 	}
-	for measure, bounds := range scored.Bounds() {
+	for measure, bounds := range what.Bounds() {
 		s.Bounds[name+"."+measure] = bounds
 	}
 	for spec, ended := range head.Played() {
@@ -97,19 +97,19 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 }
 
 // Of returns what the run of a scorer scores. It is empty for any other run.
-func Of(b *journal.Begun) (worker.Scored, error) {
+func Of(b *journal.Begun) (scored.Scored, error) {
 	var plan struct {
 		Params json.RawMessage `json:"params"`
 	}
 	if err := json.Unmarshal(b.Plan, &plan); err != nil {
-		return worker.Scored{}, err
+		return scored.Scored{}, err
 	}
 	return scoredOf(plan.Params)
 }
 
-func scoredOf(params json.RawMessage) (worker.Scored, error) {
+func scoredOf(params json.RawMessage) (scored.Scored, error) {
 	var p struct {
-		Scored worker.Scored `json:"scored"`
+		Scored scored.Scored `json:"scored"`
 	}
 	err := json.Unmarshal(params, &p)
 	return p.Scored, err

@@ -34,14 +34,11 @@ var ErrEmpty = errors.New("holds no run yet")
 
 // Run is a run for readers.
 type Run struct {
-	File string
-	Head *journal.Head // its Begun is set
-
-	State     string
-	Reason    string
-	Processes int
-	Played    time.Duration // by all processes
-	Episodes  Counts
+	File, State, Reason string
+	Head                *journal.Head // its Begun is set
+	Processes           int
+	Played              time.Duration // by all processes
+	Episodes            Counts
 
 	Accounts []KeyedAccount
 	Times    []ModelTimes

@@ -151,7 +151,9 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 				return nil, context.Cause(ctx)
 			case line, ok := <-answered:
 				if ok {
-					e.answered()
+					e.mu.Lock()
+					e.deaths = 0
+					e.mu.Unlock()
 					return result(line)
 				}
 				err = e.worker.reason()
@@ -171,11 +173,10 @@ func result(line []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := a.result()
 	if a.Error != nil {
-		err = errors.New(a.Error.Text) // without the traceback: it becomes the message of a reply
+		return nil, errors.New(a.Error.Text) // without the traceback: it becomes the message of a reply
 	}
-	return raw, err
+	return a.result()
 }
 
 // result returns the result of an act or an operation, or the fault.

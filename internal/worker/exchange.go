@@ -97,13 +97,6 @@ func (e *exchange) died(err error) *fault {
 	return nil
 }
 
-// answered is called when a worker has carried out an act.
-func (e *exchange) answered() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.deaths = 0
-}
-
 // begin sends a request that the caller waits for.
 func (e *exchange) begin(ctx context.Context, body []byte) (<-chan []byte, error) {
 	e.mu.Lock()

@@ -108,10 +108,10 @@ func (o *outcome) world() world.Outcome {
 // measure declares a score.
 type measure struct {
 	Name   string   `json:"name"`
-	Seats  []string `json:"seats,omitempty"`
-	Rivals bool     `json:"rivals,omitempty"`
-	Low    *float64 `json:"low,omitempty"`
-	High   *float64 `json:"high,omitempty"`
+	Seats  []string `json:"seats"`
+	Rivals bool     `json:"rivals"`
+	Low    *float64 `json:"low"`
+	High   *float64 `json:"high"`
 }
 
 func (m measure) world() world.Measure {

@@ -5,86 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
-	"strings"
 
+	"parley/internal/score/scored"
 	"parley/internal/worker/params"
 	"parley/llm"
 	"parley/world"
 )
 
-// Scored says which episodes of which run a scorer scores. It is a param of the run of a scorer, beside the scorer's own.
-type Scored struct {
-	// Run is the id of the run whose episodes are scored.
-	Run string `json:"run"`
-	// Episodes are the numbers of the episodes, such as 0-99,103.
-	Episodes string `json:"episodes"`
-	// Measures are the scores that the scorer declares.
-	Measures []measure `json:"measures"`
-	// Episode is the one that this episode scores.
-	Episode int `json:"episode"`
-}
-
-// ScoredParam is the name of the param that holds Scored.
-const ScoredParam = "scored"
-
 // scoredField describes the param.
 const scoredField = `{"name":"scored","type":{"fields":[{"name":"run","type":"str","default":""},{"name":"episodes","type":"str","default":""},` +
 	`{"name":"measures","type":{"list":"any"},"default":[]},{"name":"episode","type":"int","default":0}]},"default":{},"doc":"What is scored."}`
-
-// Bounds returns the possible values of the scores, by name.
-func (s Scored) Bounds() map[string]world.Bounds {
-	out := map[string]world.Bounds{}
-	for _, m := range s.Measures {
-		out[m.Name] = m.world().Bounds
-	}
-	return out
-}
-
-// Numbers returns the numbers of the episodes, in order.
-func (s Scored) Numbers() (all []int, err error) {
-	for part := range strings.SplitSeq(s.Episodes, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, err := strconv.Atoi(first)
-		to, err2 := strconv.Atoi(last)
-		if errors.Join(err, err2) != nil || from < 0 || to < from || to-from >= world.MaxEpisodes-len(all) {
-			return nil, fmt.Errorf("the episodes %.40q are not numbers such as 0-99,103", part)
-		}
-		for n := from; n <= to; n++ {
-			all = append(all, n)
-		}
-	}
-	return all, nil
-}
-
-// NewScored says that episodes of a run are scored by measures. The numbers of the episodes are in order.
-func NewScored(run string, episodes []int, measures []world.Measure) Scored {
-	s := Scored{Run: run, Measures: []measure{}}
-	for _, m := range measures {
-		one := measure{Name: m.Name}
-		if b := m.Bounds; b != world.Anything() {
-			one.Low, one.High = &b.Low, &b.High
-		}
-		s.Measures = append(s.Measures, one)
-	}
-	var parts []string
-	for i := 0; i < len(episodes); {
-		last := i
-		for last+1 < len(episodes) && episodes[last+1] == episodes[last]+1 {
-			last++
-		}
-		part := strconv.Itoa(episodes[i])
-		if last > i {
-			part += "-" + strconv.Itoa(episodes[last])
-		}
-		parts, i = append(parts, part), last+1
-	}
-	s.Episodes = strings.Join(parts, ",")
-	return s
-}
 
 // OpenScorer starts a worker with the class of a scorer and returns the kind whose episodes score episodes of another run.
 // played returns an episode of that run as JSON.
@@ -93,9 +23,9 @@ func OpenScorer(c Config, played func(episode int) (json.RawMessage, error)) (*P
 	if err != nil {
 		return nil, world.Kind{}, err
 	}
-	var scored params.Field
-	if err = json.Unmarshal([]byte(scoredField), &scored); err == nil {
-		p.first.said.Params = append(p.first.said.Params, scored)
+	var field params.Field
+	if err = json.Unmarshal([]byte(scoredField), &field); err == nil {
+		p.first.said.Params = append(p.first.said.Params, field)
 	}
 	d, err2 := p.definition()
 	if err = errors.Join(err, err2); err != nil {
@@ -120,22 +50,22 @@ func (s *scorer) StandIn(model string, req *llm.Request, seed uint64) (string, b
 
 // Plan makes an episode for each one that is scored.
 func (s *scorer) Plan(p *params.Params, cell world.Spec, _ uint64) (world.Plan, error) {
-	own, scored, err := s.split(p)
+	own, of, err := s.split(p)
 	if err != nil {
 		return nil, err
 	}
-	numbers, err := scored.Numbers()
+	numbers, err := of.Numbers()
 	if err != nil {
 		return nil, err
 	}
 	specs := make([]world.Spec, len(numbers))
 	for i, n := range numbers {
-		scored.Episode = n
-		raw, err := json.Marshal(scored)
+		of.Episode = n
+		raw, err := json.Marshal(of)
 		if err != nil {
 			return nil, err
 		}
-		own[ScoredParam] = raw
+		own[scored.Param] = raw
 		specs[i] = cell
 		specs[i].Deal = i
 		if specs[i].Params, err = json.Marshal(own); err != nil {
@@ -149,14 +79,14 @@ func (s *scorer) Plan(p *params.Params, cell world.Spec, _ uint64) (world.Plan, 
 func (*scorer) Forecast(*params.Params, world.Spec, uint64) ([]world.Part, error) { return nil, nil }
 
 // split returns the scorer's own params, and what is scored.
-func (*definition) split(p *params.Params) (own map[string]json.RawMessage, s Scored, err error) {
+func (*definition) split(p *params.Params) (own map[string]json.RawMessage, s scored.Scored, err error) {
 	raw, err := json.Marshal(p)
 	if err == nil {
 		err = json.Unmarshal(raw, &own)
 	}
 	if err == nil {
-		err = json.Unmarshal(own[ScoredParam], &s)
+		err = json.Unmarshal(own[scored.Param], &s)
 	}
-	delete(own, ScoredParam)
+	delete(own, scored.Param)
 	return own, s, err
 }

@@ -34,9 +34,10 @@ func Overview(app *kong.Application) string {
 		}
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, n.Name, n.Help)
 	}
+	b.WriteByte('\n')
 	if len(shell) > 0 {
-		fmt.Fprintf(&b, "\nShell: %s\n", strings.Join(shell, ", "))
+		fmt.Fprintf(&b, "Shell: %s\n", strings.Join(shell, ", "))
 	}
-	fmt.Fprintf(&b, "\n\"%s COMMAND --help\" explains a command, its arguments and its flags.\n", app.Name)
+	fmt.Fprintf(&b, "\"%s COMMAND --help\" explains a command, its arguments and its flags.\n", app.Name)
 	return world.Visible(b.String())
 }
