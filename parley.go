@@ -17,9 +17,11 @@ package parley
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"golang.org/x/term"
@@ -35,6 +37,12 @@ func Main(kinds ...world.Kind) {
 	// Both signals are needed, one to drain and one to abort, so none may be lost.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var stdin io.Reader = os.Stdin
+	if _, owned := os.LookupEnv("PARLEY_OWNED"); owned {
+		_ = os.Unsetenv("PARLEY_OWNED") // it does not apply to what this process starts
+		stdin = strings.NewReader("")
+		go stopWithOwner(signals)
+	}
 	settings, err := os.UserConfigDir()
 	if err != nil {
 		settings = "" // without a home folder, nothing is remembered
@@ -43,7 +51,7 @@ func Main(kinds ...world.Kind) {
 		Args:      os.Args[1:],
 		Kinds:     kinds,
 		Env:       os.LookupEnv,
-		Stdin:     os.Stdin,
+		Stdin:     stdin,
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 		Terminal:  width,
@@ -53,6 +61,13 @@ func Main(kinds ...world.Kind) {
 	})
 	runtime.KeepAlive(idle)
 	os.Exit(code)
+}
+
+// stopWithOwner waits for the end of standard input, which the program that started this one holds open, and stops as at
+// a signal. The Python package uses it, so that its end or Ctrl-C in a notebook drains a run on every system.
+func stopWithOwner(signals chan<- os.Signal) {
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	signals <- os.Interrupt
 }
 
 // width returns the width of a stream that is a terminal, and 0 for any other.

@@ -28,14 +28,20 @@ type agenda struct {
 	fixed  bool           // the plan does not depend on outcomes
 	played []world.Played // of the stage; only one if the plan is fixed
 
+	lot      *Lot                   // the only episodes to play; nil: all
+	early    map[int]early          // ends of episodes that were not taken yet
 	outcomes digest                 // of the run
 	plays    map[journal.Digest]int // numbers the plays whose repetitions are copies
 }
 
-func newAgenda(kind world.Kind, plan world.Plan, head *journal.Head, read readFunc) *agenda {
-	a := &agenda{kind: kind, plan: plan, head: head, past: past{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}}
+func newAgenda(kind world.Kind, plan world.Plan, lot *Lot, head *journal.Head, read readFunc) *agenda {
+	a := &agenda{kind: kind, plan: plan, lot: lot, head: head, past: past{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}}
 	if p, ok := plan.(world.FixedPlan); ok {
 		a.fixed = p.Fixed()
+	}
+	if lot != nil {
+		a.first, a.stages = lot.First, lot.Stage
+		a.outcomes.next = lot.First
 	}
 	return a
 }
@@ -54,15 +60,23 @@ func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 func (a *agenda) take() (st step, ok bool, err error) {
 	n, spec := a.number(), a.stage.At(a.next)
 	a.next++
-	d := a.draws.Of(spec)
+	st = step{begins: true, number: n, spec: spec, draw: a.draws.Of(spec)}
+	if a.lot != nil {
+		st.draw.Nth = a.lot.nth(n - a.lot.First)
+	}
+	if e, ok := a.early[n]; ok {
+		delete(a.early, n)
+		a.count(e.ended, e.line)
+		return st, false, nil
+	}
 	if a.head.Ended.Has(n) {
 		e, err := a.past.take(n)
 		if err == nil {
 			a.count(e, outcomeLine(e))
 		}
-		return step{}, false, err
+		return st, false, err
 	}
-	return step{begins: true, number: n, spec: spec, draw: d}, true, nil
+	return st, true, nil
 }
 
 // count adds the outcome of an episode. line is its line in the digest.

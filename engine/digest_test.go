@@ -62,7 +62,7 @@ func TestFixedPlanKeepsNoOutcomes(t *testing.T) {
 		plan world.Plan
 		want int
 	}{"list": {list, 1}, "stages": {&stages{5}, 5}} {
-		a := newAgenda(world.Define(crowd()), c.plan, &journal.Head{}, nil)
+		a := newAgenda(world.Define(crowd()), c.plan, nil, &journal.Head{}, nil)
 		if _, _, err := a.advance(); err != nil {
 			t.Fatal(err)
 		}

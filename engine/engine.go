@@ -64,6 +64,12 @@ type Config struct {
 	People People
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor world.Actor
+	// Remote plays all episodes in other processes. Default: this process plays them.
+	Remote Remote
+	// Lot plays only some episodes of a run. Plan must be the lot's. Default: all that Plan asks for.
+	Lot *Lot
+	// Hungry, if set, is called when more episodes could be played than Plan asks for. It must not block.
+	Hungry func()
 	// Wave plays in waves: calls are made only when every live strand waits for one, all of them
 	// together. Default: false, an episode continues as soon as its own turn is answered.
 	Wave bool

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -85,7 +86,7 @@ func TestRunWaitsForDrain(t *testing.T) {
 
 // listed is a scheduler of n episodes without a provider.
 func listed(n, live int) *scheduler {
-	s := newScheduler(bounds{maxLive: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), &journal.Head{}, nil), nil, &stopper{})
+	s := newScheduler(bounds{maxLive: live}, newAgenda(world.Define(crowd()), world.Repeat(world.Spec{Params: []byte("{}")}, n), nil, &journal.Head{}, nil), nil, &stopper{})
 	s.staged = func(*journal.Staged, bool) {}
 	return s
 }
@@ -158,7 +159,7 @@ func TestAgenda(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newAgenda(world.Define(crowd()), &plan, head, func(from, to int, each func(*journal.Ended) error) error {
+	a := newAgenda(world.Define(crowd()), &plan, nil, head, func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(t.Context(), j, from, to, each)
 	})
 	var got []string
@@ -188,7 +189,7 @@ func TestAgenda(t *testing.T) {
 			t.Error("the stage is not done though all its episodes have ended")
 		}
 	}
-	if want := []string{"stage 0 from 0", "0 true", "0 false", "2 true", "stage 1 from 3", "3 true", "4 true"}; !slices.Equal(got, want) {
+	if want := []string{"stage 0 from 0", "0 true", "1 false", "2 true", "stage 1 from 3", "3 true", "4 true"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -230,6 +231,57 @@ func TestReplay(t *testing.T) {
 			t.Errorf("episode %d: %v a second time, or though it has ended", n, rec)
 		}
 	}
+}
+
+// pausing is a journal that stops reading after so many entries until it may continue.
+type pausing struct {
+	*journal.Memory
+	after     int
+	continues chan struct{}
+}
+
+func (p *pausing) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	n := 0
+	return p.Memory.Read(ctx, in, func(e journal.Entry) error {
+		if n++; n == p.after {
+			<-p.continues
+		}
+		return each(e)
+	})
+}
+
+// TestReplayBegins: an episode can be played on while the journal is still read.
+func TestReplayBegins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := &pausing{&journal.Memory{}, giveSize + 1, make(chan struct{})}
+		at := func(episode, turn int) journal.Turn { return journal.Turn{Episode: episode, Turn: turn} }
+		for turn := range giveSize {
+			if err := j.Append(t.Context(), &journal.Turned{Turn: at(0, turn), Calls: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Append(t.Context(), &journal.Turned{Turn: at(1, 0), Calls: 1}); err != nil {
+			t.Fatal(err)
+		}
+		p := newReplay(j, map[int]journal.Progress{0: {Entries: giveSize}, 1: {Entries: 1}}, false)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if rec, err := p.take(ctx, 0); err != nil || len(rec.first) != giveSize {
+				t.Errorf("%v, %v", rec, err)
+			}
+			close(j.continues)
+		})
+		synctest.Wait() // somebody waits
+		wg.Go(func() { p.run(t.Context()) })
+		<-j.continues
+		if rec, err := p.take(t.Context(), 1); err != nil || len(rec.first) != 1 {
+			t.Errorf("%v, %v", rec, err)
+		}
+		wg.Wait()
+	})
 }
 
 // TestRecorded: turns of each strand are taken once, whatever their order in the journal, and those

@@ -18,6 +18,7 @@ import (
 // recorded is what the journal has of an attempt at an episode.
 type recorded struct {
 	attempt int
+	unread  int                        // entries that the journal still has
 	first   recordedStrand             // of the first strand, the only one of most episodes
 	forks   map[string]*recordedStrand // of the others, by path
 }
@@ -116,7 +117,8 @@ func (t *recordedTurn) diverged(digest journal.Digest, calls int) bool {
 
 // replay gives episodes that began earlier what the journal has of them: all that was recorded of
 // the last attempt, once. Episodes begin in order, so one goroutine reads the journal in order, a
-// chunk at a time.
+// chunk at a time. It gives out an episode as soon as its last entry is read if somebody waits, and
+// otherwise waits itself at the end of a chunk, where it does not hold the journal.
 type replay struct {
 	journal journal.Journal
 	playing map[int]journal.Progress
@@ -137,6 +139,9 @@ func newReplay(j journal.Journal, playing map[int]journal.Progress, billed bool)
 // partSize is how many entries are read at once: enough for many episodes, and few enough to hold
 // two chunks in memory.
 const partSize = 100_000
+
+// giveSize is how many entries are read at least before what is complete is given out.
+const giveSize = 1000
 
 // maxIndex is the highest number of a call in a turn that a journal may have. It limits the memory
 // that a forged file can take.
@@ -187,40 +192,68 @@ func (p *replay) run(ctx context.Context) {
 	p.err = errors.New("engine: an episode was begun out of order") // all of them were given out
 }
 
+// readPart reads some episodes and returns those that were not given out meanwhile.
 func (p *replay) readPart(ctx context.Context, episodes []int) (map[int]*recorded, error) {
-	part := make(map[int]*recorded, len(episodes))
+	part, done := make(map[int]*recorded, len(episodes)), map[int]*recorded{}
 	all := make([]recorded, len(episodes))
 	for i, n := range episodes {
-		all[i].attempt = p.playing[n].Attempt
+		all[i] = recorded{attempt: p.playing[n].Attempt, unread: p.playing[n].Entries}
 		part[n] = &all[i]
 	}
+	entries := 0
 	in := journal.Span{From: episodes[0], To: episodes[len(episodes)-1] + 1, Replay: true}
 	err := p.journal.Read(ctx, in, func(e journal.Entry) error {
-		switch e := e.(type) {
-		case *journal.Turned:
-			if t := turnIn(part, e.Turn); t != nil {
-				t.digest, t.calls = e.Digest, e.Calls
-			}
-		case *journal.Replied:
-			if e.Index < 0 || e.Index > maxIndex {
-				return fmt.Errorf("engine: %w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
-			}
-			if t := turnIn(part, e.Turn); t != nil {
-				t.add(e, p.billed)
+		rec, at, err := p.keep(part, e)
+		if rec == nil || err != nil {
+			return err
+		}
+		entries++
+		if rec.unread--; rec.unread != 0 {
+			return nil
+		}
+		delete(part, at)
+		done[at] = rec
+		if entries >= giveSize {
+			select {
+			case p.parts <- done:
+				done, entries = map[int]*recorded{}, 0
+			default:
 			}
 		}
 		return nil
 	})
-	return part, err
+	maps.Copy(done, part)
+	return done, err
 }
 
-// turnIn returns where a turn is kept; nil for one of an earlier attempt.
-func turnIn(part map[int]*recorded, at journal.Turn) *recordedTurn {
+// keep keeps an entry with its episode, which it returns; nil if the entry is not needed.
+func (p *replay) keep(part map[int]*recorded, e journal.Entry) (*recorded, int, error) {
+	switch e := e.(type) {
+	case *journal.Turned:
+		if rec := attemptIn(part, e.Turn); rec != nil {
+			t := rec.at(e.Turn)
+			t.digest, t.calls = e.Digest, e.Calls
+			return rec, e.Episode, nil
+		}
+	case *journal.Replied:
+		if e.Index < 0 || e.Index > maxIndex {
+			return nil, 0, fmt.Errorf("engine: %w: episode %d, turn %s%d has a call number %d", journal.ErrDamaged, e.Episode, e.Strand, e.Turn.Turn, e.Index)
+		}
+		if rec := attemptIn(part, e.Turn); rec != nil {
+			rec.at(e.Turn).add(e, p.billed)
+			return rec, e.Episode, nil
+		}
+	}
+	return nil, 0, nil
+}
+
+// attemptIn returns the episode of a turn; nil if the turn is one of an earlier attempt.
+func attemptIn(part map[int]*recorded, at journal.Turn) *recorded {
 	rec, ok := part[at.Episode]
 	if !ok || at.Attempt != rec.attempt {
 		return nil
 	}
-	return rec.at(at)
+	return rec
 }
 
 func (t *recordedTurn) add(e *journal.Replied, billed bool) {

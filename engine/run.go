@@ -71,12 +71,12 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.People != nil {
 		r.stop.drains = append(r.stop.drains, c.People.Drain)
 	}
-	b := bounds{maxLive: c.Live, maxCalls: c.Calls, wave: c.Wave, away: c.Away}
+	b := bounds{maxLive: c.Live, maxCalls: c.Calls, wave: c.Wave, away: c.Away, hungry: c.Hungry}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)
 	}
-	r.sched = newScheduler(b, newAgenda(c.Kind, c.Plan, head, read), c.Begun.Agents, r.stop)
+	r.sched = newScheduler(b, newAgenda(c.Kind, c.Plan, c.Lot, head, read), c.Begun.Agents, r.stop)
 	r.sched.staged = r.staged
 	for _, a := range c.Begun.Agents {
 		r.agents[a.Name] = a
@@ -115,7 +115,7 @@ func (r *run) process(ctx context.Context) (Result, error) {
 	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	if !r.Kind.Restarts() {
+	if !r.Kind.Restarts() && r.Remote == nil {
 		wg.Go(func() { r.replay.run(reading) })
 	}
 	r.playAll(ctx)
@@ -148,6 +148,12 @@ func (r *run) playAll(ctx context.Context) {
 		r.stop.stop(stoppedBy(ctx))
 		r.sched.nudge()
 	})
+	if r.Remote != nil {
+		r.playRemote(ctx)
+		endDrain()
+		endAbort()
+		return
+	}
 	r.acts.act = func(c *call) {
 		if c.person != nil {
 			r.question(ctx, c)

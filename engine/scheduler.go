@@ -44,6 +44,7 @@ type scheduler struct {
 type bounds struct {
 	maxLive, maxCalls int
 	wave              bool
+	hungry            func()
 	away              func(provider string) bool
 }
 
@@ -111,6 +112,9 @@ func (s *scheduler) next(done step) (step, bool) {
 			}
 			s.wake.Broadcast()
 		default:
+			if s.hungry != nil && !s.agenda.more() && s.wants() {
+				s.hungry()
+			}
 			s.wake.Wait()
 		}
 	}
@@ -201,7 +205,12 @@ func (b bounds) maxActs() int {
 // mayBegin reports whether another episode should begin: only while the live ones do not keep the
 // providers and the actor busy.
 func (s *scheduler) mayBegin() bool {
-	if !s.agenda.more() || len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held || s.agenda.number() >= s.until {
+	return s.agenda.more() && s.agenda.number() < s.until && s.wants()
+}
+
+// wants reports whether another episode should begin, if there is one.
+func (s *scheduler) wants() bool {
+	if len(s.live)+s.starts >= s.maxLive || s.stop.closed.Load() || s.held {
 		return false
 	}
 	if s.wave {

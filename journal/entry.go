@@ -183,6 +183,14 @@ type Steered struct {
 	Detail string
 }
 
+// Collected says how far the log of a cluster has been collected into the journal: everything up to a
+// message of the log is in the journal, with the entries that are appended together with this one. A
+// store keeps only the last one, and does not read it back as an entry: Head has it.
+type Collected struct {
+	// Log is a random number for the log; 0 is none. Through is the number of the message.
+	Log, Through int64
+}
+
 // String returns what was done, and from where: "set budget $1.00 → $2.00 by ctl".
 func (s Steered) String() string {
 	if s.Detail == "" {
@@ -203,13 +211,14 @@ const (
 	SteerSet    SteerVerb = "set"    // change the budget or a limit
 )
 
-func (*Begun) entry()   {}
-func (*Opened) entry()  {}
-func (*Closed) entry()  {}
-func (*Staged) entry()  {}
-func (*Turned) entry()  {}
-func (*Replied) entry() {}
-func (*Ended) entry()   {}
-func (*Exposed) entry() {}
-func (*Batched) entry() {}
-func (*Steered) entry() {}
+func (*Begun) entry()     {}
+func (*Opened) entry()    {}
+func (*Closed) entry()    {}
+func (*Staged) entry()    {}
+func (*Turned) entry()    {}
+func (*Replied) entry()   {}
+func (*Ended) entry()     {}
+func (*Exposed) entry()   {}
+func (*Batched) entry()   {}
+func (*Steered) entry()   {}
+func (*Collected) entry() {}

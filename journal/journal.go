@@ -100,6 +100,8 @@ type Head struct {
 	Batches map[string]int
 	// Steered lists what people changed while the run was played, in order.
 	Steered []Steered
+	// Collected is how far the log of a cluster is in the journal.
+	Collected Collected
 
 	entries int // so far
 	open    int // calls without a reply in all live episodes
@@ -108,6 +110,10 @@ type Head struct {
 
 // Add folds one entry into h.
 func (h *Head) Add(e Entry) {
+	if c, ok := e.(*Collected); ok {
+		h.Collected = *c
+		return
+	}
 	h.entries++
 	switch e := e.(type) {
 	case *Begun:

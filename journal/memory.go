@@ -11,13 +11,20 @@ import (
 type Memory struct {
 	mu      sync.Mutex
 	entries []Entry
+	at      Collected
 }
 
 // Append adds entries.
 func (m *Memory) Append(_ context.Context, entries ...Entry) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.entries = append(m.entries, entries...)
+	for _, e := range entries {
+		if c, ok := e.(*Collected); ok {
+			m.at = *c
+		} else {
+			m.entries = append(m.entries, e)
+		}
+	}
 	return nil
 }
 
@@ -27,6 +34,9 @@ func (m *Memory) Head(context.Context) (*Head, error) {
 	for _, e := range m.all() {
 		h.Add(e)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h.Collected = m.at
 	return h, nil
 }
 

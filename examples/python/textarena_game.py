@@ -12,13 +12,13 @@ class Game(parley.World):
     game: str = "TicTacToe-v0"
     players: int = 2
 
-    def seats(self):
+    def seats(self) -> list[str]:
         return [f"player{i}" for i in range(self.players)]
 
-    def measures(self):
+    def measures(self) -> list[parley.Measure]:
         return [parley.Measure("reward", self.seats(), rivals=True)]
 
-    async def play(self, t):
+    async def play(self, t: parley.Table) -> parley.Outcome:
         env = textarena.make(env_id=self.game)
         env.reset(num_players=self.players, seed=t.rand.int_n(1 << 31))
         done = False

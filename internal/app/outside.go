@@ -13,6 +13,14 @@ import (
 // closeTime is how long an actor may take to release everything when a run ends.
 const closeTime = 20 * time.Second
 
+// setActor is setActor, unless other processes play.
+func (p Play) setActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
+	if p.Remote != nil {
+		return func(context.Context) {}, nil
+	}
+	return setActor(c, plan)
+}
+
 // setActor gives c the actor of the plan's kind, if the kind has an environment. release closes the actor.
 func setActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
 	none := func(context.Context) {}

@@ -73,6 +73,8 @@ type Play struct {
 	Notices func(dispatch.Notice)
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
+	// Remote plays the episodes in other processes. Default: this process plays them.
+	Remote engine.Remote
 	// Journal stores the run instead of File. Default: File.
 	Journal journal.Journal
 }
@@ -226,6 +228,11 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.S
 			return nil, err
 		}
 	}
+	if p.Remote != nil {
+		if err := forCluster(c.Plan); err != nil {
+			return nil, err
+		}
+	}
 	w, err := newWaves(ctx, c.Plan, store, head)
 	if err != nil {
 		return nil, err
@@ -254,7 +261,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	c := engine.Config{
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
-		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch,
+		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
 	expose(ctx, a.Budget(), &c) // it may get a limit while the run is played
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
@@ -265,10 +272,13 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		c.Released = a.Release
 	}
 	w.setUp(&c, plan, a)
+	if done {
+		c.Remote = nil
+	}
 	if head.Begun != nil {
 		c.Begun.Run = head.Begun.Run
 	}
-	release, err := setActor(&c, plan)
+	release, err := p.setActor(&c, plan)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

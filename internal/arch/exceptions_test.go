@@ -6,7 +6,10 @@ package arch
 var sideways = map[string]string{}
 
 // variables lists package variables that are neither sentinel errors nor patterns.
-var variables = map[string]string{}
+var variables = map[string]string{
+	"internal/cluster/wire.codecs": "how to encode each type, found out once by reflection",
+	"internal/cluster/wire.items":  "the types of entries, by their number: a function would make the table for every message",
+}
 
 // shows lists exported names that show a type of a package under internal/: "package.Name".
 var shows = map[string]string{}
@@ -14,6 +17,7 @@ var shows = map[string]string{}
 // large lists what is over the house sizes: a file, "file function", or a package with a slash at its end.
 var large = map[string]string{
 	"engine/":                  "one state machine under one lock: the parts of a run call each other",
+	"internal/app/":            "it connects all parts: of a run here, and of lots of a run elsewhere",
 	"internal/answer/":         "one tolerant reader with the repairs that it knows",
 	"internal/batch/batcher/":  "batches, queues and waves are one structure under one lock",
 	"internal/cli/":            "a file for each verb, and no verb needs another",
@@ -49,6 +53,8 @@ var modules = map[string]string{
 	"golang.org/x/term":                        "BSD-3-Clause",
 	"gonum.org/v1/gonum":                       "BSD-3-Clause",
 	"github.com/klauspost/compress":            "BSD-3-Clause",
+	"github.com/nats-io/nats-server/v2":        "Apache-2.0",
+	"github.com/nats-io/nats.go":               "Apache-2.0",
 	"github.com/parquet-go/parquet-go":         "Apache-2.0",
 	"github.com/coder/websocket":               "ISC",
 	"github.com/zeebo/xxh3":                    "BSD-2-Clause",

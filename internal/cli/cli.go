@@ -91,6 +91,10 @@ type grammar struct {
 	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `cmd:"" group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
 
+	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
+	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
+	Cluster clusterCmd `cmd:"" group:"cluster" help:"Show the runs and workers of a hub."`
+
 	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
 	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`
 	Worlds worldsCmd `cmd:"" group:"begin" help:"List the kinds of worlds, or describe one."`
@@ -218,6 +222,7 @@ func newParser(s *State, g *grammar) (*kong.Kong, error) {
 		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "play", Title: "Play:"},
+			{Key: "cluster", Title: "Several machines:"},
 			{Key: "read", Title: "Read:"},
 			{Key: "begin", Title: "Begin:"},
 			{Key: "models", Title: "Models:"},

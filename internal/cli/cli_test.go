@@ -42,6 +42,15 @@ type outcome struct {
 	stdout, stderr string
 }
 
+// sequential skips tests that run commands one after the other and look only at what they print, if tests are to be short: the
+// race detector finds nothing in them that it does not find in others, and makes them ten times slower.
+func sequential(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("commands run one after the other")
+	}
+}
+
 // parley runs the program in this process.
 func parley(t *testing.T, s State, args ...string) outcome {
 	t.Helper()

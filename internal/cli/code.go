@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"parley/internal/app"
@@ -22,11 +23,6 @@ import (
 	"parley/internal/worker"
 	"parley/world"
 )
-
-// codeFlags say where the code of a world runs.
-type codeFlags struct {
-	WorkerFD int `hidden:"" help:"The world is played by the program at the other end of this descriptor."`
-}
 
 // loadPlanFile reads a plan file, and opens the code of its kind and of its params.
 func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, reach config.Reach) (*config.Plan, error) {
@@ -167,7 +163,8 @@ func (s *State) codeConfig(name, place string, of source) (c worker.Config, err 
 		return c, exit.Usagef("%s: %w", place, err)
 	}
 	fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of.file, terminal.Quoted(c.File))
-	c.Start = worker.Python{Program: program, Output: s.Stderr, Hide: of.Keys}.Start
+	_, loopback := s.Env("PARLEY_LOOPBACK")
+	c.Start = worker.Python{Program: program, Output: s.Stderr, Hide: of.Keys, Loopback: loopback}.Start
 	c.Max, err = s.workers()
 	return c, err
 }
@@ -261,21 +258,42 @@ func findCode(name string, of source) (string, error) {
 	return "", fmt.Errorf("there is no file %s in the folder of %s", name, of.file)
 }
 
-// use connects to the program that plays the world, if the flag names it.
-func (f *codeFlags) use(s *State) error {
-	if f.WorkerFD == 0 {
+// useBrought connects to the program that plays the world itself, if PARLEY_BROUGHT names it: parley.run in Python sets it
+// to fd:N, or to tcp:HOST:PORT:TOKEN where a socket cannot be inherited.
+func (s *State) useBrought(ctx context.Context) error {
+	const name = "PARLEY_BROUGHT"
+	text, ok := s.Env(name)
+	if !ok {
 		return nil
 	}
-	file := os.NewFile(uintptr(f.WorkerFD), "worker")
+	how, address, _ := strings.Cut(text, ":")
+	var err error
+	switch how {
+	case "fd":
+		s.conn, err = inherited(address)
+	case "tcp":
+		s.conn, err = worker.Dial(ctx, address)
+	default:
+		err = errors.New("want fd:N or tcp:HOST:PORT:TOKEN")
+	}
+	if err != nil {
+		return exit.Usagef("%s: %w. parley.run of the Python package sets it; do not set it yourself", name, err)
+	}
+	return nil
+}
+
+// inherited returns the connection at a descriptor.
+func inherited(number string) (net.Conn, error) {
+	fd, err := strconv.ParseUint(number, 10, 31)
+	if err != nil {
+		return nil, fmt.Errorf("fd:%.20q: want the number of an open descriptor", number)
+	}
+	file := os.NewFile(uintptr(fd), "worker")
 	if file == nil {
-		return exit.Usagef("--worker-fd %d: want an open descriptor", f.WorkerFD)
+		return nil, fmt.Errorf("fd:%d: want an open descriptor", fd)
 	}
 	conn, err := net.FileConn(file)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return exit.Usagef("--worker-fd %d: %w", f.WorkerFD, err)
-	}
-	s.conn = conn
-	return nil
+	return conn, errors.Join(err, file.Close())
 }
 
 // closeCode ends the workers.

@@ -4,23 +4,40 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"parley/internal/worker"
 )
 
 // workerMain is a worker that a plan starts instead of Python: each episode asks one question. What it prints must not
 // disturb anything.
 func workerMain() int {
-	conn, err := net.FileConn(os.NewFile(3, "engine"))
+	var conn net.Conn
+	var err error
+	if address, ok := strings.CutPrefix(os.Getenv("PARLEY_WORKER"), "tcp:"); ok {
+		conn, err = worker.Dial(context.Background(), address)
+	} else {
+		conn, err = net.FileConn(os.NewFile(3, "engine"))
+	}
 	if err != nil {
 		return 1
 	}
 	fmt.Println("printed by the world; key:", os.Getenv("LAB_KEY"))
+	playAlong(conn)
+	return 0
+}
+
+// playAlong plays the episodes of an engine.
+func playAlong(conn net.Conn) {
 	in := bufio.NewScanner(conn)
 	for first := true; in.Scan(); first = false {
 		var r struct {
@@ -38,7 +55,6 @@ func workerMain() int {
 			fmt.Fprintf(conn, "{\"id\":%d,\"end\":{\"scores\":[{\"name\":\"points\",\"value\":2}]}}\n", r.ID)
 		}
 	}
-	return 0
 }
 
 // codePlan writes a plan whose kind is code.
@@ -51,14 +67,16 @@ func codePlan(t *testing.T, kind string) string {
 	return plan
 }
 
-// self returns an environment in which this test is the interpreter of Python.
-func self(t *testing.T) State {
+// self returns an environment in which this test is the interpreter of Python, with more variables that are set.
+func self(t *testing.T, more ...string) State {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return State{Env: func(name string) (string, bool) { return program, name == "PARLEY_PYTHON" }}
+	return State{Env: func(name string) (string, bool) {
+		return program, name == "PARLEY_PYTHON" || slices.Contains(more, name)
+	}}
 }
 
 // TestCodeOfPlan: a plan names code, which is played, resumed, and named to the user. It does not get the keys of the
@@ -72,6 +90,7 @@ func TestCodeOfPlan(t *testing.T) {
 		parley(t, self(t), args...).want(t, 2).wantErr(t, "plan.yaml:1:7: kind: would run the code of", "--trust code=")
 	}
 	parley(t, self(t), "check", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py")
+	parley(t, self(t, "PARLEY_LOOPBACK"), "run", plan, "--trust", code, "--out", file+"2").want(t, 0)
 	out := parley(t, self(t), "run", plan, "--trust", code).want(t, 0).wantErr(t, "runs the code of", "game.py", "printed by the world; key: \n")
 	if !strings.Contains(out.stdout, "points") || strings.Contains(out.stderr, "secret") {
 		t.Errorf("%s\n%s", out.stdout, out.stderr)
@@ -83,6 +102,39 @@ func TestCodeOfPlan(t *testing.T) {
 			t.Errorf("%v: %s", args, out.stderr)
 		}
 	}
+}
+
+// TestBrought: another program brings the world, over a port of this machine, and a wrong name of it is refused.
+func TestBrought(t *testing.T) {
+	t.Parallel()
+	plan := codePlan(t, "python:Game")
+	env := func(value string) State {
+		return State{Env: func(name string) (string, bool) { return value, name == "PARLEY_BROUGHT" }}
+	}
+	for value, want := range map[string]string{
+		"nonsense": "want fd:N or tcp:HOST:PORT:TOKEN", "fd:x": "want the number of an open descriptor", "tcp:127.0.0.1": "want HOST:PORT:TOKEN",
+	} {
+		parley(t, env(value), "run", plan).want(t, 2).wantErr(t, "PARLEY_BROUGHT: ", want)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		token := make([]byte, len("token\n"))
+		if _, err := io.ReadFull(conn, token); err == nil && string(token) == "token\n" {
+			playAlong(conn)
+		}
+	}()
+	parley(t, env("tcp:"+l.Addr().String()+":token"), "run", plan).want(t, 0)
+	<-done
 }
 
 // TestCodeRefused: errors about code name the line of the plan.

@@ -117,14 +117,12 @@ func TestDamagedRun(t *testing.T) {
 // file is damaged.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")
 	whole := bytesOf(t, file)
 	want, _, _ := readings(t, file)
 	r := rand.New(rand.NewPCG(14, 12))
-	flips := 16
-	if testing.Short() {
-		flips = 8
-	}
+	const flips = 16
 	quiet := 0
 	for part := range flips { // of the file: one bit of each
 		spoiled := slices.Clone(whole)

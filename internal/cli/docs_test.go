@@ -20,6 +20,7 @@ import (
 // TestDocumentedCommandsParse parses every command line of the documents.
 func TestDocumentedCommandsParse(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	seen := 0
 	for _, doc := range documents(t) {
 		if base := filepath.Base(doc); base == "kind-parts.md" || base == "commands.md" { // cmd/parley runs the commands of the first; the second is help
@@ -136,6 +137,7 @@ func TestDocumentedPrices(t *testing.T) {
 // TestCommandReference compares docs/reference/commands.md with the help of every command. -update writes the page.
 func TestCommandReference(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
 	if err != nil {
 		t.Fatal(err)

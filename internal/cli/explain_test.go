@@ -13,6 +13,7 @@ import (
 // write it, with the right exit code.
 func TestKindWords(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -18,17 +18,19 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/export"
 	"parley/internal/merge"
+	"parley/internal/near"
 	"parley/internal/report"
 	"parley/internal/store/sqlite"
 )
 
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
-	Files  []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
-	Table  string   `default:"calls" enum:"calls,episodes,messages,scores,labels,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
-	Format string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
-	Out    string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
-	Force  bool     `help:"Overwrite existing files."`
+	Files   []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
+	Table   string   `default:"calls" enum:"calls,episodes,messages,scores,labels,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
+	Format  string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
+	Out     string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
+	Columns []string `placeholder:"COLUMN,…" help:"Write only these columns, which is faster. Default: all."`
+	Force   bool     `help:"Overwrite existing files."`
 
 	File string `kong:"-"` // the first of Files
 }
@@ -40,12 +42,17 @@ const tableAll = "all"
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
 	switch {
+	case len(c.Columns) > 0 && (c.Format == formatFolder || c.isInspect() || c.Table == tableAll):
+		return exit.Usagef("--columns: only one table has columns to choose from, not --table all, a log of Inspect or a folder")
 	case len(c.Files) > 1 && (c.Format == formatFolder || c.isInspect()):
 		return exit.Usagef("only tables can be exported from several run files; name one file")
 	case c.Format == formatFolder:
 		return c.folders(ctx, s)
 	case c.isInspect():
 		return c.inspect(ctx, s)
+	}
+	if err := c.checkColumns(); err != nil {
+		return err
 	}
 	format, err := c.format()
 	if err != nil {
@@ -70,7 +77,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	if c.Out == "" {
-		_, err := export.Write(ctx, s.Stdout, runs, export.Table(c.Table), format)
+		_, err := export.Write(ctx, s.Stdout, runs, export.Table(c.Table), format, c.Columns...)
 		return cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, stores...))
 	}
 	if err := c.folder(); err != nil {
@@ -82,6 +89,20 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		}
 	}
 	return leftOut(s, stores...)
+}
+
+// checkColumns refuses columns that the table does not have.
+func (c *exportCmd) checkColumns() error {
+	var names []string
+	for _, column := range export.Columns(export.Table(c.Table)) {
+		names = append(names, column.Name)
+	}
+	for _, name := range c.Columns {
+		if !slices.Contains(names, name) {
+			return exit.Usagef("--columns: the table %s has no column %q%s", c.Table, name, near.Want(name, names))
+		}
+	}
+	return nil
 }
 
 // open opens the run files.
@@ -185,7 +206,7 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	write := func() error {
 		before := lostIn(runs)
 		return c.output(f.path).Write(func(w io.Writer) (err error) {
-			rows, err = export.Write(ctx, w, runs, f.table, format)
+			rows, err = export.Write(ctx, w, runs, f.table, format, c.Columns...)
 			if err == nil && !slices.Equal(lostIn(runs), before) {
 				err = sqlite.ErrDamaged // rows of an episode found to be damaged only now may already be written
 			}

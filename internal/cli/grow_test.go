@@ -124,6 +124,7 @@ var growingCommand = regexp.MustCompile("(?m)^    (parley .*)$")
 
 // TestGrowingIsDocumented runs the commands of the page in order and compares the output with the page.
 func TestGrowingIsDocumented(t *testing.T) {
+	sequential(t)
 	page := read(t, "../../docs/how-to/growing.md")
 	t.Chdir(t.TempDir())
 	_, rest, _ := strings.Cut(page, "```yaml\n")

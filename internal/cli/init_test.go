@@ -15,6 +15,7 @@ import (
 // TestInit writes a plan of every kind, which must pass check.
 func TestInit(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for _, k := range worlds.Standard() {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +79,7 @@ func TestInitKeeps(t *testing.T) {
 // left alone. A scenario with copies beside its files must still load.
 func TestInitForce(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	plan, actor := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "drought", "actors", "hydro.yaml")
 	parley(t, State{}, "init", "scenario", "--out", plan).want(t, exit.OK)

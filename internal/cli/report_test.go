@@ -165,6 +165,7 @@ func TestCompare(t *testing.T) {
 // TestReportDocs runs every command of the documents on real files.
 func TestReportDocs(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	for name, from := range map[string]string{
 		"run.parley": duel(t, "run.parley"), "before.parley": duel(t, "before.parley"), "after.parley": duel(t, "after.parley", "agents.small.model=sim/tiny"),
@@ -203,6 +204,7 @@ func TestReportDocs(t *testing.T) {
 // TestFactors plays the example with tags and variations, and checks the tables by tag.
 func TestFactors(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := filepath.Join(t.TempDir(), "f.parley")
 	plan := "../../examples/secrets-factors.yaml"
 	got := parley(t, State{}, "run", plan, "--set", "plan.matrix.repeat=4", "--out", file, "--quiet", "--json").want(t, exit.OK).stdout

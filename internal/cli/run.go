@@ -47,9 +47,9 @@ type playFlags struct {
 	JSON        bool           `help:"Print the summary as one JSON object."`
 	Verbose     bool           `help:"Print a line for each episode that ends."`
 	metricsFlags
+	clusterFlags
 	trustFlags
 	reachFlags
-	codeFlags
 }
 
 // check refuses flags that exclude each other.
@@ -90,7 +90,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
 	}
-	if err := c.use(s); err != nil {
+	if err := s.useBrought(ctx); err != nil {
 		return err
 	}
 	keys, err := c.gate(s)
@@ -162,7 +162,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 		defer end()
 		return detach(s, g, c.File)
 	}
-	if err := c.use(s); err != nil {
+	if err := s.useBrought(ctx); err != nil {
 		return err
 	}
 	keys, err := c.gate(s)
@@ -180,7 +180,7 @@ func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Pla
 	return f.playUntil(ctx, s, keys, g, p)
 }
 
-// playUntil plays p until the gate closes, shows the progress, and prints the summary.
+// playUntil plays p until the gate closes, here or with workers.
 func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *exit.Gate, p app.Play) error {
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
@@ -189,7 +189,17 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := s.recordedCode(ctx, p); err != nil {
 		return err
 	}
-	p.Kinds = s.Kinds
+	p.Kinds, p.Trust = s.Kinds, keys.Gate
+	joint, err := f.open(ctx, s, &p)
+	if err != nil {
+		return err
+	}
+	defer joint.close()
+	return f.show(ctx, s, g, p)
+}
+
+// show plays p, shows the progress, and prints the summary.
+func (f *playFlags) show(ctx context.Context, s *State, g *exit.Gate, p app.Play) error {
 	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
@@ -200,7 +210,6 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	}
 	defer w.close(ctx, s)
 	spans := w.to.Play("run", filepath.Base(p.File))
-	p.Trust = keys.Gate
 	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}
 	p.Tool = Version()

@@ -72,6 +72,7 @@ func within(r *rand.Rand, b world.Bounds) float64 {
 // TestSurfaces checks that run, report, compare and until give the same mean and interval of a score.
 func TestSurfaces(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	r := rand.New(rand.NewPCG(16, 2))
 	for _, kind := range worlds.Standard() {
 		if len(kind.Measures(kind.Defaults())) == 0 {

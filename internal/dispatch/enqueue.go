@@ -116,6 +116,9 @@ func (t *bill) end(req *llm.Request, f *batcher.Result) (c budget.Charge) {
 		if c, f.Err = one.Settle(f.Response, f.Err); f.Err != nil {
 			f.Response = nil
 		}
+		if f.Again {
+			c.Cost, c.Uncertain = 0, 0
+		}
 		if t.held > 0 {
 			t.model.Observe(req, f.Response, c)
 		}
@@ -126,7 +129,7 @@ func (t *bill) end(req *llm.Request, f *batcher.Result) (c budget.Charge) {
 
 // count counts an attempt that a provider processed.
 func (p *enqueue) count(req *llm.Request, f batcher.Result, c budget.Charge, priced bool) {
-	if !f.Asked {
+	if !f.Asked || f.Again {
 		return
 	}
 	p.stats.count(req.Model, func(m *ModelStats) {

@@ -75,6 +75,18 @@ func (p *place) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	return &llm.Response{Text: "yes", Finish: llm.FinishStop, Usage: llm.Usage{Input: 10, Output: 10}}, nil
 }
 
+// visitor is one of several runs at a place. Each of its requests takes another time to arrive, so that what happens does not
+// depend on the order in which goroutines happen to continue.
+type visitor struct {
+	*place
+	run int
+}
+
+func (v visitor) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
+	time.Sleep(time.Duration(8*req.Sample + v.run + 1))
+	return v.place.Ask(ctx, req)
+}
+
 func at(near bool) provider.Provider {
 	p := provider.Provider{Dialect: "openai", BaseURL: "https://lab.example/v1"}
 	if near {
@@ -152,9 +164,9 @@ func TestNoStorm(t *testing.T) {
 				c.server.latency = time.Second
 				start := time.Now()
 				var wg sync.WaitGroup
-				for range c.runs {
+				for run := range c.runs {
 					wg.Go(func() {
-						d := dispatcher(t, c.server, at(c.near), func(c *Config) { c.Retry = Retry{Deadline: -1, Unreachable: time.Hour} })
+						d := dispatcher(t, visitor{c.server, run}, at(c.near), func(c *Config) { c.Retry = Retry{Deadline: -1, Unreachable: time.Hour} })
 						for _, r := range d.All(t.Context(), asked(n/c.runs, 10, 1)) {
 							if r.Err != nil {
 								t.Fatal(r.Err)

@@ -26,10 +26,16 @@ func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i 
 		calls.Go(func() {
 			s := &inWave{Call: w.Call(req)}
 			resp, err := d.ask(ctx, &call{req: req, inWave: s})
+			ends := settled(ctx, err)
+			if !ends {
+				s.End(ctx, false) // first: it may be asked again at once
+			}
 			one.Lock()
 			done(i, llm.Result{Response: resp, Err: err})
 			one.Unlock()
-			s.End(ctx, settled(ctx, err))
+			if ends {
+				s.End(ctx, true)
+			}
 		})
 	}
 	w.Serve(ctx)

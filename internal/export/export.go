@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -101,16 +102,20 @@ type Run struct {
 	Added map[int][]world.Score
 }
 
-// Write writes a table of runs, one after the other, and returns the number of rows. If a file is
-// damaged, it continues without the damaged episodes: see sqlite.Store.Lost. Rows of these
+// Write writes a table of runs, one after the other, and returns the number of rows. If only names
+// columns, the others are left out. If a file is damaged, it continues without the damaged episodes: see sqlite.Store.Lost. Rows of these
 // episodes that are already written are correct, but incomplete.
-func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format) (rows int, err error) {
-	e, err := newEncoder(w, f, Columns(t))
+func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format, only ...string) (rows int, err error) {
+	pick, columns, err := choose(Columns(t), only)
+	if err != nil {
+		return 0, err
+	}
+	e, err := newEncoder(w, f, columns)
 	if err != nil {
 		return 0, err
 	}
 	for _, r := range runs {
-		n, err := r.write(ctx, e, t)
+		n, err := r.write(ctx, e, t, pick)
 		if rows += n; err != nil {
 			return rows, err
 		}
@@ -118,7 +123,22 @@ func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format) (row
 	return rows, e.close()
 }
 
-func (r Run) write(ctx context.Context, e encoder, t Table) (rows int, err error) {
+// choose returns the columns with the given names, in the order of the table, and their indexes. No names mean all.
+func choose(all []Column, only []string) (pick []int, chosen []Column, err error) {
+	for _, name := range only {
+		if !slices.ContainsFunc(all, func(c Column) bool { return c.Name == name }) {
+			return nil, nil, fmt.Errorf("export: the table has no column %q", name)
+		}
+	}
+	for i, c := range all {
+		if len(only) == 0 || slices.Contains(only, c.Name) {
+			pick, chosen = append(pick, i), append(chosen, c)
+		}
+	}
+	return pick, chosen, nil
+}
+
+func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows int, err error) {
 	about, err := r.Store.Outline(ctx)
 	if err != nil {
 		return 0, err
@@ -126,7 +146,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table) (rows int, err error
 	if about.Begun == nil {
 		return 0, fmt.Errorf("export: %s holds no run yet", r.Store.Path())
 	}
-	x := &export{store: r.Store, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e}
+	x := &export{store: r.Store, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
 	switch t {
 	case Calls:
 		err = x.calls(ctx)
@@ -156,6 +176,7 @@ type export struct {
 	variation func(cell string) map[string]string
 	episodes  int // when it began
 	encoder   encoder
+	pick      []int // the indexes of the columns to write
 	rows      int
 	cells     []cell
 }
@@ -237,7 +258,7 @@ func names[T any](columns []column[T]) []Column {
 // put writes a row about v.
 func put[T any](x *export, columns []column[T], v *T) error {
 	x.cells = x.cells[:0]
-	for i := range columns {
+	for _, i := range x.pick {
 		x.cells = append(x.cells, columns[i].of(v))
 	}
 	x.rows++

@@ -13,8 +13,9 @@ const (
 	// groupBytes is about the size of a row group before compression: the most that is kept in
 	// memory.
 	groupBytes = 32 << 20
-	// rowsAtOnce is how many rows are passed to the library at once.
-	rowsAtOnce = 256
+	// rowsAtOnce is how many rows are passed to the library at once: it looks at the size of a page
+	// after that many.
+	rowsAtOnce = 64
 	// dictionaryBytes is the size at which a column does not get a dictionary.
 	dictionaryBytes = 1 << 20
 )
@@ -23,9 +24,9 @@ const (
 type parquet struct {
 	w       *pq.GenericWriter[any]
 	columns []Column
-	rows    []pq.Row
-	used    int // of rows
-	held    int // bytes in this row group
+	values  [][]pq.Value // by column, then by row: the library takes columns without copying them first
+	used    int          // of the rows of values
+	held    int          // bytes in this row group
 }
 
 func newParquet(w io.Writer, columns []Column) (*parquet, error) {
@@ -42,9 +43,9 @@ func newParquet(w io.Writer, columns []Column) (*parquet, error) {
 			options = append(options, pq.SkipPageBounds(c.Name), pq.SkipPageStatistics(c.Name))
 		}
 	}
-	p := &parquet{w: pq.NewGenericWriter[any](w, options...), columns: columns, rows: make([]pq.Row, rowsAtOnce)}
-	for i := range p.rows {
-		p.rows[i] = make(pq.Row, len(columns))
+	p := &parquet{w: pq.NewGenericWriter[any](w, options...), columns: columns, values: make([][]pq.Value, len(columns))}
+	for i := range p.values {
+		p.values[i] = make([]pq.Value, rowsAtOnce)
 	}
 	return p, nil
 }
@@ -79,13 +80,12 @@ func parquetSchema(columns []Column) (schema *pq.Schema, err error) {
 }
 
 func (p *parquet) row(cells []cell) error {
-	row := p.rows[p.used]
-	p.used++
-	for i, v := range cells {
-		row[i] = p.value(i, v)
-		p.held += 8 + len(v.text)
+	for i := range cells {
+		p.values[i][p.used] = p.value(i, &cells[i])
+		p.held += 8 + len(cells[i].text)
 	}
-	if p.held < groupBytes && p.used < len(p.rows) {
+	p.used++
+	if p.held < groupBytes && p.used < rowsAtOnce {
 		return nil
 	}
 	if err := p.flush(); err != nil || p.held < groupBytes {
@@ -97,15 +97,19 @@ func (p *parquet) row(cells []cell) error {
 
 // flush passes the rows to the library.
 func (p *parquet) flush() error {
-	_, err := p.w.WriteRows(p.rows[:p.used])
-	p.used = 0
-	if err != nil {
-		return fmt.Errorf("export: parquet: %w", err)
+	if p.used == 0 {
+		return nil
 	}
+	for i, c := range p.w.ColumnWriters() {
+		if _, err := c.WriteRowValues(p.values[i][:p.used]); err != nil {
+			return fmt.Errorf("export: parquet: %w", err)
+		}
+	}
+	p.used = 0
 	return nil
 }
 
-func (p *parquet) value(i int, v cell) pq.Value {
+func (p *parquet) value(i int, v *cell) pq.Value {
 	if !v.there {
 		return pq.NullValue().Level(0, 0, i)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -260,5 +261,34 @@ func BenchmarkWrite(b *testing.B) {
 				b.ReportMetric(float64(g.peak)/1e6, "heap-MB")
 			})
 		}
+	}
+}
+
+// TestChosenColumns: only the chosen columns are written, in the order of the table, with the values that they have among all.
+func TestChosenColumns(t *testing.T) {
+	t.Parallel()
+	s := recorded(t, sample()...)
+	for _, f := range Formats() {
+		var b bytes.Buffer
+		rows, err := Write(t.Context(), &b, []Run{{Store: s}}, Calls, f, "text", "seat", "call")
+		if err != nil || rows == 0 {
+			t.Fatalf("%s: %d rows, %v", f, rows, err)
+		}
+		if f != JSONL {
+			continue
+		}
+		all := objects(t, written(t, s, Calls, f))
+		for i, got := range objects(t, b.Bytes()) {
+			want := map[string]any{"call": all[i]["call"], "seat": all[i]["seat"], "text": all[i]["text"]}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("row %d: %v, want %v", i, got, want)
+			}
+		}
+		if !strings.HasPrefix(b.String(), `{"call":`) {
+			t.Errorf("the columns are not in the order of the table: %.80s", b.String())
+		}
+	}
+	if _, err := Write(t.Context(), io.Discard, []Run{{Store: s}}, Calls, JSONL, "nothing"); err == nil {
+		t.Error("an unknown column is written")
 	}
 }

@@ -38,15 +38,22 @@ type State struct {
 	Waiting         int64     `json:"waiting"`   // for a provider's limits
 	CallsPerSecond  float64   `json:"calls_per_second"`
 	TokensPerSecond float64   `json:"tokens_per_second"`
-	RateLimited     int64     `json:"rate_limited"` // attempts of this process that were refused for a limit
+	ErrorsPerSecond float64   `json:"errors_per_second"` // failed attempts
+	RateLimited     int64     `json:"rate_limited"`      // attempts of this process that were refused for a limit
 	Spent           llm.Money `json:"spent_usd"`
 	Budget          llm.Money `json:"budget_usd,omitempty"`
+	Burn            llm.Money `json:"burn_usd"`                // a minute, of late
+	Projected       llm.Money `json:"projected_usd,omitempty"` // of all known episodes, if the rest cost as much as those that ended; 0: unknown
 	// Left is the estimated time until the run is complete, such as "2m to 5m left"; empty: unknown.
 	Left string `json:"left,omitempty"`
 	// Status is the kind's own status, and Waits is what calls wait for. Both may be hostile.
 	Status []string `json:"status,omitempty"`
 	Waits  []string `json:"waits,omitempty"`
 	Models []Model  `json:"models,omitempty"`
+	// Servers are the servers of providers with their limits, and Batches what is in their batch APIs.
+	Servers []Server `json:"servers,omitempty"`
+	Batches []Batch  `json:"batches,omitempty"`
+	History History  `json:"history"` // of this process; Show keeps it
 }
 
 // Model is what one model did for this process.
@@ -55,8 +62,41 @@ type Model struct {
 	Calls       int64              `json:"calls"`
 	Failed      int64              `json:"failed"`
 	RateLimited int64              `json:"rate_limited"`
+	Input       int                `json:"input_tokens"`
+	Output      int                `json:"output_tokens"`
+	Cost        llm.Money          `json:"cost_usd"`
 	Median      time.Duration      `json:"median_ns"` // time to answer
+	P95         time.Duration      `json:"p95_ns"`    // the same: 95% of the answers took no longer
 	Errors      map[llm.Kind]Error `json:"errors,omitempty"`
+}
+
+// Server is a server of a provider and its limits.
+type Server struct {
+	Provider    string `json:"provider"`
+	Address     string `json:"address"`
+	Models      string `json:"models,omitempty"` // the pattern of the models that the limits are for; empty: all others
+	InFlight    int    `json:"in_flight"`
+	Concurrency int    `json:"concurrency"` // calls that may be in flight
+	Requests    Rate   `json:"requests"`
+	Tokens      Rate   `json:"tokens"` // input and output together
+	Input       Rate   `json:"input_tokens"`
+	Output      Rate   `json:"output_tokens"`
+}
+
+// Rate is what a server was asked for of late, and what it allows. Both are a minute.
+type Rate struct {
+	Now   float64 `json:"now"`
+	Limit float64 `json:"limit,omitempty"` // 0: unknown
+}
+
+// Batch is a batch at a provider. Anthropic says how many requests are answered only at the end.
+type Batch struct {
+	Provider string    `json:"provider"`
+	Model    string    `json:"model"`
+	Began    time.Time `json:"began"`
+	Requests int       `json:"requests"`
+	Answered int       `json:"answered"` // failures included
+	Trouble  string    `json:"trouble,omitempty"`
 }
 
 // Error counts failed attempts of one kind.
@@ -72,10 +112,14 @@ func Show(run string, state func(now time.Time) State) (end func()) {
 	wg.Go(func() {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
+		var past History
 		for {
 			select {
 			case now := <-tick.C:
-				if write(path, state(now)) != nil {
+				s := state(now)
+				past.add(&s)
+				s.History = past
+				if write(path, s) != nil {
 					return // the folder cannot be written
 				}
 			case <-over:
@@ -110,6 +154,30 @@ func Read(ctx context.Context, run string) (s State, ok bool) {
 		return State{}, false
 	}
 	age := time.Since(s.At)
-	sane := s.InFlight >= 0 && s.Waiting >= 0 && s.RateLimited >= 0 && s.CallsPerSecond >= 0 && s.TokensPerSecond >= 0 && s.TokensPerSecond < 1e12 && s.CallsPerSecond < 1e12
-	return s, sane && age < MaxAge && age > -MaxAge
+	return s, s.sane() && age < MaxAge && age > -MaxAge
 }
+
+// maxRows bounds the lists of a state.
+const maxRows = 1000
+
+// sane reports whether the numbers of a state can be what they say.
+func (s *State) sane() bool {
+	numbers := []float64{float64(s.InFlight), float64(s.Waiting), float64(s.RateLimited), s.CallsPerSecond, s.TokensPerSecond, s.ErrorsPerSecond, float64(s.History.Every)}
+	for _, one := range s.Servers {
+		for _, r := range []Rate{one.Requests, one.Tokens, one.Input, one.Output} {
+			numbers = append(numbers, r.Now, r.Limit)
+		}
+	}
+	for _, p := range s.History.Points {
+		numbers = append(numbers, p[:]...)
+	}
+	for _, n := range numbers {
+		if !(n >= 0 && n < maxNumber) {
+			return false
+		}
+	}
+	return len(s.Models) <= maxRows && len(s.Servers) <= maxRows && len(s.Batches) <= maxRows && len(s.History.Points) <= maxPoints
+}
+
+// maxNumber bounds the numbers of a state.
+const maxNumber = 1e18

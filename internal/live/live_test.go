@@ -3,9 +3,12 @@ package live
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"parley/llm"
 )
 
 // TestShow checks that the file is written every second, and is gone at the end.
@@ -50,4 +53,47 @@ func TestNoProcess(t *testing.T) {
 		time.Sleep(3 * every)
 		end()
 	})
+}
+
+// TestHistory checks that a history has few points, however long the run is, and that they keep their means.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	var h History
+	const states = 10_000
+	for i := range int64(states) {
+		h.add(&State{InFlight: i, CallsPerSecond: 2, ErrorsPerSecond: float64(i % 2), Spent: llm.Money(i) * llm.Dollar})
+		if n := len(h.Points); n >= maxPoints || n > 0 && time.Duration(n)*h.Every > time.Duration(i+1)*every {
+			t.Fatalf("%d points of %v after %d seconds", n, h.Every, i+1)
+		}
+	}
+	if covered := time.Duration(len(h.Points)) * h.Every; covered < states*every-h.Every {
+		t.Errorf("the points cover %v", covered)
+	}
+	width := float64(h.Every / every)
+	for i, p := range h.Points {
+		middle := (float64(i)+0.5)*width - 0.5
+		want := Point{PointInFlight: middle, PointCalls: 2, PointErrors: 0.5, PointSpent: middle}
+		if p != want {
+			t.Fatalf("point %d of width %v: %v, want %v", i, width, p, want)
+		}
+	}
+}
+
+// TestSane checks that a state with numbers that cannot be is not shown.
+func TestSane(t *testing.T) {
+	t.Parallel()
+	run := filepath.Join(t.TempDir(), "run.parley")
+	at := time.Now().UTC().Format(time.RFC3339Nano)
+	for text, want := range map[string]bool{
+		``: true, `,"history":{"every_ns":1000,"points":[[1,2,3,4,5]]}`: true, `,"in_flight":-1`: false, `,"tokens_per_second":1e300`: false,
+		`,"servers":[{"requests":{"now":-1}}]`: false, `,"history":{"every_ns":-1}`: false, `,"history":{"points":[[0,0,0,0,1e200]]}`: false,
+		`,"models":[` + strings.Repeat(`{},`, maxRows) + `{}]`: false, `,"history":{"points":[` + strings.Repeat(`[0],`, maxPoints) + `[0]]}`: false,
+	} {
+		if err := os.WriteFile(run+Suffix, []byte(`{"at":"`+at+`"`+text+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := Read(t.Context(), run); ok != want {
+			t.Errorf("%.80s: %v %+v", text, ok, s)
+		}
+	}
 }

@@ -70,7 +70,7 @@ func distribution(m *view.ModelTimes, t *page.Table) page.Block {
 	edges = append(edges, edge(last+1))
 	b := page.Block{Title: "Distribution of time to answer · " + m.Model}
 	if len(counts) > 0 {
-		p := chart.Plot{Label: "histogram of time to answer of " + m.Model, X: "time to answer", Y: "answers", Height: 190, XTick: secondsTick}
+		p := chart.Plot{Label: "histogram of time to answer of " + m.Model, X: "time to answer", Y: "answers", Height: 190, XTick: page.SecondsTick}
 		b.Drawing = p.Histogram(edges, counts, quantileMarks(&m.Latency))
 	}
 	return b
@@ -82,17 +82,6 @@ func span(seconds float64) page.Cell {
 
 func quantileMarks(s *sketch.Sketch) []chart.Mark {
 	return []chart.Mark{{X: s.Quantile(0.5).Seconds(), Name: "median"}, {X: s.Quantile(0.99).Seconds(), Name: "99%"}}
-}
-
-func secondsTick(x float64) string {
-	d := time.Duration(x * float64(time.Second))
-	if d >= time.Minute && d%time.Minute == 0 {
-		return fmt.Sprintf("%d min", d/time.Minute)
-	}
-	if d >= time.Second && d < time.Minute {
-		return fmt.Sprintf("%.4g s", x)
-	}
-	return page.Duration(d)
 }
 
 // timeline returns throughput over the time played, and cost if there is any.
@@ -108,17 +97,17 @@ func timeline(r *view.Run) []page.Block {
 		spent = append(spent, total)
 		t.Rows = append(t.Rows, []page.Cell{page.Seconds(time.Duration(i) * line.Width), page.Whole(p.Calls), page.Some(p.Failed), page.Whole(p.Tokens), page.Money(p.Cost)})
 	}
-	p := chart.Plot{Label: "answers a second over the time played", X: "time played", Y: "answers a second", Height: 190, XTick: secondsTick}
+	p := chart.Plot{Label: "answers a second over the time played", X: "time played", Y: "answers a second", Height: 190, XTick: page.SecondsTick}
 	out := []page.Block{{
 		Title: "Throughput", Table: t, Caption: "Time while no process ran is left out.",
 		Drawing: p.Area(width, rates, "s0", func(i int) string {
-			return fmt.Sprintf("%s to %s: %s answers, %s failed", secondsTick(float64(i)*width), secondsTick(float64(i+1)*width), page.Grouped(line.Parts[i].Calls), page.Grouped(line.Parts[i].Failed))
+			return fmt.Sprintf("%s to %s: %s answers, %s failed", page.SecondsTick(float64(i)*width), page.SecondsTick(float64(i+1)*width), page.Grouped(line.Parts[i].Calls), page.Grouped(line.Parts[i].Failed))
 		}),
 	}}
 	if total > 0 {
-		p := chart.Plot{Label: "money spent over the time played", X: "time played", Y: "dollars spent", Height: 190, XTick: secondsTick, YTick: func(x float64) string { return "$" + chart.Tick(x) }}
+		p := chart.Plot{Label: "money spent over the time played", X: "time played", Y: "dollars spent", Height: 190, XTick: page.SecondsTick, YTick: func(x float64) string { return "$" + chart.Tick(x) }}
 		out = append(out, page.Block{Title: "Cost over time", Drawing: p.Area(width, spent, "s1", func(i int) string {
-			return fmt.Sprintf("after %s: $%.4g", secondsTick(float64(i+1)*width), spent[i])
+			return fmt.Sprintf("after %s: $%.4g", page.SecondsTick(float64(i+1)*width), spent[i])
 		})})
 	}
 	return out

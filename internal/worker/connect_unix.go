@@ -32,5 +32,5 @@ func connect(cmd *exec.Cmd) (Started, error) {
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		return Started{}, errors.Join(err, conn.Close())
 	}
-	return Started{Conn: conn, Cmd: cmd}, nil
+	return Started{Conn: conn, Cmd: cmd, wait: cmd.Wait}, nil
 }

@@ -138,7 +138,7 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 		return nil, err
 	}
 	for {
-		answered, err := e.begin(ctx, body)
+		w, answered, err := e.begin(ctx, body)
 		if none, ok := errors.AsType[*noWorkerError](err); ok {
 			return nil, &llm.Error{Kind: llm.KindTransport, Message: none.Error()}
 		}
@@ -156,7 +156,7 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 					e.mu.Unlock()
 					return result(line)
 				}
-				err = e.worker.reason()
+				err = w.reason()
 			}
 		}
 		e.mu.Lock()

@@ -86,10 +86,14 @@ func (e *exchange) ready(ctx context.Context) error {
 var errDiverged = errors.New("its world is not a pure function of its replies: played again, it did something else. " +
 	"Look for a clock, chance that is not t.rand, a global variable, or the order of a set")
 
-// died counts a worker that ended, and returns a fault if there is no use in another. The caller holds mu.
+// died counts a worker that ended while it was busy with this exchange, and returns a fault if there is no use in another.
+// The caller holds mu.
 func (e *exchange) died(err error) *fault {
 	if e.broken != nil {
 		return &fault{Text: e.broken.Error()}
+	}
+	if innocent(err) {
+		return nil
 	}
 	if e.deaths++; e.deaths >= maxDeaths {
 		return &fault{Text: fmt.Sprintf("its worker ended %d times during this step: %v", e.deaths, err)}
@@ -97,14 +101,15 @@ func (e *exchange) died(err error) *fault {
 	return nil
 }
 
-// begin sends a request that the caller waits for.
-func (e *exchange) begin(ctx context.Context, body []byte) (<-chan []byte, error) {
+// begin sends an act, and returns the worker that carries it out and the channel of its answer.
+func (e *exchange) begin(ctx context.Context, body []byte) (*process, <-chan []byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.ready(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return e.worker.send(body)
+	answered, _, err := e.worker.send(body, true)
+	return e.worker, answered, err
 }
 
 // end lets the worker forget the exchange.

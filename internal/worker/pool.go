@@ -106,7 +106,7 @@ func (p *Pool) start() (*process, error) {
 	} else if len(p.started) > 0 {
 		return nil, errors.New("the program that plays the world has ended")
 	}
-	made, err := greet(s.Conn, s.Cmd, h)
+	made, err := greet(s, h)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (p *Pool) leave(w *process, memory int64) {
 	end := w.retired && (w.live == 0 || memory > 2*p.Memory)
 	p.mu.Unlock()
 	if end {
-		_ = w.stop(fmt.Errorf("it used %d MiB of memory", memory>>20)) // its other episodes continue elsewhere
+		_ = w.stop(fmt.Errorf("%w: %d MiB", errMemory, memory>>20)) // its other episodes continue elsewhere
 	}
 }
 
@@ -179,7 +179,7 @@ func (p *Pool) ask(ctx context.Context, r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for try := 0; ; try++ {
+	for deaths := 0; ; {
 		w, err := p.take()
 		if err != nil {
 			return nil, err
@@ -192,8 +192,11 @@ func (p *Pool) ask(ctx context.Context, r *request) (*answer, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if try == maxDeaths {
-			return nil, fmt.Errorf("the worker ended: %w", err)
+		if !innocent(err) {
+			deaths++
+		}
+		if deaths == maxDeaths {
+			return nil, fmt.Errorf("the worker ended %d times: %w", deaths, err)
 		}
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os/exec"
 	"strconv"
 	"sync"
 	"time"
@@ -23,15 +21,16 @@ const stepLimit = time.Minute
 
 // process is one worker. Its methods may be called from any goroutine.
 type process struct {
-	conn net.Conn
-	cmd  *exec.Cmd // nil: it was not started here
+	Started
 	said description
 
 	writing sync.Mutex // a worker that writes an answer may not read: whoever writes must not hold mu
 	mu      sync.Mutex
 	next    int                   // the id of the next request
 	waiting map[int]chan<- []byte // the lines of answers, without their ids
+	acts    map[int]bool          // those of waiting that run beside the others
 	err     error                 // why it ended
+	blamed  int                   // the request that it answered when it ended; 0: none
 	ended   chan struct{}         // closed when it has ended
 
 	// Guarded by the pool.
@@ -40,8 +39,9 @@ type process struct {
 }
 
 // greet exchanges the first lines, and starts to read answers.
-func greet(conn net.Conn, cmd *exec.Cmd, h hello) (*process, error) {
-	p := &process{conn: conn, cmd: cmd, waiting: map[int]chan<- []byte{}, ended: make(chan struct{})}
+func greet(s Started, h hello) (*process, error) {
+	conn := s.Conn
+	p := &process{Started: s, waiting: map[int]chan<- []byte{}, acts: map[int]bool{}, ended: make(chan struct{})}
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = conn.SetDeadline(time.Now().Add(stepLimit))
@@ -103,6 +103,7 @@ func (p *process) read(in *bufio.Reader, err error) {
 		p.mu.Lock()
 		to := p.waiting[id]
 		delete(p.waiting, id)
+		delete(p.acts, id)
 		p.mu.Unlock()
 		if to == nil {
 			err = fmt.Errorf("it answered request %d, which was not asked", id)
@@ -113,10 +114,10 @@ func (p *process) read(in *bufio.Reader, err error) {
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it ended")
 	}
-	_ = p.conn.Close() // the error that matters is the first
-	if p.cmd != nil {
-		if p.kill(); p.cmd.Wait() != nil && p.cmd.ProcessState != nil {
-			err = fmt.Errorf("%w (%v)", err, p.cmd.ProcessState)
+	_ = p.Conn.Close() // the error that matters is the first
+	if p.Cmd != nil {
+		if p.kill(); p.wait() != nil && p.Cmd.ProcessState != nil {
+			err = fmt.Errorf("%w (%v)", err, p.Cmd.ProcessState)
 		}
 	}
 	p.mu.Lock()
@@ -125,6 +126,13 @@ func (p *process) read(in *bufio.Reader, err error) {
 	}
 	all := p.waiting
 	p.waiting = nil
+	if !errors.Is(p.err, errMemory) {
+		for id := range all { // it answers them in order, but for acts
+			if !p.acts[id] && (p.blamed == 0 || id < p.blamed) {
+				p.blamed = id
+			}
+		}
+	}
 	p.mu.Unlock()
 	for _, to := range all {
 		close(to)
@@ -150,28 +158,49 @@ func cutID(line []byte) (int, []byte, error) {
 	return id, rest, nil
 }
 
+// errMemory ends a process that uses too much memory.
+var errMemory = errors.New("it used too much memory")
+
+// deathError says that a process ended before it answered a request.
+type deathError struct {
+	error
+	innocent bool // it was busy with another request
+}
+
+// innocent reports whether a worker ended while it was busy with something else than the request that got the error.
+func innocent(err error) bool {
+	d, ok := errors.AsType[*deathError](err)
+	return ok && d.innocent
+}
+
 // send writes a request, which is a JSON object, with an id. The channel gets the answer without its id, and is closed if
-// the process ends first.
-func (p *process) send(body []byte) (<-chan []byte, error) {
+// the process ends first. An act runs beside other requests.
+func (p *process) send(body []byte, act bool) (<-chan []byte, int, error) {
 	p.mu.Lock()
 	if p.waiting == nil || p.err != nil {
 		defer p.mu.Unlock()
-		return nil, p.err
+		return nil, 0, &deathError{p.err, true}
 	}
 	p.next++
 	id := p.next
 	answered := make(chan []byte, 1)
 	p.waiting[id] = answered
+	if act {
+		p.acts[id] = true
+	}
 	p.mu.Unlock()
 	line := make([]byte, 0, len(body)+20)
 	line = strconv.AppendInt(append(line, `{"id":`...), int64(id), 10)
-	return answered, p.write(append(append(append(line, ','), body[1:]...), '\n'))
+	if err := p.write(append(append(append(line, ','), body[1:]...), '\n')); err != nil {
+		return nil, 0, p.death(id)
+	}
+	return answered, id, nil
 }
 
 // write writes a line. If it fails, the process is of no use.
 func (p *process) write(line []byte) error {
 	p.writing.Lock()
-	_, err := p.conn.Write(line)
+	_, err := p.Conn.Write(line)
 	p.writing.Unlock()
 	if err != nil {
 		_ = p.stop(err)
@@ -185,7 +214,7 @@ func (p *process) ask(ctx context.Context, body []byte) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	answered, err := p.send(body)
+	answered, id, err := p.send(body, false)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +227,7 @@ func (p *process) ask(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, context.Cause(ctx)
 	case line, ok := <-answered:
 		if !ok {
-			return nil, p.reason()
+			return nil, p.death(id)
 		}
 		return line, nil
 	}
@@ -215,6 +244,9 @@ func (p *process) reason() error {
 	return p.err
 }
 
+// death returns why the process ended before it answered a step.
+func (p *process) death(id int) error { return &deathError{p.reason(), id != p.blamed} }
+
 // alive reports whether the process has not ended.
 func (p *process) alive() bool {
 	p.mu.Lock()
@@ -224,8 +256,8 @@ func (p *process) alive() bool {
 
 // kill ends the process at once.
 func (p *process) kill() {
-	if p.cmd != nil && p.cmd.Process != nil {
-		_ = p.cmd.Process.Kill() // it may have ended
+	if p.Cmd != nil && p.Cmd.Process != nil {
+		_ = p.Cmd.Process.Kill() // it may have ended
 	}
 }
 
@@ -236,7 +268,7 @@ func (p *process) stop(why error) error {
 		p.err = why
 	}
 	p.mu.Unlock()
-	_ = p.conn.Close() // read sees it
+	_ = p.Conn.Close() // read sees it
 	<-p.ended
 	return why
 }

@@ -22,6 +22,8 @@ type served struct {
 	kind world.Kind
 	// dies is how many requests a worker answers before it ends; nil: all.
 	dies func() int
+	// poison reports whether a request ends the worker; nil: none does.
+	poison func(r map[string]any) bool
 	// twist changes a step before it is sent; nil: nothing.
 	twist func(op string, step map[string]any)
 
@@ -80,6 +82,9 @@ func (s *served) serve(conn net.Conn) {
 		}
 		var r object
 		if json.Unmarshal(line, &r) != nil {
+			return
+		}
+		if s.poison != nil && s.poison(r) {
 			return
 		}
 		if step := s.answer(episodes, r, line); step != nil {

@@ -16,7 +16,8 @@ import (
 // Started is a worker that was started.
 type Started struct {
 	Conn net.Conn
-	Cmd  *exec.Cmd // nil: another program started it
+	Cmd  *exec.Cmd    // nil: another program started it
+	wait func() error // waits for Cmd
 }
 
 // Python starts workers in Python.
@@ -27,6 +28,8 @@ type Python struct {
 	Output io.Writer
 	// Hide are the names of environment variables that a world does not get: those that hold keys.
 	Hide []string
+	// Loopback connects over a port of this machine, which is the only way on Windows, instead of a pair of sockets.
+	Loopback bool
 }
 
 // workerCode starts the worker. The user allowed the code of one file: modules in the current folder, which Python would
@@ -49,6 +52,9 @@ func (p Python) Start() (Started, error) {
 		}
 	}
 	cmd.Env = append(cmd.Env, "PYTHONHASHSEED=0", "PYTHONUTF8=1")
+	if p.Loopback {
+		return connectLoopback(cmd)
+	}
 	return connect(cmd)
 }
 

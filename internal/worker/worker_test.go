@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"os"
 	"strings"
 	"testing"
 
@@ -18,7 +19,12 @@ import (
 	"parley/world"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("PARLEY_WORKER") != "" {
+		os.Exit(loopbackMain())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // models answers with a number that depends on the request.
 type models struct{}
@@ -147,6 +153,21 @@ func TestFaults(t *testing.T) {
 				t.Errorf("failed with %q, want %q", e.Outcome.Failed, c.want)
 			}
 		})
+	}
+}
+
+// TestInnocent: an episode that ends its worker fails, and those that the worker played beside it do not.
+func TestInnocent(t *testing.T) {
+	t.Parallel()
+	const poisoned, episodes = 10, 40
+	s := &served{kind: world.Define(game{})}
+	s.poison = func(r map[string]any) bool {
+		deal, _ := r["deal"].(float64)
+		return r["op"] == "begin" && deal < poisoned
+	}
+	_, k := open(t, s, 1)
+	if res := play(t, k, &journal.Memory{}, episodes); res.Failed != poisoned {
+		t.Errorf("%d of %d episodes failed, want %d", res.Failed, episodes, poisoned)
 	}
 }
 

@@ -82,8 +82,8 @@ func TestAccess(t *testing.T) {
 		if got := eval[int](t, ctx, `document.documentElement.scrollWidth`); got > 390 {
 			t.Errorf("%s: at 390 it is %d wide: %s", page, got, eval[string](t, ctx, `[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > 391 && !e.closest(".scroll")).slice(0, 3).map((e) => e.outerHTML.slice(0, 150)).join(" ")`))
 		}
-		if page != run+"/report" && !strings.HasPrefix(page, "/run/map") { // a report is as long as its run
-			if n := eval[int](t, ctx, `document.querySelectorAll("*").length`); n > 4000 { // scores of labels and their agreement included
+		if page != run+"/report" { // a report is as long as its run
+			if n := eval[int](t, ctx, `document.querySelectorAll("*").length`); n > 3000 {
 				t.Errorf("%s has %d elements", page, n)
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -31,12 +30,7 @@ func TestSeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = play.Process.Kill(); _ = play.Wait() })
-	for range 200 {
-		if _, err := os.Stat(file + "-seats"); err == nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	waitForFile(t, file+"-seats")
 	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
 	do(t, ctx, chromedp.Navigate(linkOf(t, site, key)))
 	until(t, ctx, `document.querySelector("h1").textContent === "Seat FRANCE" && location.hash === ""`)

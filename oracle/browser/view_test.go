@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,18 @@ func serve(t *testing.T, bin string, args ...string) string {
 	return url
 }
 
+// waitForFile waits until a file exists.
+func waitForFile(t *testing.T, file string) {
+	t.Helper()
+	for range 200 {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal(file + " does not exist")
+}
+
 // until waits until a script returns true. It may fail while a page is loaded.
 func until(t *testing.T, ctx context.Context, script string) {
 	t.Helper()
@@ -61,6 +74,29 @@ func until(t *testing.T, ctx context.Context, script string) {
 	}
 }
 
+// TestRuns looks at a folder of runs: main scores, a fork below its origin, and the search.
+func TestRuns(t *testing.T) {
+	ctx := tab(t)
+	bin := program(t)
+	folder := played(t, bin)
+	if out, err := exec.Command(bin, "fork", filepath.Join(folder, "one.parley"), "--episode", "3", "--turn", "2", "--repeat", "3", "--out", filepath.Join(folder, "branch.parley"), "--quiet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
+	do(t, ctx, chromedp.Navigate(site+"/#key="+key))
+	until(t, ctx, `document.querySelectorAll("#t-runs tbody tr").length === 4 && document.querySelector("#runs [data-again]") === null`)
+	const row = `[...document.querySelectorAll("#t-runs tbody tr")].map((r) => r.querySelector("a").textContent)`
+	if !eval[bool](t, ctx, `(() => { const names = `+row+`; return names.indexOf("branch.parley") === names.indexOf("one.parley") + 1 && document.querySelectorAll("#t-runs .fork").length === 1; })()`) {
+		t.Errorf("the fork is not below its origin: %v", eval[[]string](t, ctx, row))
+	}
+	score := eval[string](t, ctx, `document.querySelectorAll("#t-runs tbody tr")[`+row+`.indexOf("one.parley")].querySelector(".score").textContent`)
+	if !regexp.MustCompile(`^points a -?[\d.]+ \[-?[\d.]+, -?[\d.]+\] b -?[\d.]+ \[-?[\d.]+, -?[\d.]+\]$`).MatchString(strings.Join(strings.Fields(score), " ")) {
+		t.Errorf("the main score is %q", score)
+	}
+	eval[bool](t, ctx, `document.querySelector("input[name=q]").value = "Diplomacy complete"; document.querySelector(".filters button").click(); true`)
+	until(t, ctx, `location.search.includes("q=Diplomacy") && `+row+`.join() === "map.parley"`)
+}
+
 // TestView watches a run in a browser while it is played, killed and resumed, and then finds an episode, a call and
 // a word.
 func TestView(t *testing.T) {
@@ -68,21 +104,19 @@ func TestView(t *testing.T) {
 	bin, folder := program(t), t.TempDir()
 	model := serve(t, bin, "sim", "--addr", "127.0.0.1:0", "--latency", "50ms..150ms")
 	plan, file := filepath.Join(folder, "plan.yaml"), filepath.Join(folder, "run.parley")
-	text := "kind: secrets\nseed: 1\nproviders: {lab: {dialect: openai, base_url: \"" + model + "/v1\"}}\nagents: {a: {model: lab/a}, b: {model: lab/b}}\n" +
+	text := "kind: secrets\nseed: 1\nproviders: {lab: {dialect: openai, base_url: \"" + model + "/v1\", limits: {rpm: 60000}}}\nprices: prices.json\nbudget: 100\nagents: {a: {model: lab/a, max_tokens: 200}, b: {model: lab/b, max_tokens: 200}}\n" +
 		"plan: {matrix: {agents: [a, b], swap: true, self: false, repeat: 150}}\nlimits: {concurrency: 8}\n"
 	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "prices.json"), []byte(`{"models": {"lab/*": {"input": 1, "output": 5}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	play := exec.CommandContext(t.Context(), bin, "run", plan, "--out", file, "--quiet")
 	if err := play.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 200 {
-		if _, err := os.Stat(file); err == nil {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	waitForFile(t, file)
 	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
 	do(t, ctx, chromedp.Navigate("about:blank"))
 	console := chromedp.Console(ctx)
@@ -93,6 +127,14 @@ func TestView(t *testing.T) {
 	until(t, ctx, `window.same && `+done+` > window.first + 3`) // the page was not loaded again
 	until(t, ctx, `document.getElementById("scores") !== null && document.querySelector(".facts dt").textContent === "ended"`)
 	until(t, ctx, `document.body.textContent.includes("calls in flight")`)
+	// The process that plays: its servers beside their limits, its models, what it costs, and how it was before.
+	until(t, ctx, `[...document.querySelectorAll("#now h2.part")].map((h) => h.textContent).join() === "Servers and their limits,Models, since this process began"`)
+	until(t, ctx, `document.querySelectorAll("#now [data-name='requests a minute'] progress").length === 1 && parseFloat(document.querySelector("#now [data-name='requests a minute']").textContent) > 0`)
+	until(t, ctx, `document.querySelectorAll("#now [data-name='95%']").length === 2 && document.querySelectorAll(".trend svg .line").length >= 4`)
+	until(t, ctx, `[...document.querySelectorAll("#now dt")].map((d) => d.textContent).join().includes("budget,cost a minute,cost of all episodes")`)
+	if n := eval[int](t, ctx, `document.querySelectorAll("*").length`); n > 3000 {
+		t.Errorf("the page has %d elements", n)
+	}
 
 	if err := play.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 import parley
-from parley import _progress, binary
+from parley import _progress, _run, binary, errors
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +41,9 @@ def test_open(run_file: Path) -> None:
     assert len(list(run.calls())) == 30
     assert {m["role"] for m in run.messages()} == {"system", "user", "assistant"}
     assert "points" in {s["name"] for s in run.scores()}
+    assert {tuple(c) for c in run.calls("seat", "text")} == {("seat", "text")}
+    with pytest.raises(binary.ProgramError, match="did you mean text"):
+        list(run.calls("txt"))
     for _ in run.calls():
         break  # a reader that stops early leaves nothing behind
     with pytest.raises(FileNotFoundError):
@@ -52,6 +57,8 @@ def test_frames(run_file: Path) -> None:
     for name, rows in {"pandas": 30, "polars": 30, "arrow": 30}.items():
         pytest.importorskip({"arrow": "pyarrow"}.get(name, name))
         assert len(getattr(run.calls(), name)()) == rows
+        few = getattr(run.calls("text", "seat"), name)()
+        assert list(few.column_names if name == "arrow" else few.columns) == ["seat", "text"]
 
 
 def test_report(run_file: Path, tmp_path: Path) -> None:
@@ -83,6 +90,48 @@ def test_ask(program: str, tmp_path: Path) -> None:
         parley.ask({"prompt": 3})
 
 
+def test_budget_of_map(program: str, tmp_path: Path) -> None:
+    """What the budget does not allow is an answer that says so, and is asked the next time."""
+    prompts = [f"Question {i}" for i in range(300)]
+    out = tmp_path / "answers.jsonl"
+    first = parley.map(prompts, model="sim/small", max_tokens=50, budget=0.0005, out=out)
+    assert [a.id for a in first] == list(range(300)) and {a.failed for a in first} == {"", "budget"}
+    assert all("budget" in a.message for a in first if not a.ok)
+    assert {a.failed for a in parley.map(prompts, model="sim/small", max_tokens=50, budget=0.0005, samples=2)} == {"", "budget"}
+    again = parley.map((p for p in prompts), model="sim/small", max_tokens=50, budget=1, out=out)
+    assert all(a.ok for a in again)
+    assert [b.text for a, b in zip(first, again) if a.ok] == [a.text for a in first if a.ok]
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        ({"prompt": "\ud83d"}, "request 1: a text has a half of a character"),
+        ({"prompt": float("nan")}, "request 1: NaN"),
+        (5, "request 1 is a int: want a text or a dict"),
+    ],
+)
+def test_bad_requests_of_map(program: str, request_: Any, text: str) -> None:
+    with pytest.raises(parley.Misuse, match=text):
+        parley.map(["fine", request_])
+
+
+def test_the_program_stops_with_its_owner(program: str, tmp_path: Path) -> None:
+    """It drains when standard input ends: because this process has ended, or as an interrupt."""
+    (tmp_path / "requests.jsonl").write_text('{"prompt": "x"}\n' * 100_000)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # a provider that never answers
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        process = binary.start([program, "ask", str(tmp_path / "requests.jsonl"), "--model=lab/x", "--dialect=openai", f"--base-url={url}", "--concurrency=1"])
+        assert process.stderr is not None
+        silent.accept()  # it asks
+        binary.interrupt(process)
+        while b"stopping" not in process.stderr.readline():
+            assert process.poll() is None
+        binary.interrupt(process)
+        assert process.wait(60) == 4
+        binary.close(process)
+
+
 SCRIPT = """
 import parley
 
@@ -104,16 +153,70 @@ for episodes in (5, 8):
 """
 
 
-def test_run_from_a_script(program: str, tmp_path: Path) -> None:
-    if not _has_workers(program):
-        pytest.skip("this program has no workers")
+@pytest.mark.parametrize("loopback", [False, True])
+def test_run_from_a_script(program: str, tmp_path: Path, loopback: bool) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    env = {**os.environ, **({"PARLEY_LOOPBACK": "1"} if loopback else {})}
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.stdout.splitlines() == ["0 5 {6}", "0 8 {6}"], done.stderr
 
 
-def _has_workers(program: str) -> bool:
-    return b"unknown flag" not in subprocess.run([program, "run", "none.yaml", "--worker-fd=0"], capture_output=True).stderr
+def test_only_the_program_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection without the token is closed, and there is no second one with it."""
+    monkeypatch.setenv("PARLEY_LOOPBACK", "1")
+    link = _run._Link()
+    _, host, port, token = link.name.split(":")
+    code = f"""
+import socket
+for token in (b"", b"{"A" * len(token)}\\n", b"{token}\\n"):
+    s = socket.create_connection(("{host}", {port}))
+    s.sendall(token)
+    s.shutdown(socket.SHUT_WR)
+    print(s.recv(10))
+try:
+    socket.create_connection(("{host}", {port}))
+    print("a second")
+except OSError:
+    print("refused")
+"""
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    sock = link.connected(process)
+    assert sock is not None
+    sock.sendall(b"hello")
+    sock.close()
+    assert process.communicate()[0].split() == [b"b''", b"b''", b"b'hello'", b"refused"]
+    ended = _run._Link()
+    assert ended.connected(process) is None
+    ended.close()
+
+
+def test_places_and_summaries() -> None:
+    assert errors.place("/home/me/auction.py", 12) == "auction.py:12" and errors.place("/tmp/ipykernel_17/938221006.py", 4) == "cell:4"
+    done = parley.Summary("a.parley", 1, {"state": "complete", "episodes": {"total": 3000, "complete": 2999, "failed": 1}, "calls": {"total": 12}, "cost_usd": 0.00003})
+    assert str(done) == "complete: 2,999 of 3,000 episodes, 1 failed; 12 calls; $0.00003" and "a.parley" in repr(done) and str(parley.Summary("a", 4, {}))
+
+
+def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
+    class W(parley.World):
+        def seats(self) -> list[str]:
+            return ["a"]
+
+        async def play(self, t: parley.Table) -> None: ...
+
+    with pytest.raises(binary.ProgramError, match="(?s)^parley: .*seeed: unknown key; did you mean seed"):
+        parley.run(W, agents={"x": "sim/small"}, out=tmp_path / "run.parley", progress=False, seeed=4)
+
+
+def test_run_in_a_world(program: str, tmp_path: Path) -> None:
+    class Inner(parley.World):
+        def seats(self) -> list[str]:
+            return ["a"]
+
+        async def play(self, t: parley.Table) -> None:
+            parley.run(Inner, agents={"x": "sim/small"}, out=tmp_path / "inner.parley", progress=False)
+
+    done = parley.run(Inner, agents={"x": "sim/small"}, episodes=1, seed=1, out=tmp_path / "run.parley", progress=False)
+    assert done.code == 1 and "cannot be called by a world" in str(list(done.data.episodes()))
 
 
 def test_the_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ REFUSED = [
     ("import subprocess; subprocess.run(['true'])", "subprocess.Popen"),
     ("import os; os.system('true')", "os.system"),
     ("import os; os.fork()", "os.fork"),
+    ("import os; os.getpid()", "os.getpid"),
     ("input()", "input is not allowed"),
     ("import asyncio; asyncio.run(t.one('a', 'x'))", "asyncio is not allowed in a world: await only its table"),
 ]
@@ -47,6 +48,7 @@ ALLOWED = [
     "import logging; logging.warning('x')",
     "import warnings; warnings.warn('x')",
     "import uuid; uuid.UUID(int=t.rand.uint64())",
+    "import sys, io, os\nclass Out(io.StringIO):\n    def write(self, s): os.getpid(); return super().write(s)\nsys.stdout = Out(); print('as in a notebook')",
     "import hashlib; hashlib.sha256(b'x').hexdigest()",
 ]
 

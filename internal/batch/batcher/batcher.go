@@ -154,12 +154,19 @@ func (o *Batcher) Drain() {
 	}
 }
 
-// Hold refuses calls that are not in a batch with e until e is nil. Batches at the provider are
-// followed.
+// Hold refuses calls that are in no batch at a provider with e until e is nil. Batches at the provider
+// are followed.
 func (o *Batcher) Hold(e *llm.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held = e
+}
+
+// heldBack returns the error with which Hold refuses calls, or nil.
+func (o *Batcher) heldBack() *llm.Error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.held
 }
 
 // refusal returns why nothing is sent, or nil. The batcher is locked.

@@ -195,6 +195,9 @@ func (w *Wave) tryCreate(ctx context.Context, t *openBatch) ending {
 		return nil
 	}
 	for n := 0; ; n++ {
+		if held := o.heldBack(); held != nil {
+			return ending{how: fails, err: held, why: "not created: " + held.Message, never: true}
+		}
 		id, err := t.queue.API.Create(ctx, t.draft, uploaded)
 		if err == nil {
 			o.count(func(c *Counts) { c.Created++ })

@@ -47,6 +47,7 @@ type slot struct {
 	id        batch.ID
 	by        *pending // nil: no call waits
 	used      bool     // its answer was taken
+	again     bool     // its answer was taken before, and given back
 	round     int      // the round of reading in which it is expected
 	orphaned  bool     // left by an earlier process, and not asked for in this one
 	safe      bool     // left by an earlier process, which has recorded the answer
@@ -148,10 +149,18 @@ func (o *Batcher) resolve(s *slot, f Result) {
 		t.unused--
 	}
 	t.held++
-	p.call.took = append(p.call.took, t)
+	p.call.took = append(p.call.took, s)
 	p.slot = nil
-	f.Took = time.Since(t.Began)
+	f.Took, f.Again = time.Since(t.Began), s.again
 	p.wake(f)
+}
+
+// giveBack makes the answer of a line available again. The batcher is locked.
+func (s *slot) giveBack() {
+	s.used, s.again = false, true
+	if s.openBatch.held--; !s.safe {
+		s.openBatch.unused++
+	}
 }
 
 // waiters removes and returns the calls that wait for t.

@@ -73,7 +73,7 @@ type Call struct {
 	call   string // the call's part of its lines' ids
 	tries  int
 	failed bool // a line of it failed
-	took   []*openBatch
+	took   []*slot
 }
 
 // Call returns the call of a request.
@@ -138,6 +138,7 @@ type Result struct {
 	Response *llm.Response
 	Err      *llm.Error
 	Asked    bool          // a provider processed it, and Response or Err is the result
+	Again    bool          // this process got the same result before, and it was paid for then
 	Took     time.Duration // since the batch began
 }
 
@@ -246,19 +247,23 @@ func (w *Wave) wakeSender() {
 }
 
 // End ends a call. settled means that its answer is durable, or that it will not be asked again:
-// its batches need not keep the answer.
+// its batches need not keep the answer. Otherwise its lines are there for the call that asks again,
+// unless the process ends.
 func (s *Call) End(ctx context.Context, settled bool) {
 	o, w := s.wave.batcher, s.wave
+	var all []*openBatch
 	o.mu.Lock()
-	for _, t := range s.took {
-		if settled {
+	for _, line := range s.took {
+		switch t := line.openBatch; {
+		case settled:
 			t.held--
+			all = append(all, t)
+		case !o.draining && ctx.Err() == nil:
+			line.giveBack()
 		}
 	}
 	o.mu.Unlock()
-	if settled {
-		o.closeDone(ctx, s.took)
-	}
+	o.closeDone(ctx, all)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w.stops()

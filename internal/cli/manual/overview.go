@@ -10,12 +10,12 @@ import (
 )
 
 // Overview returns the help of the whole application: one line for each command, by group. Commands
-// for the shell share a line: few people need them, and their names say what they do.
+// for the shell share a line, and so do those for several machines: few people need them, and their names say what they do.
 func Overview(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s COMMAND [ARGUMENTS] [FLAGS]\n%s\n", app.Name, app.Help)
 	width, group := 0, ""
-	var shell []string
+	short := map[string][]string{}
 	for _, n := range children(app.Node) {
 		width = max(width, len(n.Name))
 	}
@@ -23,8 +23,8 @@ func Overview(app *kong.Application) string {
 		title := ""
 		if n.Group != nil {
 			title = n.Group.Title
-			if n.Group.Key == "shell" {
-				shell = append(shell, n.Name)
+			if n.Group.Key == "shell" || n.Group.Key == "cluster" {
+				short[n.Group.Key] = append(short[n.Group.Key], n.Name)
 				continue
 			}
 		}
@@ -34,9 +34,14 @@ func Overview(app *kong.Application) string {
 		}
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, n.Name, n.Help)
 	}
-	b.WriteByte('\n')
-	if len(shell) > 0 {
-		fmt.Fprintf(&b, "Shell: %s\n", strings.Join(shell, ", "))
+	if len(short) > 0 {
+		b.WriteString("\n")
+	}
+	if list := short["cluster"]; len(list) > 0 {
+		fmt.Fprintf(&b, "Several machines: %s\n", strings.Join(list, ", "))
+	}
+	if list := short["shell"]; len(list) > 0 {
+		fmt.Fprintf(&b, "Shell: %s\n", strings.Join(list, ", "))
 	}
 	fmt.Fprintf(&b, "\"%s COMMAND --help\" explains a command, its arguments and its flags.\n", app.Name)
 	return world.Visible(b.String())

@@ -16,9 +16,10 @@ import (
 	"parley/llm"
 )
 
-// How often the progress is shown: on a terminal, and as plain lines.
+// How often the progress is shown: on a terminal, to another program that shows it, and as plain lines.
 const (
 	refreshEvery = 200 * time.Millisecond
+	relayEvery   = time.Second
 	lineEvery    = 10 * time.Second
 )
 
@@ -27,8 +28,11 @@ const (
 // goroutine.
 func Show(out *terminal.Stream, line func(now time.Time) []string) (end func()) {
 	every := lineEvery
-	if out.Escapes {
+	switch {
+	case out.Escapes:
 		every = refreshEvery
+	case out.Often:
+		every = relayEvery
 	}
 	over := make(chan struct{})
 	var wg sync.WaitGroup

@@ -86,6 +86,7 @@ const maxScores = 6
 func (v *View) done(e *journal.Ended) {
 	m := v.moment(e.Episode)
 	delete(v.playing, e.Episode)
+	v.ends.add(m.cost, v.resumed[e.Episode])
 	if !v.Verbose {
 		return
 	}

@@ -7,8 +7,6 @@ package runview
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -21,7 +19,6 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
 	"parley/internal/growth"
-	"parley/internal/live"
 	"parley/internal/replica"
 	"parley/internal/steer"
 	"parley/journal"
@@ -52,9 +49,10 @@ type View struct {
 	began    time.Time
 	last     time.Time
 	before   dispatch.ModelStats
-	// Of the last State.
-	published time.Time
-	then      dispatch.ModelStats
+	limits   func() []dispatch.Limit
+	past     []sample     // of the last States, the oldest first
+	ends     costs        // of episodes that this process played from their beginning
+	resumed  map[int]bool // episodes that began before this process
 
 	// The kind's own status line; nil if it has none.
 	status world.Status
@@ -71,13 +69,16 @@ type View struct {
 func (v *View) Begin(o app.Opened) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.Stats, v.steering, v.budget, v.waiting, v.Calls = o.App.Stats, o.Steering, o.Plan.Budget, o.Waiting, o.App.Waits
+	v.Stats, v.steering, v.budget, v.waiting, v.Calls, v.limits = o.App.Stats, o.Steering, o.Plan.Budget, o.Waiting, o.App.Waits, o.App.Limits
 	if o.Plan.Pace == "wave" {
 		v.batches = o.App.Batches
 	}
 	v.spent = o.Head.Spent.Plus(o.Head.Risked)
 	v.ended, v.lost = o.Head.Ended.Len(), o.Head.Ended.Failed()
-	v.playing = map[int]*moment{}
+	v.playing, v.resumed = map[int]*moment{}, map[int]bool{}
+	for n := range o.Head.Playing {
+		v.resumed[n] = true
+	}
 	v.failed = map[llm.Kind]int{}
 	v.began = time.Now()
 	v.last = v.began
@@ -231,36 +232,6 @@ func (v *View) Line(now time.Time) []string {
 		parts = append(parts, terminal.Number(int(st.RateLimited))+" rate-limited")
 	}
 	return parts
-}
-
-// State returns the current state of the run for those who watch it from outside.
-func (v *View) State(now time.Time) live.State {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	st := v.Stats()
-	steered, budget := v.steered()
-	s := live.State{
-		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
-		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
-		Status: append(v.Says(), v.inside()...), Waits: progress.Reasons(v.Calls, now),
-	}
-	if d := now.Sub(v.published).Seconds(); d > 0 && !v.published.IsZero() {
-		s.CallsPerSecond = float64(st.Attempts-v.then.Attempts) / d
-		s.TokensPerSecond = float64(st.Usage.Total()-v.then.Usage.Total()) / d
-	}
-	v.published, v.then = now, st.ModelStats
-	if why := v.waits(); why != "" {
-		s.Waits = append(s.Waits, why)
-	}
-	for _, name := range slices.Sorted(maps.Keys(st.Models)) {
-		m := st.Models[name]
-		model := live.Model{Name: name, Calls: m.Calls, Failed: m.Failed, RateLimited: m.RateLimited, Median: m.Latency.Quantile(0.5), Errors: map[llm.Kind]live.Error{}}
-		for kind, n := range m.Errors {
-			model.Errors[kind] = live.Error{Attempts: n, Example: terminal.Cut(m.Said[kind], 300)}
-		}
-		s.Models = append(s.Models, model)
-	}
-	return s
 }
 
 // steered says whether the run is paused or draining, and returns its budget.

@@ -19,6 +19,8 @@ type Stream struct {
 	Width func() int // current width of the terminal; 0 if it is not one
 	// Escapes allows escape codes: colors, and a return to the start of the row.
 	Escapes bool
+	// Often means that another program shows the last line of progress: it gets one each second.
+	Often bool
 
 	mu    sync.Mutex
 	w     io.Writer
@@ -34,7 +36,8 @@ func NewStream(w io.Writer, env func(string) (string, bool), terminal func(strea
 	none, _ := env("NO_COLOR")
 	term, _ := env("TERM")
 	width := func() int { return terminal(w) }
-	return &Stream{w: w, Width: width, Escapes: width() > 0 && none == "" && term != "dumb"}
+	_, often := env("PARLEY_PROGRESS")
+	return &Stream{w: w, Width: width, Escapes: width() > 0 && none == "" && term != "dumb", Often: often}
 }
 
 // Write writes p, after it clears a refreshed line.

@@ -85,3 +85,28 @@ func TestSteeredLimitDoesNotGrowByItself(t *testing.T) {
 		t.Error("it is stuck where a server that fell silent left it")
 	}
 }
+
+// TestVolley: where a server refuses nearly all of the first calls, more are tried before thousands were answered two at a time:
+// another run may have had its share.
+func TestVolley(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for _, accepted := range []int{1, 2, 4} {
+		a := newAdapt(0, Start{})
+		p := &Permit{sent: now}
+		for inFlight := FirstConcurrency; inFlight > accepted; inFlight-- {
+			a.refuse(p, inFlight, now.Add(time.Second/10))
+		}
+		if int(a.limit) != accepted {
+			t.Fatalf("%d accepted: limit %v", accepted, a.limit)
+		}
+		answers := 0
+		for ; int(a.limit) == accepted; answers++ {
+			p := &Permit{sent: now.Add(time.Second)}
+			a.succeeded(p, accepted, now.Add(2*time.Second))
+		}
+		if limit := maxVolley*answersForRefusal*accepted + accepted; answers > limit {
+			t.Errorf("%d accepted: more are tried after %d answers, want at most %d", accepted, answers, limit)
+		}
+	}
+}

@@ -21,6 +21,7 @@ type bucket struct {
 	last       time.Time
 	sum        float64   // all that was ever taken
 	used       float64   // taken by calls still in flight
+	charged    float64   // what calls that ended really cost
 	asOf       time.Time // when the call was sent whose answer was learned from last
 	// late means that the server charges at the end of a call (output tokens as they are produced)
 	// and not at its arrival.
@@ -94,6 +95,7 @@ func (b *bucket) take(need float64) {
 // settle ends a call that took need and really cost real.
 func (b *bucket) settle(need, real float64) {
 	b.used = math.Max(0, b.used-need)
+	b.charged += real
 	if b.rate > 0 {
 		b.level = math.Min(b.max, b.level+need-real)
 	}

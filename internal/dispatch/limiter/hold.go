@@ -27,15 +27,22 @@ func (l *Limiter) Choose(n int) {
 type Bounds struct {
 	InFlight, Concurrency           int
 	Requests, Tokens, Input, Output float64
+	// Charged is what all calls that ended have cost, as the server counts.
+	Charged Units
 }
 
-// Bounds returns the limits in force, and how many calls are in flight.
+// Units are what a server limits.
+type Units struct{ Requests, Tokens, Input, Output float64 }
+
+// Bounds returns the limits in force, how many calls are in flight, and what was charged so far.
 func (l *Limiter) Bounds() Bounds {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rate := func(i int) float64 { return l.buckets[i].rate * 60 }
+	sum := func(i int) float64 { return l.buckets[i].charged }
 	return Bounds{
 		InFlight: l.inFlight, Concurrency: max(1, int(l.adapt.limit)),
 		Requests: rate(requests), Tokens: rate(tokens), Input: rate(inputs), Output: rate(outputs),
+		Charged: Units{Requests: sum(requests), Tokens: sum(tokens), Input: sum(inputs), Output: sum(outputs)},
 	}
 }

@@ -37,6 +37,7 @@ const (
 	answersForRefusal = 400 // 0.25%
 	maxOwed           = 16_000
 	deniedOwed        = 20
+	maxVolley         = 2   // refusals for each call that is allowed
 	manyRefused       = 10  // answers for a refusal: with fewer, refusals are many
 	gentleStrays      = 2   // that lower the limit by one
 	maxStrays         = 8   // from then on they lower nothing
@@ -117,12 +118,15 @@ func (a *adapt) owe(refusals int) {
 	}
 }
 
-// forgive bounds what a volley of refusals costs where not even two calls were allowed: another run may
-// have used the account, and one call at a time would take hours to answer for it. A server that failed
-// the calls may fall over again.
+// forgive bounds what a volley of refusals costs where few calls were allowed: another run may have used the account, and
+// a few calls at a time would take hours to answer for it. A server that failed the calls may fall over again.
 func (a *adapt) forgive() {
-	if a.limit < 2 && a.troubled.IsZero() {
+	switch {
+	case !a.troubled.IsZero():
+	case a.limit < 2:
 		a.owed = min(a.owed, deniedOwed)
+	default:
+		a.owed = min(a.owed, int(a.limit)*maxVolley*answersForRefusal)
 	}
 }
 

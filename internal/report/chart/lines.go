@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"strconv"
@@ -17,6 +18,8 @@ type Line struct {
 	Points []Point // from left to right
 	// Level makes it a reference value, drawn across the chart with its name.
 	Level bool
+	// Bare means that its points are not drawn as dots.
+	Bare bool
 }
 
 // Point is a point of a line. A bounded interval is drawn as a band.
@@ -30,6 +33,7 @@ type Plot struct {
 	Label        string // describes the chart for screen readers
 	X, Y         string // names of the axes
 	Height       int
+	Ticks        int    // about how many the x axis of Lines has; default: 6
 	YScale       *Scale // default: covers the values and 0
 	XTick, YTick func(float64) string
 }
@@ -48,9 +52,10 @@ func (p Plot) Lines(lines []Line) template.HTML {
 			xs, ys = append(xs, q.X), append(ys, q.Y.Value, q.Y.Low, q.Y.High)
 		}
 	}
-	x := NewScale(6, xs...)
+	ticks := cmp.Or(p.Ticks, 6)
+	x := NewScale(ticks, xs...)
 	if wholes(xs) {
-		x = NewWholeScale(6, xs...)
+		x = NewWholeScale(ticks, xs...)
 	}
 	f := p.frame(x, p.yScale(ys, false))
 	if Banded(lines) {
@@ -250,7 +255,7 @@ func (f *frame) path(l Line) {
 const maxDots = 60
 
 func (f *frame) dots(l Line) {
-	if len(l.Points) > maxDots {
+	if l.Bare || len(l.Points) > maxDots {
 		return
 	}
 	for _, q := range l.Points {

@@ -164,6 +164,18 @@ func Duration(d time.Duration) string {
 	}
 }
 
+// SecondsTick formats a number of seconds for an axis.
+func SecondsTick(x float64) string {
+	d := time.Duration(x * float64(time.Second))
+	if d >= time.Minute && d%time.Minute == 0 {
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	if d >= time.Second && d < time.Minute {
+		return fmt.Sprintf("%.4g s", x)
+	}
+	return Duration(d)
+}
+
 // ScoresText writes n scores by seat, as "first: points 3, revealed 0; second: …". score returns the seat and the
 // text of one.
 func ScoresText(n int, score func(i int) (seat, text string)) string {

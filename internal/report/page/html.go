@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -54,6 +55,15 @@ func Templates() (*template.Template, error) {
 		return nil, fmt.Errorf("page: template: %w", err)
 	}
 	return t, nil
+}
+
+// Size returns how many elements a block has on a page with these templates.
+func Size(t *template.Template, b Block) (elements int, err error) {
+	var text bytes.Buffer
+	if err := t.ExecuteTemplate(&text, "block", b); err != nil {
+		return 0, fmt.Errorf("page: template: %w", err)
+	}
+	return bytes.Count(text.Bytes(), []byte("<")) - bytes.Count(text.Bytes(), []byte("</")), nil
 }
 
 // Assets returns the style sheet and the script of reports.

@@ -48,9 +48,13 @@
     for (const replay of all(".replay", root)) {
       const range = replay.querySelector("input");
       const out = replay.querySelector("output");
-      const show = () => {
-        for (const part of all("[data-frame]", replay)) part.hidden = part.dataset.frame !== range.value;
-        const title = replay.querySelector("section:not([hidden]) h4");
+      const frames = all("[data-frame]", replay).map((part) => [part, part.parentElement]);
+      const show = () => { // only one frame is in the page: a long game has thousands of elements
+        for (const [part, place] of frames) {
+          if (part.dataset.frame === range.value) place.append(part);
+          else part.remove();
+        }
+        const title = replay.querySelector("section h4");
         out.textContent = range.value + " of " + range.max + (title ? ": " + title.textContent : "");
       };
       const step = (by) => {

@@ -20,7 +20,7 @@ import (
 )
 
 // linesPerPage is how many lines of a transcript a page has.
-const linesPerPage = 150
+const linesPerPage = 100
 
 // episodePage is the data of the page of an episode.
 type episodePage struct {

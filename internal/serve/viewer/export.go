@@ -14,7 +14,7 @@ import (
 // they have names and notes of people. A Viewer that exports cannot serve.
 func (v *Viewer) Export(ctx context.Context, dir string, episodes int) (static.Result, error) {
 	ctx, stop := context.WithCancel(ctx)
-	v.ctx, v.static, v.stats.Wait, v.runs.Unlabelled = ctx, true, true, true
+	v.ctx, v.static, v.stats.Wait, v.catalog.Wait, v.runs.Unlabelled = ctx, true, true, true, true
 	defer func() {
 		stop()
 		v.wg.Wait()

@@ -2,16 +2,14 @@ package viewer
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
-	"os"
+	"path/filepath"
 	"slices"
-	"time"
 
+	"parley/internal/serve/viewer/catalog"
+	"parley/internal/serve/viewer/dashboard"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
 
@@ -25,81 +23,51 @@ import (
 	"parley/world"
 )
 
-// listed is a run in the list.
-type listed struct {
-	Name, To string
-	Kind     string
-	State    string
-	Episodes sqlite.Outline
-	Done     int
-	Changed  time.Time
-	Fork     string // where it was forked from
-	Problem  string // why it cannot be read
+// runList is the data of the list of runs.
+type runList struct {
+	Filter catalog.Filter
+	States []string
+	Rows   []*catalog.Entry
+	Passed int // runs that pass the filter
+	All    int
+	More   bool // files are still being read
+	First  string
+	Next   string
 }
 
-// list is the page of all runs, the latest first.
+// list is the page of all runs.
 func (v *Viewer) list(req *http.Request) (*screen, error) {
 	if name, ok := v.runs.Single(); ok {
 		return &screen{to: runPath(name)}, nil
 	}
-	names, paths := v.runs.Names()
-	byRun := map[string]string{} // name by id of the run
-	var all []*listed
-	for _, name := range names {
-		l, begun := look(req, name, paths[name])
-		if begun != nil {
-			byRun[begun.Run] = name
-			if begun.Fork != nil {
-				l.Fork = begun.Fork.Run
-			}
-		}
-		all = append(all, l)
-	}
-	for _, l := range all {
-		l.Fork = byRun[l.Fork]
-	}
-	slices.SortStableFunc(all, func(a, b *listed) int { return b.Changed.Compare(a.Changed) })
-	return &screen{template: "runs", Title: "Runs", Live: "/events", Data: all}, nil
-}
-
-// look reads the state of a run for the list.
-func look(req *http.Request, name, path string) (*listed, *journal.Begun) {
-	l := &listed{Name: name, To: runPath(name)}
-	if info, err := os.Stat(path); err == nil {
-		l.Changed = info.ModTime()
-		if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 && wal.ModTime().After(l.Changed) {
-			l.Changed = wal.ModTime()
+	all, more := v.catalog.List(req.Context())
+	d := runList{Filter: catalog.NewFilter(req.URL.Query()), All: len(all), More: more}
+	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
+	for _, e := range all {
+		if e.State != "" && !slices.Contains(d.States, e.State) {
+			d.States = append(d.States, e.State)
 		}
 	}
-	store, err := sqlite.OpenRead(path)
-	if err != nil {
-		l.Problem = unreadable(err)
-		return l, nil
+	slices.Sort(d.States)
+	if d.Filter.After != "" {
+		first := d.Filter
+		first.After = ""
+		d.First = first.Address()
 	}
-	defer func() { _ = store.Close() }() // it was only read
-	o, err := store.Outline(req.Context())
-	if err != nil {
-		l.Problem = unreadable(err)
-		return l, nil
-	}
-	l.Episodes, l.Done, l.State = o, o.Ended+o.Failed, stateOf(o)
-	if o.Begun != nil {
-		l.Kind = o.Begun.Kind
-	}
-	return l, o.Begun
+	return &screen{template: "runs", Title: "Runs", Live: "/events", Data: d}, nil
 }
 
-// unreadable says in plain words why a run file cannot be read.
-func unreadable(err error) string {
-	switch {
-	case errors.Is(err, sqlite.ErrDamaged):
-		return "This file is damaged: its page shows what can still be read."
-	case errors.Is(err, fs.ErrPermission):
-		return "This file may not be read by you."
-	default:
-		return "This is not a run file that this version can read."
-	}
-}
+// Page returns the address of a run.
+func (runList) Page(name string) string { return runPath(name) }
+
+// Indent returns how far a fork is indented.
+func (runList) Indent(e *catalog.Entry) int { return min(e.Depth, maxIndent) }
+
+// maxIndent is how far forks are indented at most.
+const maxIndent = 4
+
+// ForkOf returns the run that a fork is from.
+func (runList) ForkOf(e *catalog.Entry) string { return cmp.Or(e.Origin, filepath.Base(e.Fork.File)) }
 
 // maxLost is how many losses a page names.
 const maxLost = 10
@@ -124,18 +92,6 @@ func (p *screen) Lost() (out []string) {
 		}
 	}
 	return out
-}
-
-// stateOf returns the state of a run for people.
-func stateOf(o sqlite.Outline) string {
-	switch {
-	case o.Open:
-		return view.StateOpen
-	case o.Last.State == "":
-		return view.StateNew
-	default:
-		return string(o.Last.State)
-	}
 }
 
 // tabs are the pages of a run.
@@ -176,10 +132,10 @@ type now struct {
 	Share    float64 // of the episodes that are done
 	Agents   []world.Agent
 	Sections []page.Section
-	Live     *live.State // what its process is doing; nil: nothing plays it
-	Steer    string      // where the run can be steered; empty: it cannot
-	Errors   []failed
-	Budget   float64 // the share that is spent; 0: there is no budget
+	Live     *dashboard.Dashboard // what its process is doing; nil: nothing plays it
+	Steer    string               // where the run can be steered; empty: it cannot
+	Report   string
+	Short    bool // the report has more
 	// Of the statistics: whether they are being computed, and of how many entries they lack.
 	Busy    bool
 	Large   bool // they are computed only if asked for
@@ -197,7 +153,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := now{Outline: o, State: stateOf(o), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents}
+	n := now{Outline: o, State: catalog.StateOf(o), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
 	if o.Last.State != journal.Complete {
 		n.Why = o.Last.Reason.String()
 	}
@@ -205,7 +161,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
 	if playing, ok := live.Read(req.Context(), r.Path); ok && o.Open {
-		n.playing(&playing)
+		n.Live = dashboard.New(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
 			n.Steer = runPath(r.Name, "steer")
 		}
@@ -229,13 +185,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		n.Problem = s.Err.Error()
 	}
 	if s.Document != nil {
-		n.Sections = slices.DeleteFunc(slices.Clone(s.Document.Sections), func(x page.Section) bool {
-			return x.ID == "episodes" || x.ID == "transcripts" // other pages show them
-		})
-		if first := &n.Sections[0]; len(first.Blocks) > 0 {
-			first.Title = "" // the page has its facts
-			first.Blocks = slices.DeleteFunc(slices.Clone(first.Blocks), func(b page.Block) bool { return b.Facts != nil })
-		}
+		n.Sections, n.Short = s.Sections, s.Short
 		p.Style = s.Document.Style
 		for _, x := range n.Sections {
 			p.Style = stylesOf(p.Style, x.Blocks)
@@ -243,26 +193,6 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	}
 	p.template, p.Data = "overview", n
 	return p, nil
-}
-
-// failed is attempts of a model that failed.
-type failed struct {
-	Model string
-	Kind  string
-	live.Error
-}
-
-// playing fills in what the process that plays the run is doing.
-func (n *now) playing(s *live.State) {
-	n.Live = s
-	if s.Budget > 0 {
-		n.Budget = s.Spent.Dollars() / s.Budget.Dollars()
-	}
-	for _, m := range s.Models {
-		for _, kind := range slices.Sorted(maps.Keys(m.Errors)) {
-			n.Errors = append(n.Errors, failed{m.Name, string(kind), m.Errors[kind]})
-		}
-	}
 }
 
 // Model returns what answers for an agent.

@@ -44,7 +44,7 @@ type link struct {
 }
 
 func functions() template.FuncMap {
-	return template.FuncMap{"grouped": page.Grouped, "groupedFloat": func(x float64) string { return page.Grouped(int(math.Round(x))) }, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration}
+	return template.FuncMap{"grouped": page.Grouped, "groupedFloat": func(x float64) string { return page.Grouped(int(math.Round(x))) }, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration, "quantity": page.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
 }
 
 // page returns a handler that renders what f returns. A page is made in one of the slots. The form is read before that,

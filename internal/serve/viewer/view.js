@@ -1,6 +1,6 @@
 "use strict";
 // Keeps the page current: when its run has grown, the parts marked data-live are fetched again.
-// Also keys: j and k go to the next and previous page, / goes to the first field.
+// Also keys: j and k go to the next and previous page, / goes to the first field, Escape goes back from a question.
 (() => {
   const policy = self.trustedTypes ? trustedTypes.createPolicy("parley", { createHTML: (s) => s }) : { createHTML: (s) => s };
   const live = document.getElementById("live");
@@ -10,21 +10,33 @@
     live.classList.toggle("lost", lost);
   };
 
-  // busy reports whether somebody works in an element, so that it must not be replaced.
+  // busy reports whether somebody works in an element, so that it must not be replaced: a button that is replaced
+  // while it is pressed does nothing.
   const busy = (part) => {
     const selected = getSelection();
     return part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea") ||
-      !selected.isCollapsed && part.contains(selected.anchorNode);
+      !selected.isCollapsed && part.contains(selected.anchorNode) || part.matches(":active, :has(:active)");
   };
 
-  // keep copies what a person opened or moved in a part to the part that replaces it.
+  // keep copies what a person opened, moved or typed in a part to the part that replaces it.
   const keep = (from, to) => {
     const were = from.querySelectorAll("details"), are = to.querySelectorAll("details");
     were.forEach((d, i) => { if (are[i]) are[i].open = d.open; });
-    const fields = from.querySelectorAll("input[type=search]"), fresh = to.querySelectorAll("input[type=search]");
-    fields.forEach((f, i) => { if (fresh[i] && f.value) fresh[i].value = f.value; });
+    const typed = "input:not([type=range], [type=hidden], [type=checkbox])";
+    const fields = from.querySelectorAll(typed), fresh = to.querySelectorAll(typed);
+    fields.forEach((f, i) => { if (fresh[i]?.name === f.name && f.value !== f.defaultValue) fresh[i].value = f.value; });
     const ranges = from.querySelectorAll("input[type=range]"), now = to.querySelectorAll("input[type=range]");
     ranges.forEach((r, i) => { if (now[i] && r.value !== r.max) now[i].value = r.value; else if (now[i] && r.value !== "1") now[i].value = now[i].max; });
+  };
+
+  // replace puts a part in the place of another. The focus stays where it is for whoever uses the keyboard.
+  const replace = (from, to) => {
+    keep(from, to);
+    const had = document.activeElement, name = (e) => [e.tagName, e.id, e.name, e.value, e.getAttribute("href"), e.getAttribute("aria-label")].join();
+    const alike = (part) => [...part.querySelectorAll("a[href], button, summary, [tabindex]")].filter((e) => name(e) === name(had));
+    from.before(document.adoptNode(to));
+    alike(to)[alike(from).indexOf(had)]?.focus({ preventScroll: true });
+    from.remove();
   };
 
   let wanted = false, fetching = false;
@@ -44,8 +56,7 @@
         for (const part of document.querySelectorAll("[data-live]")) {
           const next = page.getElementById(part.id);
           if (!next || next.innerHTML === part.innerHTML || busy(part)) continue;
-          keep(part, next);
-          part.replaceWith(document.adoptNode(next));
+          replace(part, next);
           next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
           for (const f of next.querySelectorAll("[data-filter]")) if (f.value) f.dispatchEvent(new Event("input"));
           again ||= next.querySelector("[data-again]") !== null;
@@ -87,6 +98,7 @@
     if (to) to.click();
   };
   addEventListener("keydown", (e) => {
+    if (e.key === "Escape") document.querySelector("a[data-escape]")?.click();
     if (e.ctrlKey || e.metaKey || e.altKey || e.target.matches("input, select, textarea")) return;
     if (e.key === "j") follow("next");
     else if (e.key === "k") follow("prev");

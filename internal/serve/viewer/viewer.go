@@ -25,6 +25,7 @@ import (
 
 	"parley/internal/report/page"
 	"parley/internal/serve/auth"
+	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/seats"
 	"parley/internal/serve/viewer/static"
@@ -51,19 +52,20 @@ type Config struct {
 
 // Viewer serves run files.
 type Viewer struct {
-	cfg    Config
-	pages  *template.Template
-	guard  auth.Guard
-	runs   *library.Library
-	stats  *statistics.Board
-	ctx    context.Context //nolint:containedctx // of Run: background work ends with it
-	wg     sync.WaitGroup  // background work
-	assets static.Assets
-	token  string // the cookie of browsers that sent the key
-	seats  seats.Server
-	slots  slots // for pages that are being made
-	guests slots // for pages of seats
-	static bool  // the pages are written to files: see Export
+	cfg     Config
+	pages   *template.Template
+	guard   auth.Guard
+	runs    *library.Library
+	stats   *statistics.Board
+	catalog *catalog.Catalog
+	ctx     context.Context //nolint:containedctx // of Run: background work ends with it
+	wg      sync.WaitGroup  // background work
+	assets  static.Assets
+	token   string // the cookie of browsers that sent the key
+	seats   seats.Server
+	slots   slots // for pages that are being made
+	guests  slots // for pages of seats
+	static  bool  // the pages are written to files: see Export
 }
 
 // New returns a viewer. It fails if a path does not exist.
@@ -74,6 +76,7 @@ func New(cfg Config) (*Viewer, error) {
 	}
 	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), slots: make(slots, maxPages), guests: make(slots, maxSeatPages)}
 	v.stats = &statistics.Board{Tool: cfg.Tool, Background: func(f func(context.Context)) { v.wg.Go(func() { f(v.ctx) }) }}
+	v.catalog = &catalog.Catalog{Library: all, KindOf: cfg.KindOf, Background: v.stats.Background}
 	if v.pages, err = templates(); err != nil {
 		return nil, err
 	}

@@ -89,6 +89,7 @@ func (r *reader) head(ctx context.Context) (*journal.Head, error) {
 		}
 	}
 	h.Calls += int(t.calls)
+	h.Collected = journal.Collected{Log: t.log, Through: t.collected}
 	h.Spent = h.Spent.Plus(max(0, llm.Money(t.spent)))
 	return h, cmp.Or(context.Cause(ctx), r.live(h, t.states[statePlaying]), r.checkBegun(h.Begun, t))
 }

@@ -19,19 +19,20 @@ type totals struct {
 	episodes                               int64    // of all stages
 	begun                                  int64    // episodes before this one have a row in progress
 	states                                 [4]int64 // episodes by episodeState; the first is not counted
+	log, collected                         int64    // the last journal.Collected
 }
 
 const (
-	totalsColumns = `one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, episodes, begun, playing, ended, failed`
+	totalsColumns = `one, sum, epoch, seq, calls, spent, texts, events, stages, turns, outcomes, episodes, begun, playing, ended, failed, log, collected`
 	totalsSQL     = `SELECT ` + totalsColumns + ` FROM state`
-	putTotalsSQL  = `INSERT OR REPLACE INTO state (` + totalsColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	putTotalsSQL  = `INSERT OR REPLACE INTO state (` + totalsColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // fields returns the columns after the checksum, in order.
-func (t *totals) fields() [14]*int64 {
+func (t *totals) fields() [16]*int64 {
 	return [...]*int64{
 		&t.epoch, &t.seq, &t.calls, &t.spent, &t.texts, &t.events, &t.stages, &t.turns, &t.outcomes, &t.episodes, &t.begun,
-		&t.states[statePlaying], &t.states[stateEnded], &t.states[stateFailed],
+		&t.states[statePlaying], &t.states[stateEnded], &t.states[stateFailed], &t.log, &t.collected,
 	}
 }
 

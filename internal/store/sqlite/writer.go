@@ -145,6 +145,10 @@ func (w *writer) putAll(entries []journal.Entry) error {
 		return err
 	}
 	for _, e := range entries {
+		if c, ok := e.(*journal.Collected); ok {
+			w.totals.log, w.totals.collected = c.Log, c.Through
+			continue
+		}
 		w.totals.seq++
 		if err := w.put(e); err != nil {
 			return fmt.Errorf("%T: %w", e, err)

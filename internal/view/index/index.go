@@ -65,7 +65,7 @@ const patience = 5 * time.Second
 // Open opens the index of a run, or begins a new one. run identifies the run. Only an index of ours is ever
 // changed or removed: with anything else in its place, the index is made in memory.
 func Open(ctx context.Context, store *sqlite.Store, run string) (*Index, error) {
-	x := &Index{store: store, wanted: map[string]bool{}, made: map[string]bool{}}
+	x := &Index{store: store, wanted: map[string]bool{}}
 	path := filelock.Beside(store.Path(), Suffix)
 	info, err := os.Lstat(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -97,7 +97,7 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 			err = fmt.Errorf("index: %w", errors.Join(err, c.Close()))
 		}
 	}()
-	x.conn, x.path = c, path
+	x.conn, x.path, x.made = c, path, map[string]bool{}
 	c.SetBusyTimeout(busy)
 	defer x.interruptible(ctx)()
 	if err := x.pragmas("trusted_schema = OFF", "temp_store = MEMORY", "cache_size = -16384"); err != nil {
@@ -152,7 +152,8 @@ func (x *Index) check(tables map[string]string, run string) error {
 		return err
 	}
 	for _, column := range Sorts() {
-		delete(tables, "episodes_"+column) // an index that Page made
+		_, x.made[column] = tables["episodes_"+column]
+		delete(tables, "episodes_"+column) // an index that MakeIndexes made
 	}
 	if !maps.Equal(tables, want) {
 		return errOther

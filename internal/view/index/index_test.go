@@ -85,68 +85,6 @@ func open(t *testing.T, store *sqlite.Store, run string) *Index {
 	return x
 }
 
-// pages lists everything in pages of limit rows.
-func pages(t *testing.T, x *Index, q Query) (all []Row) {
-	t.Helper()
-	for {
-		rows, err := x.Page(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, rows...)
-		if len(rows) < q.Limit {
-			return all
-		}
-		q.After = &rows[len(rows)-1].Key
-	}
-}
-
-// TestPages checks that pages in any order and size have every episode once, in that order.
-func TestPages(t *testing.T) {
-	t.Parallel()
-	store, _ := record(t, 60)
-	x := open(t, store, "r1")
-	update(t, x)
-	whole := pages(t, x, Query{Limit: 1000})
-	if len(whole) != 60 {
-		t.Fatalf("%d episodes, want 60", len(whole))
-	}
-	value := func(r Row, sort string) float64 {
-		return map[string]float64{"episode": float64(r.Episode), "calls": float64(r.Calls), "errors": float64(r.Errors), "tokens": float64(r.Tokens), "cost": float64(r.Cost), "began": float64(r.Began.UnixNano()), "took": float64(r.Took)}[sort]
-	}
-	for _, sort := range Sorts() {
-		for _, desc := range []bool{false, true} {
-			want := slices.Clone(whole)
-			slices.SortFunc(want, func(a, b Row) int {
-				text := 0
-				switch sort {
-				case "state":
-					text = cmp.Compare(a.State, b.State)
-				case "cell":
-					text = cmp.Compare(a.Cell, b.Cell)
-				}
-				order := cmp.Or(text, cmp.Compare(value(a, sort), value(b, sort)), cmp.Compare(a.Episode, b.Episode))
-				if desc {
-					return -order
-				}
-				return order
-			})
-			for _, limit := range []int{1, 7, 60} {
-				got := pages(t, x, Query{Sort: sort, Desc: desc, Limit: limit})
-				if !slices.EqualFunc(got, want, func(a, b Row) bool { return a.Episode == b.Episode }) {
-					t.Errorf("by %s, desc %v, %d a page: %v", sort, desc, limit, numbers(got))
-				}
-			}
-		}
-	}
-	if _, err := x.Page(t.Context(), Query{Sort: "cost; DROP TABLE meta", Limit: 1}); err == nil {
-		t.Error("any text is a column")
-	}
-	if _, err := x.Page(t.Context(), Query{Sort: "cost", Limit: 1, After: &Key{Value: "x"}}); err == nil {
-		t.Error("any text is a position")
-	}
-}
-
 func numbers(rows []Row) (out []int) {
 	for _, r := range rows {
 		out = append(out, r.Episode)

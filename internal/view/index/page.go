@@ -17,31 +17,6 @@ import (
 	"parley/world"
 )
 
-// Query says which episodes to list, and in which order. Only episodes that began are in the index.
-type Query struct {
-	State string // one of the run file's states; "": any
-	Cell  string // cells that contain this text
-	Agent string // lineups with this agent
-	Text  string // the reason of a failure contains this text
-	Label string // one of the names that SetLabels got
-
-	// Sort is one of Sorts, "score" or "label". Desc sorts from the highest to the lowest.
-	Sort string
-	Desc bool
-	// Score and Seat are the score to sort by. For labels, Score is a name that SetLabels got.
-	Score, Seat string
-
-	// After is the last row of the page before. Default: the first page.
-	After *Key
-	Limit int
-}
-
-// Key is the position of a row in an order.
-type Key struct {
-	Value   string // of the column that is sorted by, as text
-	Episode int
-}
-
 // Row is an episode.
 type Row struct {
 	Episode       int
@@ -69,33 +44,27 @@ func Sorts() []string {
 }
 
 // Page lists up to q.Limit episodes. It reads the rows that it returns and, until MakeIndexes has made an index of the
-// column that is sorted by, all others.
+// column that is sorted by, all others. With a filter it may read all rows too.
 func (x *Index) Page(ctx context.Context, q Query) (rows []Row, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	from, column, err := x.order(q)
+	o, err := x.order(&q)
 	if err != nil {
 		return nil, err
 	}
-	where, args, err := q.where(column)
+	spans, err := q.spans(o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the position of the page: %w", ErrQuery, err)
 	}
-	direction := ""
-	if q.Desc {
-		direction = " DESC"
-	}
-	text := fmt.Sprintf(`SELECT e.episode, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, took, %[1]s
-FROM %[2]s WHERE %[3]s ORDER BY %[1]s%[4]s, e.episode%[4]s LIMIT ?`, column, from, where, direction)
 	defer x.interruptible(ctx)()
-	err = x.query(text, append(args, q.Limit), func(s *db.Stmt) {
-		rows = append(rows, Row{
-			Episode: s.ColumnInt(0), State: s.ColumnText(1), Cell: s.ColumnText(2), Lineup: strings.TrimSpace(s.ColumnText(3)),
-			Deal: s.ColumnInt(4), Failed: s.ColumnText(5), Calls: s.ColumnInt(6), Errors: s.ColumnInt(7), Tokens: s.ColumnInt(8),
-			Cost: llm.Money(s.ColumnInt64(9)), Began: time.Unix(0, s.ColumnInt64(10)), Took: time.Duration(s.ColumnInt64(11)),
-			Key: newKey(s, 12),
-		})
-	})
+	if !o.indexed && q.Desc {
+		spans, err = x.split(&q, o, spans)
+	}
+	for _, in := range spans {
+		if err == nil && len(rows) < q.Limit {
+			rows, err = x.list(&q, o, in, rows)
+		}
+	}
 	if err == nil {
 		err = x.addScores(rows)
 	}
@@ -103,6 +72,56 @@ FROM %[2]s WHERE %[3]s ORDER BY %[1]s%[4]s, e.episode%[4]s LIMIT ?`, column, fro
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	return rows, nil
+}
+
+// list adds the rows of a span, in order, until there are q.Limit. It follows the order and leaves out what the filter
+// does. If the filter leaves out nearly all, it looks at everything instead and sorts what is left.
+func (x *Index) list(q *Query, o order, in condition, rows []Row) ([]Row, error) {
+	filter := q.filter()
+	limit := q.Limit - len(rows)
+	reads := []int{limit}
+	if filter.text != everything {
+		reads = []int{fewRows, manyRows}
+	}
+	if !o.indexed && filter.text != everything {
+		reads = nil
+	}
+	for _, n := range reads {
+		text := fmt.Sprintf("(SELECT %[1]s AS at, episode AS number FROM %[2]s WHERE %[3]s ORDER BY %[1]s%[4]s, episode%[4]s LIMIT ?) CROSS JOIN episodes e ON e.episode = number WHERE %[5]s", o.column, o.table, in.text, q.direction(), filter.text)
+		found, err := x.rows(q, text, slices.Concat(in.args, []any{n}, filter.args, []any{limit}))
+		if err != nil || filter.text == everything || len(found) == limit {
+			return append(rows, found...), err
+		}
+	}
+	from, condition := "episodes e", in.text
+	if o.table != "episodes" {
+		from, condition = "episodes e CROSS JOIN "+o.table+" s ON s.episode = e.episode", strings.ReplaceAll(in.text, "episode ", "e.episode ")
+	}
+	text := fmt.Sprintf("(SELECT %s AS at, e.episode AS number, e.* FROM %s WHERE %s AND %s)", o.column, from, filter.text, condition)
+	found, err := x.rows(q, text, slices.Concat(filter.args, in.args, []any{limit}))
+	return append(rows, found...), err
+}
+
+// fewRows and manyRows are how many rows in order are filtered before all are: what SQLite joins in a few milliseconds,
+// and in a few tens.
+const (
+	fewRows  = 1000
+	manyRows = 20_000
+)
+
+// rows reads rows of a table with the columns of episodes, at and number.
+func (x *Index) rows(q *Query, from string, args []any) (rows []Row, err error) {
+	text := fmt.Sprintf(`SELECT number, state, cell, lineup, deal, failed, calls, errors, tokens, cost, began, took, at
+FROM %s ORDER BY at%[2]s, number%[2]s LIMIT ?`, from, q.direction())
+	err = x.query(text, args, func(s *db.Stmt) {
+		rows = append(rows, Row{
+			Episode: s.ColumnInt(0), State: s.ColumnText(1), Cell: s.ColumnText(2), Lineup: strings.TrimSpace(s.ColumnText(3)),
+			Deal: s.ColumnInt(4), Failed: s.ColumnText(5), Calls: s.ColumnInt(6), Errors: s.ColumnInt(7), Tokens: s.ColumnInt(8),
+			Cost: llm.Money(s.ColumnInt64(9)), Began: time.Unix(0, s.ColumnInt64(10)), Took: time.Duration(s.ColumnInt64(11)),
+			Key: newKey(s, 12),
+		})
+	})
+	return rows, err
 }
 
 // newKey returns the key of a row that is sorted by a column.
@@ -114,41 +133,33 @@ func newKey(s *db.Stmt, column int) Key {
 	return k
 }
 
-// value returns the value of a key as a query compares it.
-func (q *Query) value() (any, error) {
-	switch q.Sort {
-	case "state", "cell":
-		return q.After.Value, nil
-	case "score", "label":
-		return strconv.ParseFloat(q.After.Value, 64)
-	default:
-		return strconv.ParseInt(q.After.Value, 10, 64)
-	}
-}
-
 // interruptible stops the query that runs when ctx is done, until the returned function is called.
 func (x *Index) interruptible(ctx context.Context) (end func()) {
 	was := x.conn.SetInterrupt(ctx.Done())
 	return func() { x.conn.SetInterrupt(was) }
 }
 
-// order returns the tables and the column of a query, and makes an index for the column.
-func (x *Index) order(q Query) (from, column string, err error) {
+// order is where the order of a query is from.
+type order struct {
+	table, column string
+	key           condition // which rows of the table
+	indexed       bool      // the table can be read in the order
+}
+
+// order returns the order of a query, and notes that its column needs an index.
+func (x *Index) order(q *Query) (order, error) {
 	switch {
 	case q.Sort == "score":
-		return "scores s JOIN episodes e USING (episode)", "value", nil
+		return order{"scores", "value", condition{"name = ? AND seat = ?", []any{q.Score, q.Seat}}, true}, nil
 	case q.Sort == "label":
-		return "labels s JOIN episodes e USING (episode)", "value", nil
+		return order{"labels", "value", condition{"name = ?", []any{q.Score}}, true}, nil
 	case q.Sort == "" || q.Sort == "episode":
-		return "episodes e", "e.episode", nil
+		return order{"episodes", "episode", condition{everything, nil}, true}, nil
 	case !slices.Contains(Sorts(), q.Sort):
-		return "", "", fmt.Errorf("%w: cannot sort by %q; want one of %s, score, label", ErrQuery, q.Sort, strings.Join(Sorts(), ", "))
+		return order{}, fmt.Errorf("%w: cannot sort by %q; want one of %s, score, label", ErrQuery, q.Sort, strings.Join(Sorts(), ", "))
 	}
-	if x.wanted[q.Sort] = true; q.Desc && !x.made[q.Sort] {
-		// To sort many equal values from the last to the first takes SQLite longer than to make an index.
-		err, x.made[q.Sort] = x.exec(indexSQL(q.Sort)), true
-	}
-	return "episodes e", q.Sort, err
+	x.wanted[q.Sort] = true
+	return order{"episodes", q.Sort, condition{everything, nil}, x.made[q.Sort]}, nil
 }
 
 // MakeIndexes makes an index for each column that was sorted by. Until then a page reads all rows to sort them. It
@@ -174,7 +185,7 @@ func (x *Index) MakeIndexes(ctx context.Context) error {
 }
 
 func indexSQL(column string) string {
-	return fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s, episode)`, column)
+	return fmt.Sprintf(`CREATE INDEX IF NOT EXISTS episodes_%[1]s ON episodes (%[1]s)`, column)
 }
 
 func (x *Index) makeIndex(ctx context.Context, column string) (err error) {
@@ -197,47 +208,6 @@ func (x *Index) makeIndex(ctx context.Context, column string) (err error) {
 		}
 	}
 	return nil
-}
-
-// where returns the condition of a query.
-func (q *Query) where(column string) (text string, args []any, err error) {
-	conditions := []string{"1"}
-	add := func(condition string, values ...any) {
-		conditions, args = append(conditions, condition), append(args, values...)
-	}
-	if q.Sort == "score" {
-		add("name = ? AND seat = ?", q.Score, q.Seat)
-	}
-	if q.Sort == "label" {
-		add("name = ?", q.Score)
-	}
-	if q.Label != "" {
-		add("e.episode IN (SELECT episode FROM labels WHERE name = ?)", q.Label)
-	}
-	if q.State != "" {
-		add("state = ?", q.State)
-	}
-	if q.Cell != "" {
-		add("instr(cell, ?) > 0", q.Cell)
-	}
-	if q.Agent != "" {
-		add("instr(lineup, ?) > 0", "="+q.Agent+" ")
-	}
-	if q.Text != "" {
-		add("instr(failed, ?) > 0", q.Text)
-	}
-	if q.After != nil {
-		sign := ">"
-		if q.Desc {
-			sign = "<"
-		}
-		value, err := q.value()
-		if err != nil {
-			return "", nil, err
-		}
-		add(fmt.Sprintf("(%s, e.episode) %s (?, ?)", column, sign), value, q.After.Episode)
-	}
-	return strings.Join(conditions, " AND "), args, nil
 }
 
 // Fill fills in what the index knows of episodes: their calls, cost and time.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
-from . import binary
+from . import _json, binary
 from ._progress import Progress
-from .errors import Error
+from .errors import Error, Misuse
 from .schema import Form, Schema, form
 
 T = TypeVar("T")
@@ -66,16 +65,18 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
     return out
 
 
-def _requests(requests: Iterable[str | Mapping[str, Any]], made: Form[Any] | None, file: Any) -> int:
-    count = 0
+def _requests(requests: Iterable[str | Mapping[str, Any]], made: Form[Any] | None, file: Any) -> list[Any]:
+    """Write requests as lines and return their ids."""
+    ids: list[Any] = []
     for r in requests:
+        if not isinstance(r, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Misuse(f"request {len(ids)} is a {type(r).__name__}: want a text or a dict")
         line: dict[str, Any] = {"prompt": r} if isinstance(r, str) else dict(r)
         if made is not None and "schema" not in line:
             line["schema"] = json.loads(made.encoded)
-        line.setdefault("id", count)
-        file.write(json.dumps(line).encode() + b"\n")
-        count += 1
-    return count
+        ids.append(line.setdefault("id", len(ids)))
+        file.write(_json.record(line, f"request {len(ids) - 1}") + b"\n")
+    return ids
 
 
 def ask_many(
@@ -91,56 +92,97 @@ def ask_many(
     """Ask many requests at once, within the provider's limits, and return the answers in the same order.
 
     A request is a prompt, or a dict of the fields that docs/how-to/ask.md lists. ``out`` names a file of records: call it
-    again with the same file, and only what is missing is asked. Other options are those of ``parley ask``, such as
+    again with the same file, and only what is missing is asked. What the budget does not allow has ``failed == "budget"``. Other options are those of ``parley ask``, such as
     temperature, max_tokens, cache, retries, deadline.
     """
     made = form(schema) if schema is not None else None
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "requests.jsonl")
         with open(source, "wb") as f:
-            count = _requests(requests, made, f)
-        if count == 0:
+            ids = _requests(requests, made, f)
+        if not ids:
             return []
         command = [binary.find(), "ask", source, *_flags({"model": model, "budget": budget, **options}), "--quiet"]
         if out is not None:
             command.append(f"--out={os.fspath(out)}")
-        lines = _stream(command, count, Progress(progress))
-        if out is not None:
-            with open(out, "rb") as f:
-                lines = f.readlines()
-    answers = [Answer(json.loads(line), made) for line in lines]
-    if len(answers) != count and not options.get("samples"):
-        raise Error(f"parley ask gave {len(answers)} records for {count} requests")
-    return answers
+        samples = int(options.get("samples") or 1)
+        lines, stopped = _ask(command, out, Progress(progress), len(ids) * samples)
+    records: list[Any] = [json.loads(line) for line in lines]
+    if stopped:
+        records = _complete(records, [i for i in ids for _ in range(samples)], stopped)
+    if len(records) != len(ids) * samples:
+        raise Error(f"parley ask gave {len(records)} records for {len(ids)} requests")
+    return [Answer(r, made) for r in records]
 
 
-def _stream(command: list[str], count: int, progress: Progress) -> list[bytes]:
-    """Run a command and collect its lines. Ctrl-C ends it after the calls in flight."""
-    errors: list[bytes] = []
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None and process.stderr is not None
-    reader = threading.Thread(target=lambda: errors.append(cast(Any, process.stderr).read()), daemon=True)
-    reader.start()
+def _complete(records: list[Any], ids: list[Any], why: str) -> list[Any]:
+    """Add the requests that were not asked because the budget did not allow them. Records are in the order of requests."""
+    made: list[Any] = []
+    rest = iter(records)
+    following = next(rest, None)
+    for number in ids:
+        if following is not None and following.get("id") == number:
+            made.append(following)
+            following = next(rest, None)
+        else:
+            made.append({"id": number, "error": {"kind": "budget", "message": why}})
+    return made
+
+
+def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progress, count: int) -> tuple[list[bytes], str]:
+    """Run a command and return its records, and how the budget stopped it. Ctrl-C ends it after the calls in flight, and a second one at once."""
     lines: list[bytes] = []
-    failed = 0
-    try:
-        for line in process.stdout:
-            lines.append(line)
-            failed += b'"error":{"kind"' in line
-            progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else ""))
-    except KeyboardInterrupt:
-        process.send_signal(signal.SIGINT)
-        process.wait()
-        raise
-    finally:
-        code = process.wait()
-        reader.join()
-        process.stdout.close()
-        process.stderr.close()
-    progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else ""), final=True)
-    if code not in (0, 1):
-        raise binary.ProgramError(b"".join(errors).decode("utf-8", "replace").strip(), code)
-    return lines
+    errors: list[bytes] = []
+    process = binary.start(command)
+    assert process.stdout is not None and process.stderr is not None
+    output, complaints = process.stdout, process.stderr
+    readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
+    for r in readers:
+        r.start()
+    counted = _Counted(out)
+    interrupted = False
+    while True:
+        try:
+            code = process.wait(0.2)
+            break
+        except subprocess.TimeoutExpired:
+            progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
+        except KeyboardInterrupt:
+            interrupted = True
+            binary.interrupt(process)
+    for r in readers:
+        r.join()
+    binary.close(process)
+    if interrupted:
+        raise KeyboardInterrupt
+    text = b"".join(errors).decode("utf-8", "replace").strip()
+    if code not in (0, 1, 3):
+        raise binary.ProgramError(text, code)
+    if out is not None:
+        with open(out, "rb") as f:
+            lines = f.readlines()
+    failed = sum(b'"error":{"kind"' in line for line in lines)
+    progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
+    return lines, text if code == 3 else ""
+
+
+class _Counted:
+    """Counts the lines of a file that grows."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._path = path
+        self._at = self._lines = 0
+
+    def look(self) -> int:
+        try:
+            with open(cast(Any, self._path), "rb") as f:
+                f.seek(self._at)
+                while data := f.read(1 << 20):
+                    self._at += len(data)
+                    self._lines += data.count(b"\n")
+        except OSError:  # it is not there yet
+            pass
+        return self._lines
 
 
 def ask(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -18,11 +20,12 @@ from . import binary, guard
 from ._progress import Progress
 from ._read import Report, Run
 from .errors import Error
+from .guard import fold
 from .worker import Session, check
 from .world import World
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Summary:
     """How a run ended. ``code`` is the exit code: 1 if an episode failed, 3 if the budget ended it, 4 if it was interrupted."""
 
@@ -38,6 +41,16 @@ class Summary:
     def report(self, *by: str) -> Report:
         """Return the report of the run."""
         return self.data.report(*by)
+
+    def __str__(self) -> str:
+        episodes: Mapping[str, int] = self.summary.get("episodes") or {}
+        made, asked = episodes.get("complete", 0), self.summary.get("calls", {}).get("total", 0)
+        cost = f"{self.summary.get('cost_usd') or 0:,.6f}".rstrip("0").rstrip(".")
+        failed = f", {episodes.get('failed', 0):,} failed" if episodes.get("failed") else ""
+        return f"{self.summary.get('state', 'ended')}: {made:,} of {episodes.get('total', 0):,} episodes{failed}; {asked:,} calls; ${cost}"
+
+    def __repr__(self) -> str:
+        return f"<{self}; {self.path}: .report(), .data, .summary>"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()  # pyright: ignore[reportPrivateUsage]
@@ -60,10 +73,10 @@ def run(
     those of a plan file: lineup, plan, seed, budget, providers and so on. ``flags`` are flags of ``parley run``.
     """
     check(world)
-    if not hasattr(socket, "socketpair") or sys.platform == "win32":
-        raise Error("parley.run needs a Unix system: write the world into a file and use parley run PLAN")
     if threading.current_thread() is not threading.main_thread():
         raise Error("parley.run plays the world in the main thread: call it from there")
+    if fold.table is not None:
+        raise Error("parley.run cannot be called by a world: call it from outside")
     made = {n: {"model": a} if isinstance(a, str) else a for n, a in agents.items()}
     content: dict[str, Any] = {"kind": f"python:{world.__name__}", "agents": made, **plan}
     if "lineup" not in plan and "plan" not in plan and len(made) == 1:
@@ -78,22 +91,79 @@ def run(
         file = os.path.join(folder, "plan.yaml")
         with open(file, "w", encoding="utf-8") as f:
             json.dump(content, f, ensure_ascii=False, allow_nan=False)
-        ours, theirs = socket.socketpair()
         more = [f"--{n.replace('_', '-')}={v}" for n, v in (flags or {}).items()]
-        command = [binary.find(), "run", file, "--out", path, "--json", f"--worker-fd={theirs.fileno()}", *more]
-        return _play(world, command, ours, theirs, path, progress)
+        return _play(world, [binary.find(), "run", file, "--out", path, "--json", *more], path, Progress(progress))
 
 
-def _play(world: type[World], command: list[str], ours: socket.socket, theirs: socket.socket, path: str, progress: bool) -> Summary:
-    shown = Progress(progress)
-    errors: list[str] = []
-    process = subprocess.Popen(
-        command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    theirs.close()
+class _Link:
+    """The connection to the program: a pair of sockets, or a port of this machine where a socket cannot be inherited."""
+
+    def __init__(self) -> None:
+        self.loopback = sys.platform == "win32" or "PARLEY_LOOPBACK" in os.environ
+        self.inherit: list[int] = []
+        self._token = secrets.token_urlsafe(32)
+        if self.loopback:
+            self._ours = socket.socket()
+            if sys.platform == "win32":
+                self._ours.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            self._ours.bind(("127.0.0.1", 0))
+            self._ours.listen()
+            self.name = f"tcp:127.0.0.1:{self._ours.getsockname()[1]}:{self._token}"
+        else:
+            self._ours, self._theirs = socket.socketpair()
+            self.inherit = [self._theirs.fileno()]
+            self.name = f"fd:{self._theirs.fileno()}"
+
+    def connected(self, process: subprocess.Popen[bytes]) -> socket.socket | None:
+        """Return the connection once the program has it, or None if it ended before."""
+        if not self.loopback:
+            self._theirs.close()
+            return self._ours
+        self._ours.settimeout(0.1)
+        while process.poll() is None:
+            try:
+                made = self._ours.accept()[0]
+            except TimeoutError:
+                continue
+            if self._shows(made):
+                self._ours.close()
+                return made
+            made.close()  # another program of this machine
+        return None
+
+    def _shows(self, made: socket.socket) -> bool:
+        """Report whether a connection begins with the token."""
+        want, got = self._token.encode() + b"\n", b""
+        made.settimeout(5)
+        try:
+            while len(got) < len(want):
+                data = made.recv(len(want) - len(got))
+                if not data:
+                    return False
+                got += data
+        except OSError:
+            return False
+        made.settimeout(None)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return secrets.compare_digest(got, want)
+
+    def close(self) -> None:
+        self._ours.close()
+        if not self.loopback:
+            self._theirs.close()
+
+
+def _play(world: type[World], command: list[str], path: str, shown: Progress) -> Summary:
+    errors: collections.deque[str] = collections.deque(maxlen=100)
+    printed: list[bytes] = []
+    link = _Link()
+    try:
+        process = binary.start(command, {"PARLEY_BROUGHT": link.name, "PARLEY_PROGRESS": "1"}, link.inherit)
+    except BaseException:
+        link.close()
+        raise
     assert process.stdout is not None and process.stderr is not None
     out, err = process.stdout, process.stderr
-    printed: list[bytes] = []
 
     def follow() -> None:
         for line in err:
@@ -106,23 +176,33 @@ def _play(world: type[World], command: list[str], ours: socket.socket, theirs: s
         r.start()
 
     def interrupt(*_: Any) -> None:
-        process.send_signal(signal.SIGINT)  # the first drains, the second aborts
+        binary.interrupt(process)
 
     before = signal.signal(signal.SIGINT, interrupt)
     try:
-        Session(ours, lambda _: world).serve()
+        sock = link.connected(process)
+        if sock is not None:
+            with sock:
+                Session(sock, lambda _: world).serve()
         code = process.wait()
     finally:
         signal.signal(signal.SIGINT, before)
-        ours.close()
+        link.close()
         if process.poll() is None:
             process.terminate()
             process.wait()
         for r in readers:
             r.join()
-        out.close()
-        err.close()
+        binary.close(process)
     if code not in (0, 1, 3, 4):
-        raise binary.ProgramError("\n".join(errors[-20:]) or f"parley run ended with {code}", code)
+        raise binary.ProgramError(_last_error(list(errors)) or f"parley run ended with {code}", code)
     text = b"".join(printed).decode("utf-8", "replace").strip()
-    return Summary(path, code, json.loads(text) if text.startswith("{") else {})
+    done = Summary(path, code, json.loads(text) if text.startswith("{") else {})
+    shown.show(str(done), final=True)
+    return done
+
+
+def _last_error(lines: list[str]) -> str:
+    """Return the last error of the program. Lines before it are progress."""
+    begins = [i for i, line in enumerate(lines) if line.startswith("parley: ") and not line.startswith("parley: stopping")]
+    return "\n".join(lines[begins[-1] if begins else -20 :])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .errors import Error
 
@@ -50,3 +51,29 @@ def run(args: Sequence[str], allowed: Sequence[int] = (0,)) -> subprocess.Comple
         text = done.stderr.decode("utf-8", "replace").strip() or f"parley {args[0]} ended with {done.returncode}"
         raise ProgramError(text, done.returncode)
     return done
+
+
+def start(command: Sequence[str], env: Mapping[str, str] | None = None, inherit: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """Start the program with pipes. It stops when this process ends. Ctrl-C does not reach it: see interrupt."""
+    pipe = subprocess.PIPE
+    every: dict[str, str] = {**os.environ, "PARLEY_OWNED": "1", **(env or {})}
+    if sys.platform == "win32":
+        return subprocess.Popen(command, env=every, stdin=pipe, stdout=pipe, stderr=pipe, creationflags=subprocess.CREATE_NEW_PROCESS_GROUP)
+    return subprocess.Popen(command, env=every, stdin=pipe, stdout=pipe, stderr=pipe, pass_fds=inherit, start_new_session=True)
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+    """Interrupt the program as Ctrl-C does: the first time it finishes the calls in flight, the second time it stops at once."""
+    if process.stdin is not None and not process.stdin.closed:
+        process.stdin.close()
+    elif sys.platform == "win32":
+        process.terminate()
+    else:
+        process.send_signal(signal.SIGINT)
+
+
+def close(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipes of a program that has ended."""
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()

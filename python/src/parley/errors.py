@@ -49,8 +49,11 @@ def is_own(filename: str) -> bool:
 
 
 def place(filename: str, line: int | None) -> str:
-    """Return ``auction.py:12``."""
-    name = os.path.basename(filename) or "?"
+    """Return ``auction.py:12``, or ``cell:12`` for a cell of a notebook, whose file has a number as its name."""
+    folder, name = os.path.split(filename)
+    if os.path.basename(folder).startswith("ipykernel_"):
+        name = "cell"
+    name = name or "?"
     return f"{name}:{line}" if line else name
 
 

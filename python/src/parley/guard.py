@@ -50,11 +50,17 @@ class Fold:
 fold = Fold()
 
 
+def _prints(frame: types.FrameType) -> bool:
+    """Report whether a frame is a method of standard output: that of a notebook asks for more than a file does."""
+    owner = frame.f_locals.get("self") if frame.f_code.co_argcount else None
+    return owner is not None and (owner is sys.stdout or owner is sys.stderr)
+
+
 def refuse(name: str, remedy: str) -> None:
     """Raise an Impure, unless the call is made by an import or to write a message."""
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        if frame.f_globals.get("__name__") in _ALLOWED or frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_globals.get("__name__") in _ALLOWED or frame.f_code.co_filename.startswith("<frozen importlib") or _prints(frame):
             return
         if str(frame.f_globals.get("__name__")).startswith("asyncio."):
             name, remedy = "asyncio", "await only its table: t.ask, t.fork and t.do"

@@ -26,6 +26,7 @@ from .world import World
 
 PROTOCOL = 1
 _CHUNK = 1 << 18
+_LONGEST = 64 << 20  # bytes of a line
 _WEIGH = 50  # episodes between two looks at the memory in use
 _TICKS = 10  # how often a step is looked at within its limit
 
@@ -216,6 +217,10 @@ class Session:
                 episode = self._episodes.get(m.get("episode", ""))
         except (LookupError, TypeError, ValueError) as e:
             step = error_step(Error(f"request {op}: {e}"))
+        if len(step) > _LONGEST - 100:
+            step = _too_long(step)
+            if episode is not None:
+                episode.over = True
         if episode is not None and episode.over:
             self._leave(m["episode"])
             self._ended += 1
@@ -311,12 +316,18 @@ class Session:
 
                 result = asyncio.run(result)
             step = b'"result":' + _json.record(result, f"the result of {getattr(fn, '__qualname__', fn)}") + b"}"
+            if len(step) > _LONGEST - 100:
+                step = _too_long(step)
         except BaseException as e:
             step = error_step(e)
         try:
             self._send(b'{"id":%d,' % number, step, b"\n")
         except OSError:
             pass  # the engine has ended
+
+
+def _too_long(step: bytes) -> bytes:
+    return error_step(Misuse(f"a step of the world has {len(step) >> 20} MiB: its calls, notes and outcome may have {_LONGEST >> 20} MiB together"))
 
 
 def memory() -> int:

@@ -130,20 +130,6 @@ type Run struct {
 	labelled   fileState // of the file with labels, when they were read
 }
 
-// fileState tells whether a file was changed.
-type fileState struct {
-	at   time.Time
-	size int64
-}
-
-func stateOf(path string) fileState {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileState{}
-	}
-	return fileState{info.ModTime(), info.Size()}
-}
-
 // Labels returns the labels of the run, and brings them into its index.
 func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
 	if r.unlabelled {
@@ -379,7 +365,7 @@ func (l *Library) Stamp() string {
 	var b strings.Builder
 	names, paths := l.Names()
 	for _, name := range names {
-		fmt.Fprintln(&b, name, stateOf(paths[name]), stateOf(paths[name]+"-wal"))
+		fmt.Fprintln(&b, name, StateOf(paths[name]))
 	}
 	return b.String()
 }

@@ -23,6 +23,8 @@ import (
 // background, and again when the run has grown, but for at most a tenth of the time.
 type State struct {
 	Document *page.Document // nil: not computed yet
+	Sections []page.Section // of the document, for the page of the run
+	Short    bool           // the document has more
 	Entries  int            // of the run, when Document was made
 	Err      error
 	Busy     bool
@@ -96,8 +98,13 @@ func (b *Board) Ask(r *library.Run) {
 func (b *Board) compute(ctx context.Context, r *library.Run, entries int) {
 	began := time.Now()
 	document, err := Build(ctx, r, report.Options{Tool: b.Tool})
+	var sections []page.Section
+	var short bool
+	if err == nil {
+		sections, short, err = brief(document)
+	}
 	b.mu.Lock()
-	*b.of[r] = State{Document: document, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
+	*b.of[r] = State{Document: document, Sections: sections, Short: short, Entries: entries, Err: err, at: time.Now(), took: time.Since(began), asked: b.of[r].asked, Large: b.of[r].Large}
 	b.mu.Unlock()
 	r.Tell()
 	if entries > maxEntries {

@@ -25,7 +25,10 @@ CREATE TABLE state (
     begun    INTEGER NOT NULL, -- the rows of progress
     playing  INTEGER NOT NULL, -- episodes that began and did not end
     ended    INTEGER NOT NULL, -- that ended, and did not fail
-    failed   INTEGER NOT NULL
+    failed   INTEGER NOT NULL,
+    -- What workers record in the log of a cluster is here up to a message of that log; 0: no log.
+    log       INTEGER NOT NULL,
+    collected INTEGER NOT NULL
 );
 
 -- Texts that occur many times, stored once: of messages (whatever their role), the settings of

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// process is a part of a cluster that can be killed and started again.
+type process struct {
+	t    *testing.T
+	args []string
+	env  []string
+	cmd  *exec.Cmd
+	out  *bytes.Buffer
+	err  *bytes.Buffer
+	done chan error
+}
+
+func start(t *testing.T, token string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, args: args, env: append(os.Environ(), beParley+"=1", "PARLEY_CLUSTER_TOKEN="+token)}
+	p.start()
+	t.Cleanup(func() { p.kill() })
+	return p
+}
+
+func (p *process) start() {
+	p.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.cmd, p.out, p.err, p.done = exec.Command(self, p.args...), &bytes.Buffer{}, &bytes.Buffer{}, make(chan error, 1)
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.out, p.err
+	p.cmd.WaitDelay = time.Second
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	go func(cmd *exec.Cmd, done chan error) { done <- cmd.Wait() }(p.cmd, p.done)
+}
+
+// kill kills the process, and reports whether it was running.
+func (p *process) kill() bool {
+	select {
+	case err := <-p.done:
+		p.done <- err
+		return false
+	default:
+	}
+	_ = p.cmd.Process.Kill()
+	p.done <- <-p.done
+	return true
+}
+
+// over reports whether the process has ended by itself.
+func (p *process) over() bool { return len(p.done) > 0 }
+
+// freePorts returns addresses that nobody listens at.
+func freePorts(t *testing.T, n int) (all []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		all = append(all, l.Addr().String())
+	}
+	return all
+}
+
+// hubOf starts a hub of so many nodes, and returns them and its address.
+func hubOf(t *testing.T, nodes int) ([]*process, string) {
+	t.Helper()
+	listen := freePorts(t, 2*nodes)
+	if nodes == 1 {
+		return []*process{start(t, "secret", "hub", "--listen", listen[0])}, "nats://" + listen[0]
+	}
+	var all []*process
+	routes := strings.Join(listen[nodes:], ",")
+	for i := range nodes {
+		all = append(all, start(t, "secret", "hub", "--listen", listen[i], "--join", routes, "--route", listen[nodes+i], "--folder", t.TempDir()))
+	}
+	return all, "nats://" + strings.Join(listen[:nodes], ",nats://")
+}
+
+// killClusters is how many processes TestKilledCluster kills in each case. PARLEY_KILLS sets another number.
+func killClusters(t *testing.T) (n int) {
+	t.Helper()
+	if text := os.Getenv("PARLEY_KILLS"); text != "" {
+		if _, err := fmt.Sscan(text, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if testing.Short() {
+		return 6
+	}
+	return 34
+}
+
+// TestKilledCluster kills workers, coordinators and nodes of the hub at random moments, and wants the outcomes of
+// a single process, with every reply once.
+func TestKilledCluster(t *testing.T) {
+	t.Parallel()
+	url, _ := provider(t)
+	file := plan(t, url)
+	want, _ := program(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	for _, c := range []struct {
+		name  string
+		nodes int // 0: in the coordinator
+	}{{"in the coordinator", 0}, {"one node", 1}, {"three nodes", 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for kills := 0; kills < killClusters(t); {
+				n, got := killedRun(t, file, c.nodes, killClusters(t)-kills)
+				if kills += n; got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
+					t.Fatalf("after %d kills: %+v, want %+v", kills, got, want)
+				}
+			}
+		})
+	}
+}
+
+// killedRun plays a run on a cluster and kills its parts until there were enough, or it is complete.
+func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got summary) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "run.parley")
+	args := []string{"run", file, "--out", out, "--json", "--quiet", "--lease", "500ms"}
+	var parts []*process
+	if nodes == 0 {
+		args = append(args, "--workers", "2")
+	} else {
+		hubs, url := hubOf(t, nodes)
+		args = append(args, "--cluster", url)
+		parts = append(parts, hubs...)
+		for range 3 {
+			parts = append(parts, start(t, "secret", "worker", "--cluster", url, "--quiet"))
+		}
+	}
+	run := start(t, "secret", args...)
+	parts = append(parts, run)
+	for !run.over() && kills < enough {
+		time.Sleep(time.Duration(200+rand.IntN(700)) * time.Millisecond) // kills come at random moments
+		p := parts[rand.IntN(len(parts))]
+		if run.over() {
+			break
+		}
+		if p.kill() {
+			kills++
+		}
+		p.start()
+	}
+	select {
+	case err := <-run.done:
+		run.done <- err
+		if err != nil {
+			t.Fatalf("%v: %s", err, run.err)
+		}
+	case <-time.After(2 * time.Minute):
+		for _, p := range parts {
+			_ = p.cmd.Process.Signal(os.Interrupt)
+			t.Logf("%q: %s", p.args, p.err)
+		}
+		t.Fatal("the run does not end")
+	}
+	if err := json.Unmarshal(run.out.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %q %s", err, run.out, run.err)
+	}
+	for _, p := range parts {
+		p.kill()
+	}
+	return kills, got
+}

@@ -1,0 +1,144 @@
+"""The whole loop in one command: bots, pre-training, and GRPO three times, two of them made unable to learn well.
+
+    python examples/grpo/loop.py --out grpo-loop
+
+It needs PyTorch and the program parley, and no network. It runs on a CPU in minutes; --large is for a GPU. The result is
+results.json, reward.svg and a table on standard output.
+"""
+
+import argparse
+import json
+import math
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ARMS = {"all answers": [], "last answers only": ["--rows", "last"], "shuffled rewards": ["--shuffle"]}
+COLOURS = {"all answers": "#0072b2", "last answers only": "#d55e00", "shuffled rewards": "#767676"}
+
+
+def run(*args):
+    print("$ " + " ".join(map(str, args)), flush=True)
+    subprocess.run([str(a) for a in args], check=True)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def listening(process, name):
+    line = process.stdout.readline()
+    if not line.startswith("listening on "):
+        raise SystemExit(f"{name}: {line}")
+    return line.split()[-1]
+
+
+class Arm:
+    """One way to train: a model server, a run of Parley and a trainer."""
+
+    def __init__(self, name, flags, args, base):
+        self.name, self.log = name, os.path.join(args.out, name.replace(" ", "-") + ".jsonl")
+        port = free_port()
+        self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "serve.py"), base, "--port", str(port), *args.on], stdout=subprocess.PIPE, text=True)
+        server = listening(self.server, "serve.py")
+        plan = os.path.join(args.out, name.replace(" ", "-") + ".yaml")
+        with open(os.path.join(HERE, "train.yaml")) as f:
+            text = f.read().replace("http://127.0.0.1:8300/v1", server + "/v1").replace("{size: 3, moves: 12}", args.maze)
+        with open(plan, "w") as f:
+            f.write(text)
+        self.parley = subprocess.Popen(
+            [args.parley, "trainer", plan, "--addr", "127.0.0.1:0", "--max-ahead", str(args.groups), "--out", plan.replace(".yaml", ".parley")],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.trainer = subprocess.Popen([
+            sys.executable, os.path.join(HERE, "train.py"), base, "--trainer", listening(self.parley, "parley trainer"), "--server", server,
+            "--updates", str(args.updates), "--groups", str(args.groups), "--rate", str(args.rate), "--log", self.log, *args.on, *flags,
+        ])
+
+    def wait(self):
+        failed = self.trainer.wait()
+        for p in (self.parley, self.server):
+            p.terminate()
+            p.wait()
+        if failed:
+            raise SystemExit(f"{self.name}: the trainer failed")
+        with open(self.log) as f:
+            return [json.loads(line) for line in f]
+
+
+def ending(log, last):
+    """The mean reward of the last updates, with a 95% interval over them."""
+    rewards = [point["reward"] for point in log[-last:]]
+    mean = sum(rewards) / len(rewards)
+    spread = math.sqrt(sum((r - mean) ** 2 for r in rewards) / max(1, len(rewards) - 1))
+    return mean, 1.96 * spread / math.sqrt(len(rewards))
+
+
+def picture(logs, path):
+    """Reward over updates, with intervals."""
+    wide, high, left, top = 720, 360, 50, 20
+    count = max(len(log) for log in logs.values())
+
+    def at(n, reward):
+        return f"{left + n * (wide - left - 20) / max(1, count - 1):.1f},{top + (1 - reward) * (high - top - 50):.1f}"
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{wide}" height="{high}" fill="#ffffff"/>']
+    for tenth in range(0, 11, 2):
+        y = float(at(0, tenth / 10).split(",")[1])
+        out.append(f'<path d="M{left} {y}H{wide - 20}" stroke="#dddddd"/><text x="{left - 8}" y="{y + 4}" text-anchor="end">{tenth / 10:.1f}</text>')
+    for k, (name, log) in enumerate(logs.items()):
+        band = [at(p["update"], min(1, p["high"])) for p in log] + [at(p["update"], max(0, p["low"])) for p in reversed(log)]
+        out.append(f'<polygon points="{" ".join(band)}" fill="{COLOURS[name]}" opacity="0.15"/>')
+        out.append(f'<polyline points="{" ".join(at(p["update"], p["reward"]) for p in log)}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
+        out.append(f'<text x="{left + 10 + 190 * k}" y="{high - 8}" fill="{COLOURS[name]}">{name}</text>')
+    out.append(f'<text x="{wide - 20}" y="{high - 28}" text-anchor="end">update {count}</text></svg>')
+    with open(path, "w") as f:
+        f.write("\n".join(out))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--out", default="grpo-loop")
+    p.add_argument("--parley", default=shutil.which("parley") or "parley")
+    p.add_argument("--updates", type=int, default=40)
+    p.add_argument("--groups", type=int, default=16)
+    p.add_argument("--large", action="store_true", help="a larger model, larger mazes")
+    p.add_argument("--device")
+    args = p.parse_args()
+    args.on = ["--device", args.device] if args.device else []
+    args.maze, args.rate, size, bots = "{size: 3, moves: 12}", 5e-4, ["--width", "64", "--layers", "2"], 4000
+    if args.large:
+        args.maze, args.rate, size, bots = "{size: 4, moves: 20}", 2e-4, ["--width", "256", "--layers", "6"], 20000
+    if os.path.isdir(args.out) and os.listdir(args.out):
+        p.error(f"{args.out} is not empty: name another folder with --out, so that old answers are not taken for new ones")
+    os.makedirs(args.out, exist_ok=True)
+    base, began = os.path.join(args.out, "base.pt"), time.monotonic()
+    talk = os.path.join(args.out, "bots.jsonl")
+    plan = os.path.join(args.out, "bots.yaml")
+    with open(os.path.join(HERE, "bots.yaml")) as f:
+        text = f.read().replace("{size: 3, moves: 12}", args.maze).replace("episodes: 4000", f"episodes: {bots}")
+    with open(plan, "w") as f:
+        f.write(text)
+    run(args.parley, "run", plan, "--out", os.path.join(args.out, "bots.parley"), "--quiet")
+    run(args.parley, "trajectories", os.path.join(args.out, "bots.parley"), "--as", "trl-sft", "--out", talk, "--force")
+    run(sys.executable, os.path.join(HERE, "pretrain.py"), talk, "--out", base, *size, *args.on)
+    arms = [Arm(name, flags, args, base) for name, flags in ARMS.items()]
+    logs = {arm.name: arm.wait() for arm in arms}
+    last = max(1, args.updates // 4)
+    picture(logs, os.path.join(args.out, "reward.svg"))
+    with open(os.path.join(args.out, "results.json"), "w") as f:
+        json.dump({"maze": args.maze, "updates": args.updates, "groups": args.groups, "seconds": time.monotonic() - began, "logs": logs}, f)
+    print(f"\n{'trained on':20} {'first update':>14} {'last ' + str(last) + ' updates':>24}")
+    for name, log in logs.items():
+        mean, half = ending(log, last)
+        print(f"{name:20} {log[0]['reward']:>14.3f} {f'{mean:.3f} ± {half:.3f}':>24}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Serves a model of model.py over OpenAI's chat completions, with token ids, log probabilities and weight updates.
+
+    python examples/grpo/serve.py base.pt --port 8300
+
+POST /update_weights {"path": "FILE", "version": N} loads other weights between two batches. Answers say which
+version wrote them.
+"""
+
+import argparse
+import json
+import queue
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import torch
+
+import model as lm
+
+
+class Asked:
+    def __init__(self, prompt, limit, temperature):
+        self.prompt, self.limit, self.temperature = prompt, limit, temperature
+        self.ids, self.logprobs, self.version, self.done = [], [], 0, threading.Event()
+
+
+class Engine(threading.Thread):
+    """Answers what has been asked, together: whatever waits becomes the next batch."""
+
+    def __init__(self, path, device, batch):
+        super().__init__(daemon=True)
+        self.device, self.batch = lm.device(device), batch
+        self.model, self.tokenizer = lm.load(path, self.device)
+        self.version, self.answered = 0, 0
+        self.waiting, self.weights = queue.Queue(), threading.Lock()
+
+    def update(self, path, version):
+        kept = torch.load(path, map_location=self.device, weights_only=True)
+        with self.weights:
+            self.model.load_state_dict(kept["weights"])
+            self.version = version
+
+    def run(self):
+        while True:
+            asked = [self.waiting.get()]
+            until = time.monotonic() + 0.002
+            while len(asked) < self.batch:
+                try:
+                    asked.append(self.waiting.get(timeout=max(0, until - time.monotonic())))
+                except queue.Empty:
+                    break
+            with self.weights, torch.inference_mode():
+                self.answer(asked)
+            for a in asked:
+                a.done.set()
+
+    def answer(self, asked):
+        ids, there = lm.padded([a.prompt for a in asked], self.tokenizer.end, self.device)
+        warm = torch.tensor([[max(a.temperature, 1e-4)] for a in asked], device=self.device)
+        past, open_, context = None, set(range(len(asked))), self.model.shape["context"]
+        for a in asked:
+            a.version = self.version
+        while open_:
+            logits, past = self.model(ids, there, past)
+            odds = torch.log_softmax(logits[:, -1].float() / warm, -1)
+            drawn = torch.multinomial(odds.exp(), 1)
+            chosen = odds.gather(1, drawn)
+            for n, (token, logprob) in enumerate(zip(drawn[:, 0].tolist(), chosen[:, 0].tolist())):
+                if n in open_:
+                    asked[n].ids.append(token)
+                    asked[n].logprobs.append(logprob)
+                    if token == self.tokenizer.end or len(asked[n].ids) >= asked[n].limit or there.shape[1] + 1 >= context:
+                        open_.discard(n)
+            ids, there = drawn, torch.cat([there, torch.ones_like(drawn)], 1)
+        self.answered += len(asked)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    engine: Engine
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, code, value):
+        body = json.dumps(value).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        if self.path == "/health":
+            return self.reply(200, {"version": self.engine.version, "answered": self.engine.answered})
+        if self.path == "/v1/models":
+            return self.reply(200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]})
+        self.reply(404, {"error": {"message": "there is no " + self.path}})
+
+    def do_POST(self):
+        try:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+            if self.path == "/update_weights":
+                self.engine.update(body["path"], body["version"])
+                return self.reply(200, {"version": self.engine.version})
+            if self.path != "/v1/chat/completions":
+                return self.reply(404, {"error": {"message": "there is no " + self.path}})
+            prompt = self.engine.tokenizer.prompt(body["messages"])
+            limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
+            temperature = body.get("temperature", 1.0)
+        except (ValueError, KeyError, TypeError, OSError, RuntimeError) as e:
+            return self.reply(400, {"error": {"message": f"{type(e).__name__}: {e}"}})
+        if len(prompt) + 1 >= self.engine.model.shape["context"]:
+            return self.reply(400, {"error": {"message": "the prompt exceeds the context length", "code": "context_length_exceeded"}})
+        asked = Asked(prompt, limit, temperature)
+        self.engine.waiting.put(asked)
+        asked.done.wait()
+        self.reply(200, self.answer(body, asked))
+
+    def answer(self, body, asked):
+        words = self.engine.tokenizer
+        choice = {
+            "index": 0,
+            "finish_reason": "stop" if asked.ids[-1] == words.end else "length",
+            "message": {"role": "assistant", "content": words.decode(asked.ids)},
+        }
+        if body.get("return_token_ids"):
+            choice["token_ids"] = asked.ids
+        if body.get("logprobs"):
+            choice["logprobs"] = {"content": [{"token": words.words[n], "logprob": p, "top_logprobs": []} for n, p in zip(asked.ids, asked.logprobs)]}
+        return {
+            "id": f"tiny-{id(asked)}", "object": "chat.completion", "created": int(time.time()), "model": body.get("model", "tiny"),
+            "choices": [choice], "weight_version": str(asked.version),
+            **({"prompt_token_ids": asked.prompt} if body.get("return_token_ids") else {}),
+            "usage": {"prompt_tokens": len(asked.prompt), "completion_tokens": len(asked.ids), "total_tokens": len(asked.prompt) + len(asked.ids)},
+        }
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 1024
+    daemon_threads = True
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("weights")
+    p.add_argument("--port", type=int, default=8300)
+    p.add_argument("--batch", type=int, default=256)
+    p.add_argument("--device")
+    args = p.parse_args()
+    Handler.engine = Engine(args.weights, args.device, args.batch)
+    Handler.engine.start()
+    server = Server(("127.0.0.1", args.port), Handler)
+    print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"parley/engine"
+	"parley/internal/config"
+	"parley/internal/dialect/sim"
+	"parley/internal/dispatch"
+	"parley/internal/dispatch/outage"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// Lots plays lots of one run whose journal is elsewhere. All lots share the providers and the environment.
+// It implements the Player of a cluster's worker.
+type Lots struct {
+	app     *App
+	plan    *config.Plan
+	config  engine.Config
+	actor   world.Actor
+	release func(ctx context.Context)
+
+	mu    sync.Mutex
+	held  bool
+	plays map[*lotPlay]struct{}
+}
+
+// lotPlay is a lot that is being played.
+type lotPlay struct {
+	steering *engine.Steering // nil: it has not begun
+	changed  func()           // a provider can or cannot be reached
+}
+
+// OpenLots prepares to play lots of the run that began so. Sets override how it is played, such as
+// limits.concurrency.
+func (p Play) OpenLots(begun *journal.Begun) (*Lots, error) {
+	c, err := p.choose(&journal.Head{Begun: begun})
+	if err != nil {
+		return nil, err
+	}
+	plan := c.Plan
+	if err := forCluster(plan); err != nil {
+		return nil, err
+	}
+	if err := p.ready(plan, "run "+begun.Run); err != nil {
+		return nil, err
+	}
+	l := &Lots{plan: plan, plays: map[*lotPlay]struct{}{}}
+	l.app, err = Open(Config{
+		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
+		Providers: plan.Providers, Prices: plan.Prices, Cache: plan.Cache, Concurrency: plan.Concurrency,
+		Rests: p.Rests, Notices: p.Notices, Trust: p.Trust, Levels: p.Levels,
+		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { l.outage(p, o) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.config = engine.Config{
+		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
+		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Away: l.app.Away,
+	}
+	if l.app.sessions() {
+		l.config.Released = l.app.Release
+	}
+	if l.release, err = setActor(&l.config, plan); err != nil {
+		return nil, errors.Join(err, l.app.Close())
+	}
+	if l.actor = l.config.Actor; l.actor != nil {
+		l.config.Actor = sharedActor{l.actor}
+	}
+	return l, nil
+}
+
+// forCluster refuses plans that only one process can play.
+func forCluster(plan *config.Plan) error {
+	switch {
+	case plan.Pace == "wave":
+		return usageError{errors.New("pace: wave: a run in waves, which may use batch APIs, cannot be played with workers: use pace free, or no workers")}
+	case slices.ContainsFunc(plan.Agents, world.Agent.Human):
+		return usageError{errors.New("agents: a run with people in its seats cannot be played with workers")}
+	case plan.Budget > 0:
+		return usageError{errors.New("budget: a run with a budget cannot be played with workers yet: remove the budget, or play it without workers")}
+	}
+	for _, p := range plan.Providers {
+		if p.Dialect == "go" {
+			return usageError{fmt.Errorf("providers.%s: its models are values of a Go program (dialect go), which workers do not have", p.Name)}
+		}
+	}
+	return nil
+}
+
+// sharedModels and sharedActor are used by several lots: that one of them stops drains none of the others.
+type sharedModels struct{ *App }
+
+func (sharedModels) Drain() {}
+
+type sharedActor struct{ world.Actor }
+
+// Play plays a lot into j.
+func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+	play := &lotPlay{changed: func() {}}
+	l.mu.Lock()
+	l.plays[play] = struct{}{}
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.plays, play)
+	}()
+	c := l.config
+	c.Journal, c.Plan, c.Lot, c.Hungry, c.Drain = j, lot.Plan(), &lot, hungry, drain
+	c.Steer = func(s *engine.Steering) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		play.steering = s
+		if l.held {
+			s.Hold(true)
+		}
+	}
+	c.Wakes = func(changed func()) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		play.changed = changed
+	}
+	return engine.Run(ctx, c)
+}
+
+// outage reports that a provider cannot be reached, or is back.
+func (l *Lots) outage(p Play, o outage.Outage) {
+	if p.Outages != nil {
+		p.Outages(o)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for play := range l.plays {
+		play.changed()
+	}
+}
+
+// Hold sends no more calls, or sends them again.
+func (l *Lots) Hold(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = on
+	if !on {
+		l.app.Hold(nil)
+	}
+	for play := range l.plays {
+		if play.steering != nil {
+			play.steering.Hold(on)
+		}
+	}
+	if on { // last: an engine must not send again what the dispatcher refuses
+		l.app.Hold(&llm.Error{Kind: llm.KindCanceled, Message: engine.ErrHeld.Error(), Err: engine.ErrHeld})
+	}
+}
+
+// Drain refuses the calls of all lots that wait. Those in flight continue.
+func (l *Lots) Drain() {
+	l.app.Drain()
+	if d, ok := l.actor.(world.Drainer); ok {
+		d.Drain()
+	}
+}
+
+// Close releases the environment and the providers.
+func (l *Lots) Close(ctx context.Context) error {
+	l.release(ctx)
+	return l.app.Close()
+}

@@ -1,0 +1,290 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cluster/coordinator"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/subject"
+)
+
+// tokenEnv is the environment variable with the token of a hub, or of the workers of one run.
+const tokenEnv = "PARLEY_CLUSTER_TOKEN"
+
+// hubFlags say how to reach a hub, or to be one.
+type hubFlags struct {
+	TokenFile string `group:"cluster" placeholder:"FILE" help:"File with the token of the hub. Default: the environment variable PARLEY_CLUSTER_TOKEN."`
+	TLSCert   string `group:"cluster" placeholder:"FILE" help:"With --tls-key: the certificate of the hub, as PEM."`
+	TLSKey    string `group:"cluster" placeholder:"FILE" help:"The key of --tls-cert."`
+	TLSCA     string `name:"tls-ca" group:"cluster" placeholder:"FILE" help:"Certificates of the authorities that signed the hub's, as PEM. Default: those of the system."`
+}
+
+// clusterFlags say which other processes play.
+type clusterFlags struct {
+	Workers int           `group:"cluster" placeholder:"N" help:"Play with this many worker processes on this machine."`
+	Listen  string        `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
+	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as nats://host:4222 or tls://host:4222."`
+	Lease   time.Duration `group:"cluster" placeholder:"DURATION" help:"After how long without a sign of life a worker's episodes are given to others. Default: 15s."`
+	hubFlags
+}
+
+// token returns the token, or "".
+func (f *hubFlags) token(s *State) (string, error) {
+	if f.TokenFile != "" {
+		b, err := os.ReadFile(f.TokenFile)
+		if err != nil {
+			return "", exit.AsUsage(fmt.Errorf("--token-file: %w", err))
+		}
+		return strings.TrimSpace(string(b)), nil
+	}
+	token, _ := s.Env(tokenEnv)
+	return token, nil
+}
+
+// server returns the TLS settings of a hub; nil without a certificate.
+func (f *hubFlags) server() (*tls.Config, error) {
+	if f.TLSCert == "" && f.TLSKey == "" {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
+	if err != nil {
+		return nil, exit.AsUsage(fmt.Errorf("--tls-cert, --tls-key: %w", err))
+	}
+	cfg := &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13}
+	if f.TLSCA == "" {
+		return cfg, nil
+	}
+	cfg.RootCAs, err = f.authorities()
+	return cfg, err
+}
+
+func (f *hubFlags) authorities() (*x509.CertPool, error) {
+	b, err := os.ReadFile(f.TLSCA)
+	if err != nil {
+		return nil, exit.AsUsage(fmt.Errorf("--tls-ca: %w", err))
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(b) {
+		return nil, exit.Usagef("--tls-ca: %s has no certificates", f.TLSCA)
+	}
+	return pool, nil
+}
+
+// connect connects to a hub. It waits for one that is not there yet.
+func (f *hubFlags) connect(url, token string, more ...nats.Option) (*nats.Conn, error) {
+	options, _ := hub.Options(token)
+	options = append(options, append([]nats.Option{
+		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(true),
+		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Name("parley"),
+	}, more...)...)
+	if f.TLSCA != "" {
+		pool, err := f.authorities()
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nats.Secure(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}))
+	}
+	nc, err := nats.Connect(url, options...)
+	if err != nil {
+		return nil, exit.AsUsage(fmt.Errorf("--cluster %s: %w", url, err))
+	}
+	return nc, nil
+}
+
+// buildID identifies this program for a cluster. Programs of the same commit are the same on every system; of
+// others, only the same file is.
+func buildID() string {
+	b := thisBuild()
+	id := b.Version + " " + b.Commit
+	if b.Commit != "" && !b.Modified {
+		return id
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return id
+	}
+	file, err := os.Open(self)
+	if err != nil {
+		return id
+	}
+	defer func() { _ = file.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return id
+	}
+	return id + " " + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// joint is what a run with workers uses. A nil one is a run without.
+type joint struct {
+	hub   *hub.Hub // nil: it is elsewhere
+	conn  *nats.Conn
+	stop  context.CancelFunc
+	local sync.WaitGroup
+}
+
+// open connects the run with its workers, and starts those on this machine. It returns nil without workers.
+func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, err error) {
+	if f.Workers < 0 {
+		return nil, exit.Usagef("--workers %d is negative", f.Workers)
+	}
+	if f.Workers == 0 && f.Listen == "" && f.Cluster == "" {
+		return nil, nil
+	}
+	if f.Listen != "" && f.Cluster != "" {
+		return nil, exit.Usagef("--listen and --cluster exclude each other: the run listens itself, or uses a hub that does")
+	}
+	token, err := f.token(s)
+	if err != nil {
+		return nil, err
+	}
+	j, url := &joint{stop: func() {}}, f.Cluster
+	defer func() {
+		if err != nil {
+			j.close()
+		}
+	}()
+	if url == "" {
+		secure, err := f.server()
+		if err != nil {
+			return nil, err
+		}
+		if j.hub, err = hub.Start(hub.Config{Listen: f.Listen, Token: token, TLS: secure}); err != nil {
+			return nil, exit.AsUsage(err)
+		}
+		url, token = j.hub.URL(), j.hub.Token()
+		if f.Listen != "" && !f.Quiet {
+			fmt.Fprintf(s.Stderr, "parley: workers can join at %s\n", url)
+		}
+	}
+	if j.conn, err = f.connect(url, token); err != nil {
+		return nil, err
+	}
+	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), Workers: refusals(s), AckWait: f.Lease}
+	if err := waitConnected(ctx, j.conn, url); err != nil {
+		return nil, err
+	}
+	if j.hub == nil && j.conn.ConnectedClusterName() != "" {
+		c.Replicas = 3
+	}
+	p.Remote = c
+	ctx, j.stop = context.WithCancel(ctx)
+	for range f.Workers {
+		j.local.Go(func() { f.superviseWorker(ctx, s, url, token) })
+	}
+	return j, nil
+}
+
+// connects is how long a hub may take to answer.
+const connects = 30 * time.Second
+
+// waitConnected waits until the hub answers.
+func waitConnected(ctx context.Context, nc *nats.Conn, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, connects)
+	defer cancel()
+	for !nc.IsConnected() {
+		if nc.IsClosed() || ctx.Err() != nil {
+			return exit.AsUsage(fmt.Errorf("--cluster %s: the hub does not answer: %w", url, errors.Join(nc.LastError(), context.Cause(ctx))))
+		}
+		timer := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	return nil
+}
+
+// refusals returns a function that prints why workers do not play the run, once each.
+func refusals(s *State) func(subject.Working) {
+	var mu sync.Mutex
+	said := map[string]bool{}
+	return func(w subject.Working) {
+		mu.Lock()
+		defer mu.Unlock()
+		if w.Refused != "" && !said[w.Refused] {
+			said[w.Refused] = true
+			s.tell(fmt.Sprintf("worker %d on %s: %s", w.Process, w.Host, w.Refused))
+		}
+	}
+}
+
+// close ends the workers of this machine and the hub.
+func (j *joint) close() {
+	if j == nil {
+		return
+	}
+	j.stop()
+	j.local.Wait()
+	if j.conn != nil {
+		j.conn.Close()
+	}
+	if j.hub != nil {
+		_ = j.hub.Close() // what is left is in a temporary folder
+	}
+}
+
+// restart is how long after its death a worker process is started again.
+const restart = 500 * time.Millisecond
+
+// superviseWorker keeps a worker process running until ctx is done.
+func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token string) {
+	args := []string{"worker", "--cluster", url, "--attached", "--quiet"}
+	for _, t := range f.Trust {
+		args = append(args, "--trust", t)
+	}
+	for _, folder := range f.AllowFiles {
+		args = append(args, "--allow-files", folder)
+	}
+	if f.TLSCA != "" {
+		args = append(args, "--tls-ca", f.TLSCA)
+	}
+	for ctx.Err() == nil {
+		if err := runWorker(ctx, s, args, token); err != nil && ctx.Err() == nil {
+			s.tell("a worker process ended, and is started again: " + err.Error())
+		}
+		timer := time.NewTimer(restart)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// runWorker runs a worker process. It ends when its standard input does: when ctx is done, or this process is killed.
+func runWorker(ctx context.Context, s *State, args []string, token string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	cmd := exec.Command(self, args...) //nolint:gosec,noctx // this program; it ends with its input
+	cmd.Env = append(os.Environ(), tokenEnv+"="+token)
+	cmd.Stderr, cmd.Stdout, cmd.SysProcAttr = s.err, io.Discard, ownSession()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = in.Close() })()
+	return cmd.Wait()
+}

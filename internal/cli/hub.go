@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/subject"
+)
+
+// hubCmd runs a hub, or one node of three.
+type hubCmd struct {
+	Listen string   `default:"127.0.0.1:4222" placeholder:"HOST:PORT" help:"Address for runs and workers. Default: ${default}."`
+	Join   []string `placeholder:"HOST:PORT" help:"The addresses of all nodes of a hub of three, for each other, separated by commas. Every node gets the same list. Default: one node."`
+	Route  string   `placeholder:"HOST:PORT" help:"With --join: which of them is this node's."`
+	Folder string   `placeholder:"DIR" help:"With --join: where this node keeps messages."`
+	hubFlags
+}
+
+// Run serves until a signal.
+func (c *hubCmd) Run(ctx context.Context, s *State) error {
+	token, err := c.token(s)
+	if err != nil {
+		return err
+	}
+	if token == "" {
+		return exit.Usagef("a hub needs a token: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file; parley hub --help explains it")
+	}
+	switch n := len(c.Join); {
+	case n != 0 && n != 3:
+		return exit.Usagef("--join has %d addresses: want 3, or none for a hub of one node", n)
+	case n != 0 && !slices.Contains(c.Join, c.Route):
+		return exit.Usagef("--route %s is not one of --join", c.Route)
+	}
+	secure, err := c.server()
+	if err != nil {
+		return err
+	}
+	g := exit.NewGate()
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	g.OnClose(stop)
+	log := slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	h, err := hub.Start(hub.Config{Listen: c.Listen, Token: token, TLS: secure, Join: c.Join, Route: c.Route, Folder: c.Folder, Log: log})
+	if err != nil {
+		return exit.AsUsage(err)
+	}
+	fmt.Fprintf(s.Stdout, "listening on %s\n", h.URL())
+	<-ctx.Done()
+	return h.Close()
+}
+
+// clusterCmd shows what a hub's runs and workers do, and makes tokens.
+type clusterCmd struct {
+	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as nats://host:4222 or tls://host:4222."`
+	JSON        bool   `help:"Print one JSON object."`
+	WorkerToken string `placeholder:"RUN" help:"Print a token for workers of this run only, and nothing else."`
+	hubFlags
+}
+
+// clusterView is what clusterCmd prints.
+type clusterView struct {
+	Runs    []subject.Beating `json:"runs"`
+	Workers []subject.Working `json:"workers"`
+}
+
+// Run listens for a moment and prints what it heard.
+func (c *clusterCmd) Run(ctx context.Context, s *State) error {
+	token, err := c.token(s)
+	if err != nil {
+		return err
+	}
+	if c.WorkerToken != "" {
+		if token == "" || strings.Contains(token, ".") {
+			return exit.Usagef("--worker-token: the token of the hub is needed: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file")
+		}
+		_, err := fmt.Fprintln(s.Stdout, hub.WorkerToken(token, c.WorkerToken))
+		return err
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	nc, err := c.connect(c.Cluster, token)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	if err := waitConnected(ctx, nc, c.Cluster); err != nil {
+		return err
+	}
+	v, err := hearCluster(ctx, nc)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		b, err := terminal.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+		_, err = fmt.Fprintln(s.Stdout, string(b))
+		return err
+	}
+	for _, b := range v.Runs {
+		state := "playing"
+		switch {
+		case b.Draining:
+			state = "stopping"
+		case b.Paused:
+			state = "paused"
+		}
+		fmt.Fprintf(s.Stdout, "run %s  %s  %d episodes ended here  %d lots open, %d of them waiting\n", b.Run, state, b.Episodes, b.Open, b.Waiting)
+	}
+	for _, w := range v.Workers {
+		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(w.Refused))
+	}
+	if len(v.Runs)+len(v.Workers) == 0 {
+		fmt.Fprintln(s.Stdout, "nobody plays")
+	}
+	return nil
+}
+
+// hears is how long to listen: beats and reports come every second.
+const hears = 3 * subject.Every / 2
+
+// hearCluster listens to what runs and workers say.
+func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) {
+	var mu sync.Mutex
+	runs, workers := map[string]subject.Beating{}, map[string]subject.Working{}
+	subs := map[string]func(data []byte){
+		subject.Beat("*"): func(data []byte) {
+			var b subject.Beating
+			if json.Unmarshal(data, &b) == nil && !b.Ended {
+				runs[b.Run] = b
+			}
+		},
+		subject.Stats("*"): func(data []byte) {
+			var w subject.Working
+			if json.Unmarshal(data, &w) == nil && !w.Leaves {
+				workers[w.Session+w.Run] = w
+			}
+		},
+	}
+	for name, hear := range subs {
+		_, err := nc.Subscribe(name, func(m *nats.Msg) {
+			mu.Lock()
+			defer mu.Unlock()
+			hear(m.Data)
+		})
+		if err != nil {
+			return v, fmt.Errorf("cluster: %w", err)
+		}
+	}
+	timer := time.NewTimer(hears)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return v, context.Cause(ctx)
+	case <-timer.C:
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(runs)) {
+		v.Runs = append(v.Runs, runs[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(workers)) {
+		v.Workers = append(v.Workers, workers[key])
+	}
+	return v, nil
+}

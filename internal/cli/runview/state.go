@@ -1,0 +1,153 @@
+package runview
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"parley/internal/cli/progress"
+	"parley/internal/cli/terminal"
+	"parley/internal/dispatch"
+	"parley/internal/dispatch/limiter"
+	"parley/internal/live"
+	"parley/llm"
+)
+
+// sample is what was counted at some moment. Rates are differences between two.
+type sample struct {
+	at       time.Time
+	attempts int64
+	tokens   int
+	errors   int64
+	spent    llm.Money
+	charged  map[server]limiter.Units
+}
+
+// server identifies one of dispatch.Limit.
+type server struct{ provider, address, models string }
+
+func serverOf(l *dispatch.Limit) server { return server{l.Provider, l.Server, l.Models} }
+
+// The times over which rates are measured: of calls, of what a server was asked for, and of money.
+const (
+	rateTime   = time.Second
+	serverTime = 10 * time.Second
+	burnTime   = time.Minute
+)
+
+// costs adds up what episodes cost.
+type costs struct {
+	episodes int
+	sum      llm.Money
+}
+
+// add adds an episode that ended. What one cost that began in an earlier process is not known here.
+func (c *costs) add(cost llm.Money, resumed bool) {
+	if !resumed {
+		c.episodes++
+		c.sum = c.sum.Plus(cost)
+	}
+}
+
+// State returns the current state of the run for those who watch it from outside. It is called once a second.
+func (v *View) State(now time.Time) live.State {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	st := v.Stats()
+	steered, budget := v.steered()
+	s := live.State{
+		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
+		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
+		Status: append(v.Says(), v.inside()...), Waits: progress.Reasons(v.Calls, now), Models: models(st),
+	}
+	s.Projected = v.projected(s.Spent)
+	if why := v.waits(); why != "" {
+		s.Waits = append(s.Waits, why)
+	}
+	if v.batches != nil {
+		for _, b := range v.batches().Open {
+			s.Batches = append(s.Batches, live.Batch{Provider: b.Provider, Model: b.Model, Began: b.Began, Requests: b.Lines, Answered: b.Answered + b.Failed, Trouble: terminal.Cut(b.Trouble, 300)})
+		}
+	}
+	v.rates(&s, st)
+	return s
+}
+
+// models returns what each model did.
+func models(st dispatch.Snapshot) (out []live.Model) {
+	for _, name := range slices.Sorted(maps.Keys(st.Models)) {
+		m := st.Models[name]
+		one := live.Model{
+			Name: name, Calls: m.Calls, Failed: m.Failed, RateLimited: m.RateLimited, Input: m.Usage.Input, Output: m.Usage.Output, Cost: m.Cost,
+			Median: m.Latency.Quantile(0.5), P95: m.Latency.Quantile(0.95), Errors: map[llm.Kind]live.Error{},
+		}
+		for kind, n := range m.Errors {
+			one.Errors[kind] = live.Error{Attempts: n, Example: terminal.Cut(m.Said[kind], 300)}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// projected returns what all known episodes will cost if the others cost as much as those that ended; 0: unknown.
+func (v *View) projected(spent llm.Money) llm.Money {
+	if v.ends.episodes == 0 || v.ends.sum == 0 {
+		return 0
+	}
+	each, left := v.ends.sum.Dollars()/float64(v.ends.episodes), 0.0
+	for n, m := range v.playing {
+		if !v.resumed[n] {
+			left -= m.cost.Dollars() // it is spent
+		}
+	}
+	left += each * float64(v.episodes-v.ended)
+	return spent.Plus(llm.Dollars(max(0, left)))
+}
+
+// rates fills in what the run does in a second or a minute, and keeps what it did for the next time.
+func (v *View) rates(s *live.State, st dispatch.Snapshot) {
+	now := sample{at: s.At, attempts: st.Attempts, tokens: st.Usage.Total(), spent: s.Spent, charged: map[server]limiter.Units{}}
+	for _, n := range st.Errors {
+		now.errors += n
+	}
+	limits := v.limits()
+	for i := range limits {
+		now.charged[serverOf(&limits[i])] = limits[i].Charged
+	}
+	v.past = slices.DeleteFunc(v.past, func(p sample) bool { return s.At.Sub(p.at) > burnTime+rateTime/2 })
+	if before, d, ok := v.since(s.At, rateTime); ok {
+		s.CallsPerSecond = float64(now.attempts-before.attempts) / d
+		s.TokensPerSecond = float64(now.tokens-before.tokens) / d
+		s.ErrorsPerSecond = float64(now.errors-before.errors) / d
+	}
+	if before, d, ok := v.since(s.At, burnTime); ok {
+		s.Burn = llm.Dollars(max(0, now.spent.Minus(before.spent).Dollars()) * 60 / d)
+	}
+	before, d, ok := v.since(s.At, serverTime)
+	for i := range limits {
+		l := &limits[i]
+		was, known := before.charged[serverOf(l)]
+		rate := func(limit, charged, was float64) live.Rate {
+			if !ok || !known {
+				return live.Rate{Limit: limit}
+			}
+			return live.Rate{Now: max(0, charged-was) * 60 / d, Limit: limit}
+		}
+		s.Servers = append(s.Servers, live.Server{
+			Provider: l.Provider, Address: l.Server, Models: l.Models, InFlight: l.InFlight, Concurrency: l.Concurrency,
+			Requests: rate(l.Requests, l.Charged.Requests, was.Requests), Tokens: rate(l.Tokens, l.Charged.Tokens, was.Tokens),
+			Input: rate(l.Input, l.Charged.Input, was.Input), Output: rate(l.Output, l.Charged.Output, was.Output),
+		})
+	}
+	v.past = append(v.past, now)
+}
+
+// since returns the oldest sample of a span of time before now, and its age in seconds.
+func (v *View) since(now time.Time, span time.Duration) (s sample, seconds float64, ok bool) {
+	for _, p := range v.past {
+		if age := now.Sub(p.at); age > 0 && age <= span+rateTime/2 {
+			return p, age.Seconds(), true
+		}
+	}
+	return sample{}, 0, false
+}

@@ -1,0 +1,78 @@
+package runview
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"parley/engine"
+	"parley/internal/batch/batcher"
+	"parley/internal/cli/terminal"
+	"parley/internal/dispatch"
+	"parley/internal/dispatch/limiter"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
+)
+
+// TestState checks rates, what the run burns and will cost, servers beside their limits, models and batches.
+func TestState(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	seconds := 0.0
+	v := &View{
+		Out:      terminal.NewStream(&bytes.Buffer{}, func(string) (string, bool) { return "", false }, func(any) int { return 0 }),
+		episodes: 100, playing: map[int]*moment{}, failed: map[llm.Kind]int{}, resumed: map[int]bool{7: true}, budget: 5 * llm.Dollar, spent: llm.Dollar,
+		Calls: func(time.Time) []string { return nil },
+		batches: func() batcher.Progress {
+			return batcher.Progress{Open: []batcher.Standing{{Provider: "lab", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
+		},
+	}
+	v.Stats = func() dispatch.Snapshot { // 4 calls, 300 tokens, 1 failure and 1 cent a second
+		m := dispatch.ModelStats{
+			Attempts: int64(4 * seconds), Calls: int64(4 * seconds), Cost: llm.Dollars(seconds / 100), Usage: llm.Usage{Input: int(200 * seconds), Output: int(100 * seconds)},
+			Errors: map[llm.Kind]int64{llm.KindServer: int64(seconds)}, Said: map[llm.Kind]string{llm.KindServer: "500"},
+		}
+		for i := range 100 {
+			m.Latency.Add(time.Duration(i+1) * time.Millisecond)
+		}
+		return dispatch.Snapshot{InFlight: 3, ModelStats: m, Models: map[string]dispatch.ModelStats{"lab/small": m}}
+	}
+	v.limits = func() []dispatch.Limit {
+		b := limiter.Bounds{InFlight: 2, Concurrency: 8, Requests: 600, Charged: limiter.Units{Requests: 4 * seconds, Output: 100 * seconds}}
+		all := []dispatch.Limit{{Provider: "lab", Server: "http://one", Bounds: b}}
+		if seconds > 88 { // a server that was just opened
+			all = append(all, dispatch.Limit{Provider: "lab", Server: "http://two", Bounds: b})
+		}
+		return all
+	}
+	for n, cost := range map[int]llm.Money{0: llm.Dollar, 1: 3 * llm.Dollar, 7: 50 * llm.Dollar} { // 7 began in an earlier process
+		v.See(engine.Event{Replied: &journal.Replied{Turn: journal.Turn{Episode: n}, Response: &llm.Response{Metadata: llm.Metadata{Cost: cost}}}})
+		v.See(engine.Event{Ended: &journal.Ended{Episode: n, Outcome: world.Outcome{}}})
+	}
+	v.See(engine.Event{Replied: &journal.Replied{Turn: journal.Turn{Episode: 8}, Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar / 2}}}})
+	s := v.State(began)
+	if s.CallsPerSecond != 0 || s.Burn != 0 || s.Servers[0].Requests.Now != 0 {
+		t.Errorf("the first state has rates: %+v", s)
+	}
+	for range 89 {
+		seconds++
+		s = v.State(began.Add(time.Duration(seconds) * time.Second))
+	}
+	if s.CallsPerSecond != 4 || s.TokensPerSecond != 300 || s.ErrorsPerSecond != 1 || s.Burn != llm.Dollars(0.6) || len(v.past) > 62 {
+		t.Errorf("%v calls, %v tokens, %v failures a second; %v a minute; %d samples", s.CallsPerSecond, s.TokensPerSecond, s.ErrorsPerSecond, s.Burn, len(v.past))
+	}
+	if want := s.Spent.Plus(2*97*llm.Dollar - llm.Dollar/2); s.Projected != want {
+		t.Errorf("all episodes will cost %v, want %v", s.Projected, want)
+	}
+	one, two := s.Servers[0], s.Servers[1]
+	if one.Requests.Now != 240 || one.Requests.Limit != 600 || one.Output.Now != 6000 || one.InFlight != 2 || one.Concurrency != 8 || two.Requests.Now != 0 {
+		t.Errorf("%+v", s.Servers)
+	}
+	if m := s.Models[0]; m.Name != "lab/small" || m.Input != 200*89 || m.Cost != llm.Dollars(0.89) || m.P95 < 90*time.Millisecond || m.P95 > 100*time.Millisecond || m.Errors[llm.KindServer].Example != "500" {
+		t.Errorf("%+v", m)
+	}
+	if b := s.Batches[0]; b.Requests != 10 || b.Answered != 4 || b.Provider != "lab" {
+		t.Errorf("%+v", b)
+	}
+}

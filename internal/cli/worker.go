@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strconv"
+
+	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/worker"
+	"parley/internal/config"
+	"parley/internal/config/peek"
+	"parley/journal"
+)
+
+// workerCmd plays episodes for runs on other machines.
+type workerCmd struct {
+	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as nats://host:4222 or tls://host:4222."`
+	Concurrency *int   `placeholder:"N" help:"Maximum number of calls in flight. Default: the plan's."`
+	Quiet       bool   `help:"Print only errors."`
+	Attached    bool   `hidden:"" help:"End when standard input ends."`
+	hubFlags
+	trustFlags
+	reachFlags
+}
+
+// Run plays until the first signal. It then gives its episodes back. The second signal ends it at once.
+func (c *workerCmd) Run(ctx context.Context, s *State) error {
+	if c.Concurrency != nil && *c.Concurrency < 1 {
+		return exit.Usagef("--concurrency %d: want at least 1", *c.Concurrency)
+	}
+	token, err := c.token(s)
+	if err != nil {
+		return err
+	}
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
+	g := exit.NewGate()
+	keys.stop = g.Shut
+	ctx, end := listen(ctx, s, g)
+	defer end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(context.Canceled)
+	if c.Attached {
+		go func() { // nothing can interrupt a Read
+			_, _ = io.Copy(io.Discard, s.Stdin)
+			cancel(errors.New("the process that started the worker has ended"))
+		}()
+	}
+	drain, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(context.Canceled)
+	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
+
+	nc, err := c.connect(c.Cluster, token)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	level := slog.LevelInfo
+	if c.Quiet {
+		level = slog.LevelError
+	}
+	_, run := hub.Options(token)
+	w := worker.Worker{Conn: nc, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
+	w.Open = func(ctx context.Context, begun *journal.Begun) (worker.Player, error) {
+		return c.player(ctx, s, keys, begun)
+	}
+	err = w.Serve(ctx, drain)
+	if ctx.Err() != nil && c.Attached {
+		return nil
+	}
+	return err
+}
+
+// player prepares to play a run.
+func (c *workerCmd) player(ctx context.Context, s *State, keys *keyGate, begun *journal.Begun) (worker.Player, error) {
+	reach := c.recorded()
+	of := source{file: "the plan of run " + begun.Run, folders: []string{"."}, Named: peek.JSON(begun.Plan), reach: *reach}
+	if err := s.openKind(of); err != nil {
+		return nil, err
+	}
+	plan, err := config.FromJSON(begun.Plan, s.Kinds, nil)
+	if err == nil {
+		err = s.openParams(plan, of)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := app.Play{Kinds: s.Kinds, Reach: reach, Trust: keys.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
+	if c.Concurrency != nil {
+		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
+	}
+	l, err := p.OpenLots(begun)
+	if err != nil {
+		return nil, err
+	}
+	return l, context.Cause(ctx)
+}

@@ -1,0 +1,357 @@
+// Package chain keeps the entries of one lot of episodes in the log of a cluster: a journal over one
+// subject of a JetStream stream.
+//
+// What it promises: Append is all or nothing, and durable as the stream is when it returns; the last
+// who claimed the chain is the only one who can write, and everybody else gets journal.ErrFenced;
+// while the hub cannot be reached, Append waits.
+//
+// A message is fenced by the sequence of the message before it on the same subject. A publish whose
+// answer was lost is repeated with the same id, and found again by that id.
+package chain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/internal/cluster/wire"
+	"parley/journal"
+)
+
+// Chain is a chain that this process has claimed. It may be used from several goroutines.
+type Chain struct {
+	js      jetstream.JetStream
+	stream  jetstream.Stream
+	subject string
+	session string
+	// taken waits until the run file has a message; nil: the stream is durable itself.
+	taken func(ctx context.Context, sequence uint64) error
+
+	mu      sync.Mutex
+	last    uint64 // the sequence of the last message
+	sent    int    // messages that this process published
+	writer  *wire.Encoder
+	err     error // why nothing can be written any more
+	entries *journal.Memory
+	at      uint64 // the message up to which entries has everything
+}
+
+// Config says where a chain is.
+type Config struct {
+	JetStream jetstream.JetStream
+	Stream    jetstream.Stream
+	Subject   string
+	// Session names this process. It must be unique.
+	Session string
+	// Taken, if set, makes Append wait until it returns for the last message.
+	Taken func(ctx context.Context, sequence uint64) error
+}
+
+// Past is what a chain held when it was claimed.
+type Past struct {
+	// Done means that the lot was played: nothing was claimed.
+	Done bool
+	// Nth has the Nth of the lot.
+	Nth []int
+	// Seeded means that the chain has its beginning.
+	Seeded bool
+	// Deaths is how many times workers died since the last progress. Tried is the episode that the
+	// last ones tried alone, and TriedDeaths how many of them died at it; -1 and 0 if none did.
+	Deaths, Tried, TriedDeaths int
+}
+
+// attempt is how long a request may take before it is made again.
+const attempt = 5 * time.Second
+
+// Open claims a chain, unless its lot is done: whoever wrote to it before cannot write any more.
+func Open(ctx context.Context, c Config) (*Chain, Past, error) {
+	j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, taken: c.Taken}
+	for {
+		past, r, err := j.load(ctx)
+		if err != nil || past.Done {
+			return nil, past, err
+		}
+		j.last, j.writer = r.last, r.decoder.Continue()
+		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session}); {
+		case err == nil:
+			j.at = j.last
+			return j, past, nil
+		case errors.Is(err, journal.ErrFenced) && !errors.Is(err, errGone): // somebody wrote meanwhile
+		default:
+			return nil, past, err
+		}
+	}
+}
+
+// Seed begins a chain with items, the last of them a *wire.Seeded, unless it has begun.
+func Seed(ctx context.Context, c Config, items ...any) error {
+	for {
+		j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, writer: &wire.Encoder{}}
+		err := j.publishItems(ctx, items...)
+		if !errors.Is(err, journal.ErrFenced) || errors.Is(err, errGone) {
+			return err
+		}
+		past, _, err := j.load(ctx)
+		if err != nil || past.Seeded || past.Done {
+			return err
+		}
+		// A process died before it wrote the last part, and nobody knows of the chain.
+		if err := c.Stream.Purge(ctx, jetstream.WithPurgeSubject(c.Subject)); err != nil {
+			return fmt.Errorf("chain: %s: %w", c.Subject, err)
+		}
+	}
+}
+
+// Read reads all items of a chain without claiming it.
+func Read(ctx context.Context, c Config) (journal.Journal, error) {
+	j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject}
+	_, _, err := j.load(ctx)
+	return j.entries, err
+}
+
+// load reads the chain from the stream.
+func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
+	past, r, entries := Past{Tried: -1}, &Reader{}, &journal.Memory{}
+	for {
+		m, err := Retry(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return j.stream.GetMsg(ctx, r.last+1, jetstream.WithGetMsgSubject(j.subject))
+		})
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			j.entries = entries
+			return past, r, nil
+		}
+		if err != nil {
+			return past, nil, gone(fmt.Errorf("chain: %s: read: %w", j.subject, err))
+		}
+		items, err := r.Add(m.Sequence, m.Data)
+		if err != nil {
+			return past, nil, fmt.Errorf("chain: %s: message %d: %w", j.subject, m.Sequence, err)
+		}
+		for _, item := range items {
+			past.see(item)
+			if e, ok := item.(journal.Entry); ok {
+				_ = entries.Append(ctx, e) // it never fails
+			}
+		}
+	}
+}
+
+// see counts deaths: claims that were neither released nor followed by progress.
+func (p *Past) see(item any) {
+	switch e := item.(type) {
+	case *wire.Claim:
+		switch {
+		case !e.Alone:
+			p.Deaths++
+		case e.Trying == p.Tried:
+			p.TriedDeaths++
+		default:
+			p.Tried, p.TriedDeaths = e.Trying, 1
+		}
+	case *wire.Released:
+		p.Deaths = max(0, p.Deaths-1)
+		p.TriedDeaths = max(0, p.TriedDeaths-1)
+	case *wire.Done:
+		p.Done = true
+	case *wire.Nth:
+		p.Nth = e.Numbers
+	case *wire.Seeded:
+		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true}
+	default:
+		p.Deaths, p.Tried, p.TriedDeaths = 0, -1, 0
+	}
+}
+
+// Append makes entries durable. It waits while the hub cannot be reached, until ctx is done.
+func (j *Chain) Append(ctx context.Context, entries ...journal.Entry) error {
+	items := make([]any, len(entries))
+	for i, e := range entries {
+		items[i] = e
+	}
+	return j.Put(ctx, items...)
+}
+
+// Put appends items of package wire, which may be entries.
+func (j *Chain) Put(ctx context.Context, items ...any) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil || len(items) == 0 {
+		return j.err
+	}
+	if err := j.publishItems(ctx, items...); err != nil {
+		j.err = err // the encoder counts on what may not be there
+		return err
+	}
+	if j.taken == nil {
+		return nil
+	}
+	if err := j.taken(ctx, j.last); err != nil {
+		j.err = fmt.Errorf("chain: %s: %w", j.subject, err)
+	}
+	return j.err
+}
+
+func (j *Chain) publishItems(ctx context.Context, items ...any) error {
+	message, err := j.writer.Append(nil, items...)
+	if err != nil {
+		return fmt.Errorf("chain: %s: %w", j.subject, err)
+	}
+	for _, part := range Parts(message, int(j.js.Conn().MaxPayload())) {
+		if err := j.publish(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errGone is wrapped by the error of a chain whose log was deleted.
+var errGone = errors.New("the log of the run is gone")
+
+// publish publishes a message after the last one.
+func (j *Chain) publish(ctx context.Context, data []byte) error {
+	j.sent++
+	id := j.session + "-" + strconv.Itoa(j.sent) + "-" + j.subject
+	m := &nats.Msg{Subject: j.subject, Data: data}
+	ack, err := Retry(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
+		ack, err := j.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(j.last))
+		if api := (*jetstream.APIError)(nil); errors.As(err, &api) && conflict(api.ErrorCode) {
+			return j.published(ctx, id)
+		}
+		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+			if _, gone := j.stream.Info(ctx); errors.Is(gone, jetstream.ErrStreamNotFound) {
+				return nil, gone
+			}
+		}
+		return ack, err
+	})
+	if err != nil {
+		return gone(fmt.Errorf("chain: %s: write: %w", j.subject, err))
+	}
+	j.last = ack.Sequence
+	return nil
+}
+
+func conflict(code jetstream.ErrorCode) bool {
+	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+// published finds out what a conflict means: the message is there already, another wrote, or, at a
+// stream with replicas, that the server is not sure.
+func (j *Chain) published(ctx context.Context, id string) (*jetstream.PubAck, error) {
+	last, err := j.stream.GetLastMsgForSubject(ctx, j.subject)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound) && j.last == 0:
+		return nil, errAgain
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, journal.ErrFenced
+	case err != nil:
+		return nil, err
+	case last.Header.Get(jetstream.MsgIDHeader) == id:
+		return &jetstream.PubAck{Sequence: last.Sequence}, nil
+	case last.Sequence <= j.last:
+		return nil, errAgain
+	default:
+		return nil, journal.ErrFenced
+	}
+}
+
+var errAgain = errors.New("try again")
+
+// gone makes an error of a log that does not exist an ErrFenced.
+func gone(err error) error {
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return errors.Join(journal.ErrFenced, errGone, err)
+	}
+	return err
+}
+
+// Retry calls do until it succeeds, or fails in a way that waiting does not change: not while the hub is away, has no
+// leader, or is full.
+func Retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) (out T, err error) {
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		if err := context.Cause(ctx); err != nil {
+			return out, err
+		}
+		try, cancel := context.WithTimeoutCause(ctx, attempt, errAgain)
+		out, err = do(try)
+		cancel()
+		if err == nil || !passing(err) {
+			return out, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// passing reports whether an error may pass.
+func passing(err error) bool {
+	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
+		return api.Code >= 500 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound
+	}
+	for _, is := range []error{
+		errAgain, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected,
+		nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrStaleConnection,
+	} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// read returns everything that the chain holds now.
+func (j *Chain) read(ctx context.Context) (*journal.Memory, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.at == j.last && j.err == nil {
+		return j.entries, nil
+	}
+	_, r, err := j.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j.at = r.last
+	return j.entries, nil
+}
+
+// Head folds the entries.
+func (j *Chain) Head(ctx context.Context) (*journal.Head, error) {
+	m, err := j.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m.Head(ctx)
+}
+
+// Read calls each with every entry of in.
+func (j *Chain) Read(ctx context.Context, in journal.Span, each func(journal.Entry) error) error {
+	m, err := j.read(ctx)
+	if err != nil {
+		return err
+	}
+	return m.Read(ctx, in, each)
+}
+
+// Outcomes calls each with the ends in entries.
+func (j *Chain) Outcomes(ctx context.Context, entries []int, each func(*journal.Ended) error) error {
+	m, err := j.read(ctx)
+	if err != nil {
+		return err
+	}
+	return m.Outcomes(ctx, entries, each)
+}
+
+var _ journal.Journal = (*Chain)(nil)

@@ -1,0 +1,76 @@
+package chain
+
+import (
+	"errors"
+
+	"parley/internal/cluster/wire"
+)
+
+// The first byte of a message on the wire says which part of a whole it is. A message that is too
+// large for the hub is sent in parts. Parts without a last one are no message: their writer died.
+const (
+	whole = iota
+	firstPart
+	middlePart
+	lastPart
+)
+
+const (
+	headers = 1 << 10   // bytes that the id and the expected sequence of a message take at most
+	maxSize = 512 << 20 // bytes of a message in parts
+)
+
+// Parts returns a message as it is published where payloads may have so many bytes.
+func Parts(message []byte, payload int) [][]byte {
+	size := max(1, payload-headers-1)
+	if len(message) <= size {
+		return [][]byte{append([]byte{whole}, message...)}
+	}
+	var out [][]byte
+	for kind := byte(firstPart); len(message) > 0; kind = middlePart {
+		n := min(size, len(message))
+		if n == len(message) {
+			kind = lastPart
+		}
+		out = append(out, append([]byte{kind}, message[:n]...))
+		message = message[n:]
+	}
+	return out
+}
+
+// Reader reads the messages of a chain, all of them in order. The zero value begins a chain.
+type Reader struct {
+	decoder wire.Decoder
+	parts   []byte
+	last    uint64 // the sequence of the last message
+}
+
+// Add reads what was published, and returns its items, once all its parts are there.
+func (r *Reader) Add(sequence uint64, data []byte) ([]any, error) {
+	r.last = sequence
+	if len(data) == 0 {
+		return nil, errors.New("chain: a message is empty")
+	}
+	kind, rest := data[0], data[1:]
+	switch kind {
+	case whole:
+		r.parts = nil
+		return r.decoder.Decode(rest)
+	case firstPart:
+		r.parts = append([]byte(nil), rest...)
+		return nil, nil
+	case middlePart, lastPart:
+		if r.parts == nil || len(r.parts)+len(rest) > maxSize {
+			return nil, errors.New("chain: a part without the first, or too many")
+		}
+		r.parts = append(r.parts, rest...)
+		if kind == middlePart {
+			return nil, nil
+		}
+		all := r.parts
+		r.parts = nil
+		return r.decoder.Decode(all)
+	default:
+		return nil, errors.New("chain: unknown kind of message")
+	}
+}

@@ -1,0 +1,244 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/internal/cluster/chain"
+	"parley/internal/cluster/subject"
+	"parley/internal/cluster/wire"
+	"parley/journal"
+)
+
+type natsMsg = nats.Msg
+
+// collectAtOnce is how many messages are collected in one commit at most.
+const collectAtOnce = 512
+
+// collect reads the log in order, and records what workers recorded.
+func (l *log) collect(ctx context.Context) error {
+	consumer, err := chain.Retry(ctx, func(ctx context.Context) (jetstream.Consumer, error) {
+		return l.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{FilterSubjects: []string{l.name.Chains()}, DeliverPolicy: jetstream.DeliverAllPolicy})
+	})
+	if err != nil {
+		return asGone(fmt.Errorf("coordinator: %w", err))
+	}
+	messages := make(chan jetstream.Msg, 2*collectAtOnce)
+	reading, err := consumer.Consume(func(m jetstream.Msg) {
+		select {
+		case messages <- m:
+		case <-ctx.Done():
+		}
+	})
+	if err != nil {
+		return asGone(fmt.Errorf("coordinator: %w", err))
+	}
+	defer reading.Stop()
+	readers := map[string]*chain.Reader{}
+	for {
+		var b batch
+		select {
+		case <-ctx.Done():
+			return nil
+		case m := <-messages:
+			if err := l.add(&b, readers, m); err != nil {
+				return err
+			}
+		}
+		for n := 1; n < collectAtOnce && len(messages) > 0; n++ {
+			if err := l.add(&b, readers, <-messages); err != nil {
+				return err
+			}
+		}
+		l.take(ctx, &b)
+	}
+}
+
+// batch is what is collected in one commit.
+type batch struct {
+	entries []journal.Entry
+	done    []string // chains whose lots are done
+	through uint64
+	halted  *wire.Halted
+}
+
+// add reads a message. Messages that are in the journal are read for the texts that later ones refer to.
+func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	name, sequence := m.Subject(), meta.Sequence.Stream
+	r := readers[name]
+	if r == nil {
+		r = &chain.Reader{}
+		readers[name] = r
+	}
+	items, err := r.Add(sequence, m.Data())
+	if err != nil {
+		return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
+	}
+	b.through = max(b.through, sequence)
+	if n := len(items); n > 0 {
+		if _, seed := items[n-1].(*wire.Seeded); seed {
+			items = nil // it is from the journal
+		}
+	}
+	from, _, lot := subject.Episodes(name)
+	for _, item := range items {
+		switch e := item.(type) {
+		case *wire.Claim:
+			l.claim(from, e.Session)
+		case *wire.Released:
+			l.claim(from, "")
+		case *wire.Halted:
+			b.halted = e
+		case *wire.Done:
+			delete(readers, name)
+			if lot {
+				b.done = append(b.done, name)
+			}
+		case journal.Entry:
+			if sequence > l.since {
+				b.entries = append(b.entries, e)
+			}
+		}
+	}
+	return nil
+}
+
+// claim notes who plays a lot.
+func (l *log) claim(from int, session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if session == "" {
+		delete(l.claimed, from)
+	} else {
+		l.claimed[from] = session
+		if l.workers[session].IsZero() {
+			l.workers[session] = time.Now()
+		}
+	}
+	l.changed.Broadcast()
+}
+
+// take makes a batch durable, and tells workers.
+func (l *log) take(ctx context.Context, b *batch) {
+	if b.halted != nil {
+		h := b.halted
+		var err error
+		if h.Error {
+			err = errors.New(h.Reason.Detail)
+		}
+		l.run.Stop(h.State, h.Reason, err)
+	}
+	ended := 0
+	for _, e := range b.entries {
+		if _, ok := e.(*journal.Ended); ok {
+			ended++
+		}
+	}
+	l.mu.Lock()
+	idle := l.pending == 0
+	l.pending++
+	l.mu.Unlock()
+	after := func(err error) {
+		l.mu.Lock()
+		l.pending--
+		l.mu.Unlock()
+		if err != nil {
+			l.fail(fmt.Errorf("coordinator: %w", err))
+			return
+		}
+		l.took(ctx, b, ended)
+	}
+	if len(b.entries) == 0 && idle {
+		after(nil) // claims, or what is in the journal: they may be read again
+		return
+	}
+	all := append(b.entries, &journal.Collected{Log: l.name.Number, Through: int64(b.through)})
+	l.run.Record(after, all[0], all[1:]...)
+}
+
+// took notes that a batch is durable.
+func (l *log) took(ctx context.Context, b *batch, ended int) {
+	l.mu.Lock()
+	l.taken = max(l.taken, b.through)
+	l.read = max(l.read, b.through)
+	l.ended += ended
+	for _, name := range b.done {
+		from, _, _ := subject.Episodes(name)
+		delete(l.open, from)
+		delete(l.claimed, from)
+	}
+	taken := l.taken
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	if l.Replicas == 1 {
+		_ = l.Conn.Publish(subject.Taken(l.name.Run), binary.AppendUvarint(nil, taken)) // beats repeat it
+	}
+	for _, name := range b.done {
+		// Done stays: whoever gets the lot again must see it.
+		l.purge(ctx, name)
+	}
+}
+
+// purge removes the messages of a chain but for the last. It is not waited for, and may fail: then they stay.
+func (l *log) purge(_ context.Context, name string) {
+	_ = l.Conn.Publish("$JS.API.STREAM.PURGE."+l.name.Stream(), fmt.Appendf(nil, `{"filter":%q,"keep":1}`, name))
+}
+
+// finish waits until the run is over: there are no more lots, nobody plays one, and everything is collected.
+func (l *log) finish(ctx context.Context) error {
+	l.mu.Lock()
+	for l.err == nil && ctx.Err() == nil && !l.stopped {
+		l.changed.Wait()
+	}
+	err := l.err
+	l.mu.Unlock()
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	_ = l.beat(false) // workers give their lots back
+	_, err = chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, l.name.Lots()) })
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && ctx.Err() == nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	l.mu.Lock()
+	for l.err == nil && ctx.Err() == nil && l.played() {
+		l.changed.Wait()
+	}
+	l.mu.Unlock()
+	if info, err := l.stream.Info(ctx); err == nil {
+		l.mu.Lock()
+		for l.err == nil && ctx.Err() == nil && l.read < info.State.LastSeq {
+			l.changed.Wait()
+		}
+		l.mu.Unlock()
+	}
+	l.mu.Lock()
+	err = l.err
+	l.mu.Unlock()
+	if errors.Is(err, errGone) {
+		err = nil // what could be collected is
+	}
+	_ = l.beat(true)
+	_ = l.Conn.FlushTimeout(removes)
+	return err
+}
+
+// played reports whether a worker that is there plays a lot. The lock is held.
+func (l *log) played() bool {
+	for _, session := range l.claimed {
+		if time.Since(l.workers[session]) < subject.Silent {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+// Package hub runs the message hub of a cluster in this process: a NATS server with JetStream.
+//
+// What it promises: nobody connects without the token, or a token that Worker makes from it for one
+// run; a worker with such a token can use the subjects of its run and of no other; off this machine,
+// everything is encrypted; nothing of a message is logged.
+//
+// A hub of one node keeps everything in memory, since the run file is the truth. Three nodes keep
+// everything on disk, each of them all of it.
+package hub
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// Config says how a hub runs. The zero value is one node on this machine, on any port.
+type Config struct {
+	// Listen is the address for workers and coordinators. Default: 127.0.0.1 with any port.
+	Listen string
+	// Token is what clients must know. Default: a random one.
+	Token string
+	// TLS is required if Listen is not on this machine.
+	TLS *tls.Config
+	// Join has the addresses of the routes of all nodes, of a hub of three: host:port. Route is this node's
+	// own. Default: one node.
+	Join  []string
+	Route string
+	// Folder keeps the messages of a hub of several nodes.
+	Folder string
+	// MaxMemory limits the bytes of messages of a hub of one node. Default: 4 GiB.
+	MaxMemory int64
+	// Log gets what happens. Default: nothing is logged.
+	Log *slog.Logger
+}
+
+// Hub is a hub that runs.
+type Hub struct {
+	server *server.Server
+	token  string
+	folder string // to remove; "" if it stays
+}
+
+const (
+	defaultMemory = 4 << 30
+	maxPayload    = 8 << 20
+	clusterName   = "parley"
+	startsWithin  = 20 * time.Second
+)
+
+// NewToken returns a random token.
+func NewToken() string { return rand.Text() }
+
+// Start starts a hub. The caller must close it.
+func Start(c Config) (*Hub, error) {
+	host, port, err := address(c.Listen, "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("hub: listen: %w", err)
+	}
+	if !loopback(host) && (c.TLS == nil || c.Token == "") {
+		return nil, fmt.Errorf("hub: %s is not on this machine: a certificate and a token are required", c.Listen)
+	}
+	h := &Hub{token: c.Token}
+	if h.token == "" {
+		h.token = NewToken()
+	}
+	o := &server.Options{
+		ServerName: "parley-" + NewToken()[:8], Host: host, Port: port, DontListen: false, NoSigs: true, NoLog: true, NoSystemAccount: false,
+		JetStream: true, JetStreamMaxMemory: c.MaxMemory, JetStreamMaxStore: -1, MaxPayload: maxPayload, MaxPending: 256 << 20,
+		CustomClientAuthentication: &auth{token: h.token}, AlwaysEnableNonce: false, DisableShortFirstPing: true,
+	}
+	if port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	if o.JetStreamMaxMemory == 0 {
+		o.JetStreamMaxMemory = defaultMemory
+	}
+	if c.TLS != nil {
+		o.TLSConfig, o.TLS, o.TLSTimeout, o.AllowNonTLS = c.TLS, true, 5, false
+	}
+	if err := h.store(o, c); err != nil {
+		return nil, err
+	}
+	if h.server, err = server.NewServer(o); err != nil {
+		return nil, errors.Join(fmt.Errorf("hub: %w", err), h.clear())
+	}
+	if c.Log != nil {
+		h.server.SetLogger(&logger{c.Log}, false, false) // neither debug nor trace, which would show messages
+	}
+	h.server.Start()
+	if !h.server.ReadyForConnections(startsWithin) {
+		return nil, errors.Join(fmt.Errorf("hub: it did not start: is %s in use?", net.JoinHostPort(host, strconv.Itoa(port))), h.Close())
+	}
+	return h, nil
+}
+
+// store says where the hub keeps messages.
+func (h *Hub) store(o *server.Options, c Config) (err error) {
+	if len(c.Join) == 0 {
+		if h.folder, err = os.MkdirTemp("", "parley-hub-"); err != nil { // the server wants one, even if everything is in memory
+			return fmt.Errorf("hub: %w", err)
+		}
+		o.StoreDir = h.folder
+		return nil
+	}
+	host, port, err := address(c.Route, "")
+	switch {
+	case err != nil:
+		return fmt.Errorf("hub: route: %w", err)
+	case c.Folder == "":
+		return errors.New("hub: several nodes: a folder for messages is required")
+	case !loopback(host) && c.TLS == nil:
+		return fmt.Errorf("hub: %s is not on this machine: a certificate is required", c.Route)
+	}
+	o.StoreDir = filepath.Clean(c.Folder)
+	o.SyncAlways = true // a quorum that loses its power at once must not lose replies
+	o.ServerName = "parley-" + strings.NewReplacer(":", "-", ".", "-").Replace(c.Route)
+	o.Cluster = server.ClusterOpts{Name: clusterName, Host: host, Port: port, Username: clusterName, Password: derive(h.token, "route"), NoAdvertise: true}
+	if c.TLS != nil {
+		o.Cluster.TLSConfig, o.Cluster.TLSTimeout = c.TLS.Clone(), 5
+	}
+	for _, other := range c.Join {
+		if other != c.Route {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", User: url.UserPassword(clusterName, o.Cluster.Password), Host: other})
+		}
+	}
+	return nil
+}
+
+// address splits host:port.
+func address(listen, otherwise string) (host string, port int, err error) {
+	if listen == "" {
+		listen = otherwise
+	}
+	host, text, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", 0, err
+	}
+	if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("address %s: unknown port %q; want 0 to 65535", listen, text)
+	}
+	return host, port, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// URL returns the address of the hub.
+func (h *Hub) URL() string { return h.server.ClientURL() }
+
+// Token returns what clients must know.
+func (h *Hub) Token() string { return h.token }
+
+// Close stops the hub.
+func (h *Hub) Close() error {
+	h.server.Shutdown()
+	h.server.WaitForShutdown()
+	return h.clear()
+}
+
+func (h *Hub) clear() error {
+	if h.folder == "" {
+		return nil
+	}
+	return os.RemoveAll(h.folder)
+}
+
+// WorkerToken returns the token of the workers of one run, given the hub's.
+func WorkerToken(token, run string) string { return run + "." + derive(token, "worker "+run) }
+
+func derive(token, what string) string {
+	mac := hmac.New(sha256.New, []byte(token))
+	mac.Write([]byte(what))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// logger logs what the server says about itself, without what it says about single clients.
+type logger struct{ log *slog.Logger }
+
+func (l *logger) Noticef(format string, v ...any) { l.log.Info(fmt.Sprintf(format, v...)) }
+func (l *logger) Warnf(format string, v ...any)   { l.log.Warn(fmt.Sprintf(format, v...)) }
+func (l *logger) Errorf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
+func (l *logger) Fatalf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
+func (l *logger) Debugf(string, ...any)           {}
+func (l *logger) Tracef(string, ...any)           {}

@@ -1,0 +1,155 @@
+// Package worker plays lots of episodes for the coordinators of a hub.
+//
+// What it promises: it joins every run of its own build that it may see, and leaves it when the run ends;
+// it plays a lot only while nobody else has claimed it, and records everything before a world sees it; when it is
+// told to drain, it begins nothing, records what is in flight, and gives its lots back.
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/engine"
+	"parley/internal/cluster/subject"
+	"parley/journal"
+)
+
+// Player plays lots of one run.
+type Player interface {
+	// Play plays a lot into j. hungry is called when another lot could be played too. When drain is done, it begins
+	// nothing new.
+	Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error)
+	// Hold sends no more calls, or sends them again.
+	Hold(on bool)
+	// Drain refuses the calls of all lots that wait.
+	Drain()
+	// Close releases everything. No lot is played any more.
+	Close(ctx context.Context) error
+}
+
+// Worker plays lots.
+type Worker struct {
+	// Conn is a connection to the hub.
+	Conn *nats.Conn
+	// Build identifies the program. Runs of another build are refused.
+	Build string
+	// Run is the only run to play. Default: all that there are.
+	Run string
+	// Open prepares to play the run that began so.
+	Open func(ctx context.Context, begun *journal.Begun) (Player, error)
+	// Lots is how many lots are played at once at most. Default: 256.
+	Lots int
+	// Log gets what happens.
+	Log *slog.Logger
+}
+
+const (
+	defaultLots = 256
+	again       = 10 * time.Second // after which a run that could not be joined is tried again
+)
+
+// errLeft is why a worker does not play a run any more.
+var errLeft = errors.New("worker: the run has ended, or has another log")
+
+// Serve plays lots until drain is done and everything is recorded, or until ctx is done.
+func (w *Worker) Serve(ctx, drain context.Context) error {
+	js, err := jetstream.New(w.Conn)
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	s := &serving{Worker: *w, js: js, session: rand.Text(), runs: map[string]*member{}, beats: make(chan subject.Beating, 64)}
+	if s.Worker.Lots == 0 {
+		s.Worker.Lots = defaultLots
+	}
+	run := w.Run
+	if run == "" {
+		run = "*"
+	}
+	sub, err := w.Conn.Subscribe(subject.Beat(run), func(m *nats.Msg) {
+		var b subject.Beating
+		if json.Unmarshal(m.Data, &b) == nil && m.Subject == subject.Beat(b.Run) {
+			select {
+			case s.beats <- b:
+			default: // the next one comes soon
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("worker: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	return s.loop(ctx, drain)
+}
+
+// serving is one call of Serve.
+type serving struct {
+	Worker
+	js      jetstream.JetStream
+	session string
+	beats   chan subject.Beating
+	runs    map[string]*member // by run
+	alone   sync.RWMutex       // held to read by each lot; to write, by one that may kill the process
+}
+
+// loop joins and leaves runs as their coordinators say.
+func (s *serving) loop(ctx, drain context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errLeft)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-drain.Done():
+			for _, m := range s.runs {
+				m.drain(context.Cause(drain))
+			}
+			for _, m := range s.runs {
+				<-m.done
+			}
+			return nil
+		case b := <-s.beats:
+			s.beat(ctx, &wg, b)
+		}
+	}
+}
+
+// beat joins a run, tells it what its coordinator says, or leaves it.
+func (s *serving) beat(ctx context.Context, wg *sync.WaitGroup, b subject.Beating) {
+	m := s.runs[b.Run]
+	if m != nil && m.over() && (m.name.Number != b.Log || time.Since(m.began) > again) {
+		delete(s.runs, b.Run)
+		m = nil
+	}
+	switch {
+	case m != nil && m.name.Number != b.Log:
+		m.leave()
+	case m != nil:
+		m.hear(b)
+	case b.Ended || b.Draining:
+	default:
+		m = newMember(ctx, s, b)
+		s.runs[b.Run] = m
+		wg.Go(m.serve)
+	}
+}
+
+// report tells the coordinator about this worker.
+func (s *serving) report(run string, w subject.Working) {
+	w.Session, w.Build, w.Run, w.Process = s.session, s.Build, run, os.Getpid()
+	w.Host, _ = os.Hostname()
+	if data, err := json.Marshal(w); err == nil {
+		_ = s.Conn.Publish(subject.Stats(run), data) // the next one may arrive
+	}
+}

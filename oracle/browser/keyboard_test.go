@@ -1,0 +1,214 @@
+package browser
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// press presses keys.
+func press(t *testing.T, ctx context.Context, keys string) {
+	t.Helper()
+	do(t, ctx, chromedp.KeyEvent(keys))
+}
+
+// TestKeyboard goes through every page with Tab alone: it reaches everything that can be used, in the order of the page,
+// and shows where it is. For readers who want no motion, nothing moves.
+func TestKeyboard(t *testing.T) {
+	ctx := tab(t)
+	bin := program(t)
+	site, key, _ := strings.Cut(serve(t, bin, "view", played(t, bin)), "/#key=")
+	do(t, ctx, chromedp.Navigate(site+"/#key="+key))
+	until(t, ctx, `document.getElementById("t-runs") !== null && location.hash === ""`)
+	reduce := []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}
+	if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: reduce}); err != nil {
+		t.Fatal(err)
+	}
+	const run = "/run/one.parley"
+	for _, page := range []string{
+		"/", run, run + "/episodes", run + "/episodes/3", run + "/episodes/3?label=0:0", run + "/episodes/3/0:0", run + "/search?q=the", "/run/two.parley/episodes/0", "/run/map.parley/episodes/0",
+		"/compare", "/compare?a=one.parley&ea=0&b=one.parley&eb=1", run + "/steer?verb=pause", "/nothing",
+	} {
+		do(t, ctx, chromedp.EmulateViewport(1200, 900), chromedp.Navigate(site+page))
+		if strings.HasSuffix(page, ".parley") {
+			until(t, ctx, `document.getElementById("scores") !== null`)
+		}
+		stops := eval[int](t, ctx, `(() => {
+			window.stops = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")].filter((e) => !e.disabled && e.checkVisibility({ visibilityProperty: true }));
+			window.reached = [];
+			document.activeElement.blur();
+			getSelection().removeAllRanges();
+			addEventListener("focusin", (e) => {
+				const s = getComputedStyle(e.target);
+				window.reached.push([window.stops.indexOf(e.target), s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 1, e.target.outerHTML.slice(0, 150)]);
+			});
+			return window.stops.length;
+		})()`)
+		for range 3 { // browsers also stop at what can be scrolled
+			press(t, ctx, strings.Repeat(kb.Tab, stops+1))
+			if eval[bool](t, ctx, `new Set(window.reached.map(([at]) => at).filter((at) => at >= 0)).size === window.stops.length`) {
+				break
+			}
+		}
+		for _, problem := range eval[[]string](t, ctx, `(() => {
+			const own = window.reached.filter(([at]) => at >= 0), order = own.map(([at]) => at), out = [];
+			window.stops.forEach((e, i) => { if (!order.includes(i)) out.push("cannot be reached: " + e.outerHTML.slice(0, 150)); });
+			order.forEach((at, i) => { if (i > 0 && at < order[i - 1] && at !== 0) out.push("out of order: " + own[i][2]); });
+			own.forEach(([, seen, what]) => { if (!seen) out.push("does not show that it has the focus: " + what); });
+			return out.slice(0, 5);
+		})()`) {
+			t.Errorf("%s: %s", page, problem)
+		}
+		if moves := eval[[]string](t, ctx, `[...document.querySelectorAll("*")].filter((e) => { const s = getComputedStyle(e); return s.scrollBehavior === "smooth" || parseFloat(s.transitionDuration) > 0 || (s.animationName || "none") !== "none"; }).slice(0, 3).map((e) => e.outerHTML.slice(0, 100))`); len(moves) > 0 {
+			t.Errorf("%s moves: %v", page, moves)
+		}
+	}
+	do(t, ctx, chromedp.Navigate(site+run+"/episodes/3"))
+	press(t, ctx, "j")
+	until(t, ctx, `location.pathname.endsWith("/4")`)
+	press(t, ctx, "k")
+	until(t, ctx, `location.pathname.endsWith("/3")`)
+	do(t, ctx, chromedp.Navigate(site+run+"/search"))
+	press(t, ctx, "/")
+	until(t, ctx, `document.activeElement.matches("input[type=search]")`)
+}
+
+// slowRun plays a plan with models that take their time, and serves its folder. It returns the address of the run.
+func slowRun(t *testing.T, bin, plan string) (play *exec.Cmd, file, page string) {
+	t.Helper()
+	folder := t.TempDir()
+	model := serve(t, bin, "sim", "--addr", "127.0.0.1:0", "--latency", "100ms..300ms")
+	file = filepath.Join(folder, "run.parley")
+	text := "kind: secrets\nseed: 1\nproviders: {lab: {dialect: openai, base_url: \"" + model + "/v1\"}}\nagents: {a: {model: lab/a}, b: {model: lab/b}}\nlineup: {first: a, second: b}\n" + plan
+	if err := os.WriteFile(filepath.Join(folder, "plan.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	play = begin(t, bin, "run", filepath.Join(folder, "plan.yaml"), "--out", file, "--quiet")
+	waitForFile(t, file)
+	site, key, _ := strings.Cut(serve(t, bin, "view", folder), "/#key=")
+	return play, file, site + "/run/run.parley#key=" + key
+}
+
+// begin starts a command, which ends with the test.
+func begin(t *testing.T, bin string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), bin, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd
+}
+
+// tabTo presses Tab until an element has the focus.
+func tabTo(t *testing.T, ctx context.Context, selector string) {
+	t.Helper()
+	until(t, ctx, `document.readyState === "complete" && document.querySelector("`+selector+`") !== null`)
+	for range 100 {
+		press(t, ctx, kb.Tab)
+		if eval[bool](t, ctx, `document.activeElement.matches("`+selector+`")`) {
+			return
+		}
+	}
+	t.Fatalf("Tab does not lead to %s", selector)
+}
+
+// confirm answers the question whether to steer with yes: the focus is on no.
+func confirm(t *testing.T, ctx context.Context, question string) {
+	t.Helper()
+	until(t, ctx, `document.querySelector("h1").textContent === "`+question+`?" && document.activeElement.matches("[data-escape]")`)
+	do(t, ctx, chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift)))
+	press(t, ctx, kb.Enter)
+	until(t, ctx, `location.pathname.endsWith("/run.parley")`)
+}
+
+// TestSteer pauses a run, gives it a budget, resumes and stops it, with the keyboard alone and while its page changes.
+func TestSteer(t *testing.T) {
+	ctx := tab(t)
+	bin := program(t)
+	play, file, page := slowRun(t, bin, "episodes: 5000\nlimits: {concurrency: 8}\n")
+	do(t, ctx, chromedp.Navigate(page))
+	until(t, ctx, `document.querySelector("button[value=pause]") !== null && location.hash === ""`)
+	replaced := func() { // the page has changed around the focus
+		t.Helper()
+		eval[bool](t, ctx, `window.changed = 0; addEventListener("parley:replaced", (e) => { if (e.target.id === "now") window.changed++; }); true`)
+		until(t, ctx, `window.changed > 1`)
+	}
+	tabTo(t, ctx, "button[value=pause]")
+	replaced()
+	if !eval[bool](t, ctx, `document.activeElement.matches("button[value=pause]:focus-visible")`) {
+		t.Error("the focus is lost when the page changes")
+	}
+	press(t, ctx, " ")
+	until(t, ctx, `document.querySelector("h1").textContent === "pause?" && document.readyState === "complete"`)
+	press(t, ctx, kb.Escape)
+	until(t, ctx, `location.pathname.endsWith("/run.parley") && document.querySelector("button[value=pause]") !== null`)
+	if eval[bool](t, ctx, `document.body.textContent.includes("paused by")`) {
+		t.Error("Escape pauses the run")
+	}
+	tabTo(t, ctx, "button[value=pause]")
+	press(t, ctx, kb.Enter)
+	confirm(t, ctx, "pause")
+	until(t, ctx, `document.querySelector("#now").textContent.includes("paused by view")`)
+
+	tabTo(t, ctx, "button[value=resume]")
+	press(t, ctx, kb.Enter)
+	confirm(t, ctx, "resume")
+	until(t, ctx, `!document.querySelector("#now").textContent.includes("paused by view")`)
+	tabTo(t, ctx, "input[name=budget]")
+	press(t, ctx, "5")
+	tabTo(t, ctx, "input[name=concurrency]")
+	press(t, ctx, "3")
+	tabTo(t, ctx, "button[value=set]")
+	replaced()
+	press(t, ctx, kb.Enter)
+	confirm(t, ctx, "set budget=5 concurrency=3")
+	until(t, ctx, `document.querySelector("#now").textContent.includes("of $5")`)
+
+	tabTo(t, ctx, "button[value=stop]")
+	press(t, ctx, kb.Enter)
+	confirm(t, ctx, "stop")
+	until(t, ctx, `document.querySelector("#now .state").textContent === "stopped"`)
+	_ = play.Wait() // its exit code is that of an interrupted run
+	out, err := exec.Command(bin, "show", file).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "budget none → $5.00, concurrency 8 → 3") {
+		t.Errorf("%s, %v", out, err)
+	}
+	again := begin(t, bin, "resume", file, "--quiet")
+	until(t, ctx, `document.querySelector("#now").textContent.includes("of $5") && document.querySelector("button[value=pause]") !== null`)
+	if err := again.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, ctx, `document.body.textContent.includes("No process says that it plays this run")`)
+}
+
+// TestEpisodeLive watches an episode while it is played, killed and resumed.
+func TestEpisodeLive(t *testing.T) {
+	ctx := tab(t)
+	bin := program(t)
+	play, file, page := slowRun(t, bin, "episodes: 1\nparams: {messages: 12}\n")
+	do(t, ctx, chromedp.Navigate(strings.Replace(page, "#", "/episodes/0#", 1)))
+	const answers = `document.querySelectorAll(".said.answer").length`
+	until(t, ctx, answers+` > 0 && location.hash === ""`)
+	eval[bool](t, ctx, `window.first = `+answers+`; window.same = true; true`)
+	until(t, ctx, answers+` > window.first + 1`)
+	if err := play.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = play.Wait()
+	eval[bool](t, ctx, `window.first = `+answers+`; true`)
+	if out, err := exec.Command(bin, "resume", file, "--quiet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	until(t, ctx, answers+` > window.first + 1 && document.querySelector("main .state").textContent === "ended"`)
+	if !eval[bool](t, ctx, `window.same === true`) {
+		t.Error("the page was loaded again")
+	}
+}
