@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,7 +131,5 @@ func (s *Set) Merge(r *view.Run, number func(episode int) (n int, ok bool)) {
 // Attach adds scores to a run. Call it after Know.
 func (s *Set) Attach(r *view.Run) {
 	r.Added = s.By
-	for name, bounds := range s.Bounds {
-		r.Bounds[name] = bounds
-	}
+	maps.Copy(r.Bounds, s.Bounds)
 }
