@@ -21,6 +21,7 @@ type Ends struct {
 	failed int
 	shapes table[[]world.Score] // of scores: all but their values
 	whys   table[string]        // why episodes failed
+	far    map[int]place        // by episode: places that an end has no room for
 	key    []byte               // of the last shape
 }
 
@@ -36,11 +37,35 @@ type endChunk struct {
 
 // end is a compact Ended.
 type end struct {
-	play           Digest
-	entry, attempt int
-	values         uint32 // where its scores begin in the chunk's values
-	shape, why     uint32 // indices into tables
-	chance         bool
+	play       Digest
+	entry      uint32 // 0: see Ends.far
+	values     uint32 // where its scores begin in the chunk's values
+	shape, why uint32 // indices into tables
+	attempt    uint16
+	chance     bool
+}
+
+// place is where the end of an episode is in the journal, and of which attempt it is.
+type place struct{ entry, attempt int }
+
+// place returns the place of an end.
+func (e *Ends) place(episode int, x *end) place {
+	if x.entry == 0 {
+		return e.far[episode]
+	}
+	return place{int(x.entry), int(x.attempt)}
+}
+
+// put sets the place of an end.
+func (e *Ends) put(episode int, x *end, p place) {
+	if p.entry > 0 && int64(p.entry) <= math.MaxUint32 && p.attempt >= 0 && p.attempt <= math.MaxUint16 {
+		x.entry, x.attempt = uint32(p.entry), uint16(p.attempt)
+		return
+	}
+	if e.far == nil {
+		e.far = map[int]place{}
+	}
+	e.far[episode] = p
 }
 
 // table holds values by number, each once. Number 0 is the empty value.
@@ -129,8 +154,12 @@ func (e *Ends) Put(entry int, ended *Ended) {
 	c.has |= 1 << at
 	x := &c.ends[at]
 	scores, old := ended.Outcome.Scores, *x
-	*x = end{play: ended.Play, entry: entry, attempt: ended.Attempt, chance: ended.Chance, shape: e.shape(scores), values: old.values}
+	*x = end{play: ended.Play, chance: ended.Chance, shape: e.shape(scores), values: old.values}
+	e.put(ended.Episode, x, place{entry, ended.Attempt})
 	if x.shape != old.shape || x.shape == 0 {
+		if c.values == nil {
+			c.values = make([]float64, 0, endsInChunk*len(scores)) // most chunks become full, of one shape
+		}
 		x.values = uint32(len(c.values))
 		c.values = append(c.values, make([]float64, len(scores))...)
 	}
@@ -149,6 +178,7 @@ func (e *Ends) Delete(episode int) {
 		e.size--
 		e.failed -= x.failed()
 		e.chunks[episode/endsInChunk].has &^= 1 << (episode % endsInChunk)
+		delete(e.far, episode)
 	}
 }
 
@@ -177,7 +207,7 @@ func (e *Ends) end(episode int) *end {
 }
 
 func (e *Ends) ended(episode int, x *end) Ended {
-	out := Ended{Episode: episode, Attempt: x.attempt, Play: x.play, Chance: x.chance}
+	out := Ended{Episode: episode, Attempt: e.place(episode, x).attempt, Play: x.play, Chance: x.chance}
 	out.Outcome.Failed = e.whys.of(x.why)
 	out.Outcome.Scores = slices.Clone(e.shapes.of(x.shape))
 	values := e.chunks[episode/endsInChunk].values[x.values:]
@@ -224,8 +254,8 @@ const outcomesAtOnce = 256
 // j is the journal whose head e is of.
 func (e *Ends) Outcomes(ctx context.Context, j Journal, from, to int, each func(*Ended) error) error {
 	at := make([]int, 0, outcomesAtOnce)
-	for _, x := range e.between(from, to) {
-		if at = append(at, x.entry); len(at) < outcomesAtOnce {
+	for n, x := range e.between(from, to) {
+		if at = append(at, e.place(n, x).entry); len(at) < outcomesAtOnce {
 			continue
 		}
 		if err := j.Outcomes(ctx, at, each); err != nil {
@@ -254,7 +284,7 @@ func (st *Staged) end() int { return st.First + min(st.Specs.Len(), math.MaxInt-
 // Outcome reads the complete end of an episode; nil if it has not ended.
 func (e *Ends) Outcome(ctx context.Context, j Journal, episode int) (out *Ended, err error) {
 	if x := e.end(episode); x != nil {
-		err = j.Outcomes(ctx, []int{x.entry}, func(whole *Ended) error { out = whole; return nil })
+		err = j.Outcomes(ctx, []int{e.place(episode, x).entry}, func(whole *Ended) error { out = whole; return nil })
 	}
 	return out, err
 }

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -13,12 +14,23 @@ import (
 	"parley/world"
 )
 
+// numbers is a journal that notes which ends are read.
+type numbers struct {
+	journal.Memory
+	read []int
+}
+
+func (j *numbers) Outcomes(_ context.Context, entries []int, _ func(*journal.Ended) error) error {
+	j.read = append(j.read, entries...)
+	return nil
+}
+
 // TestEnds: Ends is a map from episodes to their ends, in little memory.
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		var got journal.Ends
-		want := map[int]journal.Ended{}
+		want, at := map[int]journal.Ended{}, map[int]int{}
 		for range rapid.IntRange(0, 200).Draw(rt, "steps") {
 			n := rapid.OneOf(rapid.IntRange(0, 50), rapid.IntRange(0, world.MaxEpisodes)).Draw(rt, "episode")
 			if rapid.IntRange(0, 3).Draw(rt, "deleted") == 0 {
@@ -27,14 +39,15 @@ func TestEnds(t *testing.T) {
 				continue
 			}
 			e := journal.Ended{
-				Episode: n, Attempt: rapid.IntRange(0, 3).Draw(rt, "attempt"), Chance: rapid.Bool().Draw(rt, "chance"),
+				Episode: n, Attempt: rapid.OneOf(rapid.IntRange(0, 3), rapid.Int()).Draw(rt, "attempt"), Chance: rapid.Bool().Draw(rt, "chance"),
 				Play: journal.Digest{byte(n)}, Outcome: world.Outcome{Failed: rapid.SampledFrom([]string{"", "", "broken", "late"}).Draw(rt, "failed")},
 			}
 			for i := range rapid.IntRange(0, 3).Draw(rt, "scores") {
 				e.Outcome.Scores = append(e.Outcome.Scores, world.Score{Seat: fmt.Sprint(i), Name: rapid.SampledFrom([]string{"", "a", "bb"}).Draw(rt, "name"), Value: rapid.Float64().Draw(rt, "value")})
 			}
-			got.Put(1, &e)
-			want[n] = e
+			entry := rapid.OneOf(rapid.IntRange(1, 100), rapid.Int()).Draw(rt, "entry")
+			got.Put(entry, &e)
+			want[n], at[n] = e, entry
 		}
 		failed := 0
 		for n, e := range want {
@@ -52,6 +65,9 @@ func TestEnds(t *testing.T) {
 		for i, n := range slices.Sorted(maps.Keys(want)) {
 			if !reflect.DeepEqual(inOrder[i], want[n]) {
 				rt.Fatalf("%+v, want %+v", inOrder[i], want[n])
+			}
+			if j := new(numbers); got.Outcomes(t.Context(), j, n, n+1, nil) != nil || !slices.Equal(j.read, []int{at[n]}) {
+				rt.Fatalf("the end of episode %d is read from entries %d, want %d", n, j.read, at[n])
 			}
 		}
 		if _, ok := got.Of(-1); ok || got.Has(-1) {
@@ -97,5 +113,25 @@ func TestOutcomesInRange(t *testing.T) {
 	}
 	if err := j.Outcomes(t.Context(), []int{1001}, func(*journal.Ended) error { return nil }); err == nil {
 		t.Error("an entry that is not there is read")
+	}
+}
+
+// BenchmarkEnds puts a million ends with four scores each. The bytes of all of them are the memory that a
+// process has for a run of so many episodes.
+func BenchmarkEnds(b *testing.B) {
+	b.ReportAllocs()
+	const episodes = 1_000_000
+	scores := make([]world.Score, 4)
+	for i := range scores {
+		scores[i] = world.Score{Seat: fmt.Sprint(i), Name: "points"}
+	}
+	for range b.N {
+		var all journal.Ends
+		for n := range episodes {
+			all.Put(3*n+3, &journal.Ended{Episode: n, Outcome: world.Outcome{Scores: scores}})
+		}
+		if all.Len() != episodes {
+			b.Fatal(all.Len())
+		}
 	}
 }

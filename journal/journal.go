@@ -187,7 +187,7 @@ func (b *Begun) Cell(recorded string) string {
 // Progress returns how far an episode has come.
 func (h *Head) Progress(episode int) Progress {
 	if e := h.Ended.end(episode); e != nil {
-		return Progress{Attempt: e.attempt, Ended: true}
+		return Progress{Attempt: h.Ended.place(episode, e).attempt, Ended: true}
 	}
 	return h.Playing[episode]
 }
