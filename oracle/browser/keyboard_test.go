@@ -72,7 +72,7 @@ func TestKeyboard(t *testing.T) {
 	}
 	do(t, ctx, chromedp.Navigate(site+run+"/episodes/3"))
 	press(t, ctx, "j")
-	until(t, ctx, `location.pathname.endsWith("/4")`)
+	until(t, ctx, `location.pathname.endsWith("/4") && document.readyState === "complete"`)
 	press(t, ctx, "k")
 	until(t, ctx, `location.pathname.endsWith("/3")`)
 	do(t, ctx, chromedp.Navigate(site+run+"/search"))
