@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,39 +216,56 @@ func TestTokensAreExact(t *testing.T) {
 	}
 }
 
-// checkRow holds a row against what was on the wire: it is one of the answers of its session, at whichever server.
+// checkRow holds a row against what was on the wire: it is one of the answers of its session, at whichever server, and so is
+// every answer of its part.
 func checkRow(t *testing.T, row *trajectory.Row, rigs []*rig) {
 	t.Helper()
-	var answers [][]byte
+	var answers []said
 	for _, r := range rigs {
-		answers = append(answers, r.answered[fmt.Sprintf("%s-%d-%d", row.JobID, row.Episode, row.Attempt)]...)
-	}
-	for _, raw := range answers {
-		var said said
-		if err := json.Unmarshal(raw, &said); err != nil || len(said.Choices) != 1 || len(said.PromptTokenIDs) == 0 {
-			t.Fatalf("episode %d, step %d: %v: %.200s", row.Episode, row.StepID, err, raw)
+		for _, raw := range r.answered[fmt.Sprintf("%s-%d-%d", row.JobID, row.Episode, row.Attempt)] {
+			var said said
+			if err := json.Unmarshal(raw, &said); err != nil || len(said.Choices) != 1 || len(said.PromptTokenIDs) == 0 {
+				t.Fatalf("episode %d, step %d: %v: %.200s", row.Episode, row.StepID, err, raw)
+			}
+			answers = append(answers, said)
 		}
-		if said.is(row) {
+	}
+	if !row.IsTrainable {
+		if row.Tokens != nil || !slices.ContainsFunc(answers, func(s said) bool { return s.Metadata.WeightVersion == row.WeightVersion }) {
+			t.Errorf("episode %d, step %d: %+v", row.Episode, row.StepID, row)
+		}
+		return
+	}
+	written := 0
+	for k, from := range row.Starts {
+		i := slices.IndexFunc(answers, func(s said) bool { return s.at(row, k, from) })
+		if i < 0 {
+			t.Errorf("episode %d, step %d: none of the %d answers of its session is answer %d of %+v", row.Episode, row.StepID, len(answers), k, row)
 			return
 		}
+		written += len(answers[i].Choices[0].TokenIDs)
 	}
-	t.Errorf("episode %d, step %d: none of the %d answers of its session is %+v", row.Episode, row.StepID, len(answers), row)
+	for _, one := range row.LossMask {
+		written -= one
+	}
+	if last := len(row.Versions) - 1; written != 0 || row.Versions[last] != row.WeightVersion || len(row.Logprobs) != len(row.Tokens) || row.StepID != len(row.Starts) {
+		t.Errorf("episode %d, step %d: %d tokens too many are trained: %+v", row.Episode, row.StepID, -written, row)
+	}
 }
 
-// is says whether a row holds exactly what was said.
-func (s *said) is(row *trajectory.Row) bool {
+// at reports whether answer k of a row's part, which begins at a token, is exactly what was said.
+func (s *said) at(row *trajectory.Row, k, from int) bool {
 	c := s.Choices[0]
-	mask := make([]int, len(s.PromptTokenIDs)+len(c.TokenIDs))
-	for i := range c.TokenIDs {
-		mask[len(s.PromptTokenIDs)+i] = 1
+	to := from + len(c.TokenIDs)
+	if to > len(row.Tokens) || to > len(row.Logprobs) || slices.Contains(row.LossMask[from:to], 0) {
+		return false
 	}
 	var logprobs []float64
 	for _, l := range c.Logprobs.Content {
 		logprobs = append(logprobs, l.Logprob)
 	}
-	tokens := append(append([]int{}, s.PromptTokenIDs...), c.TokenIDs...)
-	return reflect.DeepEqual(row.Tokens, tokens) && reflect.DeepEqual(row.LossMask, mask) && row.WeightVersion == s.Metadata.WeightVersion &&
-		reflect.DeepEqual(row.Logprobs, logprobs)
+	return slices.Equal(row.Tokens[:from], s.PromptTokenIDs) && slices.Equal(row.Tokens[from:to], c.TokenIDs) &&
+		slices.Equal(row.Logprobs[from:to], logprobs) && row.Versions[k] == s.Metadata.WeightVersion
 }
 
 // TestNobodyLeft stops the run, which can be resumed when a server is there again.
