@@ -41,6 +41,9 @@
     from.remove();
   };
 
+  // What the server sent of each live part. A script may have changed the part since.
+  const sent = new WeakMap([...document.querySelectorAll("[data-live]")].map((part) => [part, part.innerHTML]));
+
   let wanted = false, fetching = false;
   const refresh = async () => {
     wanted = true;
@@ -56,8 +59,10 @@
         let again = false;
         for (const part of document.querySelectorAll("[data-live]")) {
           const next = page.getElementById(part.id);
-          if (!next || next.innerHTML === part.innerHTML || busy(part)) continue;
+          const text = next?.innerHTML;
+          if (!next || text === sent.get(part) || busy(part)) continue;
           replace(part, next);
+          sent.set(next, text);
           next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
           for (const f of next.querySelectorAll("[data-filter]")) if (f.value) f.dispatchEvent(new Event("input"));
           again ||= next.querySelector("[data-again]") !== null;
