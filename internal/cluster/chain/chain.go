@@ -296,10 +296,13 @@ func Retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) 
 	}
 }
 
+// errCodeNoPeers means that too few nodes are up to place a stream.
+const errCodeNoPeers jetstream.ErrorCode = 10005
+
 // passing reports whether an error may pass.
 func passing(err error) bool {
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
-		return api.Code >= 500 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound
+		return api.ErrorCode == errCodeNoPeers || api.Code >= 500 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound
 	}
 	for _, is := range []error{
 		errAgain, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected,
