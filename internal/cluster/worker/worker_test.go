@@ -123,7 +123,7 @@ func TestPoison(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				for p.Lines.Scan() { //nolint:revive // until it ends
+				for p.Lines.Scan() { // until it ends
 				}
 			}()
 			select {

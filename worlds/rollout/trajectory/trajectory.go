@@ -224,34 +224,34 @@ func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
 }
 
 // read fills the row of an answer.
-func (row *Row) read(r rules.Row, ask *journal.Replied) (a sequence.Answer, err error) {
-	if ask.Seat != r.Seat || ask.Response == nil {
-		return a, fmt.Errorf("row %d is not of an answer of %s", r.Ask, r.Seat)
+func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err error) {
+	if ask.Seat != of.Seat || ask.Response == nil {
+		return a, fmt.Errorf("row %d is not of an answer of %s", of.Ask, of.Seat)
 	}
 	resp := ask.Response
-	*row = Row{
-		StepID: r.Step, AgentID: r.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
+	*r = Row{
+		StepID: of.Step, AgentID: of.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
 		Response: valid(resp.Text), Reasoning: thoughts(resp),
-		StepReward: r.StepReward, Reward: r.Reward, IsTerminal: r.Terminal, IsTruncated: r.Truncated, IsSessionCompleted: r.Completed,
-		Unpaid: r.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond),
+		StepReward: of.StepReward, Reward: of.Reward, IsTerminal: of.Terminal, IsTruncated: of.Truncated, IsSessionCompleted: of.Completed,
+		Unpaid: of.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond),
 	}
 	a.Response = resp
 	if ask.Request != nil { // a bot has none
 		a.Messages = ask.Request.Messages
-		if row.LLMModel == "" {
-			_, row.LLMModel = llm.SplitModel(ask.Request.Model)
+		if r.LLMModel == "" {
+			_, r.LLMModel = llm.SplitModel(ask.Request.Model)
 		}
 	}
-	row.prompt = len(a.Messages)
-	if row.Messages, err = conversation(a.Messages, resp); err != nil {
+	r.prompt = len(a.Messages)
+	if r.Messages, err = conversation(a.Messages, resp); err != nil {
 		return a, err
 	}
-	if row.WeightVersion != "" {
-		state, err := json.Marshal(map[string]string{"weight_version": row.WeightVersion})
+	if r.WeightVersion != "" {
+		state, err := json.Marshal(map[string]string{"weight_version": r.WeightVersion})
 		if err != nil {
 			return a, err
 		}
-		row.EnvState = string(state)
+		r.EnvState = string(state)
 	}
 	return a, nil
 }
