@@ -292,21 +292,24 @@ func playCode(state journal.State, why journal.Reason, failed int) int {
 }
 
 // playAgain returns the command line args, changed to play the plan into a file other than file. If args do not
-// name the plan, as those of resume, the word PLAN stands for it.
+// name the plan, as those of resume, the word PLAN stands for it. Scoring names a file by --name.
 func playAgain(args []string, plan, file string) string {
 	ext := filepath.Ext(file)
-	out := strings.TrimSuffix(file, ext) + "-again" + ext
+	flag, value := "--out", strings.TrimSuffix(file, ext)+"-again"+ext
+	if len(args) > 0 && args[0] == "score" {
+		flag, value = "--name", strings.TrimSuffix(filepath.Base(file), ext)+"-again"
+	}
 	words := []string{"run", "PLAN"}
-	if plan != "" {
+	if plan != "" || flag == "--name" {
 		words = nil
 		for i := 0; i < len(args); i++ {
 			switch {
-			case args[i] == "--out":
+			case args[i] == flag:
 				i++
-			case !strings.HasPrefix(args[i], "--out="):
+			case !strings.HasPrefix(args[i], flag+"="):
 				words = append(words, args[i])
 			}
 		}
 	}
-	return commandOf(append(words, "--out", out))
+	return commandOf(append(words, flag, value))
 }

@@ -116,6 +116,14 @@ def test_bad_requests_of_map(program: str, request_: Any, text: str) -> None:
         parley.map(["fine", request_])
 
 
+def test_misuse_of_map(program: str) -> None:
+    with pytest.raises(parley.Misuse, match="use parley.ask"):
+        parley.map("one text")
+    for budget in (0, -1, float("nan")):
+        with pytest.raises(parley.Misuse, match="want an amount above 0"):
+            parley.map(["fine"], budget=budget)
+
+
 def test_the_program_stops_with_its_owner(program: str, tmp_path: Path) -> None:
     """It drains when standard input ends: because this process has ended, or as an interrupt."""
     (tmp_path / "requests.jsonl").write_text('{"prompt": "x"}\n' * 100_000)

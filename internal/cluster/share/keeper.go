@@ -133,21 +133,6 @@ func (k *Keeper) Leave(worker string) {
 	delete(k.workers, worker)
 }
 
-// Shares returns the shares that each worker may have in force, by worker and account.
-func (k *Keeper) Shares() map[string]map[string]float64 {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.expire(time.Now())
-	all := map[string]map[string]float64{}
-	for name, w := range k.workers {
-		all[name] = map[string]float64{}
-		for account := range w.needs {
-			all[name][account] = w.highest(account)
-		}
-	}
-	return all
-}
-
 // expire forgets grants and workers that cannot be in force any more.
 func (k *Keeper) expire(now time.Time) {
 	for name, w := range k.workers {

@@ -95,6 +95,10 @@ def ask_many(
     again with the same file, and only what is missing is asked. What the budget does not allow has ``failed == "budget"``. Other options are those of ``parley ask``, such as
     temperature, max_tokens, cache, retries, deadline.
     """
+    if isinstance(requests, (str, Mapping)):
+        raise Misuse("map takes a list of requests: for one, use parley.ask")
+    if budget is not None and not budget > 0:
+        raise Misuse(f"budget {budget}: want an amount above 0, or None for no limit")
     made = form(schema) if schema is not None else None
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "requests.jsonl")
