@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/engine"
 	"parley/internal/dialect/sim"
 	"parley/internal/steer"
 	"parley/internal/summary"
@@ -184,6 +185,43 @@ func TestDrainBySteering(t *testing.T) {
 		}
 		if sum := playSteered(t, j, newSlowModel(t), nil); sum.State != journal.Complete || sum.Digest != want.Digest {
 			t.Errorf("resumed: %s, %s; want %s", sum.State, sum.Digest, want.Digest)
+		}
+	})
+}
+
+// TestStateWaitsForNothing: whoever watches a run may ask how it is steered, also while a change is being recorded.
+func TestStateWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var steered *steer.Steering
+		var wg sync.WaitGroup
+		sum := played(t, Play{
+			Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan), Journal: &journal.Memory{}, Models: map[string]llm.Model{"openai": newSlowModel(t)},
+			Opened: func(o Opened) {
+				steered = o.Steering
+				wg.Go(func() {
+					for range 8 {
+						time.Sleep(time.Second) // when calls end
+						for _, verb := range []journal.SteerVerb{journal.SteerPause, journal.SteerResume} {
+							if _, err := o.Steering.Do(verb, "a test", nil); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+				})
+			},
+			Watch: func(engine.Event) {
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					steered.State()
+				}()
+				<-done
+			},
+		})
+		wg.Wait()
+		if sum.State != journal.Complete {
+			t.Error(sum.State)
 		}
 	})
 }

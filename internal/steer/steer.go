@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/engine"
@@ -44,6 +45,7 @@ type Steering struct {
 	until  int              // the first episode that must not begin yet; 0: there is none
 	plan   *config.Plan
 	state  State
+	shown  atomic.Pointer[State] // the state after the last change
 }
 
 // State is how a run is steered at the moment.
@@ -55,16 +57,16 @@ type State struct {
 	Concurrency      int       // 0: what the providers allow
 }
 
-// State returns how the run is steered.
-func (s *Steering) State() State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state
-}
+// State returns how the run is steered. It waits for nothing: whoever shows a run may call it while a change is
+// being recorded, which waits for them.
+func (s *Steering) State() State { return *s.shown.Load() }
 
 // New returns the steering of a run that will be played. kinds are those that its plan can be of.
 func New(calls Calls, plan *config.Plan, kinds []world.Kind) *Steering {
-	return &Steering{calls: calls, kinds: kinds, plan: plan, state: State{Budget: plan.Budget, Concurrency: plan.Concurrency}}
+	s := &Steering{calls: calls, kinds: kinds, plan: plan, state: State{Budget: plan.Budget, Concurrency: plan.Concurrency}}
+	first := s.state
+	s.shown.Store(&first)
+	return s
 }
 
 // Begin connects it with the engine.
@@ -99,6 +101,10 @@ func (s *Steering) Do(verb journal.SteerVerb, by string, sets []string) (State, 
 		return s.state, fmt.Errorf("%s takes no values", verb)
 	}
 	now := &journal.Steered{At: time.Now(), Verb: verb, By: by}
+	defer func() {
+		changed := s.state
+		s.shown.Store(&changed)
+	}()
 	var err error
 	switch verb {
 	case journal.SteerPause:

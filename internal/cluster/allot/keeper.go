@@ -163,31 +163,6 @@ func (k *Keeper) Leave(worker string) error {
 	return nil
 }
 
-// Sums are what a budget is divided into.
-type Sums struct {
-	// Limit is the budget, and Spent what is recorded as spent.
-	Limit, Spent llm.Money
-	// Allotted is by worker that is not lost. AtRisk is what lost workers had.
-	Allotted map[string]llm.Money
-	AtRisk   llm.Money
-}
-
-// Sums returns what the budget is divided into.
-func (k *Keeper) Sums() Sums {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	s := Sums{Limit: k.limit, Spent: k.spent, Allotted: map[string]llm.Money{}}
-	for name, w := range k.workers {
-		switch {
-		case w.lost:
-			s.AtRisk = s.AtRisk.Plus(w.atStake())
-		case !w.left:
-			s.Allotted[name] = w.atStake()
-		}
-	}
-	return s
-}
-
 // Answer answers an ask, and tells other workers to give back what they do not need if it is needed. There is
 // no answer to an ask that is older than another that was answered.
 func (k *Keeper) Answer(a Ask) ([]Grant, error) {
