@@ -17,6 +17,7 @@ import (
 type Episode struct {
 	page.Transcript
 	From, Total int          // the first line of the window, and how many lines there are
+	Partial     bool         // only the beginning was read: there are more lines, and a story
 	Style       template.CSS // colours of the kind
 	Problems    []string     // parts of the kind that failed
 	Began       time.Time    // when the first reply came; zero: unknown
@@ -24,16 +25,16 @@ type Episode struct {
 	Prompts map[string]transcript.Prompt
 }
 
-// sparing is a journal that can read an episode without the messages of its requests.
-type sparing interface {
-	Sparing(ctx context.Context, episode int) (entries []journal.Entry, fill func(...*journal.Replied) error, err error)
-}
-
 // ReadEpisode reads one episode of a run, without the rest of the run. The window has limit lines
-// from line from on; if from is negative, it has the last lines.
-func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt, from, limit int) (*Episode, error) {
+// from line from on; if from is negative, it has the last lines. With quick, only the beginning of a long episode is read
+// if that is enough.
+func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, l journal.Planned, attempt, from, limit int, quick bool) (*Episode, error) {
 	head := &journal.Head{Begun: begun}
-	read, fill, err := readLines(ctx, j, kind, l.Episode, attempt)
+	lines := 0 // all
+	if quick && from == 0 {
+		lines = limit
+	}
+	read, fill, partial, err := transcript.ReadLines(ctx, j, kind, l.Episode, attempt, lines)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	failed.note(colours.Failed)
 	failed.note(read.Failed)
 	failed.note(read.Mark(kind))
-	e := &Episode{Total: len(read.Lines), Style: colours.Style(), Began: transcript.ByTime(read.Lines)}
+	e := &Episode{Partial: partial, Total: len(read.Lines), Style: colours.Style(), Began: transcript.ByTime(read.Lines)}
 	if from < 0 {
 		from = (max(0, e.Total-1) / limit) * limit
 	}
@@ -61,21 +62,13 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	}
 	left := maxWords
 	e.Transcript = newTranscript(row, read, window, &left, colours)
+	if e.Problems = failed; partial {
+		return e, nil
+	}
 	story, err := read.Story(kind, played)
 	if l.Ended != nil { // a kind may need the outcome for its story
 		failed.note(err)
 	}
 	e.Replays, e.Problems = blocks(story, colours), failed
 	return e, nil
-}
-
-// readLines reads the transcript of an episode, and returns a function that reads the messages of some requests.
-func readLines(ctx context.Context, j journal.Journal, kind world.Kind, episode, attempt int) (*transcript.Transcript, func(...*journal.Replied) error, error) {
-	s, ok := j.(sparing)
-	if _, recorded := world.As[world.Recorded](kind); !ok || recorded {
-		entries, err := journal.Episode(ctx, j, episode)
-		return transcript.New(entries, attempt, kind, episode), func(...*journal.Replied) error { return nil }, err
-	}
-	entries, fill, err := s.Sparing(ctx, episode)
-	return transcript.New(entries, attempt, kind, episode), fill, err
 }

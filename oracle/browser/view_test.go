@@ -95,6 +95,17 @@ func TestRuns(t *testing.T) {
 	}
 	eval[bool](t, ctx, `document.querySelector("input[name=q]").value = "Diplomacy complete"; document.querySelector(".filters button").click(); true`)
 	until(t, ctx, `location.search.includes("q=Diplomacy") && `+row+`.join() === "map.parley"`)
+
+	plan := filepath.Join(folder, "long.yaml")
+	if err := os.WriteFile(plan, []byte("kind: secrets\nseed: 1\nagents: {a: {model: sim/a}, b: {model: sim/b}}\nplan: {matrix: {agents: [a, b], self: false, repeat: 1}}\nparams: {messages: 200}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(bin, "run", plan, "--out", filepath.Join(folder, "long.parley"), "--quiet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	do(t, ctx, chromedp.Navigate(site+"/run/long.parley/episodes/0"))
+	until(t, ctx, `document.querySelectorAll("#said .said").length === 100 && document.body.textContent.includes("lines 1 to 100 of more")`)
+	until(t, ctx, `document.getElementById("story") !== null && document.querySelector("[data-load]") === null`) // the whole episode was read
 }
 
 // TestView watches a run in a browser while it is played, killed and resumed, and then finds an episode, a call and

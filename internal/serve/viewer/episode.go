@@ -32,6 +32,7 @@ type episodePage struct {
 	Earlier, Later string // the windows before and after
 	Before, After  string // the episodes before and after
 	LastLine       int
+	Story          string // where the whole episode is read; empty: it was
 	Labels         labelForm
 	Lines          []said.Line
 	Layout         said.Layout
@@ -72,7 +73,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := report.ReadEpisode(req.Context(), r.Store, r.Begun, r.Kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage)
+	e, err := report.ReadEpisode(req.Context(), r.Store, r.Begun, r.Kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage, l.Ended != nil && !v.static && !req.URL.Query().Has("story"))
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +82,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if l.Ended != nil {
 		d.Scores = l.Ended.Outcome.Scores
 	}
-	if e.From > 0 {
-		d.Earlier = fmt.Sprintf("%s?from=%d", at, max(0, e.From-linesPerPage))
-	}
-	if d.LastLine < e.Total {
-		d.Later = fmt.Sprintf("%s?from=%d", at, d.LastLine)
-	}
+	d.addWindows(at)
 	if l.Episode > 0 {
 		d.Before = runPath(r.Name, "episodes", strconv.Itoa(l.Episode-1))
 	}
@@ -118,6 +114,20 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	p.Style = stylesOf(e.Style, e.Replays)
 	p.template, p.Data = "episode", d
 	return p, nil
+}
+
+// addWindows adds the addresses of other parts of the episode, whose page is at an address.
+func (d *episodePage) addWindows(at string) {
+	e := d.Episode
+	if e.Partial {
+		d.Story = at + "?story=1"
+	}
+	if e.From > 0 {
+		d.Earlier = fmt.Sprintf("%s?from=%d", at, max(0, e.From-linesPerPage))
+	}
+	if d.LastLine < e.Total {
+		d.Later = fmt.Sprintf("%s?from=%d", at, d.LastLine)
+	}
 }
 
 // calls serves the page of one call, or an image of its request.

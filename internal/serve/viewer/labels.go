@@ -62,7 +62,15 @@ type labelForm struct {
 	Cancel string // the page without the message
 	Tags   []string
 	Given  []label.Label // of the episode
+	Older  string        // the page with the labels before Shown; empty: there are none
+	before int           // how many of Given are on this page or before it
 }
+
+// maxLabels is how many labels a page lists.
+const maxLabels = 50
+
+// Shown returns the labels that the page lists: the latest, or those before.
+func (f labelForm) Shown() []label.Label { return f.Given[max(0, f.before-maxLabels):f.before] }
 
 // Verdicts are the verdicts to choose from.
 func (labelForm) Verdicts() []label.Verdict { return label.Verdicts() }
@@ -71,6 +79,13 @@ func (labelForm) Verdicts() []label.Verdict { return label.Verdicts() }
 func newLabelForm(set *label.Set, episode int, at string, q url.Values) labelForm {
 	f := labelForm{To: at + "/labels", From: q.Get("from"), Call: q.Get("label"), Cancel: at, Given: set.Of(episode)}
 	f.Tags, _ = set.Tags()
+	f.before = len(f.Given)
+	if n, err := strconv.Atoi(q.Get("labels")); err == nil && n > 0 {
+		f.before = min(n, f.before)
+	}
+	if rest := f.before - maxLabels; rest > 0 {
+		f.Older = fmt.Sprintf("%s?labels=%d#labels", at, rest)
+	}
 	if strings.Trim(f.Call, "0123456789./:") != "" {
 		f.Call = "" // it is no call
 	}

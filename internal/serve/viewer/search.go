@@ -54,8 +54,9 @@ func (v *Viewer) search(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
+	texts := said.Texts{Store: r.Store}
 	for _, h := range found {
-		d.Hits = append(d.Hits, said.NewHit(req.Context(), r.Store, runPath(r.Name, "episodes", strconv.Itoa(h.Episode)), h, words))
+		d.Hits = append(d.Hits, texts.NewHit(req.Context(), runPath(r.Name, "episodes", strconv.Itoa(h.Episode)), h, words))
 	}
 	if len(found) == hitsPerPage {
 		d.Next = fmt.Sprintf("%s?q=%s&after=%d", d.To, url.QueryEscape(words), found[len(found)-1].ID)

@@ -29,6 +29,8 @@
     ranges.forEach((r, i) => { if (now[i] && r.value !== r.max) now[i].value = r.value; else if (now[i] && r.value !== "1") now[i].value = now[i].max; });
   };
 
+  const style = (d) => [...d.querySelectorAll("head style")].map((s) => s.textContent).join();
+
   // replace puts a part in the place of another. The focus stays where it is for whoever uses the keyboard.
   const replace = (from, to) => {
     keep(from, to);
@@ -50,7 +52,6 @@
         const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
         if (!answer.ok) break;
         const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-        const style = (d) => [...d.querySelectorAll("head style")].map((s) => s.textContent).join();
         if (style(page) !== style(document)) return location.reload(); // its drawings need another style sheet
         let again = false;
         for (const part of document.querySelectorAll("[data-live]")) {
@@ -70,6 +71,22 @@
       fetching = false;
     }
   };
+
+  // What takes long to make is loaded when the page is there.
+  const load = async (part) => {
+    if (!part) return;
+    try {
+      const answer = await fetch(part.dataset.load, { headers: { Accept: "text/html" } });
+      const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+      const next = page.getElementById(part.id);
+      if (!answer.ok || !next || !part.isConnected) return;
+      if (style(page) !== style(document)) return location.replace(part.dataset.load); // its drawings need another style sheet
+      next.removeAttribute("data-live"); // it is loaded once
+      replace(part, next);
+      next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
+    } catch { /* its link stays */ }
+  };
+  load(document.querySelector("[data-load]"));
 
   const events = document.body.dataset.events;
   if (events) {

@@ -145,6 +145,95 @@ func (s *Store) Sparing(ctx context.Context, episode int) (out []journal.Entry, 
 	return out, fill, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
 }
 
+// Beginning reads the first turns and replies of one episode as Sparing does, up to so many replies. whole reports
+// whether these are all. It takes a moment, however long the episode is.
+func (s *Store) Beginning(ctx context.Context, episode, replies int) (out []journal.Entry, fill func(...*journal.Replied) error, whole bool, err error) {
+	var keys map[*journal.Replied]int64
+	err = s.readers.with(func(r *reader) error {
+		all, err := r.extents(journal.Span{From: episode, To: episode + 1})
+		if err != nil || len(all) == 0 {
+			whole = true
+			return err
+		}
+		out, keys, whole, err = r.beginning(ctx, all[0], replies)
+		return err
+	})
+	fill = func(replies ...*journal.Replied) error {
+		err := s.readers.with(func(r *reader) error { return r.fillPrompts(keys, replies) })
+		return explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+	}
+	return out, fill, whole, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+}
+
+// maxForeign is how many entries of other episodes beginning passes before it looks up the episode's own.
+const maxForeign = 20_000
+
+// beginning reads the first entries of an episode, up to so many replies.
+func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []journal.Entry, keys map[*journal.Replied]int64, whole bool, err error) {
+	keys = map[*journal.Replied]int64{}
+	if r.lost != nil { // the entries between may be lost
+		out, keys, err = r.episode(ctx, of, false)
+		return out, keys, true, err
+	}
+	const own = `WHERE seq > ? AND seq <= ? AND episode = ? ORDER BY seq LIMIT ?`
+	end := min(abs(of.last), of.first+int64(replies)+maxForeign)
+	var all []unfilled
+	seqs := map[journal.Entry]int64{}
+	last := of.first - 1
+	err = r.some(ctx, repliesSQL+own, []int64{of.first - 1, end, int64(of.episode), int64(replies)}, func(c row.Reader) error {
+		u, _, err := readReplied(c, false)
+		if err == nil {
+			all, keys[u.Replied], seqs[u.Replied], last = append(all, u), c.Key, c.Key, c.Key
+			out = append(out, u.Replied)
+		}
+		return err
+	})
+	if len(all) < replies { // there are no more until the end
+		last = end
+	}
+	if err == nil {
+		err = r.some(ctx, turnsSQL+own, []int64{of.first - 1, last, int64(of.episode), last}, func(c row.Reader) error {
+			e, _, err := readTurned(c)
+			if err == nil {
+				seqs[e] = c.Key
+				out = append(out, e)
+			}
+			return err
+		})
+	}
+	if whole = last >= abs(of.last); err != nil || !whole && len(all) < replies {
+		out, keys, err = r.episode(ctx, of, false) // too many others are in between
+		return out, keys, true, err
+	}
+	slices.SortFunc(out, func(a, b journal.Entry) int { return cmp.Compare(seqs[a], seqs[b]) })
+	return out, keys, whole, r.fillAll(all)
+}
+
+// some calls each for the rows of a query.
+func (r *reader) some(ctx context.Context, query string, args []int64, each func(c row.Reader) error) error {
+	s, err := r.conn.Prepare(query)
+	if err != nil {
+		return err
+	}
+	defer reset(s)
+	reset(s)
+	for i, a := range args {
+		s.BindInt64(i+1, a)
+	}
+	for {
+		found, err := s.Step()
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil || !found {
+			return err
+		}
+		if err := each(row.NewReader(s)); err != nil {
+			return err
+		}
+	}
+}
+
 // fillPrompts reads the requests of replies again, with their messages.
 func (r *reader) fillPrompts(keys map[*journal.Replied]int64, replies []*journal.Replied) error {
 	var all []unfilled

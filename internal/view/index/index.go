@@ -232,8 +232,8 @@ func (x *Index) query(query string, args []any, each func(*db.Stmt)) error {
 }
 
 // atOnce is how many entries an update reads from one state of the run file, so that it keeps
-// that state for a few milliseconds only.
-const atOnce = 5000
+// that state for a few milliseconds only, and pages do not wait for long.
+const atOnce = 1000
 
 // Update brings the episodes of the index up to date. It returns how many entries of the run
 // they have.

@@ -79,7 +79,7 @@ const (
 )
 
 // List lists all runs: the latest first, and forks after the run that they are from. more reports whether files are
-// still being read.
+// being read for the first time.
 func (c *Catalog) List(ctx context.Context) (all []*Entry, more bool) {
 	names, paths := c.Library.Names()
 	until := time.Now().Add(patience)
@@ -97,7 +97,7 @@ func (c *Catalog) List(ctx context.Context) (all []*Entry, more bool) {
 		}
 		if f.state != state || f.due(state) {
 			c.later(at)
-			more = true
+			more = more || !f.entry.Known || f.scored == library.State{} // the list follows a run that grows anyway
 		}
 		e := f.entry
 		e.Name, e.Changed = name, state.Changed()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/internal/store/sqlite"
 	"parley/internal/view/index"
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -21,18 +22,35 @@ type Hit struct {
 	Excerpt [3]string // before the first word, the word, after it
 }
 
+// Texts reads texts of episodes, each episode once, and of its requests only those that are wanted.
+type Texts struct {
+	Store *sqlite.Store
+
+	last    int // the episode that was read
+	entries []journal.Entry
+	fill    func(...*journal.Replied) error
+}
+
+// episode reads the entries of an episode.
+func (t *Texts) episode(ctx context.Context, n int) (err error) {
+	if t.fill == nil || t.last != n {
+		t.last = n
+		t.entries, t.fill, err = t.Store.Sparing(ctx, n)
+	}
+	return err
+}
+
 // NewHit reads the text of a hit in the episode whose page is at an address.
-func NewHit(ctx context.Context, j journal.Journal, at string, h index.Hit, words string) Hit {
+func (t *Texts) NewHit(ctx context.Context, at string, h index.Hit, words string) Hit {
 	out := Hit{Hit: h, To: at}
 	if strings.Contains(h.Call, ":") {
 		out.To += "/" + h.Call
 	}
-	entries, err := journal.Episode(ctx, j, h.Episode)
-	if err != nil {
+	if t.episode(ctx, h.Episode) != nil {
 		return out // the page of the episode says why
 	}
 	var texts []string
-	for _, e := range entries {
+	for _, e := range t.entries {
 		switch e := e.(type) {
 		case *journal.Turned:
 			if h.What == "note" && transcript.TurnName(e.Strand, e.Turn.Turn) == h.Call {
@@ -41,7 +59,7 @@ func NewHit(ctx context.Context, j journal.Journal, at string, h index.Hit, word
 				}
 			}
 		case *journal.Replied:
-			if transcript.TurnName(e.Strand, e.Turn.Turn)+":"+strconv.Itoa(e.Index) == h.Call {
+			if transcript.TurnName(e.Strand, e.Turn.Turn)+":"+strconv.Itoa(e.Index) == h.Call && (h.What != index.Asked || t.fill(e) == nil) {
 				texts = append(texts, index.Texts(e, h.What)...)
 			}
 		}
