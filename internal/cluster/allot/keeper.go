@@ -38,16 +38,16 @@ type Keeper struct {
 
 // worker is what the keeper knows of a worker.
 type worker struct {
-	Ask              // the last
-	known  bool      // it has asked this keeper, and ignores others from then on
-	lost   bool      // nothing more will come
-	left   bool      // it has ended, and has nothing
-	number uint64    // of the last grant
-	given  llm.Money // since the epoch began
-	stake  llm.Money // the most that it may have, unless it is known
-	sure   llm.Money // the largest stake that is durable
-	denied time.Time // since then it could not be given what it needs, although nothing was in flight
-	told   time.Time // when it was told that there is no more; what it gives back is not known yet
+	Ask               // the last
+	known   bool      // it has asked this keeper, and ignores others from then on
+	lost    bool      // nothing more will come
+	left    bool      // it has ended, and has nothing
+	number  uint64    // of the last grant
+	given   llm.Money // since the epoch began
+	stake   llm.Money // the most that it may have, unless it is known
+	sure    llm.Money // the largest stake that is durable
+	denied  time.Time // since then it could not be given what it needs, although nothing was in flight
+	refused time.Time // when it was told that there is no more; what it gives back is not known yet
 }
 
 // NewKeeper returns a Keeper.
@@ -214,7 +214,7 @@ func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 	if a.Epoch != k.epoch {
 		a.Given = 0
 	}
-	w.Ask, w.told = a, time.Time{}
+	w.Ask, w.refused = a, time.Time{}
 	if !w.known {
 		return []Grant{k.grant(w)}, nil // once it has heard of this keeper, its stake is sure
 	}
@@ -230,7 +230,7 @@ func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 		grants = append(grants, k.recall(w)...)
 	}
 	if now := time.Now(); !w.denied.IsZero() && now.Sub(w.denied) >= Interval {
-		w.told, grants[0].Exhausted = now, true
+		w.refused, grants[0].Exhausted = now, true
 	}
 	return grants, nil
 }
@@ -287,8 +287,8 @@ func (k *Keeper) want(w *worker) (more llm.Money, recall bool) {
 func (k *Keeper) deny(w *worker) bool {
 	now := time.Now()
 	for o := range k.live() {
-		told := now.Sub(o.told) < 2*Interval
-		if !o.known || !o.Stake.Idle || told || o.onTheWay() > 0 || o != w && o.Stake.Spare > 0 {
+		waits := now.Sub(o.refused) < 2*Interval
+		if !o.known || !o.Stake.Idle || waits || o.onTheWay() > 0 || o != w && o.Stake.Spare > 0 {
 			w.denied = time.Time{}
 			return false
 		}
