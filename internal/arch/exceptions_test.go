@@ -25,6 +25,7 @@ var large = map[string]string{
 	"internal/report/compare/": "one comparison from its pairs to its words",
 	"internal/serve/viewer/":   "a handler for each page; what pages consist of is in the packages below it",
 	"internal/store/sqlite/":   "reader, writer, lister and verifier share statements and checksummed rows",
+	"internal/worker/":         "worlds, environments and scorers share one unexported exchange with a process",
 	"oracle/bench/":            "one program, a file for each part of the benchmark",
 	"world/":                   "one vocabulary: an author of a world needs one import",
 	"world/worldtest/":         "one suite, with a check for each promise of a world",

@@ -178,7 +178,7 @@ func TestKeysStayAtHome(t *testing.T) {
 	t.Parallel()
 	f := echo()
 	s := f.state()
-	s.Env = func(string) (string, bool) { return "k", true }
+	s.Env = func(name string) (string, bool) { return "k", strings.HasSuffix(name, "_API_KEY") }
 	parley(t, s, "ask", "x", "--model", "openai/gpt", "--base-url", "http://elsewhere/v1").want(t, exit.OK)
 	if p := f.settings.Providers[0]; p.KeyEnv != "" {
 		t.Errorf("the key of %s goes to %s", p.KeyEnv, p.BaseURL)

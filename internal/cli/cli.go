@@ -83,6 +83,7 @@ type grammar struct {
 	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
 	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
+	Score  scoreCmd  `cmd:"" group:"play" help:"Score the episodes of a run with a scorer or a judge in Python."`
 
 	View    viewCmd    `cmd:"" group:"read" help:"Show runs as web pages, while they are played and afterwards."`
 	Show    showCmd    `cmd:"" group:"read" help:"Show the episodes of a run, a transcript, or a call."`

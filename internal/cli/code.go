@@ -18,6 +18,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/config/peek"
+	"parley/internal/score"
 	"parley/internal/trust"
 	"parley/internal/worker"
 	"parley/world"
@@ -53,6 +54,9 @@ func (s *State) recordedCode(ctx context.Context, p app.Play) error {
 		return nil //nolint:nilerr // whoever opens the file to play it reports the error
 	}
 	of := source{file: p.File, folders: []string{filepath.Dir(p.File), "."}, Named: peek.JSON(about.Begun.Plan), reach: *p.Reach}
+	if what, err := score.Of(about.Begun); err == nil && what.Run != "" {
+		return s.resumeScorer(ctx, what, of)
+	}
 	if err := s.openKind(of); err != nil {
 		return err
 	}
@@ -69,6 +73,7 @@ type source struct {
 	file    string
 	folders []string // that may hold the code
 	reach   config.Reach
+	typed   bool // the user typed the name of the code, which allows it
 }
 
 // openKind starts a worker for a kind whose code is in a file, and makes the kind known. It gives the other kinds the code
@@ -144,10 +149,13 @@ func (s *State) openNames(names []world.CodeName, of source) error {
 func (s *State) codeConfig(name, place string, of source) (c worker.Config, err error) {
 	file, class, _ := worker.Source(name)
 	c = worker.Config{Name: name, Class: class}
-	if c.File, err = findCode(file, of.file, of.folders, of.reach); err != nil {
+	if c.File, err = findCode(file, of); err != nil {
 		return c, exit.Usagef("%s: %w", place, err)
 	}
-	if err := s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: c.File}, Source: "the file " + of.file, Place: place}); err != nil {
+	if !of.typed {
+		err = s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: c.File}, Source: "the file " + of.file, Place: place})
+	}
+	if err != nil {
 		return c, err
 	}
 	program, err := worker.FindPython(func(name string) string { v, _ := s.Env(name); return v })
@@ -220,11 +228,11 @@ func (s *State) allowCode(n trust.Need) error {
 }
 
 // findCode returns the path of a file of code that another file names.
-func findCode(name, of string, folders []string, reach config.Reach) (string, error) {
+func findCode(name string, of source) (string, error) {
 	if filepath.Ext(name) != ".py" {
 		return "", fmt.Errorf("%s is not a file of Python: want a name such as auction.py:Auction", name)
 	}
-	for _, folder := range folders {
+	for _, folder := range of.folders {
 		path := filepath.FromSlash(name)
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(folder, path)
@@ -236,15 +244,18 @@ func findCode(name, of string, folders []string, reach config.Reach) (string, er
 		if err == nil && !info.Mode().IsRegular() {
 			err = fmt.Errorf("%s is not a file", path)
 		}
-		if err == nil {
-			err = reach.Check(of, path)
+		if err == nil && !of.typed {
+			err = of.reach.Check(of.file, path)
 		}
 		if err != nil {
 			return "", err
 		}
 		return filepath.Abs(path)
 	}
-	return "", fmt.Errorf("there is no file %s in the folder of %s", name, of)
+	if of.typed {
+		return "", fmt.Errorf("there is no file %s", name)
+	}
+	return "", fmt.Errorf("there is no file %s in the folder of %s", name, of.file)
 }
 
 // useBrought connects to the program that plays the world itself, if PARLEY_BROUGHT names it: parley.run in Python sets it

@@ -164,3 +164,63 @@ func TestCodeQuestion(t *testing.T) {
 	}
 	parley(t, self(t), "run", plan).want(t, 2).wantErr(t, "--trust 'code="+name+"'")
 }
+
+// TestScore: a scorer adds scores to a run, which is not changed. They are recorded as a run, and appear in tables and
+// reports of the run that was scored.
+func TestScore(t *testing.T) {
+	t.Setenv("LAB_KEY", "sk-secret")
+	plan := codePlan(t, "game.py:Game")
+	dir := filepath.Dir(plan)
+	game, file := filepath.Join(dir, "game.py"), strings.TrimSuffix(plan, ".yaml")+".parley"
+	parley(t, self(t), "run", plan, "--trust", "code="+game).want(t, 0)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := []string{"score", file, "--with", game + ":Game"}
+	parley(t, self(t), with...).want(t, 2).wantErr(t, "the judge a has no model: add --judge a=MODEL")
+	out := parley(t, self(t), append(with, "--judge", "a=sim/small")...).want(t, 0).wantErr(t, "parley score runs the code of", "key: \n")
+	if !strings.Contains(out.stdout, "5 of 5 episodes; 5 calls") {
+		t.Errorf("%s", out.stdout)
+	}
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("the run file has changed, or %v", err)
+	}
+	rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout
+	if strings.Count(rows, `"name":"Game.points","value":2`) != 5 || strings.Count(rows, "\n") != 10 {
+		t.Errorf("%s", rows)
+	}
+	for _, args := range [][]string{{"report", file}, {"report", file, "--json"}} {
+		if out := parley(t, State{}, args...).want(t, 0); !strings.Contains(out.stdout, "Game.points") || strings.Contains(out.stderr, "runs the code") {
+			t.Errorf("%v: %s\n%s", args, out.stdout, out.stderr)
+		}
+	}
+	// Again, it has nothing to do; another name is another judge. A run that is cut short is resumed.
+	parley(t, self(t), append(with, "--judge", "a=sim/small")...).want(t, 0).wantErr(t, "nothing is left to play")
+	parley(t, self(t), append(with, "--judge", "a=sim/small", "--name", "Cheap", "--budget", "0.0001")...).want(t, 3)
+	cheap := filepath.Join(dir, "plan.scores", "Cheap.parley")
+	parley(t, self(t), "resume", cheap, "--budget", "1").want(t, 2).wantErr(t, "would run the code of")
+	parley(t, self(t), "resume", cheap, "--budget", "1", "--trust", "code="+game).want(t, 0)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"score", file, "--with", "game.py"}, "want a file and a class"},
+		{[]string{"score", file, "--with", "nothing.py:Game"}, "there is no file nothing.py"},
+		{append(with, "--name", "../x"), "want a word without"},
+		{append(with, "--detach"), "has neither"},
+		{append(with, "--judge", "b=sim/small"), "the scorer has the judges"},
+		{[]string{"score", cheap + "x", "--with", game + ":Game"}, "Cheap.parleyx"},
+	} {
+		parley(t, self(t), c.args...).want(t, 2).wantErr(t, c.want)
+	}
+	// Another run in the same file has no scores, and is not mixed up with the first.
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, self(t), "run", plan, "--trust", "code="+game).want(t, 0)
+	if rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout; strings.Contains(rows, "Game.points") {
+		t.Errorf("%s", rows)
+	}
+	parley(t, self(t), append(with, "--judge", "a=sim/small")...).want(t, 2).wantErr(t, "has the scores of another run")
+}

@@ -120,7 +120,7 @@ func (c *exportCmd) open(ctx context.Context) (stores runFiles, err error) {
 // runs returns the runs to export. An episode that several runs contain is exported from the first of them.
 func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]export.Run, error) {
 	if len(stores) == 1 {
-		return []export.Run{{Store: stores[0]}}, nil
+		return []export.Run{c.run(ctx, s, stores[0], nil)}, nil
 	}
 	var sources []report.Source
 	err := stores.read(ctx, s, c.Files, func(runs []report.Source) error { sources = runs; return nil })
@@ -136,9 +136,18 @@ func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]expo
 	}
 	runs := make([]export.Run, len(stores))
 	for i, store := range stores {
-		runs[i] = export.Run{Store: store, Without: drop[i]}
+		runs[i] = c.run(ctx, s, store, drop[i])
 	}
 	return runs, nil
+}
+
+// run returns a run to export, with the scores that were added to it.
+func (c *exportCmd) run(ctx context.Context, s *State, store *sqlite.Store, without map[int]bool) export.Run {
+	r := export.Run{Store: store, Without: without}
+	if about, err := store.Outline(ctx); err == nil && about.Begun != nil && (c.Table == string(export.Scores) || c.Table == tableAll) {
+		r.Added = s.addedScores(ctx, store.Path(), about.Begun.Run).By
+	}
+	return r
 }
 
 // openRun opens a file that holds a run for reading.

@@ -9,8 +9,10 @@ import (
 	"parley/internal/merge"
 	"parley/internal/report"
 	"parley/internal/report/agreement"
+	"parley/internal/score"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
+	"parley/world"
 )
 
 // runFiles are open run files.
@@ -69,9 +71,21 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 			labels = &label.Set{}
 		}
 		agreement.Attach(run, labels)
+		added := s.addedScores(ctx, store.Path(), run.Head.Begun.Run)
+		added.Attach(run)
 		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind, Labels: labels})
 	}
 	return do(runs)
+}
+
+// addedScores reads the scores that scorers gave to a run.
+func (s *State) addedScores(ctx context.Context, file, run string) *score.Set {
+	set, err := score.Read(ctx, file, run)
+	if err != nil {
+		s.tell("added scores are left out: " + err.Error())
+		set = &score.Set{}
+	}
+	return set
 }
 
 // oneRun reads runs as one. If they are not parts of one experiment, the error is a *merge.ConflictError.
@@ -102,6 +116,11 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 		}
 	}
 	agreement.Attach(out.Run, labels)
+	added := &score.Set{By: map[int][]world.Score{}, Bounds: map[string]world.Bounds{}}
+	for i, r := range runs {
+		added.Merge(r.Run, func(episode int) (int, bool) { return merged.Number(i, episode) })
+	}
+	added.Attach(out.Run)
 	for _, r := range runs {
 		out.Run.Plans = append(out.Run.Plans, r.Run.Head.Begun.Plan)
 	}

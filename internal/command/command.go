@@ -133,7 +133,7 @@ func checkEmbedded(t reflect.Type, within []reflect.Type) error {
 func Own() map[string]string {
 	taken := map[string]string{}
 	for _, name := range []string{
-		"help", "run", "resume", "ctl", "wait", "sit", "check", "bench", "fork", "view", "show", "report", "compare", "export", "init", "new", "worlds", "ask", "models", "probe",
+		"help", "run", "resume", "ctl", "wait", "sit", "check", "bench", "fork", "score", "view", "show", "report", "compare", "export", "init", "new", "worlds", "ask", "models", "probe",
 		"sim", "gateway", "worker", "hub", "cluster", "completion", "man", "version",
 	} {
 		taken[name] = "parley itself"

@@ -98,6 +98,8 @@ type Run struct {
 	Store *sqlite.Store
 	// Without are episodes to leave out.
 	Without map[int]bool
+	// Added are scores that scorers gave to episodes.
+	Added map[int][]world.Score
 }
 
 // Write writes a table of runs, one after the other, and returns the number of rows. If only names
@@ -144,7 +146,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 	if about.Begun == nil {
 		return 0, fmt.Errorf("export: %s holds no run yet", r.Store.Path())
 	}
-	x := &export{store: r.Store, without: r.Without, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
+	x := &export{store: r.Store, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
 	switch t {
 	case Calls:
 		err = x.calls(ctx)
@@ -167,6 +169,7 @@ type export struct {
 	store *sqlite.Store
 	// without are episodes to leave out.
 	without map[int]bool
+	added   map[int][]world.Score
 	run     string
 	agents  []world.Agent
 	// variation returns the tags of the variation of a cell.

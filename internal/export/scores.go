@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"slices"
 
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -23,7 +24,7 @@ func (x *export) scores(ctx context.Context) error {
 		if l.Ended == nil {
 			return nil
 		}
-		for _, s := range l.Ended.Outcome.Scores {
+		for _, s := range slices.Concat(l.Ended.Outcome.Scores, x.added[l.Episode]) {
 			row := score{run: x.run, Listed: l, Score: s, agent: x.agent(l.Spec.Lineup[s.Seat]), variation: x.variation(l.Spec.Cell)}
 			if err := put(x, columns, &row); err != nil {
 				return err

@@ -34,14 +34,11 @@ var ErrEmpty = errors.New("holds no run yet")
 
 // Run is a run for readers.
 type Run struct {
-	File string
-	Head *journal.Head // its Begun is set
-
-	State     string
-	Reason    string
-	Processes int
-	Played    time.Duration // by all processes
-	Episodes  Counts
+	File, State, Reason string
+	Head                *journal.Head // its Begun is set
+	Processes           int
+	Played              time.Duration // by all processes
+	Episodes            Counts
 
 	Accounts []KeyedAccount
 	Times    []ModelTimes
@@ -58,6 +55,7 @@ type Run struct {
 	Plans    []json.RawMessage // of the runs that it consists of, if several are read as one
 	kind     world.Kind
 	Labels   map[int][]world.Score // by episode: scores by people, which are not in the journal
+	Added    map[int][]world.Score // by episode: scores by scorers, which are in journals of their own
 	TagsLeft int                   // tags that are not among Labels, because there are too many
 }
 
@@ -134,12 +132,14 @@ func (r *Run) count() {
 	r.Episodes.Waiting = r.Episodes.Total - r.Head.Ended.Len() - r.Episodes.Playing
 }
 
-// Each calls f with every episode that ended, in episode order, with its Labels, without the Data of its outcome.
+// Each calls f with every episode that ended, in episode order, with its Labels and Added scores, without the Data of its outcome.
 func (r *Run) Each(f func(world.Played)) {
 	units, i := r.Units(), 0
 	for spec, e := range r.Head.Played() {
 		p := r.played(spec, &e, units[i])
-		p.Outcome.Scores = append(slices.Clip(p.Outcome.Scores), r.Labels[p.Episode]...)
+		if added, labels := r.Added[p.Episode], r.Labels[p.Episode]; len(added)+len(labels) > 0 {
+			p.Outcome.Scores = slices.Concat(p.Outcome.Scores, added, labels)
+		}
 		f(p)
 		i++
 	}

@@ -17,8 +17,9 @@ type episode struct {
 	seats  []string
 	params json.RawMessage
 	lineup map[string]string
-	fault  *fault                // what the world's code raised; its strands end
-	talks  map[int][]llm.Message // a step holds mu
+	played func() (json.RawMessage, error) // of a scorer: the episode that is scored
+	fault  *fault                          // what the world's code raised; its strands end
+	talks  map[int][]llm.Message           // a step holds mu
 
 	exchange
 }
@@ -28,7 +29,14 @@ func (e *episode) Play(t *world.Table) world.Outcome {
 	deal := t.Deal()
 	var memory int64
 	defer func() { e.end(memory) }()
-	end := e.strand(t, "", &request{Op: "begin", Params: e.params, Lineup: e.lineup, Seed: strconv.FormatUint(deal.Seed, 10), Deal: deal.Number})
+	begin := &request{Op: "begin", Params: e.params, Lineup: e.lineup, Seed: strconv.FormatUint(deal.Seed, 10), Deal: deal.Number}
+	if e.played != nil {
+		var err error
+		if begin.Played, err = e.played(); err != nil {
+			panic(world.Abort{Err: err})
+		}
+	}
+	end := e.strand(t, "", begin)
 	if e.fault != nil {
 		t.Note("error", "", e.fault)
 		return world.Outcome{Failed: e.fault.Text}
@@ -143,7 +151,9 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 				return nil, context.Cause(ctx)
 			case line, ok := <-answered:
 				if ok {
-					e.answered()
+					e.mu.Lock()
+					e.deaths = 0
+					e.mu.Unlock()
 					return result(line)
 				}
 				err = w.reason()
@@ -163,11 +173,10 @@ func result(line []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := a.result()
 	if a.Error != nil {
-		err = errors.New(a.Error.Text) // without the traceback: it becomes the message of a reply
+		return nil, errors.New(a.Error.Text) // without the traceback: it becomes the message of a reply
 	}
-	return raw, err
+	return a.result()
 }
 
 // result returns the result of an act or an operation, or the fault.

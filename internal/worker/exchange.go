@@ -101,13 +101,6 @@ func (e *exchange) died(err error) *fault {
 	return nil
 }
 
-// answered is called when a worker has carried out an act.
-func (e *exchange) answered() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.deaths = 0
-}
-
 // begin sends an act, and returns the worker that carries it out and the channel of its answer.
 func (e *exchange) begin(ctx context.Context, body []byte) (*process, <-chan []byte, error) {
 	e.mu.Lock()

@@ -13,26 +13,35 @@ import (
 	"parley/world"
 )
 
-// kind makes the kind that the first worker describes.
-func (p *Pool) kind() (world.Kind, error) {
+// definition makes the definition of the kind that the first worker describes.
+func (p *Pool) definition() (*definition, error) {
 	said := p.first.said
 	d := &definition{pool: p, checked: map[string]*answer{}}
 	d.about = world.About{Name: p.Name, Version: said.Version, Doc: said.Doc}
 	if err := d.about.Check(); err != nil {
-		return world.Kind{}, err
+		return nil, err
 	}
 	var err error
 	if d.params, err = params.New(said.Params); err != nil {
-		return world.Kind{}, err
+		return nil, err
 	}
 	switch said.Durable {
 	case "turn":
 	case durableEpisode:
 		d.restarts = true
 	default:
-		return world.Kind{}, fmt.Errorf("durable is %q: want turn or episode", said.Durable)
+		return nil, fmt.Errorf("durable is %q: want turn or episode", said.Durable)
 	}
-	if said.StandIn {
+	return d, nil
+}
+
+// kind makes the kind that the first worker describes.
+func (p *Pool) kind() (world.Kind, error) {
+	d, err := p.definition()
+	if err != nil {
+		return world.Kind{}, err
+	}
+	if p.first.said.StandIn {
 		return world.Define(&simulated{d}), nil
 	}
 	return world.Define(d), nil
@@ -47,6 +56,7 @@ type definition struct {
 	about    world.About
 	params   *params.Shape
 	restarts bool
+	played   func(episode int) (json.RawMessage, error) // of a scorer: an episode that is scored
 
 	mu      sync.Mutex
 	checked map[string]*answer // what workers say about params, by their JSON
@@ -75,7 +85,7 @@ func (d *definition) Seats(p *params.Params) ([]string, error) {
 
 // check asks a worker about params.
 func (d *definition) check(p *params.Params) (*answer, error) {
-	raw, err := json.Marshal(p)
+	raw, _, err := d.own(p)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +105,7 @@ func (d *definition) check(p *params.Params) (*answer, error) {
 	switch err := complaint(a.Error, d.about.Name); {
 	case err != nil:
 		return nil, err
-	case len(a.Seats) == 0:
+	case len(a.Seats) == 0 && d.played == nil:
 		return nil, errors.New("the world has no seats: its method seats returns at least one")
 	}
 	return a, nil
@@ -120,7 +130,7 @@ func (d *definition) World(p *params.Params, lineup world.Lineup) (world.World, 
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(p)
+	raw, scored, err := d.own(p)
 	if err != nil {
 		return nil, err
 	}
@@ -128,10 +138,27 @@ func (d *definition) World(p *params.Params, lineup world.Lineup) (world.World, 
 	for seat, agent := range lineup {
 		names[seat] = agent.Name
 	}
-	return &episode{
+	e := &episode{
 		seats: a.Seats, params: raw, lineup: names, talks: map[int][]llm.Message{},
 		exchange: exchange{pool: d.pool, key: d.pool.name("e")},
-	}, nil
+	}
+	if d.played != nil {
+		e.played = func() (json.RawMessage, error) { return d.played(scored) }
+	}
+	return e, nil
+}
+
+// own returns the params of the class as JSON and, for a scorer, the episode that is scored.
+func (d *definition) own(p *params.Params) (raw json.RawMessage, scored int, err error) {
+	if d.played == nil {
+		raw, err = json.Marshal(p)
+		return raw, 0, err
+	}
+	own, s, err := d.split(p)
+	if err == nil {
+		raw, err = json.Marshal(own)
+	}
+	return raw, s.Episode, err
 }
 
 // simulated is a definition whose class answers for the simulated provider.

@@ -24,14 +24,15 @@ type hello struct {
 
 // description is the first line of a worker.
 type description struct {
-	Parley   int            `json:"parley"`
-	Language string         `json:"language"`
-	Version  int            `json:"version"`
-	Doc      string         `json:"doc"`
-	Durable  string         `json:"durable"` // turn or episode
-	Params   []params.Field `json:"params"`
-	StandIn  bool           `json:"stand_in"`
-	Error    *fault         `json:"error"`
+	Parley   int               `json:"parley"`
+	Language string            `json:"language"`
+	Version  int               `json:"version"`
+	Doc      string            `json:"doc"`
+	Durable  string            `json:"durable"` // turn or episode
+	Params   []params.Field    `json:"params"`
+	Judges   map[string]string `json:"judges"` // of a scorer: models by seat
+	StandIn  bool              `json:"stand_in"`
+	Error    *fault            `json:"error"`
 }
 
 // fault is an error of the world's code.
@@ -66,6 +67,7 @@ type request struct {
 	Model   string            `json:"model,omitempty"`
 	Request *llm.Request      `json:"request,omitempty"`
 	Args    any               `json:"args,omitempty"`
+	Played  json.RawMessage   `json:"played,omitempty"`
 }
 
 // answer is what a worker answers to any request. Its id is read before.

@@ -61,6 +61,7 @@ type Role string
 const (
 	World       Role = "" // it plays episodes
 	Environment Role = "environment"
+	Scorer      Role = "scorer" // it scores episodes of another run
 )
 
 // Open starts a worker and returns the kind that it describes.

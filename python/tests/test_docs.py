@@ -20,7 +20,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["auction.py", "auction.yaml", "test_auction.py", "wordle.py", "wordle.yaml"])
+@pytest.mark.parametrize("name", ["auction.py", "auction.yaml", "test_auction.py", "wordle.py", "wordle.yaml", "polite.py"])
 def test_the_page_shows_the_example(name: str) -> None:
     text = (ROOT / "examples" / "python" / name).read_text(encoding="utf-8")
     assert text in blocks("python", "yaml" if name.endswith(".yaml") else "python")

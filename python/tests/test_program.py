@@ -48,11 +48,11 @@ def environment(workers: int = 1) -> dict[str, str]:
 
 
 def test_commands_of_the_guide(program: str, tmp_path: Path) -> None:
-    for name in ("auction.py", "auction.yaml", "wordle.py", "wordle.yaml"):
+    for name in ("auction.py", "auction.yaml", "wordle.py", "wordle.yaml", "polite.py"):
         shutil.copy(EXAMPLES / name, tmp_path)
     guide = (ROOT / "docs" / "how-to" / "python.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^    parley ((?:check|run|show|report) .*)$", guide, re.MULTILINE)
-    assert len(commands) == 6
+    commands = re.findall(r"^    parley ((?:check|run|show|report|score) .*)$", guide, re.MULTILINE)
+    assert len(commands) == 8
     for command in commands:
         args = command.split()
         if args[0] in ("check", "run"):  # nobody can be asked here

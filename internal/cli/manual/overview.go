@@ -10,7 +10,7 @@ import (
 )
 
 // Overview returns the help of the whole application: one line for each command, by group. Commands
-// for the shell share a line, and so do those for several machines: few people need them, and their names say what they do.
+// for the shell and for several machines share a line: few people need them, and their names say what they do.
 func Overview(app *kong.Application) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s COMMAND [ARGUMENTS] [FLAGS]\n%s\n", app.Name, app.Help)
@@ -34,14 +34,15 @@ func Overview(app *kong.Application) string {
 		}
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, n.Name, n.Help)
 	}
-	if len(short) > 0 {
-		b.WriteString("\n")
-	}
+	var line []string
 	if list := short["cluster"]; len(list) > 0 {
-		fmt.Fprintf(&b, "Several machines: %s\n", strings.Join(list, ", "))
+		line = append(line, "Several machines: "+strings.Join(list, ", "))
 	}
 	if list := short["shell"]; len(list) > 0 {
-		fmt.Fprintf(&b, "Shell: %s\n", strings.Join(list, ", "))
+		line = append(line, "Shell: "+strings.Join(list, ", "))
+	}
+	if len(line) > 0 {
+		fmt.Fprintf(&b, "\n%s\n", strings.Join(line, ". "))
 	}
 	fmt.Fprintf(&b, "\"%s COMMAND --help\" explains a command, its arguments and its flags.\n", app.Name)
 	return world.Visible(b.String())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .env import Env, Observation, Prompt, Step
 from .errors import Error, Failed, Impure, Invalid, Misuse
 from .rand import Rand
+from .scorer import Played, PlayedCall, PlayedNote, Scorer
 from .values import Call, Measure, Message, Outcome, Reply, Score
 from .world import Table, Talk, World
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Call", "Env", "Error", "Failed", "Impure", "Invalid", "Measure", "Message", "Misuse", "Observation", "Outcome", "Prompt", "Rand", "Reply", "Report", "Rows", "Run", "Score",
+    "Answer", "Call", "Env", "Error", "Failed", "Impure", "Invalid", "Measure", "Message", "Misuse", "Observation", "Outcome", "Played", "PlayedCall", "PlayedNote", "Prompt", "Rand", "Reply", "Report", "Rows", "Run", "Score", "Scorer",
     "Step", "Summary", "Table", "Talk", "World", "ask", "map", "open", "run",
 ]  # fmt: skip
 

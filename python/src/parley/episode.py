@@ -24,7 +24,7 @@ from .world import ASK, FORK, Table, World
 class Episode:
     """One world that is played: its strands by name."""
 
-    __slots__ = ("world", "lineup", "seed", "deal", "strands", "guarded", "over")
+    __slots__ = ("world", "lineup", "seed", "deal", "strands", "guarded", "over", "played")
 
     def __init__(self, world: World, lineup: Mapping[str, str], seed: int, deal: int) -> None:
         self.world = world
@@ -33,6 +33,7 @@ class Episode:
         self.deal = deal
         self.strands: dict[str, Table] = {}
         self.guarded = world.durable != "episode"
+        self.played: Any = None  # of a scorer: the episode that is scored
         self.over = False  # its first strand has ended, or one of them failed
 
     def first_seat(self) -> str:

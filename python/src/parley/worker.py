@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from . import _json, env, guard, params
+from . import _json, env, guard, params, scorer
 from .episode import Episode, error_step
 from .errors import Error, Invalid, Misuse, Stuck, describe, place
 from .guard import fold
@@ -32,7 +32,7 @@ _TICKS = 10  # how often a step is looked at within its limit
 
 Class = type[World] | type[env.Env]
 Loader = Callable[[Mapping[str, Any]], Class]
-_ROLES: dict[str, tuple[type, str, str]] = {"": (World, "a world", "parley.World"), "environment": (env.Env, "an environment", "parley.Env")}
+_ROLES: dict[str, tuple[type, str, str]] = {"": (World, "a world", "parley.World"), "environment": (env.Env, "an environment", "parley.Env"), "scorer": (scorer.Scorer, "a scorer", "parley.Scorer")}
 
 
 def check(cls: type[World]) -> None:
@@ -53,8 +53,12 @@ def check(cls: type[World]) -> None:
 def description(cls: Class) -> dict[str, Any]:
     """Describe a class for the engine."""
     base: Any = World
+    more: dict[str, Any] = {}
     if issubclass(cls, World):
         check(cls)
+        if issubclass(cls, scorer.Scorer):
+            scorer.check(cls)
+            more["judges"] = dict(cls.judges)
     else:
         env.check(cls)
         base = env.Env
@@ -67,6 +71,7 @@ def description(cls: Class) -> dict[str, Any]:
         "durable": cls.durable,
         "params": [f.describe() for f in params.cached_fields(cls, base).values()],
         "stand_in": cls.stand_in.__func__ is not base.stand_in.__func__,  # type: ignore[attr-defined]
+        **more,
     }
 
 
@@ -89,6 +94,8 @@ def load(file: str, name: str, role: str = "") -> Class:
     guard.watch(folder)
     found = getattr(module, name, None)
     if isinstance(found, type) and issubclass(found, base) and found is not base:
+        if role == "" and issubclass(found, scorer.Scorer):
+            raise Misuse(f"{place(file, None)}: {name} is a scorer: use parley score RUN --with {place(file, None)}:{name}")
         return cast(Class, found)
     all_ = [n for n, c in vars(module).items() if isinstance(c, type) and issubclass(c, base) and c is not base]
     if found is not None:
@@ -259,6 +266,8 @@ class Session:
             except BaseException as e:
                 return error_step(e)
             episode = Episode(world, m.get("lineup") or {}, int(m["seed"]), int(m.get("deal", 0)))
+            if "played" in m:
+                episode.played = scorer.played(m["played"])
             self._leave(m["episode"])
             self._episodes[m["episode"]] = episode
             return episode.begin()

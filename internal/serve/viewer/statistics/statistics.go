@@ -13,6 +13,7 @@ import (
 	"parley/internal/report/agreement"
 	"parley/internal/report/compare"
 	"parley/internal/report/page"
+	"parley/internal/score"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -128,11 +129,24 @@ func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Documen
 		return nil, err
 	}
 	agreement.Attach(folded, labels)
+	if err := attachAdded(ctx, folded, r); err != nil {
+		return nil, err
+	}
 	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind}}, o)
 	if err != nil {
 		return nil, fmt.Errorf("statistics: %w", err)
 	}
 	return d, nil
+}
+
+// attachAdded adds the scores that scorers gave to the run.
+func attachAdded(ctx context.Context, v *view.Run, r *library.Run) error {
+	set, err := score.Read(ctx, r.Path, v.Head.Begun.Run)
+	if err != nil {
+		return err
+	}
+	set.Attach(v)
+	return nil
 }
 
 // ErrNothing means that two runs have no score in common.
@@ -154,6 +168,9 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 			return nil, err
 		}
 		agreement.Attach(v, labels)
+		if err := attachAdded(ctx, v, r); err != nil {
+			return nil, err
+		}
 		runs, sources = append(runs, v), append(sources, report.Source{Run: v})
 	}
 	result, err := compare.Runs(runs, report.Names(sources), compare.Config{})

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"parley/internal/app"
+	"parley/internal/cli/exit"
+	"parley/internal/cli/terminal"
+	"parley/internal/config"
+	"parley/internal/config/peek"
+	"parley/internal/score"
+	"parley/internal/score/scored"
+	"parley/internal/worker"
+	"parley/journal"
+	"parley/world"
+)
+
+// scoreCmd adds scores to a run.
+type scoreCmd struct {
+	File  string            `arg:"" help:"The run file whose episodes are scored. It is not changed." placeholder:"FILE"`
+	With  string            `required:"" placeholder:"SCORER" help:"The scorer: a class in Python, such as polite.py:Politeness."`
+	Name  string            `placeholder:"NAME" help:"Name of the scorer in reports, and of its run file. Default: the name of the class."`
+	Judge map[string]string `placeholder:"SEAT=MODEL" help:"The model of a judge. Default: the one that the scorer names. Repeatable."`
+	playFlags
+}
+
+// Run scores the episodes that have ended. The scores are a run of their own, in a file beside the run file: it is
+// resumed if it exists.
+func (c *scoreCmd) Run(ctx context.Context, s *State) error {
+	if c.Detach || c.View {
+		return exit.Usagef("--detach and --view: parley score has neither; look at its run file with parley view")
+	}
+	_, class, ok := worker.Source(c.With)
+	if !ok {
+		return exit.Usagef("--with %q: want a file and a class, such as polite.py:Politeness", c.With)
+	}
+	if c.Name == "" {
+		c.Name = class
+	}
+	if strings.ContainsAny(c.Name, `/\.:`) || c.Name != terminal.Safe(c.Name) {
+		return exit.Usagef("--name %q: want a word without / \\ . :", c.Name)
+	}
+	keys, err := c.gate(s)
+	if err != nil {
+		return err
+	}
+	kind, head, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
+	if err != nil {
+		return err
+	}
+	plan, err := c.plan(ctx, s, head, kind)
+	if err != nil {
+		return err
+	}
+	out := score.File(c.File, c.Name)
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // scores are for others to read too
+		return exit.Usagef("%w", err)
+	}
+	return c.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: c.File, File: out})
+}
+
+// openScorer starts a scorer, and makes its kind known. run is the run file whose episodes it scores.
+func (s *State) openScorer(ctx context.Context, name, run string, of source) (world.Kind, *journal.Head, error) {
+	store, about, err := openRun(ctx, run)
+	if err != nil {
+		return world.Kind{}, nil, err
+	}
+	s.pools = append(s.pools, store)
+	head, err := store.Head(ctx)
+	if err != nil {
+		return world.Kind{}, nil, playError(run, err)
+	}
+	of.Keys = append(of.Keys, peek.JSON(about.Begun.Plan).Keys...) // the scorer may not have them either
+	cfg, err := s.codeConfig(name, of.Place, of)
+	if err != nil {
+		return world.Kind{}, nil, err
+	}
+	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, error) { return score.Played(ctx, store, head, episode) })
+	if err != nil {
+		return world.Kind{}, nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
+	}
+	s.pools = append(s.pools, pool)
+	s.Kinds = append(slices.Clip(s.Kinds), kind)
+	return kind, head, nil
+}
+
+// resumeScorer starts the scorer of a run of a scorer that is resumed.
+func (s *State) resumeScorer(ctx context.Context, what scored.Scored, of source) error {
+	run := score.Origin(of.file)
+	beside := filepath.Dir(run) // where the run is that it scores
+	of.folders, of.reach.Folders = append(of.folders, beside), append(slices.Clip(of.reach.Folders), beside)
+	_, head, err := s.openScorer(ctx, of.Kind, run, of)
+	if err == nil && head.Begun.Run != what.Run {
+		err = exit.Usagef("%s scores another run than %s", of.file, run)
+	}
+	return err
+}
+
+// plan returns the plan of the run of the scorer: all episodes that have ended or, if the run has begun, those that it has.
+func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind world.Kind) (*config.Plan, error) {
+	ended := score.Ended(head)
+	what := scored.New(head.Begun.Run, ended, kind.Measures(kind.Defaults()))
+	about, err := outlineOf(ctx, score.File(c.File, c.Name))
+	if err != nil {
+		return nil, playError(score.File(c.File, c.Name), err)
+	}
+	if about.Begun != nil {
+		was, err := score.Of(about.Begun)
+		if err != nil {
+			return nil, err
+		}
+		if was.Run != what.Run {
+			return nil, exit.Usagef("%s has the scores of another run: use another --name, or delete it", score.File(c.File, c.Name))
+		}
+		if was.Episodes != what.Episodes {
+			s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
+			what.Episodes = was.Episodes
+		}
+	}
+	if what.Episodes == "" {
+		return nil, exit.Usagef("%s has no episode that ended without a failure: there is nothing to score", c.File)
+	}
+	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{scored.Param: what}}
+	var recorded struct {
+		Providers json.RawMessage `json:"providers"`
+	}
+	if json.Unmarshal(head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
+		doc["providers"] = recorded.Providers // judges may be where the agents are
+	}
+	if err := c.judges(kind, doc); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := config.Written(ctx, raw, s.Kinds, c.sets(), c.reach())
+	if err != nil {
+		return nil, exit.AsUsage(err)
+	}
+	return plan, nil
+}
+
+// judges puts the models of --judge into a plan, and checks that every judge has a model.
+func (c *scoreCmd) judges(kind world.Kind, doc map[string]any) error {
+	params := kind.Defaults()
+	seats, err := kind.Seats(params)
+	if err != nil {
+		return exit.Usagef("--with: %s", terminal.Safe(err.Error()))
+	}
+	agents, lineup := map[string]any{}, map[string]string{}
+	for seat, model := range c.Judge {
+		if !slices.Contains(seats, seat) {
+			return exit.Usagef("--judge %s=%s: the scorer has the judges %q", seat, model, seats)
+		}
+		agents[seat], lineup[seat] = map[string]string{"model": model}, seat
+	}
+	own := kind.Models(params)
+	for _, seat := range seats {
+		if own[seat] == "" && lineup[seat] == "" {
+			return exit.Usagef("the judge %s has no model: add --judge %s=MODEL", seat, seat)
+		}
+	}
+	if len(agents) > 0 {
+		doc["agents"], doc["lineup"] = agents, lineup
+	}
+	return nil
+}

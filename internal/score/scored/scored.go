@@ -1,0 +1,90 @@
+// Package scored says which episodes of which run a scorer scores.
+package scored
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"parley/world"
+)
+
+// Scored says which episodes of which run a scorer scores. It is a param of the run of a scorer, beside the scorer's own.
+type Scored struct {
+	// Run is the id of the run whose episodes are scored.
+	Run string `json:"run"`
+	// Episodes are the numbers of the episodes, such as 0-99,103.
+	Episodes string `json:"episodes"`
+	// Measures are the scores that the scorer declares.
+	Measures []Measure `json:"measures"`
+	// Episode is the one that this episode scores.
+	Episode int `json:"episode"`
+}
+
+// Param is the name of the param that holds Scored.
+const Param = "scored"
+
+// Measure is a score that a scorer declares. Without bounds, any number is possible.
+type Measure struct {
+	Name string   `json:"name"`
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+}
+
+// Bounds returns the possible values of the scores, by name.
+func (s Scored) Bounds() map[string]world.Bounds {
+	out := map[string]world.Bounds{}
+	for _, m := range s.Measures {
+		out[m.Name] = world.Anything()
+		if m.Low != nil && m.High != nil {
+			out[m.Name] = world.Bounds{Low: *m.Low, High: *m.High}
+		}
+	}
+	return out
+}
+
+// Numbers returns the numbers of the episodes, in order.
+func (s Scored) Numbers() (all []int, err error) {
+	for part := range strings.SplitSeq(s.Episodes, ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		from, err := strconv.Atoi(first)
+		to, err2 := strconv.Atoi(last)
+		if errors.Join(err, err2) != nil || from < 0 || to < from || to-from >= world.MaxEpisodes-len(all) {
+			return nil, fmt.Errorf("the episodes %.40q are not numbers such as 0-99,103", part)
+		}
+		for n := from; n <= to; n++ {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
+
+// New says that episodes of a run are scored by measures. The numbers of the episodes are in order.
+func New(run string, episodes []int, measures []world.Measure) Scored {
+	s := Scored{Run: run, Measures: []Measure{}}
+	for _, m := range measures {
+		one := Measure{Name: m.Name}
+		if b := m.Bounds; b != world.Anything() {
+			one.Low, one.High = &b.Low, &b.High
+		}
+		s.Measures = append(s.Measures, one)
+	}
+	var parts []string
+	for i := 0; i < len(episodes); {
+		last := i
+		for last+1 < len(episodes) && episodes[last+1] == episodes[last]+1 {
+			last++
+		}
+		part := strconv.Itoa(episodes[i])
+		if last > i {
+			part += "-" + strconv.Itoa(episodes[last])
+		}
+		parts, i = append(parts, part), last+1
+	}
+	s.Episodes = strings.Join(parts, ",")
+	return s
+}
