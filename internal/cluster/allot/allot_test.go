@@ -118,12 +118,11 @@ func (l *lab) deliver(f func()) {
 	case 2:
 		delay = time.Duration(l.intn(5000)) * time.Millisecond
 	}
-	for range times {
+	for i := range times {
 		l.wg.Go(func() {
-			time.Sleep(delay)
+			time.Sleep(delay * time.Duration(1+i))
 			f()
 		})
-		delay *= 2
 	}
 }
 

@@ -153,12 +153,11 @@ func (l *lab) deliver(f func()) {
 		delay = time.Duration(r.Int64N(int64(6 * time.Second)))
 	}
 	l.account.mu.Unlock()
-	for range times {
+	for i := range times {
 		l.sending.Go(func() {
-			time.Sleep(delay)
+			time.Sleep(delay * time.Duration(1+i))
 			f()
 		})
-		delay *= 2
 	}
 }
 
