@@ -105,7 +105,7 @@ func killClusters(t *testing.T) (n int) {
 	if testing.Short() {
 		return 6
 	}
-	return 34
+	return 12
 }
 
 // TestKilledCluster kills workers, coordinators and nodes of the hub at random moments, and wants the outcomes of

@@ -150,6 +150,7 @@ func (m *member) engine(ctx context.Context, j *lotJournal, lot engine.Lot) erro
 
 // oneByOne plays a lot one episode at a time, and nothing else meanwhile. An episode at which workers keep dying fails.
 func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, past chain.Past) error {
+	j.single = true
 	head, err := j.Head(ctx)
 	if err != nil {
 		return err
@@ -188,15 +189,20 @@ type lotJournal struct {
 	begun  *journal.Begun
 	lot    context.Context //nolint:containedctx // ends when the lot is dropped
 	fenced context.CancelCauseFunc
+	single bool // its episodes are played one at a time, each as a lot of its own
 }
 
 // Head returns the head of the chain, as one of the run.
 func (j *lotJournal) Head(ctx context.Context) (*journal.Head, error) {
 	h, err := j.Chain.Head(ctx)
-	if err == nil {
-		h.Begun = j.begun
+	if err != nil {
+		return nil, err
 	}
-	return h, err
+	h.Begun = j.begun
+	if j.single {
+		h.Stages = nil // the recorded one has all episodes of the lot
+	}
+	return h, nil
 }
 
 // Append appends the entries of episodes, and waits while the hub cannot be reached, until the lot is dropped.

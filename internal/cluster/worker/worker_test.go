@@ -21,8 +21,8 @@ import (
 	"parley/world"
 )
 
-// poison is the deal of the episodes that end the process that plays them.
-const poison = 5
+// poison is the deal of the episodes that end the process that plays them. It is not the first of its lot.
+const poison = 7
 
 // toy is a kind of world that asks nothing.
 type toy struct{}
