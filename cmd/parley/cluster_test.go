@@ -102,10 +102,7 @@ func killClusters(t *testing.T) (n int) {
 		}
 		return n
 	}
-	if testing.Short() {
-		return 6
-	}
-	return 12
+	return 6
 }
 
 // TestKilledCluster kills workers, coordinators and nodes of the hub at random moments, and wants the outcomes of

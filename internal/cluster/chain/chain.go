@@ -129,7 +129,7 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 		if err != nil {
 			return past, nil, gone(fmt.Errorf("chain: %s: read: %w", j.subject, err))
 		}
-		items, err := r.Add(m.Sequence, m.Data)
+		items, err := r.Add(m.Sequence, m.Header.Get(jetstream.MsgIDHeader), m.Data)
 		if err != nil {
 			return past, nil, fmt.Errorf("chain: %s: message %d: %w", j.subject, m.Sequence, err)
 		}

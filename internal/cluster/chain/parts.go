@@ -43,11 +43,19 @@ type Reader struct {
 	decoder wire.Decoder
 	parts   []byte
 	last    uint64 // the sequence of the last message
+	id      string // its Msg-Id
 }
 
-// Add reads what was published, and returns its items, once all its parts are there.
-func (r *Reader) Add(sequence uint64, data []byte) ([]any, error) {
-	r.last = sequence
+// Add reads what was published, and returns its items, once all its parts are there. What is delivered again, or was stored
+// twice when a node of the hub was lost, has no items: a writer numbers its messages.
+func (r *Reader) Add(sequence uint64, id string, data []byte) ([]any, error) {
+	if sequence <= r.last {
+		return nil, nil
+	}
+	again := id != "" && id == r.id
+	if r.last, r.id = sequence, id; again {
+		return nil, nil
+	}
 	if len(data) == 0 {
 		return nil, errors.New("chain: a message is empty")
 	}

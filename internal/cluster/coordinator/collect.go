@@ -99,7 +99,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 		r = &chain.Reader{}
 		readers[name] = r
 	}
-	items, err := r.Add(sequence, m.Data())
+	items, err := r.Add(sequence, m.Headers().Get(jetstream.MsgIDHeader), m.Data())
 	if err != nil {
 		return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
 	}
