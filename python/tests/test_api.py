@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,8 +136,10 @@ def test_the_program_stops_with_its_owner(program: str, tmp_path: Path) -> None:
         binary.interrupt(process)
         while b"stopping" not in process.stderr.readline():
             assert process.poll() is None
-        binary.interrupt(process)
-        assert process.wait(60) == 4
+        while process.poll() is None:  # signals that follow each other at once count as one
+            binary.interrupt(process)
+            time.sleep(0.2)
+        assert process.returncode == 4
         binary.close(process)
 
 
