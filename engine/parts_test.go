@@ -250,7 +250,7 @@ func (p *pausing) Read(ctx context.Context, in journal.Span, each func(journal.E
 	})
 }
 
-// TestReplayBegins: an episode can be played on while the journal is still read.
+// TestReplayBegins: an episode continues while the journal is still read.
 func TestReplayBegins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
