@@ -11,6 +11,7 @@ package chain
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strconv"
@@ -30,6 +31,7 @@ type Chain struct {
 	stream  jetstream.Stream
 	subject string
 	session string
+	id      string // begins the ids of its messages: nobody else's begin so
 	// taken waits until the run file has a message; nil: the stream is durable itself.
 	taken func(ctx context.Context, sequence uint64) error
 
@@ -47,7 +49,7 @@ type Config struct {
 	JetStream jetstream.JetStream
 	Stream    jetstream.Stream
 	Subject   string
-	// Session names this process. It must be unique.
+	// Session names who claims the chain. It may claim a chain again: that fences the claim before.
 	Session string
 	// Taken, if set, makes Append wait until it returns for the last message.
 	Taken func(ctx context.Context, sequence uint64) error
@@ -66,12 +68,17 @@ type Past struct {
 	Deaths, Tried, TriedDeaths int
 }
 
+func (c *Config) chain() *Chain {
+	return &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, id: rand.Text()}
+}
+
 // attempt is how long a request may take before it is made again.
 const attempt = 5 * time.Second
 
 // Open claims a chain, unless its lot is done: whoever wrote to it before cannot write any more.
 func Open(ctx context.Context, c Config) (*Chain, Past, error) {
-	j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, taken: c.Taken}
+	j := c.chain()
+	j.taken = c.Taken
 	for {
 		past, r, err := j.load(ctx)
 		if err != nil || past.Done {
@@ -92,7 +99,8 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 // Seed begins a chain with items, the last of them a *wire.Seeded, unless it has begun.
 func Seed(ctx context.Context, c Config, items ...any) error {
 	for {
-		j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, writer: &wire.Encoder{}}
+		j := c.chain()
+		j.writer = &wire.Encoder{}
 		err := j.publishItems(ctx, items...)
 		if !errors.Is(err, journal.ErrFenced) || errors.Is(err, errGone) {
 			return err
@@ -110,7 +118,7 @@ func Seed(ctx context.Context, c Config, items ...any) error {
 
 // Read reads all items of a chain without claiming it.
 func Read(ctx context.Context, c Config) (journal.Journal, error) {
-	j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject}
+	j := c.chain()
 	_, _, err := j.load(ctx)
 	return j.entries, err
 }
@@ -219,7 +227,7 @@ var errGone = errors.New("the log of the run is gone")
 // publish publishes a message after the last one.
 func (j *Chain) publish(ctx context.Context, data []byte) error {
 	j.sent++
-	id := j.session + "-" + strconv.Itoa(j.sent) + "-" + j.subject
+	id := j.id + "-" + strconv.Itoa(j.sent)
 	m := &nats.Msg{Subject: j.subject, Data: data}
 	ack, err := Retry(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 		ack, err := j.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(j.last))

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,8 +15,8 @@ import (
 	"parley/journal/journaltest"
 )
 
-// open returns a function that claims chains of a new hub, each time another session.
-func open(t *testing.T) func(t *testing.T, subject string) (*Chain, Past) {
+// newStream returns a stream of a new hub.
+func newStream(t *testing.T) (jetstream.JetStream, jetstream.Stream) {
 	t.Helper()
 	h, err := hub.Start(hub.Config{})
 	if err != nil {
@@ -39,6 +40,13 @@ func open(t *testing.T) func(t *testing.T, subject string) (*Chain, Past) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return js, stream
+}
+
+// open returns a function that claims chains of a new hub, each time another session.
+func open(t *testing.T) func(t *testing.T, subject string) (*Chain, Past) {
+	t.Helper()
+	js, stream := newStream(t)
 	return func(t *testing.T, subject string) (*Chain, Past) {
 		t.Helper()
 		c, past, err := Open(t.Context(), Config{JetStream: js, Stream: stream, Subject: subject, Session: rand.Text()})
@@ -90,6 +98,36 @@ func TestLarge(t *testing.T) {
 	}
 	if n != 3 || len(got) != 3 {
 		t.Errorf("%d entries came back, %d of them unchanged, want 3", len(got), n)
+	}
+}
+
+// TestSameSession: a worker that gets a lot again, which it still plays or has given back, fences its earlier claim like any other.
+func TestSameSession(t *testing.T) {
+	t.Parallel()
+	js, stream := newStream(t)
+	c := Config{JetStream: js, Stream: stream, Subject: "log.a", Session: "the same"}
+	first, _, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append(t.Context(), &journal.Ended{Episode: 1, Stack: strings.Repeat("the first ", 9)}); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("the first claim: %v, want it fenced", err)
+	}
+	want := strings.Repeat("the second ", 9)
+	if err := second.Append(t.Context(), &journal.Ended{Episode: 1, Stack: want}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := Read(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	if err := entries.Read(t.Context(), journal.Whole(), func(e journal.Entry) error { got = append(got, e.(*journal.Ended).Stack); return nil }); err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("%q %v, want what the second wrote", got, err)
 	}
 }
 
