@@ -14,6 +14,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -63,9 +64,13 @@ type Past struct {
 	Nth []int
 	// Seeded means that the chain has its beginning.
 	Seeded bool
-	// Deaths is how many times workers died since the last progress. Tried is the episode that the
-	// last ones tried alone, and TriedDeaths how many of them died at it; -1 and 0 if none did.
+	// Deaths is how many other workers claimed the chain since the last progress and did not release it: they died, or were too
+	// slow. Tried is the episode that the last ones tried alone, and TriedDeaths how many others of them did not
+	// release it; -1 and 0 if none did.
 	Deaths, Tried, TriedDeaths int
+
+	last           string   // the session of the last claim
+	claimed, tried []string // sessions that Deaths and TriedDeaths count
 }
 
 func (c *Config) chain() *Chain {
@@ -88,6 +93,7 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session}); {
 		case err == nil:
 			j.at = j.last
+			past.count(j.session)
 			return j, past, nil
 		case errors.Is(err, journal.ErrFenced) && !errors.Is(err, errGone): // somebody wrote meanwhile
 		default:
@@ -150,21 +156,22 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 	}
 }
 
-// see counts deaths: claims that were neither released nor followed by progress.
+// see notes who claimed the chain, and neither released it nor made progress.
 func (p *Past) see(item any) {
 	switch e := item.(type) {
 	case *wire.Claim:
+		p.last = e.Session
+		if e.Alone && e.Trying != p.Tried {
+			p.Tried, p.tried = e.Trying, nil
+		}
 		switch {
 		case !e.Alone:
-			p.Deaths++
-		case e.Trying == p.Tried:
-			p.TriedDeaths++
+			p.claimed = append(without(p.claimed, e.Session), e.Session)
 		default:
-			p.Tried, p.TriedDeaths = e.Trying, 1
+			p.tried = append(without(p.tried, e.Session), e.Session)
 		}
 	case *wire.Released:
-		p.Deaths = max(0, p.Deaths-1)
-		p.TriedDeaths = max(0, p.TriedDeaths-1)
+		p.claimed, p.tried = without(p.claimed, p.last), without(p.tried, p.last)
 	case *wire.Done:
 		p.Done = true
 	case *wire.Nth:
@@ -172,8 +179,17 @@ func (p *Past) see(item any) {
 	case *wire.Seeded:
 		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true}
 	default:
-		p.Deaths, p.Tried, p.TriedDeaths = 0, -1, 0
+		p.claimed, p.tried, p.Tried = nil, nil, -1
 	}
+}
+
+// count counts the others that may have died. Whoever claims again has not.
+func (p *Past) count(session string) {
+	p.Deaths, p.TriedDeaths = len(without(p.claimed, session)), len(without(p.tried, session))
+}
+
+func without(sessions []string, session string) []string {
+	return slices.DeleteFunc(sessions, func(s string) bool { return s == session })
 }
 
 // Append makes entries durable. It waits while the hub cannot be reached, until ctx is done.

@@ -154,47 +154,36 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestDeaths: claims without progress are deaths, unless the lot was given back.
+// TestDeaths: claims of others without progress are deaths, unless the lot was given back.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
-	claim := open(t)
-	c, past := claim(t, "log.a")
-	if past.Deaths != 0 || past.Tried != -1 {
-		t.Errorf("a new chain: %+v", past)
-	}
-	for want := 1; want < 4; want++ {
-		if c, past = claim(t, "log.a"); past.Deaths != want {
-			t.Errorf("%d deaths, want %d", past.Deaths, want)
+	alone := func(session string, episode int) *wire.Claim { return &wire.Claim{Session: session, Alone: true, Trying: episode} }
+	claim := func(session string) *wire.Claim { return &wire.Claim{Session: session} }
+	ended, released := &journal.Ended{Episode: 5}, &wire.Released{}
+	for _, c := range []struct {
+		name  string
+		items []any
+		want  Past
+	}{
+		{"a new chain", nil, Past{Tried: -1}},
+		{"three died", []any{claim("a"), claim("b"), claim("c")}, Past{Deaths: 3, Tried: -1}},
+		{"one gave it back", []any{claim("a"), claim("b"), released}, Past{Deaths: 1, Tried: -1}},
+		{"one was slow and claimed it again", []any{claim("a"), claim("a"), claim("b"), claim("a")}, Past{Deaths: 2, Tried: -1}},
+		{"this one was slow", []any{claim("me"), claim("a"), claim("me")}, Past{Deaths: 1, Tried: -1}},
+		{"progress", []any{claim("a"), claim("b"), ended}, Past{Tried: -1}},
+		{"died at an episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5)}, Past{Deaths: 2, Tried: 5, TriedDeaths: 2}},
+		{"this one was slow at an episode", []any{claim("a"), alone("a", 5), claim("me"), alone("me", 5), claim("me"), alone("me", 5)}, Past{Deaths: 1, Tried: 5, TriedDeaths: 1}},
+		{"died at another episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 6)}, Past{Deaths: 2, Tried: 6, TriedDeaths: 1}},
+		{"gave an episode back", []any{claim("a"), alone("a", 5), released}, Past{Tried: 5}},
+		{"done", []any{claim("a"), alone("a", 5), ended, &wire.Done{}}, Past{Done: true, Tried: -1}},
+	} {
+		got := Past{Tried: -1}
+		for _, item := range c.items {
+			got.see(item)
+		}
+		got.count("me")
+		if got.Deaths != c.want.Deaths || got.Tried != c.want.Tried || got.TriedDeaths != c.want.TriedDeaths || got.Done != c.want.Done {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if err := c.Put(t.Context(), &wire.Released{}); err != nil {
-		t.Fatal(err)
-	}
-	if c, past = claim(t, "log.a"); past.Deaths != 3 {
-		t.Errorf("%d deaths after a release, want 3", past.Deaths)
-	}
-	for _, want := range []int{0, 1, 2} {
-		if past.TriedDeaths != want {
-			t.Errorf("%d deaths at an episode, want %d", past.TriedDeaths, want)
-		}
-		if err := c.Put(t.Context(), &wire.Claim{Alone: true, Trying: 5}); err != nil {
-			t.Fatal(err)
-		}
-		_, past, _ = loadPast(t, c)
-	}
-	if err := c.Put(t.Context(), &journal.Ended{Episode: 5}, &wire.Done{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, past, _ = loadPast(t, c); !past.Done || past.Deaths != 0 || past.Tried != -1 {
-		t.Errorf("%+v, want a lot that is done", past)
-	}
-}
-
-func loadPast(t *testing.T, c *Chain) (*Chain, Past, error) {
-	t.Helper()
-	past, _, err := c.load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, past, nil
 }
