@@ -52,6 +52,8 @@ type Config struct {
 	Subject   string
 	// Session names who claims the chain. It may claim a chain again: that fences the claim before.
 	Session string
+	// Number is the least number of the claim.
+	Number uint64
 	// Taken, if set, makes Append wait until it returns for the last message.
 	Taken func(ctx context.Context, sequence uint64) error
 }
@@ -62,6 +64,8 @@ type Past struct {
 	Done bool
 	// Nth has the Nth of the lot.
 	Nth []int
+	// Number is that of the new claim. It is higher than that of every claim before.
+	Number uint64
 	// Seeded means that the chain has its beginning.
 	Seeded bool
 	// Deaths is how many other workers claimed the chain since the last progress and did not release it: they died, or were too
@@ -90,7 +94,8 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 			return nil, past, err
 		}
 		j.last, j.writer = r.last, r.decoder.Continue()
-		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session}); {
+		past.Number = max(past.Number+1, c.Number)
+		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number}); {
 		case err == nil:
 			j.at = j.last
 			past.count(j.session)
@@ -160,7 +165,7 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 func (p *Past) see(item any) {
 	switch e := item.(type) {
 	case *wire.Claim:
-		p.last = e.Session
+		p.last, p.Number = e.Session, max(p.Number, e.Number)
 		if e.Alone && e.Trying != p.Tried {
 			p.Tried, p.tried = e.Trying, nil
 		}
@@ -177,7 +182,7 @@ func (p *Past) see(item any) {
 	case *wire.Nth:
 		p.Nth = e.Numbers
 	case *wire.Seeded:
-		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true}
+		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true, Number: p.Number}
 	default:
 		p.claimed, p.tried, p.Tried = nil, nil, -1
 	}

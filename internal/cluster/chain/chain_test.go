@@ -157,7 +157,9 @@ func TestUnfinished(t *testing.T) {
 // TestDeaths: claims of others without progress are deaths, unless the lot was given back.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
-	alone := func(session string, episode int) *wire.Claim { return &wire.Claim{Session: session, Alone: true, Trying: episode} }
+	alone := func(session string, episode int) *wire.Claim {
+		return &wire.Claim{Session: session, Alone: true, Trying: episode}
+	}
 	claim := func(session string) *wire.Claim { return &wire.Claim{Session: session} }
 	ended, released := &journal.Ended{Episode: 5}, &wire.Released{}
 	for _, c := range []struct {
