@@ -10,7 +10,6 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/control"
 	"parley/internal/store/sqlite"
-	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 )
@@ -97,7 +96,7 @@ func endOf(ctx context.Context, file string) (_ *waited, err error) {
 	case o.Begun == nil:
 		return nil, exit.Usagef("%s holds no run yet: play a plan into it first", file)
 	case o.Open || w.State == "":
-		w.State, w.Code = view.StateCut, exit.Failed
+		w.State, w.Code = control.CutOff, exit.Failed
 	default:
 		w.Code = playCode(o.Last.State, o.Last.Reason, o.Failed)
 	}

@@ -20,8 +20,9 @@ type Request struct {
 	Sets []string          `json:"sets,omitempty"` // with SteerSet, such as budget=20
 }
 
-// The states of a run that is played.
+// The states of a run that is played, and of one whose process was killed.
 const (
+	CutOff   = "cut off"
 	Playing  = "playing"
 	Paused   = "paused"
 	Draining = "draining"

@@ -27,10 +27,6 @@ import (
 const (
 	StateNew  = "new"  // no process has played it
 	StateOpen = "open" // a process plays it, or was cut off
-
-	// What a run with StateOpen is, for those who know whether a process plays it.
-	StatePlaying = "playing"
-	StateCut     = "cut off"
 )
 
 // ErrEmpty is returned for a journal without a run.

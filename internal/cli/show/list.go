@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
+	"parley/internal/control"
 	"parley/internal/report/page"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -81,9 +82,9 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	}
 	switch {
 	case o.Open && sqlite.Played(v.File):
-		r.State = view.StatePlaying
+		r.State = control.Playing
 	case o.Open:
-		r.State = view.StateCut
+		r.State = control.CutOff
 	case r.State == "":
 		r.State = view.StateNew
 	}
@@ -228,9 +229,9 @@ func (r *Run) state() string {
 	switch text := r.State; {
 	case text == view.StateNew:
 		return "new: not played yet"
-	case text == view.StatePlaying:
+	case text == control.Playing:
 		return "playing: a process plays it"
-	case text == view.StateCut:
+	case text == control.CutOff:
 		return "cut off: the process that played it was killed; parley resume continues it"
 	case r.Reason != "":
 		return text + " " + stamp(r.Closed) + ": " + r.Reason

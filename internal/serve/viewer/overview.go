@@ -160,7 +160,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if o.Episodes > 0 {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
-	if playing, ok := live.Read(req.Context(), r.Path); ok && n.State == view.StatePlaying {
+	if playing, ok := live.Read(req.Context(), r.Path); ok && n.State == control.Playing {
 		n.Live = dashboard.New(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
 			n.Steer = runPath(r.Name, "steer")

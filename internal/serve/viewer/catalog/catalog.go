@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/control"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -236,9 +237,9 @@ func outline(ctx context.Context, path string) (e Entry) {
 func StateOf(o sqlite.Outline, path string) string {
 	switch {
 	case o.Open && sqlite.Played(path):
-		return view.StatePlaying
+		return control.Playing
 	case o.Open:
-		return view.StateCut
+		return control.CutOff
 	case o.Last.State == "":
 		return view.StateNew
 	default:
