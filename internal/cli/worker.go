@@ -94,7 +94,7 @@ func (c *workerCmd) player(s *State, keys *keyGate, session string, begun *journ
 	if err != nil {
 		return o, err
 	}
-	p := app.Play{Kinds: s.Kinds, Reach: reach, Trust: keys.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
+	p := app.Play{Kinds: s.Kinds, Code: s.code(), Reach: reach, Trust: keys.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}
