@@ -50,7 +50,7 @@ func (p Play) OpenLots(begun *journal.Begun, part func(whole llm.Money) *budget.
 		return nil, err
 	}
 	if changes := growth.CodeChanges(begun.Code, p.Code); len(changes) > 0 {
-		return nil, usageError{fmt.Errorf("%s: %s where the run file is: copy the code of the run here", p.File, strings.Join(changes, ", "))}
+		return nil, usageError{fmt.Errorf("%s: %s where the run file is: copy the code of the run here, and start the worker again", p.File, strings.Join(changes, ", "))}
 	}
 	plan := c.Plan
 	if err := forCluster(plan); err != nil {
