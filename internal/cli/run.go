@@ -16,6 +16,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/live"
+	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/journal"
 )
@@ -252,7 +253,7 @@ func (f *playFlags) conclude(s *State, view *runview.View, file string, sum *sum
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged))
+		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, sqlite.ErrGone))
 	}
 	if err != nil {
 		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()
