@@ -163,15 +163,16 @@ func (a *Account) Await(ctx context.Context, req *llm.Request) error {
 // Release gives back what no attempt uses. The next attempt needs room again.
 func (a *Account) Release() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.budget.release(a.free, a.batched, a.trusted)
 	a.free, a.trusted = 0, false
+	a.mu.Unlock()
+	a.budget.settled()
 }
 
 // End ends a live attempt that took held, and gives back what was not charged.
 func (a *Account) End(held llm.Money, c Charge) {
 	a.end(held, c)
-	a.budget.ended(held)
+	a.budget.stake(-held)
 }
 
 // EndLine is End for a line of a batch.

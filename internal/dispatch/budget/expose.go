@@ -6,8 +6,8 @@ import "parley/llm"
 // wait for the disk, and the steps are small beside what is not spent, so that a run which was killed can be
 // resumed with the rest of its budget.
 const (
-	exposedStep  = 64 // 1/exposedStep of what is not spent is exposed beside what is at stake
-	exposedSlack = 16 // less is exposed as soon as 1/exposedSlack of it is too much
+	exposedStep  = 128 // 1/exposedStep of what is not spent is exposed beside what is at stake
+	exposedSlack = 32  // less is exposed as soon as 1/exposedSlack of it is too much
 )
 
 // atStake returns what a process that is killed now may owe.
@@ -43,14 +43,6 @@ func (b *Budget) send(held llm.Money) *llm.Error {
 	return nil
 }
 
-// ended notes that an attempt has ended for which send was called.
-func (b *Budget) ended(held llm.Money) {
-	if b.stake(-held) && b.exposing.TryLock() { // otherwise an attempt exposes less soon
-		defer b.exposing.Unlock()
-		_ = b.expose() // no harm: what is exposed is too much
-	}
-}
-
 // stake changes what attempts that are being made can cost, and reports whether expose should be called.
 func (b *Budget) stake(by llm.Money) bool {
 	if b.Expose == nil {
@@ -60,6 +52,20 @@ func (b *Budget) stake(by llm.Money) bool {
 	defer b.mu.Unlock()
 	b.sent = b.sent.Plus(by)
 	return b.unsuitable()
+}
+
+// settled exposes less after a call has ended, unless others are about to be sent: these do so where it is due.
+func (b *Budget) settled() {
+	if b.Expose == nil {
+		return
+	}
+	b.mu.Lock()
+	due := b.reserved <= b.sent && b.unsuitable()
+	b.mu.Unlock()
+	if due && b.exposing.TryLock() {
+		defer b.exposing.Unlock()
+		_ = b.expose() // what is exposed is too much, which does no harm
+	}
 }
 
 // expose makes durable what is at stake, if what is exposed is unsuitable.
