@@ -3,8 +3,8 @@
 //
 // What it promises: an entry is collected once, whoever is killed when, since the journal records in the same
 // commit how far the log is collected; a lot is played by one worker at a time; when Play returns, everything
-// that workers recorded is in the journal, and the log is deleted. If the process is killed instead, the next
-// one continues with the log. If the log is gone, a new one begins with what the journal has.
+// that workers recorded is in the journal, and the log is deleted. If it returns an error, is aborted, or the process is killed,
+// the next one continues with the log. If the log is gone, a new one begins with what the journal has.
 package coordinator
 
 import (
@@ -144,9 +144,12 @@ func (p *play) fill() {
 
 // life plays with one log, until the run is over or the log is gone.
 func (p *play) life(ctx context.Context) error {
-	head, err := p.run.Journal().Head(ctx)
-	if err != nil {
-		return err
+	head := p.run.Head()
+	if p.epoch > 0 { // it is old
+		var err error
+		if head, err = p.run.Journal().Head(ctx); err != nil {
+			return err
+		}
 	}
 	l, err := p.begin(ctx, head)
 	if err != nil {
@@ -165,6 +168,7 @@ func (p *play) life(ctx context.Context) error {
 	if err := p.record(&journal.Collected{Log: l.name.Number, Through: int64(l.since)}); err != nil {
 		return err
 	}
+	aborted := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(context.Canceled)
 	defer context.AfterFunc(ctx, p.wake)()
@@ -180,13 +184,13 @@ func (p *play) life(ctx context.Context) error {
 	err = l.finish(ctx)
 	cancel(errors.New("coordinator: the run is over"))
 	wg.Wait()
-	if errors.Is(err, errGone) {
-		return err
+	if err != nil || aborted.Err() != nil {
+		return err // the next process collects what is left in the log
 	}
 	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removes)
 	defer cancelRemoving()
-	_ = l.remove(removing) // the next process or run removes what is left
-	return err
+	_ = l.remove(removing) // the next process removes what is left
+	return nil
 }
 
 // claimRun claims the chain of the run, and makes the keepers. Their epoch is the number of the claim, so it is higher than those that
