@@ -184,13 +184,13 @@ func (p *play) life(ctx context.Context) error {
 	err = l.finish(ctx)
 	cancel(errors.New("coordinator: the run is over"))
 	wg.Wait()
-	if err != nil || aborted.Err() != nil {
+	if err != nil && !errors.Is(err, errBroken) || aborted.Err() != nil {
 		return err // the next process collects what is left in the log
 	}
 	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removes)
 	defer cancelRemoving()
 	_ = l.remove(removing) // the next process removes what is left
-	return nil
+	return err
 }
 
 // claimRun claims the chain of the run, and makes the keepers. Their epoch is the number of the claim, so it is higher than those that
@@ -237,14 +237,15 @@ type log struct {
 	head   *journal.Head // before it began
 	stream jetstream.Stream
 	queue  jetstream.Stream
-	since  uint64 // the message up to which the journal had everything
-	cursor uint64 // the last one that was recorded; collect has it
+	since  uint64         // the message up to which the journal had everything
+	cursor uint64         // the last one that was recorded; collect has it
+	ends   map[int]uint64 // by episode / 64: a bit for each that ended since the log began; collect has it
 }
 
 // begin finds the log that the journal was collected from, or makes a new one.
 func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	begun := p.run.Begun()
-	l := &log{play: p, name: subject.Log{Run: begun.Run, Number: head.Collected.Log}, head: head}
+	l := &log{play: p, name: subject.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
 	if l.name.Number != 0 {
 		found, err := l.find(ctx)
 		if err != nil {
