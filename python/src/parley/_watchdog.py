@@ -34,7 +34,7 @@ class Watchdog:
     def start(self, limit: float, remedy: str, own_process: bool) -> None:
         """Begin to look at steps. remedy is what to do instead of a long step. If the process is not its own, it prints where a step
         is that nothing interrupts; a worker is asked by the engine."""
-        self._limit, self._remedy, self._dumps = limit, remedy, not own_process and sys.__stderr__ is not None
+        self._limit, self._remedy, self._dumps = limit, remedy, not own_process
         if limit > 0 and hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGALRM, self._tick)
             signal.setitimer(signal.ITIMER_REAL, limit / _TICKS, limit / _TICKS)
@@ -50,7 +50,7 @@ class Watchdog:
 
     def _tick(self, _: int, frame: FrameType | None) -> None:
         serial, ticks = self._seen
-        if self._dumps:
+        if self._dumps and sys.__stderr__ is not None:
             faulthandler.dump_traceback_later(2 * self._limit, file=sys.__stderr__)
         if fold.table is None or serial != fold.serial:
             self._seen = (fold.serial, 1 if fold.table is not None else 0)
