@@ -34,9 +34,21 @@ type Begun struct {
 	// whichever plan the cell was recorded with. A cell is named by what varies, and in a larger
 	// plan more may vary.
 	Cells map[string]string `json:",omitempty"`
+	// Code is the code that is not part of the program, such as a world in Python, as the last process
+	// played it. Edited lists each time that a process continued with changed code, in order.
+	Code   []Code   `json:",omitempty"`
+	Edited []Growth `json:",omitempty"`
 }
 
-// Growth is the moment when a run was given a larger plan.
+// Code is code that a plan names.
+type Code struct {
+	Name     string `json:"name"`     // as in the plan: auction.py:Auction
+	Language string `json:"language"` // and its version: python 3.11.7
+	// Files are the SHA-256 of the files that it consists of, by their path in the folder of the first.
+	Files map[string]string `json:"files,omitempty"`
+}
+
+// Growth is the moment when a run was given a larger plan, or changed code.
 type Growth struct {
 	At time.Time `json:"at"`
 	// Episodes is how many were recorded by then.

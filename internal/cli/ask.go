@@ -38,7 +38,7 @@ type askCmd struct {
 
 	account `group:"provider"`
 
-	Budget      float64       `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this."`
+	Budget      float64       `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file cost counts too."`
 	Prices      string        `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
 	Cache       string        `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them. Default: $PARLEY_CACHE, or no cache."`
 	NoCache     bool          `group:"care" help:"Use no cache, even if $PARLEY_CACHE is set."`
@@ -219,9 +219,12 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		return err
 	}
 	ids := bulk.NewKeyer()
-	out, err := c.sink(s, path, ids)
+	out, spent, err := c.sink(s, path, ids)
 	if err != nil {
 		return errors.Join(err, in.Close())
+	}
+	if cfg.Budget > 0 {
+		cfg.Spent = spent
 	}
 	a, err := s.open(cfg)
 	if err != nil {
@@ -230,7 +233,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
-	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Began: time.Now()}
+	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Spent: cfg.Spent, Began: time.Now()}
 	if a, ok := a.(bulk.Waiter); ok {
 		p.Waits = a.Waits
 	}
@@ -240,25 +243,29 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	note := w.ask(ctx, s, a, m)
 	end()
-	c.report(s, t.Now(), a.Stats(), cfg.Budget, time.Since(p.Began), note)
+	c.report(s, t.Now(), a.Stats(), cfg, time.Since(p.Began), note)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
 
-// sink opens the file of --out, or uses standard output.
-func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, error) {
+// sink opens the file of --out, or uses standard output. It also returns what the records in the file cost.
+func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, llm.Money, error) {
 	if c.Out == "" {
-		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), nil
+		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), 0, nil
 	}
 	if a, err := os.Stat(in); err == nil {
 		if b, err := os.Stat(c.Out); err == nil && os.SameFile(a, b) {
-			return nil, exit.Usagef("--out names the file of requests; name another file")
+			return nil, 0, exit.Usagef("--out names the file of requests; name another file")
 		}
 	}
-	return bulk.OpenOut(c.Out, ids)
+	out, err := bulk.OpenOut(c.Out, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	return out, out.Spent(), nil
 }
 
 // report prints the summary to standard error. With --json and --out, it goes to standard output.
-func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget llm.Money, took time.Duration, note string) {
+func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, cfg app.Config, took time.Duration, note string) {
 	if note != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+note)
 	}
@@ -277,7 +284,7 @@ func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget ll
 		if more := n.Rejected - len(n.Rejections); more > 0 {
 			fmt.Fprintf(s.Stderr, "parley: and %d more: the records have the reasons\n", more)
 		}
-		fmt.Fprintln(s.Stderr, sum.Line(budget, took, st))
+		fmt.Fprintln(s.Stderr, sum.Line(cfg.Budget, cfg.Spent, took, st))
 	}
 }
 
