@@ -148,9 +148,9 @@ type Ended struct {
 	Chance bool
 }
 
-// Exposed raises the bound on what is in flight or not recorded yet: calls, and the most that they
-// can cost. It is durable before the bound is used, so that it is known what a killed process may
-// owe.
+// Exposed sets the bound on what is in flight or not recorded yet: the most that it can cost, and on
+// how many calls. It is durable before more is sent, so that it is known what a killed process may
+// owe. A later one replaces Worst, and can raise Calls.
 //
 // With a Worker it is an allotment: Worst is what this worker of the run may have spent, or may still
 // spend, beyond what is recorded. It replaces the worker's earlier one, and 0 ends it.

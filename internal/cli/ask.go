@@ -15,6 +15,7 @@ import (
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/config/schema"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
@@ -38,7 +39,7 @@ type askCmd struct {
 
 	account `group:"provider"`
 
-	Budget      float64       `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file cost counts too."`
+	Budget      *float64      `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file cost counts too."`
 	Prices      string        `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
 	Cache       string        `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them. Default: $PARLEY_CACHE, or no cache."`
 	NoCache     bool          `group:"care" help:"Use no cache, even if $PARLEY_CACHE is set."`
@@ -115,10 +116,14 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	switch {
 	case c.Samples < 1:
 		return app.Config{}, exit.Usagef("--samples must be 1 or more")
-	case c.Retries < 0 || c.Budget < 0 || c.Deadline < 0 || c.Unreachable < 0:
-		return app.Config{}, exit.Usagef("--retries, --budget, --deadline and --unreachable must not be negative")
+	case c.Retries < 0 || c.Deadline < 0 || c.Unreachable < 0:
+		return app.Config{}, exit.Usagef("--retries, --deadline and --unreachable must not be negative")
 	case c.Hedge < 0 || c.Hedge >= 1:
 		return app.Config{}, exit.Usagef("--hedge must be at least 0 and below 1, such as 0.95")
+	}
+	budget, err := budgetOf(c.Budget)
+	if err != nil {
+		return app.Config{}, err
 	}
 	cache, _ := s.Env("PARLEY_CACHE")
 	if c.Cache != "" {
@@ -141,7 +146,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		Trust:     keys,
 		Levels:    s.levels(),
 		Providers: providers,
-		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
+		Budget:    budget, Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Outages: outages, Hedge: dispatch.Hedge{Percentile: c.Hedge},
 		Notices: s.notice,
 	}, err
@@ -305,4 +310,15 @@ func answerText(s *State, r *bulk.Record) []byte {
 		}
 		return []byte(resp.Text + "\n")
 	}
+}
+
+// budgetOf returns the amount of --budget, which has the range of a plan's budget. Without the flag it is 0: no limit.
+func budgetOf(budget *float64) (llm.Money, error) {
+	if budget == nil {
+		return 0, nil
+	}
+	if s := schema.Dollars(); !(*budget >= s.Min && *budget <= s.Max) { // NaN is neither
+		return 0, exit.Usagef("--budget %v: want %s; without --budget there is no limit", *budget, s.Describe())
+	}
+	return llm.Dollars(*budget), nil
 }
