@@ -388,15 +388,6 @@ func (l *Limiter) Level() Level {
 	return l.adapt.level()
 }
 
-// Arrived notes that a call was not refused, after a time in which the server refused all calls or was not there.
-func (l *Limiter) Arrived() {
-	now := time.Now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.adapt.arrived()
-	l.pump(now)
-}
-
 // Recall makes the calls that wait fail with replica.ErrRecalled: another server may have room.
 func (l *Limiter) Recall() {
 	l.mu.Lock()

@@ -224,38 +224,6 @@ func (r *Guard) ended(ctx context.Context, probe bool, began time.Time, err erro
 	return false
 }
 
-// refusedAll notes that the server refused a call because it is busy. It reports whether it refuses every call.
-func (r *Guard) refusedAll(e *llm.Error, probe bool) bool {
-	now := time.Now()
-	r.mu.Lock()
-	if r.down && !probe {
-		r.mu.Unlock()
-		return true
-	}
-	if r.refused == 0 {
-		r.first = now
-		r.trouble.Store(true)
-	}
-	r.refused++
-	all := r.refused >= minRefused && now.Sub(r.first) >= refusedTime
-	r.refuses = r.refuses || all
-	r.mu.Unlock()
-	if all {
-		r.missed(e, probe)
-	}
-	return all
-}
-
-// refusing reports whether the server refuses every call.
-func (r *Guard) refusing() bool {
-	if !r.trouble.Load() {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.down && r.refuses
-}
-
 // verify checks whether the server is still there after a call that it may have begun. One check is
 // enough for all calls that were cut off together.
 func (r *Guard) verify(ctx context.Context, probe bool, began time.Time, e *llm.Error) {
