@@ -221,7 +221,7 @@ func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping
 		a.give(ctx, turn, s.Try)
 		return nil, uncertain(ctx, err)
 	}
-	out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info}
+	out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
 	if r.Done() || s.Last {
 		a.give(ctx, turn, s.Try)
 		return out, nil
