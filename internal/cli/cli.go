@@ -90,6 +90,7 @@ type grammar struct {
 	Report  reportCmd  `cmd:"" group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `cmd:"" group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+	Merge   mergeCmd   `cmd:"" group:"read" help:"Write a run that has shards as one run file."`
 
 	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
