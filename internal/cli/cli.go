@@ -90,11 +90,11 @@ type grammar struct {
 	Report  reportCmd  `cmd:"" group:"read" help:"Summarize runs in tables, or on a page with charts."`
 	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`
 	Export  exportCmd  `cmd:"" group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
-	Merge   mergeCmd   `cmd:"" group:"read" help:"Write a run that has shards as one run file."`
 
 	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
 	Cluster clusterCmd `cmd:"" group:"cluster" help:"Show the runs and workers of a hub."`
+	Merge   mergeCmd   `cmd:"" group:"cluster" help:"Write a run that has shards as one run file."`
 
 	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
 	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`
