@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
+	"parley/internal/control"
 	"parley/internal/report/page"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
@@ -67,12 +69,6 @@ type SteeredRow struct {
 // maxSteered is how many changes are shown.
 const maxSteered = 10
 
-// The states of a run besides those of journal.State.
-const (
-	stateNew  = "new"  // it has not been played
-	stateOpen = "open" // a process plays it, or was cut off
-)
-
 // Run reads the run and the episodes that want asks for.
 func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	o, b := v.About, v.About.Begun
@@ -85,10 +81,12 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
 	}
 	switch {
+	case o.Open && sqlite.Played(v.File):
+		r.State = control.Playing
 	case o.Open:
-		r.State = stateOpen
+		r.State = control.CutOff
 	case r.State == "":
-		r.State = stateNew
+		r.State = view.StateNew
 	}
 	r.Episodes.Total, r.Episodes.Ended, r.Episodes.Failed, r.Episodes.Playing = o.Episodes, o.Ended, o.Failed, o.Playing
 	r.Episodes.Waiting = o.Episodes - o.Ended - o.Failed - o.Playing
@@ -229,10 +227,12 @@ func (r *Run) rest(p *terminal.Page) {
 
 func (r *Run) state() string {
 	switch text := r.State; {
-	case text == stateNew:
+	case text == view.StateNew:
 		return "new: not played yet"
-	case text == stateOpen:
-		return "open: it is being played, or was cut off"
+	case text == control.Playing:
+		return "playing: a process plays it"
+	case text == control.CutOff:
+		return "cut off: the process that played it was killed; parley resume continues it"
 	case r.Reason != "":
 		return text + " " + stamp(r.Closed) + ": " + r.Reason
 	default:

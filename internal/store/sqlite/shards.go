@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -227,6 +228,7 @@ func (w *writer) openShards() (keys []*content.Keys, err error) {
 		s.place, s.keys, s.shard = place{is.number, w.files}, content.NewKeys(parts), is
 		keys = append(keys, s.keys)
 	}
+	w.all = append(slices.Clone(w.shards), w)
 	return keys, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 type writer struct {
 	place
 	shards []*writer // of a run file; most have none
+	all    []*writer // the shards of a run file, and itself
 	queue  []step    // of a shard: what the next commit stores
 	shard  shardRow  // of a shard: its row in the run file
 
@@ -35,6 +37,9 @@ type writer struct {
 	dirty    []int // episodes whose progress this commit stores
 
 	unfolded int // entries since the size of the log was checked
+
+	file    fs.FileInfo // of the run file, when it was opened
+	checked time.Time   // when the path last led to it
 
 	commits int64
 	syncer  *syncer // syncs commits; nil: SQLite does
@@ -53,6 +58,7 @@ const (
 	foldPages   = 2000             // SQLite folds a log of so many pages into the file
 	maxLogSize  = 256 << 20        // if the log is larger, the writer waits for readers to fold it
 	foldEvery   = 64               // entries between two checks of the log's size
+	lookEvery   = time.Second      // how often the writer checks that the file is still there
 )
 
 // newWriter opens a run file, and its shards. It also returns the keys of its texts, by file.
@@ -75,7 +81,7 @@ func newWriter(path string) (_ *writer, keys []*content.Keys, err error) {
 	if err := w.load(); err != nil { // before anything is changed: the file may be damaged
 		return nil, nil, err
 	}
-	for _, f := range append(w.shards, w) {
+	for _, f := range w.all {
 		if err := f.prepare(); err != nil {
 			return nil, nil, err
 		}
@@ -90,10 +96,15 @@ func connect(path string) (*writer, error) {
 		return nil, err
 	}
 	c.SetBusyTimeout(busyTimeout)
-	if err := schema.CheckTables(c, "main"); err != nil {
+	info, err := os.Stat(path)
+	if err == nil {
+		_ = os.SameFile(info, info) // some systems read the identity only now
+		err = schema.CheckTables(c, "main")
+	}
+	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &writer{conn: c, rows: row.Inserts{Conn: c}, path: path}, nil
+	return &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, file: info}, nil
 }
 
 // prepare sets how the file is written.
@@ -158,11 +169,16 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	defer func() {
 		if err != nil {
 			w.known = false
-			for _, f := range append(w.shards, w) {
+			for _, f := range w.all {
 				f.keys.Forget()
 			}
 		}
 	}()
+	for _, f := range w.all {
+		if err := f.there(); err != nil {
+			return err
+		}
+	}
 	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
 		return err
 	}
@@ -170,6 +186,22 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	w.settle()
 	w.fold(len(entries))
 	return nil
+}
+
+// there checks from time to time that the path still leads to the file. Some systems delete a file that is open: what is
+// written to it is lost with the process.
+func (w *writer) there() error {
+	now := time.Now()
+	if now.Sub(w.checked) < lookEvery {
+		return nil
+	}
+	w.checked = now
+	info, err := os.Stat(w.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, w.file) {
+		w.checked = time.Time{} // the next commit fails too
+		return ErrGone
+	}
+	return nil // another failure of Stat does not say that the file is gone
 }
 
 func (w *writer) putAll(entries []journal.Entry) error {
