@@ -11,6 +11,14 @@ import (
 	"parley/journal"
 )
 
+// openFile opens the run file.
+func (p Play) openFile(ctx context.Context, mode sqlite.Mode) (*sqlite.Store, error) {
+	if p.Shards > 0 {
+		return sqlite.OpenSharded(ctx, p.File, mode, p.Shards)
+	}
+	return sqlite.Open(ctx, p.File, mode)
+}
+
 // mergedAtOnce is how many entries Merge commits together.
 const mergedAtOnce = 512
 

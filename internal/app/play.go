@@ -147,13 +147,6 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 	return s, errors.Join(err, store.Close())
 }
 
-func (p Play) openFile(ctx context.Context, mode sqlite.Mode) (*sqlite.Store, error) {
-	if p.Shards > 0 {
-		return sqlite.OpenSharded(ctx, p.File, mode, p.Shards)
-	}
-	return sqlite.Open(ctx, p.File, mode)
-}
-
 // kinds returns the kinds that a recorded plan can be of.
 func (p Play) kinds() []world.Kind {
 	if p.Kinds == nil && p.Plan != nil {
