@@ -137,7 +137,7 @@ func createShards(target string, count int) (out []shardRow, err error) {
 	if err := errors.Join(removeUnused(folder), os.RemoveAll(temp)); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(temp, 0o750); err != nil {
+	if err := os.Mkdir(temp, 0o755); err != nil { //nolint:gosec // as a run file, it is for others to read too
 		return nil, err
 	}
 	for n := range count {
