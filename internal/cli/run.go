@@ -26,6 +26,8 @@ type runCmd struct {
 	Plan string  `arg:"" help:"The plan file." placeholder:"PLAN"`
 	Out  string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
 	Seed *uint64 `placeholder:"N" help:"Use this seed instead of the plan's."`
+
+	Shards *int `placeholder:"N" help:"Write the calls of a new run to this many files beside the run file, in the folder FILE.d, so that several cores write at once. From 1 to 8. Default: one file. parley merge makes one of them."`
 	playFlags
 }
 
@@ -42,6 +44,7 @@ type playFlags struct {
 	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
 	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
 	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
+	ChangedCode bool           `help:"Resume a run although its code, such as a world in Python, has changed since. Episodes that ended stay as they are; those that began must still ask the same."`
 	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
 	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool           `help:"Print no progress and no summary."`
@@ -87,6 +90,12 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	shards := 0
+	if c.Shards != nil {
+		if shards = *c.Shards; shards < 1 || shards > sqlite.MaxShards {
+			return exit.Usagef("--shards %d: want a number from 1 to %d", shards, sqlite.MaxShards)
+		}
+	}
 	sets := c.sets()
 	if c.Seed != nil {
 		sets = append(sets, "seed="+strconv.FormatUint(*c.Seed, 10))
@@ -111,7 +120,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if c.Detach && !isDetached(s) {
 		return detach(s, g, file)
 	}
-	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file})
+	return c.playUntil(ctx, s, keys, g, app.Play{Plan: plan, PlanFile: c.Plan, File: file, Shards: shards})
 }
 
 // load reads the plan and its files until the gate closes. After that, it plays what it has read and stops at
@@ -186,7 +195,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := s.recordedCode(ctx, p); err != nil {
 		return err
 	}
-	p.Kinds, p.Trust = s.Kinds, keys.Gate
+	p.Kinds, p.Trust, p.Code, p.ChangedCode = s.Kinds, keys.Gate, s.code(), f.ChangedCode
 	joint, err := f.open(ctx, s, &p)
 	if err != nil {
 		return err

@@ -27,11 +27,13 @@ type description struct {
 	Parley   int               `json:"parley"`
 	Language string            `json:"language"`
 	Version  int               `json:"version"`
+	Files    map[string]string `json:"files"` // the SHA-256 of the files of the code
 	Doc      string            `json:"doc"`
 	Durable  string            `json:"durable"` // turn or episode
 	Params   []params.Field    `json:"params"`
 	Judges   map[string]string `json:"judges"` // of a scorer: models by seat
 	StandIn  bool              `json:"stand_in"`
+	Limit    float64           `json:"limit"` // seconds that a step may take; 0: those of hello
 	Error    *fault            `json:"error"`
 }
 

@@ -34,6 +34,9 @@ type Run struct {
 	Fork        *journal.Origin `json:"fork,omitempty"`
 	// Grown has an entry for each time the plan grew.
 	Grown []journal.Growth `json:"grown,omitempty"`
+	// Code is the code that is not part of the program, and Edited has an entry for each time it changed.
+	Code   []journal.Code   `json:"code,omitempty"`
+	Edited []journal.Growth `json:"edited,omitempty"`
 	// Steered has what people changed while the run was played.
 	Steered  []SteeredRow  `json:"steered,omitempty"`
 	State    string        `json:"state"`
@@ -74,7 +77,7 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	o, b := v.About, v.About.Begun
 	r := &Run{
 		File: v.File, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
-		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
+		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
 		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
@@ -171,6 +174,12 @@ func (r *Run) Print(p *terminal.Page) {
 	}
 	for _, g := range r.Grown {
 		p.Fact("grown", fmt.Sprintf("%s, from %s", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
+	}
+	for _, c := range r.Code {
+		p.Fact("code", fmt.Sprintf("%s, %s, %s", c.Name, c.Language, terminal.Several(len(c.Files), "file", "files")))
+	}
+	for _, g := range r.Edited {
+		p.Fact("edited", fmt.Sprintf("%s, when %s had begun", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
 	}
 	for _, s := range r.Steered[max(0, len(r.Steered)-maxSteered):] {
 		p.Fact("steered", stamp(s.At)+": "+journal.Steered{Verb: s.Verb, By: s.By, Detail: s.Detail}.String())
