@@ -134,7 +134,7 @@ func (d *episodePage) addWindows(at string) {
 }
 
 // placeText returns a place in an address: the number of a line, and that of an entry if it is known.
-func placeText(p report.Place) string {
+func placeText(p transcript.Place) string {
 	if p.Entry == 0 {
 		return strconv.Itoa(p.Line)
 	}
@@ -200,12 +200,12 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 }
 
 // placeOf reads the parameter from: see placeText. It may also be end.
-func placeOf(text string) (p report.Place, err error) {
+func placeOf(text string) (p transcript.Place, err error) {
 	switch text {
 	case "":
 		return p, nil
 	case "end":
-		return report.Place{Line: -1}, nil
+		return transcript.Place{Line: -1}, nil
 	}
 	line, entry, ok := strings.Cut(text, ".")
 	if p.Line, err = strconv.Atoi(line); err == nil && ok {

@@ -33,8 +33,8 @@ type Part struct {
 // Partial reports whether lines are missing.
 func (p *Part) Partial() bool { return !p.First || !p.Last }
 
-// EndOfTurn returns the last entry of the turn that ends before a line; 0: none ends there, or it has no replies.
-func (p *Part) EndOfTurn(line int) (entry int64) {
+// endOfTurn returns the last entry of the turn that ends before a line; 0: none ends there, or it has no replies.
+func (p *Part) endOfTurn(line int) (entry int64) {
 	if line == 0 || line == len(p.Lines) && !p.Last || line < len(p.Lines) && p.Lines[line].Turn == p.Lines[line-1].Turn {
 		return 0
 	}
@@ -44,8 +44,8 @@ func (p *Part) EndOfTurn(line int) (entry int64) {
 	return entry
 }
 
-// After returns the first line after the turn that ends with an entry. Without strands, turns follow each other.
-func (p *Part) After(entry int64) int {
+// after returns the first line after the turn that ends with an entry. Without strands, turns follow each other.
+func (p *Part) after(entry int64) int {
 	n := len(p.Lines)
 	for n > 0 && (p.Lines[n-1].Reply == nil || p.keys[p.Lines[n-1].Reply] > entry) {
 		n--
@@ -66,7 +66,7 @@ func (p *Part) enough(r Wanted) bool {
 	if slices.ContainsFunc(p.Lines, func(l Line) bool { return strings.Contains(l.Turn, "/") }) {
 		return false
 	}
-	at := p.After(r.At)
+	at := p.after(r.At)
 	return r.Back && (p.First || at >= r.Lines) || !r.Back && (p.Last || len(p.Lines)-at > r.Lines)
 }
 
