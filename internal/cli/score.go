@@ -71,7 +71,7 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (wo
 	if err != nil {
 		return world.Kind{}, nil, err
 	}
-	s.pools = append(s.pools, store)
+	s.pools, s.scores = append(s.pools, store), true
 	head, err := store.Head(ctx)
 	if err != nil {
 		return world.Kind{}, nil, playError(run, err)
