@@ -16,6 +16,7 @@ import (
 	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/limiter"
 	"parley/internal/dispatch/outage"
+	"parley/internal/growth"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -49,6 +50,9 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err
+	}
+	if changes := growth.CodeChanges(begun.Code, p.Code); len(changes) > 0 {
+		return nil, usageError{fmt.Errorf("%s: %s where the run file is: copy the code of the run here, and start the worker again", p.File, strings.Join(changes, ", "))}
 	}
 	plan := c.Plan
 	if err := forCluster(plan); err != nil {

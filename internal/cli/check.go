@@ -67,7 +67,7 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	case err != nil:
 		return exit.Usagef("%s: %w", c.Plan, err)
 	}
-	if e.Recorded, err = c.recorded(ctx, plan); err != nil {
+	if e.Recorded, err = c.recorded(ctx, s, plan); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -80,12 +80,12 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 }
 
 // recorded compares the plan with the run file that the command run would use.
-func (c *checkCmd) recorded(ctx context.Context, plan *config.Plan) (*app.Recorded, error) {
+func (c *checkCmd) recorded(ctx context.Context, s *State, plan *config.Plan) (*app.Recorded, error) {
 	file, err := c.runFile(plan, c.Plan, "")
 	if err != nil {
 		return nil, err
 	}
-	grown, err := app.Play{Plan: plan, File: file}.Growth(ctx)
+	grown, err := app.Play{Plan: plan, File: file, Code: s.code()}.Growth(ctx)
 	switch {
 	case err != nil:
 		return &app.Recorded{File: file, Refused: playError(file, err).Error()}, nil
@@ -295,7 +295,7 @@ func budgetFact(e *app.Estimate) string {
 // next returns the command or step that comes next.
 func (c *checkCmd) next(e *app.Estimate) string {
 	if e.Recorded != nil && e.Recorded.Refused != "" {
-		return "use another run file with --out FILE, or the plan as it was recorded"
+		return "use another run file with --out FILE, or the plan and the code as they were recorded"
 	}
 	var command strings.Builder
 	command.WriteString("parley run " + terminal.ShellWord(c.Plan))

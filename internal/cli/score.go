@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/config/peek"
+	"parley/internal/growth"
 	"parley/internal/score"
 	"parley/internal/score/scored"
 	"parley/internal/worker"
@@ -36,6 +39,9 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if c.Detach || c.View {
 		return exit.Usagef("--detach and --view: parley score has neither; look at its run file with parley view")
 	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	_, class, ok := worker.Source(c.With)
 	if !ok {
 		return exit.Usagef("--with %q: want a file and a class, such as polite.py:Politeness", c.With)
@@ -50,11 +56,11 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	kind, head, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
+	scorer, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
 	if err != nil {
 		return err
 	}
-	plan, err := c.plan(ctx, s, head, kind)
+	plan, err := c.plan(ctx, s, scorer)
 	if err != nil {
 		return err
 	}
@@ -62,32 +68,43 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // scores are for others to read too
 		return exit.Usagef("%w", err)
 	}
-	return c.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: c.File, File: out})
+	err = c.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: c.File, File: out})
+	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
+		changed.Todo = "use --name for scores with another judge or other params"
+	}
+	return err
+}
+
+// scorer is a scorer that was started.
+type scorer struct {
+	kind world.Kind
+	head *journal.Head // of the run that it scores
+	code journal.Code
 }
 
 // openScorer starts a scorer, and makes its kind known. run is the run file whose episodes it scores.
-func (s *State) openScorer(ctx context.Context, name, run string, of source) (world.Kind, *journal.Head, error) {
+func (s *State) openScorer(ctx context.Context, name, run string, of source) (*scorer, error) {
 	store, about, err := openRun(ctx, run)
 	if err != nil {
-		return world.Kind{}, nil, err
+		return nil, err
 	}
 	s.pools, s.scores = append(s.pools, store), true
 	head, err := store.Head(ctx)
 	if err != nil {
-		return world.Kind{}, nil, playError(run, err)
+		return nil, playError(run, err)
 	}
 	of.Keys = append(of.Keys, peek.JSON(about.Begun.Plan).Keys...) // the scorer may not have them either
 	cfg, err := s.codeConfig(name, of.Place, of)
 	if err != nil {
-		return world.Kind{}, nil, err
+		return nil, err
 	}
-	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, error) { return score.Played(ctx, store, head, episode) })
+	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, []string, error) { return score.Played(ctx, store, head, episode) })
 	if err != nil {
-		return world.Kind{}, nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
+		return nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
 	}
 	s.pools = append(s.pools, pool)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
-	return kind, head, nil
+	return &scorer{kind, head, pool.Code()}, nil
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
@@ -95,33 +112,63 @@ func (s *State) resumeScorer(ctx context.Context, what scored.Scored, of source)
 	run := score.Origin(of.file)
 	beside := filepath.Dir(run) // where the run is that it scores
 	of.folders, of.reach.Folders = append(of.folders, beside), append(slices.Clip(of.reach.Folders), beside)
-	_, head, err := s.openScorer(ctx, of.Kind, run, of)
-	if err == nil && head.Begun.Run != what.Run {
+	scorer, err := s.openScorer(ctx, of.Kind, run, of)
+	if err == nil && scorer.head.Begun.Run != what.Run {
 		err = exit.Usagef("%s scores another run than %s", of.file, run)
 	}
 	return err
 }
 
-// plan returns the plan of the run of the scorer: all episodes that have ended or, if the run has begun, those that it has.
-func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind world.Kind) (*config.Plan, error) {
-	ended := score.Ended(head)
-	what := scored.New(head.Begun.Run, ended, kind.Measures(kind.Defaults()))
-	about, err := outlineOf(ctx, score.File(c.File, c.Name))
-	if err != nil {
-		return nil, playError(score.File(c.File, c.Name), err)
-	}
-	if about.Begun != nil {
-		was, err := score.Of(about.Begun)
+// maxEdits limits how many names the scores of an edited scorer can have.
+const maxEdits = 1000
+
+// begun returns what the scorer has begun to score, or nothing. If the file with the name of the scorer has scores of other code,
+// as when the scorer was edited, it changes the name: both scores are kept.
+func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was scored.Scored, err error) {
+	first := c.Name
+	for n := 2; n <= maxEdits; n++ {
+		file := score.File(c.File, c.Name)
+		about, err := outlineOf(ctx, file)
 		if err != nil {
-			return nil, err
+			return was, playError(file, err)
 		}
-		if was.Run != what.Run {
-			return nil, exit.Usagef("%s has the scores of another run: use another --name, or delete it", score.File(c.File, c.Name))
+		was = scored.Scored{}
+		if about.Begun != nil {
+			if was, err = score.Of(about.Begun); err != nil {
+				return was, playError(file, err)
+			}
+			if was.Run != of.head.Begun.Run {
+				return was, exit.Usagef("%s has the scores of another run: use another --name, or delete it", file)
+			}
 		}
-		if was.Episodes != what.Episodes {
-			s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
-			what.Episodes = was.Episodes
+		if about.Begun == nil || c.ChangedCode || sameCode(about.Begun.Code, of.code) {
+			if c.Name != first {
+				s.tell(fmt.Sprintf("the code of %s is not that of the scores %s: its scores are named %s. Delete the files in %s that you do not need",
+					c.With, first, c.Name, score.Folder(c.File)))
+			}
+			return was, nil
 		}
+		c.Name = fmt.Sprintf("%s-%d", first, n)
+	}
+	return was, exit.Usagef("%s has scores of %d versions of %s: delete some, or use another --name", score.Folder(c.File), maxEdits, first)
+}
+
+// sameCode reports whether the recorded code is this code.
+func sameCode(recorded []journal.Code, now journal.Code) bool {
+	return len(recorded) == 1 && recorded[0].Name == now.Name && maps.Equal(recorded[0].Files, now.Files)
+}
+
+// plan returns the plan of the run of the scorer: all episodes that have ended or, if the run has begun, those that it has.
+func (c *scoreCmd) plan(ctx context.Context, s *State, of *scorer) (*config.Plan, error) {
+	kind := of.kind
+	what := scored.New(of.head.Begun.Run, score.Ended(of.head), kind.Measures(kind.Defaults()))
+	was, err := c.begun(ctx, s, of)
+	if err != nil {
+		return nil, err
+	}
+	if was.Run != "" && was.Episodes != what.Episodes {
+		s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
+		what.Episodes = was.Episodes
 	}
 	if what.Episodes == "" {
 		return nil, exit.Usagef("%s has no episode that ended without a failure: there is nothing to score", c.File)
@@ -130,7 +177,7 @@ func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind 
 	var recorded struct {
 		Providers json.RawMessage `json:"providers"`
 	}
-	if json.Unmarshal(head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
+	if json.Unmarshal(of.head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
 		doc["providers"] = recorded.Providers // judges may be where the agents are
 	}
 	if err := c.judges(kind, doc); err != nil {

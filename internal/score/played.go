@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -51,15 +53,15 @@ func Ended(head *journal.Head) (all []int) {
 	return all
 }
 
-// Played returns an episode of a run as scorers get it.
-func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode int) (json.RawMessage, error) {
+// Played returns an episode of a run as scorers get it, and its seats.
+func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode int) (json.RawMessage, []string, error) {
 	ended, err := head.Ended.Outcome(ctx, j, episode)
 	if err != nil {
-		return nil, fmt.Errorf("score: episode %d: %w", episode, err)
+		return nil, nil, fmt.Errorf("score: episode %d: %w", episode, err)
 	}
 	entries, err := journal.Episode(ctx, j, episode)
 	if err != nil {
-		return nil, fmt.Errorf("score: episode %d: %w", episode, err)
+		return nil, nil, fmt.Errorf("score: episode %d: %w", episode, err)
 	}
 	p := played{Run: head.Begun.Run, Episode: episode, Outcome: ended.Outcome, Models: map[string]string{}, Notes: []note{}, Calls: []call{}}
 	for _, st := range head.Stages {
@@ -85,5 +87,22 @@ func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode 
 			p.Calls = append(p.Calls, c)
 		}
 	}
-	return json.Marshal(p)
+	raw, err := json.Marshal(p)
+	return raw, p.seats(), err
+}
+
+// seats lists the seats of an episode, in alphabetical order: those of its lineup, and others that were asked or scored.
+func (p *played) seats() []string {
+	seats := maps.Clone(p.Lineup)
+	if seats == nil {
+		seats = map[string]string{}
+	}
+	for _, c := range p.Calls {
+		seats[c.Seat] = ""
+	}
+	for _, s := range p.Outcome.Scores {
+		seats[s.Seat] = ""
+	}
+	delete(seats, "")
+	return slices.Sorted(maps.Keys(seats))
 }

@@ -127,7 +127,7 @@ func TestPlayed(t *testing.T) {
 		reply(0, "lost"),
 		&journal.Turned{Turn: journal.Turn{Attempt: 1}, Calls: 1, Notes: []world.Note{{Kind: "board", Data: json.RawMessage(`7`)}}},
 		reply(1, "north"),
-		&journal.Ended{Attempt: 1, Outcome: world.Outcome{Scores: []world.Score{{Name: "won", Value: 1}}, Data: json.RawMessage(`{"x":1}`)}},
+		&journal.Ended{Attempt: 1, Outcome: world.Outcome{Scores: []world.Score{{Name: "won", Seat: "b", Value: 1}, {Name: "length", Value: 7}}, Data: json.RawMessage(`{"x":1}`)}},
 		&journal.Ended{Episode: 1, Outcome: world.Outcome{Failed: "no"}},
 	)
 	if err != nil {
@@ -140,11 +140,11 @@ func TestPlayed(t *testing.T) {
 	if got := fmt.Sprint(Ended(head)); got != "[0]" {
 		t.Errorf("episodes %s", got)
 	}
-	raw, err := Played(t.Context(), j, head, 0)
+	raw, seats, err := Played(t.Context(), j, head, 0)
 	want := `{"run":"r","episode":0,"kind":"game","params":{"n":1},"deal":3,"lineup":{"a":"me"},"models":{"me":"lab/one"},` +
-		`"outcome":{"scores":[{"name":"won","value":1}],"data":{"x":1}},"notes":[{"turn":"0","kind":"board","data":7}],` +
+		`"outcome":{"scores":[{"seat":"b","name":"won","value":1},{"name":"length","value":7}],"data":{"x":1}},"notes":[{"turn":"0","kind":"board","data":7}],` +
 		`"calls":[{"turn":"0","seat":"a","agent":"me","label":"move","messages":[{"role":"user","content":"Your move?"}],"reply":{"text":"north"}}]}`
-	if err != nil || string(raw) != want {
-		t.Errorf("%s, %v\nwant %s", raw, err, want)
+	if err != nil || string(raw) != want || fmt.Sprint(seats) != "[a b]" {
+		t.Errorf("%s, %v, %v\nwant %s", raw, seats, err, want)
 	}
 }

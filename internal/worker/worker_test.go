@@ -120,6 +120,11 @@ func TestFaults(t *testing.T) {
 				calls[0]["seat"] = "nobody"
 			}
 		}, nil, `asks the seat "nobody"`},
+		{"score of an unknown seat", func(_ string, step map[string]any) {
+			if step["end"] != nil {
+				step["end"] = object{"scores": []object{{"name": "sum", "seat": "a", "value": 1}, {"name": "sum", "seat": "nobody", "value": 1}}}
+			}
+		}, nil, `the score "sum" is for the seat "nobody": want one of ["a" "b"]`},
 		{"empty step", func(op string, step map[string]any) {
 			if op == "replies" {
 				clear(step)
@@ -208,6 +213,21 @@ func TestParams(t *testing.T) {
 	}
 	if m := k.Measures(k.Defaults()); len(m) != 1 || m[0].Name != "sum" || m[0].High != 1e9 {
 		t.Errorf("measures %+v", m)
+	}
+}
+
+// TestEdited: a worker that is started later and has other code does not play.
+func TestEdited(t *testing.T) {
+	t.Parallel()
+	s := &served{kind: world.Define(game{}), dies: func() int { return 30 }}
+	s.files = func(before int) map[string]string { return map[string]string{"game.py": fmt.Sprint(before)} }
+	p, k := open(t, s, 1)
+	if c := p.Code(); c.Name != "game.py:Game" || c.Language != "go" || c.Files["game.py"] != "0" {
+		t.Errorf("code %+v", c)
+	}
+	_, err := engine.Run(t.Context(), of(k, &journal.Memory{}, 12))
+	if err == nil || !strings.Contains(err.Error(), "game.py has changed since the run began") {
+		t.Fatalf("error %v", err)
 	}
 }
 

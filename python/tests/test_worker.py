@@ -59,7 +59,7 @@ class W(parley.World):
 def test_every_op(start: Start) -> None:
     e = start(whole=AUCTION)
     hello = e.hello
-    assert hello.pop("language").startswith("python 3.")
+    assert hello.pop("language").startswith("python 3.") and list(hello.pop("files")) == ["w.py"]
     assert hello == {
         "parley": 1, "version": 3, "doc": "Sealed bids.", "durable": "turn", "stand_in": True,
         "params": [

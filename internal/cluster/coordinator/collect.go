@@ -2,12 +2,10 @@ package coordinator
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/cluster/chain"
@@ -16,8 +14,6 @@ import (
 	"parley/internal/cluster/wire"
 	"parley/journal"
 )
-
-type natsMsg = nats.Msg
 
 // collectAtOnce is how many messages are collected in one commit at most.
 const collectAtOnce = 512
@@ -87,6 +83,27 @@ type batch struct {
 	halted  *wire.Halted
 }
 
+// errBroken is wrapped by the error of a log that no worker of ours wrote.
+var errBroken = errors.New("the log of the run is broken; resume continues with what is in the run file")
+
+// check returns an error unless e can be of the lot of these episodes. A worker may be somebody else's program.
+func (l *log) check(e journal.Entry, from, to int) error {
+	n, ok := episodeOf(e)
+	end, ends := e.(*journal.Ended)
+	if ends {
+		n, ok = end.Episode, true
+	}
+	switch {
+	case !ok || n < from || n >= to:
+		return fmt.Errorf("%w: %T of episode %d in the lot %d-%d", errBroken, e, n, from, to)
+	case ends && (l.ends[n/64]&(1<<(n%64)) != 0 || l.head.Ended.Has(n)):
+		return fmt.Errorf("%w: episode %d ends twice", errBroken, n)
+	case ends:
+		l.ends[n/64] |= 1 << (n % 64)
+	}
+	return nil
+}
+
 // add reads a message. Messages that are in the journal are read for the texts that later ones refer to.
 func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) error {
 	meta, err := m.Metadata()
@@ -101,7 +118,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 	}
 	items, err := r.Add(sequence, m.Headers().Get(jetstream.MsgIDHeader), m.Data())
 	if err != nil {
-		return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
+		return fmt.Errorf("coordinator: %s: message %d: %w: %w", name, sequence, errBroken, err)
 	}
 	b.through = max(b.through, sequence)
 	if n := len(items); n > 0 {
@@ -109,13 +126,17 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 			items = nil // it is from the journal
 		}
 	}
-	from, _, lot := subject.Episodes(name)
+	from, to, lot := subject.Episodes(name)
 	for _, item := range items {
 		switch e := item.(type) {
 		case *wire.Claim:
-			l.claim(from, e.Session)
+			if lot {
+				l.claim(from, e.Session)
+			}
 		case *wire.Released:
-			l.claim(from, "")
+			if lot {
+				l.claim(from, "")
+			}
 		case *wire.Halted:
 			b.halted = e
 		case *wire.Done:
@@ -124,9 +145,13 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 				b.done = append(b.done, name)
 			}
 		case journal.Entry:
-			if sequence > l.since {
-				b.entries = append(b.entries, e)
+			if sequence <= l.since {
+				continue
 			}
+			if err := l.check(e, from, to); err != nil {
+				return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
+			}
+			b.entries = append(b.entries, e)
 		}
 	}
 	return nil
@@ -141,7 +166,7 @@ func (l *log) claim(from int, session string) {
 	} else {
 		l.claimed[from] = session
 		if l.workers[session].IsZero() {
-			l.workers[session] = time.Now()
+			l.sawWorker(session)
 		}
 	}
 	l.changed.Broadcast()
@@ -202,7 +227,7 @@ func (l *log) took(ctx context.Context, b *batch, ended int) {
 	l.changed.Broadcast()
 	l.mu.Unlock()
 	if l.Replicas == 1 || l.money != nil {
-		_ = l.Conn.Publish(subject.Taken(l.name.Run), binary.AppendUvarint(nil, taken)) // beats repeat it
+		_ = l.Conn.Publish(subject.Taken(l.name.Run), l.name.AppendTaken(nil, taken)) // beats repeat it
 	}
 	for _, name := range b.done {
 		// Done stays: whoever gets the lot again must see it.

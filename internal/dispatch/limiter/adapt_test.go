@@ -1,6 +1,8 @@
 package limiter
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +109,52 @@ func TestVolley(t *testing.T) {
 		}
 		if limit := maxVolley*answersForRefusal*accepted + accepted; answers > limit {
 			t.Errorf("%d accepted: more are tried after %d answers, want at most %d", accepted, answers, limit)
+		}
+	}
+}
+
+// TestRestart: a server goes away while it still answers calls that were in flight, in any order, fails single calls
+// for a while and comes back. As many calls are allowed as before.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	const calls = 50
+	for seed := range uint64(200) {
+		a, now, r := newAdapt(calls, Start{}), time.Unix(1000, 0), rand.New(rand.NewPCG(seed, 0))
+		call := func(level int) *Permit { return &Permit{sent: now, level: level} }
+		var open []*Permit
+		for i := range calls {
+			open = append(open, call(i+1))
+		}
+		for range 10 {
+			now = now.Add(time.Second)
+			for i := range open {
+				a.succeeded(open[i], calls, now)
+				open[i] = call(calls)
+			}
+		}
+		now = now.Add(time.Second)
+		for failed := 0; len(open) > 0; {
+			i := r.IntN(len(open))
+			switch p := open[i]; {
+			case p.sent.Equal(now):
+				a.failed(p, len(open), now)
+				failed++
+			default:
+				a.succeeded(p, len(open), now)
+				if failed < calls {
+					open = append(open, call(len(open)))
+				}
+			}
+			open = slices.Delete(open, i, i+1)
+		}
+		for range 60 {
+			now = now.Add(5 * time.Second)
+			a.failed(call(1), 1, now)
+		}
+		p := call(1)
+		a.succeeded(p, 1, now.Add(time.Second))
+		if a.limit != calls || a.owed != 0 {
+			t.Errorf("seed %d: limit %v after the restart, %d answers owed", seed, a.limit, a.owed)
 		}
 	}
 }

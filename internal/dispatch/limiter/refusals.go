@@ -29,8 +29,10 @@ type refusals struct {
 	failFrom  time.Time // the first failure of a group
 	failAt    int       // calls in flight at that time
 	failCount int
-	troubled  time.Time // the first failure after the last answer
+	troubled  time.Time // the first failure since the server was last seen to work
 	whole     float64   // the limit before the first
+	mixed     bool      // calls that were sent before it were answered after it
+	alone     bool      // a single call failed too, so their number is not the reason
 }
 
 const (
@@ -152,6 +154,7 @@ func (a *adapt) overloaded(p *Permit, inFlight int, now time.Time) {
 // failed notes that the server failed p or was not there. While the limit grows, a single failure
 // stops that for a while, and several at once count like refusals. After that each does.
 func (a *adapt) failed(p *Permit, inFlight int, now time.Time) {
+	a.alone = a.alone || p.level == 1
 	switch {
 	case a.reports:
 	case a.doubling && p.sent.After(a.cut):
@@ -181,15 +184,21 @@ func (a *adapt) failing(first time.Time) {
 	}
 }
 
-// recovered notes the first answer after failures. If p was sent after them, all calls that were in
-// flight had failed. If so many were fine before, their number was not the reason. Otherwise half of
-// them are tried.
+// recovered notes the first answer after failures to a call that was sent after the first of them. If
+// calls failed until then whatever their number, and so many were fine before, their number was not the
+// reason. Otherwise half of them are tried. Calls that were in flight before may be answered although
+// the server goes away.
 func (a *adapt) recovered(p *Permit) {
 	if a.troubled.IsZero() {
+		a.alone = false
 		return
 	}
-	all := !p.sent.Before(a.troubled)
-	a.troubled = time.Time{}
+	if p.sent.Before(a.troubled) {
+		a.mixed = true
+		return
+	}
+	all := !a.mixed || a.alone
+	a.troubled, a.mixed, a.alone = time.Time{}, false, false
 	switch {
 	case !all || a.limit >= a.whole:
 	case a.whole <= math.Max(FirstConcurrency, outgrown*float64(a.peak)):
