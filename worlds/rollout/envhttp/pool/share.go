@@ -8,8 +8,12 @@ import (
 	"parley/world"
 )
 
-// Rooms returns how full each host is.
+// Rooms returns how full each host is. Where the user has not chosen how many sessions it has, each process finds out how
+// many the host has room for, and nothing is shared.
 func (p *Pool) Rooms() (all []world.Room) {
+	if p.PerHost == 0 {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.hosts {
@@ -35,10 +39,14 @@ func (p *Pool) ShareRooms(parts map[string]float64, until time.Time) {
 
 // slots returns how many of a host's sessions may be ours.
 func (h *host) slots(perHost int, now time.Time) int {
-	if !h.until.IsZero() && !now.Before(h.until) {
+	switch {
+	case h.share == 1 && h.until.IsZero():
+		return h.room.limit
+	case !now.Before(h.until):
 		return 0
+	default:
+		return min(h.room.limit, int(h.share*float64(perHost)+1e-6)) // shares are fractions of whole sessions
 	}
-	return int(h.share*float64(perHost) + 1e-6) // shares are fractions of whole sessions
 }
 
 // Resume notes that the pool plays an episode that began elsewhere. What was left behind of earlier attempts is closed.
