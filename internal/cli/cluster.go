@@ -37,11 +37,31 @@ type hubFlags struct {
 
 // clusterFlags say which other processes play.
 type clusterFlags struct {
-	Workers int           `group:"cluster" placeholder:"N" help:"Play with this many worker processes on this machine."`
+	Workers int           `group:"cluster" placeholder:"N" help:"Play with this many worker processes on this machine, at most 256."`
 	Listen  string        `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
 	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as nats://host:4222 or tls://host:4222."`
 	Lease   time.Duration `group:"cluster" placeholder:"DURATION" help:"After how long without a sign of life a worker's episodes are given to others. Default: 15s."`
 	hubFlags
+}
+
+const (
+	maxLocalWorkers = 256 // processes on one machine
+	minLease        = 100 * time.Millisecond
+	maxLease        = 24 * time.Hour
+)
+
+// check refuses what no machine can do, before anything is started.
+func (f *clusterFlags) check() error {
+	switch {
+	case f.Workers < 0 || f.Workers > maxLocalWorkers:
+		return exit.Usagef("--workers %d: want 0 to %d; workers on other machines join with parley worker", f.Workers, maxLocalWorkers)
+	case f.Lease != 0 && (f.Lease < minLease || f.Lease > maxLease):
+		return exit.Usagef("--lease %v: want %v to %v", f.Lease, minLease, maxLease)
+	case f.Listen != "" && f.Cluster != "":
+		return exit.Usagef("--listen and --cluster exclude each other: the run listens itself, or uses a hub that does")
+	default:
+		return nil
+	}
 }
 
 // token returns the token, or "".
@@ -141,14 +161,8 @@ type joint struct {
 
 // open connects the run with its workers, and starts those on this machine. It returns nil without workers.
 func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, err error) {
-	if f.Workers < 0 {
-		return nil, exit.Usagef("--workers %d is negative", f.Workers)
-	}
 	if f.Workers == 0 && f.Listen == "" && f.Cluster == "" {
 		return nil, nil
-	}
-	if f.Listen != "" && f.Cluster != "" {
-		return nil, exit.Usagef("--listen and --cluster exclude each other: the run listens itself, or uses a hub that does")
 	}
 	token, err := f.token(s)
 	if err != nil {

@@ -21,6 +21,9 @@ type forkCmd struct {
 
 // Run writes the new run file and plays it.
 func (c *forkCmd) Run(ctx context.Context, s *State) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if err := refuseGateway(ctx, c.File); err != nil {
 		return err
 	}

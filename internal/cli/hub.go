@@ -40,6 +40,8 @@ func (c *hubCmd) Run(ctx context.Context, s *State) error {
 	switch n := len(c.Join); {
 	case n != 0 && n != 3:
 		return exit.Usagef("--join has %d addresses: want 3, or none for a hub of one node", n)
+	case n != 0 && len(slices.Compact(slices.Sorted(slices.Values(c.Join)))) != n:
+		return exit.Usagef("--join %s: want three different addresses", strings.Join(c.Join, ","))
 	case n != 0 && !slices.Contains(c.Join, c.Route):
 		return exit.Usagef("--route %s is not one of --join", c.Route)
 	}

@@ -57,7 +57,7 @@ func (f *playFlags) check() error {
 	if f.Detach && f.View {
 		return exit.Usagef("--detach and --view exclude each other: the address of the pages has a key, and would be written to the log. Use --detach, then parley view FILE")
 	}
-	return nil
+	return f.clusterFlags.check()
 }
 
 // sets returns the flags as overrides of the plan's keys.
@@ -97,9 +97,7 @@ func (c *runCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	g := exit.NewGate()
-	keys.stop = g.Shut
-	ctx, end := listen(ctx, s, g)
+	ctx, g, end := keys.listen(ctx)
 	defer end()
 	plan, err := c.load(ctx, s, g, sets)
 	if err != nil {
@@ -174,8 +172,7 @@ func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 
 // play plays p until a signal.
 func (f *playFlags) play(ctx context.Context, s *State, keys *keyGate, p app.Play) error {
-	g := exit.NewGate()
-	ctx, end := listen(ctx, s, g)
+	ctx, g, end := keys.listen(ctx)
 	defer end()
 	return f.playUntil(ctx, s, keys, g, p)
 }
@@ -185,7 +182,6 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := refuseGateway(ctx, p.File); err != nil {
 		return err
 	}
-	keys.stop = g.Shut
 	if err := s.recordedCode(ctx, p); err != nil {
 		return err
 	}

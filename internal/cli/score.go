@@ -36,6 +36,9 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if c.Detach || c.View {
 		return exit.Usagef("--detach and --view: parley score has neither; look at its run file with parley view")
 	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	_, class, ok := worker.Source(c.With)
 	if !ok {
 		return exit.Usagef("--with %q: want a file and a class, such as polite.py:Politeness", c.With)

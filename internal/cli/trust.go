@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +52,14 @@ func (f *trustFlags) gate(s *State) (*keyGate, error) {
 	}
 	s.keys = k
 	return k, nil
+}
+
+// listen listens for signals until end is called. The first one closes the gate, and ends a question.
+func (k *keyGate) listen(ctx context.Context) (_ context.Context, g *exit.Gate, end func()) {
+	g = exit.NewGate()
+	k.stop = g.Shut
+	ctx, end = listen(ctx, k.s, g)
+	return ctx, g, end
 }
 
 // limitsName is the folder in the settings folder that records how many calls servers handle at once.

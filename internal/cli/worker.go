@@ -13,6 +13,7 @@ import (
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/worker"
 	"parley/internal/config"
+	"parley/internal/config/keys"
 	"parley/internal/config/peek"
 	"parley/internal/dispatch/budget"
 	"parley/journal"
@@ -32,20 +33,18 @@ type workerCmd struct {
 
 // Run plays until the first signal. It then gives its episodes back. The second signal ends it at once.
 func (c *workerCmd) Run(ctx context.Context, s *State) error {
-	if c.Concurrency != nil && *c.Concurrency < 1 {
-		return exit.Usagef("--concurrency %d: want at least 1", *c.Concurrency)
+	if n := c.Concurrency; n != nil && (*n < 1 || *n > keys.MaxConcurrency) {
+		return exit.Usagef("--concurrency %d: want 1 to %d", *n, keys.MaxConcurrency)
 	}
 	token, err := c.token(s)
 	if err != nil {
 		return err
 	}
-	keys, err := c.gate(s)
+	gate, err := c.gate(s)
 	if err != nil {
 		return err
 	}
-	g := exit.NewGate()
-	keys.stop = g.Shut
-	ctx, end := listen(ctx, s, g)
+	ctx, g, end := gate.listen(ctx)
 	defer end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(context.Canceled)
@@ -71,7 +70,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	_, run := hub.Options(token)
 	w := worker.Worker{Conn: nc, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
 	w.Open = func(_ context.Context, session string, begun *journal.Begun) (worker.Opened, error) {
-		return c.player(s, keys, session, begun)
+		return c.player(s, gate, session, begun)
 	}
 	err = w.Serve(ctx, drain)
 	if ctx.Err() != nil && c.Attached {
@@ -81,7 +80,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 }
 
 // player prepares to play a run.
-func (c *workerCmd) player(s *State, keys *keyGate, session string, begun *journal.Begun) (o worker.Opened, err error) {
+func (c *workerCmd) player(s *State, gate *keyGate, session string, begun *journal.Begun) (o worker.Opened, err error) {
 	reach := c.recorded()
 	of := source{file: "the plan of run " + begun.Run, folders: []string{"."}, Named: peek.JSON(begun.Plan), reach: *reach}
 	if err := s.openKind(of); err != nil {
@@ -94,7 +93,7 @@ func (c *workerCmd) player(s *State, keys *keyGate, session string, begun *journ
 	if err != nil {
 		return o, err
 	}
-	p := app.Play{Kinds: s.Kinds, Reach: reach, Trust: keys.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
+	p := app.Play{Kinds: s.Kinds, Reach: reach, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}

@@ -168,7 +168,10 @@ func (k *Keeper) Leave(worker string) error {
 func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 	defer k.begin()()
 	w := k.workers[a.Worker]
-	if w == nil {
+	switch {
+	case w == nil && len(k.workers) >= maxSessions:
+		return nil, nil
+	case w == nil:
 		// Whatever an earlier keeper gave is durable, so this worker has nothing.
 		w = &worker{known: true}
 		k.workers[a.Worker] = w
@@ -226,6 +229,8 @@ func (k *Keeper) allotted() (sum llm.Money) {
 }
 
 const (
+	maxSessions = 1 << 20 // of workers, in the whole run: others get nothing
+
 	parts       = 64 // of the limit: a worker gets one of them at once
 	workerParts = 4  // for each worker, so many parts at least
 )

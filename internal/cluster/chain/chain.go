@@ -11,8 +11,10 @@ package chain
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -30,6 +32,7 @@ type Chain struct {
 	stream  jetstream.Stream
 	subject string
 	session string
+	id      string // begins the ids of its messages: nobody else's begin so
 	// taken waits until the run file has a message; nil: the stream is durable itself.
 	taken func(ctx context.Context, sequence uint64) error
 
@@ -47,8 +50,10 @@ type Config struct {
 	JetStream jetstream.JetStream
 	Stream    jetstream.Stream
 	Subject   string
-	// Session names this process. It must be unique.
+	// Session names who claims the chain. It may claim a chain again: that fences the claim before.
 	Session string
+	// Number is the least number of the claim.
+	Number uint64
 	// Taken, if set, makes Append wait until it returns for the last message.
 	Taken func(ctx context.Context, sequence uint64) error
 }
@@ -59,11 +64,21 @@ type Past struct {
 	Done bool
 	// Nth has the Nth of the lot.
 	Nth []int
+	// Number is that of the new claim. It is higher than that of every claim before.
+	Number uint64
 	// Seeded means that the chain has its beginning.
 	Seeded bool
-	// Deaths is how many times workers died since the last progress. Tried is the episode that the
-	// last ones tried alone, and TriedDeaths how many of them died at it; -1 and 0 if none did.
+	// Deaths is how many other workers claimed the chain since the last progress and did not release it: they died, or were too
+	// slow. Tried is the episode that the last ones tried alone, and TriedDeaths how many others of them did not
+	// release it; -1 and 0 if none did.
 	Deaths, Tried, TriedDeaths int
+
+	last           string   // the session of the last claim
+	claimed, tried []string // sessions that Deaths and TriedDeaths count
+}
+
+func (c *Config) chain() *Chain {
+	return &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, id: rand.Text()}
 }
 
 // attempt is how long a request may take before it is made again.
@@ -71,16 +86,19 @@ const attempt = 5 * time.Second
 
 // Open claims a chain, unless its lot is done: whoever wrote to it before cannot write any more.
 func Open(ctx context.Context, c Config) (*Chain, Past, error) {
-	j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, taken: c.Taken}
+	j := c.chain()
+	j.taken = c.Taken
 	for {
 		past, r, err := j.load(ctx)
 		if err != nil || past.Done {
 			return nil, past, err
 		}
 		j.last, j.writer = r.last, r.decoder.Continue()
-		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session}); {
+		past.Number = max(past.Number+1, c.Number)
+		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number}); {
 		case err == nil:
 			j.at = j.last
+			past.count(j.session)
 			return j, past, nil
 		case errors.Is(err, journal.ErrFenced) && !errors.Is(err, errGone): // somebody wrote meanwhile
 		default:
@@ -92,7 +110,8 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 // Seed begins a chain with items, the last of them a *wire.Seeded, unless it has begun.
 func Seed(ctx context.Context, c Config, items ...any) error {
 	for {
-		j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, writer: &wire.Encoder{}}
+		j := c.chain()
+		j.writer = &wire.Encoder{}
 		err := j.publishItems(ctx, items...)
 		if !errors.Is(err, journal.ErrFenced) || errors.Is(err, errGone) {
 			return err
@@ -110,7 +129,7 @@ func Seed(ctx context.Context, c Config, items ...any) error {
 
 // Read reads all items of a chain without claiming it.
 func Read(ctx context.Context, c Config) (journal.Journal, error) {
-	j := &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject}
+	j := c.chain()
 	_, _, err := j.load(ctx)
 	return j.entries, err
 }
@@ -142,30 +161,40 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 	}
 }
 
-// see counts deaths: claims that were neither released nor followed by progress.
+// see notes who claimed the chain, and neither released it nor made progress.
 func (p *Past) see(item any) {
 	switch e := item.(type) {
 	case *wire.Claim:
+		p.last, p.Number = e.Session, max(p.Number, e.Number)
+		if e.Alone && e.Trying != p.Tried {
+			p.Tried, p.tried = e.Trying, nil
+		}
 		switch {
 		case !e.Alone:
-			p.Deaths++
-		case e.Trying == p.Tried:
-			p.TriedDeaths++
+			p.claimed = append(without(p.claimed, e.Session), e.Session)
 		default:
-			p.Tried, p.TriedDeaths = e.Trying, 1
+			p.tried = append(without(p.tried, e.Session), e.Session)
 		}
 	case *wire.Released:
-		p.Deaths = max(0, p.Deaths-1)
-		p.TriedDeaths = max(0, p.TriedDeaths-1)
+		p.claimed, p.tried = without(p.claimed, p.last), without(p.tried, p.last)
 	case *wire.Done:
 		p.Done = true
 	case *wire.Nth:
 		p.Nth = e.Numbers
 	case *wire.Seeded:
-		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true}
+		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true, Number: p.Number}
 	default:
-		p.Deaths, p.Tried, p.TriedDeaths = 0, -1, 0
+		p.claimed, p.tried, p.Tried = nil, nil, -1
 	}
+}
+
+// count counts the others that may have died. Whoever claims again has not.
+func (p *Past) count(session string) {
+	p.Deaths, p.TriedDeaths = len(without(p.claimed, session)), len(without(p.tried, session))
+}
+
+func without(sessions []string, session string) []string {
+	return slices.DeleteFunc(sessions, func(s string) bool { return s == session })
 }
 
 // Append makes entries durable. It waits while the hub cannot be reached, until ctx is done.
@@ -219,7 +248,7 @@ var errGone = errors.New("the log of the run is gone")
 // publish publishes a message after the last one.
 func (j *Chain) publish(ctx context.Context, data []byte) error {
 	j.sent++
-	id := j.session + "-" + strconv.Itoa(j.sent) + "-" + j.subject
+	id := j.id + "-" + strconv.Itoa(j.sent)
 	m := &nats.Msg{Subject: j.subject, Data: data}
 	ack, err := Retry(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 		ack, err := j.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(j.last))

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,8 +15,8 @@ import (
 	"parley/journal/journaltest"
 )
 
-// open returns a function that claims chains of a new hub, each time another session.
-func open(t *testing.T) func(t *testing.T, subject string) (*Chain, Past) {
+// newStream returns a stream of a new hub.
+func newStream(t *testing.T) (jetstream.JetStream, jetstream.Stream) {
 	t.Helper()
 	h, err := hub.Start(hub.Config{})
 	if err != nil {
@@ -39,6 +40,13 @@ func open(t *testing.T) func(t *testing.T, subject string) (*Chain, Past) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return js, stream
+}
+
+// open returns a function that claims chains of a new hub, each time another session.
+func open(t *testing.T) func(t *testing.T, subject string) (*Chain, Past) {
+	t.Helper()
+	js, stream := newStream(t)
 	return func(t *testing.T, subject string) (*Chain, Past) {
 		t.Helper()
 		c, past, err := Open(t.Context(), Config{JetStream: js, Stream: stream, Subject: subject, Session: rand.Text()})
@@ -93,6 +101,36 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestSameSession: a worker that gets a lot again, which it still plays or has given back, fences its earlier claim like any other.
+func TestSameSession(t *testing.T) {
+	t.Parallel()
+	js, stream := newStream(t)
+	c := Config{JetStream: js, Stream: stream, Subject: "log.a", Session: "the same"}
+	first, _, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Append(t.Context(), &journal.Ended{Episode: 1, Stack: strings.Repeat("the first ", 9)}); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("the first claim: %v, want it fenced", err)
+	}
+	want := strings.Repeat("the second ", 9)
+	if err := second.Append(t.Context(), &journal.Ended{Episode: 1, Stack: want}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := Read(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	if err := entries.Read(t.Context(), journal.Whole(), func(e journal.Entry) error { got = append(got, e.(*journal.Ended).Stack); return nil }); err != nil || len(got) != 1 || got[0] != want {
+		t.Errorf("%q %v, want what the second wrote", got, err)
+	}
+}
+
 // TestUnfinished: parts whose writer died before the last are no message.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()
@@ -116,47 +154,38 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestDeaths: claims without progress are deaths, unless the lot was given back.
+// TestDeaths: claims of others without progress are deaths, unless the lot was given back.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
-	claim := open(t)
-	c, past := claim(t, "log.a")
-	if past.Deaths != 0 || past.Tried != -1 {
-		t.Errorf("a new chain: %+v", past)
+	alone := func(session string, episode int) *wire.Claim {
+		return &wire.Claim{Session: session, Alone: true, Trying: episode}
 	}
-	for want := 1; want < 4; want++ {
-		if c, past = claim(t, "log.a"); past.Deaths != want {
-			t.Errorf("%d deaths, want %d", past.Deaths, want)
+	claim := func(session string) *wire.Claim { return &wire.Claim{Session: session} }
+	ended, released := &journal.Ended{Episode: 5}, &wire.Released{}
+	for _, c := range []struct {
+		name  string
+		items []any
+		want  Past
+	}{
+		{"a new chain", nil, Past{Tried: -1}},
+		{"three died", []any{claim("a"), claim("b"), claim("c")}, Past{Deaths: 3, Tried: -1}},
+		{"one gave it back", []any{claim("a"), claim("b"), released}, Past{Deaths: 1, Tried: -1}},
+		{"one was slow and claimed it again", []any{claim("a"), claim("a"), claim("b"), claim("a")}, Past{Deaths: 2, Tried: -1}},
+		{"this one was slow", []any{claim("me"), claim("a"), claim("me")}, Past{Deaths: 1, Tried: -1}},
+		{"progress", []any{claim("a"), claim("b"), ended}, Past{Tried: -1}},
+		{"died at an episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5)}, Past{Deaths: 2, Tried: 5, TriedDeaths: 2}},
+		{"this one was slow at an episode", []any{claim("a"), alone("a", 5), claim("me"), alone("me", 5), claim("me"), alone("me", 5)}, Past{Deaths: 1, Tried: 5, TriedDeaths: 1}},
+		{"died at another episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 6)}, Past{Deaths: 2, Tried: 6, TriedDeaths: 1}},
+		{"gave an episode back", []any{claim("a"), alone("a", 5), released}, Past{Tried: 5}},
+		{"done", []any{claim("a"), alone("a", 5), ended, &wire.Done{}}, Past{Done: true, Tried: -1}},
+	} {
+		got := Past{Tried: -1}
+		for _, item := range c.items {
+			got.see(item)
+		}
+		got.count("me")
+		if got.Deaths != c.want.Deaths || got.Tried != c.want.Tried || got.TriedDeaths != c.want.TriedDeaths || got.Done != c.want.Done {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	if err := c.Put(t.Context(), &wire.Released{}); err != nil {
-		t.Fatal(err)
-	}
-	if c, past = claim(t, "log.a"); past.Deaths != 3 {
-		t.Errorf("%d deaths after a release, want 3", past.Deaths)
-	}
-	for _, want := range []int{0, 1, 2} {
-		if past.TriedDeaths != want {
-			t.Errorf("%d deaths at an episode, want %d", past.TriedDeaths, want)
-		}
-		if err := c.Put(t.Context(), &wire.Claim{Alone: true, Trying: 5}); err != nil {
-			t.Fatal(err)
-		}
-		_, past, _ = loadPast(t, c)
-	}
-	if err := c.Put(t.Context(), &journal.Ended{Episode: 5}, &wire.Done{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, past, _ = loadPast(t, c); !past.Done || past.Deaths != 0 || past.Tried != -1 {
-		t.Errorf("%+v, want a lot that is done", past)
-	}
-}
-
-func loadPast(t *testing.T, c *Chain) (*Chain, Past, error) {
-	t.Helper()
-	past, _, err := c.load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, past, nil
 }

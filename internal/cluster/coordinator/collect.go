@@ -2,12 +2,10 @@ package coordinator
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/cluster/chain"
@@ -16,8 +14,6 @@ import (
 	"parley/internal/cluster/wire"
 	"parley/journal"
 )
-
-type natsMsg = nats.Msg
 
 // collectAtOnce is how many messages are collected in one commit at most.
 const collectAtOnce = 512
@@ -113,9 +109,13 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 	for _, item := range items {
 		switch e := item.(type) {
 		case *wire.Claim:
-			l.claim(from, e.Session)
+			if lot {
+				l.claim(from, e.Session)
+			}
 		case *wire.Released:
-			l.claim(from, "")
+			if lot {
+				l.claim(from, "")
+			}
 		case *wire.Halted:
 			b.halted = e
 		case *wire.Done:
@@ -141,7 +141,7 @@ func (l *log) claim(from int, session string) {
 	} else {
 		l.claimed[from] = session
 		if l.workers[session].IsZero() {
-			l.workers[session] = time.Now()
+			l.sawWorker(session)
 		}
 	}
 	l.changed.Broadcast()
@@ -202,7 +202,7 @@ func (l *log) took(ctx context.Context, b *batch, ended int) {
 	l.changed.Broadcast()
 	l.mu.Unlock()
 	if l.Replicas == 1 || l.money != nil {
-		_ = l.Conn.Publish(subject.Taken(l.name.Run), binary.AppendUvarint(nil, taken)) // beats repeat it
+		_ = l.Conn.Publish(subject.Taken(l.name.Run), l.name.AppendTaken(nil, taken)) // beats repeat it
 	}
 	for _, name := range b.done {
 		// Done stays: whoever gets the lot again must see it.

@@ -67,9 +67,8 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, workers: map[string]time.Time{}, lost: map[string]bool{}}
+	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, workers: map[string]time.Time{}}
 	p.fill()
-	p.keep(run.Head())
 	var cutting sync.WaitGroup
 	over := make(chan struct{})
 	cutting.Go(func() { p.cut(over) })
@@ -118,7 +117,7 @@ type play struct {
 	taken   uint64               // the message up to which everything is in the journal
 	read    uint64               // the last message that was read
 	pending int                  // batches that are not durable yet
-	lost    map[string]bool      // workers whose money counts as at risk, by session
+	epoch   uint64               // of the keepers
 	shares  *share.Keeper
 	money   *allot.Keeper // nil: there is no budget
 	spent   llm.Money     // as far as it is recorded
@@ -157,6 +156,9 @@ func (p *play) life(ctx context.Context) error {
 		l.since = uint64(head.Collected.Through)
 		l.cursor = l.since
 	}
+	if err := l.claimRun(ctx); err != nil {
+		return asGone(err)
+	}
 	p.mu.Lock()
 	p.taken, p.read, p.err, p.claimed = l.since, 0, nil, map[int]string{}
 	p.mu.Unlock()
@@ -185,6 +187,20 @@ func (p *play) life(ctx context.Context) error {
 	defer cancelRemoving()
 	_ = l.remove(removing) // the next process or run removes what is left
 	return err
+}
+
+// claimRun claims the chain of the run, and makes the keepers. Their epoch is the number of the claim, so it is higher than those that
+// workers know from coordinators before.
+func (l *log) claimRun(ctx context.Context) error {
+	_, past, err := chain.Open(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: l.name.Begun(), Session: rand.Text(), Number: l.epoch})
+	if err != nil {
+		return err
+	}
+	if l.epoch == 0 {
+		l.keep(l.run.Head(), past.Number)
+	}
+	l.epoch = past.Number
+	return nil
 }
 
 // fail ends this life of the log.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -96,7 +97,7 @@ func (l *log) put(ctx context.Context, lot *engine.Lot) error {
 	}
 	for {
 		_, err := l.js.Publish(ctx, l.name.Lot(lot.First, to), nil, jetstream.WithExpectStream(l.name.Lots()))
-		if api := (*jetstream.APIError)(nil); errors.As(err, &api) && api.ErrorCode == errCodeDiscarded {
+		if api := (*jetstream.APIError)(nil); errors.As(err, &api) && api.ErrorCode == errCodeNotStored && strings.Contains(api.Description, perSubject) {
 			return nil // it is in the queue
 		}
 		if err == nil || ctx.Err() != nil {
@@ -111,8 +112,12 @@ func (l *log) put(ctx context.Context, lot *engine.Lot) error {
 	}
 }
 
-// errCodeDiscarded is the code of a stream that is full: here, that has a message of the same subject.
-const errCodeDiscarded jetstream.ErrorCode = 10077
+// errCodeNotStored is the code of a message that a stream did not store. perSubject is in its text if the stream has a message of
+// the same subject. Otherwise the stream is full.
+const (
+	errCodeNotStored jetstream.ErrorCode = 10077
+	perSubject                           = "per subject"
+)
 
 // episodeOf returns the episode that e is a turn or a reply of.
 func episodeOf(e journal.Entry) (n int, ok bool) {
@@ -148,12 +153,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // beats tells workers of the run, hears what they report, and looks whether the log is there.
 func (l *log) beats(ctx context.Context) error {
-	sub, err := l.Conn.Subscribe(subject.Stats(l.name.Run), func(m *natsMsg) { l.hear(m.Data) })
-	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
-	}
-	defer func() { _ = sub.Unsubscribe() }()
-	end, err := l.serveShares()
+	end, err := l.serve()
 	defer end()
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (l *log) hear(data []byte) {
 	if w.Leaves || w.Refused != "" {
 		delete(l.workers, w.Session)
 	} else {
-		l.workers[w.Session] = time.Now()
+		l.sawWorker(w.Session)
 	}
 	l.mu.Unlock()
 	if w.Leaves {

@@ -18,9 +18,9 @@ import (
 // UseBudget divides a budget among the workers. limit returns it, and may change.
 func (c *Coordinator) UseBudget(limit func() llm.Money) { c.budget = limit }
 
-// keep makes the keepers of what workers share: the limits of accounts, and the budget.
-func (p *play) keep(head *journal.Head) {
-	epoch := uint64(time.Now().UnixNano()) // higher than that of any keeper before
+// keep makes the keepers of what workers share: the limits of accounts, and the budget. epoch is higher than that of any keeper
+// that the workers of the log know.
+func (p *play) keep(head *journal.Head, epoch uint64) {
 	p.shares = share.NewKeeper(epoch, p.Alone || head.Collected.Log == 0)
 	if p.budget == nil {
 		return
@@ -40,49 +40,54 @@ func (p *play) keep(head *journal.Head) {
 	})
 }
 
-// serveShares answers what workers ask about limits and money, until end is called.
-func (l *log) serveShares() (end func(), err error) {
+// serve hears what workers report, and answers what they ask about limits and money, until end is called.
+func (l *log) serve() (end func(), err error) {
 	var subs []*nats.Subscription
 	end = func() {
 		for _, sub := range subs {
 			_ = sub.Unsubscribe()
 		}
 	}
-	limits, err := l.Conn.Subscribe(subject.Limits(l.name.Run), func(m *nats.Msg) {
-		var r share.Report
-		if json.Unmarshal(m.Data, &r) != nil {
-			return // not one of ours
-		}
-		for _, g := range l.shares.Answer(r) {
-			l.answer(m, g.Worker == r.Worker, subject.Share(l.name.Run, g.Worker), g)
-		}
-	})
-	if err != nil {
-		return end, fmt.Errorf("coordinator: %w", err)
-	}
-	subs = append(subs, limits)
-	if l.money == nil {
-		return end, nil
-	}
-	money, err := l.Conn.Subscribe(subject.Money(l.name.Run), func(m *nats.Msg) {
-		var a allot.Ask
-		if json.Unmarshal(m.Data, &a) != nil {
-			return // not one of ours
-		}
-		grants, err := l.money.Answer(a)
+	for name, hear := range map[string]func(*nats.Msg){
+		subject.Stats(l.name.Run): func(m *nats.Msg) { l.hear(m.Data) }, subject.Limits(l.name.Run): l.answerLimits, subject.Money(l.name.Run): l.answerMoney,
+	} {
+		sub, err := l.Conn.Subscribe(name, func(m *nats.Msg) {
+			// A worker of another run can have messages of its own sent here, as the answer to a request. They keep their subject.
+			if m.Subject == name {
+				hear(m)
+			}
+		})
 		if err != nil {
-			l.fail(err)
-			return
+			return end, fmt.Errorf("coordinator: %w", err)
 		}
-		for _, g := range grants {
-			l.answer(m, g.Worker == a.Worker, subject.Allotment(l.name.Run, g.Worker), g)
-		}
-	})
-	if err != nil {
-		return end, fmt.Errorf("coordinator: %w", err)
+		subs = append(subs, sub)
 	}
-	subs = append(subs, money)
 	return end, nil
+}
+
+func (l *log) answerLimits(m *nats.Msg) {
+	var r share.Report
+	if json.Unmarshal(m.Data, &r) != nil || r.Worker == "" {
+		return // not one of ours
+	}
+	for _, g := range l.shares.Answer(r) {
+		l.answer(m, g.Worker == r.Worker, subject.Share(l.name.Run, g.Worker), g)
+	}
+}
+
+func (l *log) answerMoney(m *nats.Msg) {
+	var a allot.Ask
+	if l.money == nil || json.Unmarshal(m.Data, &a) != nil || a.Worker == "" {
+		return // not one of ours
+	}
+	grants, err := l.money.Answer(a)
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	for _, g := range grants {
+		l.answer(m, g.Worker == a.Worker, subject.Allotment(l.name.Run, g.Worker), g)
+	}
 }
 
 // answer sends a grant: to who asked, or to another worker. If it is lost, the worker asks again.
@@ -111,21 +116,28 @@ func (p *play) charge(entries []journal.Entry) {
 	p.money.Spent(p.spent)
 }
 
+// sawWorker notes that a worker is there. The lock is held.
+func (p *play) sawWorker(session string) {
+	if !p.workers[session].IsZero() || len(p.workers) < share.MaxWorkers {
+		p.workers[session] = time.Now()
+	}
+}
+
 // lookAround gives up workers that say nothing any more, and applies a new limit of the budget.
 func (p *play) lookAround() error {
-	if p.money == nil {
-		return nil
-	}
-	p.money.SetLimit(p.budget())
 	var lost []string
 	p.mu.Lock()
 	for session, at := range p.workers {
-		if time.Since(at) > subject.Silent && !p.lost[session] {
-			p.lost[session] = true
+		if time.Since(at) > subject.Silent {
+			delete(p.workers, session)
 			lost = append(lost, session)
 		}
 	}
 	p.mu.Unlock()
+	if p.money == nil {
+		return nil
+	}
+	p.money.SetLimit(p.budget())
 	for _, session := range lost {
 		if err := p.money.Lost(session); err != nil {
 			return err

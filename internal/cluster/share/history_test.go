@@ -236,7 +236,7 @@ func TestGone(t *testing.T) {
 		limits, keeper := &fixed{}, NewKeeper(1, true)
 		member := NewMember("w", limits)
 		keeper.Answer(Report{Worker: "other", Seq: 1, Accounts: map[string]Need{"x": {}}})
-		keeper.Answer(Report{Worker: "other", Seq: 2, Epoch: 1, Grant: 2, Accounts: map[string]Need{"x": {}}})
+		keeper.Answer(Report{Worker: "other", Seq: 2, Epoch: 1, Number: 2, Accounts: map[string]Need{"x": {}}})
 		member.Apply(keeper.Answer(member.Report())[0])
 		if s := limits.share(); s < 0.9 {
 			t.Fatalf("a share of %v beside a worker that needs nothing", s)

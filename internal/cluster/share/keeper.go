@@ -72,7 +72,10 @@ func (k *Keeper) Answer(r Report) []Grant {
 	}
 	k.expire(now)
 	w := k.workers[r.Worker]
-	if w == nil {
+	switch {
+	case w == nil && len(k.workers) >= MaxWorkers:
+		return nil
+	case w == nil:
 		w = &worker{name: r.Worker}
 		k.workers[r.Worker] = w
 	}
@@ -81,7 +84,7 @@ func (k *Keeper) Answer(r Report) []Grant {
 	}
 	w.seq, w.at, w.needs, w.guess = r.Seq, now, r.Accounts, r.Guesses
 	if r.Epoch == k.epoch {
-		w.grants = slices.DeleteFunc(w.grants, func(g given) bool { return g.number < r.Grant })
+		w.grants = slices.DeleteFunc(w.grants, func(g given) bool { return g.number < r.Number })
 	}
 	targets := map[string]map[*worker]float64{}
 	for account := range r.Accounts {
@@ -109,7 +112,7 @@ func (k *Keeper) grant(w *worker, targets map[string]map[*worker]float64, now ti
 	}
 	w.number++
 	w.grants = append(w.grants, given{number: w.number, at: now, parts: parts})
-	return Grant{Worker: w.name, Epoch: k.epoch, Number: w.number, Seq: w.seq, Workers: len(k.workers), Accounts: parts, Guesses: k.guesses()}
+	return Grant{Workers: len(k.workers), Message: Message[Part]{Worker: w.name, Seq: w.seq, Epoch: k.epoch, Number: w.number, Accounts: parts, Guesses: k.guesses()}}
 }
 
 // differs reports whether a worker should be told of another share before its next report.

@@ -46,7 +46,7 @@ func (m *Member) Report() Report {
 	now := time.Now()
 	m.seq++
 	m.sent[m.seq%uint64(len(m.sent))] = now
-	r := Report{Worker: m.worker, Seq: m.seq, Epoch: m.epoch, Grant: m.number, Accounts: map[string]Need{}, Guesses: m.limits.Guesses()}
+	r := Report{Worker: m.worker, Seq: m.seq, Epoch: m.epoch, Number: m.number, Accounts: map[string]Need{}, Guesses: m.limits.Guesses()}
 	for name, d := range m.limits.Demands() {
 		n := Need{Demand: d}
 		if now.Before(m.until) {

@@ -32,22 +32,29 @@ const (
 	// Expiry is how long the keeper counts on a share, from its grant. It is longer than Lease, so
 	// that clocks may run at different speeds.
 	Expiry = 4 * time.Second
+	// MaxWorkers is how many workers may have a share at once. Others get none.
+	MaxWorkers = 4096
 )
 
-// Report is what a worker tells the keeper.
-type Report struct {
+// Message is what Report and Grant have in common.
+type Message[Account any] struct {
 	// Worker is the name of the worker's session. A worker that starts again has another.
 	Worker string `json:"worker"`
-	// Seq numbers the reports of a session from 1.
+	// Seq numbers the reports of a session from 1. A grant has that of the report that it answers.
 	Seq uint64 `json:"seq"`
-	// Epoch and Grant are the last grant that is in force: later ones with lower numbers are ignored.
-	Epoch uint64 `json:"epoch,omitzero"`
-	Grant uint64 `json:"grant,omitzero"`
+	// Epoch is the keeper's: a keeper that replaces another has a higher one. Number numbers the grants of
+	// a worker and an epoch from 1. A report has those of the last grant that is in force: later ones with lower numbers are
+	// ignored.
+	Epoch  uint64 `json:"epoch,omitzero"`
+	Number uint64 `json:"number,omitzero"`
 	// Accounts has every account that the worker uses, by name.
-	Accounts map[string]Need `json:"accounts,omitzero"`
-	// Guesses are what the worker knows of the tokens that models take, by model.
+	Accounts map[string]Account `json:"accounts,omitzero"`
+	// Guesses are what the sender knows of the tokens that models take, by model.
 	Guesses map[string]tokens.Guess `json:"guesses,omitzero"`
 }
+
+// Report is what a worker tells the keeper.
+type Report = Message[Need]
 
 // Need is what a worker needs of an account.
 type Need struct {
@@ -59,19 +66,9 @@ type Need struct {
 // Grant is the answer to a report. A report may have several: the keeper answers the last report of a
 // worker again when the share changes.
 type Grant struct {
-	Worker string `json:"worker"`
-	// Epoch is the keeper's: a keeper that replaces another has a higher one.
-	Epoch uint64 `json:"epoch"`
-	// Number numbers the grants of a worker and an epoch from 1.
-	Number uint64 `json:"number"`
-	// Worker and Seq are the report's.
-	Seq uint64 `json:"seq"`
+	Message[Part]
 	// Workers is how many there are, this one included.
 	Workers int `json:"workers"`
-	// Accounts has the worker's part of each account, by name.
-	Accounts map[string]Part `json:"accounts,omitzero"`
-	// Guesses are what all workers know of the tokens that models take, by model.
-	Guesses map[string]tokens.Guess `json:"guesses,omitzero"`
 }
 
 // Part is a worker's part of an account.

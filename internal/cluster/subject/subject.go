@@ -3,6 +3,7 @@
 package subject
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strconv"
 	"strings"
@@ -64,6 +65,21 @@ func Beat(run string) string { return "p." + run + ".beat" }
 
 // Taken returns the subject of how far the log is in the run file.
 func Taken(run string) string { return "p." + run + ".taken" }
+
+// AppendTaken appends the message of Taken. It names the log, so that nobody believes one about another log.
+func (l Log) AppendTaken(b []byte, through uint64) []byte {
+	return binary.AppendUvarint(binary.AppendVarint(b, l.Number), through)
+}
+
+// ReadTaken reads a message of Taken.
+func (l Log) ReadTaken(b []byte) (through uint64, ok bool) {
+	number, n := binary.Varint(b)
+	if n <= 0 || number != l.Number {
+		return 0, false
+	}
+	through, n = binary.Uvarint(b[n:])
+	return through, n > 0
+}
 
 // Stats returns the subject of what workers report.
 func Stats(run string) string { return "p." + run + ".stats" }

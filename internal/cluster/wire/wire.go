@@ -19,11 +19,13 @@ import (
 	"parley/journal"
 )
 
-// Claim says that a worker begins to play the lot of a chain. Whoever wrote to the chain before
-// cannot write any more.
+// Claim says that a worker begins to play the lot of a chain, or a coordinator the run. Whoever wrote to the chain
+// before cannot write any more.
 type Claim struct {
 	// Session names the worker's process.
 	Session string
+	// Number is higher than that of every claim of the chain before.
+	Number uint64
 	// Alone means that the worker plays the episodes one at a time, since earlier workers died. Trying is
 	// the next one.
 	Alone  bool

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -110,7 +109,7 @@ func (m *member) serve() {
 		wg.Go(func() { m.money(reporting) })
 	}
 	sub, err := m.Conn.Subscribe(subject.Taken(m.name.Run), func(msg *nats.Msg) {
-		if n, size := binary.Uvarint(msg.Data); size > 0 {
+		if n, ok := m.name.ReadTaken(msg.Data); ok {
 			m.taken.raise(n)
 		}
 	})

@@ -7,6 +7,7 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +66,7 @@ type Worker struct {
 
 const (
 	defaultLots = 256
+	maxRuns     = 256              // played at once
 	again       = 10 * time.Second // after which a run that could not be joined is tried again
 )
 
@@ -147,11 +149,24 @@ func (s *serving) beat(ctx context.Context, wg *sync.WaitGroup, b subject.Beatin
 	case m != nil:
 		m.hear(b)
 	case b.Ended || b.Draining:
+	case len(s.runs) >= maxRuns && !s.forget():
+		s.report(rand.Text(), b.Run, subject.Working{Refused: fmt.Sprintf("worker: it plays %d runs at once and no more: start another", maxRuns)})
 	default:
 		m = newMember(ctx, s, b)
 		s.runs[b.Run] = m
 		wg.Go(m.serve)
 	}
+}
+
+// forget forgets a run that this worker does not play any more, if there is one.
+func (s *serving) forget() bool {
+	for run, m := range s.runs {
+		if m.over() {
+			delete(s.runs, run)
+			return true
+		}
+	}
+	return false
 }
 
 // report tells the coordinator about this worker.

@@ -16,6 +16,9 @@ import (
 	"parley/world"
 )
 
+// MaxConcurrency is the largest number of calls in flight that can be set.
+const MaxConcurrency = 1_000_000
+
 // Plan is the table of everything a plan file may hold. params is the shape of the kind's params.
 // The order is that of the reference.
 func Plan(kinds []string, params *schema.Shape) *schema.Shape {
@@ -29,7 +32,7 @@ func Plan(kinds []string, params *schema.Shape) *schema.Shape {
 		schema.Key{Name: "lineup", Shape: schema.Map("SEAT", schema.NonEmpty()), Default: "the only agent, in every seat", Doc: "Which agent sits in which seat. The seats are the kind's; a matrix fills the seats that are left out.", Aliases: []string{"seats", "roles"}},
 		schema.Key{Name: "params", Shape: params, Default: "the kind's", Doc: "The parameters of the kind. `parley init KIND` writes them all with their meaning.", Aliases: []string{"parameters", "settings", "options", "config"}},
 		schema.Key{Name: "limits", Shape: schema.Record(
-			schema.Key{Name: "concurrency", Shape: schema.Int(1, 1_000_000), Default: "what the providers allow", Doc: "The largest number of calls in flight, over all providers.", Aliases: []string{"calls", "parallel", "workers"}},
+			schema.Key{Name: "concurrency", Shape: schema.Int(1, MaxConcurrency), Default: "what the providers allow", Doc: "The largest number of calls in flight, over all providers.", Aliases: []string{"calls", "parallel", "workers"}},
 			schema.Key{Name: "live", Shape: schema.Int(1, 1_000_000), Default: "20000", Doc: "The largest number of episodes in progress."},
 		), Doc: "Limits of the whole run. Limits of an account are under providers.NAME.limits."},
 		schema.Key{Name: "budget", Shape: schema.Dollars(), Default: "none", Doc: "The most the run may cost, in US dollars. When the next call might not fit, the run stops and can be resumed. A server that gives more than it was asked for can exceed it, within the bounds that docs/how-to/providers.md states.", Aliases: []string{"max_cost", "cost"}},
@@ -136,7 +139,7 @@ func limitKeys() *schema.Shape {
 		schema.Key{Name: "tpm", Shape: rate, Default: "learned from the server", Doc: "Tokens a minute, input and output together."},
 		schema.Key{Name: "itpm", Shape: rate, Default: "learned from the server", Doc: "Input tokens a minute."},
 		schema.Key{Name: "otpm", Shape: rate, Default: "learned from the server", Doc: "Output tokens a minute."},
-		schema.Key{Name: "concurrency", Shape: schema.Int(0, 1_000_000), Default: "found by trying, from 16 up", Doc: "The most calls in flight.", Aliases: []string{"parallel", "workers"}},
+		schema.Key{Name: "concurrency", Shape: schema.Int(0, MaxConcurrency), Default: "found by trying, from 16 up", Doc: "The most calls in flight.", Aliases: []string{"parallel", "workers"}},
 	)
 }
 

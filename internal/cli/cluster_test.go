@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/cli/exit"
+)
+
+// TestClusterRefused: what cannot work, or is not safe, is refused before a process, a hub or a run file exists.
+func TestClusterRefused(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents: {a: sim/small}\n")
+	out := filepath.Join(t.TempDir(), "run.parley")
+	token := State{Env: func(name string) (string, bool) { return "secret", name == tokenEnv }}
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"run PLAN --workers 2000000000", "--workers 2000000000: want 0 to 256"},
+		{"run PLAN --workers=-1", "--workers -1: want 0 to 256"},
+		{"run PLAN --workers 257 --detach", "--workers 257: want 0 to 256"},
+		{"resume OUT --workers 257", "--workers 257: want 0 to 256"},
+		{"fork OUT --episode 0 --turn 1 --workers 257", "--workers 257: want 0 to 256"},
+		{"score OUT --with a.py:A --workers 257", "--workers 257: want 0 to 256"},
+		{"run PLAN --workers 1 --lease 1ms", "--lease 1ms: want 100ms to 24h"},
+		{"run PLAN --workers 1 --lease=-1s", "--lease -1s: want 100ms to 24h"},
+		{"run PLAN --workers 1 --lease 9999h", "--lease 9999h0m0s: want 100ms to 24h"},
+		{"run PLAN --listen 127.0.0.1:0 --cluster nats://127.0.0.1:1", "exclude each other"},
+		{"run PLAN --listen 0.0.0.0:0", "a certificate and a token are required"},
+		{"run PLAN --listen :0", "a certificate and a token are required"},
+		{"run PLAN --listen 127.0.0.1:99999", "want 0 to 65535"},
+		{"hub --listen 0.0.0.0:0", "a certificate and a token are required"},
+		{"hub --listen 127.0.0.1:0 --join 127.0.0.1:1,127.0.0.1:2 --route 127.0.0.1:1", "want 3, or none"},
+		{"hub --listen 127.0.0.1:0 --join 127.0.0.1:1,127.0.0.1:2,127.0.0.1:1 --route 127.0.0.1:1", "want three different addresses"},
+		{"hub --listen 127.0.0.1:0 --join 10.0.0.1:1,10.0.0.2:1,10.0.0.3:1 --route 10.0.0.1:1 --folder OUT", "a certificate is required"},
+		{"worker --cluster nats://127.0.0.1:1 --concurrency 2000000000", "--concurrency 2000000000: want 1 to 1000000"},
+		{"worker --cluster nats://127.0.0.1:1 --concurrency 0", "--concurrency 0: want 1 to 1000000"},
+	} {
+		args := strings.Fields(strings.NewReplacer("PLAN", plan, "OUT", out).Replace(c.args))
+		if args[0] == "run" {
+			args = append(args, "--out", out)
+		}
+		got := parley(t, token, args...)
+		if got.code != exit.Misuse || !strings.Contains(got.stderr, c.want) {
+			t.Errorf("parley %s: code %d, want %d and %q:\n%s", c.args, got.code, exit.Misuse, c.want, got.stderr)
+		}
+	}
+	if files, err := filepath.Glob(out + "*"); err != nil || len(files) > 0 {
+		t.Errorf("%v %v, want no files", files, err)
+	}
+	got := parley(t, State{}, "hub", "--listen", "127.0.0.1:0")
+	got.want(t, exit.Misuse).wantErr(t, "a hub needs a token")
+}
