@@ -165,6 +165,40 @@ func TestCodeQuestion(t *testing.T) {
 	parley(t, self(t), "run", plan).want(t, 2).wantErr(t, "--trust 'code="+name+"'")
 }
 
+// TestScoreEdited: scores of a scorer that was edited have a name of their own, and are not mixed with the earlier ones.
+func TestScoreEdited(t *testing.T) {
+	t.Parallel()
+	plan := codePlan(t, "game.py:Game")
+	game, file := filepath.Join(filepath.Dir(plan), "game.py"), strings.TrimSuffix(plan, ".yaml")+".parley"
+	parley(t, self(t), "run", plan, "--trust", "code="+game).want(t, 0)
+	score := []string{"score", file, "--with", game + ":Game", "--judge", "a=sim/small"}
+	edit := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(game, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := parley(t, self(t), score...).want(t, 0); strings.Contains(out.stderr, "has changed") {
+		t.Errorf("%s", out.stderr)
+	}
+	first := filepath.Join(filepath.Dir(plan), "plan.scores", "Game.parley")
+	edit("# edited")
+	parley(t, self(t), "resume", first, "--trust", "code="+game).want(t, 2).wantErr(t, "Game.parley: the code of", "has changed since it began to score: use parley score")
+	parley(t, self(t), score...).want(t, 0).wantOut(t, "5 of 5 episodes").wantErr(t, "has changed since it gave the scores Game: its scores are now named Game-2")
+	parley(t, self(t), score...).want(t, 0).wantErr(t, "named Game-2", "nothing is left to play")
+	parley(t, self(t), append(score, "--set", "params.n=2")...).want(t, 2).wantErr(t, "use --name for scores with another judge or other params")
+	edit("# edited again")
+	parley(t, self(t), score...).want(t, 0).wantErr(t, "named Game-3")
+	edit("")
+	parley(t, self(t), score...).want(t, 0).wantErr(t, "nothing is left to play")
+	rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout
+	for _, name := range []string{"Game", "Game-2", "Game-3"} {
+		if strings.Count(rows, `"name":"`+name+`.points","value":2`) != 5 {
+			t.Errorf("%s: %s", name, rows)
+		}
+	}
+}
+
 // TestScore: a scorer adds scores to a run, which is not changed. They are recorded as a run, and appear in tables and
 // reports of the run that was scored.
 func TestScore(t *testing.T) {

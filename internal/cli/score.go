@@ -2,19 +2,25 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/config/peek"
+	"parley/internal/files"
+	"parley/internal/growth"
 	"parley/internal/score"
+	"parley/internal/score/rubric"
 	"parley/internal/score/scored"
 	"parley/internal/worker"
 	"parley/journal"
@@ -23,10 +29,11 @@ import (
 
 // scoreCmd adds scores to a run.
 type scoreCmd struct {
-	File  string            `arg:"" help:"The run file whose episodes are scored. It is not changed." placeholder:"FILE"`
-	With  string            `required:"" placeholder:"SCORER" help:"The scorer: a class in Python, such as polite.py:Politeness."`
-	Name  string            `placeholder:"NAME" help:"Name of the scorer in reports, and of its run file. Default: the name of the class."`
-	Judge map[string]string `placeholder:"SEAT=MODEL" help:"The model of a judge. Default: the one that the scorer names. Repeatable."`
+	File     string            `arg:"" help:"The run file whose episodes are scored. It is not changed." placeholder:"FILE"`
+	With     string            `required:"" placeholder:"SCORER" help:"The scorer: a plan file of the kind rubric, such as trust.yaml, or a class in Python, such as polite.py:Politeness."`
+	Name     string            `placeholder:"NAME" help:"Name of the scorer in reports, and of its run file. Default: the name of the class, or of the plan file without its ending."`
+	Judge    map[string]string `placeholder:"SEAT=MODEL" help:"The model of a judge. Default: the one that the scorer names. Repeatable."`
+	Estimate bool              `help:"Print what scoring would cost, as parley check does, and stop. Nothing is asked."`
 	playFlags
 }
 
@@ -39,12 +46,15 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	_, class, ok := worker.Source(c.With)
-	if !ok {
+	_, class, isClass := worker.Source(c.With)
+	if !isClass && filepath.Ext(c.With) == ".py" {
 		return exit.Usagef("--with %q: want a file and a class, such as polite.py:Politeness", c.With)
 	}
 	if c.Name == "" {
 		c.Name = class
+		if !isClass {
+			c.Name = strings.TrimSuffix(filepath.Base(c.With), filepath.Ext(c.With))
+		}
 	}
 	if strings.ContainsAny(c.Name, `/\.:`) || c.Name != terminal.Safe(c.Name) {
 		return exit.Usagef("--name %q: want a word without / \\ . :", c.Name)
@@ -53,90 +63,169 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	kind, head, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
-	if err != nil {
-		return err
+	var plan *config.Plan
+	if isClass {
+		plan, err = c.classPlan(ctx, s)
+	} else {
+		plan, err = c.rubricPlan(ctx, s)
 	}
-	plan, err := c.plan(ctx, s, head, kind)
 	if err != nil {
 		return err
 	}
 	out := score.File(c.File, c.Name)
+	if c.Estimate {
+		check := &checkCmd{Plan: c.With, Episodes: 32, Latency: 5 * time.Second, JSON: c.JSON, trustFlags: c.trustFlags, reachFlags: c.reachFlags}
+		return check.estimate(ctx, s, keys, estimated{plan, out, "parley score " + terminal.ShellWord(c.File) + " --with " + terminal.ShellWord(c.With)})
+	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // scores are for others to read too
 		return exit.Usagef("%w", err)
 	}
-	return c.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: c.File, File: out})
+	err = c.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: c.File, File: out})
+	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
+		changed.Todo = "use --name for scores with another judge or other params"
+	}
+	return err
 }
 
+// scorer is a scorer that was started.
+type scorer struct {
+	kind   world.Kind
+	head   *journal.Head // of the run that it scores
+	source string        // the digest of its file
+}
+
+// maxSource limits the size of the file of a scorer.
+const maxSource = 64 << 20
+
 // openScorer starts a scorer, and makes its kind known. run is the run file whose episodes it scores.
-func (s *State) openScorer(ctx context.Context, name, run string, of source) (world.Kind, *journal.Head, error) {
-	store, about, err := openRun(ctx, run)
+func (s *State) openScorer(ctx context.Context, name, run string, of source) (*scorer, error) {
+	from, err := s.openScored(ctx, run)
 	if err != nil {
-		return world.Kind{}, nil, err
+		return nil, err
+	}
+	of.Keys = append(of.Keys, peek.JSON(from.head.Begun.Plan).Keys...) // the scorer may not have them either
+	cfg, err := s.codeConfig(name, of.Place, of)
+	if err != nil {
+		return nil, err
+	}
+	code, err := files.Read(ctx, cfg.File, maxSource) // before it is started: if it is edited now, it scores once more later
+	if err != nil {
+		return nil, exit.Usagef("%s: %w", of.Place, err)
+	}
+	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, []string, error) {
+		of, err := from.played(episode)
+		if err != nil {
+			return nil, nil, err
+		}
+		raw, err := json.Marshal(of)
+		return raw, of.Seats(), err
+	})
+	if err != nil {
+		return nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
+	}
+	s.pools = append(s.pools, pool)
+	s.Kinds = append(slices.Clip(s.Kinds), kind)
+	return &scorer{kind, from.head, fmt.Sprintf("%x", sha256.Sum256(code))}, nil
+}
+
+// scoredRun is a run that is scored.
+type scoredRun struct {
+	head   *journal.Head
+	played func(episode int) (*score.Episode, error)
+}
+
+// openScored opens the run that is scored.
+func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) {
+	store, _, err := openRun(ctx, run)
+	if err != nil {
+		return nil, err
 	}
 	s.pools = append(s.pools, store)
 	head, err := store.Head(ctx)
 	if err != nil {
-		return world.Kind{}, nil, playError(run, err)
+		return nil, playError(run, err)
 	}
-	of.Keys = append(of.Keys, peek.JSON(about.Begun.Plan).Keys...) // the scorer may not have them either
-	cfg, err := s.codeConfig(name, of.Place, of)
-	if err != nil {
-		return world.Kind{}, nil, err
-	}
-	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, error) { return score.Played(ctx, store, head, episode) })
-	if err != nil {
-		return world.Kind{}, nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
-	}
-	s.pools = append(s.pools, pool)
-	s.Kinds = append(slices.Clip(s.Kinds), kind)
-	return kind, head, nil
+	return &scoredRun{head, func(episode int) (*score.Episode, error) { return score.Played(ctx, store, head, episode) }}, nil
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
 func (s *State) resumeScorer(ctx context.Context, what scored.Scored, of source) error {
 	run := score.Origin(of.file)
+	if of.Kind == rubric.Name {
+		return s.resumeRubric(ctx, run, what, of)
+	}
 	beside := filepath.Dir(run) // where the run is that it scores
 	of.folders, of.reach.Folders = append(of.folders, beside), append(slices.Clip(of.reach.Folders), beside)
-	_, head, err := s.openScorer(ctx, of.Kind, run, of)
-	if err == nil && head.Begun.Run != what.Run {
-		err = exit.Usagef("%s scores another run than %s", of.file, run)
+	scorer, err := s.openScorer(ctx, of.Kind, run, of)
+	switch {
+	case err != nil:
+		return err
+	case scorer.head.Begun.Run != what.Run:
+		return exit.Usagef("%s scores another run than %s", of.file, run)
+	case scorer.source != what.Source:
+		return exit.Usagef("%s: the code of %s has changed since it began to score: use parley score %s --with %s, which scores all episodes under another name",
+			of.file, terminal.Safe(of.Kind), terminal.ShellWord(run), terminal.ShellWord(of.Kind))
 	}
-	return err
+	return nil
 }
 
-// plan returns the plan of the run of the scorer: all episodes that have ended or, if the run has begun, those that it has.
-func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind world.Kind) (*config.Plan, error) {
-	ended := score.Ended(head)
-	what := scored.New(head.Begun.Run, ended, kind.Measures(kind.Defaults()))
-	about, err := outlineOf(ctx, score.File(c.File, c.Name))
-	if err != nil {
-		return nil, playError(score.File(c.File, c.Name), err)
-	}
-	if about.Begun != nil {
-		was, err := score.Of(about.Begun)
+// maxEdits limits how many names the scores of an edited scorer can have.
+const maxEdits = 1000
+
+// begun returns what the scorer has begun to score, or nothing. If the file with the name of the scorer has scores of other code,
+// as when the scorer was edited, it changes the name: both scores are kept.
+func (c *scoreCmd) begun(ctx context.Context, s *State, what scored.Scored) (was scored.Scored, err error) {
+	first := c.Name
+	for n := 2; n <= maxEdits; n++ {
+		file := score.File(c.File, c.Name)
+		about, err := outlineOf(ctx, file)
 		if err != nil {
-			return nil, err
+			return was, playError(file, err)
 		}
-		if was.Run != what.Run {
-			return nil, exit.Usagef("%s has the scores of another run: use another --name, or delete it", score.File(c.File, c.Name))
+		was = scored.Scored{}
+		if about.Begun != nil {
+			if was, err = score.Of(about.Begun); err != nil {
+				return was, playError(file, err)
+			}
+			if was.Run != what.Run {
+				return was, exit.Usagef("%s has the scores of another run: use another --name, or delete it", file)
+			}
 		}
-		if was.Episodes != what.Episodes {
-			s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
-			what.Episodes = was.Episodes
+		if about.Begun == nil || was.Source == what.Source {
+			if c.Name != first {
+				s.tell(fmt.Sprintf("%s has changed since it gave the scores %s: its scores are now named %s. Delete the files in %s that you do not need",
+					c.With, first, c.Name, score.Folder(c.File)))
+			}
+			return was, nil
 		}
+		c.Name = fmt.Sprintf("%s-%d", first, n)
 	}
-	if what.Episodes == "" {
-		return nil, exit.Usagef("%s has no episode that ended without a failure: there is nothing to score", c.File)
+	return was, exit.Usagef("%s has scores of %d versions of %s: delete some, or use another --name", score.Folder(c.File), maxEdits, first)
+}
+
+// classPlan returns the plan of a scorer that is a class.
+func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*config.Plan, error) {
+	of, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
+	if err != nil {
+		return nil, err
+	}
+	kind := of.kind
+	judges, err := kind.Seats(kind.Defaults())
+	if err != nil {
+		return nil, exit.Usagef("--with: %s", terminal.Safe(err.Error()))
+	}
+	what, err := c.what(ctx, s, of, kind.Measures(kind.Defaults()))
+	if err != nil {
+		return nil, err
 	}
 	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{scored.Param: what}}
 	var recorded struct {
 		Providers json.RawMessage `json:"providers"`
 	}
-	if json.Unmarshal(head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
+	if json.Unmarshal(of.head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
 		doc["providers"] = recorded.Providers // judges may be where the agents are
 	}
-	if err := c.judges(kind, doc); err != nil {
+	if err := c.judges(kind, judges, doc); err != nil {
 		return nil, err
 	}
 	raw, err := json.Marshal(doc)
@@ -150,13 +239,25 @@ func (c *scoreCmd) plan(ctx context.Context, s *State, head *journal.Head, kind 
 	return plan, nil
 }
 
-// judges puts the models of --judge into a plan, and checks that every judge has a model.
-func (c *scoreCmd) judges(kind world.Kind, doc map[string]any) error {
-	params := kind.Defaults()
-	seats, err := kind.Seats(params)
+// what returns what is scored: all episodes that have ended or, if the run of the scorer has begun, those that it has.
+func (c *scoreCmd) what(ctx context.Context, s *State, of *scorer, measures []world.Measure) (scored.Scored, error) {
+	what := scored.New(of.head.Begun.Run, of.source, score.Ended(of.head), measures)
+	was, err := c.begun(ctx, s, what)
 	if err != nil {
-		return exit.Usagef("--with: %s", terminal.Safe(err.Error()))
+		return what, err
 	}
+	if was.Run != "" && was.Episodes != what.Episodes {
+		s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
+		what.Episodes = was.Episodes
+	}
+	if what.Episodes == "" {
+		return what, exit.Usagef("%s has no episode that ended without a failure: there is nothing to score", c.File)
+	}
+	return what, nil
+}
+
+// judges puts the models of --judge into a plan, and checks that every judge has a model.
+func (c *scoreCmd) judges(kind world.Kind, seats []string, doc map[string]any) error {
 	agents, lineup := map[string]any{}, map[string]string{}
 	for seat, model := range c.Judge {
 		if !slices.Contains(seats, seat) {
@@ -164,7 +265,7 @@ func (c *scoreCmd) judges(kind world.Kind, doc map[string]any) error {
 		}
 		agents[seat], lineup[seat] = map[string]string{"model": model}, seat
 	}
-	own := kind.Models(params)
+	own := kind.Models(kind.Defaults())
 	for _, seat := range seats {
 		if own[seat] == "" && lineup[seat] == "" {
 			return exit.Usagef("the judge %s has no model: add --judge %s=MODEL", seat, seat)

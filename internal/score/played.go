@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -88,4 +90,20 @@ func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode 
 		}
 	}
 	return p, nil
+}
+
+// Seats lists the seats of an episode, in alphabetical order: those of its lineup, and others that were asked or scored.
+func (p *Episode) Seats() []string {
+	seats := maps.Clone(p.Lineup)
+	if seats == nil {
+		seats = map[string]string{}
+	}
+	for _, c := range p.Calls {
+		seats[c.Seat] = ""
+	}
+	for _, s := range p.Outcome.Scores {
+		seats[s.Seat] = ""
+	}
+	delete(seats, "")
+	return slices.Sorted(maps.Keys(seats))
 }

@@ -37,7 +37,7 @@ func write(t *testing.T, file string, entries ...journal.Entry) {
 // scorer makes the run of a scorer over episodes 1 and 2 of a run: the first is polite, the second could not be scored.
 func scorer(t *testing.T, run string) []journal.Entry {
 	t.Helper()
-	what := scored.New(run, []int{1, 2}, []world.Measure{{Name: "polite", Bounds: world.Share()}})
+	what := scored.New(run, "", []int{1, 2}, []world.Measure{{Name: "polite", Bounds: world.Share()}})
 	var specs []world.Spec
 	for _, what.Episode = range []int{1, 2} {
 		raw, err := json.Marshal(map[string]any{"scored": what})
@@ -97,7 +97,7 @@ func TestRead(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for text, all := range map[string][]int{"0-2": {0, 1, 2}, "5": {5}, "0,2-3,9": {0, 2, 3, 9}} {
-		s := scored.New("r", all, nil)
+		s := scored.New("r", "", all, nil)
 		got, err := s.Numbers()
 		if s.Episodes != text || err != nil || fmt.Sprint(got) != fmt.Sprint(all) {
 			t.Errorf("%v: %q, %v, %v", all, s.Episodes, got, err)
@@ -127,7 +127,7 @@ func TestPlayed(t *testing.T) {
 		reply(0, "lost"),
 		&journal.Turned{Turn: journal.Turn{Attempt: 1}, Calls: 1, Notes: []world.Note{{Kind: "board", Data: json.RawMessage(`7`)}}},
 		reply(1, "north"),
-		&journal.Ended{Attempt: 1, Outcome: world.Outcome{Scores: []world.Score{{Name: "won", Value: 1}}, Data: json.RawMessage(`{"x":1}`)}},
+		&journal.Ended{Attempt: 1, Outcome: world.Outcome{Scores: []world.Score{{Name: "won", Seat: "b", Value: 1}, {Name: "length", Value: 7}}, Data: json.RawMessage(`{"x":1}`)}},
 		&journal.Ended{Episode: 1, Outcome: world.Outcome{Failed: "no"}},
 	)
 	if err != nil {
@@ -140,11 +140,15 @@ func TestPlayed(t *testing.T) {
 	if got := fmt.Sprint(Ended(head)); got != "[0]" {
 		t.Errorf("episodes %s", got)
 	}
-	raw, err := Played(t.Context(), j, head, 0)
+	of, err := Played(t.Context(), j, head, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(of)
 	want := `{"run":"r","episode":0,"kind":"game","params":{"n":1},"deal":3,"lineup":{"a":"me"},"models":{"me":"lab/one"},` +
-		`"outcome":{"scores":[{"name":"won","value":1}],"data":{"x":1}},"notes":[{"turn":"0","kind":"board","data":7}],` +
+		`"outcome":{"scores":[{"seat":"b","name":"won","value":1},{"name":"length","value":7}],"data":{"x":1}},"notes":[{"turn":"0","kind":"board","data":7}],` +
 		`"calls":[{"turn":"0","seat":"a","agent":"me","label":"move","messages":[{"role":"user","content":"Your move?"}],"reply":{"text":"north"}}]}`
-	if err != nil || string(raw) != want {
-		t.Errorf("%s, %v\nwant %s", raw, err, want)
+	if err != nil || string(raw) != want || fmt.Sprint(of.Seats()) != "[a b]" {
+		t.Errorf("%s, %v, %v\nwant %s", raw, of.Seats(), err, want)
 	}
 }

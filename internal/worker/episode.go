@@ -17,9 +17,9 @@ type episode struct {
 	seats  []string
 	params json.RawMessage
 	lineup map[string]string
-	played func() (json.RawMessage, error) // of a scorer: the episode that is scored
-	fault  *fault                          // what the world's code raised; its strands end
-	talks  map[int][]llm.Message           // a step holds mu
+	played func() (json.RawMessage, []string, error) // of a scorer: the episode that is scored, and its seats
+	fault  *fault                                    // what the world's code raised; its strands end
+	talks  map[int][]llm.Message                     // a step holds mu
 
 	exchange
 }
@@ -30,19 +30,33 @@ func (e *episode) Play(t *world.Table) world.Outcome {
 	var memory int64
 	defer func() { e.end(memory) }()
 	begin := &request{Op: "begin", Params: e.params, Lineup: e.lineup, Seed: strconv.FormatUint(deal.Seed, 10), Deal: deal.Number}
+	seats := e.seats // of the scores
 	if e.played != nil {
 		var err error
-		if begin.Played, err = e.played(); err != nil {
+		if begin.Played, seats, err = e.played(); err != nil {
 			panic(world.Abort{Err: err})
 		}
 	}
 	end := e.strand(t, "", begin)
+	if e.fault == nil {
+		e.fault = checkScores(end.End.Scores, seats)
+	}
 	if e.fault != nil {
 		t.Note("error", "", e.fault)
 		return world.Outcome{Failed: e.fault.Text}
 	}
 	memory = end.Memory
 	return end.End.world()
+}
+
+// checkScores returns a fault if a score is for a seat that is not one of seats.
+func checkScores(scores []world.Score, seats []string) *fault {
+	for _, s := range scores {
+		if s.Seat != "" && !slices.Contains(seats, s.Seat) {
+			return &fault{Text: fmt.Sprintf("the score %q is for the seat %q: want one of %q", s.Name, s.Seat, seats)}
+		}
+	}
+	return nil
 }
 
 // strand plays a strand, beginning with a request, and returns its last step. It returns nil if the episode has failed.

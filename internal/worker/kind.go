@@ -56,7 +56,7 @@ type definition struct {
 	about    world.About
 	params   *params.Shape
 	restarts bool
-	played   func(episode int) (json.RawMessage, error) // of a scorer: an episode that is scored
+	played   func(episode int) (json.RawMessage, []string, error) // of a scorer: an episode that is scored, and its seats
 
 	mu      sync.Mutex
 	checked map[string]*answer // what workers say about params, by their JSON
@@ -143,7 +143,7 @@ func (d *definition) World(p *params.Params, lineup world.Lineup) (world.World, 
 		exchange: exchange{pool: d.pool, key: d.pool.name("e")},
 	}
 	if d.played != nil {
-		e.played = func() (json.RawMessage, error) { return d.played(scored) }
+		e.played = func() (json.RawMessage, []string, error) { return d.played(scored) }
 	}
 	return e, nil
 }

@@ -120,6 +120,11 @@ func TestFaults(t *testing.T) {
 				calls[0]["seat"] = "nobody"
 			}
 		}, nil, `asks the seat "nobody"`},
+		{"score of an unknown seat", func(_ string, step map[string]any) {
+			if step["end"] != nil {
+				step["end"] = object{"scores": []object{{"name": "sum", "seat": "a", "value": 1}, {"name": "sum", "seat": "nobody", "value": 1}}}
+			}
+		}, nil, `the score "sum" is for the seat "nobody": want one of ["a" "b"]`},
 		{"empty step", func(op string, step map[string]any) {
 			if op == "replies" {
 				clear(step)

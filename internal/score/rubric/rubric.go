@@ -35,9 +35,9 @@ type Params struct {
 // Question is asked of each judge. An answer is yes or no, unless there is a scale or there are choices.
 type Question struct {
 	Ask     string   `json:"ask" doc:"The question. {seat} in it is the seat that it is about."`
-	Per     string   `json:"per" doc:"What it is about: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
-	Scale   []int    `json:"scale" doc:"The lowest and the highest answer, such as [1, 5]."`
-	Choices []string `json:"choices" doc:"The answers to choose from. Judges see them in another order for each episode."`
+	Per     string   `json:"per,omitempty" doc:"What it is about: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
+	Scale   []int    `json:"scale,omitempty" doc:"The lowest and the highest answer, such as [1, 5]."`
+	Choices []string `json:"choices,omitempty" doc:"The answers to choose from. Judges see them in another order for each episode."`
 }
 
 const (

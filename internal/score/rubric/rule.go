@@ -18,15 +18,15 @@ import (
 
 // Rule is a score that needs no model. Exactly one of Match, Count, Field and Expr is set.
 type Rule struct {
-	Match string   `json:"match" doc:"A regular expression. The score is 1 if an answer matches it, and otherwise 0."`
-	Count string   `json:"count" doc:"A regular expression. The score is how often the answers match it."`
-	Field string   `json:"field" doc:"A field of answers that are JSON: a number, or true or false, such as offer.price or bids.0."`
-	Expr  string   `json:"expr" doc:"An expression in the language Expr. The score is its value: a number, or true or false. nil means no score."`
-	Take  string   `json:"take" doc:"With field: which of the values. Default: last." oneof:",first,last,mean,sum,min,max"`
-	Label string   `json:"label" doc:"Only answers to calls with this label. Default: all."`
-	Per   string   `json:"per" doc:"What has the score: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
-	Low   *float64 `json:"low" doc:"With field or expr: the lowest possible score. Intervals end there."`
-	High  *float64 `json:"high" doc:"With field or expr: the highest possible score."`
+	Match string   `json:"match,omitempty" doc:"A regular expression. The score is 1 if an answer matches it, and otherwise 0."`
+	Count string   `json:"count,omitempty" doc:"A regular expression. The score is how often the answers match it."`
+	Field string   `json:"field,omitempty" doc:"A field of answers that are JSON: a number, or true or false, such as offer.price or bids.0."`
+	Expr  string   `json:"expr,omitempty" doc:"An expression in the language Expr. The score is its value: a number, or true or false. nil means no score."`
+	Take  string   `json:"take,omitempty" doc:"With field: which of the values. Default: last." oneof:",first,last,mean,sum,min,max"`
+	Label string   `json:"label,omitempty" doc:"Only answers to calls with this label. Default: all."`
+	Per   string   `json:"per,omitempty" doc:"What has the score: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
+	Low   *float64 `json:"low,omitempty" doc:"With field or expr: the lowest possible score. Intervals end there."`
+	High  *float64 `json:"high,omitempty" doc:"With field or expr: the highest possible score."`
 }
 
 // compiled is a rule that can be applied.
