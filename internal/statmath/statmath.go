@@ -16,11 +16,10 @@
 //   - Several tests at once: Holm if one false claim is too many, BenjaminiHochberg
 //     if a share of false claims is acceptable.
 //   - How large is a difference, in standard deviations? Hedges, PairedEffect, CohenH.
-//   - Do raters agree? Kappa for two of them who say yes or no, Alpha for any number. Do two numbers go together? Spearman.
 //   - How many more episodes would show it? MeansNeeded, PairedNeeded, SharesNeeded. How often do
 //     this many show it? MeansPower, PairedPower, SharesPower.
 //
-// Who is stronger, from games between two, is in statmath/rating.
+// Who is stronger, from games between two, is in statmath/rating. How far raters agree is in statmath/raters.
 //
 // Every function is pure; random draws come from a seed. Observations are added in the order
 // they are given, so that the same episodes give the same digits. Nothing panics. If too little

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"parley/internal/statmath"
+	"parley/internal/statmath/raters"
 	"parley/stats"
 	"parley/world"
 )
@@ -22,7 +22,7 @@ type exhibitor struct{ by map[string]*question }
 // question is what judges answered to one question.
 type question struct {
 	choices int // how many choices there are; 0: it has a scale, or is about yes and no
-	things  []statmath.Rated
+	things  []raters.Rated
 	rating  map[string]*judged
 }
 
@@ -52,7 +52,7 @@ func (e *exhibitor) Add(p world.Played) {
 		if !ok {
 			at = len(q.things)
 			things[[2]string{r.Question, r.Seat}] = at
-			q.things = append(q.things, statmath.Rated{Cluster: p.Episode})
+			q.things = append(q.things, raters.Rated{Cluster: p.Episode})
 		}
 		q.things[at].Values = append(q.things[at].Values, r.Value)
 		j := q.rating[r.Judge]
@@ -85,17 +85,17 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 	for _, n := range slices.Sorted(maps.Keys(e.by)) {
 		q := e.by[n]
 		if len(q.rating) > 1 {
-			scale := statmath.Ordinal
+			scale := raters.Ordinal
 			if q.choices > 0 {
-				scale = statmath.Nominal
+				scale = raters.Nominal
 			}
-			a := statmath.Alpha(q.things, scale, confidence)
+			a := raters.Alpha(q.things, scale, confidence)
 			agree.Rows = append(agree.Rows, append([]any{n, len(q.rating), a.N}, quantity(a)...))
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.rating)) {
 			j := q.rating[name]
 			if len(j.values) > 0 {
-				c := statmath.Spearman(j.lengths, j.values, confidence)
+				c := raters.Spearman(j.lengths, j.values, confidence)
 				length.Rows = append(length.Rows, append(append([]any{n, name, len(j.values)}, quantity(c)...), sign(c, 0)))
 			}
 			if q.choices > 0 && j.listed > 0 {
@@ -114,7 +114,7 @@ func exhibits(agree, length, position world.Grid) (all []world.Exhibit) {
 		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,
 			Caption: "Spearman's correlation between the answer and the length of what was judged. It can have a good reason: what is better may be longer."},
 		{Name: "position-bias", Title: "Do judges prefer the first choice?", Show: position,
-			Caption: "How often a judge chose what was first in its list. The order is drawn anew for each episode, so a judge without a bias has the expected share."},
+			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share."},
 	} {
 		if len(e.Show.(world.Grid).Rows) > 0 { //nolint:forcetypeassert // all are grids
 			all = append(all, e)

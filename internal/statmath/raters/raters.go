@@ -1,10 +1,16 @@
-package statmath
+// Package raters says how far raters agree, and whether two numbers go together.
+//
+// Every function is pure; random draws come from a fixed seed. Nothing panics. If too little is known, or a value is not
+// finite, the result is unknown.
+package raters
 
 import (
 	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"parley/stats"
 )
 
 // Rated is one thing that several raters rated. Things with the same Cluster, such as the seats of one episode, are not
@@ -29,9 +35,9 @@ const alphaRounds = 1000
 // Alpha returns Krippendorff's alpha: 1 if raters always agree, 0 if they agree as often as chance would make them. Things
 // that fewer than two rated do not count. The interval is of the percentiles of a bootstrap over clusters, from a
 // fixed seed. Alpha is unknown if all ratings are the same.
-func Alpha(all []Rated, scale Scale, confidence float64) Quantity {
+func Alpha(all []Rated, scale Scale, confidence float64) stats.Quantity {
 	a, n := newAlpha(all, scale)
-	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: n, Method: "krippendorff's alpha"}
+	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: n, Method: "krippendorff's alpha"}
 	if a == nil {
 		return q
 	}
@@ -55,7 +61,7 @@ func Alpha(all []Rated, scale Scale, confidence float64) Quantity {
 	}
 	slices.Sort(values)
 	if tail := int(float64(len(values)) * (1 - confidence) / 2); len(values) > 2*tail {
-		q.Interval = Interval{Low: max(-1, min(q.Value, values[tail])), High: max(q.Value, values[len(values)-1-tail])}
+		q.Interval = stats.Interval{Low: max(-1, min(q.Value, values[tail])), High: max(q.Value, values[len(values)-1-tail])}
 	}
 	return q
 }
@@ -164,8 +170,8 @@ func (a *alpha) distance(x, y int) float64 {
 
 // Spearman returns the correlation of ranks of two lists of the same length. The interval is that of Bonett and
 // Wright (2000). It is unknown if one list is constant.
-func Spearman(xs, ys []float64, confidence float64) Quantity {
-	q := Quantity{Value: math.NaN(), Interval: Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
+func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
+	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
 	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !isFinite(x) }) {
 		return q
 	}
@@ -182,9 +188,9 @@ func Spearman(xs, ys []float64, confidence float64) Quantity {
 		return q
 	}
 	q.Value = max(-1, min(1, ab/math.Sqrt(aa*bb)))
-	z := normalQuantile(confidence) * math.Sqrt((1+q.Value*q.Value/2)/float64(len(xs)-3))
-	if !math.IsInf(z, 1) {
-		q.Interval = Interval{Low: math.Tanh(math.Atanh(q.Value) - z), High: math.Tanh(math.Atanh(q.Value) + z)}
+	z := math.Sqrt2 * math.Erfinv(confidence) * math.Sqrt((1+q.Value*q.Value/2)/float64(len(xs)-3))
+	if confidence > 0 && confidence < 1 {
+		q.Interval = stats.Interval{Low: math.Tanh(math.Atanh(q.Value) - z), High: math.Tanh(math.Atanh(q.Value) + z)}
 	}
 	return q
 }
@@ -209,3 +215,5 @@ func ranks(values []float64) []float64 {
 	}
 	return out
 }
+
+func isFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }
