@@ -34,9 +34,21 @@ type Begun struct {
 	// whichever plan the cell was recorded with. A cell is named by what varies, and in a larger
 	// plan more may vary.
 	Cells map[string]string `json:",omitempty"`
+	// Code is the code that is not part of the program, such as a world in Python, as the last process
+	// played it. Edited lists each time that a process continued with changed code, in order.
+	Code   []Code   `json:",omitempty"`
+	Edited []Growth `json:",omitempty"`
 }
 
-// Growth is the moment when a run was given a larger plan.
+// Code is code that a plan names.
+type Code struct {
+	Name     string `json:"name"`     // as in the plan: auction.py:Auction
+	Language string `json:"language"` // and its version: python 3.11.7
+	// Files are the SHA-256 of the files that it consists of, by their path in the folder of the first.
+	Files map[string]string `json:"files,omitempty"`
+}
+
+// Growth is the moment when a run was given a larger plan, or changed code.
 type Growth struct {
 	At time.Time `json:"at"`
 	// Episodes is how many were recorded by then.
@@ -136,9 +148,9 @@ type Ended struct {
 	Chance bool
 }
 
-// Exposed raises the bound on what is in flight or not recorded yet: calls, and the most that they
-// can cost. It is durable before the bound is used, so that it is known what a killed process may
-// owe.
+// Exposed sets the bound on what is in flight or not recorded yet: the most that it can cost, and on
+// how many calls. It is durable before more is sent, so that it is known what a killed process may
+// owe. A later one replaces Worst, and can raise Calls.
 //
 // With a Worker it is an allotment: Worst is what this worker of the run may have spent, or may still
 // spend, beyond what is recorded. It replaces the worker's earlier one, and 0 ends it.

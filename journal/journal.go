@@ -149,7 +149,7 @@ func (h *Head) Add(e Entry) {
 			h.allot(e.Worker, max(0, e.Worst))
 			break
 		}
-		h.Owed, h.bound = max(h.Owed, e.Worst), max(h.bound, e.Calls)
+		h.Owed, h.bound = max(0, e.Worst), max(h.bound, e.Calls)
 	case *Batched:
 		h.Batch(h.entries, e)
 	case *Steered:

@@ -78,7 +78,7 @@ func TestTelemetry(t *testing.T) {
 	srv := httptest.NewServer(to)
 	defer srv.Close()
 	env := func(name string) (string, bool) { return srv.URL, name == "OTEL_EXPORTER_OTLP_ENDPOINT" }
-	exporter, err := telemetry.Open(t.Context(), env, "parley-gateway", "test")
+	exporter, err := telemetry.Open(t.Context(), env, "parley-gateway", "test", func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,10 +133,7 @@ func TestKilledBudget(t *testing.T) {
 	t.Parallel()
 	url, server := provider(t)
 	file := plan(t, url)
-	prices := filepath.Join(t.TempDir(), "prices.json")
-	if err := os.WriteFile(prices, []byte(`{"models": {"lab/*": {"input": 0, "output": 1000, "max_output": 100, "context": 2000}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	prices := priced(t, 2000)
 	const budget = 12.0
 	out := filepath.Join(t.TempDir(), "run.parley")
 	_, address := hubOf(t, 1)
@@ -160,11 +157,7 @@ func TestKilledBudget(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("the run does not end: %s", run.err)
 	}
-	var got struct {
-		State, Reason string
-		Cost          float64 `json:"cost_usd"`
-		Risked        float64 `json:"risked_usd"`
-	}
+	var got spending
 	if err := json.Unmarshal(run.out.Bytes(), &got); err != nil {
 		t.Fatalf("%v: %q %s", err, run.out, run.err)
 	}

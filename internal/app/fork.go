@@ -38,6 +38,8 @@ type Fork struct {
 	Kinds []world.Kind
 	// Tool is the program that writes the file, such as parley 0.1.0.
 	Tool string
+	// Code is the code that the plan names.
+	Code []journal.Code
 	// Trust and Reach are those of Play.
 	Trust *trust.Gate
 	Reach *config.Reach
@@ -101,7 +103,7 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	begun := Play{Tool: f.Tool}.begun(plan)
+	begun := Play{Tool: f.Tool, Code: f.Code}.begun(plan)
 	begun.Fork = &journal.Origin{File: f.From, Run: head.Begun.Run, Episode: f.Episode, Turn: f.Turn}
 	specs, err := world.Blocks(world.Block{Groups: []world.Group{{Spec: spec, Size: f.Repeat}}, Rounds: 1})
 	if err != nil {

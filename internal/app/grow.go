@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"parley/engine"
 	"parley/internal/config"
@@ -80,5 +81,13 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 		}
 		return nil, usageError{changed}
 	}
-	return c, err
+	if err != nil || complete(head) && c.Grown == nil {
+		return c, err // a complete run is only read
+	}
+	if changes, played := growth.CodeChanges(head.Begun.Code, p.Code), head.Ended.Len()+len(head.Playing); len(changes) > 0 && played > 0 && !p.ChangedCode {
+		return nil, usageError{fmt.Errorf("%s: %s since the run was played: episodes of two versions of the code would be in one file. Restore the code, or begin a new run file; "+
+			"--changed-code continues this one with the code as it is now", p.File, strings.Join(changes, ", "))}
+	}
+	c.Use(p.Code, head)
+	return c, nil
 }

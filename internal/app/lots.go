@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"parley/engine"
@@ -13,6 +14,7 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/outage"
+	"parley/internal/growth"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -46,6 +48,9 @@ func (p Play) OpenLots(begun *journal.Begun, part func(whole llm.Money) *budget.
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err
+	}
+	if changes := growth.CodeChanges(begun.Code, p.Code); len(changes) > 0 {
+		return nil, usageError{fmt.Errorf("%s: %s where the run file is: copy the code of the run here, and start the worker again", p.File, strings.Join(changes, ", "))}
 	}
 	plan := c.Plan
 	if err := forCluster(plan); err != nil {

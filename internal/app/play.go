@@ -75,6 +75,10 @@ type Play struct {
 	Models map[string]llm.Model
 	// Remote plays the episodes in other processes. Default: this process plays them.
 	Remote engine.Remote
+	// Code is the code that the plan names. A run that was played with other code is refused, unless
+	// ChangedCode is set.
+	Code        []journal.Code
+	ChangedCode bool
 	// Journal stores the run instead of File. Default: File.
 	Journal journal.Journal
 }
@@ -380,7 +384,7 @@ func (p Play) outage(o outage.Outage, changed *func()) {
 func (p Play) begun(plan *config.Plan) journal.Begun {
 	return journal.Begun{
 		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
-		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(),
+		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/config/schema"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/files"
@@ -38,7 +39,7 @@ type askCmd struct {
 
 	account `group:"provider"`
 
-	Budget      float64       `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this."`
+	Budget      *float64      `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file cost counts too."`
 	Prices      string        `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
 	Cache       string        `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them. Default: $PARLEY_CACHE, or no cache."`
 	NoCache     bool          `group:"care" help:"Use no cache, even if $PARLEY_CACHE is set."`
@@ -115,10 +116,14 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	switch {
 	case c.Samples < 1:
 		return app.Config{}, exit.Usagef("--samples must be 1 or more")
-	case c.Retries < 0 || c.Budget < 0 || c.Deadline < 0 || c.Unreachable < 0:
-		return app.Config{}, exit.Usagef("--retries, --budget, --deadline and --unreachable must not be negative")
+	case c.Retries < 0 || c.Deadline < 0 || c.Unreachable < 0:
+		return app.Config{}, exit.Usagef("--retries, --deadline and --unreachable must not be negative")
 	case c.Hedge < 0 || c.Hedge >= 1:
 		return app.Config{}, exit.Usagef("--hedge must be at least 0 and below 1, such as 0.95")
+	}
+	budget, err := budgetOf(c.Budget)
+	if err != nil {
+		return app.Config{}, err
 	}
 	cache, _ := s.Env("PARLEY_CACHE")
 	if c.Cache != "" {
@@ -141,7 +146,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		Trust:     keys,
 		Levels:    s.levels(),
 		Providers: providers,
-		Budget:    llm.Dollars(c.Budget), Prices: c.Prices, Cache: cache,
+		Budget:    budget, Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Outages: outages, Hedge: dispatch.Hedge{Percentile: c.Hedge},
 		Notices: s.notice,
 	}, err
@@ -219,9 +224,12 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		return err
 	}
 	ids := bulk.NewKeyer()
-	out, err := c.sink(s, path, ids)
+	out, spent, err := c.sink(s, path, ids)
 	if err != nil {
 		return errors.Join(err, in.Close())
+	}
+	if cfg.Budget > 0 {
+		cfg.Spent = spent
 	}
 	a, err := s.open(cfg)
 	if err != nil {
@@ -230,7 +238,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
-	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Began: time.Now()}
+	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Spent: cfg.Spent, Began: time.Now()}
 	if a, ok := a.(bulk.Waiter); ok {
 		p.Waits = a.Waits
 	}
@@ -240,25 +248,29 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	note := w.ask(ctx, s, a, m)
 	end()
-	c.report(s, t.Now(), a.Stats(), cfg.Budget, time.Since(p.Began), note)
+	c.report(s, t.Now(), a.Stats(), cfg, time.Since(p.Began), note)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
 
-// sink opens the file of --out, or uses standard output.
-func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, error) {
+// sink opens the file of --out, or uses standard output. It also returns what the records in the file cost.
+func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, llm.Money, error) {
 	if c.Out == "" {
-		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), nil
+		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), 0, nil
 	}
 	if a, err := os.Stat(in); err == nil {
 		if b, err := os.Stat(c.Out); err == nil && os.SameFile(a, b) {
-			return nil, exit.Usagef("--out names the file of requests; name another file")
+			return nil, 0, exit.Usagef("--out names the file of requests; name another file")
 		}
 	}
-	return bulk.OpenOut(c.Out, ids)
+	out, err := bulk.OpenOut(c.Out, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	return out, out.Spent(), nil
 }
 
 // report prints the summary to standard error. With --json and --out, it goes to standard output.
-func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget llm.Money, took time.Duration, note string) {
+func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, cfg app.Config, took time.Duration, note string) {
 	if note != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+note)
 	}
@@ -277,7 +289,7 @@ func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, budget ll
 		if more := n.Rejected - len(n.Rejections); more > 0 {
 			fmt.Fprintf(s.Stderr, "parley: and %d more: the records have the reasons\n", more)
 		}
-		fmt.Fprintln(s.Stderr, sum.Line(budget, took, st))
+		fmt.Fprintln(s.Stderr, sum.Line(cfg.Budget, cfg.Spent, took, st))
 	}
 }
 
@@ -298,4 +310,15 @@ func answerText(s *State, r *bulk.Record) []byte {
 		}
 		return []byte(resp.Text + "\n")
 	}
+}
+
+// budgetOf returns the amount of --budget, which has the range of a plan's budget. Without the flag it is 0: no limit.
+func budgetOf(budget *float64) (llm.Money, error) {
+	if budget == nil {
+		return 0, nil
+	}
+	if s := schema.Dollars(); !(*budget >= s.Min && *budget <= s.Max) { // NaN is neither
+		return 0, exit.Usagef("--budget %v: want %s; without --budget there is no limit", *budget, s.Describe())
+	}
+	return llm.Dollars(*budget), nil
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +56,39 @@ func TestAskWithoutUsage(t *testing.T) {
 	}
 	if n := strings.Count(got.stderr, "parley: warning: lab/any reports no token usage"); n != 1 {
 		t.Errorf("said %d times: %s", n, got.stderr)
+	}
+}
+
+// TestAskBudgetOfFile checks that what the records of --out cost counts against the budget: the same command, again, spends
+// no more.
+func TestAskBudgetOfFile(t *testing.T) {
+	t.Parallel()
+	url, asked := answering(t, "yes", `,"usage":{"prompt_tokens":5,"completion_tokens":20}`)
+	in, out := requests(t, 20), filepath.Join(t.TempDir(), "out.jsonl")
+	ask := func(budget string) outcome {
+		return parley(t, State{}, "ask", in, "--out", out, "--model", "lab/any", "--base-url", url, "--max-tokens", "20",
+			"--budget", budget, "--prices", labPrices(t), "--concurrency", "1")
+	}
+	const budget = "0.001"
+	ask(budget).want(t, exit.Budget)
+	n := len(*asked)
+	if n == 0 || n == 20 {
+		t.Fatalf("asked %d times", n)
+	}
+	ask(budget).want(t, exit.Budget).wantErr(t, "0 answered", "of the budget of $0.001 is spent")
+	if len(*asked) != n {
+		t.Errorf("asked %d times, and %d times after the same command", n, len(*asked))
+	}
+	ask("1").want(t, exit.OK).wantErr(t, fmt.Sprintf("%d answered, %d kept from before", 20-n, n), "$0.0017 of $1.00")     // 20 answers of $0.000085
+	for _, line := range []string{`"response":{"trail":{"cost":-1}}`, `"error":{"trail":{"cost":-9e9}},"response":null`} { // hostile
+		if err := os.WriteFile(out, []byte(`{"id":1,`+line+"}\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before := len(*asked)
+		ask(budget).want(t, exit.Budget)
+		if len(*asked) == before {
+			t.Errorf("%s: nothing was asked", line)
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	case err != nil:
 		return exit.Usagef("%s: %w", c.Plan, err)
 	}
-	e.Recorded = recorded(ctx, of)
+	e.Recorded = recorded(ctx, s, of)
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, e)
 	}
@@ -98,8 +98,8 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 }
 
 // recorded compares a plan with its run file.
-func recorded(ctx context.Context, of estimated) *app.Recorded {
-	grown, err := app.Play{Plan: of.plan, File: of.file}.Growth(ctx)
+func recorded(ctx context.Context, s *State, of estimated) *app.Recorded {
+	grown, err := app.Play{Plan: of.plan, File: of.file, Code: s.code()}.Growth(ctx)
 	switch {
 	case err != nil:
 		return &app.Recorded{File: of.file, Refused: playError(of.file, err).Error()}
@@ -309,7 +309,7 @@ func budgetFact(e *app.Estimate) string {
 // next returns the command or step that comes next.
 func (c *checkCmd) next(e *app.Estimate, command string) string {
 	if e.Recorded != nil && e.Recorded.Refused != "" {
-		return "use another run file with --out FILE, or the plan as it was recorded"
+		return "use another run file with --out FILE, or the plan and the code as they were recorded"
 	}
 	for _, t := range c.Trust {
 		command += " --trust " + terminal.ShellWord(t)

@@ -213,11 +213,26 @@ func run(ctx context.Context, s *State, measured *profiles) error {
 	return k.Run(s, k.Model)
 }
 
+// readText reads an argument as it is. Kong's own reader replaces bytes that are not UTF-8, which names of files may have.
+func readText(c *kong.DecodeContext, to reflect.Value) error {
+	token, err := c.Scan.PopValue("string")
+	if err != nil {
+		return err
+	}
+	text, ok := token.Value.(string)
+	if !ok {
+		text = fmt.Sprint(token.Value)
+	}
+	to.SetString(text)
+	return nil
+}
+
 func newParser(s *State, g *grammar) (*kong.Kong, error) {
 	return kong.New(g, append(commands(s),
 		kong.Name("parley"),
 		kong.Description("Run very many interactions of language models at once, and analyze them."),
 		kong.NoDefaultHelp(),
+		kong.KindMapper(reflect.String, kong.MapperFunc(readText)),
 		kong.Vars{"faults": faultNames(), "shells": strings.Join(manual.Shells(), ",")},
 		kong.Help(printHelp),
 		kong.ExplicitGroups([]kong.Group{

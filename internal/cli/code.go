@@ -22,6 +22,7 @@ import (
 	"parley/internal/score/rubric"
 	"parley/internal/trust"
 	"parley/internal/worker"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -298,6 +299,20 @@ func inherited(number string) (net.Conn, error) {
 	}
 	conn, err := net.FileConn(file)
 	return conn, errors.Join(err, file.Close())
+}
+
+// described is workers that say which code they play.
+type described interface{ Code() journal.Code }
+
+// code describes the code that workers play.
+func (s *State) code() []journal.Code {
+	var all []journal.Code
+	for _, p := range s.pools {
+		if of, ok := p.(described); ok {
+			all = append(all, of.Code())
+		}
+	}
+	return all
 }
 
 // closeCode ends the workers.

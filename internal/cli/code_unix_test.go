@@ -41,12 +41,13 @@ func playAlong(conn net.Conn) {
 	in := bufio.NewScanner(conn)
 	for first := true; in.Scan(); first = false {
 		var r struct {
-			ID int
-			Op string
+			ID       int
+			Op, File string
 		}
 		switch _ = json.Unmarshal(in.Bytes(), &r); {
 		case first:
-			fmt.Fprintln(conn, `{"parley":1,"language":"test","version":1,"doc":"One question.","durable":"turn","params":[{"name":"n","type":"int","default":1}]}`)
+			code, _ := os.ReadFile(r.File)
+			fmt.Fprintf(conn, `{"parley":1,"language":"test","version":1,"files":{"game.py":"%x"},"doc":"One question.","durable":"turn","params":[{"name":"n","type":"int","default":1}]}`+"\n", code)
 		case r.Op == "seats":
 			fmt.Fprintf(conn, "{\"id\":%d,\"seats\":[\"a\"]}\n", r.ID)
 		case r.Op == "begin":
@@ -102,6 +103,29 @@ func TestCodeOfPlan(t *testing.T) {
 			t.Errorf("%v: %s", args, out.stderr)
 		}
 	}
+}
+
+// TestChangedCode: a run is not continued with other code, unless the user says so. A run that is complete can be read.
+func TestChangedCode(t *testing.T) {
+	t.Parallel()
+	plan := codePlan(t, "game.py:Game")
+	game, file := filepath.Join(filepath.Dir(plan), "game.py"), strings.TrimSuffix(plan, ".yaml")+".parley"
+	with := func(verb string, more ...string) outcome {
+		return parley(t, self(t), append([]string{verb, plan, "--trust", "code=" + game}, more...)...)
+	}
+	with("run").want(t, 0)
+	if err := os.WriteFile(game, []byte("# edited"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	with("run").want(t, 0).wantErr(t, "nothing is left to play")
+	with("run", "--set", "episodes=7").want(t, 2).wantErr(t, "game.py has changed since the run was played", "--changed-code")
+	with("check", "--set", "episodes=7").want(t, 0).wantOut(t, "game.py has changed since the run was played")
+	with("run", "--set", "episodes=7", "--changed-code").want(t, 0)
+	parley(t, State{}, "show", file).want(t, 0).wantOut(t, "code      game.py:Game, test, 1 file", "when 5 episodes had begun")
+	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "The code of this run was changed while it was played: when 5 episodes had begun")
+	with("run", "--set", "episodes=9").want(t, 0) // the new code is recorded
+	with("run", "--out", file+"2").want(t, 0)
+	parley(t, State{}, "report", file, file+"2").want(t, 0)
 }
 
 // TestBrought: another program brings the world, over a port of this machine, and a wrong name of it is refused.

@@ -35,7 +35,7 @@ func (c *ctlCmd) Run(ctx context.Context, s *State) error {
 	defer cancel()
 	a, err := control.Steer(ctx, c.File, control.Request{Verb: journal.SteerVerb(c.Verb), By: "ctl", Sets: c.Sets})
 	if err != nil {
-		return ctlError(c.File, err)
+		return ctlError(ctx, c.File, err)
 	}
 	if !c.JSON {
 		_, err = fmt.Fprintf(s.Stdout, "%s: %s\n", c.File, a.Text())
@@ -49,9 +49,16 @@ func (c *ctlCmd) Run(ctx context.Context, s *State) error {
 }
 
 // ctlError says why a run was not steered, and what to do.
-func ctlError(file string, err error) error {
+func ctlError(ctx context.Context, file string, err error) error {
 	if errors.Is(err, control.ErrNotPlayed) {
-		return exit.Usagef("%s: %w: resume it with %s", file, control.ErrNotPlayed, commandOf([]string{"resume", file}))
+		w, bad := endOf(ctx, file)
+		switch {
+		case bad != nil:
+			return bad
+		case w.State == string(journal.Complete):
+			return exit.Usagef("%s: %w: it is complete", file, control.ErrNotPlayed)
+		}
+		return exit.Usagef("%s: %w (%s): resume it with %s", file, control.ErrNotPlayed, w.State, commandOf([]string{"resume", file}))
 	}
 	if refused, ok := errors.AsType[*control.Error](err); ok {
 		return exit.Usagef("%s: %w", file, refused)

@@ -65,6 +65,8 @@ func TestKindWords(t *testing.T) {
 		"a flag for a value":    {[]string{"ask", "hi", "--budget", "--quiet"}, []string{"ask: --budget needs a value: write --budget USD\n"}},
 		"a list and no value":   {[]string{"report", run, "--by"}, []string{"report: --by needs a value: write --by FACTOR"}},
 		"a decimal comma":       {[]string{"ask", "hi", "--budget", "1,50"}, []string{`ask: --budget: want a number, found "1,50": write 1.50, with a point`}},
+		"a budget of nothing":   {[]string{"ask", "hi", "--budget", "0"}, []string{"--budget 0: want an amount in US dollars, 0.0001 to 1000000000; without --budget there is no limit\n"}},
+		"a budget of no number": {[]string{"ask", "hi", "--budget", "NaN"}, []string{"--budget NaN: want an amount in US dollars"}},
 		"a comma, any meaning":  {[]string{"ask", "hi", "--temperature", "1,000"}, []string{`found "1,000": write 1000, or 1.000, without a comma`}},
 		"a comma in a plan":     {[]string{"check", plan, "--set", "budget=1,50"}, []string{`budget: wants an amount in US dollars, 0.0001 to 1000000000, found the text "1,50": write 1.50, with a point`}},
 		"a number too large":    {[]string{"ask", "hi", "--samples", "99999999999999999999"}, []string{`ask: --samples: want a whole number, found "99999999999999999999"`}},

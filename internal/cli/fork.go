@@ -39,7 +39,7 @@ func (c *forkCmd) Run(ctx context.Context, s *State) error {
 	if err := s.recordedCode(ctx, app.Play{File: c.File, Reach: c.recorded()}); err != nil {
 		return err
 	}
-	fork := app.Fork{Kinds: s.Kinds, From: c.File, Episode: c.Episode, Turn: c.Turn, Sets: c.sets(), Repeat: c.Repeat, File: out, Tool: Version(), Trust: keys.Gate, Reach: c.recorded()}
+	fork := app.Fork{Kinds: s.Kinds, From: c.File, Episode: c.Episode, Turn: c.Turn, Sets: c.sets(), Repeat: c.Repeat, File: out, Code: s.code(), Tool: Version(), Trust: keys.Gate, Reach: c.recorded()}
 	if err := fork.Write(ctx); err != nil {
 		return playError(c.File, err)
 	}

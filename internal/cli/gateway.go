@@ -188,7 +188,7 @@ func (c *gatewayCmd) open(ctx context.Context, s *State, cfg *gateway.Config) (d
 		}
 		return store.Close()
 	}
-	if cfg.Telemetry, err = telemetry.Open(ctx, s.Env, "parley-gateway", Version()); err != nil {
+	if cfg.Telemetry, err = telemetry.Open(ctx, s.Env, "parley-gateway", Version(), s.tellError); err != nil {
 		return nil, errors.Join(exit.AsUsage(err), closeAll())
 	}
 	return func() error {
@@ -227,6 +227,9 @@ func (c *gatewayCmd) plan(cfg *gateway.Config) []byte {
 func (s *State) tell(text string) {
 	fmt.Fprintf(s.err, "parley: %s\n", terminal.Cut(terminal.Safe(terminal.OneLine(text)), 800))
 }
+
+// tellError writes an error on standard error.
+func (s *State) tellError(err error) { s.tell(err.Error()) }
 
 // found says how many calls were in the record.
 func found(sum gateway.Summary) string {

@@ -13,7 +13,6 @@ import (
 	"parley/internal/provider"
 	"parley/internal/serve/gateway"
 	"parley/internal/trust"
-	"parley/llm"
 )
 
 // upstreamFlags choose the providers that are called.
@@ -47,8 +46,9 @@ func (c *gatewayCmd) upstreams(ctx context.Context, s *State, plan string, cfg *
 		cfg.Unreachable = unlessZero(*c.Unreachable)
 	}
 	if c.Budget != nil {
-		if cfg.Budget = llm.Dollars(*c.Budget); *c.Budget <= 0 {
-			return errors.New("--budget must be above 0")
+		var err error
+		if cfg.Budget, err = budgetOf(c.Budget); err != nil {
+			return err
 		}
 	}
 	if err := c.providers(cfg); err != nil {

@@ -16,6 +16,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/live"
+	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/journal"
 )
@@ -41,6 +42,7 @@ type playFlags struct {
 	Unreachable *time.Duration `placeholder:"DURATION" help:"How long to wait for a provider that cannot be reached, such as one that is restarting; 0 fails at once. Default: the plan's, or 10m."`
 	Pace        string         `placeholder:"PACE" help:"free: an episode continues as soon as its own turn is answered. wave: calls are collected and sent together."`
 	Budget      *float64       `placeholder:"USD" help:"Maximum cost of the run, including earlier processes of the same run."`
+	ChangedCode bool           `help:"Resume a run although its code, such as a world in Python, has changed since. Episodes that ended stay as they are; those that began must still ask the same."`
 	View        bool           `help:"Show the run as web pages while it is played; the address is printed."`
 	Detach      bool           `help:"Play in the background: print a JSON line with the file, the id of the process and its log, when it plays."`
 	Quiet       bool           `help:"Print no progress and no summary."`
@@ -185,7 +187,7 @@ func (f *playFlags) playUntil(ctx context.Context, s *State, keys *keyGate, g *e
 	if err := s.recordedCode(ctx, p); err != nil {
 		return err
 	}
-	p.Kinds, p.Trust = s.Kinds, keys.Gate
+	p.Kinds, p.Trust, p.Code, p.ChangedCode = s.Kinds, keys.Gate, s.code(), f.ChangedCode
 	joint, err := f.open(ctx, s, &p)
 	if err != nil {
 		return err
@@ -251,7 +253,7 @@ func (f *playFlags) conclude(s *State, view *runview.View, file string, sum *sum
 		}
 		fmt.Fprintln(s.Stdout, string(b))
 	} else if !f.Quiet {
-		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged))
+		view.PrintSummary(s.Stdout, sum, !errors.Is(err, engine.ErrDiverged) && !errors.Is(err, sqlite.ErrGone))
 	}
 	if err != nil {
 		said := !f.JSON && !f.Quiet && err.Error() == sum.Reason.String()

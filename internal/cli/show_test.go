@@ -262,7 +262,7 @@ func TestShowWhilePlayed(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := parley(t, State{}, "show", file).want(t, exit.OK)
-		if want := map[bool]string{true: "new: not played yet", false: "open: it is being played"}[i == 0]; !strings.Contains(got.stdout, want) {
+		if want := map[bool]string{true: "new: not played yet", false: "playing: a process plays it"}[i == 0]; !strings.Contains(got.stdout, want) {
 			t.Errorf("after %d entries: %s", i+1, got.stdout)
 		}
 		if i > 2 {

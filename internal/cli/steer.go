@@ -66,7 +66,7 @@ const (
 func answerOf(state steer.State, o app.Opened) control.Answer {
 	st := o.App.Stats()
 	spent, _ := o.App.Budget().Spent()
-	a := control.Answer{State: control.Playing, InFlight: st.InFlight, Spent: spent, Budget: state.Budget, Concurrency: state.Concurrency}
+	a := control.Answer{State: control.Playing, InFlight: st.InFlight, Spent: spent, Budget: state.Budget, Concurrency: state.Concurrency, Draining: state.Draining != nil}
 	by := state.Paused
 	switch {
 	case by != nil:

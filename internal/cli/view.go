@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -18,9 +19,11 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/files"
+	"parley/internal/near"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/viewer"
 	"parley/internal/serve/viewer/static"
+	"parley/internal/store/sqlite"
 )
 
 // viewCmd serves run files as web pages.
@@ -53,7 +56,7 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(viewMemory))
 	v, ln, address, err := c.listen(ctx, s)
 	if err != nil {
-		return exit.AsUsage(err)
+		return c.explain(err)
 	}
 	if _, err := fmt.Fprintf(s.Stdout, "listening on %s\n", address); err != nil {
 		return errors.Join(err, ln.Close())
@@ -64,6 +67,19 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 	return v.Run(ctx, ln)
 }
 
+// explain says what to do about paths that cannot be shown: one may be missing, or be a plan instead of a run file.
+func (c *viewCmd) explain(err error) error {
+	for _, path := range c.Paths {
+		if errors.Is(err, sqlite.ErrForeign) && isPlan(path) {
+			return playError(path, err)
+		}
+		if _, bad := os.Stat(path); errors.Is(bad, fs.ErrNotExist) {
+			return exit.Usagef("%s: there is no such file or folder%s", path, near.SuggestPath(path))
+		}
+	}
+	return exit.AsUsage(err)
+}
+
 // export writes the pages into a folder.
 func (c *viewCmd) export(ctx context.Context, s *State) error {
 	if c.Episodes < 0 {
@@ -71,7 +87,7 @@ func (c *viewCmd) export(ctx context.Context, s *State) error {
 	}
 	v, err := viewer.New(viewer.Config{Paths: c.Paths, KindOf: s.kindOf, Tool: Version()})
 	if err != nil {
-		return exit.AsUsage(err)
+		return c.explain(err)
 	}
 	done, err := v.Export(ctx, c.Export, c.Episodes)
 	if errors.Is(err, static.ErrFolder) {

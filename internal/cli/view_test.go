@@ -52,7 +52,32 @@ func TestViewKeys(t *testing.T) {
 	}
 	stop().want(t, exit.OK)
 	parley(t, State{}, "view", "--key-env", "VIEW_KEY").want(t, exit.Misuse).wantErr(t, "--key-env")
-	parley(t, State{}, "view", filepath.Join(t.TempDir(), "none.parley")).want(t, exit.Misuse).wantErr(t, "none.parley")
+}
+
+// TestViewRefuses checks that paths that cannot be shown are refused, and that nothing is served then.
+func TestViewRefuses(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		filepath.Join(t.TempDir(), "none.parley"): "there is no such file or folder",
+		write(t, "plan.yaml", "kind: secrets\n"):  "is a plan, not a run file: parley run",
+		write(t, "text.parley", "text"):           "is not a run file",
+		write(t, "empty.parley", ""):              "it is empty",
+	} {
+		got := parley(t, State{}, "view", path).want(t, exit.Misuse).wantErr(t, filepath.Base(path), want)
+		if got.stdout != "" {
+			t.Errorf("%s: %s", path, got.stdout)
+		}
+	}
+}
+
+// TestBytesInNames checks that a file whose name is not UTF-8 can be named.
+func TestBytesInNames(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "\xff.parley")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Skip("the file system has no such names:", err)
+	}
+	parley(t, State{}, "wait", file).want(t, exit.Misuse).wantErr(t, "it is empty")
 }
 
 // TestRunView checks that a run can show itself, and leaves no live file behind.

@@ -9,7 +9,6 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/control"
-	"parley/internal/live"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
@@ -65,7 +64,8 @@ func waitFor(ctx context.Context, file string) (*waited, error) {
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
 	for {
-		if !played(ctx, file) && ctx.Err() == nil {
+		// A process takes requests until it has said how the run ended.
+		if !sqlite.Played(file) && !control.Played(ctx, file) && ctx.Err() == nil {
 			return endOf(ctx, file)
 		}
 		select {
@@ -78,12 +78,6 @@ func waitFor(ctx context.Context, file string) (*waited, error) {
 			return nil, &exit.Error{Code: cause.Code, Err: fmt.Errorf("%s: %w", file, cause.Err)}
 		}
 	}
-}
-
-// played reports whether a process plays a run. A process that cannot take requests still says what it is doing.
-func played(ctx context.Context, file string) bool {
-	_, lives := live.Read(ctx, file)
-	return lives || control.Played(ctx, file)
 }
 
 // endOf reads how a run ended.
@@ -102,7 +96,7 @@ func endOf(ctx context.Context, file string) (_ *waited, err error) {
 	case o.Begun == nil:
 		return nil, exit.Usagef("%s holds no run yet: play a plan into it first", file)
 	case o.Open || w.State == "":
-		w.State, w.Code = "cut off", exit.Failed
+		w.State, w.Code = control.CutOff, exit.Failed
 	default:
 		w.Code = playCode(o.Last.State, o.Last.Reason, o.Failed)
 	}

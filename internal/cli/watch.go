@@ -26,7 +26,7 @@ func (f *metricsFlags) watch(ctx context.Context, s *State) (w watch, err error)
 	if w.page, err = f.listen(ctx, s); err != nil {
 		return w, err
 	}
-	if w.to, err = telemetry.Open(ctx, s.Env, "parley", Version()); err != nil {
+	if w.to, err = telemetry.Open(ctx, s.Env, "parley", Version(), s.tellError); err != nil {
 		w.page.close()
 	}
 	return w, exit.AsUsage(err)

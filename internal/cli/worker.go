@@ -93,7 +93,7 @@ func (c *workerCmd) player(s *State, gate *keyGate, session string, begun *journ
 	if err != nil {
 		return o, err
 	}
-	p := app.Play{Kinds: s.Kinds, Reach: reach, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
+	p := app.Play{Kinds: s.Kinds, Code: s.code(), Reach: reach, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/config/reach"
+	"parley/internal/config/schema"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
 	"parley/world"
@@ -31,7 +32,7 @@ func (r *resolver) load(beside *reach.Files) bool {
 	if err == nil {
 		full, err := json.Marshal(r.plan.Params.Pointer())
 		if err == nil {
-			r.plan.ParamsJSON, err = canonical(full, r.file.Params)
+			r.plan.ParamsJSON, err = schema.Canonical(full, r.file.Params)
 		}
 		if err != nil {
 			r.paramsProblem(err, yamltree.Path{"params"})

@@ -149,6 +149,7 @@ func TestWorld(t *testing.T) {
 			"first=a, style.tone=dry, weights.of.words=0.1", "first=b, style.tone=dry, weights.of.words=0.1", "first=a, style.tone=dry, weights.of.words=0.5",
 		}},
 		"matrix-params-only": {4, []string{"messages=2, style.tone=dry", "messages=2, style.tone=warm"}},
+		"matrix-sets-all":    {2, []string{"messages=2", "messages=4"}},
 		"until":              {50, []string{""}},
 		"matrix-until":       {30, []string{""}},
 	} {

@@ -31,6 +31,11 @@ func (r *resolver) params(beside *reach.Files) {
 	}
 	loaded := r.load(beside)
 	seats, err := seatsOf(p.Kind, p.Params)
+	if err != nil && loaded {
+		if of := r.firstCell(); of != nil {
+			seats, err = of, nil
+		}
+	}
 	for _, one := range leaves(err) {
 		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // unread files were reported
 			r.paramsProblem(one, yamltree.Path{"params"})
@@ -39,6 +44,30 @@ func (r *resolver) params(beside *reach.Files) {
 	if loaded && err == nil {
 		p.Seats, r.seated = seats, true
 	}
+}
+
+// firstCell returns the seats of the first cell of a matrix, or nil if the kind refuses its params. Only cells are played, so
+// the params of the plan may lack what every cell sets; each cell is checked with the matrix.
+func (r *resolver) firstCell() []string {
+	if r.file.Plan == nil || r.file.Plan.Matrix == nil || r.plan.Kind.External() {
+		return nil
+	}
+	m, change := r.file.Plan.Matrix, map[string]any{}
+	for name, values := range m.Params {
+		if len(values) == 0 {
+			return nil
+		}
+		change[name] = values[0]
+	}
+	params, _, err := r.plan.vary(m.Variations[m.VariationNames()[0]].Params, change)
+	if err != nil {
+		return nil
+	}
+	seats, err := seatsOf(r.plan.Kind, params)
+	if err != nil {
+		return nil
+	}
+	return seats
 }
 
 // seatsOf returns the seats for params. Each must have its own name.

@@ -20,8 +20,9 @@ type Request struct {
 	Sets []string          `json:"sets,omitempty"` // with SteerSet, such as budget=20
 }
 
-// The states of a run that is played.
+// The states of a run that is played, and of one whose process was killed.
 const (
+	CutOff   = "cut off"
 	Playing  = "playing"
 	Paused   = "paused"
 	Draining = "draining"
@@ -31,9 +32,10 @@ const (
 // Answer is how a run is played after a request.
 type Answer struct {
 	State       string     `json:"state"`
-	By          string     `json:"by,omitempty"` // who paused or drained it
-	At          *time.Time `json:"at,omitempty"` // when
-	InFlight    int64      `json:"in_flight"`    // calls
+	Draining    bool       `json:"draining,omitempty"` // it begins no more episodes, also while it is paused
+	By          string     `json:"by,omitempty"`       // who paused or drained it
+	At          *time.Time `json:"at,omitempty"`       // when
+	InFlight    int64      `json:"in_flight"`          // calls
 	Spent       llm.Money  `json:"spent_usd"`
 	Budget      llm.Money  `json:"budget_usd,omitempty"`
 	Concurrency int        `json:"concurrency,omitempty"`
@@ -45,6 +47,9 @@ func (a Answer) Text() string {
 	switch a.State {
 	case Paused:
 		text = "paused: no call is sent until it is resumed"
+		if a.Draining {
+			text = "paused and draining: no call is sent until it is resumed; then episodes that have begun are played to their end, and no more begin"
+		}
 	case Draining:
 		text = "draining: episodes that have begun are played to their end, and no more begin"
 	case Stopping:

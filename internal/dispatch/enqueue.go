@@ -38,8 +38,8 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 	req, s := c.req, c.inWave
 	t := p.bill(c)
 	if !s.UsesBatch(p.queue, req) {
-		if !t.affords() {
-			return nil, t.account.NoRoom()
+		if e := t.affords(); e != nil {
+			return nil, e
 		}
 		return live()
 	}
@@ -51,14 +51,13 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 	input, _ := p.guess.Guess(req, size)
 	item := batcher.Item{Queue: p.queue, Request: req, Weight: w, Tokens: int(input * tokenMargin), Worst: t.batched}
 	for {
-		if !t.begin() {
-			return nil, t.account.NoRoom()
+		if e := t.account.BeginLine(t.held); e != nil {
+			return nil, e
 		}
 		f := s.Ask(ctx, item)
 		paid := t.end(req, &f)
 		p.notices.settled(t.model, req, t.held, paid)
-		switch {
-		case !f.Live:
+		if !f.Live {
 			p.count(req, f, paid, t.model.OK)
 			if f.Err != nil {
 				return nil, f.Err
@@ -67,10 +66,13 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 			f.Response.Dropped = w.Dropped
 			f.Response.Metadata.Latency, f.Response.Metadata.FirstByte = f.Took, f.Took
 			return f.Response, nil
-		case t.affords():
+		}
+		e := t.affords()
+		if e == nil {
 			return live()
-		case item.Insist:
-			return nil, t.account.NoRoom()
+		}
+		if item.Insist {
+			return nil, e
 		}
 		item.Insist = true // even alone in a batch it costs half
 	}
@@ -97,13 +99,8 @@ func (p *enqueue) bill(c *call) *bill {
 	return t
 }
 
-func (t *bill) begin() bool {
-	_, ok := t.account.Begin(budget.Terms{Worst: t.held})
-	return ok
-}
-
 // affords makes room for the attempt at live prices.
-func (t *bill) affords() bool { return t.account.GoLive(t.live) }
+func (t *bill) affords() *llm.Error { return t.account.GoLive(t.live) }
 
 // end settles what the line cost, and what it may have cost. An answer that cannot be accepted
 // becomes an error.
@@ -123,7 +120,7 @@ func (t *bill) end(req *llm.Request, f *batcher.Result) (c budget.Charge) {
 			t.model.Observe(req, f.Response, c)
 		}
 	}
-	t.account.End(t.held, c)
+	t.account.EndLine(t.held, c)
 	return c
 }
 

@@ -3,8 +3,10 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -81,8 +83,8 @@ func (h *hedge) ask(ctx context.Context, c *call) (*llm.Response, error) {
 				r.Response.Metadata.Hedged = failed.Err != nil || out > 0
 				return r.Response, nil
 			}
-			if failed.Err == nil {
-				failed = r
+			if failed.Err == nil || errors.Is(failed.Err, budget.ErrNoRoom) {
+				failed = r // that there was no room for a second attempt is no failure
 			}
 			if out == 0 {
 				return nil, failed.Err

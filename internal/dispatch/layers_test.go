@@ -3,7 +3,6 @@ package dispatch
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -309,60 +308,6 @@ func TestAllStopsWithItsContext(t *testing.T) {
 		}
 		if ok != 10 {
 			t.Errorf("%d answered in two and a half seconds, want 10", ok)
-		}
-	})
-}
-
-// TestBudgetExposesBeforeItRisks: every amount that is in flight, or spent and not recorded, is
-// announced before.
-func TestBudgetExposesBeforeItRisks(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		width  int
-		record bool
-		grows  bool // beyond what is in flight
-	}{{500, true, false}, {5, true, false}, {5, false, true}} {
-		synctest.Test(t, func(t *testing.T) {
-			var mu sync.Mutex
-			var exposed []llm.Money
-			var inFlight, recorded llm.Money
-			spending := budget.New(llm.Dollar/4, 0)
-			spending.Expose = func(worst llm.Money) error {
-				mu.Lock()
-				defer mu.Unlock()
-				exposed = append(exposed, worst)
-				return nil
-			}
-			m := llm.Func(func(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-				spent, reserved := spending.Spent()
-				mu.Lock()
-				inFlight = max(inFlight, reserved)
-				if risk := spent.Minus(recorded).Plus(reserved); len(exposed) == 0 || risk > exposed[len(exposed)-1] {
-					t.Errorf("%v may be spent and not recorded, %v exposed", risk, exposed)
-				}
-				mu.Unlock()
-				return patient(time.Second).Ask(ctx, req)
-			})
-			d := dispatcher(t, m, provider.Provider{Limits: provider.Limits{Concurrency: tt.width}}, func(c *Config) { c.Budget, c.Prices = spending, prices(t) })
-			d.Each(t.Context(), slices.Values(asked(2000, 50, 50)), func(_ int, r llm.Result) {
-				if tt.record && r.Err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					recorded += r.Response.Metadata.Cost
-					spending.Recorded(r.Response.Metadata.Cost)
-				}
-			})
-			if last := exposed[len(exposed)-1]; len(exposed) > 10 || last > spending.Limit() || last > 2*inFlight != tt.grows {
-				t.Errorf("%+v: exposed %v, %v was in flight", tt, exposed, inFlight)
-			}
-		})
-	}
-	synctest.Test(t, func(t *testing.T) {
-		spending := budget.New(llm.Dollar, 0)
-		spending.Expose = func(llm.Money) error { return errors.New("disk full") }
-		d := dispatcher(t, patient(time.Second), provider.Provider{}, func(c *Config) { c.Budget, c.Prices = spending, prices(t) })
-		if _, err := d.Ask(t.Context(), asked(1, 50, 50)[0]); llm.KindOf(err) != llm.KindBudget || !strings.Contains(err.Error(), "disk full") {
-			t.Errorf("got %v", err)
 		}
 	})
 }

@@ -26,11 +26,9 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	var held llm.Money
 	if model.OK && a.Bounded() {
 		t = model.Terms(req, false)
-		var ok bool
-		for held, ok = a.Begin(t); !ok; held, ok = a.Begin(t) {
-			if !a.More(ctx, t) {
-				return nil, a.NoRoom()
-			}
+		var e *llm.Error
+		if held, e = a.Begin(t); e != nil {
+			return nil, e
 		}
 	}
 	start := time.Now()

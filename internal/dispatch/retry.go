@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -131,7 +132,7 @@ func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, 
 	}()
 	for n := 0; ; n++ {
 		*tries++
-		resp, err := r.next.ask(ctx, c)
+		resp, err := r.attempt(ctx, c)
 		cut := err == nil && resp.Finish == llm.FinishAborted
 		if err == nil && !cut {
 			return resp, nil
@@ -155,6 +156,19 @@ func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, 
 			return nil, r.last(ctx, e, true)
 		}
 		r.stats.count(model, func(m *ModelStats) { m.Retried++ })
+	}
+}
+
+// attempt makes an attempt. If the budget has no room for it, it waits for some as a new call does.
+func (r *retry) attempt(ctx context.Context, c *call) (*llm.Response, error) {
+	for {
+		resp, err := r.next.ask(ctx, c)
+		if !errors.Is(err, budget.ErrNoRoom) {
+			return resp, err
+		}
+		if err := c.account.Await(ctx, c.req); err != nil {
+			return nil, err
+		}
 	}
 }
 

@@ -107,6 +107,31 @@ func TestTwoProcesses(t *testing.T) {
 	_ = f.Close()
 }
 
+// TestGuarded: a guard is seen by others, until it is released or its process is killed.
+func TestGuarded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	if Guarded(path) {
+		t.Error("nobody has it")
+	}
+	g, err := TakeGuard(path)
+	if err != nil || !Guarded(path) {
+		t.Errorf("it is not seen: %v", err)
+	}
+	if err := g.Release(); err != nil || Guarded(path) {
+		t.Errorf("it is released: %v", err)
+	}
+	holder := killtest.Start(t, path+besideSuffix)
+	if line := holder.Line(t); line != "held" || !Guarded(path) {
+		t.Error("another process has it:", line)
+	}
+	holder.Kill()
+	holder.Wait()
+	if Guarded(path) {
+		t.Error("its process was killed")
+	}
+}
+
 // TestTake: Release deletes the lock file.
 func TestTake(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,9 @@ package filelock
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"time"
 )
 
 // Guard is the right to write a file that must not be locked itself, such as a database that
@@ -23,11 +25,33 @@ func (e *LinksError) Error() string {
 // TakeGuard locks the name of a file, which need not exist. path has no symbolic links: see
 // Resolve. It returns ErrHeld if somebody else has the lock.
 func TakeGuard(path string) (*Guard, error) {
-	beside, err := Take(path + "-lock")
+	beside, err := Take(path + besideSuffix)
+	for n := 1; n < guardTries && errors.Is(err, ErrHeld); n++ { // Guarded may have it for a moment
+		time.Sleep(guardPause)
+		beside, err = Take(path + besideSuffix)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &Guard{beside: beside}, nil
+}
+
+// besideSuffix is added to the name of a file to name the lock beside it, and a guard that is held is tried so often.
+const (
+	besideSuffix = "-lock"
+	guardTries   = 3
+	guardPause   = 10 * time.Millisecond
+)
+
+// Guarded reports whether somebody has the guard of a file. path has no symbolic links: see Resolve.
+func Guarded(path string) bool {
+	f, err := os.Open(path + besideSuffix)
+	if err != nil {
+		return false // whoever had it deleted it
+	}
+	held := errors.Is(tryLock(f), ErrHeld)
+	_ = f.Close() // it was only locked
+	return held
 }
 
 // Extend locks the file that has the name. It returns ErrHeld if somebody else has that lock,

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -113,15 +115,15 @@ func Show(run string, state func(now time.Time) State) (end func()) {
 		tick := time.NewTicker(every)
 		defer tick.Stop()
 		var past History
-		for {
+		for now := time.Now(); ; { // the first state is what later rates are measured from
+			s := state(now)
+			past.add(&s)
+			s.History = past
+			if write(path, s) != nil {
+				return // the folder cannot be written
+			}
 			select {
-			case now := <-tick.C:
-				s := state(now)
-				past.add(&s)
-				s.History = past
-				if write(path, s) != nil {
-					return // the folder cannot be written
-				}
+			case now = <-tick.C:
 			case <-over:
 				return
 			}
@@ -137,6 +139,7 @@ func Show(run string, state func(now time.Time) State) (end func()) {
 // write replaces the file, so that a reader sees the old text or the new one.
 func write(path string, s State) error {
 	s.Process = os.Getpid()
+	s.bound()
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -144,8 +147,8 @@ func write(path string, s State) error {
 	return files.Publish(path, 0o600, b)
 }
 
-// maxSize bounds what is read.
-const maxSize = 1 << 20
+// maxSize bounds what is read: more than a state within the other limits takes.
+const maxSize = 8 << 20
 
 // Read reads the state of the process that plays a run. ok is false if there is none.
 func Read(ctx context.Context, run string) (s State, ok bool) {
@@ -153,12 +156,60 @@ func Read(ctx context.Context, run string) (s State, ok bool) {
 	if err != nil || json.Unmarshal(b, &s) != nil {
 		return State{}, false
 	}
+	s.bound()
 	age := time.Since(s.At)
 	return s, s.sane() && age < MaxAge && age > -MaxAge
 }
 
-// maxRows bounds the lists of a state.
-const maxRows = 1000
+// The limits of a state: the rows of its lists, and the bytes of a text. Worlds, models and providers write some of them.
+const (
+	maxRows = 100
+	maxText = 300
+)
+
+// bound shortens lists and texts.
+func (s *State) bound() {
+	for _, text := range []*string{&s.Steered, &s.Left} {
+		cut(text)
+	}
+	s.Status, s.Waits = slices.Clone(s.Status[:min(len(s.Status), maxRows)]), slices.Clone(s.Waits[:min(len(s.Waits), maxRows)])
+	for _, list := range [][]string{s.Status, s.Waits} {
+		for i := range list {
+			cut(&list[i])
+		}
+	}
+	s.Models, s.Servers, s.Batches = s.Models[:min(len(s.Models), maxRows)], s.Servers[:min(len(s.Servers), maxRows)], s.Batches[:min(len(s.Batches), maxRows)]
+	for i := range s.Models {
+		m := &s.Models[i]
+		cut(&m.Name)
+		for kind, e := range m.Errors {
+			if cut(&e.Example); len(kind) > maxText {
+				delete(m.Errors, kind) // no kind of ours
+				continue
+			}
+			m.Errors[kind] = e
+		}
+	}
+	for i := range s.Servers {
+		one := &s.Servers[i]
+		cut(&one.Provider)
+		cut(&one.Address)
+		cut(&one.Models)
+	}
+	for i := range s.Batches {
+		b := &s.Batches[i]
+		cut(&b.Provider)
+		cut(&b.Model)
+		cut(&b.Trouble)
+	}
+}
+
+// cut shortens a text to its limit.
+func cut(text *string) {
+	if len(*text) > maxText {
+		*text = strings.ToValidUTF8((*text)[:maxText], "") + "…"
+	}
+}
 
 // sane reports whether the numbers of a state can be what they say.
 func (s *State) sane() bool {
@@ -176,7 +227,7 @@ func (s *State) sane() bool {
 			return false
 		}
 	}
-	return len(s.Models) <= maxRows && len(s.Servers) <= maxRows && len(s.Batches) <= maxRows && len(s.History.Points) <= maxPoints
+	return len(s.History.Points) <= maxPoints
 }
 
 // maxNumber bounds the numbers of a state.

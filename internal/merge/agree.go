@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/jsondiff"
 	"parley/internal/planner"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -23,6 +24,15 @@ func conflict(format string, args ...any) error {
 
 func differ(a, b *member, d *jsondiff.Difference) error {
 	return conflict("%s is %s in %s, and %s in %s", d.Key, jsondiff.Brief(d.A), a.Name, jsondiff.Brief(d.B), b.Name)
+}
+
+// filesOf returns the files of the code of a run, by the names of the code.
+func filesOf(b *journal.Begun) map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, c := range b.Code {
+		all[c.Name] = c.Files
+	}
+	return all
 }
 
 // agree checks that all runs are of one kind, and that an agent is the same in all of them.
@@ -44,6 +54,9 @@ func (r *Runs) agree() error {
 			return conflict("%s is a fork: its episodes go on from one of another run", p.Name)
 		case len(b.Plan) == 0 && len(r.members) > 1:
 			return conflict("%s has no plan", p.Name)
+		}
+		if d := jsondiff.First("code", filesOf(f), filesOf(b)); d != nil {
+			return differ(first, p, d)
 		}
 		for _, a := range b.Agents {
 			if was, ok := agents[a.Name]; ok {

@@ -28,7 +28,7 @@ func headline(source Source, several bool) page.Section {
 	if text := forkText(b.Fork); text != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: text})
 	}
-	for _, text := range []string{mergedText(source), grownText(b.Grown, e.Total), agreement.LeftOut(source.Run)} {
+	for _, text := range []string{mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), agreement.LeftOut(source.Run)} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, page.Block{Text: text})
 		}
@@ -106,6 +106,18 @@ func grownText(grown []journal.Growth, total int) string {
 		steps = append(steps, fmt.Sprintf("%s episodes until %s", page.Grouped(g.Episodes), stamp(g.At)))
 	}
 	return fmt.Sprintf("The plan of this run was enlarged: it had %s, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
+}
+
+// editedText describes when the code of a run was changed.
+func editedText(edited []journal.Growth) string {
+	if len(edited) == 0 {
+		return ""
+	}
+	var steps []string
+	for _, g := range edited {
+		steps = append(steps, fmt.Sprintf("when %s episodes had begun, on %s", page.Grouped(g.Episodes), stamp(g.At)))
+	}
+	return fmt.Sprintf("The code of this run was changed while it was played: %s. Its episodes do not all follow the same rules.", strings.Join(steps, ", and "))
 }
 
 func facts(r *view.Run) page.Block {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"parley/journal"
 	"parley/llm"
 	"parley/world"
 )
@@ -33,6 +34,9 @@ func OpenEnvironment(c Config) (*Sessions, error) {
 
 // Workers returns how many workers there are at most.
 func (s *Sessions) Workers() int { return s.pool.Max }
+
+// Code describes the code that the workers play.
+func (s *Sessions) Code() journal.Code { return s.pool.Code() }
 
 // StandIn asks the class to answer for the simulated provider.
 func (s *Sessions) StandIn(model string, req *llm.Request, seed uint64) (string, bool) {

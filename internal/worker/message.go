@@ -27,6 +27,7 @@ type description struct {
 	Parley   int               `json:"parley"`
 	Language string            `json:"language"`
 	Version  int               `json:"version"`
+	Files    map[string]string `json:"files"` // the SHA-256 of the files of the code
 	Doc      string            `json:"doc"`
 	Durable  string            `json:"durable"` // turn or episode
 	Params   []params.Field    `json:"params"`

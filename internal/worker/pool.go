@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"net"
 	"runtime"
 	"slices"
@@ -20,6 +21,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"parley/journal"
 	"parley/world"
 )
 
@@ -110,11 +112,26 @@ func (p *Pool) start() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.first != nil && made.said.Version != p.first.said.Version {
-		return nil, made.stop(fmt.Errorf("the version of the world is %d now, and was %d: do not edit a world while it is played", made.said.Version, p.first.said.Version))
+	if p.first != nil {
+		if err := same(p.first.said, made.said); err != nil {
+			return nil, made.stop(err)
+		}
 	}
 	p.all, p.started = append(p.all, made), append(p.started, made)
 	return made, nil
+}
+
+// same returns an error unless a worker plays what the first one does.
+func same(first, now description) error {
+	if now.Version != first.Version {
+		return &fault{Text: fmt.Sprintf("the version of the world is %d now, and was %d: do not edit a world while it is played", now.Version, first.Version)}
+	}
+	for _, file := range slices.Sorted(maps.Keys(now.Files)) {
+		if now.Files[file] != first.Files[file] {
+			return &fault{Text: file + " has changed since the run began: do not edit a world while it is played"}
+		}
+	}
+	return nil
 }
 
 // retry is start for a worker that may be killed while it starts. An error in the code of the world stays the same.
@@ -207,6 +224,11 @@ func parse(line []byte) (*answer, error) {
 		return nil, fmt.Errorf("the worker's answer is malformed: %w: %.200s", err, line)
 	}
 	return &a, nil
+}
+
+// Code describes the code that the workers play.
+func (p *Pool) Code() journal.Code {
+	return journal.Code{Name: p.Name, Language: p.first.said.Language, Files: p.first.said.Files}
 }
 
 // Close ends all workers and waits for them.

@@ -24,6 +24,8 @@ type served struct {
 	dies func() int
 	// poison reports whether a request ends the worker; nil: none does.
 	poison func(r map[string]any) bool
+	// files are the files of the code of a worker, by how many were started before; nil: none.
+	files func(before int) map[string]string
 	// twist changes a step before it is sent; nil: nothing.
 	twist func(op string, step map[string]any)
 
@@ -38,9 +40,10 @@ type object = map[string]any
 func (s *served) start() (worker.Started, error) {
 	ours, theirs := net.Pipe()
 	s.mu.Lock()
+	before := s.started
 	s.started++
 	s.mu.Unlock()
-	go s.serve(theirs)
+	go s.serve(theirs, before)
 	return worker.Started{Conn: ours}, nil
 }
 
@@ -51,14 +54,18 @@ type live struct {
 	said    map[string]int // messages that the engine has of a talk, by seat
 }
 
-func (s *served) serve(conn net.Conn) {
+func (s *served) serve(conn net.Conn, before int) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
 	var hello struct{ Parley int }
 	if line, err := in.ReadBytes('\n'); err != nil || json.Unmarshal(line, &hello) != nil || hello.Parley != 1 {
 		return
 	}
-	say(conn, object{"parley": 1, "language": "go", "version": 1, "doc": "Test.", "durable": "turn", "params": []object{
+	var files map[string]string
+	if s.files != nil {
+		files = s.files(before)
+	}
+	say(conn, object{"parley": 1, "language": "go", "version": 1, "files": files, "doc": "Test.", "durable": "turn", "params": []object{
 		{"name": "rounds", "type": "int", "default": 3, "doc": "How many."},
 		{"name": "mood", "type": object{"one_of": []string{"calm", "bold"}}, "default": "calm"},
 	}})

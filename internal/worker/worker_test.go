@@ -216,6 +216,21 @@ func TestParams(t *testing.T) {
 	}
 }
 
+// TestEdited: a worker that is started later and has other code does not play.
+func TestEdited(t *testing.T) {
+	t.Parallel()
+	s := &served{kind: world.Define(game{}), dies: func() int { return 30 }}
+	s.files = func(before int) map[string]string { return map[string]string{"game.py": fmt.Sprint(before)} }
+	p, k := open(t, s, 1)
+	if c := p.Code(); c.Name != "game.py:Game" || c.Language != "go" || c.Files["game.py"] != "0" {
+		t.Errorf("code %+v", c)
+	}
+	_, err := engine.Run(t.Context(), of(k, &journal.Memory{}, 12))
+	if err == nil || !strings.Contains(err.Error(), "game.py has changed since the run began") {
+		t.Fatalf("error %v", err)
+	}
+}
+
 // TestNoWorker: if no worker can be started, the run stops, and its episodes do not fail.
 func TestNoWorker(t *testing.T) {
 	t.Parallel()

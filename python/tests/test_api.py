@@ -49,8 +49,10 @@ def test_open(run_file: Path) -> None:
         break  # a reader that stops early leaves nothing behind
     with pytest.raises(FileNotFoundError):
         parley.open(run_file.with_name("none.parley"))
-    with pytest.raises(binary.ProgramError, match="not a run file|not a run"):
-        list(parley.open(run_file.with_name("plan.yaml")).calls())
+    (run_file.parent / "empty.parley").touch()
+    for name, why in {"plan.yaml": "is a plan, not a run file: parley run", "empty.parley": "not a run file: it is empty", ".": "is a folder"}.items():
+        with pytest.raises(binary.ProgramError, match=why):
+            parley.open(run_file, run_file.parent / name)
 
 
 def test_frames(run_file: Path) -> None:
@@ -92,12 +94,14 @@ def test_ask(program: str, tmp_path: Path) -> None:
 
 
 def test_budget_of_map(program: str, tmp_path: Path) -> None:
-    """What the budget does not allow is an answer that says so, and is asked the next time."""
+    """What the budget does not allow is an answer that says so, and is asked with a larger budget. It counts what is in the file."""
     prompts = [f"Question {i}" for i in range(300)]
     out = tmp_path / "answers.jsonl"
     first = parley.map(prompts, model="sim/small", max_tokens=50, budget=0.0005, out=out)
     assert [a.id for a in first] == list(range(300)) and {a.failed for a in first} == {"", "budget"}
     assert all("budget" in a.message for a in first if not a.ok)
+    again = parley.map(prompts, model="sim/small", max_tokens=50, budget=0.0005, out=out)
+    assert 0 < sum(a.record["response"]["trail"]["cost"] for a in again if a.ok) <= 0.0005
     assert {a.failed for a in parley.map(prompts, model="sim/small", max_tokens=50, budget=0.0005, samples=2)} == {"", "budget"}
     again = parley.map((p for p in prompts), model="sim/small", max_tokens=50, budget=1, out=out)
     assert all(a.ok for a in again)

@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/filelock"
+	"parley/llm"
 )
 
 // maxRecord is the maximum length of a record that is read back.
@@ -37,6 +38,7 @@ type outFile struct {
 	f       *os.File
 	end     int64
 	records int // in the file, including failures
+	spent   llm.Money
 	dirty   bool
 	synced  time.Time
 	kept    map[recordKey]keptRecord // answers of earlier runs that this run has not asked for yet
@@ -70,6 +72,9 @@ func OpenOut(path string, ids Keyer) (*outFile, error) {
 	}
 	return o, nil
 }
+
+// Spent returns what the records of earlier runs cost, failures included.
+func (o *outFile) Spent() llm.Money { return o.spent }
 
 func (o *outFile) load() error {
 	info, err := o.f.Stat()
@@ -121,6 +126,7 @@ func (o *outFile) mend(line []byte, whole bool, old oldRecord, lines *lineReader
 
 func (o *outFile) keep(old oldRecord, off int64) {
 	o.records++
+	o.spent = o.spent.Plus(old.cost)
 	if !old.ok {
 		return
 	}

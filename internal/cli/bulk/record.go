@@ -79,6 +79,7 @@ type oldRecord struct {
 	sample int
 	digest digest
 	ok     bool // it is an answer, not a failure
+	cost   llm.Money
 }
 
 var errNoRecord = errors.New("not a record of parley ask")
@@ -88,17 +89,27 @@ func readRecord(line []byte) (oldRecord, error) {
 	if !bytes.HasPrefix(line, []byte(recordStart)) {
 		return oldRecord{}, errNoRecord
 	}
+	type tried struct {
+		Metadata struct {
+			Cost llm.Money `json:"cost"`
+		} `json:"trail"`
+	}
 	var r struct {
 		ID       json.RawMessage `json:"id"`
 		Sample   int             `json:"sample"`
 		Digest   string          `json:"digest"`
-		Response json.RawMessage `json:"response"`
-		Error    json.RawMessage `json:"error"`
+		Response *tried          `json:"response"`
+		Error    *tried          `json:"error"`
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
 		return oldRecord{}, errNoRecord
 	}
-	old := oldRecord{id: r.ID, sample: r.Sample, ok: len(r.Response) > 0 && len(r.Error) == 0}
+	old := oldRecord{id: r.ID, sample: r.Sample, ok: r.Response != nil && r.Error == nil}
+	for _, t := range []*tried{r.Response, r.Error} {
+		if t != nil {
+			old.cost = old.cost.Plus(max(0, t.Metadata.Cost))
+		}
+	}
 	if b, err := hex.DecodeString(r.Digest); err == nil && len(b) == len(old.digest) {
 		old.digest = digest(b)
 	} else {

@@ -84,6 +84,7 @@ type Progress struct {
 	Share  func() float64               // fraction of the input that was read; negative if not known
 	Waits  func(now time.Time) []string // what calls wait for; hostile
 	Budget llm.Money
+	Spent  llm.Money // of it, by earlier runs
 	Began  time.Time
 
 	// The values of the last update, to compute the speed.
@@ -108,7 +109,7 @@ func (p *Progress) line(now time.Time) []string {
 	if bad := n.Failed + n.Rejected; bad > 0 {
 		parts = append(parts, terminal.Number(bad)+" failed")
 	}
-	parts = append(parts, progress.Cost(n.Cost, p.Budget, l), terminal.Number(int(l.InFlight))+" in flight")
+	parts = append(parts, progress.Cost(n.Cost.Plus(p.Spent), p.Budget, l), terminal.Number(int(l.InFlight))+" in flight")
 	if s := now.Sub(p.last).Seconds(); s > 0 {
 		parts = append(parts,
 			terminal.Speed(float64(n.Answered-p.counts.Answered)/s)+" requests/s",
@@ -148,8 +149,8 @@ func NewSummary(n Counts, s dispatch.Snapshot) Summary {
 	return sum
 }
 
-// Line returns the last line of a run's output.
-func (n Summary) Line(budget llm.Money, took time.Duration, s dispatch.Snapshot) string {
+// Line returns the last line of a run's output. Earlier runs have spent some of the budget.
+func (n Summary) Line(budget, spent llm.Money, took time.Duration, s dispatch.Snapshot) string {
 	parts, lines := []string{terminal.Number(n.Answered) + " answered"}, "lines rejected"
 	if n.Rejected == 1 {
 		lines = "line rejected"
@@ -163,6 +164,6 @@ func (n Summary) Line(budget llm.Money, took time.Duration, s dispatch.Snapshot)
 		}
 	}
 	text := fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
-		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), progress.Cost(n.Counts.Cost, budget, s), took.Round(10*time.Millisecond))
+		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), progress.Cost(n.Counts.Cost.Plus(spent), budget, s), took.Round(10*time.Millisecond))
 	return text + progress.UnpricedNote(n.Unpriced)
 }

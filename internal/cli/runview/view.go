@@ -240,14 +240,15 @@ func (v *View) steered() (text string, budget llm.Money) {
 		return "", v.budget
 	}
 	s := v.steering.State()
-	what, by := "paused", s.Paused
-	if by == nil {
-		what, by = "draining", s.Draining
+	var all []string
+	add := func(what string, by *journal.Steered) {
+		if by != nil {
+			all = append(all, fmt.Sprintf("%s by %s at %s", what, by.By, by.At.Local().Format("15:04")))
+		}
 	}
-	if by == nil {
-		return "", s.Budget
-	}
-	return terminal.Safe(terminal.OneLine(fmt.Sprintf("%s by %s at %s", what, by.By, by.At.Local().Format("15:04")))), s.Budget
+	add("paused", s.Paused)
+	add("draining", s.Draining)
+	return terminal.Safe(terminal.OneLine(strings.Join(all, "; "))), s.Budget
 }
 
 // waits returns what external thing the run waits for.

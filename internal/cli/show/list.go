@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"parley/internal/cli/terminal"
+	"parley/internal/control"
 	"parley/internal/report/page"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
@@ -32,6 +34,9 @@ type Run struct {
 	Fork        *journal.Origin `json:"fork,omitempty"`
 	// Grown has an entry for each time the plan grew.
 	Grown []journal.Growth `json:"grown,omitempty"`
+	// Code is the code that is not part of the program, and Edited has an entry for each time it changed.
+	Code   []journal.Code   `json:"code,omitempty"`
+	Edited []journal.Growth `json:"edited,omitempty"`
 	// Steered has what people changed while the run was played.
 	Steered  []SteeredRow  `json:"steered,omitempty"`
 	State    string        `json:"state"`
@@ -67,28 +72,24 @@ type SteeredRow struct {
 // maxSteered is how many changes are shown.
 const maxSteered = 10
 
-// The states of a run besides those of journal.State.
-const (
-	stateNew  = "new"  // it has not been played
-	stateOpen = "open" // a process plays it, or was cut off
-)
-
 // Run reads the run and the episodes that want asks for.
 func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	o, b := v.About, v.About.Begun
 	r := &Run{
 		File: v.File, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
-		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
+		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
 		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
 		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
 	}
 	switch {
+	case o.Open && sqlite.Played(v.File):
+		r.State = control.Playing
 	case o.Open:
-		r.State = stateOpen
+		r.State = control.CutOff
 	case r.State == "":
-		r.State = stateNew
+		r.State = view.StateNew
 	}
 	r.Episodes.Total, r.Episodes.Ended, r.Episodes.Failed, r.Episodes.Playing = o.Episodes, o.Ended, o.Failed, o.Playing
 	r.Episodes.Waiting = o.Episodes - o.Ended - o.Failed - o.Playing
@@ -174,6 +175,12 @@ func (r *Run) Print(p *terminal.Page) {
 	for _, g := range r.Grown {
 		p.Fact("grown", fmt.Sprintf("%s, from %s", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
 	}
+	for _, c := range r.Code {
+		p.Fact("code", fmt.Sprintf("%s, %s, %s", c.Name, c.Language, terminal.Several(len(c.Files), "file", "files")))
+	}
+	for _, g := range r.Edited {
+		p.Fact("edited", fmt.Sprintf("%s, when %s had begun", stamp(g.At.UTC()), terminal.Several(g.Episodes, "episode", "episodes")))
+	}
 	for _, s := range r.Steered[max(0, len(r.Steered)-maxSteered):] {
 		p.Fact("steered", stamp(s.At)+": "+journal.Steered{Verb: s.Verb, By: s.By, Detail: s.Detail}.String())
 	}
@@ -229,10 +236,12 @@ func (r *Run) rest(p *terminal.Page) {
 
 func (r *Run) state() string {
 	switch text := r.State; {
-	case text == stateNew:
+	case text == view.StateNew:
 		return "new: not played yet"
-	case text == stateOpen:
-		return "open: it is being played, or was cut off"
+	case text == control.Playing:
+		return "playing: a process plays it"
+	case text == control.CutOff:
+		return "cut off: the process that played it was killed; parley resume continues it"
 	case r.Reason != "":
 		return text + " " + stamp(r.Closed) + ": " + r.Reason
 	default:

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -16,12 +17,13 @@ type Account struct {
 	inUse     llm.Money // by attempts
 	batched   bool      // it was set aside for a batch
 	adopted   bool      // it was set aside by an earlier process, for a batch that may be paid for
+	wave      Wave      // nil: the call is not part of a wave
+	lacks     Terms     // of the last attempt for which there was no room
 	trusted   bool      // it may make one attempt at a time that can cost more than is set aside
 	unlimited bool      // nothing was set aside for it, since there was no limit
 	cost      llm.Money
 	estimated bool      // an attempt was charged by an estimate
 	maxCost   llm.Money // of the call; 0: no limit of its own
-	over      bool      // maxCost has prevented an attempt
 }
 
 // Bounded reports whether the cost of attempts must be known in advance.
@@ -31,41 +33,67 @@ func (a *Account) Bounded() bool { return a.budget.Limit() > 0 || a.maxCost > 0 
 // limit since the account was opened. The call needs a new account.
 var ErrReopen = errors.New("the budget has a limit now")
 
+// ErrNoRoom is wrapped by the error of an attempt that was not begun because the budget has no room
+// for it beside other calls. Await waits for some.
+var ErrNoRoom = errors.New("the budget has no room for another attempt")
+
 // outdated reports whether the call needs a new account: see ErrReopen.
 func (a *Account) outdated() bool { return a.unlimited && a.budget.Limit() > 0 }
 
-// allows reports whether an attempt stays within the call's own limit.
-func (a *Account) allows(worst llm.Money) bool {
+// allows returns an error if no attempt that may cost worst can be begun, whatever room there is.
+func (a *Account) allows(worst llm.Money) *llm.Error {
 	if a.maxCost > 0 && worst > a.maxCost.Minus(a.cost).Minus(a.inUse) {
-		a.over = true
-		return false
-	}
-	return true
-}
-
-// NoRoom returns why an attempt was not begun.
-func (a *Account) NoRoom() *llm.Error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.over {
 		return &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf("another attempt might cost more than the %v that this call may cost", a.maxCost), Err: llm.ErrMaxCost}
 	}
 	if a.outdated() {
 		return &llm.Error{Kind: llm.KindCanceled, Message: ErrReopen.Error(), Err: ErrReopen}
 	}
-	return &llm.Error{Kind: llm.KindBudget, Message: "the budget has no room for another attempt"}
+	return nil
 }
 
-// Begin takes what t demands for an attempt. It sets more aside if the account has too little, and
-// returns false if there is no room for that.
-func (a *Account) Begin(t Terms) (held llm.Money, ok bool) {
+// noRoom returns the error of an attempt with the terms t.
+func (a *Account) noRoom(t Terms) *llm.Error {
+	e := &llm.Error{Kind: llm.KindBudget, Message: ErrNoRoom.Error()}
+	if a.budget.Limit() > 0 { // otherwise it is more than Money can hold
+		a.lacks, e.Err = t, ErrNoRoom
+	}
+	return e
+}
+
+// Begin takes what t demands for a live attempt. It sets more aside if the account has too little.
+// What a killed process may owe for the attempt is durable when it returns.
+func (a *Account) Begin(t Terms) (held llm.Money, err *llm.Error) {
+	a.mu.Lock()
+	if a.batched {
+		a.goLive()
+	}
+	held, err = a.take(t)
+	a.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	if err = a.budget.send(held); err != nil {
+		a.end(held, Charge{})
+		return 0, err
+	}
+	return held, nil
+}
+
+// BeginLine takes worst for a line of a batch, which is recorded with its batch.
+func (a *Account) BeginLine(worst llm.Money) *llm.Error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.allows(t.Worst) || a.outdated() {
-		return 0, false
+	_, err := a.take(Terms{Worst: worst})
+	return err
+}
+
+// take takes what t demands for an attempt.
+func (a *Account) take(t Terms) (held llm.Money, err *llm.Error) {
+	if err := a.allows(t.Worst); err != nil {
+		return 0, err
 	}
 	held = t.Worst
-	if t.mayExceed() && a.budget.Limit() > 0 && !a.trusted {
+	if t.mayExceed() && !a.trusted && a.budget.Limit() > 0 {
 		held = t.exceeding
 	}
 	if !a.adopted && a.budget.exceeded() {
@@ -73,11 +101,11 @@ func (a *Account) Begin(t Terms) (held llm.Money, ok bool) {
 		a.free = 0
 	}
 	if a.trusted && a.inUse > 0 || !a.ensure(held) {
-		return 0, false
+		return 0, a.noRoom(t)
 	}
 	a.free -= held
 	a.inUse = a.inUse.Plus(held)
-	return held, true
+	return held, nil
 }
 
 // ensure sets more aside if the account has less than amount.
@@ -91,24 +119,66 @@ func (a *Account) ensure(amount llm.Money) bool {
 	return true
 }
 
-// GoLive makes room for an attempt at live prices. It returns false if the budget has no room.
-func (a *Account) GoLive(worst llm.Money) bool {
+// GoLive makes room for an attempt at live prices.
+func (a *Account) GoLive(worst llm.Money) *llm.Error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.allows(worst) || a.outdated() {
-		return false
+	if err := a.allows(worst); err != nil {
+		return err
 	}
 	if a.batched {
-		if a.budget.toLive(a.free) != nil {
-			return false
-		}
-		a.batched = false
+		a.goLive()
 	}
-	return a.ensure(worst)
+	if !a.ensure(worst) {
+		return a.noRoom(Terms{Worst: worst})
+	}
+	return nil
 }
 
-// End ends an attempt that took held, and gives back what was not charged.
+// goLive moves what was set aside for a batch to live calls. No line is in use.
+func (a *Account) goLive() {
+	a.budget.toLive(a.free)
+	a.batched = false
+}
+
+// Await waits until there is room for the attempt that ended with ErrNoRoom, as a new call would: it
+// first gives back what the account has left, so that two calls cannot wait for each other.
+// No attempt may be in use.
+func (a *Account) Await(ctx context.Context, req *llm.Request) error {
+	a.Release()
+	a.mu.Lock()
+	lacks := a.lacks
+	w := Want{Request: req, Sent: req, Batched: a.batched, Wave: a.wave, lacks: &lacks}
+	a.mu.Unlock()
+	h, err := a.budget.reserve(ctx, nil, w)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.free, a.trusted = a.free.Plus(h.amount), h.trusted
+	return nil
+}
+
+// Release gives back what no attempt uses. The next attempt needs room again.
+func (a *Account) Release() {
+	a.mu.Lock()
+	a.budget.release(a.free, a.batched, a.trusted)
+	a.free, a.trusted = 0, false
+	a.mu.Unlock()
+	a.budget.settled()
+}
+
+// End ends a live attempt that took held, and gives back what was not charged.
 func (a *Account) End(held llm.Money, c Charge) {
+	a.end(held, c)
+	a.budget.stake(-held)
+}
+
+// EndLine is End for a line of a batch.
+func (a *Account) EndLine(held llm.Money, c Charge) { a.end(held, c) }
+
+func (a *Account) end(held llm.Money, c Charge) {
 	cost := c.total()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,9 +193,8 @@ func (a *Account) End(held llm.Money, c Charge) {
 // Close gives back all that was not used. It returns what the call cost, and whether some of that
 // is an estimate.
 func (a *Account) Close() (cost llm.Money, estimated bool) {
+	a.Release()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.budget.close(a.free, a.batched, a.trusted)
-	a.free, a.trusted = 0, false
 	return a.cost, a.estimated
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func (l *books) attempts(ctx context.Context, a *Account) {
 		switch step := rapid.IntRange(0, 3).Draw(l.T, "step"); {
 		case step == 0:
 			worst := amount()
-			if took, ok := a.Begin(Terms{Worst: worst, exceeding: worst * llm.Money(rapid.IntRange(0, 2).Draw(l.T, "exceeding"))}); ok {
+			if took, err := a.Begin(Terms{Worst: worst, exceeding: worst * llm.Money(rapid.IntRange(0, 2).Draw(l.T, "exceeding"))}); err == nil {
 				held = append(held, took)
 			}
 		case step == 1 && len(held) > 0:
@@ -123,25 +124,27 @@ func TestSecondAttemptThatMayExceed(t *testing.T) {
 	t.Parallel()
 	budget := New(15, 0)
 	w := Terms{Worst: 1, exceeding: 10, maxTrusted: 1}
-	if h, ok, _ := budget.room(w); !ok || h != (hold{amount: 10}) || budget.give(h, false) != nil {
+	if h, ok, _ := budget.room(w); !ok || h != (hold{amount: 10}) {
 		t.Fatal(h, ok)
 	}
+	budget.give(hold{amount: 10}, false)
 	a := &Account{budget: budget, free: 10}
-	if held, ok := a.Begin(w); held != 10 || !ok {
-		t.Error("the first attempt:", held, ok)
+	if held, err := a.Begin(w); held != 10 || err != nil {
+		t.Error("the first attempt:", held, err)
 	}
-	if held, ok := a.Begin(w); ok {
+	if held, err := a.Begin(w); !errors.Is(err, ErrNoRoom) {
 		t.Error("a second attempt beside it:", held)
 	}
 	h, ok, _ := budget.room(w)
-	if !ok || h != (hold{amount: 1, trusted: true}) || budget.give(h, false) != nil {
+	if !ok || h != (hold{amount: 1, trusted: true}) {
 		t.Fatal(h, ok)
 	}
+	budget.give(h, false)
 	alone := &Account{budget: budget, free: 1, trusted: true}
-	if held, ok := alone.Begin(w); held != 1 || !ok {
-		t.Error("the attempt of a call that is alone:", held, ok)
+	if held, err := alone.Begin(w); held != 1 || err != nil {
+		t.Error("the attempt of a call that is alone:", held, err)
 	}
-	if held, ok := alone.Begin(w); ok {
+	if held, err := alone.Begin(w); !errors.Is(err, ErrNoRoom) {
 		t.Error("another beside it:", held)
 	}
 	if _, ok, crowded := budget.room(w); ok || !crowded {

@@ -26,18 +26,22 @@ import (
 // A call that does not fit beside the calls in flight waits for them to end, since most cost less
 // than they might. A call that does not fit although nothing is in flight is refused.
 type Budget struct {
-	// Expose, if set, is called before more is at stake than ever before: calls in flight, and those
-	// that have ended and are not recorded yet, can now cost up to worst. It must make that durable,
-	// so that it is known what a killed process may owe. Its error refuses the call. Call Recorded
-	// for every call that is recorded.
+	// Expose, if set, makes durable how much a killed process may owe: what attempts that are being
+	// made, and calls that have ended and are not recorded yet, can cost. It is called with more
+	// before an attempt could exceed the last amount, and with less when that has become far too
+	// much: see expose.go. It is not called concurrently. Its error refuses the attempt. Call
+	// Recorded for every call that is recorded.
 	Expose func(worst llm.Money) error
 
+	exposing sync.Mutex // held while Expose is called
+
 	mu       sync.Mutex
-	exposed  llm.Money // the largest amount that Expose was called with
+	exposed  llm.Money // what Expose was last called with
+	sent     llm.Money // the part of reserved that is for attempts which are being made, if there is an Expose
 	limit    llm.Money // 0: no limit
 	spent    llm.Money
-	reserved llm.Money // for live calls: these are what Expose is about
-	// unrecorded is spent on calls that may not be recorded yet: Expose is about these too.
+	reserved llm.Money // for live calls
+	// unrecorded is spent on calls that may not be recorded yet.
 	unrecorded llm.Money
 	batched    llm.Money // for calls over a batch API, which are recorded with their batches
 	risk       llm.Money // of batches of earlier processes, which no call accounts for yet
@@ -150,7 +154,8 @@ func (b *Budget) reserve(ctx context.Context, prices *Prices, w Want) (hold, err
 	if b.queue.Len() == 0 {
 		if h, ok, _ := b.room(w.terms(prices)); ok {
 			defer b.mu.Unlock()
-			return h, b.give(h, w.Batched)
+			b.give(h, w.Batched)
+			return h, nil
 		}
 	}
 	d := &waiter{Want: w, prices: prices, ready: make(chan struct{}), resumed: w.aside()}
@@ -191,39 +196,31 @@ func (b *Budget) room(t Terms) (h hold, ok, crowded bool) {
 }
 
 // give sets h aside.
-func (b *Budget) give(h hold, batched bool) error {
-	if err := b.grant(h.amount, batched); err != nil {
-		return err
-	}
+func (b *Budget) give(h hold, batched bool) {
+	b.grant(h.amount, batched)
 	if h.trusted {
 		b.trusted++
 	}
-	b.part.opened(1)
-	return nil
 }
 
 // tryReserve sets worst aside if there is room now.
 func (b *Budget) tryReserve(worst llm.Money, batched bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.fits(worst) && b.grant(worst, batched) == nil
+	ok := b.fits(worst)
+	if ok {
+		b.grant(worst, batched)
+	}
+	return ok
 }
 
-// grant sets worst aside. The exposed amount grows in large steps, so that Expose is rarely called.
-func (b *Budget) grant(worst llm.Money, batched bool) error {
+// grant sets worst aside.
+func (b *Budget) grant(worst llm.Money, batched bool) {
 	if batched {
 		b.batched = b.batched.Plus(worst)
-		return nil
+	} else {
+		b.reserved = b.reserved.Plus(worst)
 	}
-	if now := b.reserved.Plus(b.unrecorded).Plus(worst); b.Expose != nil && b.limit > 0 && now > b.exposed {
-		step := max(now, min(max(now.Times(2), b.limit/64), b.limit))
-		if err := b.Expose(step); err != nil {
-			return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
-		}
-		b.exposed = step
-	}
-	b.reserved = b.reserved.Plus(worst)
-	return nil
 }
 
 // fits reports whether worst can be set aside. Even without a limit, no more is set aside than Money
@@ -277,24 +274,20 @@ func (b *Budget) adoptRisk(risk, worst llm.Money) {
 }
 
 // toLive moves what was set aside for a batch to what is set aside for live calls.
-func (b *Budget) toLive(amount llm.Money) error {
+func (b *Budget) toLive(amount llm.Money) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.grant(amount, false); err != nil {
-		return err
-	}
+	b.grant(amount, false)
 	b.batched = b.batched.Minus(amount)
-	return nil
 }
 
-// close gives back what a call has left.
-func (b *Budget) close(free llm.Money, batched, trusted bool) {
-	b.mu.Lock()
+// release gives back what a call has left.
+func (b *Budget) release(free llm.Money, batched, trusted bool) {
 	if trusted {
+		b.mu.Lock()
 		b.trusted--
+		b.mu.Unlock()
 	}
-	b.part.opened(-1)
-	b.mu.Unlock()
 	b.settle(free, 0, batched)
 }
 
@@ -332,12 +325,13 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 	case b.drained != nil:
 		d.err = b.drained
 	case ok:
-		d.got, d.err = h, b.give(h, d.Batched)
+		d.got = h
+		b.give(h, d.Batched)
 	case crowded:
 		return false, true
 	case b.part.more():
 		return false, false
-	case b.reserved == 0 && b.batched == 0:
+	case b.idle():
 		d.err = b.refusal(t.Worst)
 	default:
 		return false, false
@@ -347,6 +341,9 @@ func (b *Budget) serve(q *queue.Queue[*waiter]) (served, crowded bool) {
 	close(d.ready)
 	return true, false
 }
+
+// idle reports whether no call has anything set aside that it could give back.
+func (b *Budget) idle() bool { return b.reserved == 0 && b.batched == 0 }
 
 // refusal returns the error for a call that does not fit.
 func (b *Budget) refusal(worst llm.Money) *llm.Error {
@@ -362,6 +359,5 @@ func (b *Budget) Drain(e *llm.Error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drained = e
-	b.part.changed()
 	b.pump()
 }

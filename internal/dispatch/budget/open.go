@@ -13,6 +13,8 @@ type Want struct {
 	Sent    *llm.Request // Request as it is first sent
 	Batched bool         // it goes over a batch API
 	Wave    Wave         // nil: the call is not part of a wave
+
+	lacks *Terms // what an attempt after the first needs; nil: it is the first
 }
 
 // Wave is the wave that a call is part of.
@@ -31,9 +33,12 @@ func (w Want) aside() (back func()) {
 	return func() {}
 }
 
-// terms returns those of the call's first attempt. What its fallbacks may cost if they exceed the
-// limit counts too: an attempt at one of them cannot wait.
+// terms returns those of the call's next attempt. For the first, what its fallbacks may cost if they exceed the
+// limit counts too, so that an attempt at one of them need not wait.
 func (w Want) terms(prices *Prices) Terms {
+	if w.lacks != nil {
+		return *w.lacks
+	}
 	t := prices.Look(w.Sent.Model).Terms(w.Sent, w.Batched)
 	for _, model := range w.Sent.Fallbacks {
 		if m := prices.Look(model); m.OK {
@@ -66,14 +71,14 @@ func (b *Budget) Open(ctx context.Context, prices *Prices, w Want) (*Account, er
 		if risk, ok := w.Wave.Adopt(worst); ok {
 			free := max(risk, worst) // several of its attempts may be in the batch
 			b.adoptRisk(risk, free)
-			return &Account{budget: b, free: free, batched: true, adopted: true, maxCost: req.MaxCost}, nil
+			return &Account{budget: b, free: free, batched: true, adopted: true, wave: w.Wave, maxCost: req.MaxCost}, nil
 		}
 	}
 	h, err := b.reserve(ctx, prices, w)
 	if err != nil {
 		return nil, hinted(err, req, m)
 	}
-	return &Account{budget: b, free: h.amount, trusted: h.trusted, unlimited: h.unlimited, batched: w.Batched, maxCost: req.MaxCost}, nil
+	return &Account{budget: b, free: h.amount, trusted: h.trusted, unlimited: h.unlimited, batched: w.Batched, wave: w.Wave, maxCost: req.MaxCost}, nil
 }
 
 // hinted adds what would make room, if the request does not limit its output or the model does not

@@ -251,8 +251,11 @@ func (l *Limiter) Release(p *Permit, resp *llm.Response, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	real := p.need
-	if err == nil {
+	switch {
+	case err == nil:
 		real = realOf(l.counting, p.need, resp.Usage)
+	case llm.KindOf(err) == llm.KindBudget:
+		real = need{} // nothing was sent
 	}
 	for i := range l.buckets {
 		l.buckets[i].refill(now)

@@ -106,6 +106,16 @@ func TestScales(t *testing.T) {
 	})
 }
 
+// TestZeros checks that the scale of nothing begins at zero.
+func TestZeros(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Scale{NewScale(4, 0, 0), newScale(4, 1, []float64{0})} {
+		if s.Min != 0 || s.Max != 1 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[float64]string{0: "0", 0.25: "0.25", 1500: "1500", 15000: "15k", 1901: "1901", 20000: "20k", 2.5e6: "2.5M", 3e9: "3G", -0.1 - 0.2: "-0.3", 0.00002: "0.00002", 3e-9: "3e-09"} {

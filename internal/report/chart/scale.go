@@ -35,7 +35,10 @@ func newScale(n int, minStep float64, values []float64) Scale {
 	if low > high {
 		low, high = 0, 1
 	}
-	if low == high {
+	switch {
+	case low == 0 && high == 0:
+		high = max(1, minStep)
+	case low == high:
 		low, high = low-max(0.5, minStep), high+max(0.5, minStep)
 	}
 	step := roundStep((high - low) / float64(max(n, 1)))

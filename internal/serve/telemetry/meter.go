@@ -81,7 +81,7 @@ func (m *meter) send(ctx context.Context, closing <-chan struct{}) {
 		select {
 		case <-tick.C:
 		case <-closing:
-			last = true
+			last, m.last = true, true
 		}
 		m.err = m.export(ctx, m.limit, m.resource, m.collect(time.Now()))
 	}

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,9 @@ func (q *spanQueue) offer(span message) {
 	select {
 	case q.queue <- span:
 	default:
-		q.full.Add(1)
+		if q.full.Add(1) == 1 {
+			q.failing(errors.New("it is too slow, and spans are lost"))
+		}
 	}
 }
 
@@ -53,7 +56,7 @@ func (q *spanQueue) send(ctx context.Context, closing <-chan struct{}) {
 			}
 		case <-tick.C:
 		case <-closing:
-			last = true
+			last, q.last = true, true
 			for len(q.queue) > 0 {
 				batch = append(batch, <-q.queue)
 			}

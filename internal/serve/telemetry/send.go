@@ -25,6 +25,8 @@ type sender struct {
 	timeout time.Duration // of one attempt
 	gzip    bool
 	client  *http.Client
+	failing func(error) // is told of failed attempts
+	last    bool        // the exporter is being closed: Close tells of failures
 }
 
 // export sends spans or metrics of a resource in one request, and tries again after failures that
@@ -38,6 +40,9 @@ func (s *sender) export(ctx context.Context, limit time.Duration, resource messa
 	}
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
 		after, err := s.post(ctx, body)
+		if err != nil && !s.last {
+			s.failing(err)
+		}
 		if err == nil || after == never {
 			return err
 		}

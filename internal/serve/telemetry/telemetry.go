@@ -27,8 +27,9 @@ type Exporter struct {
 }
 
 // Open returns an Exporter for a service, as the usual environment variables say (such as
-// OTEL_EXPORTER_OTLP_ENDPOINT); nil if they name no collector. It opens no connection. Close it.
-func Open(ctx context.Context, env func(name string) (value string, ok bool), service, version string) (*Exporter, error) {
+// OTEL_EXPORTER_OTLP_ENDPOINT); nil if they name no collector. It opens no connection. Close it. failing is called
+// when the collector does not take something for the first time, and never again: Close says what was lost.
+func Open(ctx context.Context, env func(name string) (value string, ok bool), service, version string, failing func(error)) (*Exporter, error) {
 	x, err := open(env, service, version)
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
@@ -37,10 +38,18 @@ func Open(ctx context.Context, env func(name string) (value string, ok bool), se
 		return nil, nil
 	}
 	ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	var once sync.Once
+	tell := func(err error) {
+		once.Do(func() {
+			failing(fmt.Errorf("telemetry: the collector does not take everything (nothing waits for it): %w", err))
+		})
+	}
 	if x.spans != nil {
+		x.spans.failing = tell
 		x.senders.Go(func() { x.spans.send(ctx, x.closing) })
 	}
 	if x.meter != nil {
+		x.meter.failing = tell
 		x.senders.Go(func() { x.meter.send(ctx, x.closing) })
 	}
 	return x, nil

@@ -25,12 +25,13 @@ import (
 
 // collector answers requests with spans. It keeps what it took.
 type collector struct {
-	answers []func() (*http.Response, error) // the next ones; then everything is taken
-	began   time.Time
-	at      []time.Duration // of each request
-	spans   []map[uint64][]string
-	metrics []map[uint64][]string
-	header  http.Header
+	answers  []func() (*http.Response, error) // the next ones; then everything is taken
+	began    time.Time
+	at       []time.Duration // of each request
+	spans    []map[uint64][]string
+	metrics  []map[uint64][]string
+	header   http.Header
+	failures []error // that it does not accept something
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -119,7 +120,7 @@ func openTo(t *testing.T, c *collector, env map[string]string) *Exporter {
 	t.Helper()
 	all := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector", "OTEL_METRICS_EXPORTER": "none"}
 	maps.Copy(all, env)
-	x, err := Open(t.Context(), func(name string) (string, bool) { v, ok := all[name]; return v, ok }, "parley-gateway", "1")
+	x, err := Open(t.Context(), func(name string) (string, bool) { v, ok := all[name]; return v, ok }, "parley-gateway", "1", func(err error) { c.failures = append(c.failures, err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +245,9 @@ func TestFailures(t *testing.T) {
 				if fmt.Sprint(to.at) != fmt.Sprint(c.at) || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || (err == nil) != (len(to.spans) == 1) {
 					t.Errorf("sent at %v, want %v; %d spans, %v", to.at, c.at, len(to.spans), err)
 				}
+				if want := min(1, len(c.answers)); len(to.failures) != want {
+					t.Errorf("it said %v, want %d", to.failures, want)
+				}
 			})
 		})
 	}
@@ -265,6 +269,9 @@ func TestSlow(t *testing.T) {
 		end(batchSpans)
 		end(queueSpans)
 		end(3)
+		if len(to.failures) != 1 || !strings.Contains(to.failures[0].Error(), "too slow") {
+			t.Errorf("it said %v", to.failures)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		time.AfterFunc(2*time.Second, func() { close(block) })

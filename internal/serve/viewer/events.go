@@ -45,6 +45,8 @@ func follow(w http.ResponseWriter, req *http.Request, r *library.Run) {
 		select {
 		case <-req.Context().Done():
 			return
+		case <-r.Gone(): // the browser asks again, and gets the events of a file that took its place
+			return
 		case <-changed:
 			_, err = w.Write(sse.End(append(sse.Begin(nil, "grown"), '1')))
 		case <-beat.C:

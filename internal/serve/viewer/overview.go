@@ -153,14 +153,14 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := now{Outline: o, State: catalog.StateOf(o), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
+	n := now{Outline: o, State: catalog.StateOf(o, r.Path), Waiting: o.Episodes - o.Ended - o.Failed - o.Playing, Agents: o.Begun.Agents, Report: runPath(r.Name, "report")}
 	if o.Last.State != journal.Complete {
 		n.Why = o.Last.Reason.String()
 	}
 	if o.Episodes > 0 {
 		n.Share = float64(o.Ended+o.Failed) / float64(o.Episodes)
 	}
-	if playing, ok := live.Read(req.Context(), r.Path); ok && o.Open {
+	if playing, ok := live.Read(req.Context(), r.Path); ok && n.State == control.Playing {
 		n.Live = dashboard.New(&playing)
 		if !v.static && control.Played(req.Context(), r.Path) {
 			n.Steer = runPath(r.Name, "steer")

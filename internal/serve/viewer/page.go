@@ -101,6 +101,8 @@ func failure(err error) *screen {
 	p := &screen{status: http.StatusInternalServerError, template: "failure", Title: "Error"}
 	d := problem{Words: "This page could not be made. Load it again. If that does not help, the detail below says why.", Detail: err.Error()}
 	switch {
+	case errors.Is(err, library.ErrUnreadable) && !errors.Is(err, library.ErrNotFound) && !errors.Is(err, fs.ErrNotExist):
+		p.Title, d.Words = "Unreadable run file", "Nothing of this file can be read, so it has no pages. Other runs are not affected. The detail below says what is wrong with it."
 	case errors.Is(err, errNotFound), errors.Is(err, library.ErrNotFound), errors.Is(err, seats.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		p.status, p.Title, d.Words = http.StatusNotFound, "Not found", "There is no such page. The run file may have been moved or deleted."
 	case errors.Is(err, errBadRequest):

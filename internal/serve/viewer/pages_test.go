@@ -275,7 +275,7 @@ func TestDamaged(t *testing.T) {
 	for _, c := range [][2]string{
 		{"/run/a.parley/episodes/1", "episode 1: "}, // it finds the damage
 		{"/run/a.parley/episodes/0", "words 4 of all"}, {"/run/a.parley/episodes", "This run file is damaged"}, {"/run/a.parley", "This run file is damaged"},
-		{"/", "not a run file that this version can read"}, {"/run/a.parley/report", "points"}, {"/compare?a=a.parley&ea=0&b=b.parley&eb=0", "first difference"},
+		{"/", "This is not a run file."}, {"/run/a.parley/report", "points"}, {"/compare?a=a.parley&ea=0&b=b.parley&eb=0", "first difference"},
 	} {
 		if status, body, _ := s.get(c[0]); status == http.StatusInternalServerError || !strings.Contains(body, c[1]) {
 			t.Errorf("%s: %d: no %q in %s", c[0], status, c[1], body)

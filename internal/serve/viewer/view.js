@@ -44,7 +44,7 @@
   // What the server sent of each live part. A script may have changed the part since.
   const sent = new WeakMap([...document.querySelectorAll("[data-live]")].map((part) => [part, part.innerHTML]));
 
-  let wanted = false, fetching = false;
+  let wanted = false, fetching = false, broken = false;
   const refresh = async () => {
     wanted = true;
     if (fetching || document.hidden) return;
@@ -53,7 +53,13 @@
       while (wanted) {
         wanted = false;
         const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-        if (!answer.ok) break;
+        if (!answer.ok) {
+          say(answer.status === 404 ? "the run file is gone: it was moved or deleted" : "this page could not be made again", true);
+          broken = true;
+          break;
+        }
+        if (broken) say("following", false);
+        broken = false;
         const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
         if (style(page) !== style(document)) return location.reload(); // its drawings need another style sheet
         let again = false;
@@ -103,7 +109,11 @@
       if (!source) return;
       source.addEventListener("open", () => { say("following", false); refresh(); });
       source.addEventListener("grown", refresh);
-      source.addEventListener("error", () => say("the server cannot be reached", true));
+      source.addEventListener("error", () => {
+        if (source.readyState !== EventSource.CLOSED) return say("the server cannot be reached", true);
+        refresh(); // the server refuses: the page says why
+        setTimeout(follow, 3000); // a browser does not try again by itself
+      });
     };
     document.addEventListener("visibilitychange", follow);
     follow();

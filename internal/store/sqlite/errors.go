@@ -16,6 +16,7 @@ var (
 	ErrForeign = errors.New("not a run file")
 	ErrDamaged = journal.ErrDamaged
 	ErrVersion = errors.New("the run file has another format version")
+	ErrGone    = errors.New("the run file was deleted, moved or replaced while it was written")
 )
 
 // errMissing returns an error about something that is not in the file.
@@ -32,6 +33,8 @@ func explain(path, doing string, err error) error {
 		return nil
 	case isDamage(err):
 		return damaged(path, doing, err)
+	case errors.Is(err, ErrGone):
+		return fmt.Errorf("sqlite: %s: %s: %w: nothing more can be recorded (if you moved it, move it back and resume the run; if you deleted it, what it recorded is lost)", path, doing, err)
 	case code == sqlite.ResultFull:
 		help = "no space left on the disk (nothing that was recorded is lost: free some and resume): "
 	case code == sqlite.ResultIOErr:

@@ -58,7 +58,7 @@ type Store struct {
 
 // Open opens a run file to write it, or creates it. Its errors name the file and say what you
 // can do. Callers can distinguish ErrPlaying, ErrForeign, ErrDamaged, ErrVersion,
-// fs.ErrExist and fs.ErrNotExist.
+// fs.ErrExist and fs.ErrNotExist. Append returns ErrGone if the file is no longer at its path.
 func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
 	return open(ctx, path, mode, filelock.TakeGuard)
 }
@@ -134,6 +134,9 @@ func OpenRead(path string) (*Store, error) {
 	s.readers.give(r)
 	return s, nil
 }
+
+// Played reports whether a process plays the run at path: it has the file open to write.
+func Played(path string) bool { return filelock.Guarded(filelock.Resolve(path)) }
 
 // admit checks what is at path, without changing it, and reports whether a file is there.
 func admit(path string, mode Mode) (exists bool, err error) {

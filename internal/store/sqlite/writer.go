@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -30,6 +31,9 @@ type writer struct {
 
 	unfolded int // entries since the size of the log was checked
 
+	file    fs.FileInfo // of the run file, when it was opened
+	checked time.Time   // when the path last led to it
+
 	commits int64
 	syncer  *syncer // syncs commits; nil: SQLite does
 
@@ -47,6 +51,7 @@ const (
 	foldPages   = 2000             // SQLite folds a log of so many pages into the file
 	maxLogSize  = 256 << 20        // if the log is larger, the writer waits for readers to fold it
 	foldEvery   = 64               // entries between two checks of the log's size
+	lookEvery   = time.Second      // how often the writer checks that the file is still there
 )
 
 func newWriter(path string, k *content.Keys) (_ *writer, err error) {
@@ -61,6 +66,10 @@ func newWriter(path string, k *content.Keys) (_ *writer, err error) {
 	}()
 	c.SetBusyTimeout(busyTimeout)
 	w := &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, keys: k}
+	if w.file, err = os.Stat(path); err != nil {
+		return nil, err
+	}
+	_ = os.SameFile(w.file, w.file)               // some systems read the identity only now
 	if err := schema.CheckTables(c); err != nil { // before anything is changed: the file may be damaged
 		return nil, err
 	}
@@ -131,6 +140,9 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 			w.keys.Forget()
 		}
 	}()
+	if err := w.there(); err != nil {
+		return err
+	}
 	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
 		return err
 	}
@@ -138,6 +150,22 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	w.settle()
 	w.fold(len(entries))
 	return nil
+}
+
+// there checks from time to time that the path still leads to the file. Some systems delete a file that is open: what is
+// written to it is lost with the process.
+func (w *writer) there() error {
+	now := time.Now()
+	if now.Sub(w.checked) < lookEvery {
+		return nil
+	}
+	w.checked = now
+	info, err := os.Stat(w.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, w.file) {
+		w.checked = time.Time{} // the next commit fails too
+		return ErrGone
+	}
+	return nil // another failure of Stat does not say that the file is gone
 }
 
 func (w *writer) putAll(entries []journal.Entry) error {

@@ -124,10 +124,11 @@ func structOf(fields []Field, depth int) (reflect.Type, error) {
 			return nil, fmt.Errorf("param %q: want a name that is not used twice", f.Name)
 		}
 		seen[f.Name] = true
+		name := f.Name
 		if f.Default == nil && t.Kind() != reflect.Pointer {
-			t = reflect.PointerTo(t) // null means that it is not set
+			t, name = reflect.PointerTo(t), name+",omitempty" // nil means that it is not set
 		}
-		tag := fmt.Sprintf(`json:%q doc:%s`, f.Name, strconv.Quote(f.Doc))
+		tag := fmt.Sprintf(`json:%q doc:%s`, name, strconv.Quote(f.Doc))
 		if one := f.Type.oneOf; one != nil && !slices.ContainsFunc(one, func(s string) bool { return strings.Contains(s, ",") }) {
 			tag += fmt.Sprintf(` oneof:%q`, strings.Join(one, ","))
 		}

@@ -139,6 +139,17 @@ def open_run(path: str | os.PathLike[str], *more: str | os.PathLike[str]) -> Run
     """Open a run file, or several as one."""
     paths = [os.fspath(p) for p in (path, *more)]
     for p in paths:
-        if not os.path.isfile(p):
+        if not os.path.exists(p):
             raise FileNotFoundError(f"{p}: no such run file")
+        if not _is_run(p):
+            binary.run(["show", p], allowed=(0, 1))  # it says what the file is
     return Run(paths)
+
+
+def _is_run(path: str) -> bool:
+    """Report whether a file has the marks of a run file: those of SQLite, and the application id."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as f:
+        head = f.read(72)
+    return head.startswith(b"SQLite format 3\0") and head.endswith(b"PRLY")

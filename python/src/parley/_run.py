@@ -91,7 +91,7 @@ def run(
         file = os.path.join(folder, "plan.yaml")
         with open(file, "w", encoding="utf-8") as f:
             json.dump(content, f, ensure_ascii=False, allow_nan=False)
-        more = [f"--{n.replace('_', '-')}={v}" for n, v in (flags or {}).items()]
+        more = [f"--{n.replace('_', '-')}={str(v).lower() if isinstance(v, bool) else v}" for n, v in (flags or {}).items()]
         return _play(world, [binary.find(), "run", file, "--out", path, "--json", *more], path, Progress(progress))
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from . import _json, env, guard, params, scorer
+from ._sources import sources
 from .episode import Episode, error_step
 from .errors import Error, Invalid, Misuse, Stuck, describe, place
 from .guard import fold
@@ -67,6 +68,7 @@ def description(cls: Class) -> dict[str, Any]:
         "parley": PROTOCOL,
         "language": f"python {platform.python_version()}",
         "version": getattr(cls, "version", 1),
+        "files": sources(cls),
         "doc": doc.strip().split("\n")[0],
         "durable": cls.durable,
         "params": [f.describe() for f in params.cached_fields(cls, base).values()],

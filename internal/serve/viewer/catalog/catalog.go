@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/control"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
@@ -101,6 +101,9 @@ func (c *Catalog) List(ctx context.Context) (all []*Entry, more bool) {
 		}
 		e := f.entry
 		e.Name, e.Changed = name, state.Changed()
+		if e.Outline.Open { // the file does not change when its process is killed
+			e.State = StateOf(e.Outline, at)
+		}
 		all = append(all, &e)
 	}
 	c.forget(paths)
@@ -221,7 +224,7 @@ func outline(ctx context.Context, path string) (e Entry) {
 		e.Problem = unreadable(err)
 		return e
 	}
-	e.State = StateOf(o)
+	e.State = StateOf(o, path)
 	if b := o.Begun; b != nil {
 		e.Kind, e.run, e.Fork = b.Kind, b.Run, b.Fork
 	}
@@ -230,11 +233,13 @@ func outline(ctx context.Context, path string) (e Entry) {
 	return e
 }
 
-// StateOf returns the state of a run for people.
-func StateOf(o sqlite.Outline) string {
+// StateOf returns the state of the run at a path, for people.
+func StateOf(o sqlite.Outline, path string) string {
 	switch {
+	case o.Open && sqlite.Played(path):
+		return control.Playing
 	case o.Open:
-		return view.StateOpen
+		return control.CutOff
 	case o.Last.State == "":
 		return view.StateNew
 	default:
@@ -246,11 +251,19 @@ func StateOf(o sqlite.Outline) string {
 func unreadable(err error) string {
 	switch {
 	case errors.Is(err, sqlite.ErrDamaged):
-		return "This file is damaged: its page shows what can still be read."
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrPermission):
-		return "This file may not be read by you."
+		why := err.Error()
+		if cause := errors.Unwrap(err); cause != nil { // without the advice
+			why = strings.TrimPrefix(cause.Error(), sqlite.ErrDamaged.Error()+": ")
+		}
+		return "This file is damaged: " + why + "."
+	case errors.Is(err, fs.ErrPermission):
+		return "You may not read this file."
+	case errors.Is(err, sqlite.ErrVersion):
+		return "Another version of parley wrote this file."
+	case errors.Is(err, sqlite.ErrForeign):
+		return "This is not a run file."
 	default:
-		return "This is not a run file that this version can read."
+		return "This file cannot be read: " + strings.TrimPrefix(err.Error(), "sqlite: ") + "."
 	}
 }
 

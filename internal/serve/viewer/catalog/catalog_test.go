@@ -100,7 +100,7 @@ func TestList(t *testing.T) {
 		t.Errorf("a file that is no run: %+v", e)
 	}
 	for query, want := range map[Filter]string{
-		{Words: "FORK again"}: ">>again.parley", {Words: "no such"}: "", {State: "open", Words: "old."}: "old.parley >fork.parley", {State: "complete"}: "",
+		{Words: "FORK again"}: ">>again.parley", {Words: "no such"}: "", {State: "cut off", Words: "old."}: "old.parley >fork.parley", {State: "complete"}: "",
 	} {
 		if page, n, next := query.Page(all); text(page) != want || n != len(page) || next != "" {
 			t.Errorf("%+v: %s, want %s", query, text(page), want)

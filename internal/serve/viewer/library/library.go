@@ -9,14 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"parley/internal/filelock"
-	"parley/internal/label"
 	"parley/internal/live"
-	"parley/internal/serve/viewer/listing"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/index"
 	"parley/journal"
@@ -37,14 +37,18 @@ type Library struct {
 	closed bool
 }
 
-// ErrNotFound means that there is no such run.
-var ErrNotFound = errors.New("there is no such run")
+// ErrNotFound means that there is no such run, and ErrUnreadable that nothing of its file can be read.
+var (
+	ErrNotFound   = errors.New("there is no such run")
+	ErrUnreadable = errors.New("the run cannot be opened")
+)
 
 // Extension is the extension of run files, by which they are found in folder.
 const Extension = ".parley"
 
 // New returns the library of some run files, and of folders with run files. kindOf returns the kind of a run, or
-// zero if it is unknown. New fails if a path does not exist.
+// zero if it is unknown. New fails if a path does not exist, or is a file that is not a run file. In a folder there may be
+// such files: their pages say so.
 func New(paths []string, kindOf func(*journal.Begun) world.Kind) (*Library, error) {
 	l := &Library{open: map[string]*Run{}, kindOf: kindOf}
 	for _, p := range paths {
@@ -58,10 +62,25 @@ func New(paths []string, kindOf func(*journal.Begun) world.Kind) (*Library, erro
 			}
 			l.folders = append(l.folders, filepath.Clean(p))
 		default:
+			if err := check(p); err != nil {
+				return nil, err
+			}
 			l.files = append(l.files, filepath.Clean(p))
 		}
 	}
 	return l, nil
+}
+
+// check refuses a file that is not a run file. A damaged one may be opened: its pages say what is lost.
+func check(path string) error {
+	store, err := sqlite.OpenRead(path)
+	if err != nil {
+		if errors.Is(err, sqlite.ErrDamaged) {
+			return nil
+		}
+		return err
+	}
+	return store.Close()
 }
 
 // Single returns the name of the run if there is only one file.
@@ -69,7 +88,7 @@ func (l *Library) Single() (name string, ok bool) {
 	if len(l.folders) > 0 || len(l.files) != 1 {
 		return "", false
 	}
-	return filepath.Base(l.files[0]), true
+	return nameOf(filepath.Base(l.files[0])), true
 }
 
 // The limits of a search for run files in a folder.
@@ -78,15 +97,24 @@ const (
 	maxFiles = 10_000
 )
 
+// nameOf returns the name of a run at a path. Pages and forms hold only UTF-8, so other bytes are written as \xff.
+func nameOf(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	quoted := strconv.Quote(path)
+	return quoted[1 : len(quoted)-1]
+}
+
 // paths returns the path of every run file by its name: its base name, its path in a folder, or its
 // whole path where two would have the same name.
 func (l *Library) paths() map[string]string {
 	out := map[string]string{}
 	add := func(name, path string) {
-		if _, taken := out[name]; taken {
+		if _, taken := out[nameOf(name)]; taken {
 			name = path
 		}
-		out[name] = path
+		out[nameOf(name)] = path
 	}
 	for _, f := range l.files {
 		add(filepath.Base(f), f)
@@ -108,56 +136,6 @@ func (l *Library) paths() map[string]string {
 	return out
 }
 
-// Run is an open run. It may be used from several goroutines.
-type Run struct {
-	Name, Path string
-	Store      *sqlite.Store
-	Index      *index.Index
-	Begun      *journal.Begun
-	Kind       world.Kind // zero if it is unknown
-
-	info fs.FileInfo   // of the file, when it was opened
-	used time.Time     // when somebody looked at it; guarded by the Library
-	gone chan struct{} // closed with the run
-
-	mu      sync.Mutex
-	entries int               // of the run, when it was last looked at
-	waiting map[chan int]bool // pages that wait for a change
-
-	unlabelled bool
-	labelling  sync.Mutex
-	labels     *label.Set
-	labelled   fileState // of the file with labels, when they were read
-}
-
-// Labels returns the labels of the run, and brings them into its index.
-func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
-	if r.unlabelled {
-		return &label.Set{}, nil
-	}
-	r.labelling.Lock()
-	defer r.labelling.Unlock()
-	state := stateOf(filelock.Beside(r.Path, label.Suffix))
-	if r.labels != nil && state == r.labelled {
-		return r.labels, nil
-	}
-	set, err := label.Read(ctx, r.Path, r.Begun.Run)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.Index.SetLabels(listing.Labels(set)); err != nil {
-		return nil, err
-	}
-	r.labels, r.labelled = set, state
-	r.Tell()
-	return set, nil
-}
-
-// relabel reads the labels again if their file was changed.
-func (r *Run) relabel(ctx context.Context) {
-	_, _ = r.Labels(ctx) // the page that shows them says why they cannot be read
-}
-
 // Get opens a run, or returns it if it is open. fresh means that it was opened now: the caller must then call
 // Follow in a goroutine of its own.
 func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err error) {
@@ -167,7 +145,7 @@ func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err
 		return nil, false, errors.New("library: it is closed")
 	}
 	if r := l.open[name]; r != nil {
-		if info, err := os.Stat(r.Path); err == nil && os.SameFile(info, r.info) {
+		if r.there() {
 			r.used = time.Now()
 			return r, false, nil
 		}
@@ -179,7 +157,7 @@ func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err
 		return nil, false, fmt.Errorf("library: run %q: %w", name, ErrNotFound)
 	}
 	if r, err = openRun(ctx, name, path); err != nil {
-		return nil, false, err
+		return nil, false, fmt.Errorf("library: %w: %w", ErrUnreadable, err)
 	}
 	r.Kind, r.used, r.unlabelled = l.kindOf(r.Begun), time.Now(), l.Unlabelled
 	l.makeRoom()
@@ -269,103 +247,12 @@ func (l *Library) Close() {
 	l.open, l.closed = nil, true
 }
 
-// How often a run file is looked at: while a page waits for changes, and otherwise.
-const (
-	often  = 250 * time.Millisecond
-	rarely = 2 * time.Second
-)
-
-// Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
-func (r *Run) Follow(ctx context.Context) {
-	var state time.Time // of the live file; zero: there is none, or its process was killed
-	for ctx.Err() == nil {
-		n, err := r.Store.Entries()
-		if err == nil && n != r.seen() {
-			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
-			if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
-				_, err = r.Index.Update(ctx)
-			}
-			r.grown(n)
-		}
-		r.relabel(ctx)
-		_ = r.Index.MakeIndexes(ctx) // pages are slower without
-		if at := changed(filelock.Beside(r.Path, live.Suffix)); at != state {
-			state = at
-			r.grown(r.seen())
-		}
-		pause := rarely
-		if err == nil && r.watched() {
-			pause = often
-		}
-		select {
-		case <-ctx.Done():
-		case <-r.gone:
-			return
-		case <-time.After(pause):
-		}
-	}
-}
-
-// changed returns when a live file was changed, or the zero time if there is none or it is too old.
-func changed(path string) time.Time {
-	info, err := os.Stat(path)
-	if err != nil || time.Since(info.ModTime()) > live.MaxAge {
-		return time.Time{}
-	}
-	return info.ModTime()
-}
-
-func (r *Run) seen() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.entries
-}
-
-func (r *Run) watched() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.waiting) > 0
-}
-
-// grown tells pages that the run has n entries.
-func (r *Run) grown(n int) {
-	r.mu.Lock()
-	r.entries = n
-	r.mu.Unlock()
-	r.Tell()
-}
-
-// Tell wakes the pages that wait.
-func (r *Run) Tell() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for c := range r.waiting {
-		select {
-		case c <- r.entries:
-		default: // it has one to read
-		}
-	}
-}
-
-// Watch returns a channel that receives the number of entries when the run has grown.
-func (r *Run) Watch() (changed <-chan int, end func()) {
-	c := make(chan int, 1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.waiting[c] = true
-	return c, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.waiting, c)
-	}
-}
-
 // Stamp changes whenever a run file is changed, added or removed.
 func (l *Library) Stamp() string {
 	var b strings.Builder
 	names, paths := l.Names()
 	for _, name := range names {
-		fmt.Fprintln(&b, name, StateOf(paths[name]))
+		fmt.Fprintln(&b, name, StateOf(paths[name]), changed(filelock.Beside(paths[name], live.Suffix)).IsZero())
 	}
 	return b.String()
 }

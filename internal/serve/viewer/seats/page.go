@@ -70,11 +70,11 @@ func readPage(ctx context.Context, r *library.Run, name, to string) (*Page, erro
 	case !o.Open && o.Last.State == journal.Complete:
 		p.State, p.Ended = "The game is over.", true
 	case !o.Open:
-		p.State = "The run has stopped. Wait until it is resumed."
+		p.State = "The run was stopped. This page changes when it is resumed."
 	case !played:
-		p.State = "Nobody plays the run at the moment. Wait until it is resumed."
+		p.State = "The run is not being played at the moment. This page changes when it is resumed."
 	case len(open) == 0:
-		p.State = "It is not your turn. The page changes when you are asked."
+		p.State = "It is not your turn. This page changes when you are asked."
 	default:
 		p.State = "It is your turn."
 	}

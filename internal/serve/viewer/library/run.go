@@ -1,0 +1,172 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"parley/internal/filelock"
+	"parley/internal/label"
+	"parley/internal/live"
+	"parley/internal/serve/viewer/listing"
+	"parley/internal/store/sqlite"
+	"parley/internal/view/index"
+	"parley/journal"
+	"parley/world"
+)
+
+// Run is an open run. It may be used from several goroutines.
+type Run struct {
+	Name, Path string
+	Store      *sqlite.Store
+	Index      *index.Index
+	Begun      *journal.Begun
+	Kind       world.Kind // zero if it is unknown
+
+	info fs.FileInfo   // of the file, when it was opened
+	used time.Time     // when somebody looked at it; guarded by the Library
+	gone chan struct{} // closed with the run
+
+	mu      sync.Mutex
+	entries int               // of the run, when it was last looked at
+	waiting map[chan int]bool // pages that wait for a change
+
+	unlabelled bool
+	labelling  sync.Mutex
+	labels     *label.Set
+	labelled   fileState // of the file with labels, when they were read
+}
+
+// Labels returns the labels of the run, and brings them into its index.
+func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
+	if r.unlabelled {
+		return &label.Set{}, nil
+	}
+	r.labelling.Lock()
+	defer r.labelling.Unlock()
+	state := stateOf(filelock.Beside(r.Path, label.Suffix))
+	if r.labels != nil && state == r.labelled {
+		return r.labels, nil
+	}
+	set, err := label.Read(ctx, r.Path, r.Begun.Run)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Index.SetLabels(listing.Labels(set)); err != nil {
+		return nil, err
+	}
+	r.labels, r.labelled = set, state
+	r.Tell()
+	return set, nil
+}
+
+// relabel reads the labels again if their file was changed.
+func (r *Run) relabel(ctx context.Context) {
+	_, _ = r.Labels(ctx) // the page that shows them says why they cannot be read
+}
+
+// How often a run file is looked at: while a page waits for changes, and otherwise.
+const (
+	often  = 250 * time.Millisecond
+	rarely = 2 * time.Second
+)
+
+// Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
+func (r *Run) Follow(ctx context.Context) {
+	var state time.Time // of the live file; zero: there is none, or its process was killed
+	for ctx.Err() == nil {
+		if !r.there() { // Get closes it when a page asks for it
+			r.Tell()
+		}
+		n, err := r.Store.Entries()
+		if err == nil && n != r.seen() {
+			_, err = r.Index.Update(ctx) // what cannot be read is shown by the page that asks for it
+			if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
+				_, err = r.Index.Update(ctx)
+			}
+			r.grown(n)
+		}
+		r.relabel(ctx)
+		_ = r.Index.MakeIndexes(ctx) // pages are slower without
+		if at := changed(filelock.Beside(r.Path, live.Suffix)); at != state {
+			state = at
+			r.grown(r.seen())
+		}
+		pause := rarely
+		if err == nil && r.watched() {
+			pause = often
+		}
+		select {
+		case <-ctx.Done():
+		case <-r.gone:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// there reports whether the path still leads to the file that was opened.
+func (r *Run) there() bool {
+	info, err := os.Stat(r.Path)
+	return err == nil && os.SameFile(info, r.info)
+}
+
+// Gone is closed when the run is closed, such as after its file was deleted.
+func (r *Run) Gone() <-chan struct{} { return r.gone }
+
+// changed returns when a live file was changed, or the zero time if there is none or it is too old.
+func changed(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil || time.Since(info.ModTime()) > live.MaxAge {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+func (r *Run) seen() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.entries
+}
+
+func (r *Run) watched() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting) > 0
+}
+
+// grown tells pages that the run has n entries.
+func (r *Run) grown(n int) {
+	r.mu.Lock()
+	r.entries = n
+	r.mu.Unlock()
+	r.Tell()
+}
+
+// Tell wakes the pages that wait.
+func (r *Run) Tell() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.waiting {
+		select {
+		case c <- r.entries:
+		default: // it has one to read
+		}
+	}
+}
+
+// Watch returns a channel that receives the number of entries when the run has grown.
+func (r *Run) Watch() (changed <-chan int, end func()) {
+	c := make(chan int, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting[c] = true
+	return c, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.waiting, c)
+	}
+}

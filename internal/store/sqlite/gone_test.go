@@ -1,0 +1,40 @@
+package sqlite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"parley/journal"
+)
+
+// TestGone: a writer notices that its file was deleted, moved or replaced, and writes nothing more.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(path string) error{
+		"deleted": os.Remove,
+		"moved":   func(path string) error { return os.Rename(path, path+".old") },
+		"replaced": func(path string) error {
+			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("another"), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "run.parley")
+			s, err := Open(t.Context(), path, Create)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if err := change(path); err != nil {
+				t.Skip("the system does not allow it:", err)
+			}
+			for range 2 {
+				if err := s.Append(t.Context(), &journal.Opened{}); !errors.Is(err, ErrGone) {
+					t.Errorf("%v, want %v", err, ErrGone)
+				}
+			}
+		})
+	}
+}
