@@ -233,7 +233,7 @@ func (s *scoring) Play(t *world.Table) world.Outcome {
 	}
 	seats := slices.Sorted(maps.Keys(of.Lineup))
 	for _, n := range slices.Sorted(maps.Keys(s.Rules)) {
-		if err := s.rule(t, of, n, seats); err != nil {
+		if err := s.rule(of, n, seats); err != nil {
 			return world.Outcome{Failed: fmt.Sprintf("the rule %s: %v", n, err)}
 		}
 	}
@@ -246,7 +246,7 @@ func (s *scoring) Play(t *world.Table) world.Outcome {
 }
 
 // rule adds the scores of one rule.
-func (s *scoring) rule(t *world.Table, of *score.Episode, n string, seats []string) error {
+func (s *scoring) rule(of *score.Episode, n string, seats []string) error {
 	rule, err := s.Rules[n].compile()
 	if err != nil {
 		return err

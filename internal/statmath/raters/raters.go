@@ -119,7 +119,7 @@ func newAlpha(all []Rated, scale Scale) (_ *alpha, things int) {
 				if i != j {
 					x, _ := slices.BinarySearch(kinds, v)
 					y, _ := slices.BinarySearch(kinds, w)
-					*of = append(*of, coincidence{int32(x), int32(y), 1 / float64(len(one.Values)-1)}) //nolint:gosec // few ratings differ
+					*of = append(*of, coincidence{int32(x), int32(y), 1 / float64(len(one.Values)-1)})
 				}
 			}
 		}
@@ -146,7 +146,7 @@ func (a *alpha) of(clusters []int) float64 {
 	for x := range a.kinds {
 		for y := x + 1; y < a.kinds; y++ {
 			d := a.distance(x, y)
-			seen += float64(a.observed[[2]int32{int32(x), int32(y)}] * d) //nolint:gosec // few ratings differ
+			seen += float64(a.observed[[2]int32{int32(x), int32(y)}] * d)
 			expected += float64(a.counts[x] * a.counts[y] * d)
 		}
 	}
