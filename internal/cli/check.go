@@ -59,11 +59,11 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	command := "parley run " + terminal.ShellWord(c.Plan)
+	command := []string{"parley run", terminal.ShellWord(c.Plan)}
 	for _, set := range c.Set {
-		command += " --set " + terminal.ShellWord(set)
+		command = append(command, "--set", terminal.ShellWord(set))
 	}
-	return c.estimate(ctx, s, keys, estimated{plan, file, command})
+	return c.estimate(ctx, s, keys, estimated{plan, file, strings.Join(command, " ")})
 }
 
 // estimated is what an estimate is about: a plan, the run file that it would have, and the command that plays it.

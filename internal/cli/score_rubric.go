@@ -15,7 +15,11 @@ import (
 	"parley/internal/files"
 	"parley/internal/score/rubric"
 	"parley/internal/score/scored"
+	"parley/journal"
 )
+
+// maxRubric limits the size of a plan file.
+const maxRubric = 64 << 20
 
 // openRubric makes the kind of rubrics known, with the run whose episodes are scored.
 func (s *State) openRubric(ctx context.Context, run string) (*scorer, error) {
@@ -34,15 +38,16 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	text, err := files.Read(ctx, c.With, maxSource)
+	text, err := files.Read(ctx, c.With, maxRubric)
 	if err != nil {
 		return nil, exit.Usagef("--with: %w; want a plan file of the kind rubric, or a class in Python such as polite.py:Politeness", err)
 	}
 	if kind := peek.File(ctx, c.With).Kind; kind != rubric.Name {
 		return nil, exit.Usagef("%s: kind %q: want a plan file with kind: rubric", c.With, terminal.Safe(kind))
 	}
-	of.source = fmt.Sprintf("%x", sha256.Sum256(text))
-	sets := append(c.sets(), "episodes=1")
+	digest := fmt.Sprintf("%x", sha256.Sum256(text))
+	of.same = func(b *journal.Begun) bool { return rubric.Source(b.Plan) == digest }
+	sets := append(c.sets(), "episodes=1", "params.source="+digest)
 	for _, seat := range slices.Sorted(maps.Keys(c.Judge)) {
 		sets = append(sets, fmt.Sprintf("agents.%s.model=%s", seat, c.Judge[seat]), fmt.Sprintf("lineup.%s=%s", seat, seat))
 	}

@@ -67,7 +67,7 @@ func TestRubric(t *testing.T) {
 	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "trust.tone: cold")
 	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "trust.parley")).want(t, 0).wantOut(t, "Agreement of judges", "Do judges prefer long texts?", "Do judges prefer the first choice?")
 	write(trustRubric + "# edited\n")
-	score().want(t, 0).wantErr(t, "its scores are now named trust-2")
+	score().want(t, 0).wantErr(t, "its scores are named trust-2")
 	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
 		t.Errorf("the run file has changed, or %v", err)
 	}

@@ -29,6 +29,7 @@ type Params struct {
 	Judges    []string            `json:"judges" doc:"The seats of the judges: each of them answers every question. Default: one, with the name judge, if there are questions."`
 	Intro     string              `json:"intro" doc:"What judges read first."`
 	MaxText   int                 `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
+	Source    string              `json:"source" doc:"The digest of the plan file. parley score sets it."`
 	Scored    scored.Scored       `json:"scored" doc:"What is scored. parley score sets it."`
 }
 
@@ -56,6 +57,17 @@ const (
 	maxChoices  = 50
 	maxScale    = 1000
 )
+
+// Source returns the digest of the plan file that a recorded plan was made of.
+func Source(plan json.RawMessage) string {
+	var p struct {
+		Params struct {
+			Source string `json:"source"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(plan, &p) // another plan has none
+	return p.Params.Source
+}
 
 // Open returns the kind. played returns an episode of the run that is scored.
 func Open(played func(episode int) (*score.Episode, error)) world.Kind {
