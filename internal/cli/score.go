@@ -180,7 +180,7 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was scored.
 		}
 		if about.Begun == nil || c.ChangedCode || of.same(about.Begun) {
 			if c.Name != first {
-				s.tell(fmt.Sprintf("%s is not the same as for the scores %s: its scores are named %s. Delete the files in %s that you do not need",
+				s.tell(fmt.Sprintf("%s has changed since the scores %s: its scores are named %s. Delete the files in %s that you do not need",
 					c.With, first, c.Name, score.Folder(c.File)))
 			}
 			return was, nil
