@@ -133,7 +133,7 @@ func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) 
 	if err != nil {
 		return nil, err
 	}
-	s.pools = append(s.pools, store)
+	s.pools, s.scores = append(s.pools, store), true
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, playError(run, err)
