@@ -332,9 +332,9 @@ func (p Play) open(c *engine.Config, o *Opened) {
 }
 
 // expose makes what a budget may owe durable in the journal of c.
-func expose(ctx context.Context, b *budget.Budget, c *engine.Config) {
+func expose(b *budget.Budget, c *engine.Config) {
 	store, watch := c.Journal, c.Watch
-	b.Expose = func(worst llm.Money) error {
+	b.Expose = func(ctx context.Context, worst llm.Money) error {
 		return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
 	}
 	c.Watch = func(e engine.Event) {

@@ -62,7 +62,7 @@ func (a *Account) noRoom(t Terms) *llm.Error {
 
 // Begin takes what t demands for a live attempt. It sets more aside if the account has too little.
 // What a killed process may owe for the attempt is durable when it returns.
-func (a *Account) Begin(t Terms) (held llm.Money, err *llm.Error) {
+func (a *Account) Begin(ctx context.Context, t Terms) (held llm.Money, err *llm.Error) {
 	a.mu.Lock()
 	if a.batched {
 		a.goLive()
@@ -72,7 +72,7 @@ func (a *Account) Begin(t Terms) (held llm.Money, err *llm.Error) {
 	if err != nil {
 		return 0, err
 	}
-	if err = a.budget.send(held); err != nil {
+	if err = a.budget.send(ctx, held); err != nil {
 		a.end(held, Charge{})
 		return 0, err
 	}
