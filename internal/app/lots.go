@@ -117,7 +117,7 @@ type Spender interface {
 }
 
 // spend makes c keep within a budget, here or elsewhere.
-func (p Play) spend(ctx context.Context, b *budget.Budget, c *engine.Config) {
+func (p Play) spend(b *budget.Budget, c *engine.Config) {
 	elsewhere, ok := p.Remote.(Spender)
 	switch {
 	case !ok:

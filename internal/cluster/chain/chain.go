@@ -74,6 +74,7 @@ type Past struct {
 	Deaths, Tried, TriedDeaths int
 
 	last           string   // the session of the last claim
+	held           bool     // it was not released
 	claimed, tried []string // sessions that Deaths and TriedDeaths count
 }
 
@@ -95,7 +96,7 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 		}
 		j.last, j.writer = r.last, r.decoder.Continue()
 		past.Number = max(past.Number+1, c.Number)
-		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number}); {
+		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number, Lost: j.lost(ctx, &past)}); {
 		case err == nil:
 			j.at = j.last
 			past.count(j.session)
@@ -105,6 +106,18 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 			return nil, past, err
 		}
 	}
+}
+
+// lost returns how many calls have no reply because whoever had the chain before did not release it.
+func (j *Chain) lost(ctx context.Context, past *Past) (n int) {
+	if !past.held {
+		return 0
+	}
+	head, _ := j.entries.Head(ctx) // it never fails
+	for _, p := range head.Playing {
+		n += p.Open
+	}
+	return n
 }
 
 // Seed begins a chain with items, the last of them a *wire.Seeded, unless it has begun.
@@ -165,7 +178,7 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 func (p *Past) see(item any) {
 	switch e := item.(type) {
 	case *wire.Claim:
-		p.last, p.Number = e.Session, max(p.Number, e.Number)
+		p.last, p.held, p.Number = e.Session, true, max(p.Number, e.Number)
 		if e.Alone && e.Trying != p.Tried {
 			p.Tried, p.tried = e.Trying, nil
 		}
@@ -176,6 +189,7 @@ func (p *Past) see(item any) {
 			p.tried = append(without(p.tried, e.Session), e.Session)
 		}
 	case *wire.Released:
+		p.held = false
 		p.claimed, p.tried = without(p.claimed, p.last), without(p.tried, p.last)
 	case *wire.Done:
 		p.Done = true

@@ -59,7 +59,7 @@ func (l *books) call(ctx context.Context) {
 	l.open = append(l.open, a)
 	l.attempts(ctx, a)
 	l.open = l.open[:before]
-	cost, _ := a.Close()
+	cost, _ := a.Close(ctx)
 	l.check()
 	if a.free != 0 || a.inUse != 0 || cost != a.cost || a.cost > l.paid-paid {
 		l.Errorf("after the call: %v free, %v in use, cost %v of %v", a.free, a.inUse, a.cost, l.paid-paid)
@@ -151,9 +151,9 @@ func TestSecondAttemptThatMayExceed(t *testing.T) {
 		t.Error("a third call is let in")
 	}
 	alone.End(1, Charge{Cost: 1})
-	alone.Close()
+	alone.Close(t.Context())
 	a.End(10, Charge{Cost: 10})
-	a.Close()
+	a.Close(t.Context())
 	if spent, reserved := budget.Spent(); spent != 11 || reserved != 0 || budget.trusted != 0 {
 		t.Error(spent, reserved, budget.trusted)
 	}

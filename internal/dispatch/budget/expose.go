@@ -70,7 +70,7 @@ func (b *Budget) stake(by llm.Money) bool {
 }
 
 // settled exposes less after a call has ended, unless others are about to be sent: these do so where it is due.
-func (b *Budget) settled() {
+func (b *Budget) settled(ctx context.Context) {
 	if b.Expose == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (b *Budget) settled() {
 	}
 	select {
 	case b.exposing <- struct{}{}:
-		_ = b.expose(context.Background()) // what is exposed is too much, which does no harm
+		_ = b.expose(ctx) // what is exposed is too much, which does no harm
 		<-b.exposing
 	default:
 	}
