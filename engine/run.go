@@ -72,7 +72,7 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	if c.People != nil {
 		r.stop.drains = append(r.stop.drains, c.People.Drain)
 	}
-	b := bounds{maxLive: c.Live, maxCalls: c.Calls, wave: c.Wave, away: c.Away, hungry: c.Hungry}
+	b := bounds{maxLive: c.Live, room: c.Room, maxCalls: c.Calls, wave: c.Wave, away: c.Away, hungry: c.Hungry}
 	readCtx := context.WithoutCancel(ctx) // an abort stops the run by itself
 	read := func(from, to int, each func(*journal.Ended) error) error {
 		return head.Ended.Outcomes(readCtx, c.Journal, from, to, each)
@@ -101,7 +101,12 @@ func (r *run) process(ctx context.Context) (Result, error) {
 		opened.Lost, opened.Cost = r.head.Last.Lost, r.head.Owed
 	}
 	known := make(chan struct{})
-	r.rec.Write(func(error) { close(known) }, opened)
+	entries := []journal.Entry{opened}
+	if r.Remote == nil && r.head.Collected.Log != 0 {
+		// The log of a killed coordinator may have entries of the episodes that are played here: it must not be collected any more.
+		entries = append(entries, &journal.Collected{})
+	}
+	r.rec.Write(func(error) { close(known) }, entries[0], entries[1:]...)
 
 	var wg sync.WaitGroup
 	recCtx := context.WithoutCancel(ctx) // replies that were paid for are recorded, even when the run is aborted

@@ -204,7 +204,8 @@ type Waiter interface {
 	Waiting() string
 }
 
-// Roomy says how many episodes can be played at once; 0: any number.
+// Roomy says how many episodes can be played at the moment; 0: any number. It is asked often and must not block. It is
+// asked again after each act.
 type Roomy interface {
 	Room() int
 }

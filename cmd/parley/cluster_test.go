@@ -64,16 +64,19 @@ func (p *process) kill() bool {
 // over reports whether the process has ended by itself.
 func (p *process) over() bool { return len(p.done) > 0 }
 
-// freePorts returns addresses that nobody listens at.
+// freePorts returns addresses that nobody listens at. They are not of the ports that systems give out by themselves, so that nobody else
+// gets one while its process is killed and starts again.
 func freePorts(t *testing.T, n int) (all []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(all) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
+		switch {
+		case err == nil:
+			defer func() { _ = l.Close() }()
+			all = append(all, l.Addr().String())
+		case tries > 1000:
 			t.Fatal(err)
 		}
-		defer func() { _ = l.Close() }()
-		all = append(all, l.Addr().String())
 	}
 	return all
 }
@@ -120,6 +123,7 @@ func TestKilledCluster(t *testing.T) {
 			t.Parallel()
 			for kills := 0; kills < killClusters(t); {
 				n, got := killedRun(t, file, c.nodes, killClusters(t)-kills)
+				t.Logf("%d kills in a run", n)
 				if kills += n; got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
 					t.Fatalf("after %d kills: %+v, want %+v", kills, got, want)
 				}

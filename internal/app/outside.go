@@ -33,9 +33,7 @@ func setActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Con
 	}
 	c.Actor = actor
 	if r, ok := actor.(world.Roomy); ok {
-		if n := r.Room(); n > 0 && (c.Live == 0 || c.Live > n) {
-			c.Live = n // more would only wait for room
-		}
+		c.Room = r.Room
 	}
 	closer, ok := actor.(world.Closer)
 	if !ok {

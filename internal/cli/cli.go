@@ -94,6 +94,7 @@ type grammar struct {
 	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
 	Cluster clusterCmd `cmd:"" group:"cluster" help:"Show the runs and workers of a hub."`
+	Merge   mergeCmd   `cmd:"" group:"cluster" help:"Write a run that has shards as one run file."`
 
 	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
 	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`

@@ -6,6 +6,7 @@ package killtest
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -35,6 +36,8 @@ type Process struct {
 	cmd *exec.Cmd
 	// Lines reads what the child prints.
 	Lines *bufio.Scanner
+	// In is the child's standard input.
+	In io.Writer
 }
 
 // Start runs the child of Main in a new process. The child's standard input stays open until the process ends.
@@ -51,13 +54,14 @@ func Start(t testing.TB, arg string) *Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cmd.StdinPipe(); err != nil {
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return &Process{cmd, bufio.NewScanner(out)}
+	return &Process{cmd, bufio.NewScanner(out), in}
 }
 
 // Line returns the next line that the child prints.
@@ -71,6 +75,14 @@ func (p *Process) Line(t testing.TB) string {
 
 // Kill ends the process as kill -9 does. It may be called more than once, and at the same time.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
+
+// Signal sends a signal to the process.
+func (p *Process) Signal(t testing.TB, sig os.Signal) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Wait waits until the killed process has ended.
 func (p *Process) Wait() { _ = p.cmd.Wait() }

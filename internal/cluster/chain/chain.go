@@ -270,8 +270,8 @@ func (j *Chain) publish(ctx context.Context, data []byte) error {
 			return j.published(ctx, id)
 		}
 		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
-			if _, gone := j.stream.Info(ctx); errors.Is(gone, jetstream.ErrStreamNotFound) {
-				return nil, gone
+			if j.lost(ctx) {
+				return nil, jetstream.ErrStreamNotFound
 			}
 		}
 		return ack, err
@@ -281,6 +281,13 @@ func (j *Chain) publish(ctx context.Context, data []byte) error {
 	}
 	j.last = ack.Sequence
 	return nil
+}
+
+// lost reports whether the stream was deleted. There may be another of the same name.
+func (j *Chain) lost(ctx context.Context) bool {
+	was := j.stream.CachedInfo()
+	now, err := j.js.Stream(ctx, was.Config.Name)
+	return errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && !now.CachedInfo().Created.Equal(was.Created)
 }
 
 func conflict(code jetstream.ErrorCode) bool {

@@ -83,6 +83,27 @@ type batch struct {
 	halted  *wire.Halted
 }
 
+// errBroken is wrapped by the error of a log that no worker of ours wrote.
+var errBroken = errors.New("the log of the run is broken; resume continues with what is in the run file")
+
+// check returns an error unless e can be of the lot of these episodes. A worker may be somebody else's program.
+func (l *log) check(e journal.Entry, from, to int) error {
+	n, ok := episodeOf(e)
+	end, ends := e.(*journal.Ended)
+	if ends {
+		n, ok = end.Episode, true
+	}
+	switch {
+	case !ok || n < from || n >= to:
+		return fmt.Errorf("%w: %T of episode %d in the lot %d-%d", errBroken, e, n, from, to)
+	case ends && (l.ends[n/64]&(1<<(n%64)) != 0 || l.head.Ended.Has(n)):
+		return fmt.Errorf("%w: episode %d ends twice", errBroken, n)
+	case ends:
+		l.ends[n/64] |= 1 << (n % 64)
+	}
+	return nil
+}
+
 // add reads a message. Messages that are in the journal are read for the texts that later ones refer to.
 func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) error {
 	meta, err := m.Metadata()
@@ -97,7 +118,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 	}
 	items, err := r.Add(sequence, m.Headers().Get(jetstream.MsgIDHeader), m.Data())
 	if err != nil {
-		return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
+		return fmt.Errorf("coordinator: %s: message %d: %w: %w", name, sequence, errBroken, err)
 	}
 	b.through = max(b.through, sequence)
 	if n := len(items); n > 0 {
@@ -105,7 +126,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 			items = nil // it is from the journal
 		}
 	}
-	from, _, lot := subject.Episodes(name)
+	from, to, lot := subject.Episodes(name)
 	for _, item := range items {
 		switch e := item.(type) {
 		case *wire.Claim:
@@ -127,9 +148,13 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 				b.done = append(b.done, name)
 			}
 		case journal.Entry:
-			if sequence > l.since {
-				b.entries = append(b.entries, e)
+			if sequence <= l.since {
+				continue
 			}
+			if err := l.check(e, from, to); err != nil {
+				return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
+			}
+			b.entries = append(b.entries, e)
 		}
 	}
 	return nil

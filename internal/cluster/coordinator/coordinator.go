@@ -3,8 +3,8 @@
 //
 // What it promises: an entry is collected once, whoever is killed when, since the journal records in the same
 // commit how far the log is collected; a lot is played by one worker at a time; when Play returns, everything
-// that workers recorded is in the journal, and the log is deleted. If the process is killed instead, the next
-// one continues with the log. If the log is gone, a new one begins with what the journal has.
+// that workers recorded is in the journal, and the log is deleted. If it returns an error, is aborted, or the process is killed,
+// the next one continues with the log. If the log is gone, a new one begins with what the journal has.
 package coordinator
 
 import (
@@ -144,9 +144,12 @@ func (p *play) fill() {
 
 // life plays with one log, until the run is over or the log is gone.
 func (p *play) life(ctx context.Context) error {
-	head, err := p.run.Journal().Head(ctx)
-	if err != nil {
-		return err
+	head := p.run.Head()
+	if p.epoch > 0 { // it is old
+		var err error
+		if head, err = p.run.Journal().Head(ctx); err != nil {
+			return err
+		}
 	}
 	l, err := p.begin(ctx, head)
 	if err != nil {
@@ -165,6 +168,7 @@ func (p *play) life(ctx context.Context) error {
 	if err := p.record(&journal.Collected{Log: l.name.Number, Through: int64(l.since)}); err != nil {
 		return err
 	}
+	aborted := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(context.Canceled)
 	defer context.AfterFunc(ctx, p.wake)()
@@ -180,12 +184,12 @@ func (p *play) life(ctx context.Context) error {
 	err = l.finish(ctx)
 	cancel(errors.New("coordinator: the run is over"))
 	wg.Wait()
-	if errors.Is(err, errGone) {
-		return err
+	if err != nil && !errors.Is(err, errBroken) || aborted.Err() != nil {
+		return err // the next process collects what is left in the log
 	}
 	removing, cancelRemoving := context.WithTimeout(context.WithoutCancel(ctx), removes)
 	defer cancelRemoving()
-	_ = l.remove(removing) // the next process or run removes what is left
+	_ = l.remove(removing) // the next process removes what is left
 	return err
 }
 
@@ -233,14 +237,15 @@ type log struct {
 	head   *journal.Head // before it began
 	stream jetstream.Stream
 	queue  jetstream.Stream
-	since  uint64 // the message up to which the journal had everything
-	cursor uint64 // the last one that was recorded; collect has it
+	since  uint64         // the message up to which the journal had everything
+	cursor uint64         // the last one that was recorded; collect has it
+	ends   map[int]uint64 // by episode / 64: a bit for each that ended since the log began; collect has it
 }
 
 // begin finds the log that the journal was collected from, or makes a new one.
 func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	begun := p.run.Begun()
-	l := &log{play: p, name: subject.Log{Run: begun.Run, Number: head.Collected.Log}, head: head}
+	l := &log{play: p, name: subject.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
 	if l.name.Number != 0 {
 		found, err := l.find(ctx)
 		if err != nil {

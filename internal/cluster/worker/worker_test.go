@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"parley/engine"
 	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/hub"
+	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
 	"parley/internal/killtest"
 	"parley/journal"
@@ -35,36 +37,64 @@ func (toy) World(*struct{}, world.Lineup) (world.World, error) {
 	return world.Func(func(*world.Table) world.Outcome { return world.Outcome{Data: "played"} }), nil
 }
 
-// player plays lots of toy. Lots with the poison end the process, if there is some.
+// hooks are what a test does to a worker.
+type hooks struct {
+	before func(ctx context.Context, j journal.Journal, lot engine.Lot) // a lot is played
+	after  func(error)                                                  // it was played, or not
+	hold   func(on bool)
+	limits share.Limits
+}
+
+// player plays lots of toy.
 type player struct {
-	begun    *journal.Begun
-	poisoned bool
+	begun *journal.Begun
+	hooks
 }
 
 func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+	if p.before != nil {
+		p.before(ctx, j, lot)
+	}
+	res, err := engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: world.Define(toy{}), Plan: lot.Plan(), Lot: &lot, Drain: drain, Hungry: hungry})
+	if p.after != nil {
+		p.after(err)
+	}
+	return res, err
+}
+
+func (p *player) Hold(on bool) {
+	if p.hold != nil {
+		p.hold(on)
+	}
+}
+func (*player) Drain()                      {}
+func (*player) Close(context.Context) error { return nil }
+
+func TestMain(m *testing.M) {
+	killtest.Main(m, func(arg string) error {
+		words := strings.Fields(arg)
+		h := hooks{before: poisoned}
+		if words[2] == "slow" {
+			h = slow(func() { fmt.Println("playing"); _, _ = fmt.Scanln() }, func(text string) { fmt.Println(text) })
+		}
+		return serve(context.Background(), context.Background(), words[0], words[1], "build", h)
+	})
+}
+
+// poisoned ends the process at a lot with the poison.
+func poisoned(ctx context.Context, j journal.Journal, lot engine.Lot) {
 	for i := range lot.Specs.Len() {
-		if p.poisoned && lot.Specs.At(i).Deal == poison {
+		if lot.Specs.At(i).Deal == poison {
 			head, err := j.Head(ctx)
 			if err == nil && !head.Ended.Has(lot.First+i) {
 				os.Exit(3)
 			}
 		}
 	}
-	return engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: world.Define(toy{}), Plan: lot.Plan(), Lot: &lot, Drain: drain, Hungry: hungry})
-}
-func (*player) Hold(bool)                   {}
-func (*player) Drain()                      {}
-func (*player) Close(context.Context) error { return nil }
-
-func TestMain(m *testing.M) {
-	killtest.Main(m, func(arg string) error {
-		url, token, _ := strings.Cut(arg, " ")
-		return serve(context.Background(), context.Background(), url, token, "build", true)
-	})
 }
 
 // serve is a worker.
-func serve(ctx, drain context.Context, url, token, build string, poisoned bool) error {
+func serve(ctx, drain context.Context, url, token, build string, h hooks) error {
 	nc, err := nats.Connect(url, nats.Token(token))
 	if err != nil {
 		return err
@@ -72,13 +102,13 @@ func serve(ctx, drain context.Context, url, token, build string, poisoned bool) 
 	defer nc.Close()
 	w := Worker{Conn: nc, Build: build, Log: slog.New(slog.DiscardHandler)}
 	w.Open = func(_ context.Context, _ string, b *journal.Begun) (Opened, error) {
-		return Opened{Player: &player{b, poisoned}}, nil
+		return Opened{Player: &player{b, h}, Limits: h.limits}, nil
 	}
 	return w.Serve(ctx, drain)
 }
 
 // run plays episodes with the workers of a hub, and returns the ends.
-func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working)) (engine.Result, *journal.Head) {
+func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working), more ...func(*engine.Config)) (engine.Result, *journal.Head) {
 	t.Helper()
 	nc, err := nats.Connect(h.URL(), nats.Token(h.Token()))
 	if err != nil {
@@ -87,11 +117,15 @@ func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working)) (e
 	defer nc.Close()
 	j := &journal.Memory{}
 	spec := world.Spec{Kind: "toy", Params: []byte("{}"), Lineup: map[string]string{"nobody": "me"}}
-	res, err := engine.Run(t.Context(), engine.Config{
+	c := engine.Config{
 		Journal: j, Kind: world.Define(toy{}), Plan: world.Repeat(spec, episodes),
 		Begun:  journal.Begun{Version: journal.Version, Run: "toy1", Kind: "toy", KindVersion: 1, Agents: []world.Agent{{Name: "me", Bot: "none"}}},
 		Remote: &coordinator.Coordinator{Conn: nc, Build: "build", AckWait: 300 * time.Millisecond, Workers: heard, Alone: true},
-	})
+	}
+	for _, set := range more {
+		set(&c)
+	}
+	res, err := engine.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +154,7 @@ func TestPoison(t *testing.T) {
 	over := make(chan struct{})
 	wg.Go(func() {
 		for deaths := 0; ; deaths++ {
-			p := killtest.Start(t, h.URL()+" "+h.Token())
+			p := killtest.Start(t, h.URL()+" "+h.Token()+" poisoned")
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -158,10 +192,10 @@ func TestOtherBuild(t *testing.T) {
 	var wg sync.WaitGroup
 	refused := make(chan struct{})
 	var once sync.Once
-	wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "other", false) })
+	wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "other", hooks{}) })
 	wg.Go(func() {
 		<-refused // only then is there a worker that can play
-		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", false)
+		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", hooks{})
 	})
 	res, _ := run(t, h, 10, func(w subject.Working) {
 		if strings.Contains(w.Refused, "another build") && w.Build == "other" {
@@ -185,14 +219,14 @@ func TestDrain(t *testing.T) {
 	joined := make(chan struct{})
 	var once sync.Once
 	wg.Go(func() {
-		if err := serve(ctx, drain, h.URL(), h.Token(), "build", false); err != nil {
+		if err := serve(ctx, drain, h.URL(), h.Token(), "build", hooks{}); err != nil {
 			t.Error(err)
 		}
 	})
 	wg.Go(func() {
 		<-joined
 		stop(errors.New("drained"))
-		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", false)
+		_ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", hooks{})
 	})
 	res, head := run(t, h, 2000, func(subject.Working) { once.Do(func() { close(joined) }) })
 	cancel(errors.New("done"))

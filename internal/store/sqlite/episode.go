@@ -17,7 +17,7 @@ import (
 // statement by its query takes as long as reading a row.
 type byKey struct{ turn, reply, text, texts *sqlite.Stmt }
 
-func newByKey(c *sqlite.Conn) (k byKey, err error) {
+func (r *reader) newByKey() (k byKey, err error) {
 	for _, s := range []struct {
 		stmt  **sqlite.Stmt
 		query string
@@ -25,9 +25,9 @@ func newByKey(c *sqlite.Conn) (k byKey, err error) {
 		{&k.turn, turnsSQL + `WHERE seq = ?`},
 		{&k.reply, repliesSQL + `WHERE seq = ?`},
 		{&k.text, `SELECT id, sum, text, rest FROM texts WHERE id = ?`},
-		{&k.texts, `SELECT t.id, t.sum, t.text, t.rest FROM json_each(?) j JOIN texts t ON t.id = j.value`},
+		{&k.texts, r.union(`SELECT t.id, t.sum, t.text, t.rest FROM json_each(?1) j JOIN %[1]s.texts t ON t.id = j.value`, true)},
 	} {
-		if *s.stmt, err = c.Prepare(s.query); err != nil {
+		if *s.stmt, err = r.conn.Prepare(s.query); err != nil {
 			return byKey{}, err
 		}
 	}

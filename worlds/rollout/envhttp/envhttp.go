@@ -11,6 +11,7 @@
 package envhttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,9 +36,9 @@ import (
 
 // Actor performs acts. It is safe for concurrent use.
 type Actor struct {
-	pool   *pool.Pool
-	single int      // maximum number of environments; 0: no limit
-	idle   []func() // close connections
+	pool *pool.Pool
+	any  bool     // there is room for any number of environments
+	idle []func() // close connections
 
 	mu    sync.Mutex
 	plays map[int]*play // by episode
@@ -69,35 +70,40 @@ func New(p *rules.Params, owner string, codes world.Codes) (*Actor, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.PerHost = 1 << 30 // there is no limit in this process
-		if processes > 0 {
-			c.PerHost = p.Pool.PerServer * processes
-			a.single = c.PerHost
+		if a.any = processes == 0; a.any {
+			c.PerHost = 1 << 30 // there is no limit in this process
+		} else {
+			c.PerHost, c.First = p.Pool.PerServer*processes, firstInProcess*processes
 		}
 		a.pool = pool.New([]pool.Host{workers.New(codes, inproc.New(env.Standard()))}, c)
 		return a, nil
 	}
 	hosts, idle, perHost := reach(p)
 	a.idle, c.PerHost = idle, perHost
-	a.single = c.PerHost * len(hosts)
 	a.pool = pool.New(hosts, c)
 	return a, nil
 }
 
+// firstInProcess is how many environments a worker process has at first.
+const firstInProcess = 256
+
+// connections is how many idle connections to a server are kept if the number of environments has no limit.
+const connections = 10_000
+
 // reach returns the servers of p, functions that close connections to them, and the maximum number of
-// environments on each.
+// environments on each; 0: it is found by trying.
 func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
 	perHost = p.Pool.PerServer
 	for _, address := range p.Servers {
 		if p.Protocol == rules.ProtocolOpenEnv {
 			h, bound := openenv.New(address, p.OpenEnv)
 			if bound > 0 {
-				perHost = min(perHost, bound)
+				perHost = bound
 			}
 			hosts, idle = append(hosts, h), append(idle, h.Close)
 			continue
 		}
-		h := v1.New(address, perHost)
+		h := v1.New(address, cmp.Or(perHost, connections))
 		hosts, idle = append(hosts, h), append(idle, h.Close)
 	}
 	return hosts, idle, perHost
@@ -105,8 +111,13 @@ func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Room returns the maximum number of environments, so also of live episodes; 0: no limit.
-func (a *Actor) Room() int { return a.single }
+// Room returns how many episodes can be played at the moment; 0: any number.
+func (a *Actor) Room() int {
+	if a.any {
+		return 0
+	}
+	return a.pool.Room()
+}
 
 // Stats returns the state of each host.
 func (a *Actor) Stats() []pool.Stat { return a.pool.Stats() }
@@ -210,7 +221,7 @@ func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping
 		a.give(ctx, turn, s.Try)
 		return nil, uncertain(ctx, err)
 	}
-	out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info}
+	out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
 	if r.Done() || s.Last {
 		a.give(ctx, turn, s.Try)
 		return out, nil

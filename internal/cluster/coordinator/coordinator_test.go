@@ -1,0 +1,208 @@
+package coordinator
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"parley/engine"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/subject"
+	"parley/internal/cluster/wire"
+	"parley/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestSlow: a lot whose worker gives no sign of life is given to another. The first one can write nothing any more.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	slow := l.take(name)
+	if err := slow.play(t.Context(), slow.from); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		x := l.take(name)
+		if err := l.end(x); err != nil {
+			t.Fatal(err)
+		}
+		_ = x.msg.Ack()
+		if x.from == slow.from {
+			break
+		}
+	}
+	if err := l.end(slow); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("the slow worker: %v, want it fenced", err)
+	}
+	l.finish()
+}
+
+// TestDiskFull: the run stops and says why. When there is room, it continues, with what workers recorded meanwhile.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	l.journal.full.Store(true)
+	first := l.take(name)
+	if err := l.end(first); err != nil { // the hub has it
+		t.Fatal(err)
+	}
+	res := <-l.done
+	if !errors.Is(l.err, errFull) {
+		t.Errorf("%+v %v, want it to say that the disk is full", res, l.err)
+	}
+	l.journal.full.Store(false)
+	l.play()
+	if got := l.name(); got != name {
+		t.Errorf("the log is %+v, want %+v: what is in it must be collected", got, name)
+	}
+	l.finish()
+}
+
+// TestHubLost: when the hub has lost everything, a new log begins with what the journal has. Nobody can write to the old one.
+func TestHubLost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	done, half := l.take(name), l.take(name)
+	if err := l.end(done); err != nil {
+		t.Fatal(err)
+	}
+	if err := half.play(t.Context(), half.from); err != nil {
+		t.Fatal(err)
+	}
+	l.beat(func(b subject.Beating) bool { return b.Episodes == done.to-done.from+1 })
+	for _, stream := range []string{name.Lots(), name.Stream()} {
+		if err := l.js.DeleteStream(t.Context(), stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := subject.Log{Run: "toy1", Number: l.beat(func(b subject.Beating) bool { return b.Log != name.Number }).Log}
+	if err := l.end(half); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("a worker with the old log: %v, want it fenced", err)
+	}
+	if got := l.name(); got != again {
+		t.Errorf("%+v, want %+v", got, again)
+	}
+	l.finish()
+}
+
+// TestHubFull: while the hub has no room, everybody waits. Then the run continues.
+func TestHubFull(t *testing.T) {
+	t.Parallel()
+	const room = 1 << 20
+	l := newLab(t, hub.Config{MaxMemory: room})
+	filler, err := l.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "FILLER", Subjects: []string{"filler"}, Storage: jetstream.MemoryStorage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill := func() {
+		for err = error(nil); err == nil; {
+			_, err = l.js.Publish(t.Context(), "filler", make([]byte, room/64))
+		}
+		if api := (*jetstream.APIError)(nil); !errors.As(err, &api) {
+			t.Fatal(err)
+		}
+	}
+	l.play()
+	name := l.name()
+	x := l.take(name)
+	fill()
+	ended := make(chan error)
+	go func() { ended <- l.end(x) }()
+	fill() // if there was room for a message
+	if err := filler.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	_ = x.msg.Ack()
+	l.finish()
+}
+
+// TestPause: workers are told that the run is paused, resumed and drained.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	for _, paused := range []bool{true, false} {
+		l.steer.Hold(paused)
+		l.beat(func(b subject.Beating) bool { return b.Paused == paused })
+	}
+	x := l.take(name)
+	if err := x.play(t.Context(), x.from); err != nil {
+		t.Fatal(err)
+	}
+	l.steer.Finish("drained")
+	l.beat(func(b subject.Beating) bool { return b.Draining })
+	if err := x.Put(t.Context(), &wire.Released{}); err != nil {
+		t.Fatal(err)
+	}
+	l.beat(func(b subject.Beating) bool { return b.Ended })
+	if res := <-l.done; res.State != journal.Stopped || res.Ended != 1 || l.err != nil {
+		t.Errorf("%+v %v, want it stopped, with what was played", res, l.err)
+	}
+	if _, err := l.js.Stream(t.Context(), name.Stream()); !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Errorf("the log: %v, want it removed", err)
+	}
+	l.play()
+	l.finish()
+}
+
+// TestForged: entries that cannot be of a lot stop the run before they are recorded. It can be resumed.
+func TestForged(t *testing.T) {
+	t.Parallel()
+	for what, forge := range map[string]func(x *lot) journal.Entry{
+		"another lot's episode": func(x *lot) journal.Entry { return &journal.Ended{Episode: x.to} },
+		"no episode":            func(*lot) journal.Entry { return &journal.Ended{Episode: -1} },
+		"a second end":          func(x *lot) journal.Entry { return &journal.Ended{Episode: x.from} },
+		"an entry of the run":   func(*lot) journal.Entry { return &journal.Closed{State: journal.Complete} },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t, hub.Config{})
+			l.play()
+			x := l.take(l.name())
+			if err := l.end(x); err != nil {
+				t.Fatal(err)
+			}
+			if err := x.Append(t.Context(), forge(x)); err != nil {
+				t.Fatal(err)
+			}
+			if res := <-l.done; !errors.Is(l.err, errBroken) {
+				t.Fatalf("%+v %v, want an error", res, l.err)
+			}
+			l.play()
+			l.finish()
+		})
+	}
+}
+
+// TestAloneBetween: what a process without workers plays is not played by the next one with workers, whatever an old log has.
+func TestAloneBetween(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	l.journal.full.Store(true)
+	x := l.take(name)
+	if err := l.end(x); err != nil {
+		t.Fatal(err)
+	}
+	<-l.done
+	l.journal.full.Store(false)
+	if res, err := engine.Run(t.Context(), l.config()); err != nil || res.State != journal.Complete {
+		t.Fatal(res, err)
+	}
+	l.play()
+	l.complete()
+}

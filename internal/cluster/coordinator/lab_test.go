@@ -1,0 +1,258 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"parley/engine"
+	"parley/internal/cluster/chain"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/subject"
+	"parley/internal/cluster/wire"
+	"parley/journal"
+	"parley/world"
+)
+
+// episodes is how many a run has. Its lots have two each.
+const episodes = 64
+
+// toy is a kind of world that asks nothing.
+type toy struct{}
+
+func (toy) About() world.About                { return world.About{Name: "toy", Version: 1, Doc: "Nothing."} }
+func (toy) Defaults() *struct{}               { return &struct{}{} }
+func (toy) Seats(*struct{}) ([]string, error) { return []string{"nobody"}, nil }
+func (toy) World(*struct{}, world.Lineup) (world.World, error) {
+	return world.Func(func(*world.Table) world.Outcome { return world.Outcome{Data: "played"} }), nil
+}
+
+// lab is a hub, and a run that a coordinator plays on it. The test is its worker.
+type lab struct {
+	*testing.T
+	hub     *hub.Hub
+	conn    *nats.Conn
+	js      jetstream.JetStream
+	beats   *nats.Subscription
+	journal *disk
+	steer   *engine.Steering
+	done    chan engine.Result
+	err     error // of the run, when done was read
+}
+
+// disk is a journal that can be full, and counts ends.
+type disk struct {
+	journal.Memory
+	full  atomic.Bool
+	mu    sync.Mutex
+	ended map[int]int
+}
+
+func (d *disk) Append(ctx context.Context, entries ...journal.Entry) error {
+	if d.full.Load() {
+		return errFull
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range entries {
+		if e, ok := e.(*journal.Ended); ok {
+			d.ended[e.Episode]++
+		}
+	}
+	return d.Memory.Append(ctx, entries...)
+}
+
+var errFull = errors.New("no space left on device")
+
+func newLab(t *testing.T, c hub.Config) *lab {
+	t.Helper()
+	h, err := hub.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.Close() })
+	l := &lab{T: t, hub: h, journal: &disk{ended: map[int]int{}}}
+	l.conn = l.connect()
+	if l.js, err = jetstream.New(l.conn); err != nil {
+		t.Fatal(err)
+	}
+	if l.beats, err = l.conn.SubscribeSync(subject.Beat("toy1")); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (l *lab) connect() *nats.Conn {
+	l.Helper()
+	nc, err := nats.Connect(l.hub.URL(), nats.Token(l.hub.Token()))
+	if err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(nc.Close)
+	return nc
+}
+
+// config returns the run, without workers.
+func (l *lab) config() engine.Config {
+	spec := world.Spec{Kind: "toy", Params: []byte("{}"), Lineup: map[string]string{"nobody": "me"}}
+	return engine.Config{
+		Journal: l.journal, Kind: world.Define(toy{}), Plan: world.Repeat(spec, episodes),
+		Begun: journal.Begun{Version: journal.Version, Run: "toy1", Kind: "toy", KindVersion: 1, Agents: []world.Agent{{Name: "me", Bot: "none"}}},
+	}
+}
+
+// play begins or resumes the run.
+func (l *lab) play() {
+	l.Helper()
+	l.done = make(chan engine.Result, 1)
+	conn, steered := l.connect(), make(chan *engine.Steering, 1)
+	c := l.config()
+	c.Steer = func(s *engine.Steering) { steered <- s }
+	c.Remote = &Coordinator{Conn: conn, Build: "build", AckWait: lease, Alone: true}
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	wg.Go(func() {
+		res, err := engine.Run(ctx, c)
+		l.err = err
+		l.done <- res
+	})
+	l.Cleanup(func() { cancel(); wg.Wait() })
+	l.steer = <-steered
+}
+
+// lease is how long a worker of a lab may keep a lot without a sign of life.
+const lease = 300 * time.Millisecond
+
+// beat returns the next beat that is ok.
+func (l *lab) beat(ok func(subject.Beating) bool) (b subject.Beating) {
+	l.Helper()
+	for {
+		m, err := l.beats.NextMsgWithContext(l.Context())
+		if err != nil {
+			l.Fatal(err)
+		}
+		b = subject.Beating{}
+		if err := json.Unmarshal(m.Data, &b); err != nil {
+			l.Fatal(err)
+		}
+		if ok(b) {
+			return b
+		}
+	}
+}
+
+func (l *lab) name() subject.Log {
+	l.Helper()
+	return subject.Log{Run: "toy1", Number: l.beat(func(b subject.Beating) bool { return !b.Ended }).Log}
+}
+
+// lot is a lot that the test has claimed.
+type lot struct {
+	*chain.Chain
+	msg      jetstream.Msg
+	from, to int
+}
+
+// take takes the next lot of the queue that is not done, and claims it.
+func (l *lab) take(name subject.Log) *lot {
+	l.Helper()
+	for {
+		if x, err := l.tryTake(name); err != nil {
+			l.Fatal(err)
+		} else if x != nil {
+			return x
+		}
+	}
+}
+
+// tryTake takes a lot, if there is one.
+func (l *lab) tryTake(name subject.Log) (*lot, error) {
+	stream, err := l.js.Stream(l.Context(), name.Stream())
+	if err != nil {
+		return nil, err
+	}
+	queue, err := l.js.Consumer(l.Context(), name.Lots(), subject.Workers)
+	if err != nil {
+		return nil, err
+	}
+	msg, err := queue.Next(jetstream.FetchMaxWait(time.Second))
+	if err != nil {
+		if errors.Is(err, nats.ErrTimeout) {
+			err = nil
+		}
+		return nil, err
+	}
+	from, to, _ := subject.Episodes(msg.Subject())
+	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: rand.Text()})
+	if err != nil || past.Done {
+		return nil, errors.Join(err, msg.Ack())
+	}
+	return &lot{c, msg, from, to}, nil
+}
+
+// play records that an episode has ended.
+func (x *lot) play(ctx context.Context, n int) error {
+	return x.Append(ctx, &journal.Ended{Episode: n, Outcome: world.Outcome{Data: []byte(`"played"`)}})
+}
+
+// end records that the episodes of a lot which have not ended have.
+func (l *lab) end(x *lot) error {
+	l.Helper()
+	head, err := x.Head(l.Context())
+	if err != nil {
+		return err
+	}
+	for n := x.from; n < x.to; n++ {
+		if head.Ended.Has(n) {
+			continue
+		}
+		if err := x.play(l.Context(), n); err != nil {
+			return err
+		}
+	}
+	return x.Put(l.Context(), &wire.Done{})
+}
+
+// finish plays everything that is left.
+func (l *lab) finish() {
+	l.Helper()
+	for name := l.name(); len(l.done) == 0; {
+		x, err := l.tryTake(name)
+		if x != nil {
+			err = l.end(x)
+		}
+		if err != nil { // the run is over, or that beat was of an earlier log
+			if m, err := l.beats.NextMsg(100 * time.Millisecond); err == nil {
+				var b subject.Beating
+				if err := json.Unmarshal(m.Data, &b); err != nil {
+					l.Fatal(err)
+				}
+				name.Number = b.Log
+			}
+		} else if x != nil {
+			_ = x.msg.Ack()
+		}
+	}
+	l.complete()
+}
+
+// complete waits for the end of the run. Every episode must have ended once.
+func (l *lab) complete() {
+	l.Helper()
+	if res := <-l.done; res.State != journal.Complete || res.Ended != episodes || l.err != nil {
+		l.Errorf("%+v %v", res, l.err)
+	}
+	for n := range episodes {
+		if l.journal.ended[n] != 1 {
+			l.Errorf("episode %d ended %d times", n, l.journal.ended[n])
+		}
+	}
+}

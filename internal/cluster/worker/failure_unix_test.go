@@ -1,0 +1,27 @@
+//go:build unix
+
+package worker
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"parley/internal/killtest"
+)
+
+// TestStopped: a worker that is stopped for longer than its lease, and continues, can record nothing of its lot.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	p := killtest.Start(t, h.URL()+" "+h.Token()+" slow")
+	t.Cleanup(func() { p.Kill(); p.Wait() })
+	takeover(t, h, func() {
+		p.Line(t) // it plays
+		p.Signal(t, syscall.SIGSTOP)
+	}, func() string {
+		p.Signal(t, syscall.SIGCONT)
+		fmt.Fprintln(p.In)
+		return p.Line(t)
+	})
+}
