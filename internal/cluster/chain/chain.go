@@ -96,7 +96,7 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 		}
 		j.last, j.writer = r.last, r.decoder.Continue()
 		past.Number = max(past.Number+1, c.Number)
-		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number, Lost: j.lost(ctx, &past)}); {
+		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number, Lost: j.lostCalls(ctx, &past)}); {
 		case err == nil:
 			j.at = j.last
 			past.count(j.session)
@@ -108,8 +108,8 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 	}
 }
 
-// lost returns how many calls have no reply because whoever had the chain before did not release it.
-func (j *Chain) lost(ctx context.Context, past *Past) (n int) {
+// lostCalls returns how many calls have no reply because whoever had the chain before did not release it.
+func (j *Chain) lostCalls(ctx context.Context, past *Past) (n int) {
 	if !past.held {
 		return 0
 	}
