@@ -44,6 +44,8 @@ type lab struct {
 	beats   *nats.Subscription
 	journal *disk
 	steer   *engine.Steering
+	abort   context.CancelFunc
+	retain  bool
 	done    chan engine.Result
 	err     error // of the run, when done was read
 }
@@ -116,7 +118,7 @@ func (l *lab) play() {
 	conn, steered := l.connect(), make(chan *engine.Steering, 1)
 	c := l.config()
 	c.Steer = func(s *engine.Steering) { steered <- s }
-	c.Remote = &Coordinator{Conn: conn, Build: "build", AckWait: lease, Alone: true}
+	c.Remote = &Coordinator{Conn: conn, Build: "build", AckWait: lease, Retain: l.retain, Alone: true}
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	wg.Go(func() {
@@ -124,6 +126,7 @@ func (l *lab) play() {
 		l.err = err
 		l.done <- res
 	})
+	l.abort = cancel
 	l.Cleanup(func() { cancel(); wg.Wait() })
 	l.steer = <-steered
 }
