@@ -92,6 +92,31 @@ func TestFewAreOpenOutside(t *testing.T) {
 	}
 }
 
+// TestRoomOutside: an actor that says how many episodes it has room for gets so many, and more when its room grows.
+func TestRoomOutside(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ calls, first, grown, peak int }{{0, 2, 2, 2}, {0, 2, 400, 400}, {8, 400, 400, 40}} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOutside()
+			c := abroad(&models{width: 600, pause: time.Minute}, o, &journal.Memory{}, 600)
+			began := time.Now()
+			c.Calls, c.Room = tt.calls, func() int {
+				if time.Since(began) > time.Minute {
+					return tt.grown
+				}
+				return tt.first
+			}
+			res, err := Run(t.Context(), c)
+			if err != nil || res.State != journal.Complete || o.peak > tt.peak || o.peak < tt.peak/4 {
+				t.Errorf("%+v: %d were open; %+v, %v", tt, o.peak, res, err)
+			}
+			if tt.calls == 0 && o.peak != tt.peak {
+				t.Errorf("%+v: %d were open", tt, o.peak)
+			}
+		})
+	}
+}
+
 // TestDrainLeavesWhatWaits: on a drain, episodes that have begun outside are played to their end.
 // Those that still wait are left at once, for the next process.
 func TestDrainLeavesWhatWaits(t *testing.T) {

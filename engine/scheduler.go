@@ -43,6 +43,7 @@ type scheduler struct {
 // bounds limit what happens at once: see Config.
 type bounds struct {
 	maxLive, maxCalls int
+	room              func() int
 	wave              bool
 	hungry            func()
 	away              func(provider string) bool
@@ -193,13 +194,19 @@ func (s *scheduler) advance() {
 // busy.
 const maxQueued = 4096
 
-// maxActs is how many acts may be in flight before no more episodes begin. Otherwise episodes that
-// begin with an act would all be live at once.
-func (b bounds) maxActs() int {
-	if b.maxCalls > 0 {
-		return max(16, b.maxCalls)
+// roomFor reports whether the actor has room for so many live episodes, with so many acts in flight. If it does not
+// say, acts are bounded: otherwise episodes that begin with an act would all be live at once.
+func (b bounds) roomFor(live, acts int) bool {
+	room := 0
+	if b.room != nil {
+		room = b.room()
 	}
-	return 256
+	switch {
+	case room > 0 && live > room, b.maxCalls > 0 && acts >= max(16, b.maxCalls):
+		return false
+	default:
+		return room > 0 || b.maxCalls > 0 || acts < 256
+	}
 }
 
 // mayBegin reports whether another episode should begin: only while the live ones do not keep the
@@ -216,7 +223,7 @@ func (s *scheduler) wants() bool {
 	if s.wave {
 		return s.flying == 0 && s.saving == 0 // a wave takes all that can be live
 	}
-	if s.queued >= maxQueued || s.acting >= s.maxActs() {
+	if s.queued >= maxQueued || !s.roomFor(len(s.live)+s.starts+1, s.acting) {
 		return false
 	}
 	for _, l := range s.providers {

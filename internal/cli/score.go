@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +16,6 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/config/peek"
-	"parley/internal/files"
 	"parley/internal/growth"
 	"parley/internal/score"
 	"parley/internal/score/scored"
@@ -78,13 +77,10 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 
 // scorer is a scorer that was started.
 type scorer struct {
-	kind   world.Kind
-	head   *journal.Head // of the run that it scores
-	source string        // the digest of its file
+	kind world.Kind
+	head *journal.Head // of the run that it scores
+	code journal.Code
 }
-
-// maxSource limits the size of the file of a scorer.
-const maxSource = 64 << 20
 
 // openScorer starts a scorer, and makes its kind known. run is the run file whose episodes it scores.
 func (s *State) openScorer(ctx context.Context, name, run string, of source) (*scorer, error) {
@@ -92,7 +88,7 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (*s
 	if err != nil {
 		return nil, err
 	}
-	s.pools = append(s.pools, store)
+	s.pools, s.scores = append(s.pools, store), true
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, playError(run, err)
@@ -102,17 +98,13 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (*s
 	if err != nil {
 		return nil, err
 	}
-	code, err := files.Read(ctx, cfg.File, maxSource) // before it is started: if it is edited now, it scores once more later
-	if err != nil {
-		return nil, exit.Usagef("%s: %w", of.Place, err)
-	}
 	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, []string, error) { return score.Played(ctx, store, head, episode) })
 	if err != nil {
 		return nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
 	}
 	s.pools = append(s.pools, pool)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
-	return &scorer{kind, head, fmt.Sprintf("%x", sha256.Sum256(code))}, nil
+	return &scorer{kind, head, pool.Code()}, nil
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
@@ -121,16 +113,10 @@ func (s *State) resumeScorer(ctx context.Context, what scored.Scored, of source)
 	beside := filepath.Dir(run) // where the run is that it scores
 	of.folders, of.reach.Folders = append(of.folders, beside), append(slices.Clip(of.reach.Folders), beside)
 	scorer, err := s.openScorer(ctx, of.Kind, run, of)
-	switch {
-	case err != nil:
-		return err
-	case scorer.head.Begun.Run != what.Run:
-		return exit.Usagef("%s scores another run than %s", of.file, run)
-	case scorer.source != what.Source:
-		return exit.Usagef("%s: the code of %s has changed since it began to score: use parley score %s --with %s, which scores all episodes under another name",
-			of.file, terminal.Safe(of.Kind), terminal.ShellWord(run), terminal.ShellWord(of.Kind))
+	if err == nil && scorer.head.Begun.Run != what.Run {
+		err = exit.Usagef("%s scores another run than %s", of.file, run)
 	}
-	return nil
+	return err
 }
 
 // maxEdits limits how many names the scores of an edited scorer can have.
@@ -138,7 +124,7 @@ const maxEdits = 1000
 
 // begun returns what the scorer has begun to score, or nothing. If the file with the name of the scorer has scores of other code,
 // as when the scorer was edited, it changes the name: both scores are kept.
-func (c *scoreCmd) begun(ctx context.Context, s *State, what scored.Scored) (was scored.Scored, err error) {
+func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was scored.Scored, err error) {
 	first := c.Name
 	for n := 2; n <= maxEdits; n++ {
 		file := score.File(c.File, c.Name)
@@ -151,13 +137,13 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, what scored.Scored) (was
 			if was, err = score.Of(about.Begun); err != nil {
 				return was, playError(file, err)
 			}
-			if was.Run != what.Run {
+			if was.Run != of.head.Begun.Run {
 				return was, exit.Usagef("%s has the scores of another run: use another --name, or delete it", file)
 			}
 		}
-		if about.Begun == nil || was.Source == what.Source {
+		if about.Begun == nil || c.ChangedCode || sameCode(about.Begun.Code, of.code) {
 			if c.Name != first {
-				s.tell(fmt.Sprintf("%s has changed since it gave the scores %s: its scores are now named %s. Delete the files in %s that you do not need",
+				s.tell(fmt.Sprintf("the code of %s is not that of the scores %s: its scores are named %s. Delete the files in %s that you do not need",
 					c.With, first, c.Name, score.Folder(c.File)))
 			}
 			return was, nil
@@ -167,11 +153,16 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, what scored.Scored) (was
 	return was, exit.Usagef("%s has scores of %d versions of %s: delete some, or use another --name", score.Folder(c.File), maxEdits, first)
 }
 
+// sameCode reports whether the recorded code is this code.
+func sameCode(recorded []journal.Code, now journal.Code) bool {
+	return len(recorded) == 1 && recorded[0].Name == now.Name && maps.Equal(recorded[0].Files, now.Files)
+}
+
 // plan returns the plan of the run of the scorer: all episodes that have ended or, if the run has begun, those that it has.
 func (c *scoreCmd) plan(ctx context.Context, s *State, of *scorer) (*config.Plan, error) {
 	kind := of.kind
-	what := scored.New(of.head.Begun.Run, of.source, score.Ended(of.head), kind.Measures(kind.Defaults()))
-	was, err := c.begun(ctx, s, what)
+	what := scored.New(of.head.Begun.Run, score.Ended(of.head), kind.Measures(kind.Defaults()))
+	was, err := c.begun(ctx, s, of)
 	if err != nil {
 		return nil, err
 	}

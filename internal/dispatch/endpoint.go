@@ -101,6 +101,13 @@ func (e *endpoint) recall() {
 	}
 }
 
+// arrived lets as many calls be sent as before: see limiter.
+func (e *endpoint) arrived() {
+	for i := range e.groups {
+		e.groups[i].limit.Arrived()
+	}
+}
+
 // steer adapts the calls in flight to the server's load.
 func (e *endpoint) steer(load replica.Load) {
 	for i := range e.groups {

@@ -32,7 +32,7 @@ func (l *lane) waitOut(in Lane, c Config) {
 		Alive: aliveOf(in), Report: c.Outages,
 	}
 	if l.set == nil { // a set of replicas recalls calls itself
-		config.Recall = l.endpoints[0].recall
+		config.Recall, config.Arrived = l.endpoints[0].recall, l.endpoints[0].arrived
 	}
 	l.reach = &reach{next: l.live, Guard: outage.New(config)}
 	l.live = l.reach

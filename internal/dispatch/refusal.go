@@ -73,11 +73,15 @@ func (s Snapshot) refusals(now time.Time, deadline time.Duration) (all []Refusal
 // Waits describes what calls wait for: providers that cannot be reached, and those that refuse
 // calls for now.
 func (d *Dispatcher) Waits(now time.Time) (all []string) {
+	said := map[string]bool{}
 	for _, o := range d.Unreachable() {
 		all = append(all, o.Text(now))
+		said[o.Provider] = true
 	}
 	for _, r := range d.Stats().refusals(now, d.retry.rule.Deadline) {
-		all = append(all, r.Text(now))
+		if provider, _ := llm.SplitModel(r.Model); !said[provider] {
+			all = append(all, r.Text(now))
+		}
 	}
 	return all
 }

@@ -37,7 +37,7 @@ func write(t *testing.T, file string, entries ...journal.Entry) {
 // scorer makes the run of a scorer over episodes 1 and 2 of a run: the first is polite, the second could not be scored.
 func scorer(t *testing.T, run string) []journal.Entry {
 	t.Helper()
-	what := scored.New(run, "", []int{1, 2}, []world.Measure{{Name: "polite", Bounds: world.Share()}})
+	what := scored.New(run, []int{1, 2}, []world.Measure{{Name: "polite", Bounds: world.Share()}})
 	var specs []world.Spec
 	for _, what.Episode = range []int{1, 2} {
 		raw, err := json.Marshal(map[string]any{"scored": what})
@@ -97,7 +97,7 @@ func TestRead(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for text, all := range map[string][]int{"0-2": {0, 1, 2}, "5": {5}, "0,2-3,9": {0, 2, 3, 9}} {
-		s := scored.New("r", "", all, nil)
+		s := scored.New("r", all, nil)
 		got, err := s.Numbers()
 		if s.Episodes != text || err != nil || fmt.Sprint(got) != fmt.Sprint(all) {
 			t.Errorf("%v: %q, %v, %v", all, s.Episodes, got, err)

@@ -14,7 +14,7 @@ import (
 
 // scoredField describes the param.
 const scoredField = `{"name":"scored","type":{"fields":[{"name":"run","type":"str","default":""},{"name":"episodes","type":"str","default":""},` +
-	`{"name":"source","type":"str","default":""},{"name":"measures","type":{"list":"any"},"default":[]},{"name":"episode","type":"int","default":0}]},"default":{},"doc":"What is scored."}`
+	`{"name":"measures","type":{"list":"any"},"default":[]},{"name":"episode","type":"int","default":0}]},"default":{},"doc":"What is scored."}`
 
 // OpenScorer starts a worker with the class of a scorer and returns the kind whose episodes score episodes of another run.
 // played returns an episode of that run as JSON, and its seats.

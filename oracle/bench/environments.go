@@ -19,14 +19,19 @@ import (
 	"parley/worlds/rollout/rules/protocol"
 )
 
-// environmentsMain serves the built-in environments, and a model that gives the same answer to everything at
-// once. It exits when its input ends.
-func environmentsMain(string) error {
+// environmentsMain serves the built-in environments, and a model that gives the same answer to everything
+// after a delay. It exits when its input ends.
+func environmentsMain(delay string) error {
+	wait, err := time.ParseDuration(delay)
+	if err != nil {
+		return err
+	}
 	answer := []byte(answerOf(`\\boxed{7}`))
 	mux := http.NewServeMux()
 	mux.Handle("/", envserver.New(envserver.Config{Kinds: env.Standard()}))
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		time.Sleep(wait)
 		w.Header()["Content-Type"] = []string{"application/json"}
 		_, _ = w.Write(answer)
 	})
@@ -34,7 +39,9 @@ func environmentsMain(string) error {
 }
 
 // environments starts them in a separate process.
-func (b *bench) environments() (*server, error) { return b.self("environments", "") }
+func (b *bench) environments(delay time.Duration) (*server, error) {
+	return b.self("environments", delay.String())
+}
 
 // sessions holds 2,000 environments a core open at once on one server, and steps in each of
 // them while all are there.

@@ -24,6 +24,7 @@ type peerTask struct {
 	Turns         int    `json:"turns"`
 	Width         int    `json:"width"` // conversations at once
 	Prompt        string `json:"prompt"`
+	Rollouts      bool   `json:"rollouts"` // episodes of an environment server instead; aiohttp only
 }
 
 // peerResult is what a program did.
@@ -185,7 +186,9 @@ func (b *bench) pythonPeer(p peer, t peerTask) (peerResult, error) {
 	if err != nil {
 		return peerResult{}, err
 	}
-	t.URL += "/v1"
+	if !t.Rollouts {
+		t.URL += "/v1"
+	}
 	arg, err := json.Marshal(t)
 	if err != nil {
 		return peerResult{}, err

@@ -26,7 +26,7 @@ const (
 func rollouts(b *bench) error {
 	b.printf("(g) rollouts: %d episodes of 3 steps, %d at once, environments and model over HTTP at once; best of three, taken in turn\n", rolloutEpisodes, rolloutWidth)
 	b.printf("    target: at least 0.60 of the plain loop's episodes a second, recording included\n\n")
-	s, err := b.environments()
+	s, err := b.environments(0)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,10 @@ func rollouts(b *bench) error {
 	}
 	b.printf("    ratio of episodes a second: %.2f; where cores are all there is to share: %.2f\n\n",
 		recorded.rate/plain.rate, (plain.cpu+plain.servers)/(recorded.cpu+recorded.servers))
-	return b.sessions(s.url)
+	if err := b.sessions(s.url); err != nil {
+		return err
+	}
+	return b.waitingRollouts()
 }
 
 // pace returns the best of several rounds: other load on the machine only lowers the figure.

@@ -49,6 +49,8 @@ type Coordinator struct {
 	// Retain keeps everything in the log until the run is over, so that Rebuild can make a lost journal again. It is for logs that
 	// begin with the run.
 	Retain bool
+	// Strict means that a worker that refuses the run ends it: no other can do better.
+	Strict bool
 	// Alone means that no worker can be left from before: the hub is new.
 	Alone bool
 

@@ -51,3 +51,12 @@ func (l *Limiter) Bounds() Bounds {
 		Charged: Units{Requests: sum(requests), Tokens: sum(tokens), Input: sum(inputs), Output: sum(outputs)},
 	}
 }
+
+// Arrived notes that a call was not refused, after a time in which the server refused all calls or was not there.
+func (l *Limiter) Arrived() {
+	now := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.adapt.arrived()
+	l.pump(now)
+}

@@ -207,3 +207,12 @@ func (a *adapt) recovered(p *Permit) {
 		a.limit = math.Max(a.limit, math.Max(float64(a.peak), a.whole/2))
 	}
 }
+
+// arrived notes that the server accepts calls again. For a while it has refused or failed every call, so their number was
+// not the reason: as many as it answered before are allowed at once.
+func (a *adapt) arrived() {
+	a.troubled, a.denied = time.Time{}, 0
+	if peak := math.Min(a.max, float64(a.peak)); a.limit < peak {
+		a.limit, a.doubling, a.tried, a.ceiling, a.owed = peak, true, true, 0, 0
+	}
+}

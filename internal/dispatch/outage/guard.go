@@ -3,6 +3,7 @@ package outage
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,12 @@ const (
 	maxPause     = 5 * time.Second        // each pause is twice as long as the one before
 	aliveTimeout = 5 * time.Second        // for the answer of Config.Alive
 	probeSettles = time.Second            // a call that was not refused by then has arrived
+
+	// A server that refuses so many calls in a row, for so long, refuses every call. It answers at once, so it is
+	// probed more often than one that is not there.
+	minRefused     = 3
+	refusedTime    = time.Second
+	maxRefusedWait = time.Second
 )
 
 // Config describes a provider.
@@ -28,6 +35,8 @@ type Config struct {
 	Alive func(ctx context.Context) error
 	// Recall makes the calls that wait to be sent fail with replica.ErrRecalled. Default: nothing.
 	Recall func()
+	// Arrived is called when the others continue after a probe. Default: nothing.
+	Arrived func()
 	// Report, if set, is called when an outage begins and when it ends, from any goroutine.
 	Report func(Outage)
 }
@@ -38,7 +47,7 @@ type Guard struct {
 
 	draining context.Context //nolint:containedctx // a signal of its own, beside that of calls
 	drain    context.CancelFunc
-	trouble  atomic.Bool // since is set: all that most calls need to know
+	trouble  atomic.Bool // since or refused is set: all that most calls need to know
 
 	mu       sync.Mutex
 	drained  *llm.Error
@@ -48,6 +57,9 @@ type Guard struct {
 	pause    time.Duration
 	probeAt  time.Time     // no probe before
 	probing  bool          // a call probes
+	refused  int           // calls in a row that it refused because it is busy
+	first    time.Time     // when it refused the first of them
+	refuses  bool          // the outage is that it refuses every call
 	checking bool          // a call checks whether the server is still there
 	changed  chan struct{} // closed when any of this changes
 }
@@ -93,7 +105,7 @@ func (r *Guard) Do(ctx context.Context, hasty bool, ask func() (*llm.Response, e
 // try asks. If the server is known to be there, the others need not wait for a slow answer: a call
 // that was not refused soon has arrived.
 func (r *Guard) try(ask func() (*llm.Response, error), there bool) (*llm.Response, error) {
-	if there {
+	if there || r.refusing() {
 		t := time.AfterFunc(probeSettles, r.arrived)
 		defer t.Stop()
 	}
@@ -109,6 +121,9 @@ func (r *Guard) enter(ctx context.Context, hasty bool) (probe bool, err error) {
 	for {
 		r.mu.Lock()
 		now, end := time.Now(), r.since.Add(r.Limit)
+		if r.refuses {
+			end = now.Add(r.Limit) // the call's own deadline bounds its wait
+		}
 		next := r.probeAt
 		if r.probing || next.After(end) {
 			next = end
@@ -195,8 +210,12 @@ func (r *Guard) ended(ctx context.Context, probe bool, began time.Time, err erro
 	case e.Unserved():
 		r.missed(e, probe)
 		return true
+	case e.Kind == llm.KindOverloaded && e.Status == http.StatusServiceUnavailable && !e.Uncertain && r.refusedAll(e, probe):
+		return true
 	case e.Unreachable: // the server may have done the work
 		r.verify(ctx, probe, began, e)
+	case e.Kind == llm.KindOverloaded && e.Status == http.StatusServiceUnavailable:
+		r.leave(probe)
 	case e.Status != 0 || e.Kind == llm.KindMalformed:
 		r.met(probe, began)
 	default:
@@ -243,6 +262,9 @@ func (r *Guard) missed(e *llm.Error, probe bool) {
 	}
 	if probe || closes { // calls that were sent before do not lengthen the pause
 		r.pause = min(max(2*r.pause, firstPause), maxPause)
+		if r.refuses {
+			r.pause = min(r.pause, maxRefusedWait)
+		}
 		r.probeAt = now.Add(r.pause)
 	}
 	r.down, r.cause, r.probing = true, e, r.probing && !probe
@@ -264,17 +286,25 @@ func (r *Guard) met(probe bool, began time.Time) {
 		return
 	}
 	r.mu.Lock()
-	if r.since.IsZero() || !probe && began.Before(r.since) {
+	since := r.since
+	if r.refused > 0 && (since.IsZero() || r.refuses) {
+		since = r.first
+	}
+	if !probe && began.Before(since) {
 		r.mu.Unlock()
 		return
 	}
-	o := r.state()
+	o, down := r.state(), r.down
 	o.Back = true
-	r.down, r.probing, r.since, r.cause = false, false, time.Time{}, nil
+	reported := !r.since.IsZero()
+	r.down, r.probing, r.since, r.cause, r.refused, r.refuses = false, false, time.Time{}, nil, 0, false
 	r.trouble.Store(false)
 	r.change()
 	r.mu.Unlock()
-	if r.Report != nil {
+	if down && r.Arrived != nil {
+		r.Arrived()
+	}
+	if reported && r.Report != nil {
 		r.Report(o)
 	}
 }
@@ -283,9 +313,12 @@ func (r *Guard) met(probe bool, began time.Time) {
 // once one of them is answered.
 func (r *Guard) arrived() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.down, r.probing = false, false
 	r.change()
+	r.mu.Unlock()
+	if r.Arrived != nil {
+		r.Arrived()
+	}
 }
 
 // leave notes that a probe has found out nothing.
@@ -317,7 +350,7 @@ func (r *Guard) Outage() (Outage, bool) {
 
 // state describes the outage. r.mu is held.
 func (r *Guard) state() Outage {
-	o := Outage{Provider: r.Provider, URL: r.URL, Since: r.since, Limit: r.Limit}
+	o := Outage{Provider: r.Provider, URL: r.URL, Since: r.since, Limit: r.Limit, Refuses: r.refuses}
 	if r.cause != nil {
 		o.Why = Why(r.cause)
 	}

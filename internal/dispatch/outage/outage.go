@@ -1,5 +1,5 @@
-// Package outage holds calls back while their provider cannot be reached: its server restarts,
-// loads its model, or was not started yet.
+// Package outage holds calls back while their provider cannot be reached, or refuses every call: its
+// server restarts, loads its model or new weights, or was not started yet.
 //
 // One call at a time probes the server, with growing pauses; the others wait, and all continue once
 // the probe has arrived. Calls that wait longer than the limit fail. From then on later calls fail
@@ -25,16 +25,21 @@ type Outage struct {
 	Since         time.Time
 	Why           string
 	Limit         time.Duration // how long calls wait, from Since on
+	Refuses       bool          // it can be reached and refuses every call; Limit does not count
 	Back          bool          // it can be reached again
 }
 
 // Text describes the outage as of now.
 func (o Outage) Text(now time.Time) string {
 	took := now.Sub(o.Since).Round(time.Second)
-	if o.Back {
-		return fmt.Sprintf("%s can be reached again after %v", o.Provider, took)
+	state, end := " is unreachable", " can be reached again"
+	if o.Refuses {
+		state, end = " refuses all calls", " answers again"
 	}
-	text := o.Provider + " is unreachable"
+	if o.Back {
+		return fmt.Sprintf("%s%s after %v", o.Provider, end, took)
+	}
+	text := o.Provider + state
 	if took > 0 {
 		text += fmt.Sprintf(" for %v", took)
 	}
@@ -42,7 +47,7 @@ func (o Outage) Text(now time.Time) string {
 	if o.URL != "" {
 		text += " at " + o.URL
 	}
-	if took < o.Limit {
+	if took < o.Limit && !o.Refuses {
 		text += fmt.Sprintf("; waits up to %v", o.Limit)
 	}
 	return text

@@ -16,8 +16,6 @@ type Scored struct {
 	Run string `json:"run"`
 	// Episodes are the numbers of the episodes, such as 0-99,103.
 	Episodes string `json:"episodes"`
-	// Source is the digest of the scorer's file, in hex.
-	Source string `json:"source"`
 	// Measures are the scores that the scorer declares.
 	Measures []Measure `json:"measures"`
 	// Episode is the one that this episode scores.
@@ -65,10 +63,9 @@ func (s Scored) Numbers() (all []int, err error) {
 	return all, nil
 }
 
-// New says that episodes of a run are scored by measures, which the file of a scorer with the digest source declares. The
-// numbers of the episodes are in order.
-func New(run, source string, episodes []int, measures []world.Measure) Scored {
-	s := Scored{Run: run, Source: source, Measures: []Measure{}}
+// New says that episodes of a run are scored by measures. The numbers of the episodes are in order.
+func New(run string, episodes []int, measures []world.Measure) Scored {
+	s := Scored{Run: run, Measures: []Measure{}}
 	for _, m := range measures {
 		one := Measure{Name: m.Name}
 		if b := m.Bounds; b != world.Anything() {

@@ -1,6 +1,6 @@
 """Asks a model server many things at once, as a user of each program would write it.
 
-    peers.py PROGRAM TASK    TASK is JSON: url, conversations, turns, width, prompt
+    peers.py PROGRAM TASK    TASK is JSON: url, conversations, turns, width, prompt, rollouts
 
 Prints JSON: version, seconds and CPU seconds from the first call to the last, calls that failed, and the first error.
 """
@@ -134,6 +134,43 @@ def aiohttp(task, tally):
     return lambda: asyncio.run(main())
 
 
+def rollouts(task, tally):
+    """Plays episodes of an environment server as aiohttp tasks: the loop that people write, which keeps nothing."""
+    import aiohttp as http
+
+    async def main():
+        async with http.ClientSession(connector=http.TCPConnector(limit=0), timeout=http.ClientTimeout(total=600)) as session:
+
+            async def do(method, path, body=None):
+                async with session.request(method, task["url"] + path, json=body) as got:
+                    got.raise_for_status()
+                    return await got.json()
+
+            async def episode(number):
+                at = f"/arithmetic/aiohttp-{number}"
+                await do("POST", at + "/reset", {"env_param": {"problems": task["turns"]}, "seed": number})
+                over = False
+                while not over:
+                    prompt = await do("GET", at + "/get_task_prompt")
+                    answer = await do("POST", "/v1/chat/completions", {"model": "any", "messages": prompt})
+                    step = await do("POST", at + "/step", {"action": answer["choices"][0]["message"]["content"]})
+                    over = step["terminated"] or step["truncated"]
+                await do("DELETE", at)
+
+            numbers = iter(range(task["conversations"]))
+
+            async def play():
+                for number in numbers:
+                    try:
+                        await episode(number)
+                    except Exception as error:
+                        tally.fail(error)
+
+            await asyncio.gather(*(play() for _ in range(task["width"])))
+
+    return lambda: asyncio.run(main())
+
+
 def cpu():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -141,7 +178,8 @@ def cpu():
 
 def main():
     name, task, tally = sys.argv[1], json.loads(sys.argv[2]), Tally()
-    run = {"openai": openai, "litellm": litellm, "inspect_ai": inspect_ai, "aiohttp": aiohttp}[name](task, tally)
+    programs = {"openai": openai, "litellm": litellm, "inspect_ai": inspect_ai, "aiohttp": aiohttp}
+    run = (rollouts if task.get("rollouts") else programs[name])(task, tally)
     began, used = time.monotonic(), cpu()
     run()
     json.dump({"version": importlib.metadata.version(name), "seconds": time.monotonic() - began, "cpu": cpu() - used,

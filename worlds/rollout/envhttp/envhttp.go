@@ -11,6 +11,7 @@
 package envhttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,9 +36,9 @@ import (
 
 // Actor performs acts. It is safe for concurrent use.
 type Actor struct {
-	pool   *pool.Pool
-	single int      // maximum number of environments; 0: no limit
-	idle   []func() // close connections
+	pool *pool.Pool
+	any  bool     // there is room for any number of environments
+	idle []func() // close connections
 
 	mu    sync.Mutex
 	plays map[int]*play // by episode
@@ -52,10 +53,11 @@ type play struct {
 
 var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// New returns the actor of a run. owner names the run and its player: the ids of sessions on servers begin
-// with it, and sessions that an earlier process with this owner left behind are closed. codes is the code that params may name; nil: none.
-func New(p *rules.Params, owner string, codes world.Codes) (*Actor, error) {
-	owner = strings.Trim(notInOwner.ReplaceAllString(owner, "_"), "_")
+// New returns the actor of a run, whose id a dot and the name of a process follow if several play it. The ids of sessions
+// on servers begin with both, and sessions that earlier processes left behind are closed. codes is the code that params
+// may name; nil: none.
+func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
+	owner := strings.Trim(notInOwner.ReplaceAllString(run, "_"), "_")
 	if owner == "" {
 		return nil, fmt.Errorf("envhttp: a run without a name cannot tell its environments from others'")
 	}
@@ -64,40 +66,48 @@ func New(p *rules.Params, owner string, codes world.Codes) (*Actor, error) {
 		Owner: owner, PerHost: p.Pool.PerServer, Startup: p.Pool.Startup, Warm: p.Pool.Warm,
 		Timeout: seconds(p.Pool.Timeout), Patience: seconds(p.Pool.Patience), Jitter: seconds(p.Pool.Jitter),
 	}
+	if id, _, ok := strings.Cut(run, "."); ok {
+		c.Run = strings.Trim(notInOwner.ReplaceAllString(id, "_"), "_")
+	}
 	if len(p.Servers) == 0 {
 		processes, err := native(p, codes)
 		if err != nil {
 			return nil, err
 		}
-		c.PerHost = 1 << 30 // there is no limit in this process
-		if processes > 0 {
-			c.PerHost = p.Pool.PerServer * processes
-			a.single = c.PerHost
+		if a.any = processes == 0; a.any {
+			c.PerHost = 1 << 30 // there is no limit in this process
+		} else {
+			c.PerHost, c.First = p.Pool.PerServer*processes, firstInProcess*processes
 		}
 		a.pool = pool.New([]pool.Host{workers.New(codes, inproc.New(env.Standard()))}, c)
 		return a, nil
 	}
 	hosts, idle, perHost := reach(p)
 	a.idle, c.PerHost = idle, perHost
-	a.single = c.PerHost * len(hosts)
 	a.pool = pool.New(hosts, c)
 	return a, nil
 }
 
+// firstInProcess is how many environments a worker process has at first.
+const firstInProcess = 256
+
+// connections is how many idle connections to a server are kept if the number of environments has no limit.
+const connections = 10_000
+
 // reach returns the servers of p, functions that close connections to them, and the maximum number of
-// environments on each.
+// environments on each; 0: it is found by trying.
 func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
 	perHost = p.Pool.PerServer
 	for _, address := range p.Servers {
 		if p.Protocol == rules.ProtocolOpenEnv {
 			h, bound := openenv.New(address, p.OpenEnv)
 			if bound > 0 {
-				perHost = min(perHost, bound)
+				perHost = bound
 			}
 			hosts, idle = append(hosts, h), append(idle, h.Close)
 			continue
 		}
-		h := v1.New(address, perHost)
+		h := v1.New(address, cmp.Or(perHost, connections))
 		hosts, idle = append(hosts, h), append(idle, h.Close)
 	}
 	return hosts, idle, perHost
@@ -105,8 +115,26 @@ func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Room returns the maximum number of environments, so also of live episodes; 0: no limit.
-func (a *Actor) Room() int { return a.single }
+// Room returns how many episodes can be played at the moment; 0: any number.
+func (a *Actor) Room() int {
+	if a.any {
+		return 0
+	}
+	return a.pool.Room()
+}
+
+// Rooms returns how full each server is. Environments in this process or its workers are not shared with others.
+func (a *Actor) Rooms() []world.Room {
+	if len(a.idle) == 0 {
+		return nil
+	}
+	return a.pool.Rooms()
+}
+
+// ShareRooms sets the part of each server that may be used until then.
+func (a *Actor) ShareRooms(parts map[string]float64, until time.Time) {
+	a.pool.ShareRooms(parts, until)
+}
 
 // Stats returns the state of each host.
 func (a *Actor) Stats() []pool.Stat { return a.pool.Stats() }
@@ -173,6 +201,9 @@ func decoded[T any](act world.Act, f func(T) (any, error)) (any, error) {
 // open opens an environment for an episode and asks for the first prompt. It closes the one of an earlier try.
 func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening, waited *time.Duration) (any, error) {
 	a.give(ctx, turn, -1)
+	if turn.Attempt > 0 && o.Try == 0 {
+		a.pool.Resume(turn.Episode, turn.Attempt)
+	}
 	name := fmt.Sprintf("%d-%d-%d", turn.Episode, turn.Attempt, o.Try)
 	lease, err := a.pool.Lease(ctx, turn.Episode, name, o)
 	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
@@ -210,7 +241,7 @@ func (a *Actor) step(ctx context.Context, turn journal.Turn, s protocol.Stepping
 		a.give(ctx, turn, s.Try)
 		return nil, uncertain(ctx, err)
 	}
-	out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info}
+	out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
 	if r.Done() || s.Last {
 		a.give(ctx, turn, s.Try)
 		return out, nil
@@ -258,4 +289,7 @@ func (a *Actor) give(ctx context.Context, turn journal.Turn, try int) {
 	p.lease.Release(ctx)
 }
 
-var _ world.Actor = (*Actor)(nil)
+var (
+	_ world.Actor  = (*Actor)(nil)
+	_ world.Shared = (*Actor)(nil)
+)

@@ -59,7 +59,7 @@ func (s *script) reply(c world.Call) world.Reply {
 		s.acts = append(s.acts, fmt.Sprintf("step %d/%d", st.Try, st.Step))
 		r := s.steps[s.at]
 		s.at++
-		out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info}
+		out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}
 		if !r.Done() && !st.Last {
 			out.Prompt = s.past.Delta(s.prompt(st.Step + 1))
 		}

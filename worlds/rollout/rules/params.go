@@ -32,8 +32,8 @@ type OpenEnv struct {
 
 // Pool limits the pool of environments. It changes the speed of a run, never its results.
 type Pool struct {
-	PerServer int     `json:"per_server" doc:"Maximum number of environments on one server, or in one Python process, at a time: 1 to 100000."`
-	Startup   int     `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000."`
+	PerServer int     `json:"per_server" doc:"Maximum number of environments on one server, or in one Python process, at a time: 1 to 100000. 0: found by trying, from 256 up."`
+	Startup   int     `json:"startup" doc:"Maximum number of environments that start at the same time: 1 to 10000. 0: found by trying, from 16 up."`
 	Warm      int     `json:"warm" doc:"Number of spare environments for each set of env_params: 0 to 10000."`
 	Timeout   float64 `json:"timeout" doc:"Maximum seconds for a request to a server."`
 	Patience  float64 `json:"patience" doc:"Seconds to wait when no server can be reached. Then the run stops; you can resume it."`
@@ -52,6 +52,6 @@ func (Definition) Defaults() *Params {
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, OpenEnv: OpenEnv{Action: "message"},
 		Experience: Experience{Pick: PickBest, Count: 1, Template: "What earlier attempts taught:\n\n{lessons}"},
-		Pool:       Pool{PerServer: 256, Startup: 16, Timeout: 300, Patience: 120},
+		Pool:       Pool{Timeout: 300, Patience: 120},
 	}
 }

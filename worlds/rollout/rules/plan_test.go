@@ -180,7 +180,7 @@ func TestBadParams(t *testing.T) {
 		{`{"seats":["a b"]}`, "params.seats[0]"},
 		{`{"group":-1}`, "params.group"},
 		{`{"retries":-1}`, "params.retries"},
-		{`{"pool":{"per_server":0}}`, "params.pool.per_server"},
+		{`{"pool":{"per_server":-1}}`, "params.pool.per_server"},
 		{`{"pool":{"timeout":0}}`, "params.pool.timeout"},
 	} {
 		p := Definition{}.Defaults()

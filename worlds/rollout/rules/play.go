@@ -22,6 +22,8 @@ type try struct {
 	asks    *int // in the episode, over all tries
 
 	steps  int
+	wrong  int    // steps whose action the environment did not accept
+	why    string // the last reason
 	info   json.RawMessage
 	stop   Stop
 	failed string // why, if stop is StopFailed
@@ -200,6 +202,10 @@ func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 	}
 	if _, paid := rewards[p.Seats[0]]; !paid && len(p.Seats) == 1 {
 		rewards[p.Seats[0]] = 0 // a single agent waits for no other
+	}
+	if s.Rejected != "" {
+		p.wrong++
+		p.why = s.Rejected
 	}
 	p.rewards.pay(rewards, s.Terminated, s.Truncated)
 	t.Note("step", "", Stepped{p.steps, rewards, s.Terminated, s.Truncated})

@@ -93,6 +93,9 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 	for {
 		p := &try{rollout: r, opening: opening, rewards: newRewards(r.Seats), past: protocol.Past{}, asks: &asks}
 		p.play(t)
+		if p.stop != StopFailed && p.steps > 0 && p.wrong == p.steps {
+			p.fail("environment: it accepted no action: %.300s", p.why)
+		}
 		if p.lost && opening.Try < r.Retries {
 			t.Note("again", "", map[string]any{"try": opening.Try + 1, "why": p.failed})
 			opening.Try++

@@ -87,6 +87,31 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestNoActionAccepted checks that an episode has failed if the environment accepted none of its actions, however it
+// ended, and that one accepted action is enough.
+func TestNoActionAccepted(t *testing.T) {
+	t.Parallel()
+	refused := func(r protocol.Result) protocol.Result { r.Rejected = "message: field required"; return r }
+	for _, c := range []struct {
+		name   string
+		script script
+		failed string
+	}{
+		{"all, to max_steps", script{steps: []protocol.Result{refused(pay(0)), refused(pay(0))}}, "environment: it accepted no action: message: field required"},
+		{"all, to the end", script{steps: []protocol.Result{refused(ends(0))}}, "environment: it accepted no action: message: field required"},
+		{"all, to an answer that was cut off", script{steps: []protocol.Result{refused(pay(0))}, finish: map[int]llm.Finish{1: llm.FinishLength}}, "environment: it accepted no action: message: field required"},
+		{"the first", script{steps: []protocol.Result{refused(pay(0)), pay(0)}}, ""},
+		{"the last", script{steps: []protocol.Result{pay(0), refused(pay(0))}}, ""},
+		{"no step was taken", script{finish: map[int]llm.Finish{0: llm.FinishLength}}, ""},
+	} {
+		o, d := play(t, `{"max_steps":2}`, nil, &c.script)
+		trainable := slices.ContainsFunc(d.Rows, func(r Row) bool { return r.Trainable })
+		if o.Failed != c.failed || (d.Stop == StopFailed) != (c.failed != "") || trainable == (c.failed != "") {
+			t.Errorf("%s: %q, %s, %+v", c.name, o.Failed, d.Stop, d.Rows)
+		}
+	}
+}
+
 // TestMessageCut checks that a shortened prompt has the system message and the last 2n-1 others.
 func TestMessageCut(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,9 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 	}
 	got, err := s.peer.send(ctx, "step", action, key)
 	if e := llm.AsError(err); e != nil && e.Code == codeValidation {
-		return s.rejected(text, "That is no action of this environment: "+e.Message), nil
+		r := s.rejected(text, "That is no action of this environment: "+e.Message)
+		r.Rejected = e.Message
+		return r, nil
 	}
 	if err != nil {
 		return protocol.Result{}, err

@@ -24,6 +24,8 @@ type fake struct {
 	mu        sync.Mutex
 	fail      *llm.Error // of every request
 	mute      bool       // requests are not answered
+	space     int        // sessions that it has room for; 0: any number
+	refused   int        // sessions that it had no room for
 	sessions  map[string]int64
 	making    int
 	maxMaking int // made at once
@@ -88,6 +90,10 @@ func (s *fakeSession) Reset(ctx context.Context, seed int64) (json.RawMessage, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.making--
+	if err == nil && s.space > 0 && len(s.sessions) >= s.space {
+		s.refused++
+		err = errFull
+	}
 	if err != nil {
 		return nil, err
 	}

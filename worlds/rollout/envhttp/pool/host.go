@@ -18,13 +18,17 @@ import (
 type host struct {
 	Host
 	health.Health
-	load    int // sessions there or being made
-	opening int // of those, sessions being made
+	room    room // for sessions
+	load    int  // sessions there or being made
+	opening int  // of those, sessions being made
+	acting  int  // requests of sessions in flight, other than those that make them
 	made    int
 	failed  int
-	trips   int    // how often it went down
-	why     string // its last failure; empty after a success
-	full    bool   // it has no room for now
+	trips   int       // how often it went down
+	why     string    // its last failure; empty after a success
+	full    bool      // it has no room for now
+	share   float64   // the part of it that is ours; 1: nobody else plays the run
+	until   time.Time // the share ends then; zero: never
 	checked time.Time
 	check   bool // a check is running
 }
@@ -67,6 +71,8 @@ func (p *Pool) report(ctx context.Context, h *host, err error) {
 	defer p.mu.Unlock()
 	if llm.KindOf(err) == llm.KindOverloaded && !h.full && p.shut == nil {
 		h.full = true
+		h.room.refused(h.load - h.opening)
+		p.countRoom()
 		p.noteAllDown()
 		p.later(ctx, func(ctx context.Context) { p.pauseFull(ctx, h) })
 		return
@@ -82,6 +88,8 @@ func (p *Pool) report(ctx context.Context, h *host, err error) {
 	}
 	if !h.Down() && h.Record(p.policy, r, time.Now()) {
 		h.trips++
+		h.room.restart()
+		p.countRoom()
 		p.noteAllDown()
 		if p.shut == nil {
 			p.later(ctx, func(ctx context.Context) { p.probeUntilUp(ctx, h) })
@@ -120,6 +128,8 @@ func (p *Pool) pauseFull(ctx context.Context, h *host) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h.full = false
+	h.room.try()
+	p.countRoom()
 	p.noteAllDown()
 	p.serve()
 }
@@ -165,7 +175,8 @@ func (p *Pool) checkStrays(ctx context.Context, h *host) {
 
 // free returns the host with the fewest sessions of those that have room, or nil.
 func (p *Pool) free() *host {
-	room := func(h *host) bool { return !h.full && h.load < p.PerHost && h.Accepts(h.opening) }
+	now := time.Now()
+	room := func(h *host) bool { return !h.full && h.load < h.slots(p.PerHost, now) && h.Accepts(h.opening) }
 	if best := health.Least(p.hosts, room, func(a, b *host) int { return cmp.Compare(a.load, b.load) }); room(best) {
 		return best
 	}

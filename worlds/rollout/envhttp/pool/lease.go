@@ -31,22 +31,20 @@ func (l *Lease) Host() string { return l.host.Name() }
 
 // Prompt asks the environment what the agents are to do.
 func (l *Lease) Prompt(ctx context.Context) (p protocol.Prompt, err error) {
-	err = l.within(ctx, func(ctx context.Context) error {
+	err = l.timed(ctx, func(ctx context.Context) error {
 		p, err = l.Session.Prompt(ctx)
 		return err
 	})
-	l.pool.report(ctx, l.host, err)
 	return p, err
 }
 
 // Step sends an action, once.
 func (l *Lease) Step(ctx context.Context, a protocol.Action) (r protocol.Result, err error) {
 	l.steps++
-	err = l.within(ctx, func(ctx context.Context) error {
+	err = l.timed(ctx, func(ctx context.Context) error {
 		r, err = l.Session.Step(ctx, fmt.Sprintf("%s-%d", l.id, l.steps), a)
 		return err
 	})
-	l.pool.report(ctx, l.host, err)
 	return r, err
 }
 
@@ -56,6 +54,16 @@ func (l *Lease) reset(ctx context.Context, seed int64) (info json.RawMessage, er
 		return err
 	})
 	return info, err
+}
+
+// timed runs a request of a session that exists, and notes how the host handled it.
+func (l *Lease) timed(ctx context.Context, f func(ctx context.Context) error) error {
+	l.pool.acts(l.host)
+	began := time.Now()
+	err := l.within(ctx, f)
+	l.pool.acted(l.host, time.Since(began), err)
+	l.pool.report(ctx, l.host, err)
+	return err
 }
 
 // within runs f within the time that the host may take.

@@ -2,7 +2,7 @@
 // closes them.
 //
 // It promises that no host has more environments than allowed and that no more are made at once than
-// allowed; that waiters are served in order, on the host with the fewest environments; that a host that
+// allowed, by the user or as far as the host keeps up (room.go); that waiters are served in order, on the host with the fewest environments; that a host that
 // fails gets no work until it answers a probe (package health); that an environment is closed after use, and
 // that one that an earlier process left behind is found and closed; and that every goroutine has ended when
 // Close returns. It sends every step once.
@@ -17,8 +17,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/health"
@@ -55,9 +57,13 @@ type Session interface {
 type Config struct {
 	// Owner begins the id of every session. Two pools on one host must have different owners.
 	Owner string
-	// PerHost is the maximum number of sessions on a host. Default: 256.
+	// Run, if set, means that other pools play other episodes of the same run. Their owners begin with it too.
+	Run string
+	// PerHost is the maximum number of sessions on a host. Default: found by trying, from First up.
 	PerHost int
-	// Startup is the maximum number of sessions being made at once. Default: 16.
+	// First is how many sessions a host has at first if PerHost is not set. Default: 256.
+	First int
+	// Startup is the maximum number of sessions being made at once. Default: found by trying, from 16 up.
 	Startup int
 	// Warm is how many spare sessions are made ahead, for each environment in use. Default: none.
 	Warm int
@@ -70,8 +76,7 @@ type Config struct {
 }
 
 func (c Config) resolved() Config {
-	c.PerHost = cmp.Or(max(0, c.PerHost), 256)
-	c.Startup = cmp.Or(max(0, c.Startup), 16)
+	c.First = cmp.Or(max(0, c.First), 256)
 	c.Timeout = cmp.Or(max(0, c.Timeout), 5*time.Minute)
 	c.Patience = cmp.Or(max(0, c.Patience), 2*time.Minute)
 	return c
@@ -80,15 +85,18 @@ func (c Config) resolved() Config {
 // Pool holds environments. It is safe for concurrent use.
 type Pool struct {
 	Config
-	startup chan struct{}
-	policy  *health.Policy
-	work    sync.WaitGroup // goroutines in the background
+	policy *health.Policy
+	work   sync.WaitGroup // goroutines in the background
+	places chan struct{}  // to make sessions: one for each that may begin now
+	room   atomic.Int64   // see Room
 
 	mu           sync.Mutex
+	startup      room // sessions being made at once
 	rand         *rand.Rand
 	hosts        []*host
 	queue        queue.Queue[*waiter]
 	known        map[string]bool // sessions there or being made
+	resumed      map[int]int     // attempts at episodes that another pool of the run began
 	leases       map[*Lease]struct{}
 	spares       map[string][]*Lease // by class
 	filling      map[string]int
@@ -106,15 +114,20 @@ func New(hosts []Host, c Config) *Pool {
 	c = c.resolved()
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(c.Owner)) // never fails
+	startup := newRoom(c.Startup, firstStartup)
 	p := &Pool{
-		Config: c, policy: policy(c.Patience), startup: make(chan struct{}, c.Startup), rand: rand.New(rand.NewPCG(h.Sum64(), uint64(len(hosts)))),
-		known: map[string]bool{}, leases: map[*Lease]struct{}{}, spares: map[string][]*Lease{}, filling: map[string]int{},
+		Config: c, policy: policy(c.Patience), startup: startup, places: make(chan struct{}, startup.max), rand: rand.New(rand.NewPCG(h.Sum64(), uint64(len(hosts)))),
+		known: map[string]bool{}, resumed: map[int]int{}, leases: map[*Lease]struct{}{}, spares: map[string][]*Lease{}, filling: map[string]int{},
 		stops: map[*func()]struct{}{}, over: make(chan struct{}),
 	}
 	p.queue.Track = func(w *waiter, i int) { w.index = i }
 	for _, one := range hosts {
-		p.hosts = append(p.hosts, &host{Host: one})
+		p.hosts = append(p.hosts, &host{Host: one, share: 1, room: newRoom(c.PerHost, c.First)})
 	}
+	for range p.startup.limit {
+		p.places <- struct{}{}
+	}
+	p.countRoom()
 	return p
 }
 
@@ -175,7 +188,7 @@ func (p *Pool) maxFailures() int {
 // open makes a session in a slot that was taken.
 func (p *Pool) open(ctx context.Context, h *host, id string, o protocol.Opening) (*Lease, error) {
 	p.mu.Lock()
-	early := p.made < p.PerHost*len(p.hosts)
+	early := p.made < h.room.limit*len(p.hosts)
 	p.made++
 	p.known[id] = true
 	p.mu.Unlock()
@@ -200,7 +213,7 @@ func (p *Pool) open(ctx context.Context, h *host, id string, o protocol.Opening)
 	return l, nil
 }
 
-// starting runs f, at most Startup at once.
+// starting runs f when it may begin.
 func (p *Pool) starting(ctx context.Context, early bool, f func() error) error {
 	if early && p.Jitter > 0 {
 		if err := p.pause(ctx, p.between(0, p.Jitter)); err != nil {
@@ -208,9 +221,11 @@ func (p *Pool) starting(ctx context.Context, early bool, f func() error) error {
 		}
 	}
 	select {
-	case p.startup <- struct{}{}:
-		defer func() { <-p.startup }()
-		return f()
+	case <-p.places:
+		began := time.Now()
+		err := f()
+		p.started(time.Since(began), err)
+		return err
 	case <-p.over:
 		return p.shut
 	case <-ctx.Done():
@@ -275,13 +290,6 @@ func (p *Pool) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(p.rand.Float64()*float64(high-low))
 }
 
-// stray reports whether a session was left behind: it has our owner and is not known.
-func (p *Pool) stray(id string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.HasPrefix(id, p.Owner+"-") && !p.known[id]
-}
-
 // pause waits, unless ctx is done or the pool ends first.
 func (p *Pool) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
@@ -296,18 +304,23 @@ func (p *Pool) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Waiting returns the first host and its last failure if a Lease waits and every host failed last. Otherwise it
-// returns "".
+// Waiting says what calls of Lease wait for: the first host, with its last failure, if every host failed last; or an
+// environment that is free. If none waits, it returns "".
 func (p *Pool) Waiting() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.wanting == 0 {
 		return ""
 	}
+	inUse := 0
 	for _, h := range p.hosts {
-		if h.why == "" {
+		inUse += h.load
+	}
+	if n := p.queue.Len(); slices.ContainsFunc(p.hosts, func(h *host) bool { return h.why == "" }) {
+		if n == 0 {
 			return ""
 		}
+		return fmt.Sprintf("environments: the servers have %d, and %d episodes wait for one", inUse, n)
 	}
 	h := p.hosts[0]
 	return h.Name() + ": " + strings.TrimPrefix(h.why, h.Name()+": ")

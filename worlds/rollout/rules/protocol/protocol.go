@@ -70,6 +70,8 @@ type Stepped struct {
 	Info       json.RawMessage `json:"info,omitempty"`
 	Prompt     Delta           `json:"prompt,omitempty"`
 	Fault      *CodeError      `json:"fault,omitempty"`
+	// Rejected is why the environment did not accept the action, if it did not.
+	Rejected string `json:"rejected,omitempty"`
 }
 
 // Closing closes an environment.
@@ -84,6 +86,7 @@ type Result struct {
 	Terminated  bool            `json:"terminated"`
 	Truncated   bool            `json:"truncated"`
 	Info        json.RawMessage `json:"info"`
+	Rejected    string          `json:"-"` // why the environment did not accept the action
 }
 
 // Done reports whether the step ended the episode.
