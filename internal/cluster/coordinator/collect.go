@@ -251,10 +251,9 @@ func (l *log) finish(ctx context.Context) error {
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && ctx.Err() == nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
+	l.catchUp(ctx) // a claim may be the last message
 	_ = l.wait(ctx, l.played)
-	if info, err := l.stream.Info(ctx); err == nil {
-		_ = l.wait(ctx, func() bool { return l.read < info.State.LastSeq })
-	}
+	l.catchUp(ctx)
 	err = l.wait(ctx, func() bool { return l.money != nil && l.there() }) // what workers do not need is not at risk
 	if errors.Is(err, errGone) {
 		err = nil // what could be collected is
@@ -262,6 +261,13 @@ func (l *log) finish(ctx context.Context) error {
 	_ = l.beat(true)
 	_ = l.Conn.FlushTimeout(removes)
 	return err
+}
+
+// catchUp waits until everything is collected that the log has now.
+func (l *log) catchUp(ctx context.Context) {
+	if info, err := l.stream.Info(ctx); err == nil {
+		_ = l.wait(ctx, func() bool { return l.read < info.State.LastSeq })
+	}
 }
 
 // wait waits while something holds, and returns why this life of the log ended, if it did. The lock is held when more is called.

@@ -194,11 +194,29 @@ func (l *lab) tryTake(name subject.Log) (*lot, error) {
 		return nil, err
 	}
 	from, to, _ := subject.Episodes(msg.Subject())
-	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: rand.Text()})
+	session := rand.Text()
+	l.report(session)
+	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: session})
 	if err != nil || past.Done {
 		return nil, errors.Join(err, msg.Ack())
 	}
 	return &lot{c, msg, from, to}, nil
+}
+
+// report says once a second that a worker is there, until the test ends.
+func (l *lab) report(session string) {
+	l.Helper()
+	data, err := json.Marshal(subject.Working{Session: session, Run: "toy1"})
+	if err != nil {
+		l.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ok := true; ok; ok = sleep(l.Context(), subject.Every) {
+			_ = l.conn.Publish(subject.Stats("toy1"), data)
+		}
+	})
+	l.Cleanup(wg.Wait)
 }
 
 // play records that an episode has ended.
