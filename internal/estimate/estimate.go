@@ -133,6 +133,9 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 	if err := t.play(ctx, o.sample); err != nil {
 		return nil, err
 	}
+	if err := t.tokenless(); err != nil {
+		return nil, err
+	}
 	return c.estimate(t, o), nil
 }
 
