@@ -49,6 +49,8 @@ type Play struct {
 	File string
 	// MustExist refuses to begin a new file.
 	MustExist bool
+	// Shards is how many files beside File hold its calls: see sqlite.OpenSharded. Default: none, or as many as File has.
+	Shards int
 	// Tool is the program that writes the file, such as parley 0.1.0.
 	Tool string
 	// Opened is called once, before play begins.
@@ -112,7 +114,7 @@ func (u usageError) Unwrap() error { return u.error }
 // IsUsage reports whether the user can correct err, and nothing is broken.
 func IsUsage(err error) bool {
 	_, ok := errors.AsType[usageError](err)
-	for _, is := range []error{sqlite.ErrForeign, sqlite.ErrDamaged, sqlite.ErrVersion, sqlite.ErrPlaying, fs.ErrNotExist, fs.ErrExist} {
+	for _, is := range []error{sqlite.ErrForeign, sqlite.ErrDamaged, sqlite.ErrVersion, sqlite.ErrPlaying, sqlite.ErrShards, fs.ErrNotExist, fs.ErrExist} {
 		ok = ok || errors.Is(err, is)
 	}
 	return ok
@@ -141,7 +143,7 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 	if p.MustExist {
 		mode = sqlite.Resume
 	}
-	store, err := sqlite.Open(ctx, p.File, mode)
+	store, err := p.openFile(ctx, mode)
 	if err != nil {
 		return nil, err
 	}

@@ -65,8 +65,11 @@ type State struct {
 	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
 	pools []io.Closer
 	conn  net.Conn
-	// codes are the environments in other languages.
-	codes *codes
+	// scores means that the command scores a run.
+	scores bool
+	// codes are the environments in other languages. codeFolders are where the code of the command was found.
+	codes       *codes
+	codeFolders []string
 	// keys decides which keys and which code the command may use.
 	keys *keyGate
 }
@@ -94,6 +97,7 @@ type grammar struct {
 	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
 	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
 	Cluster clusterCmd `cmd:"" group:"cluster" help:"Show the runs and workers of a hub."`
+	Merge   mergeCmd   `cmd:"" group:"cluster" help:"Write a run that has shards as one run file."`
 
 	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
 	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`

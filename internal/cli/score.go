@@ -88,7 +88,7 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (*s
 	if err != nil {
 		return nil, err
 	}
-	s.pools = append(s.pools, store)
+	s.pools, s.scores = append(s.pools, store), true
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, playError(run, err)

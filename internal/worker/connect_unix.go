@@ -34,3 +34,6 @@ func connect(cmd *exec.Cmd) (Started, error) {
 	}
 	return Started{Conn: conn, Cmd: cmd, wait: cmd.Wait}, nil
 }
+
+// askWhere asks a worker for the lines that it runs, which it writes into its connection.
+func askWhere(worker *os.Process) error { return worker.Signal(unix.SIGUSR1) }

@@ -95,6 +95,9 @@ func (e *exchange) died(err error) *fault {
 	if innocent(err) {
 		return nil
 	}
+	if stuck, ok := errors.AsType[*stuckError](err); ok {
+		return &fault{Text: stuck.Error()} // it would take as long the next time
+	}
 	if e.deaths++; e.deaths >= maxDeaths {
 		return &fault{Text: fmt.Sprintf("its worker ended %d times during this step: %v", e.deaths, err)}
 	}

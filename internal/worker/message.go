@@ -33,6 +33,7 @@ type description struct {
 	Params   []params.Field    `json:"params"`
 	Judges   map[string]string `json:"judges"` // of a scorer: models by seat
 	StandIn  bool              `json:"stand_in"`
+	Limit    float64           `json:"limit"` // seconds that a step may take; 0: those of hello
 	Error    *fault            `json:"error"`
 }
 

@@ -106,7 +106,7 @@ func (p *Pool) start() (*process, error) {
 			return nil, err
 		}
 	} else if len(p.started) > 0 {
-		return nil, errors.New("the program that plays the world has ended")
+		return nil, fmt.Errorf("the program that plays the world has ended: %w", p.started[0].reason())
 	}
 	made, err := greet(s, h)
 	if err != nil {
@@ -211,6 +211,9 @@ func (p *Pool) ask(ctx context.Context, r *request) (*answer, error) {
 		}
 		if !innocent(err) {
 			deaths++
+		}
+		if _, stuck := errors.AsType[*stuckError](err); stuck && deaths > 0 {
+			return nil, err
 		}
 		if deaths == maxDeaths {
 			return nil, fmt.Errorf("the worker ended %d times: %w", deaths, err)

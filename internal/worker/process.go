@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -16,13 +17,11 @@ import (
 // maxLine limits the size of a line.
 const maxLine = 64 << 20
 
-// stepLimit is how long a step may take. The worker reports it with the line of code; if it does not, it is killed.
-const stepLimit = time.Minute
-
 // process is one worker. Its methods may be called from any goroutine.
 type process struct {
 	Started
-	said description
+	said   description
+	folder string // of the file that it plays
 
 	writing sync.Mutex // a worker that writes an answer may not read: whoever writes must not hold mu
 	mu      sync.Mutex
@@ -31,6 +30,10 @@ type process struct {
 	acts    map[int]bool          // those of waiting that run beside the others
 	err     error                 // why it ended
 	blamed  int                   // the request that it answered when it ended; 0: none
+	busy    int                   // requests that wait, but for acts: it answers one after the other
+	late    *time.Timer           // runs while busy; ends a process that works on one request for too long
+	asked   bool                  // where the request is that takes too long
+	where   string                // the answer
 	ended   chan struct{}         // closed when it has ended
 
 	// Guarded by the pool.
@@ -41,7 +44,7 @@ type process struct {
 // greet exchanges the first lines, and starts to read answers.
 func greet(s Started, h hello) (*process, error) {
 	conn := s.Conn
-	p := &process{Started: s, waiting: map[int]chan<- []byte{}, acts: map[int]bool{}, ended: make(chan struct{})}
+	p := &process{Started: s, folder: filepath.Dir(h.File), waiting: map[int]chan<- []byte{}, acts: map[int]bool{}, ended: make(chan struct{})}
 	line, err := json.Marshal(h)
 	if err == nil {
 		err = conn.SetDeadline(time.Now().Add(stepLimit))
@@ -59,6 +62,8 @@ func greet(s Started, h hello) (*process, error) {
 	if err == nil {
 		err = conn.SetDeadline(time.Time{})
 	}
+	p.late = time.AfterFunc(stepLimit, p.tooLate)
+	p.late.Stop()
 	go p.read(in, err)
 	switch {
 	case err != nil:
@@ -95,16 +100,15 @@ func (p *process) read(in *bufio.Reader, err error) {
 		if line, err = readLine(in); err != nil {
 			break
 		}
+		if p.traced(line) {
+			continue
+		}
 		var id int
 		var rest []byte
 		if id, rest, err = cutID(line); err != nil {
 			break
 		}
-		p.mu.Lock()
-		to := p.waiting[id]
-		delete(p.waiting, id)
-		delete(p.acts, id)
-		p.mu.Unlock()
+		to := p.answered(id)
 		if to == nil {
 			err = fmt.Errorf("it answered request %d, which was not asked", id)
 			break
@@ -114,6 +118,7 @@ func (p *process) read(in *bufio.Reader, err error) {
 	if errors.Is(err, io.EOF) {
 		err = errors.New("it ended")
 	}
+	p.late.Stop()
 	_ = p.Conn.Close() // the error that matters is the first
 	if p.Cmd != nil {
 		if p.kill(); p.wait() != nil && p.Cmd.ProcessState != nil {
@@ -138,6 +143,23 @@ func (p *process) read(in *bufio.Reader, err error) {
 		close(to)
 	}
 	close(p.ended)
+}
+
+// answered returns who waits for an answer; nil: nobody.
+func (p *process) answered(id int) chan<- []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	to := p.waiting[id]
+	if to != nil && !p.acts[id] {
+		if p.busy--; p.busy > 0 {
+			p.late.Reset(p.patience()) // for the next one
+		} else {
+			p.late.Stop()
+		}
+	}
+	delete(p.waiting, id)
+	delete(p.acts, id)
+	return to
 }
 
 // cutID returns the id of an answer, which is its first field, and the object without it. It changes line.
@@ -167,6 +189,9 @@ type deathError struct {
 	innocent bool // it was busy with another request
 }
 
+// Unwrap returns why it ended.
+func (e *deathError) Unwrap() error { return e.error }
+
 // innocent reports whether a worker ended while it was busy with something else than the request that got the error.
 func innocent(err error) bool {
 	d, ok := errors.AsType[*deathError](err)
@@ -176,8 +201,10 @@ func innocent(err error) bool {
 // send writes a request, which is a JSON object, with an id. The channel gets the answer without its id, and is closed if
 // the process ends first. An act runs beside other requests.
 func (p *process) send(body []byte, act bool) (<-chan []byte, int, error) {
+	p.writing.Lock() // so that the process gets requests in the order of their ids
 	p.mu.Lock()
 	if p.waiting == nil || p.err != nil {
+		p.writing.Unlock()
 		defer p.mu.Unlock()
 		return nil, 0, &deathError{p.err, true}
 	}
@@ -187,29 +214,22 @@ func (p *process) send(body []byte, act bool) (<-chan []byte, int, error) {
 	p.waiting[id] = answered
 	if act {
 		p.acts[id] = true
+	} else if p.busy++; p.busy == 1 {
+		p.late.Reset(p.patience())
 	}
 	p.mu.Unlock()
 	line := make([]byte, 0, len(body)+20)
 	line = strconv.AppendInt(append(line, `{"id":`...), int64(id), 10)
-	if err := p.write(append(append(append(line, ','), body[1:]...), '\n')); err != nil {
+	_, err := p.Conn.Write(append(append(append(line, ','), body[1:]...), '\n'))
+	p.writing.Unlock()
+	if err != nil {
+		_ = p.stop(err) // it is of no use
 		return nil, 0, p.death(id)
 	}
 	return answered, id, nil
 }
 
-// write writes a line. If it fails, the process is of no use.
-func (p *process) write(line []byte) error {
-	p.writing.Lock()
-	_, err := p.Conn.Write(line)
-	p.writing.Unlock()
-	if err != nil {
-		_ = p.stop(err)
-		return p.reason()
-	}
-	return nil
-}
-
-// ask sends a request and waits for its answer. It kills a process that does not answer in time.
+// ask sends a request and waits for its answer.
 func (p *process) ask(ctx context.Context, body []byte) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -218,10 +238,6 @@ func (p *process) ask(ctx context.Context, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	late := time.AfterFunc(stepLimit+stepLimit/2, func() {
-		_ = p.stop(fmt.Errorf("a step took longer than %v", stepLimit))
-	})
-	defer late.Stop()
 	select {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -234,7 +250,14 @@ func (p *process) ask(ctx context.Context, body []byte) ([]byte, error) {
 }
 
 // tell sends a request that has no answer. A process that has ended need not know.
-func (p *process) tell(body []byte) { _ = p.write(append(body, '\n')) }
+func (p *process) tell(body []byte) {
+	p.writing.Lock()
+	_, err := p.Conn.Write(append(body, '\n'))
+	p.writing.Unlock()
+	if err != nil {
+		_ = p.stop(err) // it is of no use
+	}
+}
 
 // reason returns why the process ended.
 func (p *process) reason() error {

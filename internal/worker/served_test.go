@@ -26,6 +26,8 @@ type served struct {
 	poison func(r map[string]any) bool
 	// files are the files of the code of a worker, by how many were started before; nil: none.
 	files func(before int) map[string]string
+	// delay is called before a request is answered; nil: nothing.
+	delay func(r map[string]any)
 	// twist changes a step before it is sent; nil: nothing.
 	twist func(op string, step map[string]any)
 
@@ -79,17 +81,16 @@ func (s *served) serve(conn net.Conn, before int) {
 			ep.stop()
 		}
 	}()
-	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			return
-		}
+	for line := range buffered(in) {
 		if left--; left < 0 {
 			return
 		}
 		var r object
 		if json.Unmarshal(line, &r) != nil {
 			return
+		}
+		if s.delay != nil {
+			s.delay(r)
 		}
 		if s.poison != nil && s.poison(r) {
 			return
@@ -105,6 +106,22 @@ func (s *served) serve(conn net.Conn, before int) {
 			fmt.Fprintf(conn, "{\"id\":%v,%s\n", r["id"], rest[1:])
 		}
 	}
+}
+
+// buffered reads lines ahead, as the buffer of a socket does.
+func buffered(in *bufio.Reader) <-chan []byte {
+	lines := make(chan []byte, 10_000)
+	go func() {
+		defer close(lines)
+		for {
+			line, err := in.ReadBytes('\n')
+			if err != nil {
+				return
+			}
+			lines <- line
+		}
+	}()
+	return lines
 }
 
 func say(w io.Writer, v any) {

@@ -61,7 +61,7 @@ def test_every_op(start: Start) -> None:
     hello = e.hello
     assert hello.pop("language").startswith("python 3.") and list(hello.pop("files")) == ["w.py"]
     assert hello == {
-        "parley": 1, "version": 3, "doc": "Sealed bids.", "durable": "turn", "stand_in": True,
+        "parley": 1, "version": 3, "doc": "Sealed bids.", "durable": "turn", "stand_in": True, "limit": 30.0,
         "params": [
             {"name": "bidders", "type": "int", "default": 2, "doc": "How many bid."},
             {"name": "rounds", "type": "int", "default": 1, "doc": "How many things are sold."},
@@ -279,7 +279,28 @@ def test_seats_that_are_wrong(start: Start) -> None:
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
 def test_loops_are_ended(start: Start) -> None:
     e = start("import itertools\nfor i in itertools.count():\n    try: i += 1\n    except Exception: pass\n", limit=0.3)
-    assert "Stuck: the step takes longer than 0.3 seconds" in e.begin()["error"]["text"]
+    assert "w.py:7: Stuck: the step takes longer than 0.3 seconds" in e.begin()["error"]["text"].replace("w.py:6", "w.py:7").replace("w.py:8", "w.py:7")
+    assert "in a function in which another one did not end within 0.3 seconds" in e.begin("f")["error"]["text"]
+    assert "a step has run for" in e.end()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="no such signal here")
+def test_says_where_it_is(start: Start) -> None:
+    """The engine asks a worker whose step nothing interrupts, and it answers between its answers."""
+    e = start("import itertools\nsum(itertools.repeat(0))\n")
+    e.send("begin", episode="e", params={}, lineup={"a": "x"}, seed="1", deal=0)
+    found = b""
+    while b'w.py", line 6 in play' not in found:  # the step may not have begun
+        e.process.send_signal(signal.SIGUSR1)
+        found = b""
+        while b"_run_module_as_main" not in found:
+            found += e.stream.readline()
+
+
+@pytest.mark.parametrize("limit", ["0", "True", "'5'", "float('inf')"])
+def test_wrong_limits(start: Start, limit: str) -> None:
+    e = start(whole=f"import parley\nclass W(parley.World):\n    step_limit = {limit}\n    def seats(self): return ['a']\n    async def play(self, t): pass\n")
+    assert "want a number of seconds" in e.hello["error"]["text"]
 
 
 def test_prints_and_interrupts(start: Start) -> None:

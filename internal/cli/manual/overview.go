@@ -36,7 +36,7 @@ func Overview(app *kong.Application) string {
 	}
 	var line []string
 	if list := short["cluster"]; len(list) > 0 {
-		line = append(line, "Several machines: "+strings.Join(list, ", "))
+		line = append(line, "Clusters: "+strings.Join(list, ", "))
 	}
 	if list := short["shell"]; len(list) > 0 {
 		line = append(line, "Shell: "+strings.Join(list, ", "))

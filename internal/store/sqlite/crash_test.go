@@ -20,13 +20,22 @@ import (
 	"parley/journal/journaltest"
 )
 
-const crashSeed, crashEntries = 21, 800
+const (
+	crashSeed, crashEntries = 21, 800
+	shardedName             = "sharded.db" // of a run file with shards
+)
 
 // writeUntilKilled appends the rest of a run's entries, a few at a time, and prints their number after
 // each commit.
 func writeUntilKilled(path string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, path, Either)
+	open := Open
+	if filepath.Base(path) == shardedName {
+		open = func(ctx context.Context, path string, mode Mode) (*Store, error) {
+			return OpenSharded(ctx, path, mode, 3)
+		}
+	}
+	s, err := open(ctx, path, Either)
 	if err != nil {
 		return err
 	}
@@ -49,7 +58,16 @@ func writeUntilKilled(path string) error {
 // TestKilled: after a kill -9, the file has every acknowledged entry, unchanged and in order.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "run.db")
+	for _, name := range []string{"run.db", shardedName} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killed(t, filepath.Join(t.TempDir(), name))
+		})
+	}
+}
+
+func killed(t *testing.T, path string) {
+	t.Helper()
 	entries := journaltest.Run(crashSeed, crashEntries)
 	r := rand.New(rand.NewPCG(1, 2))
 	for last := 0; last < crashEntries; {

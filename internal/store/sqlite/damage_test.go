@@ -21,14 +21,18 @@ import (
 func playedFile(t *testing.T) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.db")
-	s := mustOpen(t, path, Create)
+	playInto(t, mustOpen(t, path, Create))
+	return readFile(t, path)
+}
+
+func playInto(t *testing.T, s *Store) {
+	t.Helper()
 	if _, err := engine.Run(t.Context(), benchRun(s, 10)); err != nil {
 		t.Fatal(err)
 	}
 	block := &journal.Staged{Stage: 1, First: 10, Specs: world.Repeat(world.Spec{Kind: "secrets"}, 2)}
 	mustAppend(t, s, block, talk(10, 0)[0], talk(10, 0)[1]) // one is being played, one waits
 	closed(t, s)
-	return readFile(t, path)
 }
 
 // surfaces returns everything that can be read of a run file: by episode, and "" for the whole run.
@@ -82,6 +86,7 @@ func surfaces(t *testing.T, s *Store, episodes int) (map[string]string, error) {
 type damagedFile struct {
 	t      *testing.T
 	path   string
+	file   string            // the one that is damaged: path, or a shard of it
 	whole  map[string]string // the original contents
 	quiet  int               // how often nothing was noticed, because nothing differs
 	named  int               // how often episodes were named
@@ -94,7 +99,7 @@ const playedEpisodes = 12
 // episodes are read correctly.
 func (d *damagedFile) check(what string, file []byte) {
 	d.t.Helper()
-	writeFile(d.t, d.path, file)
+	writeFile(d.t, d.file, file)
 	s, err := OpenRead(d.path)
 	if err != nil {
 		d.refused(what, err)
@@ -168,8 +173,15 @@ func (d *damagedFile) rest(what string, s *Store) {
 func newDamaged(t *testing.T) (*damagedFile, []byte) {
 	t.Helper()
 	file := playedFile(t)
-	d := &damagedFile{t: t, path: filepath.Join(t.TempDir(), "run.db")}
-	writeFile(t, d.path, file)
+	path := filepath.Join(t.TempDir(), "run.db")
+	writeFile(t, path, file)
+	return original(t, path, path), file
+}
+
+// original reads a run file before it, or its shard file, is damaged.
+func original(t *testing.T, path, file string) *damagedFile {
+	t.Helper()
+	d := &damagedFile{t: t, path: path, file: file}
 	s, err := OpenRead(d.path)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +193,7 @@ func newDamaged(t *testing.T) (*damagedFile, []byte) {
 		t.Fatalf("a file that is whole is found damaged: %+v, %v", found, err)
 	}
 	closed(t, s)
-	return d, file
+	return d
 }
 
 // TestFlipped: a flipped bit anywhere in a run file is noticed, or changes nothing. Episodes that are
@@ -190,17 +202,33 @@ func TestFlipped(t *testing.T) {
 	t.Parallel()
 	atLength(t)
 	d, file := newDamaged(t)
+	d.flip(file, 250)
+}
+
+// TestFlippedShard is TestFlipped for a shard.
+func TestFlippedShard(t *testing.T) {
+	t.Parallel()
+	atLength(t)
+	path := filepath.Join(t.TempDir(), "run.db")
+	playInto(t, mustOpenSharded(t, path, Create, 2))
+	d := original(t, path, shardFile(path, 1))
+	d.flip(readFile(t, d.file), 60)
+}
+
+// flip checks so many flipped bits of a file.
+func (d *damagedFile) flip(file []byte, times int) {
+	d.t.Helper()
 	r := rand.New(rand.NewPCG(14, 12))
-	for range 250 {
+	for range times {
 		bit := r.IntN(8 * len(file))
 		spoiled := slices.Clone(file)
 		spoiled[bit/8] ^= 1 << (bit % 8)
 		d.check(fmt.Sprintf("bit %d of byte %d", bit%8, bit/8), spoiled)
 	}
 	if d.named == 0 || d.quiet == 0 {
-		t.Errorf("%d flips made no difference, %d were named and %d made the file unreadable", d.quiet, d.named, d.beyond)
+		d.t.Errorf("%d flips made no difference, %d were named and %d made the file unreadable", d.quiet, d.named, d.beyond)
 	}
-	t.Logf("%d flips made no difference, %d were named, %d made the file unreadable", d.quiet, d.named, d.beyond)
+	d.t.Logf("%d flips made no difference, %d were named, %d made the file unreadable", d.quiet, d.named, d.beyond)
 }
 
 // atLength skips tests that read damaged files one after the other, in one goroutine: the race detector finds nothing in

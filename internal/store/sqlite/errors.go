@@ -16,6 +16,7 @@ var (
 	ErrForeign = errors.New("not a run file")
 	ErrDamaged = journal.ErrDamaged
 	ErrVersion = errors.New("the run file has another format version")
+	ErrShards  = errors.New("the number of shards of a run file cannot be changed")
 	ErrGone    = errors.New("the run file was deleted, moved or replaced while it was written")
 )
 

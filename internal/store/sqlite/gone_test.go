@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,22 +20,27 @@ func TestGone(t *testing.T) {
 			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, []byte("another"), 0o600))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			path := filepath.Join(t.TempDir(), "run.parley")
-			s, err := Open(t.Context(), path, Create)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			if err := change(path); err != nil {
-				t.Skip("the system does not allow it:", err)
-			}
-			for range 2 {
-				if err := s.Append(t.Context(), &journal.Opened{}); !errors.Is(err, ErrGone) {
-					t.Errorf("%v, want %v", err, ErrGone)
+		for _, shard := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, shard: %t", name, shard), func(t *testing.T) {
+				t.Parallel()
+				path := filepath.Join(t.TempDir(), "run.parley")
+				s, err := OpenSharded(t.Context(), path, Create, 2)
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-		})
+				defer s.Close()
+				if shard {
+					path = shardFile(path, 2)
+				}
+				if err := change(path); err != nil {
+					t.Skip("the system does not allow it:", err)
+				}
+				for range 2 {
+					if err := s.Append(t.Context(), &journal.Opened{}); !errors.Is(err, ErrGone) {
+						t.Errorf("%v, want %v", err, ErrGone)
+					}
+				}
+			})
+		}
 	}
 }

@@ -203,7 +203,7 @@ func encodeScores(scores []world.Score) (string, error) {
 }
 
 func (w *writer) putEnded(e *journal.Ended) error {
-	p, _, err := w.step(e.Episode, 0)
+	p, _, err := w.advance(e.Episode, 0)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,10 @@ package sqlite
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/schema"
@@ -14,7 +14,7 @@ import (
 // pool keeps connections for readers. It opens as many as are used at once and keeps a few.
 type pool struct {
 	path string
-	keys *content.Keys // gets the texts that readers find; may be nil
+	keys []*content.Keys // get the texts that readers find, by file; may be empty
 
 	mu     sync.Mutex
 	idle   []*reader
@@ -84,42 +84,48 @@ func (p *pool) with(f func(*reader) error) error {
 		return err
 	}
 	defer p.give(r)
-	return within(r.conn, "BEGIN", func() error { return f(r) })
+	return within(r.conn, "BEGIN", func() error {
+		if r.shards > 0 { // the state of the run file first: see shards.go
+			if _, err := readTotals(r.conn); err != nil {
+				return err
+			}
+		}
+		return f(r)
+	})
 }
 
 // newReader opens a connection that never changes an entry. If possible, the connection may
 // write, because only such a connection folds in and deletes the log of a run that was cut
 // off. Where nothing can be written, it reads a file that has no log.
-func newReader(path string, k *content.Keys) (*reader, error) {
-	r, err := openReader(path, k, sqlite.OpenReadWrite)
-	if err == nil || pending(path) {
+func newReader(path string, k []*content.Keys) (*reader, error) {
+	r, err := openReader(path, k, func(path string) string { return path }, sqlite.OpenReadWrite)
+	if err == nil || slices.ContainsFunc(filesOf(path), pending) {
 		return r, err
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultCantOpen, sqlite.ResultReadOnly, sqlite.ResultPerm, sqlite.ResultIOErr:
-		return openReader(schema.URI(path, schema.Immutable), k, sqlite.OpenReadOnly|sqlite.OpenURI)
+		return openReader(path, k, func(path string) string { return schema.URI(path, schema.Immutable) }, sqlite.OpenReadOnly|sqlite.OpenURI)
 	}
 	return nil, err
 }
 
-func openReader(path string, k *content.Keys, flags sqlite.OpenFlags) (*reader, error) {
-	c, err := sqlite.OpenConn(path, flags)
+// openReader opens a file and its shards. name returns what SQLite is given for a path.
+func openReader(path string, k []*content.Keys, name func(path string) string, flags sqlite.OpenFlags) (*reader, error) {
+	c, err := sqlite.OpenConn(name(path), flags)
 	if err != nil {
 		return nil, err
 	}
 	c.SetBusyTimeout(busyTimeout)
 	r := &reader{conn: c, keys: k}
 	r.forgetTexts()
-	for _, pragma := range []string{"query_only = ON", "cache_size = -16384", "synchronous = FULL"} {
-		if err = sqlitex.ExecuteTransient(c, "PRAGMA "+pragma, nil); err != nil {
-			break
-		}
+	if err = schema.CheckTables(c, "main"); err == nil {
+		err = r.attach(path, name)
 	}
 	if err == nil {
-		err = schema.CheckTables(c)
+		err = pragmas(c, "query_only = ON", "cache_size = -16384", "synchronous = FULL")
 	}
 	if err == nil {
-		r.byKey, err = newByKey(c)
+		r.byKey, err = r.newByKey()
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

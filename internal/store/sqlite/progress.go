@@ -78,15 +78,22 @@ func (w *writer) putProgress(episode int, p *progress) error {
 	return r.Do()
 }
 
-// step records that an episode's turns and replies end at last, and returns where they ended
+// step is a turn or a reply with its place in the journal.
+type step struct {
+	journal.Entry
+	seq, prev int64         // prev as in progress.last
+	said      *content.Said // of the episode
+}
+
+// advance records that an episode's turns and replies end at last, and returns where they ended
 // before. If last is 0, they end where they did.
-func (w *writer) step(episode int, last int64) (p *progress, prev int64, err error) {
+func (w *writer) advance(episode int, last int64) (p *progress, prev int64, err error) {
 	p = w.progress[episode]
 	if p == nil {
 		if p, err = w.findProgress(episode); err != nil {
 			return nil, 0, err
 		}
-		p.said = w.keys.Recalled(episode)
+		p.said = w.fileOf(episode).keys.Recalled(episode)
 		w.progress[episode] = p
 	}
 	prev = p.last

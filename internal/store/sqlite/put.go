@@ -27,6 +27,14 @@ func (w *writer) put(e journal.Entry) error {
 	}
 }
 
+// insert stores a turn or a reply in this file.
+func (w *writer) insert(s *step) error {
+	if e, ok := s.Entry.(*journal.Turned); ok {
+		return w.insertTurn(s, e)
+	}
+	return w.insertReply(s, s.Entry.(*journal.Replied))
+}
+
 func (w *writer) putStaged(e *journal.Staged) error {
 	r, err := w.rows.Row(`INSERT INTO stages (seq, sum, stage, first, count) VALUES (?, ?, ?, ?, ?)`, row.Stages, w.totals.seq, 1)
 	if err != nil {
@@ -45,27 +53,31 @@ func (w *writer) putStaged(e *journal.Staged) error {
 }
 
 func (w *writer) putTurned(e *journal.Turned) error {
-	p, prev, err := w.step(e.Episode, -w.totals.seq)
+	p, prev, err := w.advance(e.Episode, -w.totals.seq)
 	if err != nil {
 		return err
 	}
 	p.Turned(e)
+	w.totals.turns++
+	return w.store(e.Episode, step{e, w.totals.seq, prev, &p.said})
+}
+
+func (w *writer) insertTurn(s *step, e *journal.Turned) error {
 	notes, err := w.encodeNotes(e.Notes)
 	if err != nil {
 		return fmt.Errorf("notes: %w", err)
 	}
-	r, err := w.rows.Row(`INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Turns, w.totals.seq, 1)
+	r, err := w.rows.Row(`INSERT INTO turns (`+turnColumns+`, notes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, row.Turns, s.seq, 1)
 	if err != nil {
 		return err
 	}
-	r.Int(prev)
+	r.Int(s.prev)
 	putTurn(&r, e.Turn)
 	r.Int(int64(e.Calls))
 	r.Bytes(e.Digest[:])
 	r.Seal()
 	r.Optional(notes)
 	r.Seal()
-	w.totals.turns++
 	return r.Do()
 }
 
@@ -152,7 +164,7 @@ func (w *writer) settingsID(q *llm.Request) (int64, error) {
 }
 
 func (w *writer) putText(k content.Key, text, rest string) (int64, error) {
-	id := w.totals.texts + 1
+	id := w.textNumber(w.totals.texts + 1)
 	r, err := w.rows.Row(`INSERT INTO texts (id, sum, text, rest) VALUES (?, ?, ?, ?)`, row.Texts, id, 1)
 	if err != nil {
 		return 0, err
@@ -163,7 +175,7 @@ func (w *writer) putText(k content.Key, text, rest string) (int64, error) {
 	if err := r.Do(); err != nil {
 		return 0, err
 	}
-	w.totals.texts = id
+	w.totals.texts++
 	w.keys.Add(k, id)
 	return id, nil
 }

@@ -18,7 +18,8 @@ import (
 // reader is a connection that reads.
 type reader struct {
 	conn   *sqlite.Conn
-	keys   *content.Keys
+	keys   []*content.Keys // of the writer, by file; may be empty
+	shards int             // how many the run has
 	byKey  byKey
 	texts  *content.Recent[int64, *text]
 	hasher content.Hasher

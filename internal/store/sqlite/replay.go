@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	replayTurnsSQL   = `SELECT ` + turnColumns + ` FROM turns ` + inSpan
+	replayTurnsSQL = `SELECT ` + turnColumns + ` FROM turns ` + inSpan
+	// It is for one file. The text of an answer is in the file of its reply.
 	replayRepliesSQL = `SELECT r.seq, r.sum, r.prev, r.flags, r.episode, r.attempt, r.strand, r.turn, r.place, r.cost, r.input, r.output, r.finish, r.error, r.answer,
 		r.json, r.rest, t.sum, t.text, t.rest
-		FROM replies r LEFT JOIN texts t ON t.id = r.answer WHERE r.seq > ? AND r.seq <= ? ORDER BY r.seq`
+		FROM %[1]s.replies r LEFT JOIN %[1]s.texts t ON t.id = r.answer WHERE r.seq > ?1 AND r.seq <= ?2`
 )
 
 // replay reads what is needed to resume the given episodes, in one scan.
@@ -30,7 +31,7 @@ func (s *Store) replay(ctx context.Context, of extents, each func(journal.Entry)
 			return err
 		}
 		defer reset(p.turns.stmt)
-		if err := p.replies.open(r, replayRepliesSQL, 4, in); err != nil {
+		if err := p.replies.open(r, r.union(replayRepliesSQL, false)+` ORDER BY 1`, 4, in); err != nil {
 			return err
 		}
 		defer reset(p.replies.stmt)
@@ -218,8 +219,8 @@ func (r *reader) answerText(c *row.Reader, episode int, id int64) (string, error
 	if err := c.Check(); err != nil {
 		return "", err
 	}
-	if r.keys != nil && !r.keys.Recall(episode, text, id) {
-		r.keys.Add(r.hasher.Text(text), id)
+	if k := r.keysOf(id); k != nil && !k.Recall(episode, text, id) {
+		k.Add(r.hasher.Text(text), id)
 	}
 	return text, nil
 }

@@ -61,26 +61,30 @@ func (w *writer) putReplied(e *journal.Replied) error {
 	if e.Response != nil && e.Error != nil {
 		return errors.New("it has both a response and an error")
 	}
-	p, prev, err := w.step(e.Episode, w.totals.seq)
+	p, prev, err := w.advance(e.Episode, w.totals.seq)
 	if err != nil {
 		return err
 	}
 	p.Replied(e)
-	v, err := w.newReplyRow(e, &p.said)
+	w.totals.calls++
+	w.totals.spent = int64(llm.Money(w.totals.spent).Plus(e.Cost()))
+	return w.store(e.Episode, step{e, w.totals.seq, prev, &p.said})
+}
+
+func (w *writer) insertReply(s *step, e *journal.Replied) error {
+	v, err := w.newReplyRow(e, s.said)
 	if err != nil {
 		return err
 	}
-	r, err := w.rows.Row(putRepliedSQL, row.Replies, w.totals.seq, 2)
+	r, err := w.rows.Row(putRepliedSQL, row.Replies, s.seq, 2)
 	if err != nil {
 		return err
 	}
-	r.Int(prev)
+	r.Int(s.prev)
 	v.putCore(&r)
 	v.putAnswer(&r)
 	v.putAccount(&r)
 	v.putRequest(&r)
-	w.totals.calls++
-	w.totals.spent = int64(llm.Money(w.totals.spent).Plus(e.Cost()))
 	return r.Do()
 }
 

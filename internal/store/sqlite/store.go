@@ -28,7 +28,6 @@ import (
 
 	"parley/internal/filelock"
 	"parley/internal/files"
-	"parley/internal/store/sqlite/content"
 	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/internal/store/sqlite/wal"
@@ -60,11 +59,20 @@ type Store struct {
 // can do. Callers can distinguish ErrPlaying, ErrForeign, ErrDamaged, ErrVersion,
 // fs.ErrExist and fs.ErrNotExist. Append returns ErrGone if the file is no longer at its path.
 func Open(ctx context.Context, path string, mode Mode) (*Store, error) {
-	return open(ctx, path, mode, filelock.TakeGuard)
+	return open(ctx, path, mode, 0, filelock.TakeGuard)
+}
+
+// OpenSharded is Open for a run file with so many shards: files in a folder beside it, PATH.d, that several
+// cores write at once. A file that exists must have as many.
+func OpenSharded(ctx context.Context, path string, mode Mode, shards int) (*Store, error) {
+	if shards < 1 || shards > MaxShards {
+		return nil, fmt.Errorf("sqlite: %s: %d shards: a run file has from 1 to %d", path, shards, MaxShards)
+	}
+	return open(ctx, path, mode, shards, filelock.TakeGuard)
 }
 
 // open is Open with a function that takes the lock, so that tests can do without one.
-func open(ctx context.Context, path string, mode Mode, take func(target string) (*filelock.Guard, error)) (_ *Store, err error) {
+func open(ctx context.Context, path string, mode Mode, shards int, take func(target string) (*filelock.Guard, error)) (_ *Store, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -76,7 +84,7 @@ func open(ctx context.Context, path string, mode Mode, take func(target string) 
 	if err != nil {
 		return nil, lockError(path, err, "the folder cannot be written (allow it, or name a file in another folder)")
 	}
-	s := &Store{path: path, guard: guard, readers: pool{path: target, keys: content.NewKeys()}}
+	s := &Store{path: path, guard: guard, readers: pool{path: target}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.guard.Release())
@@ -87,15 +95,19 @@ func open(ctx context.Context, path string, mode Mode, take func(target string) 
 		return nil, err
 	}
 	if !exists {
-		if err := create(path, target); err != nil {
+		if err := create(path, target, shards); err != nil {
 			return nil, err
 		}
 	}
-	if err := cmp.Or(lockError(path, s.guard.Extend(target), "lock"), checkLog(path, target)); err != nil {
+	if err := cmp.Or(lockError(path, s.guard.Extend(target), "lock"), checkLogs(path, target)); err != nil {
 		return nil, err
 	}
-	if s.writer, err = newWriter(target, s.readers.keys); err != nil {
+	if s.writer, s.readers.keys, err = newWriter(target); err != nil {
 		return nil, explain(path, "open", err)
+	}
+	if has := len(s.writer.shards); shards > 0 && has != shards {
+		err = fmt.Errorf("sqlite: %s: %w: it has %d, and not %d: leave out the number, or make a new file", path, ErrShards, has, shards)
+		return nil, errors.Join(err, s.writer.close())
 	}
 	return s, nil
 }
@@ -123,7 +135,7 @@ func OpenRead(path string) (*Store, error) {
 		return nil, err
 	}
 	target := filelock.Resolve(path)
-	if err := checkLog(path, target); err != nil {
+	if err := checkLogs(path, target); err != nil {
 		return nil, err
 	}
 	s := &Store{path: path, readers: pool{path: target}}
@@ -177,6 +189,8 @@ func inspect(path string, size int64) error {
 		return fmt.Errorf("sqlite: %s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)
 	case err != nil:
 		return explain(path, "open", err)
+	case id == schema.ShardApplication:
+		return fmt.Errorf("sqlite: %s is %w but a shard of one: name the run file beside its folder", path, ErrForeign)
 	case id != schema.Application:
 		return fmt.Errorf("sqlite: %s is %w: it is an SQLite database of another program, and nothing in it was changed: name another file", path, ErrForeign)
 	case version < 1:
@@ -189,7 +203,7 @@ func inspect(path string, size int64) error {
 
 // create makes an empty run file. It makes the file under another name and renames it when it
 // is complete. target is path without symbolic links.
-func create(path, target string) (err error) {
+func create(path, target string, shards int) (err error) {
 	if pending(target) { // SQLite would use it as the log of the new file
 		return fmt.Errorf("sqlite: %s: create: beside it is %s-wal, the log of a run file that is gone: put that file back, or delete the log, or name another file", path, target)
 	}
@@ -202,7 +216,23 @@ func create(path, target string) (err error) {
 			_ = os.Remove(temp)
 		}
 	}()
-	err = schema.Create(temp, func(c *sqlite.Conn) error { return (&writer{rows: row.Inserts{Conn: c}}).putTotals() })
+	var rows []shardRow
+	layout := schema.Whole
+	if shards > 0 {
+		layout = schema.Sharded
+		if rows, err = createShards(target, shards); err != nil {
+			return explain(path, "create", err)
+		}
+	}
+	err = schema.Create(temp, layout, func(c *sqlite.Conn) error {
+		w := &writer{rows: row.Inserts{Conn: c}}
+		for _, s := range rows {
+			if err := w.putShard(s); err != nil {
+				return err
+			}
+		}
+		return w.putTotals()
+	})
 	if err != nil {
 		return explain(path, "create", err)
 	}
@@ -218,7 +248,17 @@ func pending(path string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// checkLog returns an error if commits in the log of a run file cannot be read.
+// checkLogs returns an error if commits in the log of a run file, or of a shard, cannot be read.
+func checkLogs(path, target string) error {
+	for _, file := range filesOf(target) {
+		if err := checkLog(path, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLog returns an error if commits in the log of a file cannot be read.
 func checkLog(path, target string) error {
 	unsynced := 1 // commits that a power failure can damage
 	for range 2 { // another process may restart the log while we read it

@@ -67,7 +67,7 @@ func TestFencing(t *testing.T) {
 	journaltest.Fencing(t, func(t *testing.T) (first, second journal.Journal) {
 		path := filepath.Join(t.TempDir(), "run.db")
 		for _, j := range []*journal.Journal{&first, &second} {
-			s, err := open(t.Context(), path, Either, unlocked)
+			s, err := open(t.Context(), path, Either, 0, unlocked)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -86,8 +86,8 @@ func (r *reader) readText(c row.Reader) (*text, error) {
 		if err := json.Unmarshal([]byte(rest), t.rest); err != nil {
 			return nil, c.Bad("cannot be read: " + err.Error())
 		}
-	} else if r.keys != nil {
-		r.keys.Add(r.hasher.Text(words), c.Key)
+	} else if k := r.keysOf(c.Key); k != nil {
+		k.Add(r.hasher.Text(words), c.Key)
 	}
 	r.texts.Add(c.Key, t)
 	return t, nil
@@ -103,9 +103,9 @@ func (r *reader) message(id int64, letter byte) (llm.Message, error) {
 		return llm.Message{Role: content.Role(letter, nil), Parts: t.parts}, nil
 	}
 	m := t.rest.Message(t.words, letter)
-	if r.keys != nil && !t.added {
+	if k := r.keysOf(id); k != nil && !t.added {
 		t.added = true
-		r.keys.Add(r.hasher.Message(&m), id)
+		k.Add(r.hasher.Message(&m), id)
 	}
 	return m, nil
 }
@@ -122,8 +122,8 @@ func (r *reader) settings(id int64) (*llm.Request, error) {
 	if t.request, err = content.DecodeSettings(t.words); err != nil {
 		return nil, &row.Error{Table: row.Texts, Key: id, Why: "cannot be read: " + err.Error()}
 	}
-	if r.keys != nil {
-		r.keys.Add(r.hasher.Settings(t.request), id)
+	if k := r.keysOf(id); k != nil {
+		k.Add(r.hasher.Settings(t.request), id)
 	}
 	return t.request, nil
 }

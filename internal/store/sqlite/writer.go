@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,8 +17,14 @@ import (
 	"parley/journal"
 )
 
-// writer is the one connection that writes.
+// writer is the one connection that writes a file: a run file, or a shard.
 type writer struct {
+	place
+	shards []*writer // of a run file; most have none
+	all    []*writer // the shards of a run file, and itself
+	queue  []step    // of a shard: what the next commit stores
+	shard  shardRow  // of a shard: its row in the run file
+
 	conn *sqlite.Conn
 	rows row.Inserts
 	path string
@@ -54,29 +61,55 @@ const (
 	lookEvery   = time.Second      // how often the writer checks that the file is still there
 )
 
-func newWriter(path string, k *content.Keys) (_ *writer, err error) {
+// newWriter opens a run file, and its shards. It also returns the keys of its texts, by file.
+func newWriter(path string) (_ *writer, keys []*content.Keys, err error) {
+	w, err := connect(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.conn.Close())
+			for _, s := range w.shards {
+				err = errors.Join(err, s.conn.Close())
+			}
+		}
+	}()
+	if keys, err = w.openShards(); err != nil {
+		return nil, nil, err
+	}
+	if err := w.load(); err != nil { // before anything is changed: the file may be damaged
+		return nil, nil, err
+	}
+	for _, f := range w.all {
+		if err := f.prepare(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return w, keys, w.takeOver()
+}
+
+// connect opens a file, and changes nothing.
+func connect(path string) (*writer, error) {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, c.Close())
-		}
-	}()
 	c.SetBusyTimeout(busyTimeout)
-	w := &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, keys: k}
-	if w.file, err = os.Stat(path); err != nil {
-		return nil, err
+	info, err := os.Stat(path)
+	if err == nil {
+		_ = os.SameFile(info, info) // some systems read the identity only now
+		err = schema.CheckTables(c, "main")
 	}
-	_ = os.SameFile(w.file, w.file)               // some systems read the identity only now
-	if err := schema.CheckTables(c); err != nil { // before anything is changed: the file may be damaged
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	if err := w.load(); err != nil {
-		return nil, err
-	}
-	err = pragmas(c,
+	return &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, file: info}, nil
+}
+
+// prepare sets how the file is written.
+func (w *writer) prepare() error {
+	return pragmas(w.conn,
 		"journal_mode = WAL",
 		"synchronous = FULL",
 		"fullfsync = ON", // macOS: a plain sync does not reach the disk
@@ -86,10 +119,6 @@ func newWriter(path string, k *content.Keys) (_ *writer, err error) {
 		"cache_size = -16384", // KB
 		"foreign_keys = OFF",
 	)
-	if err != nil {
-		return nil, err
-	}
-	return w, w.takeOver()
 }
 
 func pragmas(c *sqlite.Conn, list ...string) error {
@@ -108,6 +137,9 @@ func (w *writer) takeOver() error {
 			return err
 		}
 		w.totals.epoch++
+		if err := w.dropUncommitted(); err != nil {
+			return err
+		}
 		return w.putTotals()
 	})
 }
@@ -117,11 +149,11 @@ func (w *writer) load() (err error) {
 	if w.totals, err = readTotals(w.conn); err != nil {
 		return err
 	}
-	for _, p := range w.progress {
-		w.keys.Unsay(&p.said)
+	for episode, p := range w.progress {
+		w.fileOf(episode).keys.Unsay(&p.said)
 	}
 	w.progress, w.dirty, w.known = map[int]*progress{}, nil, true
-	return nil
+	return w.loadShards()
 }
 
 // commit stores entries in one transaction. If it fails, the writer forgets its state.
@@ -137,11 +169,15 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	defer func() {
 		if err != nil {
 			w.known = false
-			w.keys.Forget()
+			for _, f := range w.all {
+				f.keys.Forget()
+			}
 		}
 	}()
-	if err := w.there(); err != nil {
-		return err
+	for _, f := range w.all {
+		if err := f.there(); err != nil {
+			return err
+		}
 	}
 	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
 		return err
@@ -172,6 +208,7 @@ func (w *writer) putAll(entries []journal.Entry) error {
 	if err := w.claim(); err != nil {
 		return err
 	}
+	defer w.forgetQueues()
 	for _, e := range entries {
 		if c, ok := e.(*journal.Collected); ok {
 			w.totals.log, w.totals.collected = c.Log, c.Through
@@ -182,6 +219,16 @@ func (w *writer) putAll(entries []journal.Entry) error {
 			return fmt.Errorf("%T: %w", e, err)
 		}
 	}
+	committed := w.commitShards()
+	err := w.putDirty()
+	if err := errors.Join(err, committed()); err != nil { // shards come first: see shards.go
+		return err
+	}
+	return w.putTotals()
+}
+
+// putDirty stores the progress of episodes that changed.
+func (w *writer) putDirty() error {
 	for _, episode := range w.dirty {
 		p := w.progress[episode]
 		if err := w.putProgress(episode, p); err != nil {
@@ -191,7 +238,7 @@ func (w *writer) putAll(entries []journal.Entry) error {
 		w.totals.states[p.state()]++
 		p.stored = p.state()
 	}
-	return w.putTotals()
+	return nil
 }
 
 // claim makes sure that no other writer has taken over the file. It comes first: after a
@@ -211,7 +258,7 @@ func (w *writer) claim() error {
 	case s.ColumnInt64(0) != w.totals.epoch:
 		return journal.ErrFenced
 	case !w.known:
-		return w.load()
+		return cmp.Or(w.load(), w.dropUncommitted())
 	}
 	return nil
 }
@@ -222,7 +269,7 @@ func (w *writer) settle() {
 		p := w.progress[episode]
 		p.dirty = false
 		if p.Ended {
-			w.keys.Unsay(&p.said)
+			w.fileOf(episode).keys.Unsay(&p.said)
 			delete(w.progress, episode)
 		}
 	}
@@ -245,8 +292,11 @@ func (w *writer) fold(n int) {
 // close folds the log into the file.
 func (w *writer) close() error {
 	var synced error
+	for _, s := range w.shards {
+		synced = errors.Join(synced, s.close())
+	}
 	if w.syncer != nil {
-		synced = errors.Join(w.syncer.sync(w.commits), w.syncer.close()) // if somebody reads, the log stays
+		synced = errors.Join(synced, w.syncer.sync(w.commits), w.syncer.close()) // if somebody reads, the log stays
 	}
 	err := run(w.conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
 	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultBusy || code == sqlite.ResultLocked {

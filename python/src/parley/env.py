@@ -45,6 +45,8 @@ class Env:
     """
 
     durable: ClassVar[Literal["turn", "episode"]] = "turn"
+    step_limit: ClassVar[float | None] = None
+    """How many seconds a step may take. None: a minute."""
     system: str = ""
     """The system message of conversations."""
 
@@ -80,8 +82,6 @@ def check(cls: type[Env]) -> None:
     for name in ("reset", "step"):
         if getattr(cls, name) is getattr(Env, name):
             raise Misuse(f"{cls.__name__} has no method {name}")
-    if cls.durable not in ("turn", "episode"):
-        raise Misuse(f'{cls.__name__}.durable is {cls.durable!r}: want "turn" or "episode"')
 
 
 class Sessions:

@@ -78,7 +78,7 @@ def _frames(error: BaseException) -> list[tuple[str, int]]:
     return found
 
 
-def _foreign(filename: str) -> bool:
+def is_foreign(filename: str) -> bool:
     """Report whether a file belongs to a library, not to the author of a world."""
     return f"{os.sep}site-packages{os.sep}" in filename or filename.startswith(os.path.dirname(os.__file__) + os.sep)
 
@@ -86,7 +86,7 @@ def _foreign(filename: str) -> bool:
 def describe(error: BaseException) -> dict[str, str]:
     """Return the error object of the protocol: what happened in which line, and the traceback."""
     frames = _frames(error)
-    own = [f for f in frames if not _foreign(f[0])] or frames
+    own = [f for f in frames if not is_foreign(f[0])] or frames
     where = place(*own[-1]) + ": " if own else ""
     text = str(error)
     if isinstance(error, SyntaxError) and error.filename:

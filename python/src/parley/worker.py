@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import difflib
+import faulthandler
 import gc
 import importlib.util
 import inspect
@@ -20,8 +21,8 @@ from typing import Any, cast
 from . import _json, env, guard, params, scorer
 from ._sources import sources
 from .episode import Episode, error_step
-from .errors import Error, Invalid, Misuse, Stuck, describe, place
-from .guard import fold
+from ._watchdog import Watchdog
+from .errors import Error, Invalid, Misuse, describe, place
 from .values import Measure
 from .world import World
 
@@ -29,7 +30,6 @@ PROTOCOL = 1
 _CHUNK = 1 << 18
 _LONGEST = 64 << 20  # bytes of a line
 _WEIGH = 50  # episodes between two looks at the memory in use
-_TICKS = 10  # how often a step is looked at within its limit
 
 Class = type[World] | type[env.Env]
 Loader = Callable[[Mapping[str, Any]], Class]
@@ -47,8 +47,16 @@ def check(cls: type[World]) -> None:
         raise Misuse(f"{name} has no method {'play' if cls.play is World.play else 'seats'}")
     if isinstance(cls.version, bool) or not isinstance(cls.version, int) or cls.version < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise Misuse(f"{name}.version is {cls.version!r}: want a whole number from 1")
+    check_settings(cls)
+
+
+def check_settings(cls: Class) -> None:
+    """Refuse settings that worlds and environments share."""
+    name, limit = cls.__name__, cls.step_limit
     if cls.durable not in ("turn", "episode"):
         raise Misuse(f'{name}.durable is {cls.durable!r}: want "turn" or "episode"')
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit <= 86_400):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise Misuse(f"{name}.step_limit is {limit!r}: want a number of seconds above 0, at most a day")
 
 
 def description(cls: Class) -> dict[str, Any]:
@@ -62,6 +70,7 @@ def description(cls: Class) -> dict[str, Any]:
             more["judges"] = dict(cls.judges)
     else:
         env.check(cls)
+        check_settings(cls)
         base = env.Env
     doc = (inspect.getdoc(cls) if cls.__doc__ else "") or ""
     return {
@@ -120,9 +129,7 @@ class Session:
         self._envs: env.Sessions | None = None
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._ended = 0
-        self._limit = 0.0
-        self._seen = (0, 0)  # the step that runs, and for how many ticks
-        self._before: Any = None  # the handler of SIGALRM
+        self._watchdog = Watchdog()
 
     def serve(self) -> None:
         """Answer requests until the connection ends."""
@@ -145,7 +152,7 @@ class Session:
         except (BrokenPipeError, ConnectionResetError):
             return  # the engine has ended
         finally:
-            self._clock(0)
+            self._watchdog.stop()
             if self._pool is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -161,10 +168,11 @@ class Session:
             if m.get("parley") != PROTOCOL:
                 raise Misuse(f"the engine speaks version {m.get('parley')} of the worker protocol, this package {PROTOCOL}: use the same release of both")
             self._class = self._loader(m)
-            self._limit = float(m.get("limit") or 0)
+            limit = float(self._class.step_limit or m.get("limit") or 0)
             if issubclass(self._class, env.Env):
                 self._envs = env.Sessions(self._class)
-            answer = _json.record(description(self._class), f"the params of {self._class.__name__}")
+            answer = _json.record({**description(self._class), "limit": limit}, f"the params of {self._class.__name__}")
+            self._watchdog.start(limit, "" if self._envs is not None else " Use await t.do(...) for long work", self._own_process)
         except BaseException as e:
             text = describe(e) if not isinstance(e, Error) else {"text": str(e)}
             answer = _json.record({"parley": PROTOCOL, "error": {k: v for k, v in text.items() if v}}, "error")
@@ -173,27 +181,6 @@ class Session:
             gc.collect()
             gc.freeze()  # what is loaded stays: do not look at it again and again
             gc.set_threshold(20_000, 20, 50)
-        self._clock(self._limit)
-
-    def _clock(self, limit: float) -> None:
-        """Look at the running step several times within its limit, where the system and the thread allow it."""
-        if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
-            if limit > 0:
-                self._before = signal.signal(signal.SIGALRM, self._tick)
-            signal.setitimer(signal.ITIMER_REAL, limit / _TICKS, limit / _TICKS)
-            if limit == 0 and self._before is not None:
-                signal.signal(signal.SIGALRM, self._before)
-
-    def _tick(self, *_: Any) -> None:
-        serial, ticks = self._seen
-        if fold.table is None or serial != fold.serial:
-            self._seen = (fold.serial, 1 if fold.table is not None else 0)
-            return
-        self._seen = (serial, ticks + 1)
-        if ticks + 1 >= _TICKS:
-            self._seen = (serial, 0)
-            remedy = " Use await t.do(...) for long work" if self._envs is None else ""
-            raise Stuck(f"the step takes longer than {self._limit:g} seconds: is it a loop without an end?{remedy}")
 
     def _handle(self, line: bytes) -> None:
         """Answer one request."""
@@ -391,6 +378,8 @@ def main() -> None:
     os.dup2(2, 1)  # prints of a world are for the user
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
         sys.stdout = sys.stderr
+    if hasattr(signal, "SIGUSR1"):  # the engine asks where a step is that nothing interrupts
+        faulthandler.register(signal.SIGUSR1, file=cast(Any, sock), all_threads=False)
     guard.install()
     Session(sock, lambda m: load(m["file"], m["class"], m.get("role", "")), own_process=True).serve()
     print(end="", flush=True)

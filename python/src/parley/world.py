@@ -28,6 +28,8 @@ class World:
 
     version: ClassVar[int] = 1
     durable: ClassVar[Literal["turn", "episode"]] = "turn"
+    step_limit: ClassVar[float | None] = None
+    """How many seconds a step may take. None: a minute."""
 
     def __init__(self, **values: Any) -> None:
         params.make(type(self), values, self, World)

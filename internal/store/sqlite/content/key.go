@@ -22,15 +22,16 @@ type Keys struct {
 	known    *Recent[Key, int64]
 	recalled map[int]*Said // by episode
 	said     int           // bytes of texts in all Said
+	parts    int           // keysKept and saidBytes are for so many Keys together
 }
 
 // keysKept is how many keys Keys remembers at least: those of 20,000 conversations at once.
 // They take about 40 MB, and twice that at most.
 const keysKept = 1 << 20
 
-// NewKeys returns empty Keys.
-func NewKeys() *Keys {
-	k := &Keys{recalled: map[int]*Said{}}
+// NewKeys returns empty Keys. They remember one of so many parts of what single ones do.
+func NewKeys(parts int) *Keys {
+	k := &Keys{recalled: map[int]*Said{}, parts: parts}
 	k.Forget()
 	return k
 }
@@ -53,7 +54,7 @@ func (k *Keys) Add(key Key, id int64) {
 func (k *Keys) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.known = NewRecent[Key](keysKept, func(int64) int { return 1 })
+	k.known = NewRecent[Key](keysKept/k.parts, func(int64) int { return 1 })
 }
 
 // Recent is a map that keeps what was used lately: by weight at least capacity, and at most

@@ -43,7 +43,7 @@ func (k *Keys) Say(s *Said, text string, id int64) (added bool) {
 
 func (k *Keys) say(s *Said, text string, id int64) (added bool) {
 	size := len(text) + saidEntry
-	if len(s.texts) >= saidTexts || k.said+size > saidBytes {
+	if len(s.texts) >= saidTexts || k.said+size > saidBytes/k.parts {
 		return false
 	}
 	k.said += size

@@ -9,7 +9,7 @@ import (
 // TestSaid: an episode's texts are found in any order, and forgotten texts make room for others.
 func TestSaid(t *testing.T) {
 	t.Parallel()
-	k := NewKeys()
+	k := NewKeys(1)
 	var s Said
 	for i := range saidTexts {
 		if !k.Say(&s, strconv.Itoa(i), int64(i+1)) {
@@ -45,7 +45,7 @@ func TestSaid(t *testing.T) {
 // TestRecall: texts are recalled once, for their own episode.
 func TestRecall(t *testing.T) {
 	t.Parallel()
-	k := NewKeys()
+	k := NewKeys(1)
 	k.Recall(7, "a", 1)
 	k.Recall(7, "b", 2)
 	k.Recall(8, "a", 3)

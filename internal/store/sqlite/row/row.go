@@ -22,7 +22,7 @@ import (
 // take as long as storing a row. The zero value, with a connection, has none prepared.
 type Inserts struct {
 	Conn    *sqlite.Conn
-	byTable [Outcomes + 1]insert
+	byTable [Shards + 1]insert
 }
 
 type insert struct {

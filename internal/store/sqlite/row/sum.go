@@ -82,6 +82,7 @@ const (
 	Turns
 	Replies
 	Outcomes
+	Shards
 )
 
 // describe names the row with the given key.
@@ -92,6 +93,7 @@ func (t Table) describe(key int64) string {
 	return fmt.Sprintf([...]string{
 		Texts: "text %d", Events: "entry %d", Stages: "entry %d (a stage)", Specs: "the description of episode %d",
 		Progress: "the progress of episode %d", Turns: "entry %d (a turn)", Replies: "entry %d (a reply)", Outcomes: "entry %d (an outcome)",
+		Shards: "shard %d",
 	}[t], key)
 }
 

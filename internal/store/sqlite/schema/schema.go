@@ -22,19 +22,35 @@ var tables string
 //go:embed views.sql
 var views string
 
+//go:embed shards.sql
+var shards string
+
 // PageSize is the page size of run files. Every commit writes at least five pages to the log. Smaller pages
 // cost less for a commit of one call, and larger pages make smaller files.
 const PageSize = 8192
 
-// Application is the application_id of run files: PRLY.
-const Application = 0x50524C59
+// The application_id of run files, PRLY, and of their shards, PRLS.
+const (
+	Application      = 0x50524C59
+	ShardApplication = 0x50524C53
+)
 
 // SyncedLater is the bit of user_version that marks a file whose commits are synced later
 // than they are written.
 const SyncedLater = 1 << 16
 
-// Create makes a run file with tables and views. fill writes its first rows.
-func Create(path string, fill func(*sqlite.Conn) error) (err error) {
+// Layout is what a file is for.
+type Layout int
+
+// The layouts.
+const (
+	Whole   Layout = iota // a run file that holds everything
+	Sharded               // a run file with shards
+	Shard                 // a shard
+)
+
+// Create makes a file with tables and views. fill writes its first rows.
+func Create(path string, layout Layout, fill func(*sqlite.Conn) error) (err error) {
 	c, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
 	if err != nil {
 		return err
@@ -43,22 +59,40 @@ func Create(path string, fill func(*sqlite.Conn) error) (err error) {
 	if err := sqlitex.ExecuteTransient(c, fmt.Sprintf(`PRAGMA page_size = %d`, PageSize), nil); err != nil {
 		return err
 	}
-	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s", Application, journal.Version, tables, views)
+	application, more := Application, shards
+	switch layout {
+	case Whole:
+		more = ""
+	case Shard:
+		application = ShardApplication
+	case Sharded:
+	}
+	script := fmt.Sprintf("PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n%s\n%s\n%s", application, journal.Version, tables, views, more)
 	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
 		return err
 	}
 	return fill(c)
 }
 
-// CheckTables returns an error if a table is missing or differs from the one that Create makes.
-func CheckTables(c *sqlite.Conn) error { return check(c, tables) }
+// CheckTables returns an error if a table is missing or differs from the one that Create makes. in is the
+// name of an attached file, or main.
+func CheckTables(c *sqlite.Conn, in string) error { return check(c, in, tables) }
 
-// CheckViews does the same for views.
-func CheckViews(c *sqlite.Conn) error { return check(c, views) }
+// CheckViews does the same for the views of main.
+func CheckViews(c *sqlite.Conn) error { return check(c, "main", views) }
 
-func check(c *sqlite.Conn, script string) error {
+// HasShards reports whether main is a run file with shards.
+func HasShards(c *sqlite.Conn) (bool, error) {
+	n, err := Number(c, `SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = 'shards'`)
+	if err == nil && n > 0 {
+		err = check(c, "main", shards)
+	}
+	return n > 0, err
+}
+
+func check(c *sqlite.Conn, in, script string) error {
 	existing := map[string]bool{}
-	err := sqlitex.Execute(c, `SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
+	err := sqlitex.Execute(c, `SELECT sql FROM `+in+`.sqlite_schema WHERE type IN ('table', 'view')`, &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error {
 		existing[s.ColumnText(0)] = true
 		return nil
 	}})

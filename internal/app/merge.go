@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"parley/internal/store/sqlite"
+	"parley/journal"
+)
+
+// openFile opens the run file.
+func (p Play) openFile(ctx context.Context, mode sqlite.Mode) (*sqlite.Store, error) {
+	if p.Shards > 0 {
+		return sqlite.OpenSharded(ctx, p.File, mode, p.Shards)
+	}
+	return sqlite.Open(ctx, p.File, mode)
+}
+
+// mergedAtOnce is how many entries Merge commits together.
+const mergedAtOnce = 512
+
+// Merge writes the run in a run file, which may have shards, into one new file, and returns how many entries
+// it has. It writes the whole file or none. Nothing can play the run meanwhile.
+func Merge(ctx context.Context, from, to string) (entries int, err error) {
+	if err := checkFile(to, false); err != nil {
+		return 0, err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return 0, usageError{fmt.Errorf("%s: %w: name another file", to, fs.ErrExist)}
+	}
+	in, err := sqlite.Open(ctx, from, sqlite.Resume)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	temp := to + "-merge"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	out, err := sqlite.Open(ctx, temp, sqlite.Create)
+	if err != nil {
+		return 0, err
+	}
+	entries, err = copyAll(ctx, in, out)
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(temp, to)
+	}
+	if err != nil {
+		return 0, errors.Join(err, os.Remove(temp))
+	}
+	return entries, nil
+}
+
+// copyAll copies all entries, and how far the log of a cluster is collected.
+func copyAll(ctx context.Context, from, to *sqlite.Store) (n int, err error) {
+	if err := to.SyncLater(); err != nil {
+		return 0, err
+	}
+	var batch []journal.Entry
+	flush := func() error {
+		n += len(batch)
+		err := to.Append(ctx, batch...)
+		batch = batch[:0]
+		return err
+	}
+	err = from.Read(ctx, journal.Whole(), func(e journal.Entry) error {
+		if batch = append(batch, e); len(batch) < mergedAtOnce {
+			return nil
+		}
+		return flush()
+	})
+	if err = errors.Join(err, flush()); err != nil {
+		return 0, err
+	}
+	head, err := from.Head(ctx)
+	if err != nil || head.Collected == (journal.Collected{}) {
+		return n, err
+	}
+	return n, to.Append(ctx, &head.Collected)
+}
