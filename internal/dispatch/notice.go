@@ -43,7 +43,7 @@ const noTokens = -1
 func (n *notices) answered(req *llm.Request, resp *llm.Response) {
 	if n.report != nil && req.TokenIDs && resp != nil && len(resp.TokenIDs) == 0 && resp.Text != "" {
 		n.once(req, noTokens, req.Model+" returns no token ids, although the run asks for them: its answers cannot become sequences of tokens. "+
-			"Use a server that returns them and has token_ids among its capabilities in the plan, or do not ask for them (params.tokens in rollouts).")
+			"Use a server that returns them and has token_ids among its capabilities in the plan, or do not ask for them.")
 	}
 }
 

@@ -279,10 +279,9 @@ func (t *trial) trains(agent string) bool {
 // tokenless returns an error if agents that are trained ask for token ids that their servers do not return.
 func (t *trial) tokenless() error {
 	for _, agent := range slices.Sorted(maps.Keys(t.tokens)) {
-		model := t.tokens[agent]
-		account, _ := llm.SplitModel(model)
+		account, _ := llm.SplitModel(t.tokens[agent])
 		return fmt.Errorf("agents.%s: the plan asks %s for token ids, and providers.%s does not say that its server returns them, so they are not requested: "+
-			"add capabilities: [{match: \"%s/*\", token_ids: true}] to providers.%s, or do not ask for them (params.tokens in rollouts)", agent, model, account, account, account)
+			"add capabilities: [{match: \"%s/*\", token_ids: true}] to providers.%s, or do not ask for them", agent, t.tokens[agent], account, account, account)
 	}
 	return nil
 }
