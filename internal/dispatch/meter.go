@@ -27,7 +27,7 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if model.OK && a.Bounded() {
 		t = model.Terms(req, false)
 		var e *llm.Error
-		if held, e = a.Begin(t); e != nil {
+		if held, e = a.Begin(ctx, t); e != nil {
 			return nil, e
 		}
 	}
@@ -45,6 +45,7 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	}
 	a.End(held, paid)
 	m.notices.settled(model, req, t.Worst, paid)
+	m.notices.answered(req, resp)
 	m.count(req, resp, e, paid, model.OK)
 	if e != nil {
 		return nil, e
