@@ -150,7 +150,7 @@ func (k Kind) External() bool { return k.external }
 // is a Restarter that says so.
 func (k Kind) Restarts() bool { return k.external || k.restarts }
 
-// Actor connects to the outside for the run with this id. The kind must be External.
+// Actor connects to the outside for the run with this id, as in Environment. The kind must be External.
 func (k Kind) Actor(p Params, run string) (Actor, error) { return k.typeless().actor(p, run) }
 
 // Local reports whether everything that params need is within this process.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"time"
 
 	"parley/llm"
 	"parley/world/program"
@@ -141,7 +142,8 @@ type Painter interface {
 // Environment carries out acts, for worlds that act on something outside. When a run is resumed, an unfinished
 // episode starts again as a new attempt, since the outside has lost its state.
 type Environment[P any] interface {
-	// Actor connects to the outside for the run with this id. It is closed when the run stops.
+	// Actor connects to the outside for the run with this id. It is closed when the run stops. If several processes play
+	// the run, each has an actor, and a dot and a name of the process follow the id.
 	Actor(params *P, run string) (Actor, error)
 	// Outside names params that say where and how fast episodes are played, and never change their outcomes. They
 	// may differ when a run is resumed.
@@ -208,6 +210,22 @@ type Waiter interface {
 // asked again after each act.
 type Roomy interface {
 	Room() int
+}
+
+// Shared is a Roomy whose room the processes of a run share, if several play it.
+type Shared interface {
+	// Rooms returns the state of each place.
+	Rooms() []Room
+	// ShareRooms says how much of each place, by name, this process may use until then: from 0 to 1. What is in use
+	// stays in use. Places that are not named keep their part.
+	ShareRooms(parts map[string]float64, until time.Time)
+}
+
+// Room is a place for episodes, such as a server.
+type Room struct {
+	Name string
+	// Max is how many episodes it has room for, and Used how many this process has there. Waiting is how many wait.
+	Max, Used, Waiting int
 }
 
 // Commander adds commands to the command line.

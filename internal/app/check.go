@@ -78,7 +78,7 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 			return setLocalActor(e, c.Plan)
 		}
 		e.Begun.Run = "check-" + newID() // sessions on servers carry this name
-		return setActor(e, c.Plan)
+		return setActor(e, c.Plan, e.Begun.Run)
 	}
 	e, err := estimate.Config{Plan: c.Plan, Prices: prices, Episodes: c.Episodes, Latency: c.Latency, Actors: actors}.Run(ctx)
 	if err != nil {

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"parley/engine"
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
 	"parley/internal/dispatch/budget"
+	"parley/internal/dispatch/limiter"
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
 	"parley/journal"
@@ -41,9 +43,9 @@ type lotPlay struct {
 	changed  func()           // a provider can or cannot be reached
 }
 
-// OpenLots prepares to play lots of the run that began so. Sets override how it is played, such as
-// limits.concurrency. part returns the part of a budget that may be spent.
-func (p Play) OpenLots(begun *journal.Begun, part func(whole llm.Money) *budget.Budget) (*Lots, error) {
+// OpenLots prepares to play lots of the run that began so, in a process with this name. Sets override how it is played,
+// such as limits.concurrency. part returns the part of a budget that may be spent.
+func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Money) *budget.Budget) (*Lots, error) {
 	p.File = "run " + begun.Run // for errors
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
@@ -79,11 +81,18 @@ func (p Play) OpenLots(begun *journal.Begun, part func(whole llm.Money) *budget.
 	if l.app.sessions() {
 		l.config.Released = l.app.Release
 	}
-	if l.release, err = setActor(&l.config, plan); err != nil {
+	if l.release, err = setActor(&l.config, plan, begun.Run+"."+name); err != nil {
 		return nil, errors.Join(err, l.app.Close())
 	}
 	if l.actor = l.config.Actor; l.actor != nil {
 		l.config.Actor = sharedActor{l.actor}
+	}
+	if r, ok := l.actor.(world.Shared); ok {
+		none := map[string]float64{}
+		for _, room := range r.Rooms() {
+			none[room.Name] = 0
+		}
+		r.ShareRooms(none, time.Now()) // until somebody says how much
 	}
 	return l, nil
 }
@@ -178,8 +187,47 @@ func (l *Lots) outage(p Play, o outage.Outage) {
 	}
 }
 
+// Limits are what a run shares with other workers: accounts, and the room of environments.
+type Limits struct {
+	*dispatch.Dispatcher
+	rooms world.Shared // nil: there is none
+}
+
 // Limits returns what the run shares with other workers.
-func (l *Lots) Limits() *dispatch.Dispatcher { return l.app.Dispatcher }
+func (l *Lots) Limits() Limits {
+	rooms, _ := l.actor.(world.Shared)
+	return Limits{l.app.Dispatcher, rooms}
+}
+
+// roomAccount begins the names of accounts that are room for environments.
+const roomAccount = "environments "
+
+// Demands returns how much of each account, and of each place for environments, is used and needed.
+func (s Limits) Demands() map[string]limiter.Demand {
+	all := s.Dispatcher.Demands()
+	if s.rooms == nil {
+		return all
+	}
+	for _, r := range s.rooms.Rooms() {
+		whole := float64(max(1, r.Max))
+		used := float64(r.Used) / whole
+		all[roomAccount+r.Name] = limiter.Demand{Use: used, Busy: used, Least: 1 / whole, Waiting: r.Waiting}
+	}
+	return all
+}
+
+// Share sets the part of each account, and of each place for environments, that may be used.
+func (s Limits) Share(parts map[string]limiter.Part) {
+	s.Dispatcher.Share(parts)
+	if s.rooms == nil {
+		return
+	}
+	for name, p := range parts {
+		if room, ok := strings.CutPrefix(name, roomAccount); ok {
+			s.rooms.ShareRooms(map[string]float64{room: p.Share}, p.Until)
+		}
+	}
+}
 
 // Hold sends no more calls, or sends them again.
 func (l *Lots) Hold(on bool) {

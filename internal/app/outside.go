@@ -18,16 +18,17 @@ func (p Play) setActor(c *engine.Config, plan *config.Plan) (release func(ctx co
 	if p.Remote != nil {
 		return func(context.Context) {}, nil
 	}
-	return setActor(c, plan)
+	return setActor(c, plan, c.Begun.Run)
 }
 
-// setActor gives c the actor of the plan's kind, if the kind has an environment. release closes the actor.
-func setActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
+// setActor gives c the actor of the plan's kind, if the kind has an environment, for the run with this id: see
+// world.Environment. release closes the actor.
+func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx context.Context), err error) {
 	none := func(context.Context) {}
 	if !plan.Kind.External() {
 		return none, nil
 	}
-	actor, err := plan.Kind.Actor(plan.Params, c.Begun.Run)
+	actor, err := plan.Kind.Actor(plan.Params, run)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -57,7 +58,7 @@ func waiting(a world.Actor) func() string {
 // setLocalActor is setActor for environments in this process. Acts on any other environment fail.
 func setLocalActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
 	if plan.Kind.Local(plan.Params) {
-		return setActor(c, plan)
+		return setActor(c, plan, c.Begun.Run)
 	}
 	return func(context.Context) {}, nil
 }

@@ -65,8 +65,11 @@ type State struct {
 	// pools are the workers that play kinds in other languages, and conn is one that another program brought.
 	pools []io.Closer
 	conn  net.Conn
-	// codes are the environments in other languages.
-	codes *codes
+	// scores means that the command scores a run.
+	scores bool
+	// codes are the environments in other languages. codeFolders are where the code of the command was found.
+	codes       *codes
+	codeFolders []string
 	// keys decides which keys and which code the command may use.
 	keys *keyGate
 }

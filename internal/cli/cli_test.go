@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PARLEY_WORKER") != "" {
 		os.Exit(workerMain())
 	}
+	if len(os.Args) > 1 && os.Args[1] == "worker" { // that run --workers started
+		os.Exit(mainWith(context.Background(), State{Args: os.Args[1:], Env: os.LookupEnv, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
+	}
 	goleak.VerifyTestMain(m)
 }
 

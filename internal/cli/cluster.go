@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -11,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -73,8 +76,10 @@ func (f *hubFlags) token(s *State) (string, error) {
 		}
 		return strings.TrimSpace(string(b)), nil
 	}
-	token, _ := s.Env(tokenEnv)
-	return token, nil
+	if token, ok := s.Env(tokenEnv); ok {
+		return token, nil
+	}
+	return "", nil
 }
 
 // server returns the TLS settings of a hub; nil without a certificate.
@@ -159,10 +164,24 @@ type joint struct {
 	local sync.WaitGroup
 }
 
+// refuseWorkers refuses what cannot be played with workers.
+func (s *State) refuseWorkers() error {
+	if s.scores {
+		return exit.Usagef("scores are computed by one process, which reads the run file: leave out --workers, --listen and --cluster")
+	}
+	if s.conn != nil {
+		return exit.Usagef("the world is in the program that plays it, which workers do not have: put it into a file, and name it in a plan as kind: file.py:Class")
+	}
+	return nil
+}
+
 // open connects the run with its workers, and starts those on this machine. It returns nil without workers.
 func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, err error) {
 	if f.Workers == 0 && f.Listen == "" && f.Cluster == "" {
 		return nil, nil
+	}
+	if err := s.refuseWorkers(); err != nil {
+		return nil, err
 	}
 	token, err := f.token(s)
 	if err != nil {
@@ -190,7 +209,11 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	if j.conn, err = f.connect(url, token); err != nil {
 		return nil, err
 	}
-	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), Workers: refusals(s), AckWait: f.Lease, Alone: j.hub != nil && f.Listen == ""}
+	here := j.hub != nil && f.Listen == "" // all workers are on this machine
+	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), AckWait: f.Lease, Alone: here, Strict: here}
+	if !here {
+		c.Workers = refusals(s)
+	}
 	if err := waitConnected(ctx, j.conn, url); err != nil {
 		return nil, err
 	}
@@ -200,7 +223,9 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	p.Remote = c
 	ctx, j.stop = context.WithCancel(ctx)
 	for range f.Workers {
-		j.local.Go(func() { f.superviseWorker(ctx, s, url, token) })
+		j.local.Go(func() {
+			f.superviseWorker(ctx, s, url, token, append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
+		})
 	}
 	return j, nil
 }
@@ -258,13 +283,13 @@ func (j *joint) close() {
 // restart is how long after its death a worker process is started again.
 const restart = 500 * time.Millisecond
 
-// superviseWorker keeps a worker process running until ctx is done.
-func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token string) {
+// superviseWorker keeps a worker process running until ctx is done. The files that the plan names are in folders.
+func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token string, folders []string) {
 	args := []string{"worker", "--cluster", url, "--attached", "--quiet"}
 	for _, t := range f.Trust {
 		args = append(args, "--trust", t)
 	}
-	for _, folder := range f.AllowFiles {
+	for _, folder := range append(folders, f.AllowFiles...) {
 		args = append(args, "--allow-files", folder)
 	}
 	if f.TLSCA != "" {

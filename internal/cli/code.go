@@ -19,6 +19,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/peek"
 	"parley/internal/score"
+	"parley/internal/score/rubric"
 	"parley/internal/trust"
 	"parley/internal/worker"
 	"parley/journal"
@@ -41,6 +42,9 @@ func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, re
 // planCode opens the code of the kind of a plan file. The code is beside the plan, or within reach.
 func (s *State) planCode(ctx context.Context, path string, reach config.Reach) (source, error) {
 	of := source{file: path, folders: []string{filepath.Dir(path)}, Named: peek.File(ctx, path), reach: reach}
+	if of.Kind == rubric.Name {
+		return of, exit.Usagef("%s: kind rubric: it scores a run; use parley score RUN --with %s", path, terminal.ShellWord(path))
+	}
 	return of, s.openKind(of)
 }
 
@@ -150,9 +154,11 @@ func (s *State) openNames(names []world.CodeName, of source) error {
 func (s *State) codeConfig(name, place string, of source) (c worker.Config, err error) {
 	file, class, _ := worker.Source(name)
 	c = worker.Config{Name: name, Class: class}
-	if c.File, err = findCode(file, of); err != nil {
+	var folder string
+	if c.File, folder, err = findCode(file, of); err != nil {
 		return c, exit.Usagef("%s: %w", place, err)
 	}
+	s.codeFolders = append(s.codeFolders, folder)
 	if !of.typed {
 		err = s.allowCode(trust.Need{Grant: trust.Grant{What: trust.Code, Name: c.File}, Source: "the file " + of.file, Place: place})
 	}
@@ -228,13 +234,13 @@ func (s *State) allowCode(n trust.Need) error {
 	return exit.AsUsage(s.keys.Check(n))
 }
 
-// findCode returns the path of a file of code that another file names.
-func findCode(name string, of source) (string, error) {
+// findCode returns the path of a file of code that another file names, and which of the folders that may hold it does.
+func findCode(name string, of source) (path, folder string, err error) {
 	if filepath.Ext(name) != ".py" {
-		return "", fmt.Errorf("%s is not a file of Python: want a name such as auction.py:Auction", name)
+		return "", "", fmt.Errorf("%s is not a file of Python: want a name such as auction.py:Auction", name)
 	}
-	for _, folder := range of.folders {
-		path := filepath.FromSlash(name)
+	for _, folder = range of.folders {
+		path = filepath.FromSlash(name)
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(folder, path)
 		}
@@ -249,14 +255,15 @@ func findCode(name string, of source) (string, error) {
 			err = of.reach.Check(of.file, path)
 		}
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
-		return filepath.Abs(path)
+		path, err = filepath.Abs(path)
+		return path, folder, err
 	}
 	if of.typed {
-		return "", fmt.Errorf("there is no file %s", name)
+		return "", "", fmt.Errorf("there is no file %s", name)
 	}
-	return "", fmt.Errorf("there is no file %s in the folder of %s", name, of.file)
+	return "", "", fmt.Errorf("there is no file %s in the folder of %s", name, of.file)
 }
 
 // useBrought connects to the program that plays the world itself, if PARLEY_BROUGHT names it: parley.run in Python sets it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 
 	"parley/internal/app"
@@ -79,10 +80,29 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	return err
 }
 
-// player prepares to play a run.
-func (c *workerCmd) player(s *State, gate *keyGate, session string, begun *journal.Begun) (o worker.Opened, err error) {
+// player is a run that the worker plays, and the code of its kind.
+type player struct {
+	*app.Lots
+	own *State
+}
+
+// Close releases everything.
+func (p player) Close(ctx context.Context) error {
+	defer p.own.closeCode()
+	return p.Lots.Close(ctx)
+}
+
+// player prepares to play a run. Several runs may be prepared at once, each with its own code.
+func (c *workerCmd) player(all *State, gate *keyGate, session string, begun *journal.Begun) (o worker.Opened, err error) {
+	own := *all
+	s := &own
+	defer func() {
+		if err != nil {
+			s.closeCode()
+		}
+	}()
 	reach := c.recorded()
-	of := source{file: "the plan of run " + begun.Run, folders: []string{"."}, Named: peek.JSON(begun.Plan), reach: *reach}
+	of := source{file: "the plan of run " + begun.Run, folders: append(slices.Clone(c.AllowFiles), "."), Named: peek.JSON(begun.Plan), reach: *reach}
 	if err := s.openKind(of); err != nil {
 		return o, err
 	}
@@ -97,13 +117,13 @@ func (c *workerCmd) player(s *State, gate *keyGate, session string, begun *journ
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}
-	l, err := p.OpenLots(begun, func(whole llm.Money) *budget.Budget {
+	l, err := p.OpenLots(begun, session, func(whole llm.Money) *budget.Budget {
 		o.Money = allot.NewMember(session, whole)
 		return o.Money.Budget()
 	})
 	if err != nil {
 		return o, err
 	}
-	o.Player, o.Limits = l, l.Limits()
+	o.Player, o.Limits = player{l, s}, l.Limits()
 	return o, nil
 }

@@ -46,6 +46,8 @@ type Coordinator struct {
 	Ahead int
 	// Workers, if set, is called with what workers report.
 	Workers func(subject.Working)
+	// Strict means that a worker that refuses the run ends it: no other can do better.
+	Strict bool
 	// Alone means that no worker can be left from before: the hub is new.
 	Alone bool
 

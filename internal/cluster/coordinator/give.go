@@ -209,6 +209,9 @@ func (l *log) hear(data []byte) {
 		l.left(w.Session)
 		l.wake()
 	}
+	if l.Strict && w.Refused != "" {
+		l.fail(errors.New(w.Refused))
+	}
 	if l.Coordinator.Workers != nil {
 		l.Coordinator.Workers(w)
 	}

@@ -53,10 +53,11 @@ type play struct {
 
 var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// New returns the actor of a run. owner names the run and its player: the ids of sessions on servers begin
-// with it, and sessions that an earlier process with this owner left behind are closed. codes is the code that params may name; nil: none.
-func New(p *rules.Params, owner string, codes world.Codes) (*Actor, error) {
-	owner = strings.Trim(notInOwner.ReplaceAllString(owner, "_"), "_")
+// New returns the actor of a run, whose id a dot and the name of a process follow if several play it. The ids of sessions
+// on servers begin with both, and sessions that earlier processes left behind are closed. codes is the code that params
+// may name; nil: none.
+func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
+	owner := strings.Trim(notInOwner.ReplaceAllString(run, "_"), "_")
 	if owner == "" {
 		return nil, fmt.Errorf("envhttp: a run without a name cannot tell its environments from others'")
 	}
@@ -64,6 +65,9 @@ func New(p *rules.Params, owner string, codes world.Codes) (*Actor, error) {
 	c := pool.Config{
 		Owner: owner, PerHost: p.Pool.PerServer, Startup: p.Pool.Startup, Warm: p.Pool.Warm,
 		Timeout: seconds(p.Pool.Timeout), Patience: seconds(p.Pool.Patience), Jitter: seconds(p.Pool.Jitter),
+	}
+	if id, _, ok := strings.Cut(run, "."); ok {
+		c.Run = strings.Trim(notInOwner.ReplaceAllString(id, "_"), "_")
 	}
 	if len(p.Servers) == 0 {
 		processes, err := native(p, codes)
@@ -117,6 +121,19 @@ func (a *Actor) Room() int {
 		return 0
 	}
 	return a.pool.Room()
+}
+
+// Rooms returns how full each server is. Environments in this process or its workers are not shared with others.
+func (a *Actor) Rooms() []world.Room {
+	if len(a.idle) == 0 {
+		return nil
+	}
+	return a.pool.Rooms()
+}
+
+// ShareRooms sets the part of each server that may be used until then.
+func (a *Actor) ShareRooms(parts map[string]float64, until time.Time) {
+	a.pool.ShareRooms(parts, until)
 }
 
 // Stats returns the state of each host.
@@ -184,6 +201,9 @@ func decoded[T any](act world.Act, f func(T) (any, error)) (any, error) {
 // open opens an environment for an episode and asks for the first prompt. It closes the one of an earlier try.
 func (a *Actor) open(ctx context.Context, turn journal.Turn, o protocol.Opening, waited *time.Duration) (any, error) {
 	a.give(ctx, turn, -1)
+	if turn.Attempt > 0 && o.Try == 0 {
+		a.pool.Resume(turn.Episode, turn.Attempt)
+	}
 	name := fmt.Sprintf("%d-%d-%d", turn.Episode, turn.Attempt, o.Try)
 	lease, err := a.pool.Lease(ctx, turn.Episode, name, o)
 	if fault, ok := errors.AsType[*protocol.CodeError](err); ok {
@@ -269,4 +289,7 @@ func (a *Actor) give(ctx context.Context, turn journal.Turn, try int) {
 	p.lease.Release(ctx)
 }
 
-var _ world.Actor = (*Actor)(nil)
+var (
+	_ world.Actor  = (*Actor)(nil)
+	_ world.Shared = (*Actor)(nil)
+)

@@ -24,9 +24,11 @@ type host struct {
 	acting  int  // requests of sessions in flight, other than those that make them
 	made    int
 	failed  int
-	trips   int    // how often it went down
-	why     string // its last failure; empty after a success
-	full    bool   // it has no room for now
+	trips   int       // how often it went down
+	why     string    // its last failure; empty after a success
+	full    bool      // it has no room for now
+	share   float64   // the part of it that is ours; 1: nobody else plays the run
+	until   time.Time // the share ends then; zero: never
 	checked time.Time
 	check   bool // a check is running
 }
@@ -173,7 +175,8 @@ func (p *Pool) checkStrays(ctx context.Context, h *host) {
 
 // free returns the host with the fewest sessions of those that have room, or nil.
 func (p *Pool) free() *host {
-	room := func(h *host) bool { return !h.full && h.load < h.room.limit && h.Accepts(h.opening) }
+	now := time.Now()
+	room := func(h *host) bool { return !h.full && h.load < h.slots(p.PerHost, now) && h.Accepts(h.opening) }
 	if best := health.Least(p.hosts, room, func(a, b *host) int { return cmp.Compare(a.load, b.load) }); room(best) {
 		return best
 	}

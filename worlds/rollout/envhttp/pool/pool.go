@@ -57,6 +57,8 @@ type Session interface {
 type Config struct {
 	// Owner begins the id of every session. Two pools on one host must have different owners.
 	Owner string
+	// Run, if set, means that other pools play other episodes of the same run. Their owners begin with it too.
+	Run string
 	// PerHost is the maximum number of sessions on a host. Default: found by trying, from First up.
 	PerHost int
 	// First is how many sessions a host has at first if PerHost is not set. Default: 256.
@@ -94,6 +96,7 @@ type Pool struct {
 	hosts        []*host
 	queue        queue.Queue[*waiter]
 	known        map[string]bool // sessions there or being made
+	resumed      map[int]int     // attempts at episodes that another pool of the run began
 	leases       map[*Lease]struct{}
 	spares       map[string][]*Lease // by class
 	filling      map[string]int
@@ -114,12 +117,12 @@ func New(hosts []Host, c Config) *Pool {
 	startup := newRoom(c.Startup, firstStartup)
 	p := &Pool{
 		Config: c, policy: policy(c.Patience), startup: startup, places: make(chan struct{}, startup.max), rand: rand.New(rand.NewPCG(h.Sum64(), uint64(len(hosts)))),
-		known: map[string]bool{}, leases: map[*Lease]struct{}{}, spares: map[string][]*Lease{}, filling: map[string]int{},
+		known: map[string]bool{}, resumed: map[int]int{}, leases: map[*Lease]struct{}{}, spares: map[string][]*Lease{}, filling: map[string]int{},
 		stops: map[*func()]struct{}{}, over: make(chan struct{}),
 	}
 	p.queue.Track = func(w *waiter, i int) { w.index = i }
 	for _, one := range hosts {
-		p.hosts = append(p.hosts, &host{Host: one, room: newRoom(c.PerHost, c.First)})
+		p.hosts = append(p.hosts, &host{Host: one, share: 1, room: newRoom(c.PerHost, c.First)})
 	}
 	for range p.startup.limit {
 		p.places <- struct{}{}
@@ -285,13 +288,6 @@ func (p *Pool) between(low, high time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return low + time.Duration(p.rand.Float64()*float64(high-low))
-}
-
-// stray reports whether a session was left behind: it has our owner and is not known.
-func (p *Pool) stray(id string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return strings.HasPrefix(id, p.Owner+"-") && !p.known[id]
 }
 
 // pause waits, unless ctx is done or the pool ends first.

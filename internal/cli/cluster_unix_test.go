@@ -1,0 +1,170 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/internal/summary"
+	"parley/internal/trust"
+	"parley/worlds/rollout/env"
+	"parley/worlds/rollout/envhttp/envserver"
+)
+
+// lines is a Writer that passes on its first line.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	once sync.Once
+	line chan string
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(b)
+	if line, _, ok := strings.Cut(l.text.String(), "\n"); ok {
+		l.once.Do(func() { l.line <- line })
+	}
+	return len(b), nil
+}
+
+// inBackground runs a command until the test ends, when a signal drains it. It returns its first line.
+func inBackground(t *testing.T, s State, args ...string) *lines {
+	t.Helper()
+	out, problems := &lines{line: make(chan string, 1)}, &lines{line: make(chan string, 1)}
+	signals := make(chan os.Signal, 1)
+	s.Args, s.Stdout, s.Stderr, s.Signals = args, out, problems, signals
+	done := make(chan int, 1)
+	go func() { done <- mainWith(context.WithoutCancel(t.Context()), s) }()
+	t.Cleanup(func() {
+		signals <- os.Interrupt
+		if code := <-done; code != exit.OK {
+			t.Errorf("%v: code %d: %s", args, code, problems.text.String())
+		}
+	})
+	return out
+}
+
+// clusterOf starts a hub and workers in this process, and returns the address of the hub.
+func clusterOf(t *testing.T, s State, workers int, flags ...string) string {
+	t.Helper()
+	hub := inBackground(t, s, "hub", "--listen", "127.0.0.1:0")
+	url := strings.TrimPrefix(<-hub.line, "listening on ")
+	for range workers {
+		inBackground(t, s, append([]string{"worker", "--cluster", url}, flags...)...)
+	}
+	return url
+}
+
+// withToken adds the token of a hub to the environment.
+func withToken(s State) State {
+	env := s.Env
+	s.Env = func(name string) (string, bool) {
+		if name == tokenEnv {
+			return "secret", true
+		}
+		return env(name)
+	}
+	return s
+}
+
+// playedTwice runs a command alone and with workers, and wants the same outcomes.
+func playedTwice(t *testing.T, s State, url string, args ...string) {
+	t.Helper()
+	var alone, together summary.Summary
+	for got, more := range map[*summary.Summary][]string{&alone: nil, &together: {"--cluster", url, "--lease", "10m"}} {
+		all := append(append([]string{}, args...), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet")
+		out := parley(t, s, append(all, more...)...)
+		if err := json.Unmarshal([]byte(out.stdout), got); err != nil {
+			t.Fatalf("%v %d: %s", more, out.code, out.stderr)
+		}
+	}
+	if alone.Digest != together.Digest || alone.State != "complete" || together.State != "complete" || together.Episodes != alone.Episodes || alone.Episodes.Total == 0 {
+		t.Errorf("alone:\n%+v\nwith workers:\n%+v", alone, together)
+	}
+}
+
+// TestSameWithWorkers: runs of every kind have the same outcomes with workers as in one process.
+func TestSameWithWorkers(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	servers := httptest.NewServer(envserver.New(envserver.Config{Kinds: env.Standard()}))
+	defer servers.Close()
+	code := codePlan(t, "game.py:Game")
+	s := withToken(self(t))
+	grant := "code=" + filepath.Join(filepath.Dir(code), "game.py")
+	url := clusterOf(t, s, 2, "--allow-files", filepath.Dir(code), "--trust", grant)
+	examples := "../../examples/"
+	base := filepath.Join(t.TempDir(), "base.parley")
+	parley(t, s, "run", examples+"secrets.yaml", "--out", base, "--set", "plan.matrix.repeat=1", "--quiet").want(t, exit.OK)
+	remote := write(t, "remote.yaml", "kind: rollout\nepisodes: 4\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: word, servers: [\""+servers.URL+"\"], group: 3, max_steps: 3, pool: {per_server: 3}}\n")
+	until := write(t, "until.yaml", "kind: secrets\nagents: {a: sim/small, b: sim/large}\nlineup: {first: a, second: b}\nplan: {until: {score: points, seat: first, width: 0.5, min: 5, max: 30, step: 5}}\n")
+	t.Run("kinds", func(t *testing.T) {
+		for name, args := range map[string][]string{
+			"diplomacy":      {"run", examples + "diplomacy.yaml", "--set", "episodes=2", "--set", "params.max_year=1901"},
+			"scenario":       {"run", examples + "scenario/plan.yaml", "--set", "episodes=2"},
+			"matrix":         {"run", examples + "secrets-modes.yaml", "--set", "plan.matrix.repeat=2"},
+			"judge":          {"run", examples + "secrets-judge.yaml", "--set", "plan.matrix.repeat=2"},
+			"until":          {"run", until},
+			"stages":         {"run", examples + "evolve-file.yaml"},
+			"rollouts here":  {"run", examples + "rollout.yaml", "--set", "episodes=5"},
+			"rollouts there": {"run", remote},
+			"experience":     {"run", examples + "rollout-experience.yaml"},
+			"code":           {"run", code, "--trust", grant},
+			"fork":           {"fork", base, "--episode", "1", "--turn", "1", "--repeat", "3"},
+			"episode budget": {"run", examples + "secrets.yaml", "--set", "episode_budget=0.001", "--set", "plan.matrix.repeat=2",
+				"--set", "agents.small.max_tokens=200", "--set", "agents.large.max_tokens=200"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				playedTwice(t, s, url, args...)
+			})
+		}
+	})
+}
+
+// TestNotWithWorkers: what only one process can play is refused, and why.
+func TestNotWithWorkers(t *testing.T) {
+	t.Parallel()
+	s := withToken(self(t))
+	examples := "../../examples/"
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"pace: wave", []string{"run", examples + "secrets.yaml", "--pace", "wave"}},
+		{"people in its seats", []string{"run", examples + "diplomacy-person.yaml"}},
+	} {
+		parley(t, s, append(c.args, "--out", filepath.Join(t.TempDir(), "run.parley"), "--quiet", "--listen", "127.0.0.1:0")...).want(t, exit.Misuse).wantErr(t, c.want)
+	}
+}
+
+// TestWorkersHere: workers on this machine find the code of a plan in another folder. If they may not run it, the run ends.
+func TestWorkersHere(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PARLEY_PYTHON", program)
+	plan := codePlan(t, "game.py:Game")
+	file := filepath.Join(filepath.Dir(plan), "game.py")
+	out := filepath.Join(t.TempDir(), "run.parley")
+	parley(t, self(t), "run", plan, "--trust", "code="+file, "--workers", "2", "--out", out).want(t, exit.OK)
+
+	known := self(t)
+	known.ConfigDir = t.TempDir() // workers have another one
+	if err := trust.NewStore(filepath.Join(known.ConfigDir, "parley", trustedName)).Add(trust.Grant{What: trust.Code, Name: file}); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, known, "run", plan, "--workers", "2", "--out", out+"2").want(t, exit.Broken).wantErr(t, "would run the code of "+file)
+}
