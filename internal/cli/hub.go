@@ -15,6 +15,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
 )
@@ -77,6 +78,8 @@ type clusterCmd struct {
 type clusterView struct {
 	Runs    []subject.Beating `json:"runs"`
 	Workers []subject.Working `json:"workers"`
+	// Left has the runs that the hub has a log of, and no coordinator: they were killed, or failed.
+	Left []string `json:"left,omitempty"`
 }
 
 // Run listens for a moment and prints what it heard.
@@ -124,10 +127,13 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		}
 		fmt.Fprintf(s.Stdout, "run %s  %s  %d episodes ended here  %d lots open, %d of them waiting\n", b.Run, state, b.Episodes, b.Open, b.Waiting)
 	}
+	for _, run := range v.Left {
+		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
+	}
 	for _, w := range v.Workers {
 		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(w.Refused))
 	}
-	if len(v.Runs)+len(v.Workers) == 0 {
+	if len(v.Runs)+len(v.Workers)+len(v.Left) == 0 {
 		fmt.Fprintln(s.Stdout, "nobody plays")
 	}
 	return nil
@@ -175,6 +181,12 @@ func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) 
 	defer mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(runs)) {
 		v.Runs = append(v.Runs, runs[key])
+	}
+	logs, _ := coordinator.Logs(ctx, nc) // the token of one run does not show others
+	for _, run := range logs {
+		if _, played := runs[run]; !played {
+			v.Left = append(v.Left, run)
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(workers)) {
 		v.Workers = append(v.Workers, workers[key])
