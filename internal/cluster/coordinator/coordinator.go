@@ -46,6 +46,8 @@ type Coordinator struct {
 	Ahead int
 	// Workers, if set, is called with what workers report.
 	Workers func(subject.Working)
+	// Began, if set, is called once when a run can be divided, with a function that returns how it is.
+	Began func(status func() Status)
 	// Strict means that a worker that refuses the run ends it: no other can do better.
 	Strict bool
 	// Alone means that no worker can be left from before: the hub is new.
@@ -125,6 +127,8 @@ type play struct {
 	spent   llm.Money     // as far as it is recorded
 	stopped bool          // there are no more lots
 	ended   int           // episodes
+	done    int           // lots
+	last    uint64        // the last message of the log, when it was last asked for
 	err     error         // why this life of the log ended
 }
 
@@ -204,6 +208,9 @@ func (l *log) claimRun(ctx context.Context) error {
 	}
 	if l.epoch == 0 {
 		l.keep(l.run.Head(), past.Number)
+		if l.Began != nil {
+			l.Began(l.status)
+		}
 	}
 	l.epoch = past.Number
 	return nil
