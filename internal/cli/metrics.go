@@ -70,7 +70,9 @@ func (m *metricsServer) close() {
 }
 
 // divided is how a run is divided among workers, as soon as it is.
-type divided struct{ status atomic.Pointer[func() coordinator.Status] }
+type divided struct {
+	status atomic.Pointer[func() coordinator.Status]
+}
 
 // divides returns how remote divides a run; nil if it does not.
 func divides(remote engine.Remote) *divided {
