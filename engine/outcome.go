@@ -63,8 +63,9 @@ func (r *run) result(ctx context.Context, end ending) (Result, error) {
 		State: end.state, Reason: end.reason, Cause: end.cause,
 		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), FailedCalls: r.sched.fails,
 	}
+	res.Lost = int(r.lost.Load())
 	if r.head.Cut {
-		res.Lost = r.head.Lost
+		res.Lost += r.head.Lost
 	}
 	a := r.sched.agenda
 	res.Episodes, res.Ended, res.Failed = a.first+a.stage.Len(), a.outcomes.ended, a.outcomes.failed

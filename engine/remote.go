@@ -72,6 +72,9 @@ func (x *RemoteRun) Stop(state journal.State, why journal.Reason, err error) {
 	x.run.sched.nudge()
 }
 
+// Lost counts calls that a worker had in flight when it was killed. They are made again.
+func (x *RemoteRun) Lost(calls int) { x.run.lost.Add(int64(max(0, calls))) }
+
 // Held reports whether the run is paused.
 func (x *RemoteRun) Held() bool {
 	x.run.sched.mu.Lock()

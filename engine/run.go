@@ -27,6 +27,7 @@ type run struct {
 	sched   *scheduler
 	acts    actPool
 	cutOff  atomic.Int64 // calls of an aborted run that may be billed
+	lost    atomic.Int64 // calls that killed workers had in flight
 
 	watching sync.Mutex // one event at a time
 	scratch  sync.Pool  // *[]byte, for digests

@@ -1,6 +1,6 @@
 """The game of secrets, written again in Python: the same prompts, calls, notes and scores as the built-in kind secrets.
 
-A test compares the digests of both. It shows what a larger world looks like; the rule that finds a word is in reveal.py.
+The plan secret_words.yaml plays it. A test compares the digests of both. It shows what a larger world looks like; the rule that finds a word is in reveal.py.
 """
 
 import json
@@ -11,7 +11,7 @@ import parley
 import reveal
 from pairing import Pairing
 
-_LISTS = Path(__file__).resolve().parents[2] / "worlds" / "secrets" / "words.txt"
+_LISTS = Path(__file__).resolve().with_suffix(".txt")
 WORDS = {name: words for name, *words in (line.split() for line in _LISTS.read_text(encoding="utf-8").splitlines())}
 
 PAYMENTS = {

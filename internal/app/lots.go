@@ -126,11 +126,11 @@ type Spender interface {
 }
 
 // spend makes c keep within a budget, here or elsewhere.
-func (p Play) spend(ctx context.Context, b *budget.Budget, c *engine.Config) {
+func (p Play) spend(b *budget.Budget, c *engine.Config) {
 	elsewhere, ok := p.Remote.(Spender)
 	switch {
 	case !ok:
-		expose(ctx, b, c) // it may get a limit while the run is played
+		expose(b, c) // it may get a limit while the run is played
 	case b.Limit() > 0:
 		elsewhere.UseBudget(b.Limit)
 	}

@@ -269,7 +269,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
-	p.spend(ctx, a.Budget(), &c)
+	p.spend(a.Budget(), &c)
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if file, ok := store.(*sqlite.Store); done && ok {
 		c.Journal = closed{file}
@@ -334,9 +334,9 @@ func (p Play) open(c *engine.Config, o *Opened) {
 }
 
 // expose makes what a budget may owe durable in the journal of c.
-func expose(ctx context.Context, b *budget.Budget, c *engine.Config) {
+func expose(b *budget.Budget, c *engine.Config) {
 	store, watch := c.Journal, c.Watch
-	b.Expose = func(worst llm.Money) error {
+	b.Expose = func(ctx context.Context, worst llm.Money) error {
 		return store.Append(context.WithoutCancel(ctx), &journal.Exposed{Worst: worst})
 	}
 	c.Watch = func(e engine.Event) {

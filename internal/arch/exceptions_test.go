@@ -46,6 +46,7 @@ var contextValues = map[string]string{
 // is a decision: the licence must go together with Apache-2.0.
 var modules = map[string]string{
 	"github.com/alecthomas/kong":               "MIT",
+	"github.com/expr-lang/expr":                "MIT",
 	"github.com/goccy/go-yaml":                 "MIT",
 	"github.com/santhosh-tekuri/jsonschema/v6": "Apache-2.0",
 	"go.uber.org/goleak":                       "MIT",

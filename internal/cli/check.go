@@ -55,6 +55,26 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
+	file, err := c.runFile(plan, c.Plan, "")
+	if err != nil {
+		return err
+	}
+	command := []string{"parley run", terminal.ShellWord(c.Plan)}
+	for _, set := range c.Set {
+		command = append(command, "--set", terminal.ShellWord(set))
+	}
+	return c.estimate(ctx, s, keys, estimated{plan, file, strings.Join(command, " ")})
+}
+
+// estimated is what an estimate is about: a plan, the run file that it would have, and the command that plays it.
+type estimated struct {
+	plan          *config.Plan
+	file, command string
+}
+
+// estimate plays a part of a plan and prints what all of it would take.
+func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of estimated) error {
+	plan := of.plan
 	for _, a := range plan.Advice {
 		fmt.Fprintln(s.Stderr, "advice: "+a)
 	}
@@ -67,37 +87,31 @@ func (c *checkCmd) Run(ctx context.Context, s *State) error {
 	case err != nil:
 		return exit.Usagef("%s: %w", c.Plan, err)
 	}
-	if e.Recorded, err = c.recorded(ctx, s, plan); err != nil {
-		return err
-	}
+	e.Recorded = recorded(ctx, s, of)
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, e)
 	}
 	var b strings.Builder
-	c.print(&b, e)
+	c.print(&b, e, of.command)
 	_, err = io.WriteString(s.Stdout, b.String())
 	return err
 }
 
-// recorded compares the plan with the run file that the command run would use.
-func (c *checkCmd) recorded(ctx context.Context, s *State, plan *config.Plan) (*app.Recorded, error) {
-	file, err := c.runFile(plan, c.Plan, "")
-	if err != nil {
-		return nil, err
-	}
-	grown, err := app.Play{Plan: plan, File: file, Code: s.code()}.Growth(ctx)
+// recorded compares a plan with its run file.
+func recorded(ctx context.Context, s *State, of estimated) *app.Recorded {
+	grown, err := app.Play{Plan: of.plan, File: of.file, Code: s.code()}.Growth(ctx)
 	switch {
 	case err != nil:
-		return &app.Recorded{File: file, Refused: playError(file, err).Error()}, nil
+		return &app.Recorded{File: of.file, Refused: playError(of.file, err).Error()}
 	case grown != nil:
-		return &app.Recorded{File: file, Grown: grown}, nil
+		return &app.Recorded{File: of.file, Grown: grown}
 	default:
-		return nil, nil
+		return nil
 	}
 }
 
 // print writes the table, the facts and the next command.
-func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
+func (c *checkCmd) print(w io.Writer, e *app.Estimate, command string) {
 	n := e.Episodes
 	fmt.Fprintf(w, "%s is a valid plan: %s, %s episodes", c.Plan, e.Kind, counted(statmath.Interval{Low: float64(n.Low), High: float64(n.High)}))
 	if n.Cells > 1 {
@@ -114,7 +128,7 @@ func (c *checkCmd) print(w io.Writer, e *app.Estimate) {
 		fmt.Fprintf(lines, "%s\t%s\n", f[0], f[1])
 	}
 	_ = lines.Flush()
-	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e))
+	fmt.Fprintf(w, "\nnext:  %s\n", c.next(e, command))
 }
 
 // printUse writes the calls, tokens and costs by model.
@@ -293,17 +307,12 @@ func budgetFact(e *app.Estimate) string {
 }
 
 // next returns the command or step that comes next.
-func (c *checkCmd) next(e *app.Estimate) string {
+func (c *checkCmd) next(e *app.Estimate, command string) string {
 	if e.Recorded != nil && e.Recorded.Refused != "" {
 		return "use another run file with --out FILE, or the plan and the code as they were recorded"
 	}
-	var command strings.Builder
-	command.WriteString("parley run " + terminal.ShellWord(c.Plan))
-	for _, set := range c.Set {
-		command.WriteString(" --set " + terminal.ShellWord(set))
-	}
 	for _, t := range c.Trust {
-		command.WriteString(" --trust " + terminal.ShellWord(t))
+		command += " --trust " + terminal.ShellWord(t)
 	}
 	var missing []string
 	for _, k := range e.Keys {
@@ -312,12 +321,12 @@ func (c *checkCmd) next(e *app.Estimate) string {
 		}
 	}
 	if len(missing) > 0 {
-		return "set " + strings.Join(missing, " and ") + ", then " + command.String()
+		return "set " + strings.Join(missing, " and ") + ", then " + command
 	}
 	if i := slices.IndexFunc(e.Servers, func(p world.Presence) bool { return !p.Answers }); i >= 0 {
-		return "start " + e.Servers[i].Server + ", then " + command.String()
+		return "start " + e.Servers[i].Server + ", then " + command
 	}
-	return command.String()
+	return command
 }
 
 // ranged writes an interval as "low to high", or one number where both read the same.

@@ -19,6 +19,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/peek"
 	"parley/internal/score"
+	"parley/internal/score/rubric"
 	"parley/internal/trust"
 	"parley/internal/worker"
 	"parley/journal"
@@ -41,6 +42,9 @@ func (s *State) loadPlanFile(ctx context.Context, path string, sets []string, re
 // planCode opens the code of the kind of a plan file. The code is beside the plan, or within reach.
 func (s *State) planCode(ctx context.Context, path string, reach config.Reach) (source, error) {
 	of := source{file: path, folders: []string{filepath.Dir(path)}, Named: peek.File(ctx, path), reach: reach}
+	if of.Kind == rubric.Name {
+		return of, exit.Usagef("%s: kind rubric: it scores a run; use parley score RUN --with %s", path, terminal.ShellWord(path))
+	}
 	return of, s.openKind(of)
 }
 

@@ -202,14 +202,14 @@ func TestScoreEdited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out := parley(t, self(t), score...).want(t, 0); strings.Contains(out.stderr, "not that of") {
+	if out := parley(t, self(t), score...).want(t, 0); strings.Contains(out.stderr, "has changed since") {
 		t.Errorf("%s", out.stderr)
 	}
 	edit("# edited")
-	if out := parley(t, self(t), append(score, "--changed-code")...).want(t, 0).wantErr(t, "nothing is left to play"); strings.Contains(out.stderr, "not that of") {
+	if out := parley(t, self(t), append(score, "--changed-code")...).want(t, 0).wantErr(t, "nothing is left to play"); strings.Contains(out.stderr, "has changed since") {
 		t.Errorf("%s", out.stderr)
 	}
-	parley(t, self(t), score...).want(t, 0).wantOut(t, "5 of 5 episodes").wantErr(t, "is not that of the scores Game: its scores are named Game-2")
+	parley(t, self(t), score...).want(t, 0).wantOut(t, "5 of 5 episodes").wantErr(t, "has changed since the scores Game: its scores are named Game-2")
 	parley(t, self(t), score...).want(t, 0).wantErr(t, "named Game-2", "nothing is left to play")
 	parley(t, self(t), append(score, "--set", "params.n=2")...).want(t, 2).wantErr(t, "use --name for scores with another judge or other params")
 	edit("# edited again")

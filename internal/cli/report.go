@@ -19,6 +19,7 @@ import (
 	"parley/internal/report"
 	"parley/internal/report/compare"
 	"parley/internal/report/page"
+	"parley/internal/score/rubric"
 	"parley/internal/serve/gateway/ledger"
 	"parley/journal"
 	"parley/world"
@@ -90,7 +91,7 @@ func (c *reportCmd) merged(ctx context.Context, s *State, runs []report.Source) 
 
 // kindOf returns the kind of a run if this program has that version of it, or the kind of a gateway's record.
 func (s *State) kindOf(b *journal.Begun) world.Kind {
-	for _, k := range slices.Concat(s.Kinds, []world.Kind{ledger.Kind()}) {
+	for _, k := range slices.Concat(s.Kinds, []world.Kind{ledger.Kind(), rubric.Open(nil)}) {
 		if b != nil && k.Name == b.Kind && k.Version == b.KindVersion {
 			return k
 		}

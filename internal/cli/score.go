@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
@@ -18,6 +19,7 @@ import (
 	"parley/internal/config/peek"
 	"parley/internal/growth"
 	"parley/internal/score"
+	"parley/internal/score/rubric"
 	"parley/internal/score/scored"
 	"parley/internal/worker"
 	"parley/journal"
@@ -26,10 +28,11 @@ import (
 
 // scoreCmd adds scores to a run.
 type scoreCmd struct {
-	File  string            `arg:"" help:"The run file whose episodes are scored. It is not changed." placeholder:"FILE"`
-	With  string            `required:"" placeholder:"SCORER" help:"The scorer: a class in Python, such as polite.py:Politeness."`
-	Name  string            `placeholder:"NAME" help:"Name of the scorer in reports, and of its run file. Default: the name of the class."`
-	Judge map[string]string `placeholder:"SEAT=MODEL" help:"The model of a judge. Default: the one that the scorer names. Repeatable."`
+	File     string            `arg:"" help:"The run file whose episodes are scored. It is not changed." placeholder:"FILE"`
+	With     string            `required:"" placeholder:"SCORER" help:"The scorer: a plan file of the kind rubric, such as trust.yaml, or a class in Python, such as polite.py:Politeness."`
+	Name     string            `placeholder:"NAME" help:"Name of the scorer in reports, and of its run file. Default: the name of the class, or of the plan file without its ending."`
+	Judge    map[string]string `placeholder:"SEAT=MODEL" help:"The model of a judge. Default: the one that the scorer names. Repeatable."`
+	Estimate bool              `help:"Print what scoring would cost, as parley check does, and stop. Nothing is asked."`
 	playFlags
 }
 
@@ -42,12 +45,15 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	_, class, ok := worker.Source(c.With)
-	if !ok {
+	_, class, isClass := worker.Source(c.With)
+	if !isClass && filepath.Ext(c.With) == ".py" {
 		return exit.Usagef("--with %q: want a file and a class, such as polite.py:Politeness", c.With)
 	}
 	if c.Name == "" {
 		c.Name = class
+		if !isClass {
+			c.Name = strings.TrimSuffix(filepath.Base(c.With), filepath.Ext(c.With))
+		}
 	}
 	if strings.ContainsAny(c.Name, `/\.:`) || c.Name != terminal.Safe(c.Name) {
 		return exit.Usagef("--name %q: want a word without / \\ . :", c.Name)
@@ -56,15 +62,20 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 	if err != nil {
 		return err
 	}
-	scorer, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
-	if err != nil {
-		return err
+	var plan *config.Plan
+	if isClass {
+		plan, err = c.classPlan(ctx, s)
+	} else {
+		plan, err = c.rubricPlan(ctx, s)
 	}
-	plan, err := c.plan(ctx, s, scorer)
 	if err != nil {
 		return err
 	}
 	out := score.File(c.File, c.Name)
+	if c.Estimate {
+		check := &checkCmd{Plan: c.With, Episodes: 32, Latency: 5 * time.Second, JSON: c.JSON, trustFlags: c.trustFlags, reachFlags: c.reachFlags}
+		return check.estimate(ctx, s, keys, estimated{plan, out, "parley score " + terminal.ShellWord(c.File) + " --with " + terminal.ShellWord(c.With)})
+	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // scores are for others to read too
 		return exit.Usagef("%w", err)
 	}
@@ -79,12 +90,46 @@ func (c *scoreCmd) Run(ctx context.Context, s *State) error {
 type scorer struct {
 	kind world.Kind
 	head *journal.Head // of the run that it scores
-	code journal.Code
+	// same reports whether a run of scores is of the same scorer, and not of one that was edited since.
+	same func(*journal.Begun) bool
 }
 
 // openScorer starts a scorer, and makes its kind known. run is the run file whose episodes it scores.
 func (s *State) openScorer(ctx context.Context, name, run string, of source) (*scorer, error) {
-	store, about, err := openRun(ctx, run)
+	from, err := s.openScored(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	of.Keys = append(of.Keys, peek.JSON(from.head.Begun.Plan).Keys...) // the scorer may not have them either
+	cfg, err := s.codeConfig(name, of.Place, of)
+	if err != nil {
+		return nil, err
+	}
+	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, []string, error) {
+		of, err := from.played(episode)
+		if err != nil {
+			return nil, nil, err
+		}
+		raw, err := json.Marshal(of)
+		return raw, of.Seats(), err
+	})
+	if err != nil {
+		return nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
+	}
+	s.pools = append(s.pools, pool)
+	s.Kinds = append(slices.Clip(s.Kinds), kind)
+	return &scorer{kind, from.head, func(b *journal.Begun) bool { return sameCode(b.Code, pool.Code()) }}, nil
+}
+
+// scoredRun is a run that is scored.
+type scoredRun struct {
+	head   *journal.Head
+	played func(episode int) (*score.Episode, error)
+}
+
+// openScored opens the run that is scored.
+func (s *State) openScored(ctx context.Context, run string) (*scoredRun, error) {
+	store, _, err := openRun(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -93,23 +138,15 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (*s
 	if err != nil {
 		return nil, playError(run, err)
 	}
-	of.Keys = append(of.Keys, peek.JSON(about.Begun.Plan).Keys...) // the scorer may not have them either
-	cfg, err := s.codeConfig(name, of.Place, of)
-	if err != nil {
-		return nil, err
-	}
-	pool, kind, err := worker.OpenScorer(cfg, func(episode int) (json.RawMessage, []string, error) { return score.Played(ctx, store, head, episode) })
-	if err != nil {
-		return nil, exit.Usagef("%s: %s", of.Place, terminal.Safe(err.Error()))
-	}
-	s.pools = append(s.pools, pool)
-	s.Kinds = append(slices.Clip(s.Kinds), kind)
-	return &scorer{kind, head, pool.Code()}, nil
+	return &scoredRun{head, func(episode int) (*score.Episode, error) { return score.Played(ctx, store, head, episode) }}, nil
 }
 
 // resumeScorer starts the scorer of a run of a scorer that is resumed.
 func (s *State) resumeScorer(ctx context.Context, what scored.Scored, of source) error {
 	run := score.Origin(of.file)
+	if of.Kind == rubric.Name {
+		return s.resumeRubric(ctx, run, what, of)
+	}
 	beside := filepath.Dir(run) // where the run is that it scores
 	of.folders, of.reach.Folders = append(of.folders, beside), append(slices.Clip(of.reach.Folders), beside)
 	scorer, err := s.openScorer(ctx, of.Kind, run, of)
@@ -141,9 +178,9 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was scored.
 				return was, exit.Usagef("%s has the scores of another run: use another --name, or delete it", file)
 			}
 		}
-		if about.Begun == nil || c.ChangedCode || sameCode(about.Begun.Code, of.code) {
+		if about.Begun == nil || c.ChangedCode || of.same(about.Begun) {
 			if c.Name != first {
-				s.tell(fmt.Sprintf("the code of %s is not that of the scores %s: its scores are named %s. Delete the files in %s that you do not need",
+				s.tell(fmt.Sprintf("%s has changed since the scores %s: its scores are named %s. Delete the files in %s that you do not need",
 					c.With, first, c.Name, score.Folder(c.File)))
 			}
 			return was, nil
@@ -158,20 +195,20 @@ func sameCode(recorded []journal.Code, now journal.Code) bool {
 	return len(recorded) == 1 && recorded[0].Name == now.Name && maps.Equal(recorded[0].Files, now.Files)
 }
 
-// plan returns the plan of the run of the scorer: all episodes that have ended or, if the run has begun, those that it has.
-func (c *scoreCmd) plan(ctx context.Context, s *State, of *scorer) (*config.Plan, error) {
-	kind := of.kind
-	what := scored.New(of.head.Begun.Run, score.Ended(of.head), kind.Measures(kind.Defaults()))
-	was, err := c.begun(ctx, s, of)
+// classPlan returns the plan of a scorer that is a class.
+func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*config.Plan, error) {
+	of, err := s.openScorer(ctx, c.With, c.File, source{file: "parley score", folders: []string{"."}, Named: peek.Named{Place: "--with"}, typed: true})
 	if err != nil {
 		return nil, err
 	}
-	if was.Run != "" && was.Episodes != what.Episodes {
-		s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
-		what.Episodes = was.Episodes
+	kind := of.kind
+	judges, err := kind.Seats(kind.Defaults())
+	if err != nil {
+		return nil, exit.Usagef("--with: %s", terminal.Safe(err.Error()))
 	}
-	if what.Episodes == "" {
-		return nil, exit.Usagef("%s has no episode that ended without a failure: there is nothing to score", c.File)
+	what, err := c.what(ctx, s, of, kind.Measures(kind.Defaults()))
+	if err != nil {
+		return nil, err
 	}
 	doc := map[string]any{"kind": kind.Name, "episodes": 1, "params": map[string]any{scored.Param: what}}
 	var recorded struct {
@@ -180,7 +217,7 @@ func (c *scoreCmd) plan(ctx context.Context, s *State, of *scorer) (*config.Plan
 	if json.Unmarshal(of.head.Begun.Plan, &recorded) == nil && len(recorded.Providers) > 0 {
 		doc["providers"] = recorded.Providers // judges may be where the agents are
 	}
-	if err := c.judges(kind, doc); err != nil {
+	if err := c.judges(kind, judges, doc); err != nil {
 		return nil, err
 	}
 	raw, err := json.Marshal(doc)
@@ -194,13 +231,25 @@ func (c *scoreCmd) plan(ctx context.Context, s *State, of *scorer) (*config.Plan
 	return plan, nil
 }
 
-// judges puts the models of --judge into a plan, and checks that every judge has a model.
-func (c *scoreCmd) judges(kind world.Kind, doc map[string]any) error {
-	params := kind.Defaults()
-	seats, err := kind.Seats(params)
+// what returns what is scored: all episodes that have ended or, if the run of the scorer has begun, those that it has.
+func (c *scoreCmd) what(ctx context.Context, s *State, of *scorer, measures []world.Measure) (scored.Scored, error) {
+	what := scored.New(of.head.Begun.Run, score.Ended(of.head), measures)
+	was, err := c.begun(ctx, s, of)
 	if err != nil {
-		return exit.Usagef("--with: %s", terminal.Safe(err.Error()))
+		return what, err
 	}
+	if was.Run != "" && was.Episodes != what.Episodes {
+		s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
+		what.Episodes = was.Episodes
+	}
+	if what.Episodes == "" {
+		return what, exit.Usagef("%s has no episode that ended without a failure: there is nothing to score", c.File)
+	}
+	return what, nil
+}
+
+// judges puts the models of --judge into a plan, and checks that every judge has a model.
+func (c *scoreCmd) judges(kind world.Kind, seats []string, doc map[string]any) error {
 	agents, lineup := map[string]any{}, map[string]string{}
 	for seat, model := range c.Judge {
 		if !slices.Contains(seats, seat) {
@@ -208,7 +257,7 @@ func (c *scoreCmd) judges(kind world.Kind, doc map[string]any) error {
 		}
 		agents[seat], lineup[seat] = map[string]string{"model": model}, seat
 	}
-	own := kind.Models(params)
+	own := kind.Models(kind.Defaults())
 	for _, seat := range seats {
 		if own[seat] == "" && lineup[seat] == "" {
 			return exit.Usagef("the judge %s has no model: add --judge %s=MODEL", seat, seat)

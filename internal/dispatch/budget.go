@@ -33,7 +33,7 @@ func (b *budgeted) ask(ctx context.Context, c *call) (resp *llm.Response, err er
 		}
 		c.account = a
 		resp, err = b.next.ask(ctx, c)
-		more, guessed := a.Close()
+		more, guessed := a.Close(ctx)
 		cost, estimated = cost.Plus(more), estimated || guessed
 	}
 	if err != nil {

@@ -43,7 +43,7 @@ func (j *coalesce) ask(ctx context.Context, c *call) (*llm.Response, error) {
 			return j.lead(ctx, key, f, c)
 		}
 		j.mu.Unlock()
-		c.account.Release() // the call that asks may need it
+		c.account.Release(ctx) // the call that asks may need it
 		back := c.aside()
 		select {
 		case <-f.done:

@@ -27,7 +27,7 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if model.OK && a.Bounded() {
 		t = model.Terms(req, false)
 		var e *llm.Error
-		if held, e = a.Begin(t); e != nil {
+		if held, e = a.Begin(ctx, t); e != nil {
 			return nil, e
 		}
 	}

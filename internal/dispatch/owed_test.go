@@ -33,7 +33,7 @@ type killable struct {
 	writes   int
 }
 
-func (k *killable) expose(worst llm.Money) error {
+func (k *killable) expose(_ context.Context, worst llm.Money) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.exposed = worst
@@ -150,7 +150,7 @@ func TestNothingIsSentThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		spending := budget.New(llm.Dollar, 0)
-		spending.Expose = func(llm.Money) error { return errors.New("disk full") }
+		spending.Expose = func(context.Context, llm.Money) error { return errors.New("disk full") }
 		d := dispatcher(t, llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
 			t.Error("it was sent")
 			return nil, errors.New("sent")

@@ -13,8 +13,8 @@ import (
 	"parley/world"
 )
 
-// played is an episode as scorers get it. docs/reference/worker-protocol.md describes it.
-type played struct {
+// Episode is an episode as scorers get it. docs/reference/worker-protocol.md describes its JSON.
+type Episode struct {
 	Run     string            `json:"run"`
 	Episode int               `json:"episode"`
 	Kind    string            `json:"kind"`
@@ -24,16 +24,18 @@ type played struct {
 	Lineup  map[string]string `json:"lineup"`
 	Models  map[string]string `json:"models"` // by agent
 	Outcome world.Outcome     `json:"outcome"`
-	Notes   []note            `json:"notes"`
-	Calls   []call            `json:"calls"`
+	Notes   []Note            `json:"notes"`
+	Calls   []Call            `json:"calls"`
 }
 
-type note struct {
+// Note is a note of an episode.
+type Note struct {
 	Turn string `json:"turn"`
 	world.Note
 }
 
-type call struct {
+// Call is a call of an episode with its reply.
+type Call struct {
 	Turn     string        `json:"turn"`
 	Seat     string        `json:"seat"`
 	Agent    string        `json:"agent"`
@@ -53,17 +55,17 @@ func Ended(head *journal.Head) (all []int) {
 	return all
 }
 
-// Played returns an episode of a run as scorers get it, and its seats.
-func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode int) (json.RawMessage, []string, error) {
+// Played returns an episode of a run as scorers get it.
+func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode int) (*Episode, error) {
 	ended, err := head.Ended.Outcome(ctx, j, episode)
 	if err != nil {
-		return nil, nil, fmt.Errorf("score: episode %d: %w", episode, err)
+		return nil, fmt.Errorf("score: episode %d: %w", episode, err)
 	}
 	entries, err := journal.Episode(ctx, j, episode)
 	if err != nil {
-		return nil, nil, fmt.Errorf("score: episode %d: %w", episode, err)
+		return nil, fmt.Errorf("score: episode %d: %w", episode, err)
 	}
-	p := played{Run: head.Begun.Run, Episode: episode, Outcome: ended.Outcome, Models: map[string]string{}, Notes: []note{}, Calls: []call{}}
+	p := &Episode{Run: head.Begun.Run, Episode: episode, Outcome: ended.Outcome, Models: map[string]string{}, Notes: []Note{}, Calls: []Call{}}
 	for _, st := range head.Stages {
 		if i := episode - st.First; i >= 0 && i < st.Specs.Len() {
 			spec := st.Specs.At(i)
@@ -76,23 +78,22 @@ func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode 
 	for _, turn := range transcript.Turns(entries, ended.Attempt) {
 		if turn.Turned != nil {
 			for _, n := range turn.Turned.Notes {
-				p.Notes = append(p.Notes, note{turn.Name(), n})
+				p.Notes = append(p.Notes, Note{turn.Name(), n})
 			}
 		}
 		for _, r := range turn.Replies {
-			c := call{Turn: turn.Name(), Seat: r.Seat, Agent: r.Agent, Label: r.Label, Act: r.Act, Reply: r.Reply()}
+			c := Call{Turn: turn.Name(), Seat: r.Seat, Agent: r.Agent, Label: r.Label, Act: r.Act, Reply: r.Reply()}
 			if r.Request != nil {
 				c.Messages = r.Request.Messages
 			}
 			p.Calls = append(p.Calls, c)
 		}
 	}
-	raw, err := json.Marshal(p)
-	return raw, p.seats(), err
+	return p, nil
 }
 
-// seats lists the seats of an episode, in alphabetical order: those of its lineup, and others that were asked or scored.
-func (p *played) seats() []string {
+// Seats lists the seats of an episode, in alphabetical order: those of its lineup, and others that were asked or scored.
+func (p *Episode) Seats() []string {
 	seats := maps.Clone(p.Lineup)
 	if seats == nil {
 		seats = map[string]string{}

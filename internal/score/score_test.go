@@ -140,11 +140,15 @@ func TestPlayed(t *testing.T) {
 	if got := fmt.Sprint(Ended(head)); got != "[0]" {
 		t.Errorf("episodes %s", got)
 	}
-	raw, seats, err := Played(t.Context(), j, head, 0)
+	of, err := Played(t.Context(), j, head, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(of)
 	want := `{"run":"r","episode":0,"kind":"game","params":{"n":1},"deal":3,"lineup":{"a":"me"},"models":{"me":"lab/one"},` +
 		`"outcome":{"scores":[{"seat":"b","name":"won","value":1},{"name":"length","value":7}],"data":{"x":1}},"notes":[{"turn":"0","kind":"board","data":7}],` +
 		`"calls":[{"turn":"0","seat":"a","agent":"me","label":"move","messages":[{"role":"user","content":"Your move?"}],"reply":{"text":"north"}}]}`
-	if err != nil || string(raw) != want || fmt.Sprint(seats) != "[a b]" {
-		t.Errorf("%s, %v, %v\nwant %s", raw, seats, err, want)
+	if err != nil || string(raw) != want || fmt.Sprint(of.Seats()) != "[a b]" {
+		t.Errorf("%s, %v, %v\nwant %s", raw, of.Seats(), err, want)
 	}
 }

@@ -19,7 +19,7 @@
 //   - How many more episodes would show it? MeansNeeded, PairedNeeded, SharesNeeded. How often do
 //     this many show it? MeansPower, PairedPower, SharesPower.
 //
-// Who is stronger, from games between two, is in statmath/rating.
+// Who is stronger, from games between two, is in statmath/rating. How far raters agree is in statmath/raters.
 //
 // Every function is pure; random draws come from a seed. Observations are added in the order
 // they are given, so that the same episodes give the same digits. Nothing panics. If too little

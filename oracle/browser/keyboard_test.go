@@ -188,7 +188,7 @@ func TestSteer(t *testing.T) {
 	if err := again.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, ctx, `document.body.textContent.includes("No process says that it plays this run")`)
+	until(t, ctx, `document.querySelector("#now .state").textContent === "cut off"`)
 }
 
 // TestEpisodeLive watches an episode while it is played, killed and resumed.

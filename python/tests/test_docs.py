@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from test_program import environment, program  # noqa: F401
 
 import parley
 from parley.testing import exercise
@@ -36,6 +38,21 @@ def test_worlds_of_the_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         for name, cls in vars(module).items():
             if isinstance(cls, type) and issubclass(cls, parley.World):
                 exercise(cls, **PARAMS.get(name, {}))
+
+
+def test_plans_of_the_pages(program: str, tmp_path: Path) -> None:  # noqa: F811
+    """Each world of the page has a plan, which runs."""
+    for block in blocks("from-python", "python"):
+        if found := re.search(r"^class (\w+)\(parley.World\)", block, re.MULTILINE):
+            (tmp_path / f"{found[1].lower()}.py").write_text("import parley\n" + block)
+    plans = blocks("from-python", "yaml")
+    assert len(plans) == len(list(tmp_path.iterdir())) == 3
+    for plan in plans:
+        name = plan.split()[1]
+        (tmp_path / name).write_text(re.sub(r"model: [\w/.-]+", "model: sim/small", plan))
+        args = [program, "run", name, "--json", "--trust", "code=" + name.replace(".yaml", ".py")]
+        done = subprocess.run(args, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_code_of_the_pages_compiles() -> None:

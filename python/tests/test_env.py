@@ -140,6 +140,22 @@ def test_examples(library: str, module: str, name: str, params: dict[str, Any], 
     exercise(getattr(importlib.import_module(module), name), **params)
 
 
+@pytest.mark.parametrize("library", ["parley", "gymnasium", "textarena", "concordia"])
+def test_plans_of_examples(program: str, library: str, tmp_path: Path) -> None:  # noqa: F811
+    """Every plan runs from a copy of the folder alone."""
+    pytest.importorskip(library)
+    folder = tmp_path / "copy"
+    shutil.copytree(EXAMPLES, folder)
+    libraries = ("gymnasium", "textarena", "concordia")
+    plans = [p.stem for p in folder.glob("*.yaml") if (p.name.startswith(library) if library != "parley" else not p.name.startswith(libraries))]
+    assert plans
+    for name in plans:
+        args = [program, "run", f"{name}.yaml", "--json", "--trust", f"code={name}.py"]
+        done = subprocess.run(args, cwd=folder, env=environment(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["state"] == "complete"
+
+
 MORTAL = """
 import os
 import wordle

@@ -108,6 +108,10 @@ def replay(episode: Episode, db: sqlite3.Connection, number: int, notes: dict[st
     return play("", episode.begin())
 
 
+def test_same_words() -> None:
+    assert (EXAMPLES / "secret_words.txt").read_bytes() == (ROOT / "worlds" / "secrets" / "words.txt").read_bytes()
+
+
 def test_reveal_in_linear_time() -> None:
     world_class()
     reveal = sys.modules["reveal"]

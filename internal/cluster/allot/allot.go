@@ -7,7 +7,7 @@
 // It promises that what is recorded as spent and all allotments together never exceed the limit, even if
 // the keeper is killed: an allotment is durable before it is given. What a worker does not need is recalled
 // when another needs it. A call is refused for money only when nothing is in flight anywhere. What a lost
-// worker had and did not report stays at risk.
+// worker had in flight stays at risk, and the rest of its allotment is free again.
 package allot
 
 import (
@@ -32,6 +32,9 @@ type Ask struct {
 	Given llm.Money `json:"given,omitzero"`
 	// Stake is what the worker may still spend, and what it needs.
 	Stake budget.Stake `json:"stake"`
+	// Exposed is the most of it that calls in flight, or not recorded yet, can cost. The worker sends more only when a
+	// grant says that the keeper knows.
+	Exposed llm.Money `json:"exposed,omitzero"`
 }
 
 // Grant is the answer to an ask.
@@ -41,6 +44,8 @@ type Grant struct {
 	Epoch uint64 `json:"epoch"`
 	// Number numbers the grants of a worker and an epoch from 1.
 	Number uint64 `json:"number"`
+	// Seq is that of the last ask that the keeper knows.
+	Seq uint64 `json:"seq,omitzero"`
 	// Given is all that the keeper has given the worker since its epoch began.
 	Given llm.Money `json:"given,omitzero"`
 	// Recall means that the worker must give back what no call has set aside.

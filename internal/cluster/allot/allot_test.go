@@ -1,6 +1,7 @@
 package allot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type lab struct {
 	t      *testing.T
 	ctx    context.Context
 	limit  llm.Money
+	sends  int // how many calls a worker sends at once; 0: all that it has
 	prices *price.Table
 	wg     sync.WaitGroup // of what is in the air
 
@@ -218,7 +220,7 @@ func (l *lab) join(name string, inFlight int, wg *sync.WaitGroup) {
 	w := &station{Member: NewMember(name, l.limit), name: name}
 	d, err := dispatch.New(dispatch.Config{
 		Budget: w.Budget(), Prices: l.prices,
-		Lanes: []dispatch.Lane{{Provider: provider.Provider{Name: "lab", Dialect: "openai", Limits: provider.Limits{Concurrency: inFlight}}, Model: l}},
+		Lanes: []dispatch.Lane{{Provider: provider.Provider{Name: "lab", Dialect: "openai", Limits: provider.Limits{Concurrency: cmp.Or(l.sends, inFlight)}}, Model: l}},
 	})
 	if err != nil {
 		l.t.Fatal(err)
@@ -329,13 +331,15 @@ func TestOneBudget(t *testing.T) {
 		workers, width  int
 		limit           llm.Money
 		kills, restarts int
+		sends           int
 	}{
-		{"8 × 100", 8, 100, 2 * llm.Dollar, 0, 0},
-		{"8 × 100, three killed", 8, 100, 2 * llm.Dollar, 3, 0},
-		{"8 × 100, the keeper killed", 8, 100, 2 * llm.Dollar, 0, 3},
-		{"8 × 100, all of it", 8, 100, 2 * llm.Dollar, 3, 3},
-		{"less than a call for each", 8, 10, llm.Dollar / 500, 0, 0},
-		{"not a call", 3, 2, llm.Dollar / 1e5, 0, 0},
+		{"8 × 100", 8, 100, 2 * llm.Dollar, 0, 0, 0},
+		{"8 × 100, three killed", 8, 100, 2 * llm.Dollar, 3, 0, 0},
+		{"8 × 100, five killed, most wait", 8, 100, 2 * llm.Dollar, 5, 0, 10},
+		{"8 × 100, the keeper killed", 8, 100, 2 * llm.Dollar, 0, 3, 0},
+		{"8 × 100, all of it", 8, 100, 2 * llm.Dollar, 3, 3, 0},
+		{"less than a call for each", 8, 10, llm.Dollar / 500, 0, 0, 0},
+		{"not a call", 3, 2, llm.Dollar / 1e5, 0, 0, 0},
 	} {
 		for seed := range uint64(2) {
 			if seed > 0 && testing.Short() {
@@ -345,18 +349,19 @@ func TestOneBudget(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					l := newLab(t, tt.limit, seed)
+					l.sends = tt.sends
 					l.play(tt.workers, tt.width, tt.kills, tt.restarts)
 					sums := l.keeper.Sums()
 					t.Logf("%v billed, %v recorded, %v at risk, %v with workers of %v; %d writes", l.billed, l.recorded, sums.AtRisk, sums.Allotted, l.limit, l.writes)
-					if tt.kills == 0 && l.billed != l.recorded {
-						t.Errorf("%v is billed, and %v is recorded", l.billed, l.recorded)
+					if tt.kills == 0 && l.billed != l.recorded || l.billed > l.recorded.Plus(sums.AtRisk) {
+						t.Errorf("%v is billed, %v is recorded and %v at risk", l.billed, l.recorded, sums.AtRisk)
 					}
 					if used := l.recorded.Plus(sums.AtRisk); float64(used) < 0.99*float64(l.limit) && tt.limit > llm.Dollar/100 {
 						t.Errorf("%v is spent or at risk of %v", used, l.limit)
 					}
 					const worst = 1_630_000 // of a call
-					if limit := llm.Money(tt.kills) * (llm.Money(tt.width*worst) + l.limit/parts*2); sums.AtRisk > limit {
-						t.Errorf("%v is at risk", sums.AtRisk)
+					if limit := llm.Money(tt.kills) * (llm.Money(cmp.Or(tt.sends, tt.width)*worst) + l.limit/parts*2); sums.AtRisk > limit {
+						t.Errorf("%v is at risk, want at most %v", sums.AtRisk, limit)
 					}
 				})
 			})

@@ -46,6 +46,7 @@ type worker struct {
 	given   llm.Money // since the epoch began
 	stake   llm.Money // the most that it may have, unless it is known
 	sure    llm.Money // the largest stake that is durable
+	risk    llm.Money // what it may have spent and nobody recorded, if it is lost
 	denied  time.Time // since then it could not be given what it needs, although nothing was in flight
 	refused time.Time // when it was told that there is no more; what it gives back is not known yet
 }
@@ -86,6 +87,8 @@ func (w *worker) atStake() llm.Money {
 	switch {
 	case w.left:
 		return 0
+	case w.lost:
+		return w.risk
 	case !w.known:
 		return w.stake
 	default:
@@ -132,7 +135,7 @@ func (k *Keeper) Spent(total llm.Money) {
 	k.spent = total
 }
 
-// Lost notes that nothing more will come from a worker's session. What it may have spent stays at risk. Call it also for
+// Lost notes that nothing more will come from a worker's session. What it may have sent stays at risk. Call it also for
 // workers of Config.Allotted that do not ask: until then they may have calls in flight.
 func (k *Keeper) Lost(worker string) error {
 	defer k.begin()()
@@ -140,11 +143,15 @@ func (k *Keeper) Lost(worker string) error {
 	if w == nil || w.lost || w.left {
 		return nil
 	}
+	w.risk = w.atStake()
+	if w.known { // it has sent no more than it said
+		w.risk = min(w.risk, max(0, w.Exposed))
+	}
 	w.lost = true
-	if w.atStake() == w.sure {
+	if w.risk == w.sure {
 		return nil
 	}
-	return k.secure(worker, w, w.atStake())
+	return k.secure(worker, w, w.risk)
 }
 
 // Leave notes that a worker has ended, with everything that it spent recorded.
@@ -216,7 +223,7 @@ func (k *Keeper) Answer(a Ask) ([]Grant, error) {
 func (k *Keeper) grant(w *worker) Grant {
 	w.number++
 	return Grant{
-		Worker: w.Worker, Epoch: k.epoch, Number: w.number, Given: w.given, Limit: k.limit,
+		Worker: w.Worker, Epoch: k.epoch, Number: w.number, Seq: w.Seq, Given: w.given, Limit: k.limit,
 		Recall: k.limit.Minus(k.spent) < k.allotted() && w.Stake.Spare > 0,
 	}
 }

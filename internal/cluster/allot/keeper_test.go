@@ -1,6 +1,7 @@
 package allot
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -89,4 +90,61 @@ func TestNotDurable(t *testing.T) {
 	if len(grants) > 0 || !errors.Is(err, full) || k.Sums().Allotted["a"] != 0 {
 		t.Errorf("%+v, %v, %v", grants, err, k.Sums())
 	}
+}
+
+// TestExposedIsKnown: a worker sends more only after the keeper knows of it, whatever answers are late. What a lost worker
+// had beyond that is free again.
+func TestExposedIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := NewKeeper(Config{Epoch: 1, Limit: 1000, Durable: alwaysDurable})
+		m := NewMember("a", 1000)
+		m.Apply(answer(t, k, m.Ask())) // from now on it knows the keeper
+		raise := func(ctx context.Context, to llm.Money) <-chan error {
+			done := make(chan error, 1)
+			go func() { done <- m.expose(ctx, to) }()
+			synctest.Wait()
+			if len(done) > 0 {
+				t.Errorf("it does not wait for %v", to)
+			}
+			return done
+		}
+		known := func(done <-chan error, want error) {
+			t.Helper()
+			synctest.Wait()
+			select {
+			case err := <-done:
+				if !errors.Is(err, want) {
+					t.Errorf("got %v, want %v", err, want)
+				}
+			default:
+				t.Error("it still waits")
+			}
+		}
+		first := raise(t.Context(), 20)
+		m.Apply(Grant{Worker: "a", Epoch: 1, Number: 50, Seq: 1}) // to the ask before
+		synctest.Wait()
+		if len(first) > 0 {
+			t.Error("an old answer was taken for a new one")
+		}
+		k.workers["a"].number = 50
+		late := answer(t, k, m.Ask())
+		m.Apply(answer(t, k, m.Ask()))
+		known(first, nil)
+		if err := m.expose(t.Context(), 5); err != nil { // less needs no answer
+			t.Error(err)
+		}
+		answer(t, k, m.Ask())
+		ctx, cancel := context.WithCancel(t.Context())
+		second := raise(ctx, 15)
+		m.Apply(late)
+		cancel()
+		known(second, context.Canceled)
+		third := raise(t.Context(), 15)
+		m.Apply(answer(t, k, Ask{Worker: "a", Seq: 90, Epoch: 1, Given: m.given, Stake: budget.Stake{AtStake: 300}, Exposed: 15}))
+		known(third, nil)
+		if err := k.Lost("a"); err != nil || k.Sums().AtRisk != 15 {
+			t.Errorf("%+v, %v", k.Sums(), err)
+		}
+	})
 }

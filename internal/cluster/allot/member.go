@@ -1,6 +1,7 @@
 package allot
 
 import (
+	"context"
 	"sync"
 
 	"parley/internal/dispatch/budget"
@@ -18,18 +19,52 @@ type Member struct {
 	epoch  uint64
 	number uint64
 	given  llm.Money // by the keeper of this epoch
+
+	exposed llm.Money     // what the worker may send
+	wanted  llm.Money     // what it says, which is more while it waits for the keeper
+	since   uint64        // the first ask that says so
+	heard   uint64        // the last ask that the keeper knows
+	news    chan struct{} // closed when heard changes
 }
 
 // NewMember returns the member of a worker's session, which has nothing yet of a budget with this limit.
 func NewMember(worker string, limit llm.Money) *Member {
-	m := &Member{worker: worker, short: make(chan struct{}, 1)}
-	m.budget = budget.NewPart(limit, func() {
-		select {
-		case m.short <- struct{}{}:
-		default:
-		}
-	})
+	m := &Member{worker: worker, short: make(chan struct{}, 1), news: make(chan struct{})}
+	m.budget = budget.NewPart(limit, m.askNow)
+	m.budget.Expose = m.expose
 	return m
+}
+
+func (m *Member) askNow() {
+	select {
+	case m.short <- struct{}{}:
+	default:
+	}
+}
+
+// expose changes what the worker may send. It waits until the keeper knows of more; less can be said later.
+func (m *Member) expose(ctx context.Context, worst llm.Money) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.wanted, m.since = worst, m.seq+1
+	if worst > m.exposed {
+		m.askNow()
+		for m.heard < m.since {
+			news := m.news
+			m.mu.Unlock()
+			select {
+			case <-news:
+			case <-ctx.Done():
+			}
+			m.mu.Lock()
+			if ctx.Err() != nil {
+				m.wanted = m.exposed
+				return context.Cause(ctx)
+			}
+		}
+	}
+	m.exposed = worst
+	return nil
 }
 
 // Budget returns the worker's budget. Call its Recorded for every call that is recorded, but only once the
@@ -44,7 +79,7 @@ func (m *Member) Ask() Ask {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seq++
-	return Ask{Worker: m.worker, Seq: m.seq, Epoch: m.epoch, Given: m.given, Stake: m.budget.Stake()}
+	return Ask{Worker: m.worker, Seq: m.seq, Epoch: m.epoch, Given: m.given, Stake: m.budget.Stake(), Exposed: m.wanted}
 }
 
 // Apply applies a grant. It reports whether the keeper waits for the next ask.
@@ -58,6 +93,11 @@ func (m *Member) Apply(g Grant) (again bool) {
 		m.epoch, m.given, again = g.Epoch, 0, true
 	}
 	m.number = g.Number
+	if g.Seq > m.heard {
+		m.heard = g.Seq
+		close(m.news)
+		m.news = make(chan struct{})
+	}
 	if g.Limit > 0 {
 		m.budget.SetLimit(g.Limit)
 	}

@@ -14,7 +14,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -58,25 +57,6 @@ type Config struct {
 	Taken func(ctx context.Context, sequence uint64) error
 }
 
-// Past is what a chain held when it was claimed.
-type Past struct {
-	// Done means that the lot was played: nothing was claimed.
-	Done bool
-	// Nth has the Nth of the lot.
-	Nth []int
-	// Number is that of the new claim. It is higher than that of every claim before.
-	Number uint64
-	// Seeded means that the chain has its beginning.
-	Seeded bool
-	// Deaths is how many other workers claimed the chain since the last progress and did not release it: they died, or were too
-	// slow. Tried is the episode that the last ones tried alone, and TriedDeaths how many others of them did not
-	// release it; -1 and 0 if none did.
-	Deaths, Tried, TriedDeaths int
-
-	last           string   // the session of the last claim
-	claimed, tried []string // sessions that Deaths and TriedDeaths count
-}
-
 func (c *Config) chain() *Chain {
 	return &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, id: rand.Text()}
 }
@@ -95,7 +75,7 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 		}
 		j.last, j.writer = r.last, r.decoder.Continue()
 		past.Number = max(past.Number+1, c.Number)
-		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number}); {
+		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number, Lost: j.lostCalls(ctx, &past)}); {
 		case err == nil:
 			j.at = j.last
 			past.count(j.session)
@@ -159,42 +139,6 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 			}
 		}
 	}
-}
-
-// see notes who claimed the chain, and neither released it nor made progress.
-func (p *Past) see(item any) {
-	switch e := item.(type) {
-	case *wire.Claim:
-		p.last, p.Number = e.Session, max(p.Number, e.Number)
-		if e.Alone && e.Trying != p.Tried {
-			p.Tried, p.tried = e.Trying, nil
-		}
-		switch {
-		case !e.Alone:
-			p.claimed = append(without(p.claimed, e.Session), e.Session)
-		default:
-			p.tried = append(without(p.tried, e.Session), e.Session)
-		}
-	case *wire.Released:
-		p.claimed, p.tried = without(p.claimed, p.last), without(p.tried, p.last)
-	case *wire.Done:
-		p.Done = true
-	case *wire.Nth:
-		p.Nth = e.Numbers
-	case *wire.Seeded:
-		*p = Past{Tried: -1, Nth: p.Nth, Seeded: true, Number: p.Number}
-	default:
-		p.claimed, p.tried, p.Tried = nil, nil, -1
-	}
-}
-
-// count counts the others that may have died. Whoever claims again has not.
-func (p *Past) count(session string) {
-	p.Deaths, p.TriedDeaths = len(without(p.claimed, session)), len(without(p.tried, session))
-}
-
-func without(sessions []string, session string) []string {
-	return slices.DeleteFunc(sessions, func(s string) bool { return s == session })
 }
 
 // Append makes entries durable. It waits while the hub cannot be reached, until ctx is done.

@@ -132,6 +132,9 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 		case *wire.Claim:
 			if lot {
 				l.claim(from, e.Session)
+				if sequence > l.since {
+					l.run.Lost(e.Lost)
+				}
 			}
 		case *wire.Released:
 			if lot {

@@ -30,6 +30,8 @@ type Claim struct {
 	// the next one.
 	Alone  bool
 	Trying int
+	// Lost is how many calls have no reply, because whoever claimed the chain before did not release it.
+	Lost int
 }
 
 // Nth has the Nth of engine.Lot.

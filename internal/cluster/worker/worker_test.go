@@ -20,6 +20,7 @@ import (
 	"parley/internal/cluster/subject"
 	"parley/internal/killtest"
 	"parley/journal"
+	"parley/llm"
 	"parley/world"
 )
 
@@ -232,5 +233,61 @@ func TestDrain(t *testing.T) {
 	wg.Wait()
 	if res.State != journal.Complete || res.Ended != 2000 || head.Ended.Len() != 2000 {
 		t.Errorf("%+v", res)
+	}
+}
+
+// scripted plays lots as a test says.
+type scripted func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error)
+
+func (f scripted) Play(ctx, _ context.Context, j journal.Journal, lot engine.Lot, _ func()) (engine.Result, error) {
+	return f(ctx, j, lot)
+}
+func (scripted) Hold(bool)                   {}
+func (scripted) Drain()                      {}
+func (scripted) Close(context.Context) error { return nil }
+
+// TestLostCalls: calls that a worker had in flight when it died are counted.
+func TestLostCalls(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancelCause(t.Context())
+	join := func(play func(nc *nats.Conn) scripted) {
+		wg.Go(func() {
+			nc, err := nats.Connect(h.URL(), nats.Token(h.Token()))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer nc.Close()
+			w := Worker{Conn: nc, Build: "build", Log: slog.New(slog.DiscardHandler)}
+			w.Open = func(context.Context, string, *journal.Begun) (Opened, error) { return Opened{Player: play(nc)}, nil }
+			_ = w.Serve(ctx, context.Background())
+		})
+	}
+	second := func(*nats.Conn) scripted {
+		return func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error) {
+			for i := range lot.Specs.Len() {
+				if err := j.Append(ctx, &journal.Ended{Episode: lot.First + i}); err != nil {
+					return engine.Result{}, err
+				}
+			}
+			return engine.Result{State: journal.Complete}, nil
+		}
+	}
+	join(func(nc *nats.Conn) scripted {
+		return func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error) {
+			at := journal.Turn{Episode: lot.First}
+			err := j.Append(ctx, &journal.Turned{Turn: at, Calls: 3}, &journal.Replied{Turn: at, Response: &llm.Response{Text: "one"}})
+			nc.Close() // it dies
+			join(second)
+			return engine.Result{}, err
+		}
+	})
+	res, _ := run(t, h, 1, nil)
+	cancel(errors.New("done"))
+	wg.Wait()
+	if res.State != journal.Complete || res.Ended != 1 || res.Lost != 2 {
+		t.Errorf("%+v, want 2 lost calls", res)
 	}
 }

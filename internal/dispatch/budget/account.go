@@ -62,7 +62,7 @@ func (a *Account) noRoom(t Terms) *llm.Error {
 
 // Begin takes what t demands for a live attempt. It sets more aside if the account has too little.
 // What a killed process may owe for the attempt is durable when it returns.
-func (a *Account) Begin(t Terms) (held llm.Money, err *llm.Error) {
+func (a *Account) Begin(ctx context.Context, t Terms) (held llm.Money, err *llm.Error) {
 	a.mu.Lock()
 	if a.batched {
 		a.goLive()
@@ -72,7 +72,7 @@ func (a *Account) Begin(t Terms) (held llm.Money, err *llm.Error) {
 	if err != nil {
 		return 0, err
 	}
-	if err = a.budget.send(held); err != nil {
+	if err = a.budget.send(ctx, held); err != nil {
 		a.end(held, Charge{})
 		return 0, err
 	}
@@ -145,7 +145,7 @@ func (a *Account) goLive() {
 // first gives back what the account has left, so that two calls cannot wait for each other.
 // No attempt may be in use.
 func (a *Account) Await(ctx context.Context, req *llm.Request) error {
-	a.Release()
+	a.Release(ctx)
 	a.mu.Lock()
 	lacks := a.lacks
 	w := Want{Request: req, Sent: req, Batched: a.batched, Wave: a.wave, lacks: &lacks}
@@ -161,12 +161,12 @@ func (a *Account) Await(ctx context.Context, req *llm.Request) error {
 }
 
 // Release gives back what no attempt uses. The next attempt needs room again.
-func (a *Account) Release() {
+func (a *Account) Release(ctx context.Context) {
 	a.mu.Lock()
 	a.budget.release(a.free, a.batched, a.trusted)
 	a.free, a.trusted = 0, false
 	a.mu.Unlock()
-	a.budget.settled()
+	a.budget.settled(ctx)
 }
 
 // End ends a live attempt that took held, and gives back what was not charged.
@@ -192,8 +192,8 @@ func (a *Account) end(held llm.Money, c Charge) {
 
 // Close gives back all that was not used. It returns what the call cost, and whether some of that
 // is an estimate.
-func (a *Account) Close() (cost llm.Money, estimated bool) {
-	a.Release()
+func (a *Account) Close(ctx context.Context) (cost llm.Money, estimated bool) {
+	a.Release(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.cost, a.estimated

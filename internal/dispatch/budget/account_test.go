@@ -59,7 +59,7 @@ func (l *books) call(ctx context.Context) {
 	l.open = append(l.open, a)
 	l.attempts(ctx, a)
 	l.open = l.open[:before]
-	cost, _ := a.Close()
+	cost, _ := a.Close(ctx)
 	l.check()
 	if a.free != 0 || a.inUse != 0 || cost != a.cost || a.cost > l.paid-paid {
 		l.Errorf("after the call: %v free, %v in use, cost %v of %v", a.free, a.inUse, a.cost, l.paid-paid)
@@ -80,7 +80,7 @@ func (l *books) attempts(ctx context.Context, a *Account) {
 		switch step := rapid.IntRange(0, 3).Draw(l.T, "step"); {
 		case step == 0:
 			worst := amount()
-			if took, err := a.Begin(Terms{Worst: worst, exceeding: worst * llm.Money(rapid.IntRange(0, 2).Draw(l.T, "exceeding"))}); err == nil {
+			if took, err := a.Begin(ctx, Terms{Worst: worst, exceeding: worst * llm.Money(rapid.IntRange(0, 2).Draw(l.T, "exceeding"))}); err == nil {
 				held = append(held, took)
 			}
 		case step == 1 && len(held) > 0:
@@ -129,10 +129,10 @@ func TestSecondAttemptThatMayExceed(t *testing.T) {
 	}
 	budget.give(hold{amount: 10}, false)
 	a := &Account{budget: budget, free: 10}
-	if held, err := a.Begin(w); held != 10 || err != nil {
+	if held, err := a.Begin(t.Context(), w); held != 10 || err != nil {
 		t.Error("the first attempt:", held, err)
 	}
-	if held, err := a.Begin(w); !errors.Is(err, ErrNoRoom) {
+	if held, err := a.Begin(t.Context(), w); !errors.Is(err, ErrNoRoom) {
 		t.Error("a second attempt beside it:", held)
 	}
 	h, ok, _ := budget.room(w)
@@ -141,19 +141,19 @@ func TestSecondAttemptThatMayExceed(t *testing.T) {
 	}
 	budget.give(h, false)
 	alone := &Account{budget: budget, free: 1, trusted: true}
-	if held, err := alone.Begin(w); held != 1 || err != nil {
+	if held, err := alone.Begin(t.Context(), w); held != 1 || err != nil {
 		t.Error("the attempt of a call that is alone:", held, err)
 	}
-	if held, err := alone.Begin(w); !errors.Is(err, ErrNoRoom) {
+	if held, err := alone.Begin(t.Context(), w); !errors.Is(err, ErrNoRoom) {
 		t.Error("another beside it:", held)
 	}
 	if _, ok, crowded := budget.room(w); ok || !crowded {
 		t.Error("a third call is let in")
 	}
 	alone.End(1, Charge{Cost: 1})
-	alone.Close()
+	alone.Close(t.Context())
 	a.End(10, Charge{Cost: 10})
-	a.Close()
+	a.Close(t.Context())
 	if spent, reserved := budget.Spent(); spent != 11 || reserved != 0 || budget.trusted != 0 {
 		t.Error(spent, reserved, budget.trusted)
 	}

@@ -31,9 +31,9 @@ type Budget struct {
 	// before an attempt could exceed the last amount, and with less when that has become far too
 	// much: see expose.go. It is not called concurrently. Its error refuses the attempt. Call
 	// Recorded for every call that is recorded.
-	Expose func(worst llm.Money) error
+	Expose func(ctx context.Context, worst llm.Money) error
 
-	exposing sync.Mutex // held while Expose is called
+	exposing chan struct{} // has a value while Expose is called
 
 	mu       sync.Mutex
 	exposed  llm.Money // what Expose was last called with
@@ -57,7 +57,7 @@ type Budget struct {
 // New returns a budget of limit, of which spent is already gone. A limit of 0 is no limit: the
 // budget only counts.
 func New(limit, spent llm.Money) *Budget {
-	b := &Budget{limit: max(0, limit), spent: max(0, spent)}
+	b := &Budget{limit: max(0, limit), spent: max(0, spent), exposing: make(chan struct{}, 1)}
 	track := func(w *waiter, i int) { w.index = i }
 	b.queue.Track, b.crowd.Track = track, track
 	return b

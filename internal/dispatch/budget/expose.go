@@ -1,6 +1,10 @@
 package budget
 
-import "parley/llm"
+import (
+	"context"
+
+	"parley/llm"
+)
 
 // What a killed process may owe is made durable before it can be owed. That happens in steps, so that few attempts
 // wait for the disk, and the steps are small beside what is not spent, so that a run which was killed can be
@@ -29,18 +33,29 @@ func (b *Budget) unsuitable() bool {
 }
 
 // send notes that an attempt is about to be sent which can cost held.
-func (b *Budget) send(held llm.Money) *llm.Error {
+func (b *Budget) send(ctx context.Context, held llm.Money) *llm.Error {
 	if !b.stake(held) {
 		return nil
 	}
 	// One attempt exposes what is at stake for all that wait here.
-	b.exposing.Lock()
-	defer b.exposing.Unlock()
-	if err := b.expose(); err != nil {
+	var err error
+	select {
+	case b.exposing <- struct{}{}:
+		err = b.expose(ctx)
+		<-b.exposing
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		b.stake(-held)
+		return llm.ContextError(ctx)
+	default:
 		b.stake(-held)
 		return &llm.Error{Kind: llm.KindBudget, Message: "what this call may cost cannot be recorded: " + err.Error(), Err: err}
 	}
-	return nil
 }
 
 // stake changes what attempts that are being made can cost, and reports whether expose should be called.
@@ -55,21 +70,26 @@ func (b *Budget) stake(by llm.Money) bool {
 }
 
 // settled exposes less after a call has ended, unless others are about to be sent: these do so where it is due.
-func (b *Budget) settled() {
+func (b *Budget) settled(ctx context.Context) {
 	if b.Expose == nil {
 		return
 	}
 	b.mu.Lock()
 	due := b.reserved <= b.sent && b.unsuitable()
 	b.mu.Unlock()
-	if due && b.exposing.TryLock() {
-		defer b.exposing.Unlock()
-		_ = b.expose() // what is exposed is too much, which does no harm
+	if !due {
+		return
+	}
+	select {
+	case b.exposing <- struct{}{}:
+		_ = b.expose(ctx) // what is exposed is too much, which does no harm
+		<-b.exposing
+	default:
 	}
 }
 
 // expose makes durable what is at stake, if what is exposed is unsuitable.
-func (b *Budget) expose() error {
+func (b *Budget) expose(ctx context.Context) error {
 	b.mu.Lock()
 	amount, unsuitable := b.toExpose(), b.unsuitable()
 	if unsuitable && amount < b.exposed {
@@ -79,7 +99,7 @@ func (b *Budget) expose() error {
 	if !unsuitable {
 		return nil
 	}
-	if err := b.Expose(amount); err != nil {
+	if err := b.Expose(ctx, amount); err != nil {
 		return err
 	}
 	b.mu.Lock()

@@ -4,6 +4,7 @@ package scored
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,7 @@ type Scored struct {
 // Param is the name of the param that holds Scored.
 const Param = "scored"
 
-// Measure is a score that a scorer declares. Without bounds, any number is possible.
+// Measure is a score that a scorer declares. Without a bound, there is no lowest or highest value.
 type Measure struct {
 	Name string   `json:"name"`
 	Low  *float64 `json:"low,omitempty"`
@@ -36,10 +37,14 @@ type Measure struct {
 func (s Scored) Bounds() map[string]world.Bounds {
 	out := map[string]world.Bounds{}
 	for _, m := range s.Measures {
-		out[m.Name] = world.Anything()
-		if m.Low != nil && m.High != nil {
-			out[m.Name] = world.Bounds{Low: *m.Low, High: *m.High}
+		b := world.Anything()
+		if m.Low != nil {
+			b.Low = *m.Low
 		}
+		if m.High != nil {
+			b.High = *m.High
+		}
+		out[m.Name] = b
 	}
 	return out
 }
@@ -68,8 +73,12 @@ func New(run string, episodes []int, measures []world.Measure) Scored {
 	s := Scored{Run: run, Measures: []Measure{}}
 	for _, m := range measures {
 		one := Measure{Name: m.Name}
-		if b := m.Bounds; b != world.Anything() {
-			one.Low, one.High = &b.Low, &b.High
+		b := m.Bounds
+		if !b.Any() && !math.IsInf(b.Low, 0) {
+			one.Low = &b.Low
+		}
+		if !b.Any() && !math.IsInf(b.High, 0) {
+			one.High = &b.High
 		}
 		s.Measures = append(s.Measures, one)
 	}

@@ -220,7 +220,7 @@ func (g *Gateway) openRecord(ctx context.Context) (state *ledger.State, err erro
 func (g *Gateway) openDispatch(spent llm.Money) error {
 	spending := budget.New(g.cfg.Budget, spent)
 	if g.cfg.Budget > 0 {
-		spending.Expose = g.ledger.Expose
+		spending.Expose = func(_ context.Context, worst llm.Money) error { return g.ledger.Expose(worst) }
 	}
 	lanes := make([]dispatch.Lane, len(g.order))
 	for i, u := range g.order {

@@ -1,9 +1,12 @@
 package viewer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +72,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := firstLine(req.URL.Query().Get("from"))
+	from, err := placeOf(req.URL.Query().Get("from"))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: min(e.Total, e.From+linesPerPage)}
+	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
 	if l.Ended != nil {
 		d.Scores = l.Ended.Outcome.Scores
 	}
@@ -103,7 +106,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	d.Labels = newLabelForm(set, l.Episode, at, req.URL.Query())
 	where := said.Addresses{Call: at + "/"}
 	if !v.static {
-		where.Label = fmt.Sprintf("%s?from=%d&label=", at, e.From)
+		where.Label = at + "?from=" + url.QueryEscape(cmp.Or(req.URL.Query().Get("from"), "0")) + "&label="
 	}
 	d.addLines(where)
 	if d.Relatives, err = v.relatives(req.Context(), r, l); err != nil {
@@ -122,12 +125,20 @@ func (d *episodePage) addWindows(at string) {
 	if e.Partial {
 		d.Story = at + "?story=1"
 	}
-	if e.From > 0 {
-		d.Earlier = fmt.Sprintf("%s?from=%d", at, max(0, e.From-linesPerPage))
+	if e.Prev != nil {
+		d.Earlier = at + "?from=" + placeText(*e.Prev)
 	}
-	if d.LastLine < e.Total {
-		d.Later = fmt.Sprintf("%s?from=%d", at, d.LastLine)
+	if e.Next != nil {
+		d.Later = at + "?from=" + placeText(*e.Next)
 	}
+}
+
+// placeText returns a place in an address: the number of a line, and that of an entry if it is known.
+func placeText(p transcript.Place) string {
+	if p.Entry == 0 {
+		return strconv.Itoa(p.Line)
+	}
+	return fmt.Sprintf("%d.%d", p.Line, p.Entry)
 }
 
 // calls serves the page of one call, or an image of its request.
@@ -188,19 +199,26 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 	return p, nil
 }
 
-// firstLine reads the parameter from: the number of a line, or end, which is -1.
-func firstLine(text string) (from int, err error) {
+// placeOf reads the parameter from: see placeText. It may also be end.
+func placeOf(text string) (p transcript.Place, err error) {
 	switch text {
 	case "":
-		return 0, nil
+		return p, nil
 	case "end":
-		return -1, nil
+		return transcript.Place{Line: -1}, nil
 	}
-	if from, err = strconv.Atoi(text); err != nil || from < 0 {
-		return 0, fmt.Errorf("viewer: from=%q: %w: want the number of a line, or end", text, errBadRequest)
+	line, entry, ok := strings.Cut(text, ".")
+	if p.Line, err = strconv.Atoi(line); err == nil && ok {
+		p.Entry, err = strconv.ParseInt(entry, 10, 64)
 	}
-	return from, nil
+	if err != nil || p.Line < 0 || p.Line > maxLine || p.Entry == math.MinInt64 {
+		return p, fmt.Errorf("viewer: from=%q: %w: want the number of a line, or end", text, errBadRequest)
+	}
+	return p, nil
 }
+
+// maxLine is the highest number of a line that an address may have.
+const maxLine = 1 << 40
 
 // addLines lays out the lines of the window.
 func (d *episodePage) addLines(at said.Addresses) {

@@ -109,3 +109,25 @@ func TestDeleted(t *testing.T) {
 		continue
 	}
 }
+
+// TestNotModified checks that a page is sent again only if it is another.
+func TestNotModified(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a.parley")
+	say := record(t, file)
+	s := serve(t, file)
+	const page = "/run/a.parley/episodes/0"
+	_, first, h := s.get(page)
+	if status, body, _ := s.get(page, "If-None-Match", h.Get("ETag")); status != http.StatusNotModified || body != "" {
+		t.Errorf("the same page: %d %s", status, body)
+	}
+	say("something new")
+	if status, body, _ := s.get(page, "If-None-Match", h.Get("ETag")); status != http.StatusOK || body == first {
+		t.Errorf("another page: %d", status)
+	}
+	if status, _, missing := s.get("/nothing"); status != http.StatusNotFound {
+		t.Error(status)
+	} else if status, _, _ := s.get("/nothing", "If-None-Match", missing.Get("ETag")); status != http.StatusNotFound {
+		t.Errorf("a page that is missing: %d", status)
+	}
+}

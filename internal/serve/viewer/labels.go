@@ -89,7 +89,7 @@ func newLabelForm(set *label.Set, episode int, at string, q url.Values) labelFor
 	if strings.Trim(f.Call, "0123456789./:") != "" {
 		f.Call = "" // it is no call
 	}
-	if _, err := firstLine(f.From); err != nil {
+	if _, err := placeOf(f.From); err != nil {
 		f.From = ""
 	}
 	if f.From != "" {

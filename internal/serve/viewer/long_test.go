@@ -2,9 +2,13 @@ package viewer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"html"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +76,7 @@ func TestLongEpisode(t *testing.T) {
 	if first != whole || strings.Count(first, `class="said answer`) != linesPerPage || strings.Count(first, "private: to two") != linesPerPage {
 		t.Errorf("%d lines, %d of the whole:\n%s", strings.Count(first, `class="said`), strings.Count(whole, `class="said`), first)
 	}
-	if !strings.Contains(page, `data-load="`+long+`?story=1"`) || !strings.Contains(page, "lines 1 to 100 of more") || !strings.Contains(page, long+"?from=100") {
+	if !strings.Contains(page, `data-load="`+long+`?story=1"`) || !strings.Contains(page, "lines 1 to 100 of more") || !strings.Contains(page, long+"?from=100.") {
 		t.Errorf("the first page does not say that there is more: %s", page)
 	}
 	if strings.Contains(all, "data-load") || !strings.Contains(all, "lines 1 to 100 of 300") {
@@ -80,6 +84,82 @@ func TestLongEpisode(t *testing.T) {
 	}
 	if _, page := lines("/run/short.parley/episodes/0"); strings.Contains(page, "data-load") || !strings.Contains(page, "lines 1 to 100 of 100") {
 		t.Errorf("a short episode: %s", page)
+	}
+}
+
+// TestWindows walks through a long episode by its links, on and back, and finds every line once and in order: turns with
+// several calls whose answers came in another order, thoughts, and notes between them.
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a.parley")
+	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := []journal.Entry{&journal.Begun{Version: journal.Version, Run: "r", Kind: "duel", KindVersion: 1}, &journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "duel"}, 2)}}
+	var want []string
+	say := func() string {
+		want = append(want, fmt.Sprintf("word-%d.", len(want)))
+		return want[len(want)-1]
+	}
+	for i := range 4 * linesPerPage {
+		turn, other := journal.Turn{Turn: i}, journal.Turn{Episode: 1, Turn: i}
+		calls := i % 4
+		turned := &journal.Turned{Turn: turn, Calls: calls}
+		for range i % 3 {
+			turned.Notes = append(turned.Notes, world.Note{Kind: "note", Data: []byte(strconv.Quote(say()))})
+		}
+		var replies []journal.Entry
+		for k := range calls {
+			r := &journal.Replied{Turn: turn, Seat: "one", Label: "say", Request: &llm.Request{Model: "lab/a", Messages: []llm.Message{llm.User("?")}}, Response: &llm.Response{}}
+			if r.Index = k; i%2 == 0 {
+				r.Response.Thoughts = []llm.Thought{{Text: say()}}
+			}
+			r.Response.Text = say()
+			replies = append(replies, r)
+		}
+		slices.Reverse(replies)
+		entries = append(append(entries, turned, &journal.Turned{Turn: other}), replies...)
+	}
+	entries = append(entries, &journal.Ended{}, &journal.Ended{Episode: 1}, &journal.Closed{State: journal.Complete})
+	if err := errors.Join(store.Append(t.Context(), entries...), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, file)
+	const first = "/run/a.parley/episodes/0"
+	words, link := regexp.MustCompile(`word-\d+\.`), func(body, rel string) string {
+		m := regexp.MustCompile(`<a href="([^"]*)" rel="` + rel + `">(Later|Earlier) lines`).FindStringSubmatch(body)
+		if m == nil {
+			return ""
+		}
+		return html.UnescapeString(m[1])
+	}
+	var got, back []string
+	last, parts := "", 0
+	for at := first; at != "" && len(got) <= len(want); at = link(last, "next") {
+		_, last, _ = s.get(at)
+		got = append(got, words.FindAllString(last, -1)...)
+		if strings.Contains(last, "of more") {
+			parts++
+		}
+	}
+	if !slices.Equal(got, want) || parts < len(want)/linesPerPage-1 {
+		t.Errorf("%d lines, %d pages are parts; want %d lines", len(got), parts, len(want))
+	}
+	for body := last; body != "" && len(back) <= len(want); {
+		back = append(words.FindAllString(body, -1), back...)
+		at := link(body, "prev")
+		if body = ""; at != "" {
+			_, body, _ = s.get(at)
+		}
+	}
+	if !slices.Equal(back, want) {
+		t.Errorf("back: %d lines, want %d", len(back), len(want))
+	}
+	for from, status := range map[string]int{"7.1": 200, "9.99999999999": 200, "9.-1": 200, "0.9223372036854775807": 200, "1.-9223372036854775808": 400, "1.x": 400, "-3": 400, "9223372036854775807": 400, "end": 200} {
+		if got, body, _ := s.get(first + "?from=" + from); got != status {
+			t.Errorf("from=%s: %d, want %d: %s", from, got, status, body)
+		}
 	}
 }
 

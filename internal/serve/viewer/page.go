@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"html/template"
 	"io/fs"
 	"math"
@@ -33,6 +34,7 @@ type screen struct {
 	Live   string       // the address of events; empty: the page does not change
 	Static bool         // the page is a file: it has no forms
 	of     *library.Run // whose page it is; nil: of no run
+	known  string       // the tag of the page that the browser has
 	Style  template.CSS // colours of the kind, and of drawings
 	Data   any
 }
@@ -68,6 +70,7 @@ func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.Han
 				send = func(w http.ResponseWriter) { http.Redirect(w, r, to, http.StatusSeeOther) }
 				return
 			}
+			p.known = r.Header.Get("If-None-Match")
 			send = v.render(p)
 		})
 		if made {
@@ -124,6 +127,7 @@ func (v *Viewer) render(p *screen) (send func(http.ResponseWriter)) {
 	}
 	var b bytes.Buffer
 	err := v.pages.ExecuteTemplate(&b, p.template, p)
+	tag := fmt.Sprintf(`"%x"`, maphash.Bytes(v.seed, b.Bytes())) // a page that did not change is not sent again
 	return func(w http.ResponseWriter) {
 		if err != nil {
 			http.Error(w, "viewer: "+err.Error(), http.StatusInternalServerError)
@@ -133,9 +137,13 @@ func (v *Viewer) render(p *screen) (send func(http.ResponseWriter)) {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", policy(p.Style))
 		h.Set("Cache-Control", "no-store")
+		h.Set("ETag", tag)
 		secure(h)
 		if p.status != 0 {
 			w.WriteHeader(p.status)
+		} else if p.known == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
 		}
 		_, _ = w.Write(b.Bytes()) // the browser is gone
 	}

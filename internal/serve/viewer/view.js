@@ -44,7 +44,7 @@
   // What the server sent of each live part. A script may have changed the part since.
   const sent = new WeakMap([...document.querySelectorAll("[data-live]")].map((part) => [part, part.innerHTML]));
 
-  let wanted = false, fetching = false, broken = false;
+  let wanted = false, fetching = false, broken = false, tag = "";
   const refresh = async () => {
     wanted = true;
     if (fetching || document.hidden) return;
@@ -52,29 +52,37 @@
     try {
       while (wanted) {
         wanted = false;
-        const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-        if (!answer.ok) {
+        const began = performance.now();
+        const answer = await fetch(location.href, { headers: { Accept: "text/html", "If-None-Match": tag } });
+        const same = answer.status === 304;
+        if (!answer.ok && !same) {
           say(answer.status === 404 ? "the run file is gone: it was moved or deleted" : "this page could not be made again", true);
           broken = true;
           break;
         }
         if (broken) say("following", false);
         broken = false;
-        const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-        if (style(page) !== style(document)) return location.reload(); // its drawings need another style sheet
-        let again = false;
-        for (const part of document.querySelectorAll("[data-live]")) {
+        const page = same ? undefined : new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+        if (page && style(page) !== style(document)) return location.reload(); // its drawings need another style sheet
+        let skipped = false;
+        for (const part of page ? document.querySelectorAll("[data-live]") : []) {
           const next = page.getElementById(part.id);
           const text = next?.innerHTML;
-          if (!next || text === sent.get(part) || busy(part)) continue;
+          if (!next || text === sent.get(part)) continue;
+          if (busy(part)) {
+            skipped = true;
+            continue;
+          }
           replace(part, next);
           sent.set(next, text);
           next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
           for (const f of next.querySelectorAll("[data-filter]")) if (f.value) f.dispatchEvent(new Event("input"));
-          again ||= next.querySelector("[data-again]") !== null;
         }
-        await new Promise((done) => setTimeout(done, 600)); // a page that is open all day should cost little
-        wanted ||= again;
+        if (page) tag = skipped ? "" : answer.headers.get("ETag") ?? "";
+        // A page that is open all day should cost little, and less if the machine is busy.
+        const pause = Math.min(2000, Math.max(500, 3 * (performance.now() - began)));
+        await new Promise((done) => setTimeout(done, pause));
+        wanted ||= document.querySelector("[data-live] [data-again]") !== null;
       }
     } catch {
       say("the server cannot be reached", true);

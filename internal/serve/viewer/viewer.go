@@ -17,6 +17,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"html/template"
 	"net"
 	"net/http"
@@ -62,6 +63,7 @@ type Viewer struct {
 	wg      sync.WaitGroup  // background work
 	assets  static.Assets
 	token   string // the cookie of browsers that sent the key
+	seed    maphash.Seed
 	seats   seats.Server
 	slots   slots // for pages that are being made
 	guests  slots // for pages of seats
@@ -74,7 +76,7 @@ func New(cfg Config) (*Viewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), slots: make(slots, maxPages), guests: make(slots, maxSeatPages)}
+	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), seed: maphash.MakeSeed(), slots: make(slots, maxPages), guests: make(slots, maxSeatPages)}
 	v.stats = &statistics.Board{Tool: cfg.Tool, Background: func(f func(context.Context)) { v.wg.Go(func() { f(v.ctx) }) }}
 	v.catalog = &catalog.Catalog{Library: all, KindOf: cfg.KindOf, Background: v.stats.Background}
 	if v.pages, err = templates(); err != nil {

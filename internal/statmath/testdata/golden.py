@@ -1,4 +1,4 @@
-"""Writes golden.json: inputs, and what NumPy, SciPy and statsmodels compute from them.
+"""Writes golden.json: inputs, and what NumPy, SciPy, statsmodels and NLTK compute from them.
 
     python golden.py > golden.json
 
@@ -7,10 +7,13 @@ in Go: CR2 with matrices, Newcombe's interval for pairs from his formula, and in
 of d by integrating the noncentral t numerically (SciPy's own has gaps).
 """
 import json
+import random
 
 import numpy as np
 import scipy
 import statsmodels
+from nltk.metrics import binary_distance
+from nltk.metrics.agreement import AnnotationTask
 from scipy import integrate, optimize, special, stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -205,6 +208,38 @@ def kappa():
     return out
 
 
+def alpha():
+    """Krippendorff's alpha by NLTK, whose distances are functions."""
+    out = []
+    for seed, (units, raters, kinds, missing) in enumerate([(8, 2, 2, 0), (40, 3, 4, 0.2), (15, 5, 3, 0.5), (100, 2, 5, 0.0)]):
+        r = random.Random(seed)
+        rows = []
+        for _ in range(units):
+            true = r.randrange(kinds)
+            rows.append([None if r.random() < missing else (true if r.random() < 0.6 else r.randrange(kinds)) for _ in range(raters)])
+        rows = [[v for v in row if v is not None] for row in rows]
+        rows = [row for row in rows if len(row) > 1]
+        counts = [sum(row.count(k) for row in rows) for k in range(kinds)]
+
+        def ordinal(x, y):
+            x, y = min(x, y), max(x, y)
+            return 0.0 if x == y else float((sum(counts[x : y + 1]) - (counts[x] + counts[y]) / 2) ** 2)
+
+        data = [(f"rater {j}", str(i), v) for i, row in enumerate(rows) for j, v in enumerate(row)]
+        out.append(dict(units=rows, nominal=AnnotationTask(data, binary_distance).alpha(), ordinal=AnnotationTask(data, ordinal).alpha()))
+    return out
+
+
+def spearman():
+    out = []
+    for seed, n in enumerate([5, 12, 60]):
+        r = random.Random(seed)
+        x = [r.randrange(10) for _ in range(n)]
+        y = [a * (seed - 1) + r.randrange(8) for a in x]
+        out.append(dict(x=x, y=y, rho=stats.spearmanr(x, y).statistic))
+    return out
+
+
 golden = dict(
     made_with=dict(numpy=np.__version__, scipy=scipy.__version__, statsmodels=statsmodels.__version__),
     wilson=wilson(),
@@ -221,5 +256,7 @@ golden = dict(
     cohen_h=cohen_h(),
     power=power(),
     kappa=kappa(),
+    alpha=alpha(),
+    spearman=spearman(),
 )
 print("{" + ",\n".join(json.dumps(k) + ": " + json.dumps(v, default=float) for k, v in golden.items()) + "}")

@@ -145,42 +145,67 @@ func (s *Store) Sparing(ctx context.Context, episode int) (out []journal.Entry, 
 	return out, fill, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
 }
 
-// Beginning reads the first turns and replies of one episode as Sparing does, up to so many replies. whole reports
-// whether these are all. It takes a moment, however long the episode is.
-func (s *Store) Beginning(ctx context.Context, episode, replies int) (out []journal.Entry, fill func(...*journal.Replied) error, whole bool, err error) {
-	var keys map[*journal.Replied]int64
+// Window reads a part of one episode as Sparing does: so many replies up to the entry at, and so many after it, with their
+// turns. 0 is the beginning. keys has the number of the entry of each reply; first and last report whether the part has
+// the beginning and the end of the episode. It takes a moment, however long the episode is.
+func (s *Store) Window(ctx context.Context, episode int, at int64, before, after int) (out []journal.Entry, keys map[*journal.Replied]int64, fill func(...*journal.Replied) error, first, last bool, err error) {
 	err = s.readers.with(func(r *reader) error {
 		all, err := r.extents(journal.Span{From: episode, To: episode + 1})
 		if err != nil || len(all) == 0 {
-			whole = true
+			first, last = true, true
 			return err
 		}
-		out, keys, whole, err = r.beginning(ctx, all[0], replies)
+		of, n := all[0], after
+		if at > 0 && r.lost == nil {
+			var found int
+			if of.first, found, err = r.back(ctx, all[0], min(at, abs(of.last)), before); err != nil {
+				return err
+			}
+			n += found
+		}
+		first = of.first == all[0].first
+		out, keys, last, err = r.beginning(ctx, of, n)
 		return err
 	})
 	fill = func(replies ...*journal.Replied) error {
 		err := s.readers.with(func(r *reader) error { return r.fillPrompts(keys, replies) })
 		return explain(s.path, fmt.Sprintf("read episode %d", episode), err)
 	}
-	return out, fill, whole, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+	return out, keys, fill, first, last, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+}
+
+// back returns the entry of an episode that is so many replies before at, or its first, and how many replies there are
+// from that one to at.
+func (r *reader) back(ctx context.Context, of extent, at int64, replies int) (from int64, found int, err error) {
+	const up = `SELECT seq FROM replies WHERE seq <= ? AND seq >= ? AND episode = ? ORDER BY seq DESC LIMIT ?`
+	lowest := max(of.first, at-int64(replies)-maxForeign)
+	err = r.some(ctx, up, []int64{at, lowest, int64(of.episode), int64(replies)}, func(c row.Reader) error {
+		from, found = c.Key, found+1
+		return nil
+	})
+	if found < replies { // there are no more; or too many others are in between, and the rest is left out
+		from = lowest
+	}
+	return from, found, err
 }
 
 // maxForeign is how many entries of other episodes beginning passes before it looks up the episode's own.
 const maxForeign = 20_000
 
-// beginning reads the first entries of an episode, up to so many replies.
-func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []journal.Entry, keys map[*journal.Replied]int64, whole bool, err error) {
+// beginning reads the entries of an episode from of.first on, up to so many replies. end reports whether no more follow. It
+// may return all entries.
+func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []journal.Entry, keys map[*journal.Replied]int64, end bool, err error) {
 	keys = map[*journal.Replied]int64{}
 	if r.lost != nil { // the entries between may be lost
 		out, keys, err = r.episode(ctx, of, false)
 		return out, keys, true, err
 	}
 	const own = `WHERE seq > ? AND seq <= ? AND episode = ? ORDER BY seq LIMIT ?`
-	end := min(abs(of.last), of.first+int64(replies)+maxForeign)
+	until := min(abs(of.last), of.first+int64(replies)+maxForeign)
 	var all []unfilled
 	seqs := map[journal.Entry]int64{}
 	last := of.first - 1
-	err = r.some(ctx, repliesSQL+own, []int64{of.first - 1, end, int64(of.episode), int64(replies)}, func(c row.Reader) error {
+	err = r.some(ctx, repliesSQL+own, []int64{of.first - 1, until, int64(of.episode), int64(replies)}, func(c row.Reader) error {
 		u, _, err := readReplied(c, false)
 		if err == nil {
 			all, keys[u.Replied], seqs[u.Replied], last = append(all, u), c.Key, c.Key, c.Key
@@ -189,7 +214,7 @@ func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []j
 		return err
 	})
 	if len(all) < replies { // there are no more until the end
-		last = end
+		last = until
 	}
 	if err == nil {
 		err = r.some(ctx, turnsSQL+own, []int64{of.first - 1, last, int64(of.episode), last}, func(c row.Reader) error {
@@ -201,12 +226,12 @@ func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []j
 			return err
 		})
 	}
-	if whole = last >= abs(of.last); err != nil || !whole && len(all) < replies {
+	if end = last >= abs(of.last); err != nil || !end && len(all) < replies {
 		out, keys, err = r.episode(ctx, of, false) // too many others are in between
 		return out, keys, true, err
 	}
 	slices.SortFunc(out, func(a, b journal.Entry) int { return cmp.Compare(seqs[a], seqs[b]) })
-	return out, keys, whole, r.fillAll(all)
+	return out, keys, end, r.fillAll(all)
 }
 
 // some calls each for the rows of a query.

@@ -100,7 +100,8 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 	x.conn, x.path, x.made = c, path, map[string]bool{}
 	c.SetBusyTimeout(busy)
 	defer x.interruptible(ctx)()
-	if err := x.pragmas("trusted_schema = OFF", "temp_store = MEMORY", "cache_size = -16384"); err != nil {
+	// Nothing is lost with the index, so nothing waits for the disk.
+	if err := x.pragmas("synchronous = OFF", "trusted_schema = OFF", "temp_store = MEMORY", "cache_size = -16384"); err != nil {
 		return err
 	}
 	tables, err := tablesOf(c)
@@ -108,13 +109,10 @@ func (x *Index) open(ctx context.Context, path, run string) (err error) {
 		return err
 	}
 	if len(tables) > 0 {
-		if err := x.check(tables, run); err != nil {
-			return err
-		}
-		return x.pragmas("synchronous = OFF")
+		return x.check(tables, run)
 	}
-	// Nothing is lost with the index, so nothing waits for the disk. Two processes may use one file.
-	if err := x.pragmas(fmt.Sprintf("application_id = %d", application), "journal_mode = WAL", "synchronous = OFF"); err != nil {
+	// Two processes may use one file.
+	if err := x.pragmas(fmt.Sprintf("application_id = %d", application), "journal_mode = WAL"); err != nil {
 		return err
 	}
 	return x.within(func() error {

@@ -76,7 +76,8 @@ const (
 
 // Follow keeps the index up to date, and tells pages that the run has grown, until ctx is done.
 func (r *Run) Follow(ctx context.Context) {
-	var state time.Time // of the live file; zero: there is none, or its process was killed
+	var state time.Time // of the live file; zero: there is none, or it is too old
+	var played bool     // by a process
 	for ctx.Err() == nil {
 		if !r.there() { // Get closes it when a page asks for it
 			r.Tell()
@@ -91,8 +92,8 @@ func (r *Run) Follow(ctx context.Context) {
 		}
 		r.relabel(ctx)
 		_ = r.Index.MakeIndexes(ctx) // pages are slower without
-		if at := changed(filelock.Beside(r.Path, live.Suffix)); at != state {
-			state = at
+		if at, now := changed(filelock.Beside(r.Path, live.Suffix)), sqlite.Played(r.Path); at != state || now != played {
+			state, played = at, now
 			r.grown(r.seen())
 		}
 		pause := rarely

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const trustRubric = `kind: rubric
+params:
+  rules:
+    questions: {count: '\?'}
+    messages: {expr: 'len(calls)', per: episode}
+  questions:
+    friendly: {ask: 'How friendly is {seat}?', scale: [1, 5]}
+    tone: {ask: 'Which word describes {seat} best?', choices: [warm, neutral, cold]}
+  judges: [strict, mild]
+agents:
+  strict: {model: sim/small, max_tokens: 300}
+  mild: {model: sim/large, max_tokens: 300}
+lineup: {strict: strict, mild: mild}
+`
+
+// TestRubric: rules and judges of a plan file score a run. What is cut short is resumed and pays for nothing twice, and the
+// scores are the same as without a stop.
+func TestRubric(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, with := filepath.Join(dir, "run.parley"), filepath.Join(dir, "trust.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(with, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(trustRubric)
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan=", "--set", "lineup={first: small, second: large}", "--set", "episodes=6", "--out", file).want(t, 0)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	score := func(more ...string) outcome {
+		t.Helper()
+		return parley(t, State{}, append([]string{"score", file, "--with", with}, more...)...)
+	}
+	score("--estimate").want(t, 0).wantOut(t, "rubric, 6 episodes", "next:  parley score ")
+	if _, err := os.Stat(filepath.Join(dir, "run.scores")); err == nil {
+		t.Error("an estimate scores")
+	}
+	digest := func(out outcome) string {
+		_, d, _ := strings.Cut(out.stdout, `"digest":"`)
+		return d[:min(16, len(d))]
+	}
+	whole := digest(score("--json").want(t, 0).wantOut(t, `"complete":6`, `"asked":24`))
+	score("--name", "cut", "--budget", "0.0008").want(t, 3)
+	cut := filepath.Join(dir, "run.scores", "cut.parley")
+	if again := parley(t, State{}, "resume", cut, "--budget", "1", "--json").want(t, 0).wantOut(t, `"complete":6`); digest(again) != whole || whole == "" || strings.Contains(again.stdout, `"replayed":0`) {
+		t.Errorf("resumed: %s, want the digest %s", again.stdout, whole)
+	}
+	rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout
+	for name, n := range map[string]int{`"trust.questions"`: 12, `"trust.messages","value":6`: 6, `"trust.friendly"`: 12, `"trust.tone: warm"`: 12} {
+		if strings.Count(rows, `"name":`+name) != n {
+			t.Errorf("%s: %d rows, want %d\n%s", name, strings.Count(rows, name), n, rows)
+		}
+	}
+	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "trust.tone: cold")
+	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "trust.parley")).want(t, 0).wantOut(t, "Agreement of judges", "Do judges prefer long texts?", "Do judges prefer the first choice?")
+	write(trustRubric + "# edited\n")
+	score().want(t, 0).wantErr(t, "its scores are named trust-2")
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("the run file has changed, or %v", err)
+	}
+	for text, want := range map[string]string{
+		strings.Replace(trustRubric, `'\?'`, `'('`, 1):                   "trust.yaml:4:5: params.rules.questions: error parsing regexp",
+		strings.ReplaceAll(trustRubric, "strict", "first"):               "params.judges[0]: first is a seat of ",
+		strings.Replace(trustRubric, "kind: rubric", "kind: secrets", 1): "want a plan file with kind: rubric",
+		trustRubric + "plan: {matrix: {}}\n":                             "trust.yaml:14:1: plan: cannot be combined with episodes",
+	} {
+		write(text)
+		score().want(t, 2).wantErr(t, want)
+	}
+	write(trustRubric)
+	parley(t, State{}, "run", with).want(t, 2).wantErr(t, "it scores a run; use parley score RUN --with")
+	parley(t, State{}, "score", file, "--with", filepath.Join(dir, "nothing.yaml")).want(t, 2).wantErr(t, "there is no such file")
+}

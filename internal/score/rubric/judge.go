@@ -1,0 +1,201 @@
+package rubric
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"parley/internal/score"
+	"parley/llm"
+	"parley/world"
+)
+
+// Rating is the answer of one judge to one question. A list of them is the data of an outcome.
+type Rating struct {
+	Question string  `json:"question"`
+	Seat     string  `json:"seat,omitempty"` // what it is about; empty: the whole episode
+	Judge    string  `json:"judge"`
+	Value    float64 `json:"value"` // with choices: the number of the choice in the plan
+	// Position is where the choice was in the list that the judge saw, from 1. 0: there was no list.
+	Position int `json:"position,omitempty"`
+	// Length is how many characters the seat wrote, or all seats together.
+	Length int `json:"length"`
+}
+
+// reasonField is the field of an answer with the reason.
+const reasonField = "reason"
+
+// asked is one call: the questions about one subject for one judge.
+type asked struct {
+	judge, seat string
+	questions   []string
+	order       map[string][]int // by question with choices: the order in which they are listed
+}
+
+// judge asks every judge about every seat and about the episode, and adds the scores.
+func (s *scoring) judge(t *world.Table, of *score.Episode, seats []string) []Rating {
+	all := slices.Sorted(maps.Keys(s.Questions))
+	about := map[string][]string{perSeat: {}, perEpisode: {}}
+	for _, n := range all {
+		about[s.Questions[n].per()] = append(about[s.Questions[n].per()], n)
+	}
+	said, lengths := transcript(of, s.MaxText)
+	var asks []asked
+	var calls []world.Call
+	for _, judge := range s.judges() {
+		for _, seat := range append([]string{""}, seats...) {
+			questions := about[perSeat]
+			if seat == "" {
+				questions = about[perEpisode]
+			} else if lengths[seat] == 0 {
+				continue // it said nothing
+			}
+			if len(questions) == 0 {
+				continue
+			}
+			a := asked{judge: judge, seat: seat, questions: questions, order: map[string][]int{}}
+			for _, n := range questions {
+				if k := len(s.Questions[n].Choices); k > 0 {
+					a.order[n] = t.Rand().Perm(k)
+				}
+			}
+			asks, calls = append(asks, a), append(calls, s.call(a, said))
+		}
+	}
+	ratings := []Rating{}
+	for i, r := range t.Ask(calls...) {
+		ratings = append(ratings, s.read(t, asks[i], r, lengths[asks[i].seat])...)
+	}
+	s.tally(all, append([]string{""}, seats...), ratings)
+	return ratings
+}
+
+// call returns the call of a judge.
+func (s *scoring) call(a asked, said string) world.Call {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n<record>\n%s\n</record>\n\nAnswer as JSON.\n", s.Intro, strings.ReplaceAll(said, "</record>", "</ record>"))
+	fields, required := map[string]any{}, []string{reasonField}
+	fields[reasonField] = map[string]any{"type": "string", "description": "Why you answer so, in a sentence or two."}
+	for _, n := range a.questions {
+		q := s.Questions[n]
+		fmt.Fprintf(&b, "\n%s: %s", n, strings.ReplaceAll(q.Ask, "{seat}", a.seat))
+		switch {
+		case len(q.Choices) > 0:
+			list := make([]string, len(q.Choices))
+			for i, k := range a.order[n] {
+				list[i] = q.Choices[k]
+			}
+			fmt.Fprintf(&b, " One of: %s.", strings.Join(list, "; "))
+			fields[n] = map[string]any{"type": "string", "enum": list}
+		case len(q.Scale) == 2:
+			fmt.Fprintf(&b, " A whole number from %d to %d.", q.Scale[0], q.Scale[1])
+			fields[n] = map[string]any{"type": "integer", "minimum": q.Scale[0], "maximum": q.Scale[1]}
+		default:
+			b.WriteString(" true or false.")
+			fields[n] = map[string]any{"type": "boolean"}
+		}
+		required = append(required, n)
+	}
+	schema, err := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": required, "additionalProperties": false})
+	if err != nil {
+		panic(fmt.Sprintf("rubric: schema: %v", err)) // texts and numbers always marshal
+	}
+	return world.Call{Seat: a.judge, Label: onlyJudge, Ask: llm.Request{
+		Messages: []llm.Message{llm.User(b.String())}, Schema: &llm.Schema{Name: "judgement", JSON: schema},
+	}}
+}
+
+// read returns the ratings in an answer. A call that failed has none.
+func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all []Rating) {
+	var fields map[string]json.RawMessage
+	if !r.OK() || json.Unmarshal(r.JSON, &fields) != nil {
+		return nil
+	}
+	for _, n := range a.questions {
+		one := Rating{Question: n, Seat: a.seat, Judge: a.judge, Length: length}
+		if choices := s.Questions[n].Choices; len(choices) > 0 {
+			var text string
+			if json.Unmarshal(fields[n], &text) != nil {
+				continue
+			}
+			k := slices.Index(choices, text)
+			if k < 0 {
+				continue
+			}
+			one.Value, one.Position = float64(k), slices.Index(a.order[n], k)+1
+		} else if v, ok := number(decode(fields[n])); ok {
+			one.Value = v
+		} else {
+			continue
+		}
+		all = append(all, one)
+	}
+	var reason string
+	if json.Unmarshal(fields[reasonField], &reason) == nil && reason != "" {
+		t.Note(reasonField, a.judge, map[string]string{"about": a.seat, "text": reason})
+	}
+	return all
+}
+
+// tally adds a score for each question and subject: the mean of the judges or, for a choice, the share that chose it.
+func (s *scoring) tally(questions, subjects []string, ratings []Rating) {
+	for _, n := range questions {
+		for _, seat := range subjects {
+			var values []float64
+			for _, r := range ratings {
+				if r.Question == n && r.Seat == seat {
+					values = append(values, r.Value)
+				}
+			}
+			if len(values) == 0 {
+				continue
+			}
+			choices := s.Questions[n].Choices
+			if len(choices) == 0 {
+				s.scores = append(s.scores, world.Score{Seat: seat, Name: n, Value: mean(values)})
+			}
+			for k, c := range choices {
+				share := make([]float64, len(values))
+				for i, v := range values {
+					if int(v) == k {
+						share[i] = 1
+					}
+				}
+				s.scores = append(s.scores, world.Score{Seat: seat, Name: chosen(n, c), Value: mean(share)})
+			}
+		}
+	}
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// transcript returns what the seats wrote, and how many characters each did; "" has all of them. The middle of a long
+// text is left out.
+func transcript(of *score.Episode, limit int) (text string, lengths map[string]int) {
+	var b strings.Builder
+	lengths = map[string]int{}
+	for _, c := range of.Calls {
+		if c.Act != nil || !c.Reply.OK() || c.Reply.Text == "" {
+			continue
+		}
+		n := utf8.RuneCountInString(c.Reply.Text)
+		lengths[c.Seat] += n
+		lengths[""] += n
+		fmt.Fprintf(&b, "%s: %s\n", c.Seat, c.Reply.Text)
+	}
+	text = strings.TrimSuffix(b.String(), "\n")
+	if n := utf8.RuneCountInString(text); n > limit {
+		runes := []rune(text)
+		text = fmt.Sprintf("%s\n[%d characters are left out]\n%s", string(runes[:limit/2]), n-limit/2*2, string(runes[n-limit/2:]))
+	}
+	return text, lengths
+}

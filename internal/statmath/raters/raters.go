@@ -1,0 +1,219 @@
+// Package raters says how far raters agree, and whether two numbers go together.
+//
+// Every function is pure; random draws come from a fixed seed. Nothing panics. If too little is known, or a value is not
+// finite, the result is unknown.
+package raters
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"parley/stats"
+)
+
+// Rated is one thing that several raters rated. Things with the same Cluster, such as the seats of one episode, are not
+// independent.
+type Rated struct {
+	Cluster int
+	Values  []float64 // one for each rater who rated it
+}
+
+// Scale says what the distance between two ratings means.
+type Scale int
+
+// The scales of ratings.
+const (
+	Nominal Scale = iota // names: ratings are the same or not
+	Ordinal              // ranks: only their order counts
+)
+
+// alphaRounds is how many samples the interval of Alpha is made of.
+const alphaRounds = 1000
+
+// Alpha returns Krippendorff's alpha: 1 if raters always agree, 0 if they agree as often as chance would make them. Things
+// that fewer than two rated do not count. The interval is of the percentiles of a bootstrap over clusters, from a
+// fixed seed. Alpha is unknown if all ratings are the same.
+func Alpha(all []Rated, scale Scale, confidence float64) stats.Quantity {
+	a, n := newAlpha(all, scale)
+	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: n, Method: "krippendorff's alpha"}
+	if a == nil {
+		return q
+	}
+	every := make([]int, len(a.clusters))
+	for i := range every {
+		every[i] = i
+	}
+	if q.Value = a.of(every); !isFinite(q.Value) || len(every) < 2 || !(confidence > 0 && confidence < 1) {
+		return q
+	}
+	r := rand.New(rand.NewPCG(uint64(len(every)), 1))
+	var values []float64
+	drawn := make([]int, len(every))
+	for range alphaRounds {
+		for i := range drawn {
+			drawn[i] = r.IntN(len(drawn))
+		}
+		if v := a.of(drawn); isFinite(v) {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	if tail := int(float64(len(values)) * (1 - confidence) / 2); len(values) > 2*tail {
+		q.Interval = stats.Interval{Low: max(-1, min(q.Value, values[tail])), High: max(q.Value, values[len(values)-1-tail])}
+	}
+	return q
+}
+
+// alpha has the ratings of each cluster as coincidences.
+type alpha struct {
+	scale    Scale
+	kinds    int                  // different ratings
+	clusters [][]coincidence      // by cluster
+	counts   []float64            // how often each rating is given
+	observed map[[2]int32]float64 // coincidences of different ratings
+}
+
+// coincidence says how often a pair of ratings was given to the same thing. Pairs of equal ratings are included.
+type coincidence struct {
+	a, b int32
+	n    float64
+}
+
+// newAlpha returns nil if there is nothing to compare.
+func newAlpha(all []Rated, scale Scale) (_ *alpha, things int) {
+	var kinds []float64
+	for _, one := range all {
+		if len(one.Values) < 2 {
+			continue
+		}
+		things++
+		for _, v := range one.Values {
+			if !isFinite(v) {
+				return nil, things
+			}
+			kinds = append(kinds, v)
+		}
+	}
+	slices.Sort(kinds)
+	kinds = slices.Compact(kinds)
+	if len(kinds) == 0 {
+		return nil, things
+	}
+	a := &alpha{scale: scale, kinds: len(kinds), counts: make([]float64, len(kinds)), observed: map[[2]int32]float64{}}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Rated) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	last := -1
+	for i, one := range all {
+		if len(one.Values) < 2 {
+			continue
+		}
+		if last < 0 || all[last].Cluster != one.Cluster {
+			a.clusters = append(a.clusters, nil)
+		}
+		last = i
+		of := &a.clusters[len(a.clusters)-1]
+		for i, v := range one.Values {
+			for j, w := range one.Values {
+				if i != j {
+					x, _ := slices.BinarySearch(kinds, v)
+					y, _ := slices.BinarySearch(kinds, w)
+					*of = append(*of, coincidence{int32(x), int32(y), 1 / float64(len(one.Values)-1)})
+				}
+			}
+		}
+	}
+	return a, things
+}
+
+// of returns alpha of some clusters.
+func (a *alpha) of(clusters []int) float64 {
+	clear(a.counts)
+	clear(a.observed)
+	total := 0.0
+	for _, i := range clusters {
+		for _, c := range a.clusters[i] {
+			a.counts[c.a] += c.n
+			total += c.n
+			if c.a < c.b {
+				a.observed[[2]int32{c.a, c.b}] += c.n
+			}
+		}
+	}
+	// Sums are in the order of the ratings, so that the digits are always the same.
+	var seen, expected float64
+	for x := range a.kinds {
+		for y := x + 1; y < a.kinds; y++ {
+			d := a.distance(x, y)
+			seen += float64(a.observed[[2]int32{int32(x), int32(y)}] * d)
+			expected += float64(a.counts[x] * a.counts[y] * d)
+		}
+	}
+	if expected == 0 {
+		return math.NaN()
+	}
+	return 1 - (total-1)*seen/expected
+}
+
+// distance returns the squared distance between two ratings, x before y.
+func (a *alpha) distance(x, y int) float64 {
+	if a.scale == Nominal {
+		return 1
+	}
+	between := -(a.counts[x] + a.counts[y]) / 2
+	for k := x; k <= y; k++ {
+		between += a.counts[k]
+	}
+	return between * between
+}
+
+// Spearman returns the correlation of ranks of two lists of the same length. The interval is that of Bonett and
+// Wright (2000). It is unknown if one list is constant.
+func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
+	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
+	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !isFinite(x) }) {
+		return q
+	}
+	a, b := ranks(xs), ranks(ys)
+	mean := float64(len(xs)+1) / 2
+	var ab, aa, bb float64
+	for i := range a {
+		x, y := a[i]-mean, b[i]-mean
+		ab += float64(x * y)
+		aa += float64(x * x)
+		bb += float64(y * y)
+	}
+	if !(aa > 0 && bb > 0) {
+		return q
+	}
+	q.Value = max(-1, min(1, ab/math.Sqrt(aa*bb)))
+	z := math.Sqrt2 * math.Erfinv(confidence) * math.Sqrt((1+q.Value*q.Value/2)/float64(len(xs)-3))
+	if confidence > 0 && confidence < 1 {
+		q.Interval = stats.Interval{Low: math.Tanh(math.Atanh(q.Value) - z), High: math.Tanh(math.Atanh(q.Value) + z)}
+	}
+	return q
+}
+
+// ranks returns the ranks of values, from 1. Equal values have the mean of their ranks.
+func ranks(values []float64) []float64 {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	out := make([]float64, len(values))
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && values[order[j]] == values[order[i]] {
+			j++
+		}
+		for _, k := range order[i:max(j, i+1)] {
+			out[k] = float64(i+1+max(j, i+1)) / 2
+		}
+		i = max(j, i+1)
+	}
+	return out
+}
+
+func isFinite(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }

@@ -1,0 +1,98 @@
+package raters
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+)
+
+// golden reads a part of what other libraries computed.
+func golden[T any](t *testing.T, part string) (v T) {
+	t.Helper()
+	b, err := os.ReadFile("../testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(b, &all); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(all[part], &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func same(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestAlpha compares with NLTK, and checks the ends of the scale.
+func TestAlpha(t *testing.T) {
+	t.Parallel()
+	rated := func(units [][]float64) (all []Rated) {
+		for i, u := range units {
+			all = append(all, Rated{Cluster: i, Values: u})
+		}
+		return all
+	}
+	for _, c := range golden[[]struct {
+		Units            [][]float64
+		Nominal, Ordinal float64
+	}](t, "alpha") {
+		for scale, want := range map[Scale]float64{Nominal: c.Nominal, Ordinal: c.Ordinal} {
+			q := Alpha(rated(c.Units), scale, 0.95)
+			same(t, "alpha", q.Value, want, 1e-12)
+			if !(q.Low < q.Value && q.Value < q.High && q.Low >= -1 && q.High <= 1) {
+				t.Errorf("interval %+v", q)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		units [][]float64
+		want  float64
+	}{
+		"nothing":       {nil, math.NaN()},
+		"one rater":     {[][]float64{{1}, {2}}, math.NaN()},
+		"one rating":    {[][]float64{{1, 1}, {1, 1}}, math.NaN()},
+		"not a number":  {[][]float64{{1, math.NaN()}, {1, 2}}, math.NaN()},
+		"always agree":  {[][]float64{{1, 1}, {2, 2}, {3, 3, 3}}, 1},
+		"single things": {[][]float64{{1, 1}, {7}, {2, 2}}, 1},
+	} {
+		if q := Alpha(rated(c.units), Ordinal, 0.95); q.Value != c.want && !(math.IsNaN(q.Value) && math.IsNaN(c.want)) {
+			t.Errorf("%s: %+v, want %v", name, q, c.want)
+		}
+	}
+	one := Alpha([]Rated{{1, []float64{1, 2}}, {1, []float64{2, 2}}, {1, []float64{1, 1}}}, Nominal, 0.95)
+	if !one.Known() || one.Low != -1 || one.High != 1 {
+		t.Errorf("one cluster shows no interval: %+v", one)
+	}
+}
+
+// TestSpearman compares with SciPy.
+func TestSpearman(t *testing.T) {
+	t.Parallel()
+	for _, c := range golden[[]struct {
+		X, Y []float64
+		Rho  float64
+	}](t, "spearman") {
+		q := Spearman(c.X, c.Y, 0.95)
+		same(t, "rho", q.Value, c.Rho, 1e-12)
+		if !(q.Low < q.Value && q.Value < q.High) {
+			t.Errorf("interval %+v", q)
+		}
+	}
+	same(t, "same order", Spearman([]float64{1, 2, 3, 9}, []float64{2, 4, 5, 6}, 0.95).Value, 1, 1e-12)
+	for name, c := range map[string][2][]float64{
+		"constant": {{1, 1, 1, 1}, {1, 2, 3, 4}}, "few": {{1, 2}, {1, 2}}, "lengths": {{1, 2, 3, 4}, {1, 2, 3}},
+		"not a number": {{1, 2, 3, math.NaN()}, {1, 2, 3, 4}},
+	} {
+		if q := Spearman(c[0], c[1], 0.95); q.Known() {
+			t.Errorf("%s: %+v", name, q)
+		}
+	}
+}
