@@ -45,6 +45,7 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	}
 	a.End(held, paid)
 	m.notices.settled(model, req, t.Worst, paid)
+	m.notices.answered(req, resp)
 	m.count(req, resp, e, paid, model.OK)
 	if e != nil {
 		return nil, e

@@ -31,10 +31,24 @@ func (n *notices) settled(m *budget.Model, req *llm.Request, worst llm.Money, c 
 	if n.report == nil {
 		return
 	}
-	about, text := m.Oddity(req, worst, c)
-	if text == "" {
-		return
+	if about, text := m.Oddity(req, worst, c); text != "" {
+		n.once(req, about, text)
 	}
+}
+
+// noTokens is about answers without the token ids that were asked for.
+const noTokens = -1
+
+// answered reports an answer without the token ids that were asked for.
+func (n *notices) answered(req *llm.Request, resp *llm.Response) {
+	if n.report != nil && req.TokenIDs && resp != nil && len(resp.TokenIDs) == 0 && resp.Text != "" {
+		n.once(req, noTokens, req.Model+" returns no token ids, although the run asks for them: its answers cannot become sequences of tokens. "+
+			"Use a server that returns them and has token_ids among its capabilities in the plan, or do not ask for them.")
+	}
+}
+
+// once reports a Notice, if it is the first about it for the model.
+func (n *notices) once(req *llm.Request, about int, text string) {
 	k := noticeKey{req.Model, about}
 	n.mu.Lock()
 	if n.reported == nil {

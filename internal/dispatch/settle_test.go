@@ -235,3 +235,29 @@ func TestBetrayal(t *testing.T) {
 		}
 	})
 }
+
+// TestNoTokens: one notice says that a model returns no token ids, if they were asked for.
+func TestNoTokens(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		asked bool
+		ids   []int
+		want  int
+	}{{true, nil, 1}, {true, []int{1}, 0}, {false, nil, 0}} {
+		m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
+			return &llm.Response{Text: "yes", TokenIDs: c.ids, Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
+		})
+		var reported []string
+		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Notices = func(n Notice) { reported = append(reported, n.Text) } })
+		for range 3 {
+			req := asked(1, 10, 10)[0]
+			req.TokenIDs = c.asked
+			if _, err := d.Ask(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(reported) != c.want || c.want > 0 && !strings.HasPrefix(reported[0], "lab/any returns no token ids") {
+			t.Errorf("%+v: reported %q", c, reported)
+		}
+	}
+}

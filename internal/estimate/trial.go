@@ -3,6 +3,7 @@ package estimate
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -30,7 +31,8 @@ type trial struct {
 	maxCall   llm.Money       // the most that one call can cost
 	acts      int
 	actors    Actors
-	idle      bool // no actor carries out acts
+	idle      bool              // no actor carries out acts
+	tokens    map[string]string // agents whose training needs token ids that are not requested, and their models
 }
 
 // blind reports whether the world acted and no actor carried it out. What the world would ask
@@ -191,7 +193,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	case res.State != journal.Complete:
 		return fmt.Errorf("cannot be played: %s", res.Reason)
 	}
-	t.models, t.unbounded = map[string]bool{}, map[string]bool{}
+	t.models, t.unbounded, t.tokens = map[string]bool{}, map[string]bool{}, map[string]string{}
 	for _, spec := range sample {
 		t.episodes = append(t.episodes, &tried{cell: spec.Cell, models: map[string]spent{}, turns: map[string]int{}})
 	}
@@ -261,8 +263,27 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	if priced {
 		t.maxCall = max(t.maxCall, p.Worst(used.Input, output, false))
 	}
+	if req.TokenIDs && t.trains(e.Agent) && !t.account(req.Model).ReturnsTokens(req.Model) {
+		t.tokens[e.Agent] = req.Model
+	}
 	t.models[req.Model] = true
 	ep.models[req.Model] = ep.models[req.Model].plus(s)
+}
+
+// trains reports whether an agent is trained: it is marked, or none is.
+func (t *trial) trains(agent string) bool {
+	marked := slices.ContainsFunc(t.plan.Agents, func(a world.Agent) bool { return a.Trainable })
+	return !marked || slices.ContainsFunc(t.plan.Agents, func(a world.Agent) bool { return a.Name == agent && a.Trainable })
+}
+
+// tokenless returns an error if agents that are trained ask for token ids that their servers do not return.
+func (t *trial) tokenless() error {
+	for _, agent := range slices.Sorted(maps.Keys(t.tokens)) {
+		account, _ := llm.SplitModel(t.tokens[agent])
+		return fmt.Errorf("agents.%s: the plan asks %s for token ids, and providers.%s does not say that its server returns them, so they are not requested: "+
+			"add capabilities: [{match: \"%s/*\", token_ids: true}] to providers.%s, or do not ask for them", agent, t.tokens[agent], account, account, account)
+	}
+	return nil
 }
 
 // charged returns the tokens that a call counts against a limit per minute: see

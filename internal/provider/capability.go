@@ -71,6 +71,12 @@ func (p Provider) Capability(model string) Capability {
 	return Capability{OldMaxField: p.Dialect == "openai" && !p.atPreset()}
 }
 
+// ReturnsTokens reports whether token ids are requested of a model: its server is known to return them.
+func (p Provider) ReturnsTokens(model string) bool {
+	_, name := llm.SplitModel(model)
+	return p.InProcess() || p.Capability(name).TokenIDs
+}
+
 // FollowsSchema reports whether a model is known to follow a schema that is sent natively. Most servers silently ignore
 // an unknown field, so nothing is assumed about an unknown server: the prompt must hold the schema too. Presets are
 // known at their own addresses; presets for local servers at any address.
