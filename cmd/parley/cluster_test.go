@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -59,6 +60,13 @@ func (p *process) kill() bool {
 	_ = p.cmd.Process.Kill()
 	p.done <- <-p.done
 	return true
+}
+
+// wait waits until the process has ended by itself.
+func (p *process) wait() error {
+	err := <-p.done
+	p.done <- err
+	return err
 }
 
 // over reports whether the process has ended by itself.
@@ -170,6 +178,37 @@ func TestKilledBudget(t *testing.T) {
 		t.Errorf("%+v; the provider bills %g, want at most %g", got, billed, budget)
 	}
 	t.Logf("%+v; billed %g of %g", got, billed, budget)
+}
+
+// TestRebuilt kills a coordinator, and makes its run file again elsewhere, from what the hub kept.
+func TestRebuilt(t *testing.T) {
+	t.Parallel()
+	direct, _ := provider(t)
+	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
+	address, release := gated(t)
+	_, hub := hubOf(t, 1)
+	for range 2 {
+		start(t, "secret", "worker", "--cluster", hub, "--quiet")
+	}
+	out := filepath.Join(t.TempDir(), "run.parley")
+	run := start(t, "secret", "run", plan(t, address), "--out", out, "--quiet", "--cluster", hub, "--retain")
+	for callsIn(t, out) == 0 && !run.over() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	run.kill()
+	release()
+	left := start(t, "secret", "cluster", "--cluster", hub, "--json")
+	_ = left.wait()
+	var view struct{ Left []string }
+	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 {
+		t.Fatalf("%v: %s%s", err, left.out, left.err)
+	}
+	again := start(t, "secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")
+	err := again.wait()
+	var got summary
+	if err := errors.Join(err, json.Unmarshal(again.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
+		t.Errorf("%v: %+v, want %+v: %s", err, got, want, again.err)
+	}
 }
 
 // killedRun plays a run on a cluster and kills its parts until there were enough, or it is complete.

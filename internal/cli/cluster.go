@@ -44,6 +44,7 @@ type clusterFlags struct {
 	Listen  string        `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
 	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as nats://host:4222 or tls://host:4222."`
 	Lease   time.Duration `group:"cluster" placeholder:"DURATION" help:"After how long without a sign of life a worker's episodes are given to others. Default: 15s."`
+	Retain  bool          `group:"cluster" help:"Keep everything in the hub until the run is over, so that a lost run file can be made again: see --rebuild of parley resume. It takes effect when the run begins."`
 	hubFlags
 }
 
@@ -62,6 +63,8 @@ func (f *clusterFlags) check() error {
 		return exit.Usagef("--lease %v: want %v to %v", f.Lease, minLease, maxLease)
 	case f.Listen != "" && f.Cluster != "":
 		return exit.Usagef("--listen and --cluster exclude each other: the run listens itself, or uses a hub that does")
+	case f.Retain && f.Cluster == "":
+		return exit.Usagef("--retain needs --cluster: a hub that is part of this process is lost with it")
 	default:
 		return nil
 	}
@@ -112,12 +115,11 @@ func (f *hubFlags) authorities() (*x509.CertPool, error) {
 }
 
 // connect connects to a hub. It waits for one that is not there yet.
-func (f *hubFlags) connect(url, token string, more ...nats.Option) (*nats.Conn, error) {
+func (f *hubFlags) connect(url, token string) (*nats.Conn, error) {
 	options, _ := hub.Options(token)
-	options = append(options, append([]nats.Option{
-		nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.RetryOnFailedConnect(true),
-		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Name("parley"),
-	}, more...)...)
+	options = append(options,
+		nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond), nats.RetryOnFailedConnect(true),
+		nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2), nats.Name("parley"))
 	if f.TLSCA != "" {
 		pool, err := f.authorities()
 		if err != nil {
@@ -210,7 +212,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 		return nil, err
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
-	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), AckWait: f.Lease, Alone: here, Strict: here}
+	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
 	if !here {
 		c.Workers = refusals(s)
 	}

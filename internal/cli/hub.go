@@ -81,6 +81,8 @@ type clusterView struct {
 	Workers []subject.Working `json:"workers"`
 	// Status says how each run is divided, for runs that answer.
 	Status []coordinator.Status `json:"status"`
+	// Left has the runs that the hub has a log of, and no coordinator: they were killed, or failed.
+	Left []string `json:"left,omitempty"`
 }
 
 // Run listens for a moment and prints what it heard.
@@ -131,10 +133,13 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 	for _, st := range v.Status {
 		printStatus(s.Stdout, st, v.Workers)
 	}
+	for _, run := range v.Left {
+		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
+	}
 	for _, w := range v.Workers {
 		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(w.Refused))
 	}
-	if len(v.Runs)+len(v.Workers) == 0 {
+	if len(v.Runs)+len(v.Workers)+len(v.Left) == 0 {
 		fmt.Fprintln(s.Stdout, "nobody plays")
 	}
 	return nil
@@ -211,6 +216,12 @@ func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) 
 		var st coordinator.Status
 		if answer, err := nc.Request(subject.Status(key), nil, subject.Every); err == nil && json.Unmarshal(answer.Data, &st) == nil && st.Run == key {
 			v.Status = append(v.Status, st)
+		}
+	}
+	logs, _ := coordinator.Logs(ctx, nc) // the token of one run does not show others
+	for _, run := range logs {
+		if _, played := runs[run]; !played {
+			v.Left = append(v.Left, run)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(workers)) {

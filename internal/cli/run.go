@@ -33,7 +33,8 @@ type runCmd struct {
 
 // resumeCmd resumes a run file.
 type resumeCmd struct {
-	File string `arg:"" help:"The run file." placeholder:"FILE"`
+	File    string `arg:"" help:"The run file." placeholder:"FILE"`
+	Rebuild string `group:"cluster" placeholder:"RUN" help:"First make the run file again, which is lost, from what --retain kept in the hub. parley cluster shows the names of runs."`
 	playFlags
 }
 
@@ -163,6 +164,11 @@ func loadPlan(ctx context.Context, s *State, file string, sets []string, reach c
 func (c *resumeCmd) Run(ctx context.Context, s *State) error {
 	if err := c.playFlags.check(); err != nil {
 		return err
+	}
+	if c.Rebuild != "" {
+		if err := c.rebuild(ctx, s, c.Rebuild, c.File); err != nil {
+			return err
+		}
 	}
 	if c.Detach && !isDetached(s) {
 		g := exit.NewGate()

@@ -96,6 +96,10 @@ func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets
 		rep.Add(kind.At, yamltree.Path{"kind"}, "this program does not have the kind %s: use the program that recorded it (this one has %s)", kind.Text, cmp.Or(document.Listed(names), "none"))
 		return nil, rep.Err() // the rest cannot be checked
 	}
+	if kind := tree.Field("kind"); !r.known && kind != nil && strings.HasSuffix(kind.Text, ".py") {
+		rep.Add(kind.At, yamltree.Path{"kind"}, "names a file of Python without a class: write %s:CLASS", kind.Text)
+		return nil, rep.Err()
+	}
 	r.Root = keys.Plan(names, params)
 	if r.plan.Kind.Casts() {
 		agents := r.Root.Key("agents")

@@ -32,7 +32,7 @@ func (r *resolver) params(beside *reach.Files) {
 	loaded := r.load(beside)
 	seats, err := seatsOf(p.Kind, p.Params)
 	if err != nil && loaded {
-		if of := r.firstCell(); of != nil {
+		if of, refused := r.firstCell(); of != nil && refused == nil {
 			seats, err = of, nil
 		}
 	}
@@ -46,28 +46,23 @@ func (r *resolver) params(beside *reach.Files) {
 	}
 }
 
-// firstCell returns the seats of the first cell of a matrix, or nil if the kind refuses its params. Only cells are played, so
+// firstCell returns the seats of the first cell of a matrix, or nil if there is none. Only cells are played, so
 // the params of the plan may lack what every cell sets; each cell is checked with the matrix.
-func (r *resolver) firstCell() []string {
+func (r *resolver) firstCell() ([]string, error) {
 	if r.file.Plan == nil || r.file.Plan.Matrix == nil || r.plan.Kind.External() {
-		return nil
+		return nil, nil
 	}
 	m, change := r.file.Plan.Matrix, map[string]any{}
 	for name, values := range m.Params {
-		if len(values) == 0 {
-			return nil
+		if len(values) > 0 {
+			change[name] = values[0]
 		}
-		change[name] = values[0]
 	}
 	params, _, err := r.plan.vary(m.Variations[m.VariationNames()[0]].Params, change)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	seats, err := seatsOf(r.plan.Kind, params)
-	if err != nil {
-		return nil
-	}
-	return seats
+	return seatsOf(r.plan.Kind, params)
 }
 
 // seatsOf returns the seats for params. Each must have its own name.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -22,11 +23,12 @@ const (
 
 // parquet writes Parquet, compressed with zstd. Every column may be null.
 type parquet struct {
-	w       *pq.GenericWriter[any]
-	columns []Column
-	values  [][]pq.Value // by column, then by row: the library takes columns without copying them first
-	used    int          // of the rows of values
-	held    int          // bytes in this row group
+	w      *pq.GenericWriter[any]
+	kinds  []pq.Kind    // by column
+	nulls  []pq.Value   // by column
+	values [][]pq.Value // by column, then by row: the library takes columns without copying them first
+	used   int          // of the rows of values
+	held   int          // bytes in this row group
 }
 
 func newParquet(w io.Writer, columns []Column) (*parquet, error) {
@@ -43,11 +45,27 @@ func newParquet(w io.Writer, columns []Column) (*parquet, error) {
 			options = append(options, pq.SkipPageBounds(c.Name), pq.SkipPageStatistics(c.Name))
 		}
 	}
-	p := &parquet{w: pq.NewGenericWriter[any](w, options...), columns: columns, values: make([][]pq.Value, len(columns))}
-	for i := range p.values {
-		p.values[i] = make([]pq.Value, rowsAtOnce)
+	p := &parquet{w: pq.NewGenericWriter[any](w, options...)}
+	for i, c := range columns {
+		p.kinds = append(p.kinds, kindOf(c.Type))
+		p.nulls = append(p.nulls, pq.NullValue().Level(0, 0, i))
+		p.values = append(p.values, slices.Repeat(p.nulls[i:], rowsAtOnce))
 	}
 	return p, nil
+}
+
+// kindOf returns how values of a type are stored.
+func kindOf(t Type) pq.Kind {
+	switch t {
+	case Integer, Time:
+		return pq.Int64
+	case Double:
+		return pq.Double
+	case Boolean:
+		return pq.Boolean
+	default:
+		return pq.ByteArray
+	}
 }
 
 // parquetSchema keeps the order of columns, which the library does for structs only.
@@ -81,7 +99,12 @@ func parquetSchema(columns []Column) (schema *pq.Schema, err error) {
 
 func (p *parquet) row(cells []cell) error {
 	for i := range cells {
-		p.values[i][p.used] = p.value(i, &cells[i])
+		switch to := &p.values[i][p.used]; {
+		case cells[i].there:
+			*to = p.value(i, &cells[i])
+		case !to.IsNull(): // it often is: many columns are empty
+			*to = p.nulls[i]
+		}
 		p.held += 8 + len(cells[i].text)
 	}
 	p.used++
@@ -110,15 +133,12 @@ func (p *parquet) flush() error {
 }
 
 func (p *parquet) value(i int, v *cell) pq.Value {
-	if !v.there {
-		return pq.NullValue().Level(0, 0, i)
-	}
-	switch p.columns[i].Type {
-	case Integer, Time:
+	switch p.kinds[i] {
+	case pq.Int64:
 		return pq.Int64Value(v.n).Level(0, 1, i)
-	case Double:
+	case pq.Double:
 		return pq.DoubleValue(v.f).Level(0, 1, i)
-	case Boolean:
+	case pq.Boolean:
 		return pq.BooleanValue(v.n != 0).Level(0, 1, i)
 	default:
 		return pq.ByteArrayValue([]byte(v.text)).Level(0, 1, i)

@@ -162,6 +162,7 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 			return nil, err
 		}
 		sections = append(sections, section)
+	case made == nil && len(b.Code) > 0: // code of a plan has no exhibits
 	case made == nil:
 		sections = append(sections, page.Section{ID: KindSection, Title: "The kind", Text: fmt.Sprintf("This program does not know version %d of the kind %s. The exhibits of the kind are left out.", b.KindVersion, b.Kind)})
 	default:

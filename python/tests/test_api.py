@@ -222,6 +222,20 @@ def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
         parley.run(W, agents={"x": "sim/small"}, out=tmp_path / "run.parley", progress=False, seeed=4)
 
 
+@pytest.mark.parametrize(("world", "want"), [("none.py:W", "none.py: no such file"), ("none.py", "write 'none.py:CLASS'"), (3, "parley.run plays a class"), (int, "parley.run plays a class")])
+def test_wrong_worlds(world: Any, want: str, tmp_path: Path) -> None:
+    with pytest.raises(parley.Misuse, match=want):
+        parley.run(world, agents={"x": "sim/small"}, out=tmp_path / "run.parley")
+
+
+def test_failures_of_a_run(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A run whose episodes fail says why, with the first traceback."""
+    (tmp_path / "w.py").write_text("import parley\nclass W(parley.World):\n    def seats(self): return ['a']\n    async def play(self, t):\n        raise ValueError('oh') if t.rand.int_n(4) else KeyError('x')\n")
+    done = parley.run(f"{tmp_path / 'w.py'}:W", agents={"x": "sim/small"}, episodes=20, seed=1, out=tmp_path / "run.parley")
+    assert done.code == 1 and "of 20 that failed" in done.failures and "Traceback" in done.failures and "ValueError: oh" in done.failures and "1 other reason" in done.failures
+    assert done.failures in capsys.readouterr().err
+
+
 def test_run_in_a_world(program: str, tmp_path: Path) -> None:
     class Inner(parley.World):
         def seats(self) -> list[str]:

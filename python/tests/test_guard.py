@@ -35,6 +35,15 @@ REFUSED = [
     ("import os; os.fork()", "os.fork"),
     ("import os; os.getpid()", "os.getpid"),
     ("input()", "input is not allowed"),
+    ("import time; time.strftime('%Y')", "time.strftime"),
+    ("import os; os.path.exists('/')", "os.path.exists is not allowed in a world: read files when"),
+    ("import os; os.stat('/')", "os.stat"),
+    ("import pathlib; pathlib.Path('/').is_dir()", "is not allowed in a world: read files"),
+    ("import os; os.getcwd()", "os.getcwd"),
+    ("import os; os.environ['PATH']", "os.environ is not allowed in a world: read the environment when the module is imported"),
+    ("import os; os.environ.get('PATH')", "os.environ"),
+    ("import os; os.getenv('PATH')", "os.environ"),
+    ("import os; dict(os.environ)", "os.environ"),
     ("import asyncio; asyncio.run(t.one('a', 'x'))", "asyncio is not allowed in a world: await only its table"),
 ]
 
@@ -49,6 +58,9 @@ ALLOWED = [
     "import warnings; warnings.warn('x')",
     "import uuid; uuid.UUID(int=t.rand.uint64())",
     "import sys, io, os\nclass Out(io.StringIO):\n    def write(self, s): os.getpid(); return super().write(s)\nsys.stdout = Out(); print('as in a notebook')",
+    "import os.path; os.path.join('a', 'b'); os.path.basename('/a/b')",
+    "import time; time.strftime('%Y', (2020, 1, 1, 0, 0, 0, 0, 1, 0))",
+    "import shutil; shutil.get_terminal_size()",
     "import hashlib; hashlib.sha256(b'x').hexdigest()",
 ]
 
@@ -87,6 +99,18 @@ def test_dates(start: Start, tmp_path: Path, play: str) -> None:
     body = f"    def seats(self): return ['a']\n    async def play(self, t):\n        assert isinstance(START, datetime) and issubclass(datetime, date)\n        {play}\n"
     got = start(whole=head + body).begin()["error"]["text"]
     assert "Impure: datetime." in got and "is not allowed in a world" in got
+
+
+CHANCE = ["np.random.rand()", "np.random.seed(1)", "np.random.default_rng()", "np.random.default_rng(None)", "default_rng()", "shuffle([1, 2])"]
+
+
+@pytest.mark.parametrize("play", CHANCE)
+def test_numpy(start: Start, play: str) -> None:
+    pytest.importorskip("numpy")
+    head = "import numpy as np\nfrom numpy.random import default_rng, shuffle\nimport parley\nclass W(parley.World):\n    def seats(self): return ['a']\n    async def play(self, t):\n"
+    body = f"        assert np.random.default_rng(t.rand.uint64()).random() < 1 and np.random.RandomState(3).rand() < 1\n        {play}\n"
+    got = start(whole=head + body).begin()["error"]["text"]
+    assert got.startswith("w.py:8: Impure: numpy.random") and "use numpy.random.default_rng(t.rand.uint64())" in got
 
 
 def test_acts_are_not_guarded(start: Start) -> None:

@@ -266,6 +266,16 @@ def test_worlds_that_cannot_be_loaded(start: Start, whole: str, cls: str, want: 
     assert want in start(whole=whole, cls=cls).hello["error"]["text"]
 
 
+@pytest.mark.parametrize(("hint", "fails"), [("parley.Outcome", True), ("'Outcome'", True), ("parley.Outcome | None", False), ("None", False)])
+def test_forgotten_return(start: Start, hint: str, fails: bool) -> None:
+    """A play that promises an outcome returns one."""
+    got = start(whole=f"import parley\nclass W(parley.World):\n    def seats(self): return ['a']\n    async def play(self, t) -> {hint}: pass\n").begin()
+    if fails:
+        assert got["error"]["text"].startswith("w.py:4: the outcome of W.play: play returned None")
+    else:
+        assert got == {"end": {}}
+
+
 def test_other_version(start: Start) -> None:
     assert "the engine speaks version 2" in start("pass", version=2).hello["error"]["text"]
 
@@ -300,7 +310,7 @@ def test_says_where_it_is(start: Start) -> None:
 @pytest.mark.parametrize("limit", ["0", "True", "'5'", "float('inf')"])
 def test_wrong_limits(start: Start, limit: str) -> None:
     e = start(whole=f"import parley\nclass W(parley.World):\n    step_limit = {limit}\n    def seats(self): return ['a']\n    async def play(self, t): pass\n")
-    assert "want a number of seconds" in e.hello["error"]["text"]
+    assert e.hello["error"]["text"].startswith("w.py:2: W.step_limit is ") and "want a number of seconds" in e.hello["error"]["text"]
 
 
 def test_prints_and_interrupts(start: Start) -> None:

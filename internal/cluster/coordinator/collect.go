@@ -234,8 +234,9 @@ func (l *log) took(ctx context.Context, b *batch, ended int) {
 		_ = l.Conn.Publish(subject.Taken(l.name.Run), l.name.AppendTaken(nil, taken)) // beats repeat it
 	}
 	for _, name := range b.done {
-		// Done stays: whoever gets the lot again must see it.
-		l.purge(ctx, name)
+		if !l.retain { // Done stays: whoever gets the lot again must see it
+			l.purge(ctx, name)
+		}
 	}
 }
 
@@ -246,44 +247,41 @@ func (l *log) purge(_ context.Context, name string) {
 
 // finish waits until the run is over: there are no more lots, nobody plays one, and everything is collected.
 func (l *log) finish(ctx context.Context) error {
-	l.mu.Lock()
-	for l.err == nil && ctx.Err() == nil && !l.stopped {
-		l.changed.Wait()
-	}
-	err := l.err
-	l.mu.Unlock()
-	if err != nil || ctx.Err() != nil {
+	if err := l.wait(ctx, func() bool { return !l.stopped }); err != nil || ctx.Err() != nil {
 		return err
 	}
 	_ = l.beat(false) // workers give their lots back
-	_, err = chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, l.name.Lots()) })
+	_, err := chain.Retry(ctx, func(ctx context.Context) (any, error) { return nil, l.js.DeleteStream(ctx, l.name.Lots()) })
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) && ctx.Err() == nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	l.mu.Lock()
-	for l.err == nil && ctx.Err() == nil && l.played() {
-		l.changed.Wait()
-	}
-	l.mu.Unlock()
-	if info, err := l.stream.Info(ctx); err == nil {
-		l.mu.Lock()
-		for l.err == nil && ctx.Err() == nil && l.read < info.State.LastSeq {
-			l.changed.Wait()
-		}
-		l.mu.Unlock()
-	}
-	l.mu.Lock()
-	for l.err == nil && ctx.Err() == nil && l.money != nil && l.there() { // what workers do not need is not at risk
-		l.changed.Wait()
-	}
-	err = l.err
-	l.mu.Unlock()
+	l.catchUp(ctx) // a claim may be the last message
+	_ = l.wait(ctx, l.played)
+	l.catchUp(ctx)
+	err = l.wait(ctx, func() bool { return l.money != nil && l.there() }) // what workers do not need is not at risk
 	if errors.Is(err, errGone) {
 		err = nil // what could be collected is
 	}
 	_ = l.beat(true)
 	_ = l.Conn.FlushTimeout(removes)
 	return err
+}
+
+// catchUp waits until everything is collected that the log has now.
+func (l *log) catchUp(ctx context.Context) {
+	if info, err := l.stream.Info(ctx); err == nil {
+		_ = l.wait(ctx, func() bool { return l.read < info.State.LastSeq })
+	}
+}
+
+// wait waits while something holds, and returns why this life of the log ended, if it did. The lock is held when more is called.
+func (l *log) wait(ctx context.Context, more func() bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.err == nil && ctx.Err() == nil && more() {
+		l.changed.Wait()
+	}
+	return l.err
 }
 
 // there reports whether a worker has not left. The lock is held.

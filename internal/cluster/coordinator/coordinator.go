@@ -48,6 +48,9 @@ type Coordinator struct {
 	Workers func(subject.Working)
 	// Began, if set, is called once when a run can be divided, with a function that returns how it is.
 	Began func(status func() Status)
+	// Retain keeps everything in the log until the run is over, so that Rebuild can make a lost journal again. It is for logs that
+	// begin with the run.
+	Retain bool
 	// Strict means that a worker that refuses the run ends it: no other can do better.
 	Strict bool
 	// Alone means that no worker can be left from before: the hub is new.
@@ -165,7 +168,8 @@ func (p *play) life(ctx context.Context) error {
 		l.since = uint64(head.Collected.Through)
 		l.cursor = l.since
 	}
-	if err := l.claimRun(ctx); err != nil {
+	claimed, err := l.claimRun(ctx)
+	if err != nil {
 		return asGone(err)
 	}
 	p.mu.Lock()
@@ -185,6 +189,7 @@ func (p *play) life(ctx context.Context) error {
 		}
 	}
 	wg.Go(func() { end(l.collect(ctx)) })
+	_ = l.wait(ctx, func() bool { return l.read < claimed }) // what is spent and what is played must be known first
 	wg.Go(func() { end(l.beats(ctx)) })
 	wg.Go(func() { end(l.give(ctx)) })
 	err = l.finish(ctx)
@@ -200,11 +205,11 @@ func (p *play) life(ctx context.Context) error {
 }
 
 // claimRun claims the chain of the run, and makes the keepers. Their epoch is the number of the claim, so it is higher than those that
-// workers know from coordinators before.
-func (l *log) claimRun(ctx context.Context) error {
+// workers know from coordinators before. It returns the sequence of a message that is not before the claim.
+func (l *log) claimRun(ctx context.Context) (uint64, error) {
 	_, past, err := chain.Open(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: l.name.Begun(), Session: rand.Text(), Number: l.epoch})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if l.epoch == 0 {
 		l.keep(l.run.Head(), past.Number)
@@ -213,7 +218,11 @@ func (l *log) claimRun(ctx context.Context) error {
 		}
 	}
 	l.epoch = past.Number
-	return nil
+	info, err := chain.Retry(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) { return l.stream.Info(ctx) })
+	if err != nil {
+		return 0, fmt.Errorf("coordinator: %w", err)
+	}
+	return info.State.LastSeq, nil
 }
 
 // fail ends this life of the log.
@@ -246,6 +255,7 @@ type log struct {
 	head   *journal.Head // before it began
 	stream jetstream.Stream
 	queue  jetstream.Stream
+	retain bool           // nothing of it is deleted before the run is over
 	since  uint64         // the message up to which the journal had everything
 	cursor uint64         // the last one that was recorded; collect has it
 	ends   map[int]uint64 // by episode / 64: a bit for each that ended since the log began; collect has it
@@ -270,8 +280,11 @@ func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	return l, l.create(ctx, &begun)
 }
 
-// number is the key of a log's number in the metadata of its streams.
-const number = "parley-log"
+// Keys in the metadata of a log's stream.
+const (
+	number   = "parley-log"      // its number
+	retained = "parley-retained" // everything of the run is in it
+)
 
 // find reports whether the stream of the log exists.
 func (l *log) find(ctx context.Context) (bool, error) {
@@ -282,7 +295,7 @@ func (l *log) find(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, fmt.Errorf("coordinator: %w", err)
 	}
-	l.stream = s
+	l.stream, l.retain = s, s.CachedInfo().Config.Metadata[retained] != ""
 	return s.CachedInfo().Config.Metadata[number] == strconv.FormatInt(l.name.Number, 10), nil
 }
 
@@ -304,9 +317,12 @@ func (l *log) create(ctx context.Context, begun *journal.Begun) (err error) {
 	if err := l.remove(ctx); err != nil {
 		return err
 	}
+	about := map[string]string{number: strconv.FormatInt(l.name.Number, 10)}
+	if l.retain = l.Retain && l.head.Ended.Len()+len(l.head.Playing) == 0; l.retain {
+		about[retained] = "yes"
+	}
 	l.stream, err = l.make(ctx, jetstream.StreamConfig{
-		Name: l.name.Stream(), Subjects: []string{l.name.Chains()},
-		Metadata:  map[string]string{number: strconv.FormatInt(l.name.Number, 10)},
+		Name: l.name.Stream(), Subjects: []string{l.name.Chains()}, Metadata: about,
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Duplicates: 2 * time.Minute,
 	})
 	if err != nil {

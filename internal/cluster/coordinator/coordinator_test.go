@@ -187,6 +187,43 @@ func TestForged(t *testing.T) {
 	}
 }
 
+// TestRebuild: a journal that is lost begins again from a log that kept everything, and from no other.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	for _, retain := range []bool{true, false} {
+		l := newLab(t, hub.Config{})
+		l.retain = retain
+		l.play()
+		name := l.name()
+		done, half := l.take(name), l.take(name)
+		if err := errors.Join(l.end(done), half.play(t.Context(), half.from)); err != nil {
+			t.Fatal(err)
+		}
+		l.beat(func(b subject.Beating) bool { return b.Episodes == done.to-done.from+1 })
+		l.abort()
+		<-l.done
+		l.journal = &disk{ended: map[int]int{}}
+		err := Rebuild(t.Context(), l.conn, "toy1", l.journal)
+		if !retain {
+			if err == nil {
+				t.Error("a log that has not everything was taken")
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs, err := Logs(t.Context(), l.conn); err != nil || len(runs) != 1 || runs[0] != "toy1" {
+			t.Errorf("%v %v, want the run", runs, err)
+		}
+		l.play()
+		l.finish()
+		if err := Rebuild(t.Context(), l.conn, "toy1", l.journal); err == nil {
+			t.Error("a run that is over was taken")
+		}
+	}
+}
+
 // TestAloneBetween: what a process without workers plays is not played by the next one with workers, whatever an old log has.
 func TestAloneBetween(t *testing.T) {
 	t.Parallel()

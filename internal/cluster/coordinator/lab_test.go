@@ -44,6 +44,8 @@ type lab struct {
 	beats   *nats.Subscription
 	journal *disk
 	steer   *engine.Steering
+	abort   context.CancelFunc
+	retain  bool
 	done    chan engine.Result
 	err     error // of the run, when done was read
 }
@@ -116,7 +118,7 @@ func (l *lab) play() {
 	conn, steered := l.connect(), make(chan *engine.Steering, 1)
 	c := l.config()
 	c.Steer = func(s *engine.Steering) { steered <- s }
-	c.Remote = &Coordinator{Conn: conn, Build: "build", AckWait: lease, Alone: true}
+	c.Remote = &Coordinator{Conn: conn, Build: "build", AckWait: lease, Retain: l.retain, Alone: true}
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	wg.Go(func() {
@@ -124,6 +126,7 @@ func (l *lab) play() {
 		l.err = err
 		l.done <- res
 	})
+	l.abort = cancel
 	l.Cleanup(func() { cancel(); wg.Wait() })
 	l.steer = <-steered
 }
@@ -191,11 +194,29 @@ func (l *lab) tryTake(name subject.Log) (*lot, error) {
 		return nil, err
 	}
 	from, to, _ := subject.Episodes(msg.Subject())
-	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: rand.Text()})
+	session := rand.Text()
+	l.report(session)
+	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: session})
 	if err != nil || past.Done {
 		return nil, errors.Join(err, msg.Ack())
 	}
 	return &lot{c, msg, from, to}, nil
+}
+
+// report says once a second that a worker is there, until the test ends.
+func (l *lab) report(session string) {
+	l.Helper()
+	data, err := json.Marshal(subject.Working{Session: session, Run: "toy1"})
+	if err != nil {
+		l.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ok := true; ok; ok = sleep(l.Context(), subject.Every) {
+			_ = l.conn.Publish(subject.Stats("toy1"), data)
+		}
+	})
+	l.Cleanup(wg.Wait)
 }
 
 // play records that an episode has ended.

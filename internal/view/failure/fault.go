@@ -2,8 +2,10 @@ package failure
 
 import (
 	"context"
+	"encoding/json"
 	"path"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"parley/journal"
@@ -16,6 +18,10 @@ type Fault struct {
 	Why      string `json:"why"`            // as in their outcomes
 	Said     string `json:"said,omitempty"` // the message of the failed call; hostile
 	At       string `json:"at,omitempty"`   // where its world panicked, as game.go:57
+	// Others is how many other reasons there are.
+	Others int `json:"others,omitempty"`
+	// Trace is the traceback of code that is not part of the program, such as a world in Python.
+	Trace string `json:"trace,omitempty"`
 }
 
 // Commonest returns the most common reason why episodes of a run failed, and the first one
@@ -42,20 +48,39 @@ func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fau
 		return nil, err
 	}
 	why := first.Outcome.Failed
-	f := &Fault{Episodes: count[sortOf(why)], Why: oneLine(why), At: oneLine(panickedAt(first.Stack))}
+	f := &Fault{Episodes: count[sortOf(why)], Why: oneLine(why), At: oneLine(panickedAt(first.Stack)), Others: len(count) - 1}
 	entries, err := journal.Episode(ctx, j, first.Episode)
 	for _, e := range entries {
 		// An outcome has the kind of the failure only: a world does not get the message.
 		if r, ok := e.(*journal.Replied); ok && r.Attempt == first.Attempt && r.Error != nil && strings.Contains(why, string(r.Error.Kind)) {
 			f.Said = oneLine(r.Error.Message)
 		}
+		if t, ok := e.(*journal.Turned); ok && t.Attempt == first.Attempt {
+			f.trace(t.Notes)
+		}
 	}
 	return f, err
 }
 
-// sortOf returns what reasons of one sort have in common: the text before the first number, such
-// as a step or an amount of money.
+// trace finds the note of code that failed.
+func (f *Fault) trace(notes []world.Note) {
+	for _, n := range notes {
+		var of world.CodeError
+		if n.Kind == "error" && json.Unmarshal(n.Data, &of) == nil && of.Text != "" && oneLine(of.Text) == f.Why {
+			f.Trace = of.Trace
+		}
+	}
+}
+
+// placed matches a reason that begins with a line of code and the class of an error.
+var placed = regexp.MustCompile(`^[^\s:]+:\d+: \w+`)
+
+// sortOf returns what reasons of one sort have in common: the line of code and the class of the error, or the
+// text before the first number, such as a step or an amount of money.
 func sortOf(why string) string {
+	if line := placed.FindString(why); line != "" {
+		return line
+	}
 	if i := strings.IndexAny(why, "0123456789"); i > 0 {
 		return why[:i]
 	}

@@ -30,15 +30,23 @@ func TestCommonest(t *testing.T) {
 				replied(2, 1, llm.KindBadRequest, "no\nsuch  field"), replied(2, 1, llm.KindTimeout, "of another kind"), ended(2, refused),
 				replied(3, 1, llm.KindBadRequest, "of another episode"), ended(3, refused),
 			},
-			Fault{Episodes: 2, Why: refused, Said: "no such field"},
+			Fault{Episodes: 2, Why: refused, Said: "no such field", Others: 1},
 		},
 		"numbers do not tell them apart": {
 			[]journal.Entry{ended(0, panicked), ended(1, "budget: $0.02 is left"), ended(2, ""), ended(3, "budget: $0.03 is left, and more")},
-			Fault{Episodes: 2, Why: "budget: $0.02 is left"},
+			Fault{Episodes: 2, Why: "budget: $0.02 is left", Others: 1},
+		},
+		"lines of code tell them apart, and the words of an error do not": {
+			[]journal.Entry{
+				ended(0, "g.py:7: KeyError: 'x'"), ended(1, "g.py:9: ValueError: one 1"),
+				&journal.Turned{Turn: journal.Turn{Episode: 1, Attempt: 1}, Notes: []world.Note{{Kind: "error", Data: []byte(`{"text":"g.py:9: ValueError: one 1","trace":"Traceback"}`)}}},
+				ended(2, "g.py:9: ValueError: two"),
+			},
+			Fault{Episodes: 2, Why: "g.py:9: ValueError: one 1", Others: 1, Trace: "Traceback"},
 		},
 		"of two the first, and nobody said anything": {
 			[]journal.Entry{replied(4, 1, llm.KindTimeout, "late"), ended(4, panicked), ended(5, refused)},
-			Fault{Episodes: 1, Why: panicked},
+			Fault{Episodes: 1, Why: panicked, Others: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

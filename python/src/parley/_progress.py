@@ -16,6 +16,7 @@ class Progress:
         self._last = 0.0
         self._wide = 0
         self._where = _place() if show else ""
+        self.wanted = show
 
     def show(self, text: str, final: bool = False) -> None:
         """Replace the line, at most a few times a second."""

@@ -19,9 +19,9 @@ from typing import Any
 from . import binary, guard
 from ._progress import Progress
 from ._read import Report, Run
-from .errors import Error
+from .errors import Error, Misuse
 from .guard import fold
-from .worker import Session, check
+from .worker import Session, check, load
 from .world import World
 
 
@@ -42,6 +42,16 @@ class Summary:
         """Return the report of the run."""
         return self.data.report(*by)
 
+    @property
+    def failures(self) -> str:
+        """Why episodes failed: the most frequent reason with its traceback, and how many other reasons there are. Empty: none failed."""
+        fault: Mapping[str, Any] = self.summary.get("fault") or {}
+        if not fault:
+            return ""
+        others = f"\n{fault['others']} other reason{'s' if fault['others'] > 1 else ''}: .data.episodes() has all of them" if fault.get("others") else ""
+        why = fault.get("trace") or fault.get("why", "")
+        return f"failed most often ({fault.get('episodes', 0):,} of {self.summary['episodes']['failed']:,} that failed):\n{why.rstrip()}{others}"
+
     def __str__(self) -> str:
         episodes: Mapping[str, int] = self.summary.get("episodes") or {}
         made, asked = episodes.get("complete", 0), self.summary.get("calls", {}).get("total", 0)
@@ -57,7 +67,7 @@ class Summary:
 
 
 def run(
-    world: type[World],
+    world: type[World] | str,
     *,
     agents: Mapping[str, Any],
     out: str | os.PathLike[str],
@@ -67,12 +77,12 @@ def run(
     flags: Mapping[str, Any] | None = None,
     **plan: Any,
 ) -> Summary:
-    """Play a world and return how the run ended. If the run file ``out`` exists, the run is resumed.
+    """Play a world, given as a class or as ``"auction.py:Auction"``, and return how the run ended. If ``out`` exists, the run is resumed.
 
     ``agents`` maps names to models, as ``{"small": "sim/small"}``, or to what a plan file says of an agent. Other keys are
     those of a plan file: lineup, plan, seed, budget, providers and so on. ``flags`` are flags of ``parley run``.
     """
-    check(world)
+    world = _class(world)
     if threading.current_thread() is not threading.main_thread():
         raise Error("parley.run plays the world in the main thread: call it from there")
     if fold.table is not None:
@@ -87,12 +97,26 @@ def run(
         content["episodes"] = episodes
     path = os.path.abspath(str(os.fspath(out)))
     guard.install()
+    guard.rebind(sys.modules[world.__module__])
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "plan.yaml")
         with open(file, "w", encoding="utf-8") as f:
             json.dump(content, f, ensure_ascii=False, allow_nan=False)
         more = [f"--{n.replace('_', '-')}={str(v).lower() if isinstance(v, bool) else v}" for n, v in (flags or {}).items()]
         return _play(world, [binary.find(), "run", file, "--out", path, "--json", *more], path, Progress(progress))
+
+
+def _class(world: Any) -> type[World]:
+    """Return the class of a world that can be played."""
+    if isinstance(world, str):
+        file, colon, name = world.rpartition(":")
+        if not colon:
+            raise Misuse(f"{world!r} names no class: write {world + ':CLASS' if world.endswith('.py') else 'FILE.py:CLASS'!r}")
+        world = load(file, name)
+    if not isinstance(world, type) or not issubclass(world, World):
+        raise Misuse(f"parley.run plays a class such as Auction(parley.World), not {world!r:.80}")
+    check(world)
+    return world
 
 
 class _Link:
@@ -199,6 +223,8 @@ def _play(world: type[World], command: list[str], path: str, shown: Progress) ->
     text = b"".join(printed).decode("utf-8", "replace").strip()
     done = Summary(path, code, json.loads(text) if text.startswith("{") else {})
     shown.show(str(done), final=True)
+    if shown.wanted and done.failures:
+        print(done.failures, file=sys.stderr)
     return done
 
 

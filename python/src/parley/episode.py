@@ -169,10 +169,18 @@ def _end(table: Table, value: Any) -> bytes:
     cls = cast(Any, type(table._episode.world))
     table._episode.over = True
     try:
+        if value is None and _promises(cls):
+            raise Misuse("play returned None: is a return missing? Write -> parley.Outcome | None if an episode may end without an outcome")
         return _with_notes(table, b'"end":' + outcome(value) + b"}")
     except Misuse as e:
         code = cls.play.__code__
         return _fail(table, _error(f"{place(code.co_filename, code.co_firstlineno)}: the outcome of {cls.__name__}.play: {e}", ""))
+
+
+def _promises(cls: Any) -> bool:
+    """Report whether the hint of play says that it always returns an outcome."""
+    hint = getattr(cls.play, "__annotations__", {}).get("return")
+    return hint is Outcome or isinstance(hint, str) and hint.strip() in ("Outcome", "parley.Outcome")
 
 
 def outcome(value: Any) -> bytes:

@@ -23,13 +23,14 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from .errors import Impure, is_own
+from .errors import Impure, is_foreign, is_own
 
 _CLOCK = "a world must play the same every time; get the time with await t.do(time.time)"
 _CHANCE = "use t.rand, which draws the same on every play"
 _FILE = "read files when the module is imported, or with await t.do(...), which records the result"
 _OUTSIDE = "use await t.do(...), which runs a function outside of the world and records its result"
 _THREAD = "use await t.fork(...) to do several things at once, or await t.do(...) for work outside"
+_SETTING = "read the environment when the module is imported, or make it a param of the world"
 _ENTROPY = "seed it with t.rand.uint64(), or use t.rand"
 
 # What may call these functions during a step: an import, and what only writes messages.
@@ -81,9 +82,30 @@ def _guarded(original: Callable[..., Any], name: str, remedy: str, when: Callabl
     return call
 
 
+# Modules of Python through which a world reaches what they guard.
+_THROUGH = {"os", "os.path", "posixpath", "ntpath", "genericpath", "pathlib", "pathlib._local", "_collections_abc", "collections.abc", __name__}
+
+
+def _by_author(*_: Any, **__: Any) -> bool:
+    """Report whether the code of the world itself calls: libraries look at files and variables for many reasons."""
+    frame: types.FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_globals.get("__name__") in _THROUGH:
+        frame = frame.f_back
+    return frame is not None and not is_foreign(frame.f_code.co_filename) and not is_own(frame.f_code.co_filename)
+
+
+def _no_second(*args: Any, **_: Any) -> bool:
+    """Report whether strftime was called without a time."""
+    return len(args) < 2
+
+
 def _no_time(*args: Any, **_: Any) -> bool:
     """Report whether a function of time was called without a time: it takes the present one."""
     return not args or args[0] is None
+
+
+def _unseeded(*args: Any, **kwargs: Any) -> bool:
+    return next(iter((*args, *kwargs.values())), None) is None
 
 
 def _no_seed(_self: Any, a: Any = None, *_args: Any, **_: Any) -> bool:
@@ -115,19 +137,29 @@ _TABLE: list[tuple[Any, str, str, str]] = [
 ]
 
 
+_replaced: dict[int, tuple[Any, Any]] = {}  # the original and its replacement, by the id of the original
+
+
+def _replace(owner: Any, prefix: str, names: str, remedy: str, when: Callable[..., bool] | None = None) -> None:
+    for name in names.split():
+        original = getattr(owner, name, None)
+        if original is None or hasattr(original, "__parley_guard__"):
+            continue
+        shown = prefix if name.startswith("__") else f"{prefix}.{name}" if prefix else name
+        made = _guarded(original, shown, remedy, when)
+        _replaced[id(original)] = (original, made)
+        setattr(owner, name, made)
+
+
 def install() -> None:
     """Replace the functions."""
     for owner, prefix, names, remedy in _TABLE:
-        for name in names.split():
-            original = getattr(owner, name, None)
-            if original is None or hasattr(original, "__parley_guard__"):
-                continue
-            shown = prefix if name == "__init__" else f"{prefix}.{name}" if prefix else name
-            setattr(owner, name, _guarded(original, shown, remedy))
-    for name in ("localtime", "gmtime", "ctime", "asctime"):
-        original = getattr(time, name)
-        if not hasattr(original, "__parley_guard__"):
-            setattr(time, name, _guarded(original, f"time.{name}", _CLOCK, _no_time))
+        _replace(owner, prefix, names, remedy)
+    _replace(os.path, "os.path", "exists lexists isfile isdir islink getsize getmtime getatime getctime", _FILE, _by_author)
+    _replace(os, "os", "stat lstat access getcwd readlink", _FILE, _by_author)
+    _replace(type(os.environ), "os.environ", "__getitem__ __iter__ __len__", _SETTING, _by_author)
+    _replace(time, "time", "localtime gmtime ctime asctime", _CLOCK, _no_time)
+    _replace(time, "time", "strftime", _CLOCK, _no_second)
     if not hasattr(random.Random.seed, "__parley_guard__"):
         random.Random.seed = _guarded(random.Random.seed, "random.Random without a seed", _ENTROPY, _no_seed)  # type: ignore[method-assign]
 
@@ -159,13 +191,38 @@ def _guarded_dates() -> dict[Any, Any]:
 _dates: dict[Any, Any] = {}
 
 
+def _install_numpy() -> None:
+    """Guard the global chance of numpy, if it is imported."""
+    chance = sys.modules.get("numpy.random")
+    if chance is None:
+        return
+    seeded = "use numpy.random.default_rng(t.rand.uint64()), which draws the same on every play"
+    known: Any = getattr(chance, "RandomState", None)
+    _replace(chance, "numpy.random", " ".join(n for n in dir(known) if not n.startswith("_")), seeded)
+    _replace(chance, "numpy.random", "default_rng", seeded, _unseeded)
+    bits: Any = sys.modules.get("numpy.random.bit_generator")
+    if hasattr(getattr(bits, "randbits", None), "__parley_guard__"):
+        bits.randbits = bits.randbits.__wrapped__  # RandomState draws from it also if it has a seed
+
+
+def rebind(module: types.ModuleType) -> None:
+    """Guard the functions that a module imported by name before they were replaced."""
+    _install_numpy()
+    for name, value in list(vars(module).items()):
+        original, made = _replaced.get(id(value), (None, None))
+        if original is not None and original is value:
+            setattr(module, name, made)
+
+
 def watch(folder: str) -> None:
     """Guard datetime and date in the modules of a folder. The classes cannot be changed for all: extensions rely on them."""
+    _install_numpy()
     if not _dates:
         _dates.update(_guarded_dates())
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and os.path.dirname(os.path.abspath(file)) == folder:
+            rebind(module)
             for name, value in list(vars(module).items()):
                 if isinstance(value, (type, types.ModuleType)) and value in _dates:
                     setattr(module, name, _dates[value])

@@ -116,6 +116,16 @@ def load(file: str, name: str, role: str = "") -> Class:
     raise Misuse(f"{place(file, None)}: no class {name}; {hint}")
 
 
+def _line_of(cls: Class) -> str:
+    """Return where a class is that cannot be played, as the begin of an error; empty if none was found."""
+    if cls is World:
+        return ""
+    try:
+        return place(inspect.getfile(cls), inspect.getsourcelines(cls)[1]) + ": "
+    except (OSError, TypeError):
+        return ""
+
+
 class Session:
     """Serves one connection to the engine, in the thread that calls serve."""
 
@@ -174,7 +184,7 @@ class Session:
             answer = _json.record({**description(self._class), "limit": limit}, f"the params of {self._class.__name__}")
             self._watchdog.start(limit, "" if self._envs is not None else " Use await t.do(...) for long work", self._own_process)
         except BaseException as e:
-            text = describe(e) if not isinstance(e, Error) else {"text": str(e)}
+            text = describe(e) if not isinstance(e, Error) else {"text": _line_of(self._class) + str(e)}
             answer = _json.record({"parley": PROTOCOL, "error": {k: v for k, v in text.items() if v}}, "error")
         self._send(answer, b"\n")
         if self._own_process:

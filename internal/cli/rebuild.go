@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"parley/internal/cli/exit"
+	"parley/internal/cluster/coordinator"
+	"parley/internal/store/sqlite"
+)
+
+// rebuild makes the run file again that a run with --retain lost.
+func (f *playFlags) rebuild(ctx context.Context, s *State, run, file string) (err error) {
+	if f.Cluster == "" {
+		return exit.Usagef("--rebuild needs --cluster: the hub that has the run")
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("--rebuild: %s exists: resume it without --rebuild, or name another file", file)
+	}
+	token, err := f.token(s)
+	if err != nil {
+		return err
+	}
+	ctx, end := untilSignal(ctx, s)
+	defer end()
+	nc, err := f.connect(f.Cluster, token)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	if err := waitConnected(ctx, nc, f.Cluster); err != nil {
+		return err
+	}
+	store, err := sqlite.Open(ctx, file, sqlite.Either)
+	if err != nil {
+		return exit.AsUsage(err)
+	}
+	if err := errors.Join(coordinator.Rebuild(ctx, nc, run, store), store.Close()); err != nil {
+		_ = os.Remove(file) // it has nothing
+		return exit.AsUsage(fmt.Errorf("--rebuild: %w", err))
+	}
+	return nil
+}
