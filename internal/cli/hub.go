@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -78,6 +79,8 @@ type clusterCmd struct {
 type clusterView struct {
 	Runs    []subject.Beating `json:"runs"`
 	Workers []subject.Working `json:"workers"`
+	// Status says how each run is divided, for runs that answer.
+	Status []coordinator.Status `json:"status"`
 	// Left has the runs that the hub has a log of, and no coordinator: they were killed, or failed.
 	Left []string `json:"left,omitempty"`
 }
@@ -127,6 +130,9 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		}
 		fmt.Fprintf(s.Stdout, "run %s  %s  %d episodes ended here  %d lots open, %d of them waiting\n", b.Run, state, b.Episodes, b.Open, b.Waiting)
 	}
+	for _, st := range v.Status {
+		printStatus(s.Stdout, st, v.Workers)
+	}
 	for _, run := range v.Left {
 		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
 	}
@@ -137,6 +143,32 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		fmt.Fprintln(s.Stdout, "nobody plays")
 	}
 	return nil
+}
+
+// printStatus prints how a run is divided.
+func printStatus(w io.Writer, st coordinator.Status, workers []subject.Working) {
+	fmt.Fprintf(w, "run %s  lots: %d waiting, %d played, %d done  the run file is %d messages behind\n", st.Run, st.Lots.Waiting, st.Lots.Leased, st.Lots.Done, st.Lag)
+	if m := st.Money; m != nil {
+		fmt.Fprintf(w, "run %s  budget %v: %v spent, %v allotted, %v at risk\n", st.Run, m.Limit, m.Spent, m.AllAllotted(), m.AtRisk)
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.Accounts)) {
+		a := st.Accounts[name]
+		var parts []string
+		for _, r := range []struct {
+			what string
+			rate float64
+		}{{"requests", a.Rates.Requests}, {"tokens", a.Rates.Tokens}, {"input tokens", a.Rates.Input}, {"output tokens", a.Rates.Output}} {
+			if r.rate > 0 {
+				parts = append(parts, fmt.Sprintf("%.0f %s a minute", r.rate, r.what))
+			}
+		}
+		for _, worker := range workers {
+			if share, ok := a.Shares[worker.Session]; ok && worker.Run == st.Run {
+				parts = append(parts, fmt.Sprintf("worker %d has %.0f%%", worker.Process, 100*share))
+			}
+		}
+		fmt.Fprintf(w, "run %s  account %s: %d calls wait, %s\n", st.Run, terminal.Safe(strings.TrimSpace(name)), a.Waiting, strings.Join(parts, ", "))
+	}
 }
 
 // hears is how long to listen: beats and reports come every second.
@@ -181,6 +213,10 @@ func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) 
 	defer mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(runs)) {
 		v.Runs = append(v.Runs, runs[key])
+		var st coordinator.Status
+		if answer, err := nc.Request(subject.Status(key), nil, subject.Every); err == nil && json.Unmarshal(answer.Data, &st) == nil && st.Run == key {
+			v.Status = append(v.Status, st)
+		}
 	}
 	logs, _ := coordinator.Logs(ctx, nc) // the token of one run does not show others
 	for _, run := range logs {

@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
+	"sync/atomic"
 
+	"parley/engine"
 	"parley/internal/cli/exit"
+	"parley/internal/cluster/coordinator"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/metric"
 	"parley/internal/serve/monitor"
@@ -61,5 +66,52 @@ func (m *metricsServer) close() {
 		m.end()
 	default:
 		_ = m.ln.Close() // nobody was served
+	}
+}
+
+// divided is how a run is divided among workers, as soon as it is.
+type divided struct {
+	status atomic.Pointer[func() coordinator.Status]
+}
+
+// divides returns how remote divides a run; nil if it does not.
+func divides(remote engine.Remote) *divided {
+	c, ok := remote.(*coordinator.Coordinator)
+	if !ok {
+		return nil
+	}
+	d := &divided{}
+	c.Began = func(status func() coordinator.Status) { d.status.Store(&status) }
+	return d
+}
+
+// add adds to a page how the run is divided.
+func (d *divided) add(p *metric.Page) {
+	if d == nil {
+		return
+	}
+	status := d.status.Load()
+	if status == nil {
+		return
+	}
+	st := (*status)()
+	gauge := func(name, help string, v float64, labels ...string) {
+		p.Add(metric.Gauge, monitor.Prefix+name, help, v, labels...)
+	}
+	const lots = "Lots of episodes by state. If lots wait, more workers would help."
+	gauge("lots", lots, float64(st.Lots.Waiting), "state", "waiting")
+	gauge("lots", lots, float64(st.Lots.Leased), "state", "leased")
+	gauge("lots", lots, float64(st.Lots.Done), "state", "done")
+	gauge("workers", "Workers that play the run.", float64(st.Workers))
+	gauge("log_lag_messages", "Messages of workers that are not in the run file yet.", float64(st.Lag))
+	for _, name := range slices.Sorted(maps.Keys(st.Accounts)) {
+		a := st.Accounts[name]
+		for _, worker := range slices.Sorted(maps.Keys(a.Shares)) {
+			gauge("share", "The part of an account's limits that a worker may use, from 0 to 1.", a.Shares[worker], "account", name, "worker", worker)
+		}
+	}
+	if m := st.Money; m != nil {
+		gauge("allotted_dollars", "What workers may spend.", m.AllAllotted().Dollars())
+		gauge("at_risk_dollars", "What lost workers may have spent.", m.AtRisk.Dollars())
 	}
 }

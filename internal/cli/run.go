@@ -221,6 +221,7 @@ func (f *playFlags) show(ctx context.Context, s *State, g *exit.Gate, p app.Play
 		return err
 	}
 	defer w.close(ctx, s)
+	w.divided = divides(p.Remote)
 	spans := w.to.Play("run", filepath.Base(p.File))
 	view := &runview.View{Out: s.err, Verbose: f.Verbose, Trust: f.Trust, Again: playAgain(s.Args, p.PlanFile, p.File)}
 	done, hide, unsteer := func() {}, func() {}, func() {}

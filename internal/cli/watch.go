@@ -17,8 +17,9 @@ import (
 
 // watch is how machines watch a command: a page for Prometheus, and an OpenTelemetry collector.
 type watch struct {
-	page *metricsServer
-	to   *telemetry.Exporter
+	page    *metricsServer
+	to      *telemetry.Exporter
+	divided *divided // nil: the run has no workers
 }
 
 // watch opens what the flags and the environment name.
@@ -35,7 +36,11 @@ func (f *metricsFlags) watch(ctx context.Context, s *State) (w watch, err error)
 // begin shows what calls and run say from now on. run is nil if no run is played.
 func (w watch) begin(ctx context.Context, s *State, calls monitor.Calls, run func() monitor.Run) {
 	began := time.Now()
-	page := func() *metric.Page { return monitor.Page(calls, run, began) }
+	page := func() *metric.Page {
+		p := monitor.Page(calls, run, began)
+		w.divided.add(p)
+		return p
+	}
 	w.page.serve(ctx, s, page)
 	w.to.Measure(page)
 }

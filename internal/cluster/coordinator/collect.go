@@ -221,6 +221,7 @@ func (l *log) took(ctx context.Context, b *batch, ended int) {
 	l.taken = max(l.taken, b.through)
 	l.read = max(l.read, b.through)
 	l.ended += ended
+	l.done += len(b.done)
 	for _, name := range b.done {
 		from, _, _ := subject.Episodes(name)
 		delete(l.open, from)

@@ -46,6 +46,8 @@ type Coordinator struct {
 	Ahead int
 	// Workers, if set, is called with what workers report.
 	Workers func(subject.Working)
+	// Began, if set, is called once when a run can be divided, with a function that returns how it is.
+	Began func(status func() Status)
 	// Retain keeps everything in the log until the run is over, so that Rebuild can make a lost journal again. It is for logs that
 	// begin with the run.
 	Retain bool
@@ -128,6 +130,8 @@ type play struct {
 	spent   llm.Money     // as far as it is recorded
 	stopped bool          // there are no more lots
 	ended   int           // episodes
+	done    int           // lots
+	last    uint64        // the last message of the log, when it was last asked for
 	err     error         // why this life of the log ended
 }
 
@@ -209,6 +213,9 @@ func (l *log) claimRun(ctx context.Context) (uint64, error) {
 	}
 	if l.epoch == 0 {
 		l.keep(l.run.Head(), past.Number)
+		if l.Began != nil {
+			l.Began(l.status)
+		}
 	}
 	l.epoch = past.Number
 	info, err := chain.Retry(ctx, func(ctx context.Context) (*jetstream.StreamInfo, error) { return l.stream.Info(ctx) })

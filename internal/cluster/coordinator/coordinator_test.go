@@ -48,16 +48,7 @@ func TestDiskFull(t *testing.T) {
 	l := newLab(t, hub.Config{})
 	l.play()
 	name := l.name()
-	l.journal.full.Store(true)
-	first := l.take(name)
-	if err := l.end(first); err != nil { // the hub has it
-		t.Fatal(err)
-	}
-	res := <-l.done
-	if !errors.Is(l.err, errFull) {
-		t.Errorf("%+v %v, want it to say that the disk is full", res, l.err)
-	}
-	l.journal.full.Store(false)
+	l.fillDisk(name)
 	l.play()
 	if got := l.name(); got != name {
 		t.Errorf("the log is %+v, want %+v: what is in it must be collected", got, name)
@@ -230,13 +221,7 @@ func TestAloneBetween(t *testing.T) {
 	l := newLab(t, hub.Config{})
 	l.play()
 	name := l.name()
-	l.journal.full.Store(true)
-	x := l.take(name)
-	if err := l.end(x); err != nil {
-		t.Fatal(err)
-	}
-	<-l.done
-	l.journal.full.Store(false)
+	l.fillDisk(name)
 	if res, err := engine.Run(t.Context(), l.config()); err != nil || res.State != journal.Complete {
 		t.Fatal(res, err)
 	}

@@ -163,8 +163,14 @@ func (l *log) beats(ctx context.Context) error {
 		if !sleep(ctx, subject.Every) {
 			return nil
 		}
-		if _, err := l.stream.Info(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
+		info, err := l.stream.Info(ctx)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
 			return errGone
+		case err == nil:
+			l.mu.Lock()
+			l.last = info.State.LastSeq
+			l.mu.Unlock()
 		}
 		l.wake() // whoever waits for a worker that is gone
 	}

@@ -50,6 +50,7 @@ func (l *log) serve() (end func(), err error) {
 	}
 	for name, hear := range map[string]func(*nats.Msg){
 		subject.Stats(l.name.Run): func(m *nats.Msg) { l.hear(m.Data) }, subject.Limits(l.name.Run): l.answerLimits, subject.Money(l.name.Run): l.answerMoney,
+		subject.Status(l.name.Run): func(m *nats.Msg) { l.answer(m, true, "", l.status()) },
 	} {
 		sub, err := l.Conn.Subscribe(name, func(m *nats.Msg) {
 			// A worker of another run can have messages of its own sent here, as the answer to a request. They keep their subject.

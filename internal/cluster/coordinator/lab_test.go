@@ -197,8 +197,11 @@ func (l *lab) tryTake(name subject.Log) (*lot, error) {
 	session := rand.Text()
 	l.report(session)
 	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: session})
-	if err != nil || past.Done {
-		return nil, errors.Join(err, msg.Ack())
+	if err != nil {
+		return nil, err
+	}
+	if past.Done {
+		return nil, msg.Ack()
 	}
 	return &lot{c, msg, from, to}, nil
 }
@@ -240,6 +243,26 @@ func (l *lab) end(x *lot) error {
 		}
 	}
 	return x.Put(l.Context(), &wire.Done{})
+}
+
+// fillDisk plays a lot, and another when the disk is full. It returns when the run has stopped.
+func (l *lab) fillDisk(name subject.Log) {
+	l.Helper()
+	for range 2 {
+		x := l.take(name)
+		if err := l.end(x); err != nil { // the hub has it
+			l.Fatal(err)
+		}
+		_ = x.msg.Ack()
+		if !l.journal.full.Load() {
+			l.beat(func(b subject.Beating) bool { return b.Episodes == x.to-x.from }) // so the stage is recorded
+			l.journal.full.Store(true)
+		}
+	}
+	if res := <-l.done; !errors.Is(l.err, errFull) {
+		l.Errorf("%+v %v, want it to say that the disk is full", res, l.err)
+	}
+	l.journal.full.Store(false)
 }
 
 // finish plays everything that is left.

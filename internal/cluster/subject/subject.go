@@ -90,6 +90,9 @@ func Limits(run string) string { return "p." + run + ".limits" }
 // Money returns the subject at which a coordinator answers what workers ask about the budget.
 func Money(run string) string { return "p." + run + ".money" }
 
+// Status returns the subject at which a coordinator answers how the run is divided.
+func Status(run string) string { return "p." + run + ".status" }
+
 // Share returns the subject of what a coordinator tells a worker unasked about its limits.
 func Share(run, worker string) string { return "p." + run + ".share." + worker }
 

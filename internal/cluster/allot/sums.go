@@ -5,10 +5,11 @@ import "parley/llm"
 // Sums are what a budget is divided into.
 type Sums struct {
 	// Limit is the budget, and Spent what is recorded as spent.
-	Limit, Spent llm.Money
+	Limit llm.Money `json:"budget"`
+	Spent llm.Money `json:"spent"`
 	// Allotted is by worker that is not lost. AtRisk is what lost workers had.
-	Allotted map[string]llm.Money
-	AtRisk   llm.Money
+	Allotted map[string]llm.Money `json:"allotted"`
+	AtRisk   llm.Money            `json:"at_risk"`
 }
 
 // Sums returns what the budget is divided into.
@@ -25,4 +26,12 @@ func (k *Keeper) Sums() Sums {
 		}
 	}
 	return s
+}
+
+// AllAllotted returns what all workers have that are not lost.
+func (s *Sums) AllAllotted() (sum llm.Money) {
+	for _, amount := range s.Allotted {
+		sum = sum.Plus(amount)
+	}
+	return sum
 }
