@@ -115,12 +115,14 @@ func (m *member) serve() {
 	})
 	if err == nil {
 		err = m.pull()
-		_ = sub.Unsubscribe()
 	}
 	if m.draining.Err() != nil {
 		m.player.Drain()
 	}
-	m.playing.Wait()
+	m.playing.Wait() // lots may wait until the coordinator has taken what they recorded
+	if sub != nil {
+		_ = sub.Unsubscribe()
+	}
 	stop()
 	wg.Wait()
 	m.report(m.session, m.name.Run, subject.Working{Leaves: true})

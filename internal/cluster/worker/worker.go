@@ -126,12 +126,28 @@ func (s *serving) loop(ctx, drain context.Context) error {
 			for _, m := range s.runs {
 				m.drain(context.Cause(drain))
 			}
-			for _, m := range s.runs {
-				<-m.done
-			}
+			s.finish()
 			return nil
 		case b := <-s.beats:
 			s.beat(ctx, &wg, b)
+		}
+	}
+}
+
+// finish waits until no run is played any more. It hears the coordinators until then: lots may wait until what they
+// recorded is taken.
+func (s *serving) finish() {
+	for _, m := range s.runs {
+		for !m.over() {
+			select {
+			case <-m.done:
+			case b := <-s.beats:
+				if of := s.runs[b.Run]; of != nil && of.name.Number == b.Log {
+					of.hear(b)
+				} else if of != nil {
+					of.leave()
+				}
+			}
 		}
 	}
 }
