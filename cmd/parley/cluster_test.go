@@ -244,9 +244,9 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 	case err := <-run.done:
 		run.done <- err
 		if err != nil {
-			t.Fatalf("%v: %s", err, run.err)
+			t.Fatalf("%v: %s%s", err, run.out, run.err)
 		}
-	case <-time.After(2 * time.Minute):
+	case <-time.After(8 * time.Minute): // lots at which several workers died are played alone
 		for _, p := range parts {
 			_ = p.cmd.Process.Signal(os.Interrupt)
 			t.Logf("%q: %s", p.args, p.err)
