@@ -80,6 +80,10 @@ func TestRubric(t *testing.T) {
 		write(text)
 		score().want(t, 2).wantErr(t, want)
 	}
+	write("kind: rubric\nparams: {rules: {questions: {count: '\\?'}}}\n") // no judges, so no agents
+	score("--name", "rules").want(t, 0).wantOut(t, "6 of 6 episodes; 0 calls")
+	write("kind: rubric\nparams: {questions: {kind: {ask: 'Is {seat} kind?'}}}\n")
+	score("--name", "asks").want(t, 2).wantErr(t, "judge")
 	write(trustRubric)
 	parley(t, State{}, "run", with).want(t, 2).wantErr(t, "it scores a run; use parley score RUN --with")
 	parley(t, State{}, "score", file, "--with", filepath.Join(dir, "nothing.yaml")).want(t, 2).wantErr(t, "there is no such file")

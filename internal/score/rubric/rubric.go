@@ -195,6 +195,9 @@ func (*definition) Measures(p *Params) (all []world.Measure) {
 // chosen names the score of a choice: the share of the judges that chose it.
 func chosen(question, choice string) string { return question + ": " + choice }
 
+// Models names none. A kind that could name some needs no agents in its plan, and rules need none.
+func (*definition) Models(*Params) map[string]string { return nil }
+
 // Plan makes an episode for each one that is scored.
 func (*definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error) {
 	numbers, err := p.Scored.Numbers()
