@@ -49,6 +49,9 @@ func serve(t *testing.T, contentType, body string) string {
 func ask(t *testing.T, name, url string, stream bool, req *llm.Request) *llm.Response {
 	t.Helper()
 	p := provider.Provider{Name: "lab", Dialect: name, BaseURL: url + "/v1", Stream: "never"}
+	if name == "gemini" {
+		p.BaseURL, p.Capabilities = url+"/v1beta", []provider.Capability{{Match: "*", Efforts: []string{"high"}}}
+	}
 	if stream {
 		p.Stream = "always"
 	}

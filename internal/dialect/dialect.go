@@ -10,6 +10,7 @@ import (
 	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
+	"parley/internal/wire/gemini"
 	"parley/internal/wire/messages"
 	"parley/internal/wire/responses"
 	"parley/llm"
@@ -35,6 +36,12 @@ func Codec(dialect string) (transport.Codec, bool) {
 			Assemble: func() transport.Assembler { return messages.NewAssembler() },
 			Config:   transport.Config{KeyHeader: "X-Api-Key", Header: map[string]string{"Anthropic-Version": messages.Version}},
 		}, true
+	case "gemini":
+		return transport.Codec{
+			PathOf: gemini.Path, Append: gemini.AppendRequest, Decode: gemini.DecodeResponse,
+			Assemble: func() transport.Assembler { return gemini.NewAssembler() },
+			Config:   transport.Config{KeyHeader: "X-Goog-Api-Key"},
+		}, true
 	}
 	return transport.Codec{}, false
 }
@@ -50,7 +57,7 @@ func Open(p provider.Provider) (llm.Model, error) {
 		return nil, fmt.Errorf("dialect: %w", err)
 	}
 	if !ok {
-		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic", p.Name, p.Dialect)
+		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic, gemini", p.Name, p.Dialect)
 	}
 	m, err := transport.Open(p, codec)
 	if err != nil {

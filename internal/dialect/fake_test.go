@@ -41,6 +41,7 @@ func formats() []format {
 		{"openai", "/v1/chat/completions", readChat, wholeChat, streamChat},
 		{"responses", "/v1/responses", readResponses, wholeResponses, streamResponses},
 		{"anthropic", "/v1/messages", readMessages, wholeMessages, streamMessages},
+		{"gemini", "/v1beta/models/fake-1:generateContent", readGemini, wholeGemini, streamGemini},
 	}
 }
 
@@ -63,12 +64,17 @@ func answer(q question) reply {
 // serve answers like a well-behaved server of the format.
 func (f format) serve(w http.ResponseWriter, req *http.Request) {
 	var m map[string]any
-	if err := json.NewDecoder(req.Body).Decode(&m); err != nil || req.URL.Path != f.path {
+	path, streamed := req.URL.Path, req.URL.RawQuery == "alt=sse"
+	if streamed { // Gemini says it in the path
+		path = strings.Replace(path, ":streamG", ":g", 1)
+	}
+	if err := json.NewDecoder(req.Body).Decode(&m); err != nil || path != f.path {
 		http.Error(w, fmt.Sprintf(`{"error":{"message":"bad request to %s: %v"}}`, req.URL.Path, err), http.StatusBadRequest)
 		return
 	}
 	q := f.read(m)
 	q.stream, _ = m["stream"].(bool)
+	q.stream = q.stream || streamed
 	r := answer(q)
 	if !q.stream {
 		w.Header().Set("Content-Type", "application/json")
@@ -103,7 +109,8 @@ func (f format) openHTTP2(t *testing.T, h http.HandlerFunc, change ...func(*prov
 
 func (f format) dial(t *testing.T, url string, change ...func(*provider.Provider)) llm.Model {
 	t.Helper()
-	p := provider.Provider{Name: "lab", Dialect: f.name, BaseURL: url + "/v1"}
+	version, _, _ := strings.Cut(f.path[1:], "/")
+	p := provider.Provider{Name: "lab", Dialect: f.name, BaseURL: url + "/" + version}
 	for _, c := range change {
 		c(&p)
 	}
@@ -268,4 +275,44 @@ func streamMessages(r reply) []string {
 	return append(events, event("content_block_stop", `,"index":0`),
 		event("message_delta", `,"delta":{"stop_reason":"`+stopReason(r)+`","stop_sequence":null},"usage":{"output_tokens":5}`),
 		event("message_stop", ""))
+}
+
+func readGemini(m map[string]any) question {
+	tool := str(at(m, "toolConfig", "functionCallingConfig", "allowedFunctionNames", 0))
+	if tool == "" && str(at(m, "toolConfig", "functionCallingConfig", "mode")) == "ANY" {
+		tool = "weather"
+	}
+	return question{
+		schema: at(m, "generationConfig", "responseJsonSchema") != nil, tool: tool,
+		max: num(at(m, "generationConfig", "maxOutputTokens")), stop: str(at(m, "generationConfig", "stopSequences", 0)),
+	}
+}
+
+func geminiAnswer(part, finish string) string {
+	return `{"candidates":[{"content":{"role":"model","parts":[` + part + `]},"index":0` + finish + `}],"modelVersion":"fake-1","responseId":"g1",` +
+		`"usageMetadata":{"promptTokenCount":7,"cachedContentTokenCount":2,"candidatesTokenCount":4,"thoughtsTokenCount":1,"totalTokenCount":12}}`
+}
+
+func geminiFinish(r reply) string {
+	if r.finish == "length" {
+		return `,"finishReason":"MAX_TOKENS"`
+	}
+	return `,"finishReason":"STOP"`
+}
+
+func wholeGemini(r reply) string {
+	if r.tool != "" {
+		return geminiAnswer(`{"functionCall":{"id":"call_9","name":`+quote(r.tool)+`,"args":{"city":"Paris"}}}`, geminiFinish(r))
+	}
+	return geminiAnswer(`{"text":`+quote(r.text)+`}`, geminiFinish(r))
+}
+
+func streamGemini(r reply) (events []string) {
+	if r.tool != "" {
+		return []string{"data: " + wholeGemini(r) + "\r\n\r\n"}
+	}
+	for _, w := range strings.SplitAfter(r.text, " ") {
+		events = append(events, "data: "+geminiAnswer(`{"text":`+quote(w)+`}`, "")+"\r\n\r\n")
+	}
+	return append(events, "data: "+geminiAnswer(`{"text":""}`, geminiFinish(r))+"\r\n\r\n")
 }

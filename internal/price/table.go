@@ -103,9 +103,9 @@ func canonical(model string) string {
 	switch provider {
 	case "":
 		return name
-	case "google":
+	case "google", "gemini-openai": // the same models and bill over another dialect
 		provider = "gemini"
-	case "openai-responses": // the same models and bill over another dialect
+	case "openai-responses":
 		provider = "openai"
 	case "mistralai":
 		provider = "mistral"

@@ -37,12 +37,13 @@ type Capability struct {
 	OldMaxField     bool `json:"old_max_field,omitempty"`     // spells it max_tokens, not max_completion_tokens
 
 	SeedField string   `json:"seed_field,omitempty"` // what it calls the seed. Default: seed
-	Thinking  Thinking `json:"thinking,omitempty"`   // how thinking is switched on and off, in the anthropic dialect
+	Thinking  Thinking `json:"thinking,omitempty"`   // how thinking is switched on and off, in the anthropic and gemini dialects
 	Efforts   []string `json:"efforts,omitempty"`    // the reasoning efforts it knows; empty: none
 	MaxOutput int      `json:"max_output,omitempty"` // most output tokens; used where max_tokens is mandatory
 }
 
-// Thinking is how thinking is switched on and off in the anthropic dialect.
+// Thinking is how thinking is switched on and off in the anthropic dialect. In the gemini dialect, it is budget for models
+// that have a budget of tokens instead of levels.
 type Thinking string
 
 // The ways to think.

@@ -5,7 +5,8 @@ func Presets() []Provider {
 	return []Provider{
 		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
 		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
-		{Name: "gemini", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
+		{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", KeyEnv: "GEMINI_API_KEY"},
+		{Name: "gemini-openai", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
 		{Name: "groq", Dialect: "openai", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY"},
 		{Name: "mistral", Dialect: "openai", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"},
 		{Name: "ollama", Dialect: "openai", BaseURL: "http://localhost:11434/v1"},
@@ -31,7 +32,7 @@ func Lookup(name string) (Provider, bool) {
 }
 
 // Dialects lists the wire formats. Two of them have no server: see InProcess.
-func Dialects() []string { return []string{"anthropic", "go", "openai", "responses", "sim"} }
+func Dialects() []string { return []string{"anthropic", "gemini", "go", "openai", "responses", "sim"} }
 
 // InProcess reports whether p has no server: its models are simulated (sim) or values of the Go program (go).
 func (p Provider) InProcess() bool { return p.Dialect == "sim" || p.Dialect == "go" }

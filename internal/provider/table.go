@@ -97,10 +97,10 @@ func anthropicTable() []Capability {
 // compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps.
 func compatibleTable() []Capability {
 	return []Capability{
-		{Match: "gemini/gemini-2.5-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
-		{Match: "gemini/gemini-2.5*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"none", "low", "medium", "high"}, MaxOutput: 65_536},
-		{Match: "gemini/gemini-3*-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
-		{Match: "gemini/*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"minimal", "low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "gemini*/gemini-2.5-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Thinking: ThinkingBudget, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "gemini*/gemini-2.5*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Thinking: ThinkingBudget, Efforts: []string{"none", "low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "gemini*/gemini-3*-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: "gemini*/*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"minimal", "low", "medium", "high"}, MaxOutput: 65_536},
 
 		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
 		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},

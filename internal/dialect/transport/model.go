@@ -16,6 +16,8 @@ import (
 type Codec struct {
 	Path   string // of the endpoint, below the base URL
 	Config Config
+	// PathOf returns the endpoint of a model, if it is not Path.
+	PathOf func(model string, stream bool) string
 	// Append appends the body of req, and returns the parameters that it left out because the
 	// model refuses them.
 	Append func(dst []byte, req *llm.Request, c provider.Capability, stream bool) (body []byte, dropped []string, err error)
@@ -66,13 +68,16 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	case len(req.Messages) == 0:
 		return nil, m.c.Fail(fault.BadRequest("the request has no messages"), model, nil)
 	}
+	limits := m.capability(model)
+	stream := m.streams(ctx, req, limits)
 	call := Request{Path: m.codec.Path}
+	if m.codec.PathOf != nil {
+		call.Path = m.codec.PathOf(model, stream)
+	}
 	req, err := m.session(&call, req)
 	if err != nil {
 		return nil, m.c.Fail(err, model, nil)
 	}
-	limits := m.capability(model)
-	stream := m.streams(ctx, req, limits)
 	var dropped []string
 	buf := m.c.bodies.Get().(*[]byte)
 	call.Body, dropped, err = m.codec.Append(slices.Grow((*buf)[:0], sizeOf(req)), req, limits, stream)

@@ -63,7 +63,7 @@ func operationOf(api format.API) string {
 // vendor returns the conventions' name of a provider, or ours if they have none.
 func vendor(name string) string {
 	switch name {
-	case "gemini":
+	case "gemini", "gemini-openai":
 		return "gcp.gemini"
 	case "mistral":
 		return "mistral_ai"

@@ -92,10 +92,13 @@ func kindOfName(f fault) llm.Kind {
 			"service_tier_capacity_exceeded", "capacity_exceeded", "unavailable", "service_unavailable", "service_unavailable_error":
 			return llm.KindOverloaded
 		case "rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "rate_limited":
-			if !saysNoCapacity(strings.ToLower(f.message)) {
-				return llm.KindRateLimited
+			switch text := strings.ToLower(f.message); {
+			case strings.Contains(text, "credits are depleted"): // Gemini
+				return llm.KindQuota
+			case saysNoCapacity(text):
+				return llm.KindOverloaded
 			}
-			return llm.KindOverloaded
+			return llm.KindRateLimited
 		case "context_length_exceeded", "exceed_context_size_error", "request_too_large", "string_above_max_length":
 			return llm.KindTooLong
 		case "content_filter", "content_policy_violation", "invalid_prompt", "responsibleaipolicyviolation",

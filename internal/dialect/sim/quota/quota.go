@@ -1,5 +1,5 @@
 // Package quota simulates the providers' rate limits: token buckets that refill continuously, and are
-// charged as OpenAI or Anthropic does.
+// charged as OpenAI, Anthropic or Google does.
 //
 // It promises to read no clock (every method gets the time), and not to charge a request that it
 // refuses. It may be used from several goroutines at once.
@@ -23,6 +23,8 @@ const (
 	// Anthropic charges a request and its input on arrival. Later it refunds cached input and
 	// charges the output.
 	Anthropic Style = "anthropic"
+	// Google charges a request and its input on arrival.
+	Google Style = "google"
 )
 
 // Limits are the limits of an account. A zero field is no limit.
@@ -95,6 +97,9 @@ func (q *Quota) Admit(now time.Time, c Cost) *Refusal {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	tokens, input := float64(max(c.Max, c.Input)), float64(c.Input)
+	if q.style == Google {
+		tokens = input
+	}
 	if r := q.requests.refuse(now, "requests", 1); r != nil {
 		return r
 	}

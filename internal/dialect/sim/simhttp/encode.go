@@ -1,7 +1,7 @@
 package simhttp
 
 import (
-	"strconv"
+	"fmt"
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
@@ -29,7 +29,7 @@ type exchange struct {
 // whole appends an answer that is not streamed.
 func (f *format) whole(dst []byte, x *exchange) []byte {
 	m, r := f.response(x)
-	if f.style != quota.Anthropic {
+	if f.style == quota.OpenAI {
 		return append(f.append(dst, m, r), '\n')
 	}
 	for i, c := range r.ToolCalls {
@@ -93,7 +93,16 @@ func (f *format) response(x *exchange) (completion.Meta, *llm.Response) {
 		}
 		r.Refusal = "" // the stop reason reports it
 		if a.Thought != "" {
-			r.Thoughts = []llm.Thought{{Text: a.Thought, Signature: "c2lt" + strconv.FormatUint(x.Case.Digest, 16)}} // "sim" in base64
+			r.Thoughts = []llm.Thought{{Text: a.Thought, Signature: signatureOf(x)}}
+		}
+		return m, r
+	}
+	if f.style == quota.Google {
+		m.Prompt, m.Tier = x.Usage, x.Request.Tier
+		m.Prompt.Output, m.Prompt.Reasoning = 0, 0
+		r.Refusal = "" // the finish reason reports it
+		if a.Thought != "" {
+			r.Thoughts = []llm.Thought{{Text: a.Thought, Signature: signatureOf(x)}}
 		}
 		return m, r
 	}
@@ -117,6 +126,9 @@ func (f *format) response(x *exchange) (completion.Meta, *llm.Response) {
 	}
 	return m, r
 }
+
+// signatureOf returns the signature of a thought: "sim" in base64, and the digest of the request.
+func signatureOf(x *exchange) string { return "c2lt" + fmt.Sprintf("%016x", x.Case.Digest) }
 
 // tierOf returns the tier that serves a request.
 func tierOf(asked string) string {

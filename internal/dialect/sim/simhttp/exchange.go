@@ -170,6 +170,9 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, f *format) (*check
 	if err != nil && s.cfg.BadJSON500 && !json.Valid(buf.Bytes()) {
 		return nil, endpoint.Server(f.style)
 	}
+	if err == nil && f.address != nil {
+		err = f.address(r, ask)
+	}
 	return ask, err
 }
 

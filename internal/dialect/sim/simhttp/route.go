@@ -11,6 +11,7 @@ import (
 	"parley/internal/serve/auth"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
+	"parley/internal/wire/gemini"
 	"parley/internal/wire/messages"
 	"parley/internal/wire/responses"
 	"parley/llm"
@@ -24,6 +25,7 @@ type format struct {
 	append     func(dst []byte, m completion.Meta, r *llm.Response) []byte
 	writer     func(m completion.Meta) completion.Writer
 	failEvent  func(dst []byte, e completion.Error) []byte
+	address    func(r *http.Request, a *check.Ask) *endpoint.Error // reads what is in the address; nil: nothing is
 }
 
 const responseID = "resp_"
@@ -31,6 +33,7 @@ const responseID = "resp_"
 // formats are the formats of the server.
 type formats struct {
 	chat, responses, messages format
+	gemini                    format
 	batched                   format // messages in a batch
 	count                     format // messages whose tokens are counted
 }
@@ -39,15 +42,19 @@ func newFormats(lax bool) (f formats) {
 	c := check.New(lax)
 	f.chat = format{
 		quota.OpenAI, "chatcmpl-", "call_", c.Chat, chat.AppendResponse,
-		func(m completion.Meta) completion.Writer { return chat.NewWriter(m) }, chat.AppendErrorEvent,
+		func(m completion.Meta) completion.Writer { return chat.NewWriter(m) }, chat.AppendErrorEvent, nil,
 	}
 	f.responses = format{
 		quota.OpenAI, responseID, "call_", c.Responses, responses.AppendResponse,
-		func(m completion.Meta) completion.Writer { return responses.NewWriter(m) }, responses.AppendErrorEvent,
+		func(m completion.Meta) completion.Writer { return responses.NewWriter(m) }, responses.AppendErrorEvent, nil,
 	}
 	f.messages = format{
 		quota.Anthropic, "msg_", "toolu_", c.Messages, messages.AppendResponse,
-		func(m completion.Meta) completion.Writer { return messages.NewWriter(m) }, messages.AppendErrorEvent,
+		func(m completion.Meta) completion.Writer { return messages.NewWriter(m) }, messages.AppendErrorEvent, nil,
+	}
+	f.gemini = format{
+		quota.Google, "", "", c.Gemini, gemini.AppendResponse,
+		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress,
 	}
 	f.batched, f.count = f.messages, f.messages
 	f.batched.decode, f.count.decode = c.Batched, c.Count
@@ -75,6 +82,7 @@ func (s *Server) routes() *http.ServeMux {
 
 	handle("POST /v1/messages", quota.Anthropic, s.answer(&s.formats.messages))
 	handle("POST /v1/messages/count_tokens", quota.Anthropic, s.countTokens)
+	handle("POST /v1beta/models/{call}", quota.Google, s.answer(&s.formats.gemini))
 	s.batches.Routes(count)
 	s.sessionRoutes(handle)
 	handle("POST /update_weight_version", quota.OpenAI, s.updateWeightVersion)
@@ -83,6 +91,19 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /stats", s.serveStats)
 	mux.HandleFunc("GET /{$}", index)
 	return mux
+}
+
+// geminiAddress reads the model, and whether to stream.
+func geminiAddress(r *http.Request, a *check.Ask) *endpoint.Error {
+	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	switch {
+	case method == "streamGenerateContent" && r.URL.Query().Get("alt") != "sse":
+		return endpoint.Invalid("", "A stream that is a JSON array is not simulated: use alt=sse")
+	case model == "" || method != "generateContent" && method != "streamGenerateContent":
+		return endpoint.NotFound(quota.Google, "", "models/"+model+" is not found for API version v1beta, or is not supported for "+method+".")
+	}
+	a.Request.Model, a.Stream = model, method == "streamGenerateContent"
+	return nil
 }
 
 // guard wraps an endpoint: it counts requests, checks keys, and writes request IDs and errors.
@@ -128,8 +149,11 @@ func checksKey(r *http.Request) bool {
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal) {
 	e := &endpoint.Error{Status: why.Status, Type: "invalid_request_error", Code: why.Code, Message: why.Message}
 	style := quota.OpenAI
-	if strings.HasPrefix(r.URL.Path, "/v1/messages") {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		e.Type, style = "permission_error", quota.Anthropic
+	case strings.HasPrefix(r.URL.Path, "/v1beta/"):
+		style = quota.Google
 	}
 	s.fail(w, style, e, s.requestID())
 }
@@ -143,8 +167,14 @@ func (s *Server) admit(r *http.Request, style quota.Style) *endpoint.Error {
 	if k := r.Header.Get("X-Api-Key"); k != "" && style == quota.Anthropic {
 		given = k
 	}
+	if style == quota.Google {
+		given = r.Header.Get("X-Goog-Api-Key")
+	}
 	if len(s.keys) > 0 && !s.keys.Has(given) {
-		if style == quota.Anthropic {
+		switch style {
+		case quota.Google:
+			return &endpoint.Error{Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT", Message: "API key not valid. Please pass a valid API key."}
+		case quota.Anthropic:
 			return &endpoint.Error{Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
 		}
 		return &endpoint.Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided."}
@@ -167,6 +197,7 @@ func index(w http.ResponseWriter, _ *http.Request) {
 
 OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/files, /v1/batches; GET /v1/models
 Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
+Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse
 As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
 What happened:      GET /stats
 

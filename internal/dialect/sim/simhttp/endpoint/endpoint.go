@@ -18,6 +18,7 @@ import (
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
+	"parley/internal/wire/gemini"
 	"parley/internal/wire/messages"
 )
 
@@ -69,6 +70,10 @@ func TooLarge(style quota.Style, message string) *Error {
 // TooMany returns the error of a request that exceeds a rate limit.
 func TooMany(style quota.Style, r *quota.Refusal) *Error {
 	e := &Error{Status: http.StatusTooManyRequests, Refusal: r}
+	if style == quota.Google {
+		e.Type, e.Message = googleStatus(e.Status), fmt.Sprintf("You exceeded your current quota of %.0f %s. Please retry in %s.", r.Limit, r.What, Duration(r.After))
+		return e
+	}
 	if style == quota.Anthropic {
 		e.Type = "rate_limit_error"
 		e.Message = fmt.Sprintf("This request would exceed your organization's rate limit of %.0f %s per minute.", r.Limit, r.What)
@@ -110,6 +115,8 @@ func Server(style quota.Style) *Error {
 // error, whose status is that of a rate limit.
 func Overloaded(style quota.Style, flex bool) *Error {
 	switch {
+	case style == quota.Google:
+		return &Error{Status: http.StatusServiceUnavailable, Message: "The model is overloaded. Please try again later."}
 	case flex:
 		return &Error{Status: http.StatusTooManyRequests, Type: "resource_unavailable", Code: "resource_unavailable", Message: "Resource Unavailable"}
 	case style == quota.Anthropic:
@@ -120,7 +127,7 @@ func Overloaded(style quota.Style, flex bool) *Error {
 
 // MidStream returns the error that ends a stream.
 func MidStream(style quota.Style) *Error {
-	if style == quota.Anthropic {
+	if style != quota.OpenAI {
 		return Overloaded(style, false)
 	}
 	e := Server(style)
@@ -130,7 +137,10 @@ func MidStream(style quota.Style) *Error {
 
 // OutOfCredit returns the error of an account without credit.
 func OutOfCredit(style quota.Style) *Error {
-	if style == quota.Anthropic {
+	switch style {
+	case quota.Google:
+		return &Error{Status: http.StatusTooManyRequests, Message: "Your prepayment credits are depleted. Please manage your project and billing."}
+	case quota.Anthropic:
 		return Invalid("", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.")
 	}
 	return &Error{
@@ -139,11 +149,36 @@ func OutOfCredit(style quota.Style) *Error {
 	}
 }
 
+// googleStatus returns Google's name of a status.
+func googleStatus(status int) string {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return "INVALID_ARGUMENT"
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return "PERMISSION_DENIED"
+	case http.StatusNotFound:
+		return "NOT_FOUND"
+	case http.StatusTooManyRequests:
+		return "RESOURCE_EXHAUSTED"
+	case http.StatusServiceUnavailable:
+		return "UNAVAILABLE"
+	default:
+		return "INTERNAL"
+	}
+}
+
 // InEvent returns e as a format writes it. Only Anthropic's format has request IDs, and it has no
-// codes.
+// codes. Google's has the status as its code, and the time to wait.
 func (e *Error) InEvent(style quota.Style, requestID string) completion.Error {
-	if style == quota.Anthropic {
+	switch style {
+	case quota.Anthropic:
 		return completion.Error{Type: e.Type, Message: e.Message, RequestID: requestID}
+	case quota.Google:
+		wait := ""
+		if e.Refusal != nil && e.Refusal.After > 0 {
+			wait = strconv.FormatFloat(math.Ceil(e.Refusal.After.Seconds()*1000)/1000, 'f', -1, 64) + "s"
+		}
+		return completion.Error{Type: googleStatus(e.Status), Message: e.Message, Code: strconv.Itoa(e.Status), Param: wait}
 	}
 	return completion.Error{Type: e.Type, Message: e.Message, Code: e.Code, Param: e.Param}
 }
@@ -153,12 +188,15 @@ func (e *Error) Append(dst []byte, style quota.Style, requestID string) []byte {
 	if style == quota.Anthropic {
 		return messages.AppendError(dst, e.InEvent(style, requestID))
 	}
+	if style == quota.Google {
+		return append(gemini.AppendError(dst, e.InEvent(style, "")), '\n')
+	}
 	return append(chat.AppendError(dst, e.InEvent(style, "")), '\n')
 }
 
 // Write answers a request with e.
 func (e *Error) Write(w http.ResponseWriter, style quota.Style, requestID string) {
-	if r := e.Refusal; r != nil && r.After > 0 {
+	if r := e.Refusal; r != nil && r.After > 0 && style != quota.Google { // it is in the body
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.After.Seconds()))))
 		if style == quota.OpenAI {
 			w.Header().Set("Retry-After-Ms", strconv.Itoa(int(math.Ceil(float64(r.After)/float64(time.Millisecond)))))

@@ -1,0 +1,184 @@
+package gemini
+
+import (
+	"encoding/base64"
+
+	"parley/internal/wire/body"
+	"parley/llm"
+)
+
+// onlySystem reports whether all messages are of the system. They are then sent as the user's, since the format requires
+// a message.
+func (w *writer) onlySystem() bool {
+	for i := range w.Req.Messages {
+		if w.Req.Messages[i].Role != llm.RoleSystem {
+			return false
+		}
+	}
+	return true
+}
+
+// system writes the system messages, which are not part of the contents.
+func (w *writer) system() {
+	if w.onlySystem() {
+		return
+	}
+	begun := false
+	for i := range w.Req.Messages {
+		m := &w.Req.Messages[i]
+		text := m.Text()
+		if m.Role != llm.RoleSystem || text == "" {
+			continue
+		}
+		if !begun {
+			w.B = append(body.Key(w.B, "systemInstruction"), `{"parts":[`...)
+			begun = true
+		}
+		w.text(text, "")
+	}
+	if begun {
+		w.B = append(w.B, ']', '}')
+	}
+}
+
+// contents writes the turns. The format has two alternating roles, so consecutive messages of one role become one turn.
+// The results of tools belong to the user.
+func (w *writer) contents() {
+	ms, only := w.Messages(), w.onlySystem()
+	w.B = body.Open(body.Key(w.B, "contents"), '[')
+	role := ""
+	for i := range ms {
+		m := &ms[i]
+		if m.Role == llm.RoleSystem && !only || !hasParts(m) {
+			continue
+		}
+		r := "user"
+		if m.Role == llm.RoleAssistant {
+			r = "model"
+		}
+		if r != role {
+			w.turn(role, r)
+			role = r
+		}
+		w.parts(ms[:i], m)
+	}
+	if role != "" {
+		w.B = append(w.B, ']', '}')
+	}
+	w.B = append(w.B, ']')
+}
+
+// turn ends a turn and begins the next. The first must be the user's.
+func (w *writer) turn(from, to string) {
+	switch {
+	case from != "":
+		w.B = append(w.B, ']', '}')
+	case to == "model":
+		w.B = append(w.B, `{"role":"user","parts":[{"text":"(The conversation begins.)"}]}`...)
+	}
+	w.B = body.Str(body.Open(w.B, '{'), "role", to)
+	w.B = body.Open(body.Key(w.B, "parts"), '[')
+}
+
+func hasParts(m *llm.Message) bool {
+	if m.Role == llm.RoleTool || len(m.ToolCalls) > 0 {
+		return true
+	}
+	for _, p := range m.Parts {
+		if p.Text != "" || p.Image != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// parts writes the parts of a message. earlier are the messages before it.
+func (w *writer) parts(earlier []llm.Message, m *llm.Message) {
+	if m.Role == llm.RoleTool {
+		w.result(earlier, m)
+		return
+	}
+	sign := signature(m, textID)
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; {
+		case p.Image != nil:
+			w.image(p.Image)
+		case p.Text != "":
+			w.text(p.Text, sign)
+			sign = "" // only one part has it
+		}
+	}
+	for _, c := range m.ToolCalls {
+		w.B = append(body.Open(w.B, '{'), `"functionCall":{`...)
+		w.B = body.Str(body.Str(w.B, "id", c.ID), "name", c.Name)
+		w.B = append(object(body.Key(w.B, "args"), c.Arguments, "malformed"), '}')
+		w.sign(signature(m, c.ID))
+		w.B = append(w.B, '}')
+	}
+}
+
+func (w *writer) text(text, sign string) {
+	w.B = body.Str(body.Open(w.B, '{'), "text", text)
+	w.sign(sign)
+	w.B = append(w.B, '}')
+}
+
+func (w *writer) sign(s string) {
+	if s != "" {
+		w.B = body.Str(w.B, "thoughtSignature", s)
+	}
+}
+
+// result writes the result of a tool. The format wants the name of the tool, which is in the call.
+func (w *writer) result(earlier []llm.Message, m *llm.Message) {
+	name := m.ToolCallID
+	for i := len(earlier) - 1; i >= 0; i-- {
+		for _, c := range earlier[i].ToolCalls {
+			if c.ID == m.ToolCallID {
+				name, i = c.Name, 0
+				break
+			}
+		}
+	}
+	key := "result"
+	if m.ToolFailed {
+		key = "error"
+	}
+	w.B = append(body.Open(w.B, '{'), `"functionResponse":{`...)
+	w.B = body.Str(body.Str(w.B, "id", m.ToolCallID), "name", name)
+	w.B = body.Key(w.B, "response")
+	if m.ToolFailed {
+		w.B = append(body.Str(append(w.B, '{'), key, m.Text()), '}')
+	} else {
+		w.B = object(w.B, m.Text(), key)
+	}
+	w.B = append(w.B, '}', '}')
+	for i := range m.Parts {
+		if im := m.Parts[i].Image; im != nil {
+			w.image(im)
+		}
+	}
+}
+
+func (w *writer) image(im *llm.Image) {
+	if len(im.Data) == 0 {
+		w.B = append(body.Open(w.B, '{'), `"fileData":{`...)
+		w.B = append(body.Str(w.B, "fileUri", im.URL), '}', '}')
+		return
+	}
+	w.B = append(body.Open(w.B, '{'), `"inlineData":{`...)
+	w.B = append(body.Key(body.Str(w.B, "mimeType", im.MediaType), "data"), '"')
+	w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), '"', '}', '}')
+}
+
+// object appends a text that is a JSON object as it is, and any other text as the member key of an object.
+func object(b []byte, text, key string) []byte {
+	if raw := []byte(text); body.Valid(raw) && body.Members(raw, func(_, _ []byte) bool { return true }) {
+		return append(b, raw...)
+	}
+	b = append(b, '{')
+	if text != "" {
+		b = body.Str(b, key, text)
+	}
+	return append(b, '}')
+}
