@@ -336,3 +336,10 @@ def test_the_same_steps_in_two_processes(start: Start) -> None:
 def test_lists_of_a_world(start: Start, seats: str, measures: str, want: str) -> None:
     e = start(whole=f"import parley\nclass W(parley.World):\n    def seats(self): return {seats}\n    def measures(self): return {measures}\n    async def play(self, t): pass\n")
     assert e.ask("seats", params={})["error"]["text"] == want
+
+
+def test_memory_is_reported(start: Start) -> None:
+    """So that the engine can replace a worker that leaks, also if it leaks much in each episode."""
+    e = start("pass")
+    got = [e.begin(str(i)) for i in range(10)]
+    assert [i for i, step in enumerate(got) if step.get("memory", 0) > 0] == [4, 9]

@@ -29,7 +29,7 @@ from .world import World
 PROTOCOL = 1
 _CHUNK = 1 << 18
 _LONGEST = 64 << 20  # bytes of a line
-_WEIGH = 50  # episodes between two looks at the memory in use
+_WEIGH = 5  # episodes between two looks at the memory in use: a world may leak much in each
 
 Class = type[World] | type[env.Env]
 Loader = Callable[[Mapping[str, Any]], Class]
