@@ -109,14 +109,10 @@ class Sessions:
         fold.table = self  # the clock looks at the step
         try:
             if op == "check":
-                env = self._cls(**args["params"])
-                env.check()
-                if _tools.describe(env.tools()) and env.agents():
-                    raise Misuse(f"{self._cls.__name__} has tools and several agents: only an environment with one agent can have tools")
-                return {"result": {"agents": list(env.agents())}}
+                return {"result": {"agents": list(self._made(args["params"]).agents())}}
             if op == "reset":
-                if m["episode"] not in self._live:
-                    self._live[m["episode"]] = _Session(self._cls(**args["params"]))
+                if m["episode"] not in self._live:  # a matrix may vary params
+                    self._live[m["episode"]] = _Session(self._made(args["params"]))
                 return {"result": self._live[m["episode"]].reset(args["seed"])}
             if op == "step":
                 if m["episode"] not in self._live:
@@ -129,6 +125,13 @@ class Sessions:
         finally:
             fold.table = None
         raise ValueError("unknown op")
+
+    def _made(self, values: Mapping[str, Any]) -> Env:
+        env = self._cls(**values)
+        env.check()
+        if _tools.describe(env.tools()) and env.agents():
+            raise Misuse(f"{self._cls.__name__} has tools and several agents: only an environment with one agent can have tools")
+        return env
 
     def leave(self, name: str) -> None:
         """Close an environment."""
@@ -168,7 +171,7 @@ class _Session:
         if isinstance(action, Mapping) and len(self._tools) > 0:
             ((_, action),) = cast("Mapping[str, Any]", action).items()  # the only agent, by its name
             return self.step(action)
-        for agent, text in (action.items() if isinstance(action, Mapping) else ((DEFAULT, action),)):
+        for agent, text in cast("Mapping[str, str]", action if isinstance(action, Mapping) else {DEFAULT: action}).items():
             self._said.setdefault(agent, []).append({"role": "assistant", "content": text})
         got = self._env.step(action)
         if not isinstance(got, Step):  # pyright: ignore[reportUnnecessaryIsInstance]
