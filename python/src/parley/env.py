@@ -159,7 +159,7 @@ class _Session:
                 raise Misuse(f"reset() returned a tuple of {len(cast('tuple[Any, ...]', got))}: want an observation, or an observation and an info")
             got, info = cast("tuple[Observation, Any]", got)
         made: dict[str, Any] = {"prompt": self._prompt(got), "info": info}
-        for change in (made["prompt"] or {}).values():
+        for change in cast("dict[str, Any]", made["prompt"] or {}).values():
             if self._tools:
                 change["tools"] = _tools.describe(list(self._tools.values()))
         return self._checked(made)
