@@ -65,6 +65,21 @@ type Loader[P any] interface {
 	Load(params *P, files Files) (advice []string, err error)
 }
 
+// Converter converts folders of an earlier system, for parley init --from.
+type Converter interface {
+	// Convert reads a folder and changes no file.
+	Convert(files Files, folder string) (Converted, error)
+}
+
+// Converted is what a Converter makes of a folder.
+type Converted struct {
+	// Plan is the text of a plan file, and Files are the files beside it, by name, those that it names included.
+	Plan  string
+	Files map[string]string
+	// Report lists what has no equal, and what was assumed, each with its position.
+	Report []string
+}
+
 // Caster names models for seats that a plan file leaves empty.
 type Caster[P any] interface {
 	// Models maps seats to provider/model, as the loaded files ask for.

@@ -11,6 +11,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/earlier"
 	"parley/worlds/scenario/folder"
 	"parley/worlds/scenario/play"
 	"parley/worlds/scenario/record"
@@ -59,6 +60,11 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	}
 	p.Script = s
 	return advice, nil
+}
+
+// Convert converts a folder of the earlier Scenario Lab.
+func (definition) Convert(files world.Files, folder string) (world.Converted, error) {
+	return earlier.Convert(files, folder)
 }
 
 // script returns the scenario with its changes, or what is wrong with them.
