@@ -65,6 +65,7 @@ def test_conversation(start: Start) -> None:
     assert e.ask("check", args={"params": {"n": 2}}) == {"result": {"agents": []}}
     assert e.ask("check", args={"params": {"n": 12}}) == {"error": {"text": "want 0 to 9", "param": "n"}}
     assert e.ask("check", args={"params": {"m": 1}})["error"]["param"] == "m"
+    assert e.ask("reset", episode="wrong", args={"params": {"n": 12}, "seed": 1})["error"]["text"].endswith("Invalid: n: want 0 to 9")
     first = [{"role": "system", "content": "Count."}, {"role": "user", "content": "7"}]
     assert reset(e) == {"result": {"prompt": {"default": {"keep": 0, "add": first}}, "info": {"begun": True}}}
     later = [{"role": "assistant", "content": "8"}, {"role": "user", "content": "next"}]

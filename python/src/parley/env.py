@@ -98,12 +98,10 @@ class Sessions:
         fold.table = self  # the clock looks at the step
         try:
             if op == "check":
-                env = self._cls(**args["params"])
-                env.check()
-                return {"result": {"agents": list(env.agents())}}
+                return {"result": {"agents": list(self._made(args["params"]).agents())}}
             if op == "reset":
-                if m["episode"] not in self._live:
-                    self._live[m["episode"]] = _Session(self._cls(**args["params"]))
+                if m["episode"] not in self._live:  # a matrix may vary params
+                    self._live[m["episode"]] = _Session(self._made(args["params"]))
                 return {"result": self._live[m["episode"]].reset(args["seed"])}
             if op == "step":
                 if m["episode"] not in self._live:
@@ -116,6 +114,11 @@ class Sessions:
         finally:
             fold.table = None
         raise ValueError("unknown op")
+
+    def _made(self, values: Mapping[str, Any]) -> Env:
+        env = self._cls(**values)
+        env.check()
+        return env
 
     def leave(self, name: str) -> None:
         """Close an environment."""

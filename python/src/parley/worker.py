@@ -102,7 +102,6 @@ def load(file: str, name: str, role: str = "") -> Class:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
-    guard.watch(folder)
     found = getattr(module, name, None)
     if isinstance(found, type) and issubclass(found, base) and found is not base:
         if role == "" and issubclass(found, scorer.Scorer):
@@ -379,6 +378,13 @@ def connect(address: str) -> socket.socket:
     raise SystemExit(f"PARLEY_WORKER is {address!r}: want fd:N or tcp:HOST:PORT:TOKEN. The engine sets it: run a plan with parley run")
 
 
+def _guarded(m: Mapping[str, Any]) -> Class:
+    """Load the class that the first line names, and guard it."""
+    found = load(m["file"], m["class"], m.get("role", ""))
+    guard.watch(os.path.dirname(os.path.abspath(m["file"])))
+    return found
+
+
 def main() -> None:
     """Serve the engine that started this process."""
     address = os.environ.pop("PARLEY_WORKER", "")
@@ -391,7 +397,7 @@ def main() -> None:
     if hasattr(signal, "SIGUSR1"):  # the engine asks where a step is that nothing interrupts
         faulthandler.register(signal.SIGUSR1, file=cast(Any, sock), all_threads=False)
     guard.install()
-    Session(sock, lambda m: load(m["file"], m["class"], m.get("role", "")), own_process=True).serve()
+    Session(sock, _guarded, own_process=True).serve()
     print(end="", flush=True)
     os._exit(0)  # threads of acts may still run: nobody waits for them
 
