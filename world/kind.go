@@ -131,6 +131,11 @@ type FileMaker interface {
 	Files(p Played, notes []Note) map[string]string
 }
 
+// Tabulator makes tables from the notes of episodes, for parley export and for programs.
+type Tabulator interface {
+	Tables() []NoteTable
+}
+
 // Marker highlights words of replies in transcripts.
 type Marker interface {
 	// Mark returns the words of a reply that a note is about, and a short description of what they do, as "gives its

@@ -171,6 +171,9 @@ func (definition) Files(p world.Played, notes []world.Note) map[string]string {
 	return show.Files(p, notes)
 }
 
+// Tables are the tables of events and statements.
+func (definition) Tables() []world.NoteTable { return show.Tables() }
+
 // Measures returns the scores of a scenario: its metrics, the turns and the issues.
 func (definition) Measures(p *Params) []world.Measure {
 	s, err := p.script()
