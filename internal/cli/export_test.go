@@ -174,7 +174,7 @@ func TestExportBadInput(t *testing.T) {
 		{[]string{"nowhere.parley"}, "there is no such run file"},
 		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
 		{[]string{sqlitetest.File(t)}, "holds no run yet"},
-		{[]string{file, "--table", "notes"}, `--table: unknown "notes"; want one of`},
+		{[]string{file, "--table", "notes"}, `--table: unknown table "notes"; want one of`},
 		{[]string{file, "--columns", "seat,txt"}, `--columns: the table calls has no column "txt"; did you mean text? want one of run, call,`},
 		{[]string{file, "--columns", "seat", "--table", "all", "--out", dir}, "--columns: only one table"},
 		{[]string{file, "--columns", "seat", "--out", filepath.Join(dir, "x.eval")}, "--columns: only one table"},

@@ -17,7 +17,7 @@ func Tables() []world.NoteTable {
 	return []world.NoteTable{
 		{
 			Name: "events", Doc: "something that happened from outside",
-			Columns: []world.NoteColumn{turn, word("name", "the name of the event"), word("type", "trend, random, conditional, scheduled, or black swan"), word("description", "what happened")},
+			Columns: []world.NoteColumn{turn, word("name", "the name of the event"), word("type", "trend, random, conditional, scheduled or black_swan"), word("description", "what happened")},
 			Rows:    eventRows,
 		},
 		{
