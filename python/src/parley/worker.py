@@ -292,8 +292,13 @@ class Session:
 
     def _answer(self, m: Mapping[str, Any]) -> bytes:
         try:
-            text = self._class.stand_in(m["model"], m["request"], int(m["seed"]))
-            return _json.record({"text": text}, "answer")[1:] if text is not None else b""
+            said = self._class.stand_in(m["model"], m["request"], int(m["seed"]))
+            if said is None:
+                return b""
+            if isinstance(said, str):
+                return _json.record({"text": said}, "answer")[1:]
+            calls = [{"name": c["name"], "arguments": _json.record(c["arguments"], "arguments").decode()} for c in said]
+            return _json.record({"calls": calls}, "answer")[1:]
         except BaseException as e:
             return error_step(e)
 
