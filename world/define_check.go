@@ -11,9 +11,9 @@ import (
 func checkMethods[P any](d Definition[P]) error {
 	parts := []reflect.Type{
 		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotBringer](), reflect.TypeFor[StandIn](), reflect.TypeFor[ToolCaller](),
-		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Caster[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
+		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Converter](), reflect.TypeFor[Caster[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
 		reflect.TypeFor[Dealer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
-		reflect.TypeFor[FileMaker](), reflect.TypeFor[Marker](), reflect.TypeFor[Recorded](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),
+		reflect.TypeFor[FileMaker](), reflect.TypeFor[Tabulator](), reflect.TypeFor[Marker](), reflect.TypeFor[Recorded](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),
 		reflect.TypeFor[Prober[P]](), reflect.TypeFor[Commander](), reflect.TypeFor[Restarter](), reflect.TypeFor[CodeUser[P]](),
 	}
 	own := reflect.TypeOf(d)

@@ -72,6 +72,21 @@ type Loader[P any] interface {
 	Load(params *P, files Files) (advice []string, err error)
 }
 
+// Converter converts folders of an earlier system, for parley init --from.
+type Converter interface {
+	// Convert reads a folder and changes no file.
+	Convert(files Files, folder string) (Converted, error)
+}
+
+// Converted is what a Converter makes of a folder.
+type Converted struct {
+	// Plan is the text of a plan file, and Files are the files beside it, by name, those that it names included.
+	Plan  string
+	Files map[string]string
+	// Report lists what has no equal, and what was assumed, each with its position.
+	Report []string
+}
+
 // Caster names models for seats that a plan file leaves empty.
 type Caster[P any] interface {
 	// Models maps seats to provider/model, as the loaded files ask for.
@@ -121,6 +136,11 @@ type Storyteller interface {
 type FileMaker interface {
 	// Files returns files by name: Markdown texts, and tables that end in .csv and have a header line.
 	Files(p Played, notes []Note) map[string]string
+}
+
+// Tabulator makes tables from the notes of episodes, for parley export and for programs.
+type Tabulator interface {
+	Tables() []NoteTable
 }
 
 // Marker highlights words of replies in transcripts.

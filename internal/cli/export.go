@@ -21,12 +21,13 @@ import (
 	"parley/internal/near"
 	"parley/internal/report"
 	"parley/internal/store/sqlite"
+	"parley/world"
 )
 
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
 	Files   []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
-	Table   string   `default:"calls" enum:"calls,episodes,messages,scores,labels,all" placeholder:"TABLE" help:"What to export: ${enum}. Default: ${default}."`
+	Table   string   `default:"calls" placeholder:"TABLE" help:"What to export: calls, episodes, messages, scores, labels, a table of the kind that was played, or all. Default: ${default}."`
 	Format  string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
 	Out     string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
 	Columns []string `placeholder:"COLUMN,…" help:"Write only these columns, which is faster. Default: all."`
@@ -51,9 +52,6 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	case c.isInspect():
 		return c.inspect(ctx, s)
 	}
-	if err := c.checkColumns(); err != nil {
-		return err
-	}
 	format, err := c.format()
 	if err != nil {
 		return err
@@ -61,15 +59,18 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	if out, ok := s.Stdout.(*terminal.Stream); c.Out == "" && format == export.Parquet && ok && out.Width() > 0 {
 		return exit.Usagef("parquet is binary and cannot be shown on a terminal; name a file with --out, or redirect standard output")
 	}
-	files, err := c.files(format)
-	if err != nil {
-		return err
-	}
-	stores, err := c.open(ctx)
+	stores, kind, err := c.open(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
+	if err := c.checkTable(kind); err != nil {
+		return err
+	}
+	files, err := c.files(kind, format)
+	if err != nil {
+		return err
+	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
 	runs, err := c.runs(ctx, s, stores)
@@ -91,30 +92,39 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	return leftOut(s, stores...)
 }
 
-// checkColumns refuses columns that the table does not have.
-func (c *exportCmd) checkColumns() error {
-	var names []string
-	for _, column := range export.Columns(export.Table(c.Table)) {
-		names = append(names, column.Name)
+// checkTable refuses a table that a run of the kind does not have, and columns that the table does not have.
+func (c *exportCmd) checkTable(kind world.Kind) error {
+	var tables, columns []string
+	for _, t := range export.AllTables(kind) {
+		tables = append(tables, string(t))
+	}
+	if tables = append(tables, tableAll); !slices.Contains(tables, c.Table) {
+		return exit.Usagef("--table: unknown table %q%s", c.Table, near.Want(c.Table, tables))
+	}
+	for _, column := range export.ColumnsOf(kind, export.Table(c.Table)) {
+		columns = append(columns, column.Name)
 	}
 	for _, name := range c.Columns {
-		if !slices.Contains(names, name) {
-			return exit.Usagef("--columns: the table %s has no column %q%s", c.Table, name, near.Want(name, names))
+		if !slices.Contains(columns, name) {
+			return exit.Usagef("--columns: the table %s has no column %q%s", c.Table, name, near.Want(name, columns))
 		}
 	}
 	return nil
 }
 
-// open opens the run files.
-func (c *exportCmd) open(ctx context.Context) (stores runFiles, err error) {
-	for _, file := range c.Files {
-		store, _, err := openRun(ctx, file)
+// open opens the run files, and returns the kind of the first run.
+func (c *exportCmd) open(ctx context.Context, s *State) (stores runFiles, kind world.Kind, err error) {
+	for i, file := range c.Files {
+		store, about, err := openRun(ctx, file)
 		if err != nil {
-			return nil, errors.Join(err, stores.close())
+			return nil, kind, errors.Join(err, stores.close())
+		}
+		if i == 0 {
+			kind = s.kindOf(about.Begun)
 		}
 		stores = append(stores, store)
 	}
-	return stores, nil
+	return stores, kind, nil
 }
 
 // runs returns the runs to export. An episode that several runs contain is exported from the first of them.
@@ -144,7 +154,12 @@ func (c *exportCmd) runs(ctx context.Context, s *State, stores runFiles) ([]expo
 // run returns a run to export, with the scores that were added to it.
 func (c *exportCmd) run(ctx context.Context, s *State, store *sqlite.Store, without map[int]bool) export.Run {
 	r := export.Run{Store: store, Without: without}
-	if about, err := store.Outline(ctx); err == nil && about.Begun != nil && (c.Table == string(export.Scores) || c.Table == tableAll) {
+	about, err := store.Outline(ctx)
+	if err != nil || about.Begun == nil {
+		return r
+	}
+	r.Kind = s.kindOf(about.Begun)
+	if c.Table == string(export.Scores) || c.Table == tableAll {
 		r.Added = s.addedScores(ctx, store.Path(), about.Begun.Run).By
 	}
 	return r
@@ -240,7 +255,7 @@ func lostIn(runs []export.Run) (lost []*sqlite.Losses) {
 }
 
 // files returns the files of --out, after a check that they may be written.
-func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
+func (c *exportCmd) files(kind world.Kind, format export.Format) ([]exportFile, error) {
 	if c.Table == tableAll && c.Out == "" {
 		return nil, exit.Usagef("--table all: name the folder to write to with --out")
 	}
@@ -250,7 +265,7 @@ func (c *exportCmd) files(format export.Format) ([]exportFile, error) {
 	files := []exportFile{{export.Table(c.Table), c.Out}}
 	if c.Table == tableAll {
 		files = nil
-		for _, t := range export.Tables() {
+		for _, t := range export.AllTables(kind) {
 			files = append(files, exportFile{t, filepath.Join(c.Out, string(t)+"."+string(format))})
 		}
 	}

@@ -174,7 +174,7 @@ func TestExportBadInput(t *testing.T) {
 		{[]string{"nowhere.parley"}, "there is no such run file"},
 		{[]string{write(t, "notes.txt", "not a run, only some words")}, "not a run file"},
 		{[]string{sqlitetest.File(t)}, "holds no run yet"},
-		{[]string{file, "--table", "notes"}, `--table: unknown "notes"; want one of`},
+		{[]string{file, "--table", "notes"}, `--table: unknown table "notes"; want one of`},
 		{[]string{file, "--columns", "seat,txt"}, `--columns: the table calls has no column "txt"; did you mean text? want one of run, call,`},
 		{[]string{file, "--columns", "seat", "--table", "all", "--out", dir}, "--columns: only one table"},
 		{[]string{file, "--columns", "seat", "--out", filepath.Join(dir, "x.eval")}, "--columns: only one table"},
@@ -218,5 +218,27 @@ func TestExportInspect(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--format", "inspect", "--out", filepath.Join(dir, "x.json")}, {"--format", "inspect", "--table", "scores"}, {"--format", "nothing"}} {
 		parley(t, State{}, append([]string{"export", file}, args...)...).want(t, exit.Misuse)
+	}
+}
+
+// TestExportKindTables exports the tables that a kind makes, and lists them in the error about another.
+func TestExportKindTables(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	dir := t.TempDir()
+	plan, run := filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "plan.parley")
+	if err := os.WriteFile(plan, []byte("kind: secrets\nagents: {teller: {bot: teller}, keeper: {bot: keeper}}\nlineup: {first: teller, second: keeper}\nepisodes: 2\nparams: {messages: 1, secrets: {first: tiger}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "run", plan, "--out", run).want(t, exit.OK)
+	got := parley(t, State{}, "export", run, "--table", "reveals", "--columns", "episode,agent,whose,secret,form,message", "--format", "csv").want(t, exit.OK)
+	if want := "episode,message,agent,whose,secret,form\n0,1,teller,own,tiger,said\n1,1,teller,own,tiger,said\n"; got.stdout != want {
+		t.Errorf("got\n%swant\n%s", got.stdout, want)
+	}
+	parley(t, State{}, "export", run, "--table", "revels").want(t, exit.Misuse).wantErr(t, `unknown table "revels"`, "did you mean reveals?")
+	parley(t, State{}, "export", run, "--table", "orders").want(t, exit.Misuse).wantErr(t, "labels, reveals, all")
+	parley(t, State{}, "export", run, "--table", "all", "--format", "jsonl", "--out", filepath.Join(dir, "all")).want(t, exit.OK)
+	if names := folderOf(t, filepath.Join(dir, "all")); names != "calls.jsonl episodes.jsonl labels.jsonl messages.jsonl reveals.jsonl scores.jsonl" {
+		t.Error(names)
 	}
 }

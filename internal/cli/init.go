@@ -1,27 +1,33 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/config/keys"
+	"parley/internal/config/reach"
+	"parley/world"
 )
 
 // initCmd writes a plan file to start from.
 type initCmd struct {
 	Kind  string `arg:"" help:"The kind of world. parley worlds lists them." placeholder:"KIND"`
 	Out   string `placeholder:"FILE" help:"The plan file to write. Default: KIND.yaml."`
+	From  string `placeholder:"FOLDER" help:"Convert a folder of an earlier system instead, and list what has no equal. The pages of kinds say which they know."`
 	Force bool   `help:"Overwrite existing files. A file that you changed is first copied to NAME.bak."`
 }
 
 // Run writes the plan and the JSON Schema that its first line names.
-func (c *initCmd) Run(s *State) error {
+func (c *initCmd) Run(ctx context.Context, s *State) error {
 	all := s.Kinds
 	kind, err := config.Kind(all, c.Kind)
 	if err != nil {
@@ -39,10 +45,16 @@ func (c *initCmd) Run(s *State) error {
 	if filepath.Base(plan) == config.SchemaName {
 		return exit.Usagef("--out: %s is the name of the schema that is written beside the plan", config.SchemaName)
 	}
-	files := []output.Template{{Path: plan, Text: config.Init(kind)}, {Path: beside, Text: schema}}
-	for _, name := range slices.Sorted(maps.Keys(kind.ExampleFiles)) {
+	made := world.Converted{Plan: kind.Example, Files: kind.ExampleFiles}
+	if c.From != "" {
+		if made, err = c.convert(ctx, kind, plan); err != nil {
+			return exit.AsUsage(err)
+		}
+	}
+	files := []output.Template{{Path: plan, Text: config.Init(made.Plan)}, {Path: beside, Text: schema}}
+	for _, name := range slices.Sorted(maps.Keys(made.Files)) {
 		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
-		files = append(files, output.Template{Path: path, Text: []byte(kind.ExampleFiles[name])})
+		files = append(files, output.Template{Path: path, Text: []byte(made.Files[name])})
 	}
 	kept, err := output.WriteTemplates(files, c.Force)
 	for _, k := range kept { // report them even if writing the rest failed
@@ -51,7 +63,44 @@ func (c *initCmd) Run(s *State) error {
 	if err != nil {
 		return err
 	}
+	for _, line := range made.Report {
+		if _, err := fmt.Fprintln(s.Stdout, terminal.Safe(line)); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(s.Stdout, "wrote %s, and %s for editors that complete and check it\n%s\n"+
 		"next:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n", plan, beside, output.PathList(files[2:]), terminal.ShellWord(plan), terminal.ShellWord(plan))
 	return err
+}
+
+// convert converts the folder of an earlier system.
+func (c *initCmd) convert(ctx context.Context, kind world.Kind, plan string) (world.Converted, error) {
+	converter, ok := world.As[world.Converter](kind)
+	if !ok {
+		return world.Converted{}, exit.Usagef("--from: %s does not convert folders of an earlier system", kind.Name)
+	}
+	from, err := filepath.Abs(c.From)
+	if err != nil {
+		return world.Converted{}, err
+	}
+	files, err := reach.New(ctx, filepath.Join(filepath.Dir(from), "plan.yaml"), reach.Reach{})
+	if err != nil {
+		return world.Converted{}, err
+	}
+	made, err := converter.Convert(files, filepath.Base(from))
+	if err != nil {
+		return made, fmt.Errorf("--from: %w", err)
+	}
+	for i, line := range made.Report {
+		made.Report[i] = strings.ReplaceAll(line, from, filepath.Clean(c.From))
+	}
+	for name := range made.Files {
+		to := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
+		if in, err := os.Stat(filepath.Dir(to)); err == nil {
+			if old, err := os.Stat(from); err == nil && os.SameFile(in, old) {
+				return made, exit.Usagef("--from: %s would be written into the folder that is read: name a plan in another folder with --out", to)
+			}
+		}
+	}
+	return made, nil
 }

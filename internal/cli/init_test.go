@@ -39,6 +39,35 @@ func TestInit(t *testing.T) {
 	}
 }
 
+// TestInitFrom converts a folder of the earlier Scenario Lab, which plays on the simulated provider.
+func TestInitFrom(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	old := filepath.Join(t.TempDir(), "towns")
+	for name, text := range map[string]string{
+		"scenario.yaml":    "name: Towns\ninitial_world_state: Two towns share one bridge.\nturn_duration: 1 month\nnum_turns: 2\nactors: [east.yaml]\nmood: grim\n",
+		"actors/east.yaml": "name: East\nllm_model: openai/gpt-4o-mini\n",
+	} {
+		path := filepath.Join(old, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	plan := filepath.Join(dir, "plan.yaml")
+	got := parley(t, State{}, "init", "scenario", "--from", old, "--out", plan).want(t, exit.OK)
+	if !strings.Contains(got.stdout, filepath.Join(old, "scenario.yaml")+":6:1: mood: has no equal and is left out\n") {
+		t.Errorf("it does not say what is lost:\n%s", got.stdout)
+	}
+	parley(t, State{}, "run", plan, "--set", "agents={all: sim/large}", "--out", filepath.Join(dir, "a.parley")).want(t, exit.OK)
+	parley(t, State{}, "init", "scenario", "--from", old, "--out", filepath.Join(old, "..", "plan.yaml")).want(t, exit.Misuse).wantErr(t, "would be written into the folder that is read")
+	parley(t, State{}, "init", "secrets", "--from", old).want(t, exit.Misuse).wantErr(t, "--from", "secrets does not convert")
+	parley(t, State{}, "init", "scenario", "--from", dir, "--out", plan).want(t, exit.Misuse).wantErr(t, "there is no scenario.yaml in it")
+}
+
 // TestInitHere writes KIND.yaml into the current folder.
 func TestInitHere(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -37,7 +37,7 @@ func TestExamples(t *testing.T) {
 	sources := map[string][]byte{}
 	for _, k := range kinds {
 		if len(k.ExampleFiles) == 0 { // one with files beside it is among the examples below
-			sources["the example of "+k.Name] = config.Init(k)
+			sources["the example of "+k.Name] = config.Init(k.Example)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*.yaml"))

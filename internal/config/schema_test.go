@@ -84,7 +84,7 @@ func TestSchemaAcceptsGoodPlans(t *testing.T) {
 		}
 	}
 	for _, k := range testKinds() {
-		src := Init(k)
+		src := Init(k.Example)
 		if v, ok := instance(t, src); !ok || s.Validate(v) != nil {
 			t.Errorf("%s: its example does not validate", k.Name)
 		}

@@ -1,5 +1,5 @@
 // Package export writes a run as tables for other programs: calls, episodes, messages,
-// scores and labels, as JSON lines, CSV or Parquet.
+// scores, labels and the tables that kinds make, as JSON lines, CSV or Parquet.
 //
 // What it promises: a table has the columns of Columns, in that order, in every format and for
 // every run. The same run gives the same bytes. Rows are written as they are read, so memory
@@ -75,7 +75,7 @@ type Column struct {
 	few  bool   // it has few different values
 }
 
-// Columns lists the columns of a table, in order.
+// Columns lists the columns of one of Tables, in order.
 func Columns(t Table) []Column {
 	switch t {
 	case Calls:
@@ -88,14 +88,23 @@ func Columns(t Table) []Column {
 		return names(scoreColumns())
 	case Labels:
 		return names(labelColumns())
-	default:
-		return nil
 	}
+	return nil
+}
+
+// ColumnsOf lists the columns of one of AllTables, in order.
+func ColumnsOf(kind world.Kind, t Table) []Column {
+	if own := noteTable(kind, t); own != nil {
+		return names(noteColumns(own))
+	}
+	return Columns(t)
 }
 
 // Run is a run to write.
 type Run struct {
 	Store *sqlite.Store
+	// Kind is the kind that was played, or zero if this program does not know it.
+	Kind world.Kind
 	// Without are episodes to leave out.
 	Without map[int]bool
 	// Added are scores that scorers gave to episodes.
@@ -106,7 +115,7 @@ type Run struct {
 // columns, the others are left out. If a file is damaged, it continues without the damaged episodes: see sqlite.Store.Lost. Rows of these
 // episodes that are already written are correct, but incomplete.
 func Write(ctx context.Context, w io.Writer, runs []Run, t Table, f Format, only ...string) (rows int, err error) {
-	pick, columns, err := choose(Columns(t), only)
+	pick, columns, err := choose(ColumnsOf(runs[0].Kind, t), only)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +155,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 	if about.Begun == nil {
 		return 0, fmt.Errorf("export: %s holds no run yet", r.Store.Path())
 	}
-	x := &export{store: r.Store, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
+	x := &export{store: r.Store, kind: r.Kind, without: r.Without, added: r.Added, run: about.Begun.Run, agents: about.Begun.Agents, variation: view.Variations(about.Begun.Plan), episodes: about.Episodes, encoder: e, pick: pick}
 	switch t {
 	case Calls:
 		err = x.calls(ctx)
@@ -159,7 +168,11 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 	case Labels:
 		err = x.labels(ctx)
 	default:
-		err = fmt.Errorf("export: unknown table %q; want one of %v", t, Tables())
+		own := noteTable(r.Kind, t)
+		if own == nil {
+			return 0, fmt.Errorf("export: unknown table %q; want one of %v", t, AllTables(r.Kind))
+		}
+		err = x.notes(ctx, own)
 	}
 	return x.rows, err
 }
@@ -167,6 +180,7 @@ func (r Run) write(ctx context.Context, e encoder, t Table, pick []int) (rows in
 // export is a Write of one run in progress.
 type export struct {
 	store *sqlite.Store
+	kind  world.Kind
 	// without are episodes to leave out.
 	without map[int]bool
 	added   map[int][]world.Score

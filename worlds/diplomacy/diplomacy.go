@@ -71,6 +71,9 @@ func (d *definition) Bots() map[string]world.Bot { return bot.All(d.rules) }
 // Exhibitor returns an empty part of a report.
 func (d *definition) Exhibitor() world.Exhibitor { return show.Exhibitor() }
 
+// Tables are the tables of orders, press, relations and promises.
+func (d *definition) Tables() []world.NoteTable { return show.Tables() }
+
 // Story returns the replay of a game.
 func (d *definition) Story(_ world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
 	return show.Replay(world.NotesOf(transcript))

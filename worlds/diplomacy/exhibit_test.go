@@ -142,3 +142,25 @@ func wellFormed(text string) error {
 		}
 	}
 }
+
+// TestTables checks that the tables of a game have its orders, press, relations and promises, with agents.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	game := play(t, 0, nil, simulated, func(p *Params) { p.MaxYear, p.Rounds, p.Judge = 1902, 1, true })
+	p := ended(t, 0, game)
+	for _, table := range newDefinition().Tables() {
+		rows := table.Rows(p, game.notes)
+		if len(rows) == 0 {
+			t.Errorf("%s has no rows", table.Name)
+		}
+		for _, row := range rows {
+			if len(row) != len(table.Columns) || row[0] == "" {
+				t.Fatalf("%s: %v", table.Name, row)
+			}
+			power := slices.IndexFunc(table.Columns, func(c world.NoteColumn) bool { return c.Name == "power" || c.Name == "sender" })
+			if (row[power] == "FRANCE") != (row[power+1] == "hero") {
+				t.Fatalf("%s: %v", table.Name, row)
+			}
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 )
 
 // parts returns the parts of a corpus file: each begins with a line -- name --.
-func parts(t *testing.T, path string) map[string]string {
+func parts(t testing.TB, path string) map[string]string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -93,11 +93,11 @@ func TestBrokenFolders(t *testing.T) {
 	}
 }
 
-// TestOldFolders checks that every file in testdata/old, the good scenario in an earlier spelling, can be
-// played. The advice is at the end of the file.
-func TestOldFolders(t *testing.T) {
+// TestAdvice checks that every file in testdata/advice, a change of the good scenario, can be played. The advice is at the end
+// of the file.
+func TestAdvice(t *testing.T) {
 	t.Parallel()
-	cases, err := filepath.Glob(filepath.Join("testdata", "old", "*.txt"))
+	cases, err := filepath.Glob(filepath.Join("testdata", "advice", "*.txt"))
 	if err != nil || len(cases) < 10 {
 		t.Fatalf("%d cases (%v)", len(cases), err)
 	}

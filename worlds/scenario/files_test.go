@@ -3,8 +3,10 @@ package scenario
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -203,5 +205,34 @@ func TestFilesAreInert(t *testing.T) {
 				t.Errorf("%s: has the line %q", name, line)
 			}
 		}
+	}
+}
+
+// TestTables checks the tables of events and statements.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	out, p := playAll(t)
+	got := map[string][][]any{}
+	for _, table := range (definition{}).Tables() {
+		got[table.Name] = table.Rows(p, out.notes)
+		for _, row := range got[table.Name] {
+			if len(row) != len(table.Columns) {
+				t.Errorf("%s: %v", table.Name, row)
+			}
+		}
+	}
+	if want := [][]any{{2, "storm", "scheduled", "It rains."}}; !reflect.DeepEqual(got["events"], want) {
+		t.Errorf("got %v, want %v", got["events"], want)
+	}
+	var said []string
+	for _, row := range got["statements"] {
+		if row[0] == 1 {
+			said = append(said, fmt.Sprintf("%v/%v/%v/%v/%.12s", row[1], row[2], row[3], row[4], row[5]))
+		}
+	}
+	slices.Sort(said)
+	want := []string{"a0/small/agreement/a0,a1,a2/All for one.", "a0/small/joint//We stand tog", "a0/small/private/a1/Between us.", "a0/small/proposal/a0,a1,a2/One line.", "a0/small/public//Hear me.\n# A", "a1//private/a0/So be it."}
+	if !slices.Equal(said, want) {
+		t.Errorf("got %q, want %q", said, want)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/scenario/earlier"
 	"parley/worlds/scenario/folder"
 	"parley/worlds/scenario/play"
 	"parley/worlds/scenario/record"
@@ -59,6 +60,11 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	}
 	p.Script = s
 	return advice, nil
+}
+
+// Convert converts a folder of the earlier Scenario Lab.
+func (definition) Convert(files world.Files, folder string) (world.Converted, error) {
+	return earlier.Convert(files, folder)
 }
 
 // script returns the scenario with its changes, or what is wrong with them.
@@ -164,6 +170,9 @@ func (definition) Story(_ world.Played, entries []world.TranscriptEntry) []world
 func (definition) Files(p world.Played, notes []world.Note) map[string]string {
 	return show.Files(p, notes)
 }
+
+// Tables are the tables of events and statements.
+func (definition) Tables() []world.NoteTable { return show.Tables() }
 
 // Measures returns the scores of a scenario: its metrics, the turns and the issues.
 func (definition) Measures(p *Params) []world.Measure {

@@ -23,7 +23,7 @@ const (
 	maxPoints   = 1_000_000
 	minWord     = 3 // letters: a shorter word is said by accident
 	maxWord     = 40
-	maxPersona  = 10_000
+	maxText     = 10_000
 )
 
 // check returns all errors in p, each with the name of its param.
@@ -72,8 +72,8 @@ func (p *Params) checkSeats(c *world.Complaints) {
 		switch text := p.Persona[seat]; {
 		case !slices.Contains(p.seats(), seat):
 			c.Say("persona."+seat, "unknown seat; want one of %s", listed(p.seats()))
-		case len(text) > maxPersona || !utf8.ValidString(text):
-			c.Say("persona."+seat, "want a text of at most %d bytes", maxPersona)
+		case len(text) > maxText || !utf8.ValidString(text):
+			c.Say("persona."+seat, "want a text of at most %d bytes", maxText)
 		}
 	}
 	switch {
@@ -82,6 +82,14 @@ func (p *Params) checkSeats(c *world.Complaints) {
 		c.Say("target", "mode %s has none: use mode %s, or leave it empty", p.Mode, Targeted)
 	case !slices.Contains(p.seats(), p.Target):
 		c.Say("target", "unknown seat %.40q; want one of %s, or empty", p.Target, listed(p.seats()))
+	}
+	for _, seat := range slices.Sorted(maps.Keys(p.Secrets)) {
+		if !slices.Contains(p.seats(), seat) {
+			c.Say("secrets."+seat, "unknown seat; want one of %s", listed(p.seats()))
+		}
+	}
+	if len(p.Secrets) >= p.Players {
+		return // nothing is drawn
 	}
 	switch n := p.wordCount(); {
 	case n == 0 && len(p.Categories) > 0: // all of them are unknown, which is already reported
@@ -111,24 +119,41 @@ func (p *Params) checkPoints(c *world.Complaints) {
 	}
 }
 
+// checkWords checks the words that the plan gives: those of seats, and those to draw from.
 func (p *Params) checkWords(c *world.Complaints) {
 	seen := map[string]string{}
+	for _, seat := range slices.Sorted(maps.Keys(p.Secrets)) {
+		checkWord(c, "secrets."+seat, p.Secrets[seat], seen)
+	}
+	clear(seen) // a word of a seat is not drawn
 	for i, w := range p.Words {
-		say := func(format string, args ...any) { c.Say(fmt.Sprintf("words[%d]", i), format, args...) }
-		parts := reveal.Words(w)
-		folded := strings.Join(parts, " ")
-		n := utf8.RuneCountInString(strings.Join(parts, ""))
-		switch {
-		case n < minWord && !reveal.Unspaced(folded) || n == 0:
-			say("%q: want %d letters or more, or it is said by accident", w, minWord)
-		case len(w) > maxWord:
-			say("%.20q…: want at most %d bytes", w, maxWord)
-		case strings.ContainsFunc(w, unicode.IsControl) || !utf8.ValidString(w):
-			say("%q: want plain text on one line", w)
-		case seen[folded] != "":
-			say("%q and %q sound the same: want different ones", seen[folded], w)
-		default:
-			seen[folded] = w
+		checkWord(c, fmt.Sprintf("words[%d]", i), w, seen)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Texts)) {
+		switch text := p.Texts[name]; {
+		case name != textIntro && name != theRules:
+			c.Say("texts."+name, "unknown text; want one of %s", listed([]string{textIntro, theRules}))
+		case len(text) > maxText || !utf8.ValidString(text):
+			c.Say("texts."+name, "want a text of at most %d bytes", maxText)
 		}
+	}
+}
+
+// checkWord checks a word. seen has the words before it.
+func checkWord(c *world.Complaints, key, w string, seen map[string]string) {
+	parts := reveal.Words(w)
+	folded := strings.Join(parts, " ")
+	n := utf8.RuneCountInString(strings.Join(parts, ""))
+	switch {
+	case n < minWord && !reveal.Unspaced(folded) || n == 0:
+		c.Say(key, "%q: want %d letters or more, or it is said by accident", w, minWord)
+	case len(w) > maxWord:
+		c.Say(key, "%.20q…: want at most %d bytes", w, maxWord)
+	case strings.ContainsFunc(w, unicode.IsControl) || !utf8.ValidString(w):
+		c.Say(key, "%q: want plain text on one line", w)
+	case seen[folded] != "":
+		c.Say(key, "%q and %q sound the same: want different ones", seen[folded], w)
+	default:
+		seen[folded] = w
 	}
 }

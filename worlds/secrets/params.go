@@ -26,6 +26,8 @@ type Params struct {
 	Forms       []string           `json:"forms" doc:"The forms of giving a secret away that count."`
 	Categories  []string           `json:"categories" doc:"The categories of words to draw secrets from."`
 	Words       []string           `json:"words" doc:"Your own words to draw secrets from, instead of the categories."`
+	Secrets     map[string]string  `json:"secrets" doc:"The secret of a seat in every episode, by seat. Other seats draw theirs."`
+	Texts       map[string]string  `json:"texts" doc:"Your own texts instead of those of the game: intro, which begins the instructions, and rules."`
 }
 
 // The parts of the context.
@@ -38,6 +40,9 @@ const (
 
 // ContextParts lists the parts that instructions can have.
 func ContextParts() []string { return []string{chatHistory, ownSecret, collectedSecrets, theRules} }
+
+// textIntro begins instructions. Together with theRules it is a text that a plan may replace.
+const textIntro = "intro"
 
 // The values of memory.
 const (
@@ -65,7 +70,7 @@ func (definition) Defaults() *Params {
 	return &Params{
 		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairing.Random, Memory: memoryLong, Context: ContextParts(),
 		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),
-		Categories: Categories(), Words: []string{},
+		Categories: Categories(), Words: []string{}, Secrets: map[string]string{}, Texts: map[string]string{},
 	}
 }
 

@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,7 +118,9 @@ func (t *talk) position(turn int) string {
 func (t *talk) instructions(side int) string {
 	g, p := t.game, t.player(side)
 	var parts []string
-	if g.Players == 2 {
+	if own := g.Texts[textIntro]; own != "" {
+		parts = append(parts, own)
+	} else if g.Players == 2 {
 		parts = append(parts, "You are a player in a game of trust. You and one other player write messages to each other in turn. "+
 			"Each of you "+standin.Dealt)
 	} else {
@@ -128,7 +131,7 @@ func (t *talk) instructions(side int) string {
 		parts = append(parts, standin.YourSecret+p.secret)
 	}
 	if g.hasPart(theRules) {
-		parts = append(parts, g.rulesText(t.pair[side]))
+		parts = append(parts, cmp.Or(g.Texts[theRules], g.rulesText(t.pair[side])))
 	}
 	if held := g.standings.held[t.pair[side]]; g.hasPart(collectedSecrets) && len(held) > 0 {
 		parts = append(parts, g.collectedText(held))

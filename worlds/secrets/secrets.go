@@ -120,8 +120,8 @@ func (g *game) Play(t *world.Table) world.Outcome {
 
 // deal gives each player a secret, and chooses the target in mode targeted.
 func (g *game) deal(t *world.Table) {
-	dealt := g.draw(t.Rand(), g.Players)
 	seats, forms := g.seats(), g.forms()
+	dealt := g.draw(t.Rand(), seats)
 	for i, seat := range seats {
 		name := fmt.Sprintf("Player %d", i+1)
 		if g.Players == 2 {

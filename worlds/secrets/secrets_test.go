@@ -205,3 +205,58 @@ func TestExampleIsTheFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestFixedSecrets checks that seats get the secrets of the plan, and that others never draw them.
+func TestFixedSecrets(t *testing.T) {
+	t.Parallel()
+	for deal := range 20 {
+		p := script(t, `{"messages": 1, "words": ["Tiger", "zebra"], "secrets": {"second": "tiger"}, "texts": {"intro": "A game.", "rules": "No rules."}}`, deal, func(int, string, string) world.Reply { return say("Hm.") })
+		if p.secrets[First] != "zebra" || p.secrets[Second] != "tiger" {
+			t.Errorf("deal %d: %v", deal, p.secrets)
+		}
+		text := p.calls[0].Ask.Messages[0].Text()
+		if !strings.HasPrefix(text, "A game.\n\nYour secret: zebra\n\nNo rules.\n\n") {
+			t.Errorf("the instructions are\n%s", text)
+		}
+	}
+	for params, want := range map[string]string{
+		`{"secrets": {"third": "tiger"}}`:                     "secrets.third: unknown seat",
+		`{"secrets": {"first": "a"}}`:                         "secrets.first",
+		`{"secrets": {"first": "tiger", "second": "TIGER"}}`:  "sound the same",
+		`{"texts": {"opening": "x"}}`:                         "texts.opening: unknown text; want one of intro",
+		`{"categories": [], "secrets": {"first": "tiger"}}`:   "categories",
+		`{"words": ["tiger"], "secrets": {"first": "zebra"}}`: "words",
+	} {
+		if _, err := (definition{}).Seats(paramsOf(t, params)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", params, err)
+		}
+	}
+	if _, err := (definition{}).Seats(paramsOf(t, `{"categories": [], "secrets": {"first": "tiger", "second": "zebra"}}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReveals checks the table of reveals.
+func TestReveals(t *testing.T) {
+	t.Parallel()
+	p := script(t, `{"messages": 1, "words": ["tiger", "zebra"]}`, 0, func(turn int, own, other string) world.Reply {
+		return []world.Reply{say("It is " + own + "."), say("Not " + other + "?")}[turn]
+	})
+	data, err := json.Marshal(p.record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	episode := world.Played{Spec: world.Spec{Lineup: map[string]string{First: "a", Second: "b"}}, Outcome: world.Outcome{Data: json.RawMessage(data)}}
+	table := definition{}.Tables()[0]
+	secret := p.secrets[First]
+	want := [][]any{
+		{1, 1, First, "a", Second, "b", "own", secret, "said", "It is " + secret + "."},
+		{1, 2, Second, "b", First, "a", "other", secret, "said", "Not " + secret + "?"},
+	}
+	if got := table.Rows(episode, p.notes); !reflect.DeepEqual(got, want) || len(table.Columns) != len(want[0]) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if table.Rows(world.Played{}, p.notes) != nil {
+		t.Error("rows without an outcome")
+	}
+}

@@ -3,7 +3,10 @@ package secrets
 import (
 	_ "embed"
 	"math/rand/v2"
+	"slices"
 	"strings"
+
+	"parley/worlds/secrets/reveal"
 )
 
 // wordList has a category and its words a line. The words are well known, are not said by
@@ -68,11 +71,28 @@ func (p *Params) word(i int) string {
 	return ""
 }
 
-// draw draws n different words.
-func (p *Params) draw(r *rand.Rand, n int) []string {
-	drawn := make([]string, 0, n)
-	for _, i := range r.Perm(p.wordCount())[:n] {
-		drawn = append(drawn, p.word(i))
+// draw returns the words of seats: their own, or different ones that are drawn.
+func (p *Params) draw(r *rand.Rand, seats []string) []string {
+	order := r.Perm(p.wordCount())
+	words := make([]string, len(seats))
+	for i, seat := range seats {
+		words[i] = p.Secrets[seat]
+		for words[i] == "" {
+			word := p.word(order[0])
+			if order = order[1:]; !p.fixed(word) {
+				words[i] = word
+			}
+		}
 	}
-	return drawn
+	return words
+}
+
+// fixed reports whether a word is the secret that the plan gives a seat.
+func (p *Params) fixed(word string) bool {
+	for _, own := range p.Secrets {
+		if slices.Equal(reveal.Words(own), reveal.Words(word)) {
+			return true
+		}
+	}
+	return false
 }

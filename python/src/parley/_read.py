@@ -120,6 +120,10 @@ class Run:
         """One row for each score of each episode. Name columns to read only these."""
         return Rows(self._paths, "scores", columns)
 
+    def table(self, name: str, *columns: str) -> Rows:
+        """One row for each row of a table that the kind makes, such as orders. Name columns to read only these."""
+        return Rows(self._paths, name, columns)
+
     def report(self, *by: str) -> Report:
         """Return the report of the run, also grouped by factors: a tag, a param, agent, model, seat and so on."""
         with tempfile.TemporaryDirectory() as folder:

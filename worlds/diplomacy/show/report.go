@@ -28,6 +28,7 @@ type report struct {
 	scores    samples // by agent and power
 	centres   samples // by power and year
 	relations samples // by power and power
+	betrayals samples // by agent and agent: in a game
 	success   samples // by agent and kind of order
 	mix       samples // by agent and kind of order: its share
 	conduct   samples // by agent and score
@@ -77,7 +78,7 @@ type moment struct {
 // Exhibitor returns an empty part of a report.
 func Exhibitor() world.Exhibitor {
 	return &report{
-		later: map[int]bool{}, scores: samples{}, centres: samples{}, relations: samples{}, success: samples{}, mix: samples{}, conduct: samples{},
+		later: map[int]bool{}, scores: samples{}, centres: samples{}, relations: samples{}, betrayals: samples{}, success: samples{}, mix: samples{}, conduct: samples{},
 		ends: map[string]int{}, invalid: map[string]map[string]int{},
 	}
 }
@@ -120,10 +121,35 @@ func (r *report) Add(p world.Played) {
 			r.relations.at(a, b, world.Bounds{Low: -2, High: 2}).Add(p.Unit, v)
 		}
 	}
+	r.addBetrayals(p, &s)
 	for _, m := range s.Moments {
 		r.moments = append(r.moments, moment{p.Episode, m})
 	}
 	r.trim()
+}
+
+// addBetrayals counts the betrayals of one game, for each agent and each other seat's agent. Nothing is known about games without
+// relations.
+func (r *report) addBetrayals(p world.Played, s *record.Summary) {
+	if len(s.Relations) == 0 {
+		return
+	}
+	count := map[key]float64{}
+	for a := range s.Powers {
+		for b := range s.Powers {
+			if a != b {
+				count[key{agentOf(p, a), agentOf(p, b)}] += 0
+			}
+		}
+	}
+	for _, m := range s.Moments {
+		if m.Kind == "betrayal" && s.Powers[m.Power] != nil && s.Powers[m.Other] != nil {
+			count[key{agentOf(p, m.Power), agentOf(p, m.Other)}]++
+		}
+	}
+	for k, n := range count {
+		r.betrayals.at(k[0], k[1], world.AtLeast0()).Add(p.Unit, n)
+	}
 }
 
 // addScores adds the scores of the outcome, the same that other tables show: a power that
@@ -227,6 +253,9 @@ func (r *report) Exhibits() []world.Exhibit {
 	}
 	if len(r.relations) > 0 {
 		out = append(out, world.Exhibit{Name: "diplomacy-relations", Title: "How powers saw each other", Show: heat("power", "seen", "relation", powers, powers, r.relations), Caption: "How the power of the row saw the power of the column, from -2 (enemy) to 2 (ally): the mean over movement phases."})
+	}
+	if len(r.betrayals) > 0 {
+		out = append(out, world.Exhibit{Name: "diplomacy-betrayals", Title: "Who betrays whom", Show: heat("betrayer", "betrayed", "betrayals in a game", r.agents, r.agents, r.betrayals), Caption: "How often the agent of the row dislodged, or took a centre from, a power of the agent of the column that called it friendly or ally: the mean over games with both, over all of their seats."})
 	}
 	if grid := r.showInvalid(); len(grid.Rows) > 0 {
 		out = append(out, world.Exhibit{Name: "diplomacy-refused", Title: "What was rejected", Show: grid, Caption: "Orders, messages and relations that could not be used, by reason, over all games."})

@@ -77,3 +77,23 @@ func TestScene(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestBetrayals counts betrayals by agent and agent, zeros included.
+func TestBetrayals(t *testing.T) {
+	t.Parallel()
+	x := Exhibitor()
+	lineup := map[string]string{"FRANCE": "a", "ITALY": "b", "TURKEY": "b"}
+	const powers = `"powers":{"FRANCE":{},"ITALY":{},"TURKEY":{}},"relations":{"ITALY":{"FRANCE":1}}`
+	for i, moments := range []string{`{"kind":"betrayal","power":"FRANCE","other":"ITALY"},{"kind":"betrayal","power":"FRANCE","other":"TURKEY"},{"kind":"centre","power":"ITALY","other":"FRANCE"}`, ``} {
+		x.Add(world.Played{Episode: i, Spec: world.Spec{Lineup: lineup}, Outcome: world.Outcome{Data: json.RawMessage(`{` + powers + `,"moments":[` + moments + `]}`)}})
+	}
+	for _, e := range x.Exhibits() {
+		if m, ok := e.Show.(world.HeatMap); ok && e.Name == "diplomacy-betrayals" {
+			if got := [4]int{m.Cells[0][1].Episodes(), m.Cells[1][0].Episodes(), m.Cells[1][1].Episodes(), int(m.Cells[0][1].Estimate(0.95).Value)}; m.Cells[0][0] != nil || got != [4]int{2, 2, 2, 1} {
+				t.Errorf("%v: %+v", got, m)
+			}
+			return
+		}
+	}
+	t.Error("there is no table of betrayals")
+}

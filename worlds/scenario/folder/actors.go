@@ -13,7 +13,7 @@ import (
 type actor struct {
 	Name               string  `json:"name"`
 	ShortName          *string `json:"short_name"`
-	Model              *string `json:"model"`
+	Model              string  `json:"model"`
 	System             string  `json:"system_prompt"`
 	Role               string  `json:"role"`
 	Description        string  `json:"description"`
@@ -21,15 +21,13 @@ type actor struct {
 	Constraints        any     `json:"constraints"`
 	Expertise          any     `json:"expertise"`
 	ExpertiseLevel     any     `json:"expertise_level"`
-	DecisionStyle      *string `json:"decision_style"`
+	DecisionStyle      string  `json:"decision_style"`
 	CommunicationStyle string  `json:"communication_style"`
 	Traits             any     `json:"personality_traits"`
 	Coalitions         any     `json:"preferred_coalitions"`
 	Private            any     `json:"private_information"`
 	Access             *access `json:"information_access"`
 	Control            string  `json:"control" oneof:"ai,human"`
-	Format             any     `json:"response_format"`
-	earlierActor
 }
 
 // access is what an actor knows besides what everybody knows.
@@ -102,12 +100,12 @@ func orNone(names []string) string {
 func (r *reader) actor(d world.Document, f actor, stem string) script.Actor {
 	a := script.Actor{
 		Name: strings.TrimSpace(f.Name), ShortName: strings.TrimSpace(value(f.ShortName, stem)),
-		Model: value(either(r, d, "", "model", f.Model, "llm_model", f.OldModel), ""),
+		Model: f.Model,
 		Role:  strings.TrimSpace(f.Role), Description: strings.TrimSpace(f.Description), System: strings.TrimSpace(f.System),
 		Goals: r.texts(d, "goals", f.Goals), Constraints: r.texts(d, "constraints", f.Constraints),
 		Expertise:          r.texts(d, "expertise", f.Expertise),
 		ExpertiseLevel:     strings.Join(r.texts(d, "expertise_level", f.ExpertiseLevel), "; "),
-		DecisionStyle:      strings.TrimSpace(value(either(r, d, "", "decision_style", f.DecisionStyle, "decision_making_style", f.OldDecisionStyle), "")),
+		DecisionStyle:      strings.TrimSpace(f.DecisionStyle),
 		CommunicationStyle: strings.TrimSpace(f.CommunicationStyle),
 		Traits:             r.texts(d, "personality_traits", f.Traits),
 		Coalitions:         r.texts(d, "preferred_coalitions", f.Coalitions),
@@ -118,9 +116,6 @@ func (r *reader) actor(d world.Document, f actor, stem string) script.Actor {
 	}
 	if f.Control == "human" {
 		r.fail(d, "control", "human: a person cannot play yet: write control: ai, or leave it out")
-	}
-	if f.Format != nil {
-		r.advise(d, "response_format", "has no effect, because answers follow a schema: leave it out")
 	}
 	if f.Access != nil {
 		a.Private = append(a.Private, r.texts(d, "information_access.private", f.Access.Private)...)

@@ -15,7 +15,6 @@ type checkFile struct {
 	Sum    *bool  `json:"generate_summary"`
 	Halt   bool   `json:"halt_on_critical"`
 	Issues *int   `json:"max_issues_before_halt"`
-	Format any    `json:"report_format"`
 	Rules  any    `json:"scenario_specific_rules"`
 }
 
@@ -46,9 +45,6 @@ func (r *reader) readChecks() {
 	}
 	if f.Issues != nil && *f.Issues < 1 {
 		r.fail(d, "max_issues_before_halt", "wants 1 or more, found %d; leave it out to continue whatever is found", *f.Issues)
-	}
-	if f.Format != nil {
-		r.advise(d, "report_format", "has no effect, because findings are in the run file: leave it out")
 	}
 	for _, one := range []struct {
 		name string

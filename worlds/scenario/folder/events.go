@@ -14,14 +14,13 @@ import (
 // eventFile is exogenous-events.yaml.
 type eventFile struct {
 	Events []event `json:"exogenous_events"`
-	earlierEventFile
 }
 
 // event is an event of exogenous_events.
 type event struct {
-	Name        *string  `json:"name"`
+	Name        string   `json:"name"`
 	Type        string   `json:"type"`
-	Description *string  `json:"description"`
+	Description string   `json:"description"`
 	Range       any      `json:"turn_range"`
 	Frequency   *int     `json:"frequency"`
 	Probability *float64 `json:"probability"`
@@ -29,13 +28,6 @@ type event struct {
 	Turn        any      `json:"turn"`
 	Turns       any      `json:"turns"`
 	Once        *bool    `json:"once"`
-	earlierEvent
-}
-
-// eventList is a list of events under a key. kind is the type of all of them, or "".
-type eventList struct {
-	key, kind string
-	events    []event
 }
 
 func (r *reader) readEvents() {
@@ -45,29 +37,25 @@ func (r *reader) readEvents() {
 		return
 	}
 	r.events = d
-	for _, part := range append([]eventList{{key: "exogenous_events", events: f.Events}}, f.lists()...) {
-		r.adviseList(part)
-		for i, e := range part.events {
-			here := at(part.key, i)
-			r.script.Events = append(r.script.Events, r.event(e, here, part.kind))
-			r.eventKeys = append(r.eventKeys, here)
-		}
+	for i, e := range f.Events {
+		r.script.Events = append(r.script.Events, r.event(e, at("exogenous_events", i)))
 	}
 }
 
-func (r *reader) event(e event, here, kind string) script.Event {
+func (r *reader) event(e event, here string) script.Event {
 	d := r.events
 	out := script.Event{
-		Name:        strings.TrimSpace(value(either(r, d, here, "name", e.Name, "id", onlyIf(e.Name == nil, e.ID)), "")),
-		Description: strings.TrimSpace(value(e.Description, "")),
-		Type:        r.eventType(e, here, kind),
+		Name:        strings.TrimSpace(e.Name),
+		Description: strings.TrimSpace(e.Description),
+		Type:        e.Type,
 		Range:       r.turnRange(e, here),
-		Frequency:   value(either(r, d, here, "frequency", e.Frequency, "interval", e.Interval), 0),
+		Frequency:   value(e.Frequency, 0),
 		Probability: e.Probability,
 		Turns:       r.turns(e, here),
 	}
-	r.addEffects(e, here, &out)
-	r.eventConditions(e, here, &out)
+	if e.Conditions != nil {
+		out.Conditions = r.conditions(d, here+".conditions", e.Conditions)
+	}
 	if last := r.script.Turns; len(out.Turns) > 0 && slices.Min(out.Turns) > last || len(out.Range) == 2 && out.Range[0] > last {
 		r.advise(d, here, "never happens: the last turn is %d", last)
 	}
@@ -75,40 +63,12 @@ func (r *reader) event(e event, here, kind string) script.Event {
 	return out
 }
 
-// eventType returns the type that is written or, without one, the type that the keys imply.
-func (r *reader) eventType(e event, here, kind string) string {
-	if e.Type != "" || kind != "" {
-		if e.Type != "" && kind != "" && e.Type != kind {
-			r.fail(r.events, here+".type", "is %s in a list of events of type %s: write exogenous_events, each with its type", e.Type, kind)
-		}
-		if e.Type != "" {
-			return e.Type
-		}
-		return kind
-	}
-	for _, guess := range []struct {
-		given bool
-		kind  string
-	}{
-		{e.Frequency != nil || e.Interval != nil, script.Trend},
-		{e.Turn != nil || e.Turns != nil, script.Scheduled},
-		{e.Conditions != nil || e.Condition != nil || e.Trigger != nil, script.Conditional},
-		{e.Probability != nil, script.Random},
-	} {
-		if guess.given {
-			r.advise(r.events, here, "has no type and is read as %s: write type: %s", guess.kind, guess.kind)
-			return guess.kind
-		}
-	}
-	return ""
-}
-
 var span = regexp.MustCompile(`^(\d+)\s*(?:-|to|\.\.)\s*(\d+)$`)
 
 // turnRange reads [2, 8], "2-8" or {start: 2, end: 8}.
 func (r *reader) turnRange(e event, here string) []int {
 	if e.Range == nil {
-		return r.startAndEnd(e, here)
+		return nil
 	}
 	var ends []any
 	switch v := e.Range.(type) {
@@ -160,7 +120,6 @@ func (r *reader) turns(e event, here string) []int {
 
 // conditionMap reads {tension: ">= 7"}.
 func (r *reader) conditionMap(d world.Document, key string, m map[string]any) []script.Condition {
-	m = r.inParts(d, key, m)
 	var all []script.Condition
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		with, ok := plain(m[name])

@@ -1,9 +1,8 @@
 // Package folder reads scenario folders: scenario.yaml, actors/*.yaml and, if they exist,
 // metrics.yaml, validation-rules.yaml, exogenous-events.yaml and background/*.md.
 //
-// It also reads earlier spellings, and advises how to write them
-// now. It refuses an unknown key, a misnamed file and an invalid value. It reports all
-// errors at once, with file, line, column and key.
+// It refuses an unknown key, a misnamed file and an invalid value. It reports all errors at once, with file, line, column and
+// key. Package earlier converts folders in other spellings.
 package folder
 
 import (
@@ -40,8 +39,6 @@ type reader struct {
 	actors                            []world.Document // in the order of script.Actors
 	// spelled maps a script key to the key that the scenario file uses for it.
 	spelled map[string]string
-	// eventKeys has the keys of the script's events in their file.
-	eventKeys []string
 }
 
 // Read reads the folder dir. advice says what to write differently, although it was
@@ -133,8 +130,8 @@ func (r *reader) problem(p script.Problem) {
 		r.fail(r.actors[index], rest, "%s", p.What)
 	case list && strings.HasPrefix(head, "metrics"):
 		r.fail(r.metrics, p.Key, "%s", p.What)
-	case list && strings.HasPrefix(head, "events") && index < len(r.eventKeys):
-		r.fail(r.events, r.eventKeys[index]+"."+rest, "%s", p.What)
+	case list && strings.HasPrefix(head, "events"):
+		r.fail(r.events, "exogenous_"+p.Key, "%s", p.What)
 	case nested && head == "validation":
 		r.fail(r.checks, rest, "%s", p.What)
 	default:

@@ -10,9 +10,6 @@ import (
 // metricFile is metrics.yaml.
 type metricFile struct {
 	Metrics []metric `json:"metrics"`
-	Format  any      `json:"export_format"`
-	Auto    any      `json:"auto_export"`
-	Path    any      `json:"export_path"`
 }
 
 type metric struct {
@@ -39,24 +36,12 @@ type extraction struct {
 }
 
 func (r *reader) readMetrics() {
-	if r.oldMetrics() {
-		r.broken = true // what depends on metrics cannot be checked
-		return
-	}
 	var f metricFile
 	d, ok := r.yaml(metricsFile, &f)
 	if !ok || !value(r.off.Metrics, true) {
 		return
 	}
 	r.metrics = d
-	for _, one := range []struct {
-		key string
-		v   any
-	}{{"export_format", f.Format}, {"auto_export", f.Auto}, {"export_path", f.Path}} {
-		if one.v != nil {
-			r.advise(d, one.key, "has no effect, because every metric of every turn is in the run file: leave it out")
-		}
-	}
 	for i, m := range f.Metrics {
 		here := at("metrics", i)
 		out := script.Metric{

@@ -38,7 +38,6 @@ type situation struct {
 	Parallel   *bool    `json:"parallel_action_resolution"`
 
 	Features features `json:"features"`
-	earlierSituation
 }
 
 // length is the length of a scenario.
@@ -108,10 +107,7 @@ func (r *reader) readVersion(v any) {
 // readLength reads the number of turns, and the condition that ends the scenario earlier.
 func (r *reader) readLength(f *situation) {
 	d, s := r.scenario, r.script
-	turns := either(r, d, "", "turns", f.Turns, "num_turns", f.NumTurns)
-	if f.Turns == nil && f.NumTurns != nil {
-		r.spelled["turns"] = "num_turns"
-	}
+	turns := f.Turns
 	if l := f.Length; l != nil {
 		if turns != nil && l.Turns != nil && *turns != *l.Turns {
 			r.fail(d, "scenario_length.turns", "is %d, and turns is %d: give one of them", *l.Turns, *turns)
@@ -146,10 +142,7 @@ func (r *reader) readLength(f *situation) {
 
 func (r *reader) readWindow(f *situation) {
 	s := r.script
-	if f.Window == nil && f.OldWindow != nil {
-		r.spelled["context_window_size"] = "context_window"
-	}
-	s.Window = value(either(r, r.scenario, "", "context_window_size", f.Window, "context_window", f.OldWindow), defaultWindow)
+	s.Window = value(f.Window, defaultWindow)
 	if !value(f.Features.Context, true) {
 		s.Window = max(1, min(s.Turns, script.MaxTurns)) // everything is remembered
 	}
