@@ -13,6 +13,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp"
 )
 
 // process is a part of a cluster that can be killed and started again.
@@ -140,26 +144,35 @@ func TestKilledCluster(t *testing.T) {
 	}
 }
 
-// TestKilledBudget kills workers of a run with a budget. What was asked never costs more than that, by the provider's own count.
+// until waits for something, or until the run has ended.
+func (p *process) until(seen func() bool) {
+	for !seen() && !p.over() {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestKilledBudget kills workers of a run with a budget, eight with a hundred calls in flight each. What was asked never costs more
+// than that, by the provider's own count.
 func TestKilledBudget(t *testing.T) {
 	t.Parallel()
-	url, server := provider(t)
+	latency, err := sim.ParseDelay("300ms..600ms") // so that many calls are in flight
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, server := serve(t, simhttp.Config{Sim: sim.Config{Latency: latency}})
 	file := plan(t, url)
-	prices := priced(t, 2000)
-	const budget = 12.0
+	prices := priced(t, 100) // so that no answer can be longer than is paid for in advance
+	const budget, members, inFlight = 100.0, 8, 100
 	out := filepath.Join(t.TempDir(), "run.parley")
 	_, address := hubOf(t, 1)
 	var workers []*process
-	for range 3 {
+	for range members {
 		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet", "--allow-files", filepath.Dir(prices)))
 	}
 	run := start(t, "secret", "run", file, "--out", out, "--json", "--quiet", "--lease", "500ms", "--cluster", address,
-		"--budget", fmt.Sprint(budget), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
-	for server.Stats().Tokens.Output == 0 && !run.over() { // before, there is nothing to lose
-		time.Sleep(10 * time.Millisecond)
-	}
-	for kills := 0; kills < 3 && !run.over(); kills++ {
-		time.Sleep(time.Duration(500+rand.IntN(1000)) * time.Millisecond) // kills come at random moments
+		"--budget", fmt.Sprint(budget), "--set", "episodes=2000", "--set", fmt.Sprint("limits.concurrency=", members*inFlight), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
+	for kills := range 3 {
+		run.until(func() bool { return server.Stats().Requests >= int64(members*inFlight/2*(kills+1)) })
 		workers[kills].kill()
 		workers[kills].start()
 	}
@@ -177,7 +190,35 @@ func TestKilledBudget(t *testing.T) {
 	if got.State != "stopped" || !strings.HasPrefix(got.Reason, "budget") || billed > budget || got.Cost > billed || got.Cost+got.Risked > budget || billed == 0 {
 		t.Errorf("%+v; the provider bills %g, want at most %g", got, billed, budget)
 	}
-	t.Logf("%+v; billed %g of %g", got, billed, budget)
+	t.Logf("%+v; billed %g of %g; at most %d calls in flight", got, billed, budget, server.Stats().InFlightMax)
+}
+
+// TestSharedQuota: workers together keep to the limit of a provider that says nothing about it, also when one is killed and
+// started again. The provider counts what it refuses.
+func TestSharedQuota(t *testing.T) {
+	t.Parallel()
+	const rpm, episodes, calls = 3000, 300, 2 // lots for everybody
+	// A client does not know what the provider lets it save up, so only requests that are late together use that.
+	limits := quota.Limits{RPM: rpm, Burst: 3 * time.Second}
+	url, server := serve(t, simhttp.Config{NoLimitHeaders: true, Sim: sim.Config{Limits: limits}})
+	_, address := hubOf(t, 1)
+	var workers []*process
+	for range 3 {
+		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet"))
+	}
+	run := start(t, "secret", "run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "1s", "--cluster", address,
+		"--set", fmt.Sprint("episodes=", episodes), "--set", "params.messages=1", "--set", fmt.Sprint("providers.lab.limits.rpm=", rpm), "--set", "limits.concurrency=100")
+	run.until(func() bool { return server.Stats().Requests >= episodes*calls/3 })
+	workers[0].kill()
+	workers[0].start()
+	if err := run.wait(); err != nil {
+		t.Fatalf("%v: %s", err, run.err)
+	}
+	st := server.Stats()
+	if st.RateLimited*200 > st.Requests || st.OK < episodes*calls {
+		t.Errorf("%d of %d requests were refused, want at most 0.5%%; %d answered, want at least %d", st.RateLimited, st.Requests, st.OK, episodes*calls)
+	}
+	t.Logf("%d of %d requests were refused", st.RateLimited, st.Requests)
 }
 
 // TestRebuilt kills a coordinator, and makes its run file again elsewhere, from what the hub kept.

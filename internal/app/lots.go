@@ -229,6 +229,19 @@ func (s Limits) Share(parts map[string]limiter.Part) {
 	}
 }
 
+// Full reports whether more lots would only wait: for the limits of the providers, or for room in the environment.
+func (l *Lots) Full() bool {
+	if l.app.Full() {
+		return true
+	}
+	r, ok := l.actor.(world.Shared)
+	if !ok {
+		return false
+	}
+	rooms := r.Rooms()
+	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Room) bool { return r.Waiting == 0 })
+}
+
 // Hold sends no more calls, or sends them again.
 func (l *Lots) Hold(on bool) {
 	l.mu.Lock()

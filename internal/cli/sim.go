@@ -44,6 +44,7 @@ type simCmd struct {
 	OTPM        float64       `group:"limits" name:"otpm" placeholder:"N" help:"Output tokens per minute, in Anthropic's format."`
 	Burst       time.Duration `group:"limits" placeholder:"DURATION" help:"How much unused quota can accumulate, as a time. Default: 1m."`
 	Concurrency int           `group:"limits" placeholder:"N" help:"Maximum number of requests in flight."`
+	NoHeaders   bool          `group:"limits" name:"no-limit-headers" help:"Send no headers about limits, as many servers do."`
 	Queue       bool          `group:"limits" help:"Let requests beyond --concurrency wait instead of rejecting them."`
 
 	Faults     string        `group:"faults" placeholder:"NAME=SHARE,..." help:"Faults to inject, and how often: ${faults}."`
@@ -97,7 +98,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 			},
 			StallFor: c.StallFor,
 		},
-		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, BadJSON500: c.BadJSON500, Grace: c.Grace, Patience: c.Patience,
+		KeyEnv: c.KeyEnv, TLS: c.TLS, ChunkTokens: c.ChunkTokens, Lax: c.Lax, NoLimitHeaders: c.NoHeaders, BadJSON500: c.BadJSON500, Grace: c.Grace, Patience: c.Patience,
 		Batch: simhttp.BatchConfig{MaxRequests: c.BatchMaxRequests, PerHour: c.BatchPerHour, EnqueuedTokens: c.BatchTokens},
 	}
 	for _, d := range []struct {

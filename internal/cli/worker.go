@@ -124,6 +124,6 @@ func (c *workerCmd) player(all *State, gate *keyGate, session string, begun *jou
 	if err != nil {
 		return o, err
 	}
-	o.Player, o.Limits = player{l, s}, l.Limits()
+	o.Player, o.Full, o.Limits = player{l, s}, l.Full, l.Limits()
 	return o, nil
 }

@@ -30,7 +30,9 @@ type group struct {
 
 // newEndpoint makes the layers of the server at an address.
 func newEndpoint(p provider.Provider, address string, c Config, next layer, guess *tokens.Estimator, s *Stats) *endpoint {
-	start := limiter.Start{Near: p.InProcess() || trust.Loopback(address), Reports: p.Metrics != ""}
+	// A refusal is known to other processes later than here, so those that share an account do not try more sooner.
+	near := !c.Shared && (p.InProcess() || trust.Loopback(address))
+	start := limiter.Start{Near: near, Reports: p.Metrics != ""}
 	add := func(groups []group, pattern string, limits provider.Limits) []group {
 		if c.Levels != nil {
 			start.Known = c.Levels.Load(p, address, pattern)

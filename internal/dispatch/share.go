@@ -47,6 +47,18 @@ func (d *Dispatcher) Share(parts map[string]limiter.Part) {
 	})
 }
 
+// Full reports whether so many calls wait at every account that was opened that more cannot help.
+func (d *Dispatcher) Full() bool {
+	all, full := 0, 0
+	d.lanes.accounts(func(_ string, lim *limiter.Limiter) {
+		all++
+		if lim.Waiting() >= ahead {
+			full++
+		}
+	})
+	return all > 0 && full == all
+}
+
 // Guesses returns what is known of the tokens that models take, by model.
 func (d *Dispatcher) Guesses() map[string]tokens.Guess {
 	all := map[string]tokens.Guess{}

@@ -42,7 +42,9 @@ type stats struct {
 	Requests    int `json:"requests"`
 	OK          int `json:"ok"`
 	RateLimited int `json:"rate_limited"`
+	InFlight    int `json:"in_flight"`
 	InFlightMax int `json:"in_flight_max"`
+	Tokens      struct{ Input, Output int }
 }
 
 func (s *server) stats() (stats, error) {

@@ -2,6 +2,7 @@ package share
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,16 +31,18 @@ func TestSharedLimits(t *testing.T) {
 		{"output, configured", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, false},
 		{"output, no headers", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{OTPM: otpm}, true},
 		{"output, by headers", quota.Limits{OTPM: otpm, Burst: long}, provider.Limits{}, false},
+		{"short output, no headers", quota.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{OTPM: otpm / 8}, true},
+		{"short output, by headers", quota.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{}, false},
 	} {
 		for i, latency := range []time.Duration{time.Second, 300 * time.Millisecond, 4 * time.Second} {
-			if i > 0 && testing.Short() {
-				continue
+			if i > 0 && testing.Short() || strings.HasPrefix(tt.name, "short") && latency > time.Second {
+				continue // of slow answers, it takes too long to know that they are short
 			}
 			t.Run(fmt.Sprint(tt.name, " ", latency), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					l := newLab(t, tt.server, tt.given, tt.silent, uint64(i))
-					l.account.latency = latency
+					l.account.latency, l.account.short = latency, strings.HasPrefix(tt.name, "short")
 					later, all := l.play(t.Context()), l.account.total()
 					reached, whole := 0.0, 0.0
 					for i, perMinute := range []float64{tt.server.RPM, tt.server.ITPM, tt.server.OTPM} {

@@ -202,8 +202,10 @@ func (m *member) pull() error {
 	}
 }
 
-// fetchWait is how long a request for a lot waits at the hub.
-const fetchWait = 2 * time.Second
+const (
+	fetchWait = 2 * time.Second       // how long a request for a lot waits at the hub
+	fullWait  = 50 * time.Millisecond // after which a worker that is full looks again
+)
 
 // take takes a lot, and plays it in the background. It returns false if there was none.
 func (m *member) take(stop context.Context, queue jetstream.Consumer) bool {
@@ -217,6 +219,10 @@ func (m *member) take(stop context.Context, queue jetstream.Consumer) bool {
 	m.alone.RUnlock() //nolint:staticcheck // nothing is guarded
 	if paused {
 		wait(stop, subject.Every)
+		return false
+	}
+	if m.opened.Full != nil && m.opened.Full() {
+		wait(stop, fullWait)
 		return false
 	}
 	ctx, cancel := context.WithTimeout(stop, fetchWait+time.Second)

@@ -42,6 +42,9 @@ type Player interface {
 // Opened is a run that a worker can play.
 type Opened struct {
 	Player Player
+	// Full, if set, reports whether the worker has all that it can play for now. Then it takes no more lots: others may have
+	// room for them.
+	Full func() bool
 	// Limits are what is shared with other workers. Nil: nothing is.
 	Limits share.Limits
 	// Money is the worker's part of the budget. Nil: there is no budget.

@@ -42,6 +42,8 @@ type hooks struct {
 	before func(ctx context.Context, j journal.Journal, lot engine.Lot) // a lot is played
 	after  func(error)                                                  // it was played, or not
 	hold   func(on bool)
+	full   func() bool
+	beside func(hungry func()) // a lot is played, and another could be
 	limits share.Limits
 }
 
@@ -52,6 +54,9 @@ type player struct {
 }
 
 func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+	if p.beside != nil {
+		p.beside(hungry)
+	}
 	if p.before != nil {
 		p.before(ctx, j, lot)
 	}
@@ -102,7 +107,7 @@ func serve(ctx, drain context.Context, url, token, build string, h hooks) error 
 	defer nc.Close()
 	w := Worker{Conn: nc, Build: build, Log: slog.New(slog.DiscardHandler)}
 	w.Open = func(_ context.Context, _ string, b *journal.Begun) (Opened, error) {
-		return Opened{Player: &player{b, h}, Limits: h.limits}, nil
+		return Opened{Player: &player{b, h}, Full: h.full, Limits: h.limits}, nil
 	}
 	return w.Serve(ctx, drain)
 }
@@ -181,6 +186,49 @@ func TestPoison(t *testing.T) {
 	end, _ := head.Ended.Of(poison)
 	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 2 times") {
 		t.Errorf("%+v; the poison: %+v", res, end)
+	}
+}
+
+// TestFull: a worker that is full takes no lot, although one that it plays could be joined by another.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	var mu sync.Mutex
+	began, asked := false, 0
+	room := make(chan struct{}) // closed when it is not full any more
+	hooks := hooks{
+		full: func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if !began || asked == 3 {
+				return false
+			}
+			if asked++; asked == 3 {
+				close(room)
+			}
+			return true
+		},
+		beside: func(hungry func()) {
+			mu.Lock()
+			if began && asked < 3 {
+				t.Error("a full worker takes a lot")
+				asked = 3
+				close(room)
+			}
+			began = true
+			mu.Unlock()
+			hungry()
+			<-room
+		},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", hooks) })
+	res, _ := run(t, h, 200, nil)
+	cancel()
+	wg.Wait()
+	if res.State != journal.Complete || res.Ended != 200 {
+		t.Errorf("%+v", res)
 	}
 }
 

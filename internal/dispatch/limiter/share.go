@@ -91,6 +91,13 @@ func (b *bucket) adopt(perMinute float64) {
 	}
 }
 
+// Waiting returns how many calls wait.
+func (l *Limiter) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queue.Len()
+}
+
 // Demand is how much of an account a limiter uses and could use.
 type Demand struct {
 	// Use is the part of the account that was taken since the last call of Demand, by the limit that

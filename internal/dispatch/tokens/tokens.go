@@ -17,16 +17,23 @@ type Estimator struct {
 	models map[string]*guess
 }
 
+// guess is what answers have shown. Before the first, it is what most models do.
 type guess struct {
 	perByte float64
 	output  float64
 	answers float64 // that it was learned from, as far as they still count
 }
 
+// known returns a figure that answers have shown. While they are few, it is partly what it was before them: short
+// answers come first.
+func (g *guess) known(shown, before float64) float64 {
+	return before + math.Min(1, g.answers*guessWeight)*(shown-before)
+}
+
 const (
 	guessPerByte = 0.27 // tokens per byte before anything was seen
 	guessOutput  = 300  // tokens of output before anything was seen
-	guessWeight  = 0.05 // of the newest answer
+	guessWeight  = 0.05 // of the newest answer, when there were many
 	perMessage   = 4    // tokens of framing
 	perImage     = 1200 // tokens of a picture, about
 )
@@ -48,8 +55,8 @@ func (e *Estimator) Guess(req *llm.Request, s Size) (input, output float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	g := e.of(req.Model)
-	input = float64(s.Bytes)*g.perByte + float64(s.messages*perMessage+s.images*perImage)
-	output = g.output
+	input = float64(s.Bytes)*g.known(g.perByte, guessPerByte) + float64(s.messages*perMessage+s.images*perImage)
+	output = g.known(g.output, guessOutput)
 	if req.MaxTokens > 0 {
 		output = math.Min(output, float64(req.MaxTokens))
 	}
@@ -64,10 +71,11 @@ func (e *Estimator) Learn(req *llm.Request, s Size, u llm.Usage) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	g := e.of(req.Model)
+	weight := math.Max(guessWeight, 1/(g.answers+1)) // the mean of the first answers, then of the newest
 	if text := float64(u.Input - s.messages*perMessage); s.images == 0 && s.Bytes > 0 && text > 0 {
-		g.perByte += guessWeight * (text/float64(s.Bytes) - g.perByte)
+		g.perByte += weight * (text/float64(s.Bytes) - g.perByte)
 	}
-	g.output += guessWeight * (float64(u.Output) - g.output)
+	g.output += weight * (float64(u.Output) - g.output)
 	g.answers = math.Min(g.answers+1, 1/guessWeight)
 }
 

@@ -53,6 +53,26 @@ func TestOpenAILimits(t *testing.T) {
 	})
 }
 
+func TestNoLimitHeaders(t *testing.T) {
+	t.Parallel()
+	cfg := limited(quota.Limits{RPM: 1, ITPM: 50_000})
+	cfg.NoLimitHeaders = true
+	s := newServer(t, cfg)
+	for path, body := range map[string]string{chatPath: chatBody, messagesPath: messagesBody} {
+		for _, want := range []int{200, 429} {
+			a := call(t, s, http.MethodPost, path, body)
+			if a.status != want || want == 429 && a.header.Get("Retry-After") == "" {
+				t.Errorf("%s: %d, want %d", path, a.status, want)
+			}
+			for name := range a.header {
+				if strings.Contains(strings.ToLower(name), "ratelimit") {
+					t.Errorf("%s has %s", path, name)
+				}
+			}
+		}
+	}
+}
+
 func TestAnthropicLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -53,6 +53,8 @@ type Config struct {
 	Batch BatchConfig
 	// Lax accepts unknown parameters, and schemas that the vendors refuse. Default: false
 	Lax bool
+	// NoLimitHeaders leaves out the headers about limits, as many servers do. Default: false
+	NoLimitHeaders bool
 	// BadJSON500 answers a body that is not JSON with status 500, as some servers do.
 	// Default: false, status 400
 	BadJSON500 bool
