@@ -229,6 +229,9 @@ func (s Limits) Share(parts map[string]limiter.Part) {
 	}
 }
 
+// Stats counts the calls of all lots.
+func (l *Lots) Stats() dispatch.Snapshot { return l.app.Stats() }
+
 // Hold sends no more calls, or sends them again.
 func (l *Lots) Hold(on bool) {
 	l.mu.Lock()
