@@ -242,6 +242,9 @@ func (l *Lots) Full() bool {
 	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Room) bool { return r.Waiting == 0 })
 }
 
+// Stats counts the calls of all lots.
+func (l *Lots) Stats() dispatch.Snapshot { return l.app.Stats() }
+
 // Hold sends no more calls, or sends them again.
 func (l *Lots) Hold(on bool) {
 	l.mu.Lock()

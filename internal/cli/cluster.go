@@ -213,6 +213,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
 	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
+	c.Room = s.hubRoom
 	if !here {
 		c.Workers = refusals(s)
 	}
@@ -253,16 +254,29 @@ func waitConnected(ctx context.Context, nc *nats.Conn, url string) error {
 	return nil
 }
 
-// refusals returns a function that prints why workers do not play the run, once each.
+// hubRoom says that the hub is full, or has room again.
+func (s *State) hubRoom(full error) {
+	if full != nil {
+		s.tell("the hub is full, and the run waits until it has room: " + full.Error() + ". It gets room as lots are played and recorded. Give it more memory or disk if that takes long.")
+		return
+	}
+	s.tell("the hub has room again")
+}
+
+// refusals returns a function that prints why workers do not play the run, or wait, once each.
 func refusals(s *State) func(subject.Working) {
 	var mu sync.Mutex
 	said := map[string]bool{}
 	return func(w subject.Working) {
+		text := w.Refused
+		if w.HubFull {
+			text = "it waits: the hub is full"
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		if w.Refused != "" && !said[w.Refused] {
-			said[w.Refused] = true
-			s.tell(fmt.Sprintf("worker %d on %s: %s", w.Process, w.Host, w.Refused))
+		if text != "" && !said[text] {
+			said[text] = true
+			s.tell(fmt.Sprintf("worker %d on %s: %s", w.Process, w.Host, text))
 		}
 	}
 }

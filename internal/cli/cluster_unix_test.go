@@ -38,10 +38,17 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// inBackground runs a command until the test ends, when a signal drains it. It returns its first line.
+// inBackground runs a command until the test ends, when a signal drains it. It returns its output.
 func inBackground(t *testing.T, s State, args ...string) *lines {
 	t.Helper()
-	out, problems := &lines{line: make(chan string, 1)}, &lines{line: make(chan string, 1)}
+	out, _ := serving(t, s, args...)
+	return out
+}
+
+// serving does the same, and also returns what it prints on standard error.
+func serving(t *testing.T, s State, args ...string) (out, problems *lines) {
+	t.Helper()
+	out, problems = &lines{line: make(chan string, 1)}, &lines{line: make(chan string, 1)}
 	signals := make(chan os.Signal, 1)
 	s.Args, s.Stdout, s.Stderr, s.Signals = args, out, problems, signals
 	done := make(chan int, 1)
@@ -52,7 +59,7 @@ func inBackground(t *testing.T, s State, args ...string) *lines {
 			t.Errorf("%v: code %d: %s", args, code, problems.text.String())
 		}
 	})
-	return out
+	return out, problems
 }
 
 // clusterOf starts a hub and workers in this process, and returns the address of the hub.

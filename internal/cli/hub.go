@@ -19,6 +19,7 @@ import (
 	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
+	"parley/internal/serve/metric"
 )
 
 // hubCmd runs a hub, or one node of three.
@@ -28,6 +29,7 @@ type hubCmd struct {
 	Route  string   `placeholder:"HOST:PORT" help:"With --join: which of them is this node's."`
 	Folder string   `placeholder:"DIR" help:"With --join: where this node keeps messages."`
 	hubFlags
+	metricsFlags
 }
 
 // Run serves until a signal.
@@ -57,11 +59,19 @@ func (c *hubCmd) Run(ctx context.Context, s *State) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	g.OnClose(stop)
+	watched, err := c.watch(ctx, s)
+	if err != nil {
+		return err
+	}
 	log := slog.New(slog.NewTextHandler(s.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	h, err := hub.Start(hub.Config{Listen: c.Listen, Token: token, TLS: secure, Join: c.Join, Route: c.Route, Folder: c.Folder, Log: log})
 	if err != nil {
+		watched.close(ctx, s)
 		return exit.AsUsage(err)
 	}
+	began := time.Now()
+	watched.show(ctx, s, func() *metric.Page { return hubPage(h, began) })
+	defer watched.close(ctx, s)
 	fmt.Fprintf(s.Stdout, "listening on %s\n", h.URL())
 	<-ctx.Done()
 	return h.Close()
@@ -137,7 +147,11 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
 	}
 	for _, w := range v.Workers {
-		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(w.Refused))
+		state := w.Refused
+		if w.HubFull {
+			state = "waits: the hub is full"
+		}
+		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(state))
 	}
 	if len(v.Runs)+len(v.Workers)+len(v.Left) == 0 {
 		fmt.Fprintln(s.Stdout, "nobody plays")

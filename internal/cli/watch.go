@@ -41,6 +41,11 @@ func (w watch) begin(ctx context.Context, s *State, calls monitor.Calls, run fun
 		w.divided.add(p)
 		return p
 	}
+	w.show(ctx, s, page)
+}
+
+// show shows a page from now on.
+func (w watch) show(ctx context.Context, s *State, page func() *metric.Page) {
 	w.page.serve(ctx, s, page)
 	w.to.Measure(page)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"time"
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
@@ -28,6 +29,7 @@ type workerCmd struct {
 	Quiet       bool   `help:"Print only errors."`
 	Attached    bool   `hidden:"" help:"End when standard input ends."`
 	hubFlags
+	metricsFlags
 	trustFlags
 	reachFlags
 }
@@ -59,6 +61,13 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	defer stop(context.Canceled)
 	g.OnClose(func() { stop(errors.New("stopped by a signal")) })
 
+	watched, err := c.watch(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer watched.close(ctx, s)
+	count := &workerCounts{began: time.Now(), plays: map[*player]int{}}
+	watched.show(ctx, s, count.page)
 	nc, err := c.connect(c.Cluster, token)
 	if err != nil {
 		return err
@@ -71,7 +80,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	_, run := hub.Options(token)
 	w := worker.Worker{Conn: nc, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
 	w.Open = func(_ context.Context, session string, begun *journal.Begun) (worker.Opened, error) {
-		return c.player(s, gate, session, begun)
+		return c.player(s, gate, count, session, begun)
 	}
 	err = w.Serve(ctx, drain)
 	if ctx.Err() != nil && c.Attached {
@@ -80,20 +89,8 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	return err
 }
 
-// player is a run that the worker plays, and the code of its kind.
-type player struct {
-	*app.Lots
-	own *State
-}
-
-// Close releases everything.
-func (p player) Close(ctx context.Context) error {
-	defer p.own.closeCode()
-	return p.Lots.Close(ctx)
-}
-
 // player prepares to play a run. Several runs may be prepared at once, each with its own code.
-func (c *workerCmd) player(all *State, gate *keyGate, session string, begun *journal.Begun) (o worker.Opened, err error) {
+func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, session string, begun *journal.Begun) (o worker.Opened, err error) {
 	own := *all
 	s := &own
 	defer func() {
@@ -124,6 +121,8 @@ func (c *workerCmd) player(all *State, gate *keyGate, session string, begun *jou
 	if err != nil {
 		return o, err
 	}
-	o.Player, o.Full, o.Limits = player{l, s}, l.Full, l.Limits()
+	play := &player{Lots: l, run: begun.Run, own: s, count: count}
+	count.lots(play, 0)
+	o.Player, o.Full, o.Limits = play, l.Full, l.Limits()
 	return o, nil
 }

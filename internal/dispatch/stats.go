@@ -92,6 +92,20 @@ func (s Snapshot) Names() []string {
 	return slices.Sorted(maps.Keys(s.Models))
 }
 
+// Plus returns what s and o count together.
+func (s Snapshot) Plus(o Snapshot) Snapshot {
+	out := Snapshot{InFlight: s.InFlight + o.InFlight, InFlightMax: s.InFlightMax + o.InFlightMax, Waiting: s.Waiting + o.Waiting, Models: map[string]ModelStats{}}
+	for _, models := range []map[string]ModelStats{s.Models, o.Models} {
+		for name, m := range models {
+			sum := total(map[string]ModelStats{name: out.Models[name]})
+			sum.add(m)
+			out.Models[name] = sum
+		}
+	}
+	out.ModelStats = total(out.Models)
+	return out
+}
+
 func total(models map[string]ModelStats) ModelStats {
 	t := ModelStats{Errors: map[llm.Kind]int64{}}
 	for _, m := range models {

@@ -7,7 +7,7 @@
 // It promises that what is recorded as spent and all allotments together never exceed the limit, even if
 // the keeper is killed: an allotment is durable before it is given. What a worker does not need is recalled
 // when another needs it. A call is refused for money only when nothing is in flight anywhere. What a lost
-// worker had in flight stays at risk, and the rest of its allotment is free again.
+// worker had in flight stays at risk, unless the caller knows that all of it is recorded; the rest of its allotment is free again.
 package allot
 
 import (

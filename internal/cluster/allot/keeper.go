@@ -154,6 +154,28 @@ func (k *Keeper) Lost(worker string) error {
 	return k.secure(worker, w, w.risk)
 }
 
+// IsLost reports whether a worker's session counts as lost.
+func (k *Keeper) IsLost(worker string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := k.workers[worker]
+	return w != nil && w.lost
+}
+
+// Settled notes that everything that a lost worker spent is recorded: nothing of it is at risk.
+func (k *Keeper) Settled(worker string) error {
+	defer k.begin()()
+	w := k.workers[worker]
+	if w == nil || !w.lost || w.risk == 0 {
+		return nil
+	}
+	if err := k.secure(worker, w, 0); err != nil {
+		return err
+	}
+	w.risk = 0
+	return nil
+}
+
 // Leave notes that a worker has ended, with everything that it spent recorded.
 func (k *Keeper) Leave(worker string) error {
 	defer k.begin()()

@@ -76,8 +76,12 @@ func TestStakeOfAnotherKeeper(t *testing.T) {
 	if err := k.Lost("b"); err != nil || k.Sums().AtRisk != 100 {
 		t.Errorf("%v, %v", k.Sums(), err)
 	}
-	if g := answer(t, k, Ask{Worker: "b", Seq: 1, Epoch: 2}); !g.Lost || k.Sums().AtRisk != 100 {
+	if g := answer(t, k, Ask{Worker: "b", Seq: 1, Epoch: 2}); !g.Lost || k.Sums().AtRisk != 100 || !k.IsLost("b") || k.IsLost("a") {
 		t.Errorf("%+v, %v", g, k.Sums())
+	}
+	before := k.Sums().Allotted["a"]
+	if err := errors.Join(k.Settled("a"), k.Settled("b")); err != nil || k.Sums().AtRisk != 0 || k.Sums().Allotted["a"] != before {
+		t.Errorf("%v %v, want no risk of b, and a unchanged", k.Sums(), err)
 	}
 }
 

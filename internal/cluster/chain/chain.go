@@ -34,6 +34,7 @@ type Chain struct {
 	id      string // begins the ids of its messages: nobody else's begin so
 	// taken waits until the run file has a message; nil: the stream is durable itself.
 	taken func(ctx context.Context, sequence uint64) error
+	room  *Room
 
 	mu      sync.Mutex
 	last    uint64 // the sequence of the last message
@@ -55,10 +56,12 @@ type Config struct {
 	Number uint64
 	// Taken, if set, makes Append wait until it returns for the last message.
 	Taken func(ctx context.Context, sequence uint64) error
+	// Room, if set, notes whether writes wait for room.
+	Room *Room
 }
 
 func (c *Config) chain() *Chain {
-	return &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, id: rand.Text()}
+	return &Chain{js: c.JetStream, stream: c.Stream, subject: c.Subject, session: c.Session, id: rand.Text(), room: c.Room}
 }
 
 // attempt is how long a request may take before it is made again.
@@ -128,7 +131,7 @@ func (j *Chain) load(ctx context.Context) (Past, *Reader, error) {
 		if err != nil {
 			return past, nil, gone(fmt.Errorf("chain: %s: read: %w", j.subject, err))
 		}
-		items, err := r.Add(m.Sequence, m.Header.Get(jetstream.MsgIDHeader), m.Data)
+		items, err := r.Add(m.Sequence, m.Header, m.Data)
 		if err != nil {
 			return past, nil, fmt.Errorf("chain: %s: message %d: %w", j.subject, m.Sequence, err)
 		}
@@ -196,6 +199,7 @@ func (j *Chain) publish(ctx context.Context, data []byte) error {
 	m := &nats.Msg{Subject: j.subject, Data: data}
 	ack, err := Retry(ctx, func(ctx context.Context) (*jetstream.PubAck, error) {
 		ack, err := j.js.PublishMsg(ctx, m, jetstream.WithMsgID(id), jetstream.WithExpectLastSequencePerSubject(j.last))
+		j.room.Note(err)
 		if api := (*jetstream.APIError)(nil); errors.As(err, &api) && conflict(api.ErrorCode) {
 			return j.published(ctx, id)
 		}
@@ -276,13 +280,16 @@ func Retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) 
 	}
 }
 
-// errCodeNoPeers means that too few nodes are up to place a stream.
-const errCodeNoPeers jetstream.ErrorCode = 10005
+// errCodeNoPeers means that too few nodes are up to place a stream, and errCodeInProcess that the same message is being stored.
+const (
+	errCodeNoPeers   jetstream.ErrorCode = 10005
+	errCodeInProcess jetstream.ErrorCode = 10158
+)
 
 // passing reports whether an error may pass.
 func passing(err error) bool {
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {
-		return api.ErrorCode == errCodeNoPeers || api.Code >= 500 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound
+		return Full(err) || api.ErrorCode == errCodeNoPeers || api.ErrorCode == errCodeInProcess || api.Code >= 500 && api.ErrorCode != jetstream.JSErrCodeStreamNotFound
 	}
 	for _, is := range []error{
 		errAgain, context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, jetstream.ErrNoStreamResponse, nats.ErrDisconnected,

@@ -2,6 +2,11 @@ package chain
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/internal/cluster/wire"
 )
@@ -42,17 +47,23 @@ func Parts(message []byte, payload int) [][]byte {
 type Reader struct {
 	decoder wire.Decoder
 	parts   []byte
+	begun   bool   // a message was complete
 	last    uint64 // the sequence of the last message
 	id      string // its Msg-Id
 }
 
+// ErrForked is wrapped by the error of a chain that the hub did not keep as it was written: a message is missing, or one is there that
+// the hub should have refused. That can happen when nodes of a hub are lost. Nothing after it can be read.
+var ErrForked = errors.New("chain: a message does not follow the one before it")
+
 // Add reads what was published, and returns its items, once all its parts are there. What is delivered again, or was stored
 // twice when a node of the hub was lost, has no items: a writer numbers its messages.
-func (r *Reader) Add(sequence uint64, id string, data []byte) ([]any, error) {
+func (r *Reader) Add(sequence uint64, header nats.Header, data []byte) ([]any, error) {
 	if sequence <= r.last {
 		return nil, nil
 	}
-	again := id != "" && id == r.id
+	id := header.Get(jetstream.MsgIDHeader)
+	again, after := id != "" && id == r.id, r.last
 	if r.last, r.id = sequence, id; again {
 		return nil, nil
 	}
@@ -60,9 +71,17 @@ func (r *Reader) Add(sequence uint64, id string, data []byte) ([]any, error) {
 		return nil, errors.New("chain: a message is empty")
 	}
 	kind, rest := data[0], data[1:]
+	want := header.Get(jetstream.ExpectedLastSubjSeqHeader)
+	switch {
+	case after == 0 || want == "" || want == strconv.FormatUint(after, 10):
+	case wire.IsDone(rest): // what is before it may be purged while it is read
+	case want == "0" && !r.begun: // Seed began again
+	default:
+		return nil, fmt.Errorf("%w: it was written after message %s, and comes after %d", ErrForked, want, after)
+	}
 	switch kind {
 	case whole:
-		r.parts = nil
+		r.parts, r.begun = nil, true
 		return r.decoder.Decode(rest)
 	case firstPart:
 		r.parts = append([]byte(nil), rest...)
@@ -76,7 +95,7 @@ func (r *Reader) Add(sequence uint64, id string, data []byte) ([]any, error) {
 			return nil, nil
 		}
 		all := r.parts
-		r.parts = nil
+		r.parts, r.begun = nil, true
 		return r.decoder.Decode(all)
 	default:
 		return nil, errors.New("chain: unknown kind of message")

@@ -116,8 +116,11 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 		r = &chain.Reader{}
 		readers[name] = r
 	}
-	items, err := r.Add(sequence, m.Headers().Get(jetstream.MsgIDHeader), m.Data())
-	if err != nil {
+	items, err := r.Add(sequence, m.Headers(), m.Data())
+	switch {
+	case errors.Is(err, chain.ErrForked):
+		return fmt.Errorf("%w: %s: message %d: %w", errGone, name, sequence, err)
+	case err != nil:
 		return fmt.Errorf("coordinator: %s: message %d: %w: %w", name, sequence, errBroken, err)
 	}
 	b.through = max(b.through, sequence)
@@ -131,17 +134,20 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 		switch e := item.(type) {
 		case *wire.Claim:
 			if lot {
-				l.claim(from, e.Session)
+				l.claim(from, e, sequence <= l.since)
 				if sequence > l.since {
 					l.run.Lost(e.Lost)
 				}
 			}
 		case *wire.Released:
 			if lot {
-				l.claim(from, "")
+				l.claim(from, nil, false)
 			}
 		case *wire.Halted:
 			b.halted = e
+			l.mu.Lock()
+			l.gives(from, true)
+			l.mu.Unlock()
 		case *wire.Done:
 			delete(readers, name)
 			if lot {
@@ -154,22 +160,23 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 			if err := l.check(e, from, to); err != nil {
 				return fmt.Errorf("coordinator: %s: message %d: %w", name, sequence, err)
 			}
+			l.leaves(from, e)
 			b.entries = append(b.entries, e)
 		}
 	}
 	return nil
 }
 
-// claim notes who plays a lot.
-func (l *log) claim(from int, session string) {
+// claim notes who plays a lot. c is nil if it was given back.
+func (l *log) claim(from int, c *wire.Claim, before bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if session == "" {
-		delete(l.claimed, from)
+	if c == nil {
+		l.gives(from, false)
 	} else {
-		l.claimed[from] = session
-		if l.workers[session].IsZero() {
-			l.sawWorker(session)
+		l.claims(from, c, before)
+		if l.workers[c.Session].IsZero() {
+			l.sawWorker(c.Session)
 		}
 	}
 	l.changed.Broadcast()
@@ -225,7 +232,7 @@ func (l *log) took(ctx context.Context, b *batch, ended int) {
 	for _, name := range b.done {
 		from, _, _ := subject.Episodes(name)
 		delete(l.open, from)
-		delete(l.claimed, from)
+		l.gives(from, false)
 	}
 	taken := l.taken
 	l.changed.Broadcast()

@@ -44,6 +44,8 @@ type Coordinator struct {
 	AckWait time.Duration
 	// Ahead is how many lots may wait for workers. Default: 4096.
 	Ahead int
+	// Room, if set, is called with what the hub says when it is full, and with nil when it has room again.
+	Room func(full error)
 	// Workers, if set, is called with what workers report.
 	Workers func(subject.Working)
 	// Began, if set, is called once when a run can be divided, with a function that returns how it is.
@@ -74,12 +76,13 @@ func (c *Coordinator) Play(ctx context.Context, run *engine.RemoteRun) error {
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, workers: map[string]time.Time{}}
+	p := &play{Coordinator: *c, js: js, run: run, lots: make(chan engine.Lot), open: map[int]engine.Lot{}, claimed: map[int]string{}, records: map[string]*record{}, workers: map[string]time.Time{}}
 	p.fill()
 	var cutting sync.WaitGroup
 	over := make(chan struct{})
 	cutting.Go(func() { p.cut(over) })
 	for err = errGone; errors.Is(err, errGone); {
+		p.forked = errors.Is(err, chain.ErrForked)
 		err = p.life(ctx)
 	}
 	if err != nil {
@@ -120,6 +123,7 @@ type play struct {
 	changed *sync.Cond
 	open    map[int]engine.Lot   // lots that were given out and are not done, by first episode
 	claimed map[int]string       // the sessions of the workers that play lots, by first episode
+	records map[string]*record   // what the log shows of the calls of workers, by session
 	workers map[string]time.Time // when each worker last said something, by session
 	taken   uint64               // the message up to which everything is in the journal
 	read    uint64               // the last message that was read
@@ -133,6 +137,8 @@ type play struct {
 	done    int           // lots
 	last    uint64        // the last message of the log, when it was last asked for
 	err     error         // why this life of the log ended
+	hubRoom *chain.Room   // nil: nobody wants to know
+	forked  bool          // the log before cannot be read to its end
 }
 
 func (p *play) fill() {
@@ -149,6 +155,9 @@ func (p *play) fill() {
 		p.Ahead = defaultAhead
 	}
 	p.changed = sync.NewCond(&p.mu)
+	if p.Room != nil {
+		p.hubRoom = &chain.Room{Tell: p.Room}
+	}
 }
 
 // life plays with one log, until the run is over or the log is gone.
@@ -173,7 +182,7 @@ func (p *play) life(ctx context.Context) error {
 		return asGone(err)
 	}
 	p.mu.Lock()
-	p.taken, p.read, p.err, p.claimed = l.since, 0, nil, map[int]string{}
+	p.taken, p.read, p.err, p.claimed, p.records = l.since, 0, nil, map[int]string{}, map[string]*record{}
 	p.mu.Unlock()
 	if err := p.record(&journal.Collected{Log: l.name.Number, Through: int64(l.since)}); err != nil {
 		return err
@@ -195,6 +204,7 @@ func (p *play) life(ctx context.Context) error {
 	err = l.finish(ctx)
 	cancel(errors.New("coordinator: the run is over"))
 	wg.Wait()
+	p.settle()
 	if err != nil && !errors.Is(err, errBroken) || aborted.Err() != nil {
 		return err // the next process collects what is left in the log
 	}
@@ -202,6 +212,15 @@ func (p *play) life(ctx context.Context) error {
 	defer cancelRemoving()
 	_ = l.remove(removing) // the next process removes what is left
 	return err
+}
+
+// settle waits until everything that was collected is in the journal, or will never be.
+func (p *play) settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.pending > 0 {
+		p.changed.Wait()
+	}
 }
 
 // claimRun claims the chain of the run, and makes the keepers. Their epoch is the number of the claim, so it is higher than those that
@@ -265,7 +284,7 @@ type log struct {
 func (p *play) begin(ctx context.Context, head *journal.Head) (*log, error) {
 	begun := p.run.Begun()
 	l := &log{play: p, name: subject.Log{Run: begun.Run, Number: head.Collected.Log}, head: head, ends: map[int]uint64{}}
-	if l.name.Number != 0 {
+	if l.name.Number != 0 && !p.forked {
 		found, err := l.find(ctx)
 		if err != nil {
 			return nil, err
@@ -356,7 +375,7 @@ func (l *log) makeQueue(ctx context.Context) (err error) {
 
 // seed writes the beginning of a chain, unless it is there.
 func (l *log) seed(ctx context.Context, name string, items ...any) error {
-	return chain.Seed(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: name, Session: rand.Text()}, append(items, &wire.Seeded{})...)
+	return chain.Seed(ctx, chain.Config{JetStream: l.js, Stream: l.stream, Subject: name, Session: rand.Text(), Room: l.hubRoom}, append(items, &wire.Seeded{})...)
 }
 
 // removes is how long deleting the streams may take.

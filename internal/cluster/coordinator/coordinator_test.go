@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/engine"
+	"parley/internal/cluster/chain"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
 	"parley/internal/cluster/wire"
@@ -85,7 +86,61 @@ func TestHubLost(t *testing.T) {
 	l.finish()
 }
 
-// TestHubFull: while the hub has no room, everybody waits. Then the run continues.
+// TestQueueLost: when only the queue is gone, it is made again, and the log continues.
+func TestQueueLost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	l.beat(func(b subject.Beating) bool { return b.Open == episodes/2 }) // every lot was put into it
+	if err := l.js.DeleteStream(t.Context(), name.Lots()); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, err := l.js.Stream(t.Context(), name.Lots())
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, jetstream.ErrStreamNotFound) {
+			t.Fatal(err)
+		}
+		l.beat(func(subject.Beating) bool { return true })
+	}
+	if got := l.name(); got != name {
+		t.Errorf("the log is %+v, want %+v", got, name)
+	}
+	l.finish()
+}
+
+// TestMessageLost: when the hub has lost a message of a chain, a new log begins with what the journal has.
+func TestMessageLost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	x := l.take(name)
+	l.abort()
+	<-l.done
+	stream, err := l.js.Stream(t.Context(), name.Stream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.play(t.Context(), x.from); err != nil {
+		t.Fatal(err)
+	}
+	last, err := stream.GetLastMsgForSubject(t.Context(), name.Chain(x.from, x.to))
+	if err == nil {
+		err = errors.Join(x.play(t.Context(), x.from+1), stream.DeleteMsg(t.Context(), last.Sequence))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.play()
+	l.beat(func(b subject.Beating) bool { return b.Log != name.Number && !b.Ended })
+	l.finish()
+}
+
+// TestHubFull: while the hub has no room, everybody waits and says so. Then the run continues.
 func TestHubFull(t *testing.T) {
 	t.Parallel()
 	const room = 1 << 20
@@ -102,16 +157,29 @@ func TestHubFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	coordinator, worker := make(chan bool, 100), make(chan bool, 100)
+	l.room = func(full error) { coordinator <- full != nil }
+	l.chains = &chain.Room{Tell: func(full error) { worker <- full != nil }}
+	again := func(said <-chan bool) {
+		if full := <-said; !full {
+			t.Error("nobody says that the hub is full")
+		}
+		if err := filler.Purge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if full := <-said; full {
+			t.Error("nobody says that the hub has room again")
+		}
+	}
+	fill()
 	l.play()
+	again(coordinator)
 	name := l.name()
 	x := l.take(name)
 	fill()
 	ended := make(chan error)
 	go func() { ended <- l.end(x) }()
-	fill() // if there was room for a message
-	if err := filler.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	again(worker)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"parley/engine"
+	"parley/internal/cluster/chain"
 	"parley/internal/cluster/subject"
 	"parley/internal/cluster/wire"
 	"parley/journal"
@@ -92,10 +92,8 @@ func (l *log) put(ctx context.Context, lot *engine.Lot) error {
 	}
 	for {
 		_, err := l.js.Publish(ctx, l.name.Lot(lot.First, to), nil, jetstream.WithExpectStream(l.name.Lots()))
-		if api := (*jetstream.APIError)(nil); errors.As(err, &api) && api.ErrorCode == errCodeNotStored && strings.Contains(api.Description, perSubject) {
-			return nil // it is in the queue
-		}
-		if err == nil || ctx.Err() != nil {
+		l.hubRoom.Note(err)
+		if err == nil || ctx.Err() != nil || chain.InQueue(err) {
 			return nil //nolint:nilerr // whoever ended ctx knows why
 		}
 		if _, gone := l.queue.Info(ctx); errors.Is(gone, jetstream.ErrStreamNotFound) {
@@ -106,13 +104,6 @@ func (l *log) put(ctx context.Context, lot *engine.Lot) error {
 		}
 	}
 }
-
-// errCodeNotStored is the code of a message that a stream did not store. perSubject is in its text if the stream has a message of
-// the same subject. Otherwise the stream is full.
-const (
-	errCodeNotStored jetstream.ErrorCode = 10077
-	perSubject                           = "per subject"
-)
 
 // episodeOf returns the episode that e is a turn or a reply of.
 func episodeOf(e journal.Entry) (n int, ok bool) {
@@ -163,17 +154,26 @@ func (l *log) beats(ctx context.Context) error {
 		if !sleep(ctx, subject.Every) {
 			return nil
 		}
-		info, err := l.stream.Info(ctx)
-		switch {
-		case errors.Is(err, jetstream.ErrStreamNotFound):
-			return errGone
-		case err == nil:
-			l.mu.Lock()
-			l.last = info.State.LastSeq
-			l.mu.Unlock()
+		if err := l.lookAtStreams(ctx); err != nil {
+			return err
 		}
 		l.wake() // whoever waits for a worker that is gone
 	}
+}
+
+// lookAtStreams returns errGone if the log or the queue is gone. The queue may be, once there are no more lots.
+func (l *log) lookAtStreams(ctx context.Context) error {
+	_, queueErr := l.queue.Info(ctx)
+	info, err := l.stream.Info(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(queueErr, jetstream.ErrStreamNotFound) && !l.stopped {
+		return errGone
+	}
+	if err == nil {
+		l.last = info.State.LastSeq
+	}
+	return nil
 }
 
 // beat tells workers how the run is.

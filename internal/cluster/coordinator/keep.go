@@ -71,6 +71,9 @@ func (l *log) answerLimits(m *nats.Msg) {
 	if json.Unmarshal(m.Data, &r) != nil || r.Worker == "" {
 		return // not one of ours
 	}
+	if l.money != nil && l.money.IsLost(r.Worker) {
+		return // it must begin another session
+	}
 	for _, g := range l.shares.Answer(r) {
 		l.answer(m, g.Worker == r.Worker, subject.Share(l.name.Run, g.Worker), g)
 	}
@@ -144,7 +147,7 @@ func (p *play) lookAround() error {
 			return err
 		}
 	}
-	return nil
+	return p.settleLost(lost)
 }
 
 // left notes that a worker has ended.

@@ -15,25 +15,17 @@ import (
 
 	"parley/engine"
 	"parley/internal/cluster/chain"
+	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
 	"parley/internal/cluster/wire"
 	"parley/journal"
+	"parley/llm"
 	"parley/world"
 )
 
 // episodes is how many a run has. Its lots have two each.
 const episodes = 64
-
-// toy is a kind of world that asks nothing.
-type toy struct{}
-
-func (toy) About() world.About                { return world.About{Name: "toy", Version: 1, Doc: "Nothing."} }
-func (toy) Defaults() *struct{}               { return &struct{}{} }
-func (toy) Seats(*struct{}) ([]string, error) { return []string{"nobody"}, nil }
-func (toy) World(*struct{}, world.Lineup) (world.World, error) {
-	return world.Func(func(*world.Table) world.Outcome { return world.Outcome{Data: "played"} }), nil
-}
 
 // lab is a hub, and a run that a coordinator plays on it. The test is its worker.
 type lab struct {
@@ -46,6 +38,10 @@ type lab struct {
 	steer   *engine.Steering
 	abort   context.CancelFunc
 	retain  bool
+	room    func(full error) // of the coordinator
+	chains  *chain.Room      // of the test
+	budget  llm.Money
+	session string // of the next lots, which does not report; "": each has its own
 	done    chan engine.Result
 	err     error // of the run, when done was read
 }
@@ -76,49 +72,33 @@ var errFull = errors.New("no space left on device")
 
 func newLab(t *testing.T, c hub.Config) *lab {
 	t.Helper()
-	h, err := hub.Start(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close() })
-	l := &lab{T: t, hub: h, journal: &disk{ended: map[int]int{}}}
-	l.conn = l.connect()
+	l := &lab{T: t, hub: clustertest.Hub(t, c), journal: &disk{ended: map[int]int{}}}
+	l.conn = clustertest.Connect(t, l.hub)
+	var err error
 	if l.js, err = jetstream.New(l.conn); err != nil {
 		t.Fatal(err)
 	}
-	if l.beats, err = l.conn.SubscribeSync(subject.Beat("toy1")); err != nil {
+	if l.beats, err = l.conn.SubscribeSync(subject.Beat(clustertest.Run)); err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func (l *lab) connect() *nats.Conn {
-	l.Helper()
-	nc, err := nats.Connect(l.hub.URL(), nats.Token(l.hub.Token()))
-	if err != nil {
-		l.Fatal(err)
-	}
-	l.Cleanup(nc.Close)
-	return nc
-}
-
 // config returns the run, without workers.
-func (l *lab) config() engine.Config {
-	spec := world.Spec{Kind: "toy", Params: []byte("{}"), Lineup: map[string]string{"nobody": "me"}}
-	return engine.Config{
-		Journal: l.journal, Kind: world.Define(toy{}), Plan: world.Repeat(spec, episodes),
-		Begun: journal.Begun{Version: journal.Version, Run: "toy1", Kind: "toy", KindVersion: 1, Agents: []world.Agent{{Name: "me", Bot: "none"}}},
-	}
-}
+func (l *lab) config() engine.Config { return clustertest.Config(l.journal, episodes) }
 
 // play begins or resumes the run.
 func (l *lab) play() {
 	l.Helper()
 	l.done = make(chan engine.Result, 1)
-	conn, steered := l.connect(), make(chan *engine.Steering, 1)
+	conn, steered := clustertest.Connect(l.T, l.hub), make(chan *engine.Steering, 1)
 	c := l.config()
 	c.Steer = func(s *engine.Steering) { steered <- s }
-	c.Remote = &Coordinator{Conn: conn, Build: "build", AckWait: lease, Retain: l.retain, Alone: true}
+	remote := &Coordinator{Conn: conn, Build: "build", AckWait: lease, Retain: l.retain, Alone: true, Room: l.room}
+	if l.budget > 0 {
+		remote.UseBudget(func() llm.Money { return l.budget })
+	}
+	c.Remote = remote
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	wg.Go(func() {
@@ -154,7 +134,27 @@ func (l *lab) beat(ok func(subject.Beating) bool) (b subject.Beating) {
 
 func (l *lab) name() subject.Log {
 	l.Helper()
-	return subject.Log{Run: "toy1", Number: l.beat(func(b subject.Beating) bool { return !b.Ended }).Log}
+	return subject.Log{Run: clustertest.Run, Number: l.beat(func(b subject.Beating) bool { return !b.Ended }).Log}
+}
+
+// status returns a function that waits for a status that is ok.
+func (l *lab) status(name subject.Log) func(ok func(Status) bool) Status {
+	return func(ok func(Status) bool) Status {
+		l.Helper()
+		for {
+			m, err := l.conn.RequestWithContext(l.Context(), subject.Status(name.Run), nil)
+			var s Status
+			if err == nil {
+				err = json.Unmarshal(m.Data, &s)
+			}
+			if err != nil {
+				l.Fatal(err)
+			}
+			if ok(s) {
+				return s
+			}
+		}
+	}
 }
 
 // lot is a lot that the test has claimed.
@@ -194,9 +194,12 @@ func (l *lab) tryTake(name subject.Log) (*lot, error) {
 		return nil, err
 	}
 	from, to, _ := subject.Episodes(msg.Subject())
-	session := rand.Text()
-	l.report(session)
-	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: session})
+	session := l.session
+	if session == "" {
+		session = rand.Text()
+		l.report(session)
+	}
+	c, past, err := chain.Open(l.Context(), chain.Config{JetStream: l.js, Stream: stream, Subject: name.Chain(from, to), Session: session, Room: l.chains})
 	if err != nil {
 		return nil, err
 	}
@@ -209,14 +212,14 @@ func (l *lab) tryTake(name subject.Log) (*lot, error) {
 // report says once a second that a worker is there, until the test ends.
 func (l *lab) report(session string) {
 	l.Helper()
-	data, err := json.Marshal(subject.Working{Session: session, Run: "toy1"})
+	data, err := json.Marshal(subject.Working{Session: session, Run: clustertest.Run})
 	if err != nil {
 		l.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for ok := true; ok; ok = sleep(l.Context(), subject.Every) {
-			_ = l.conn.Publish(subject.Stats("toy1"), data)
+			_ = l.conn.Publish(subject.Stats(clustertest.Run), data)
 		}
 	})
 	l.Cleanup(wg.Wait)

@@ -19,21 +19,7 @@ func TestStatus(t *testing.T) {
 	l := newLab(t, hub.Config{})
 	l.play()
 	name := l.name()
-	status := func(ok func(Status) bool) Status {
-		for {
-			m, err := l.conn.RequestWithContext(t.Context(), subject.Status(name.Run), nil)
-			var s Status
-			if err == nil {
-				err = json.Unmarshal(m.Data, &s)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if ok(s) {
-				return s
-			}
-		}
-	}
+	status := l.status(name)
 	for r := (share.Report{Worker: "w", Accounts: map[string]share.Need{"lab": {Demand: limiter.Demand{Waiting: 3, Rates: limiter.Units{Requests: 60}}}}}); ; {
 		r.Seq++
 		report, err := json.Marshal(r)

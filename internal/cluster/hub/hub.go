@@ -167,6 +167,25 @@ func (h *Hub) URL() string { return h.server.ClientURL() }
 // Token returns what clients must know.
 func (h *Hub) Token() string { return h.token }
 
+// Stats is how full a hub is. Messages are those of all runs on this node.
+type Stats struct {
+	Clients, Streams, Messages int
+	// Memory and Disk are the bytes of messages, and MaxMemory and MaxDisk how many there may be.
+	Memory, MaxMemory, Disk, MaxDisk float64
+}
+
+// Stats returns how full the hub is.
+func (h *Hub) Stats() (s Stats, err error) {
+	js, err := h.server.Jsz(nil)
+	if err != nil {
+		return s, fmt.Errorf("hub: %w", err)
+	}
+	return Stats{
+		Clients: h.server.NumClients(), Streams: js.Streams, Messages: int(js.Messages),
+		Memory: float64(js.Memory), MaxMemory: float64(js.Config.MaxMemory), Disk: float64(js.Store), MaxDisk: float64(js.Config.MaxStore),
+	}, nil
+}
+
 // Close stops the hub.
 func (h *Hub) Close() error {
 	h.server.Shutdown()

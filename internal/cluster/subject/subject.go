@@ -136,6 +136,8 @@ type Working struct {
 	Build   string `json:"build"`
 	Run     string `json:"run"`
 	Lots    int    `json:"lots"`
+	// HubFull means that the worker waits until the hub has room.
+	HubFull bool `json:"hub_full,omitempty"`
 	// Refused says why the worker does not play the run.
 	Refused string `json:"refused,omitempty"`
 	// Leaves means that the worker ends.

@@ -46,6 +46,11 @@ type Released struct{}
 // Done says that all episodes of the lot have ended.
 type Done struct{}
 
+// IsDone reports whether a message is Done alone.
+func IsDone(message []byte) bool {
+	return len(message) == 2 && int(message[0]) == number(reflect.TypeFor[Done]()) && message[1] == 0
+}
+
 // Halted says that the whole run must stop, and why.
 type Halted struct {
 	State  journal.State

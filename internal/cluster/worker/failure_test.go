@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
 	"parley/internal/dispatch/limiter"
@@ -159,7 +160,7 @@ func (g *granted) next() {
 // record nothing of them, and plays others.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	c := newCable(t, strings.TrimPrefix(h.URL(), "nats://"))
 	g := &granted{more: make(chan struct{}, 1)}
 	playing, back, said := make(chan struct{}), make(chan struct{}), make(chan string, 1)
@@ -192,7 +193,7 @@ func TestCutOff(t *testing.T) {
 // TestHold: workers hear that the run is paused and resumed.
 func TestHold(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	var held []bool
 	var steering *engine.Steering
 	steer, resumed := make(chan *engine.Steering, 1), make(chan struct{})

@@ -7,13 +7,15 @@ import (
 	"syscall"
 	"testing"
 
+	"parley/internal/cluster/clustertest"
+	"parley/internal/cluster/hub"
 	"parley/internal/killtest"
 )
 
 // TestStopped: a worker that is stopped for longer than its lease, and continues, can record nothing of its lot.
 func TestStopped(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	p := killtest.Start(t, h.URL()+" "+h.Token()+" slow")
 	t.Cleanup(func() { p.Kill(); p.Wait() })
 	takeover(t, h, func() {

@@ -20,7 +20,7 @@ const (
 	// aloneAfter is after how many deaths a lot is played one episode at a time, and nothing beside it.
 	aloneAfter = 2
 	// failedAfter is after how many deaths at one episode it is recorded as failed.
-	failedAfter = 2
+	failedAfter = 3
 )
 
 // lot claims a lot and plays it.
@@ -34,7 +34,7 @@ func (m *member) lot(msg jetstream.Msg) {
 		_ = msg.Term()
 		return
 	}
-	c := chain.Config{JetStream: m.js, Stream: m.stream, Subject: m.name.Chain(from, to), Session: m.session}
+	c := chain.Config{JetStream: m.js, Stream: m.stream, Subject: m.name.Chain(from, to), Session: m.session, Room: &m.room}
 	if !m.first.Durable || m.opened.Money != nil { // money is spent when the coordinator knows of it
 		c.Taken = m.taken.wait
 	}
@@ -167,6 +167,9 @@ func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, pa
 				return err
 			}
 			continue
+		}
+		if !m.awaitBeat(ctx) { // without a coordinator the try could take long, and a kill would count as a death at the episode
+			return context.Cause(ctx)
 		}
 		if err := j.Put(ctx, &wire.Claim{Session: m.session, Alone: true, Trying: n}); err != nil {
 			return err

@@ -28,6 +28,7 @@ type member struct {
 	opened  Opened
 	session string // names this worker in the run
 	taken   watermark
+	room    chain.Room
 	done    chan struct{} // closed when serve has returned
 	hungry  chan struct{} // has one if another lot could be played
 	playing sync.WaitGroup
@@ -40,11 +41,13 @@ type member struct {
 	mu     sync.Mutex
 	lots   int
 	paused bool
+	heard  time.Time // the last beat
 }
 
 func newMember(ctx context.Context, s *serving, b subject.Beating) *member {
-	m := &member{serving: s, name: subject.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), done: make(chan struct{}), hungry: make(chan struct{}, 1), session: rand.Text()}
+	m := &member{serving: s, name: subject.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), heard: time.Now(), done: make(chan struct{}), hungry: make(chan struct{}, 1), session: rand.Text()}
 	m.taken.init()
+	m.room.Tell = m.tellRoom
 	m.ctx, m.cancel = context.WithCancelCause(ctx)
 	m.draining, m.drain = context.WithCancelCause(context.WithoutCancel(ctx))
 	m.hungry <- struct{}{}
@@ -73,6 +76,7 @@ func (m *member) hear(b subject.Beating) {
 		m.drain(errors.New("the run stops"))
 	}
 	m.mu.Lock()
+	m.heard = time.Now()
 	changed := m.paused != b.Paused && m.player != nil
 	if changed {
 		m.paused = b.Paused
@@ -81,6 +85,29 @@ func (m *member) hear(b subject.Beating) {
 	if changed {
 		m.player.Hold(b.Paused)
 	}
+}
+
+// awaitBeat waits until the coordinator was heard a moment ago. It returns false when ctx is done.
+func (m *member) awaitBeat(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		m.mu.Lock()
+		at := m.heard
+		m.mu.Unlock()
+		if time.Since(at) < 3*subject.Every/2 {
+			return true
+		}
+		wait(ctx, subject.Every/4)
+	}
+	return false
+}
+
+// tellRoom says that the hub is full, or has room again.
+func (m *member) tellRoom(full error) {
+	if full != nil {
+		m.Log.Error("the hub is full: waiting until it has room. It gets room as the coordinator records lots; give the hub more memory or disk if that takes long", "run", m.name.Run, "why", full)
+		return
+	}
+	m.Log.Info("the hub has room again", "run", m.name.Run)
 }
 
 // serve plays lots until the member leaves or drains.
@@ -168,6 +195,7 @@ func (m *member) reports(ctx context.Context) {
 		m.mu.Lock()
 		w := subject.Working{Lots: m.lots}
 		m.mu.Unlock()
+		w.HubFull = m.room.Full()
 		m.report(m.session, m.name.Run, w)
 		select {
 		case <-ctx.Done():

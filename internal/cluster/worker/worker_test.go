@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"parley/engine"
+	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
@@ -21,21 +22,10 @@ import (
 	"parley/internal/killtest"
 	"parley/journal"
 	"parley/llm"
-	"parley/world"
 )
 
 // poison is the deal of the episodes that end the process that plays them. It is not the first of its lot.
 const poison = 7
-
-// toy is a kind of world that asks nothing.
-type toy struct{}
-
-func (toy) About() world.About                { return world.About{Name: "toy", Version: 1, Doc: "Nothing."} }
-func (toy) Defaults() *struct{}               { return &struct{}{} }
-func (toy) Seats(*struct{}) ([]string, error) { return []string{"nobody"}, nil }
-func (toy) World(*struct{}, world.Lineup) (world.World, error) {
-	return world.Func(func(*world.Table) world.Outcome { return world.Outcome{Data: "played"} }), nil
-}
 
 // hooks are what a test does to a worker.
 type hooks struct {
@@ -60,7 +50,7 @@ func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.
 	if p.before != nil {
 		p.before(ctx, j, lot)
 	}
-	res, err := engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: world.Define(toy{}), Plan: lot.Plan(), Lot: &lot, Drain: drain, Hungry: hungry})
+	res, err := engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: clustertest.Kind(), Plan: lot.Plan(), Lot: &lot, Drain: drain, Hungry: hungry})
 	if p.after != nil {
 		p.after(err)
 	}
@@ -115,18 +105,10 @@ func serve(ctx, drain context.Context, url, token, build string, h hooks) error 
 // run plays episodes with the workers of a hub, and returns the ends.
 func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working), more ...func(*engine.Config)) (engine.Result, *journal.Head) {
 	t.Helper()
-	nc, err := nats.Connect(h.URL(), nats.Token(h.Token()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
+	nc := clustertest.Connect(t, h)
 	j := &journal.Memory{}
-	spec := world.Spec{Kind: "toy", Params: []byte("{}"), Lineup: map[string]string{"nobody": "me"}}
-	c := engine.Config{
-		Journal: j, Kind: world.Define(toy{}), Plan: world.Repeat(spec, episodes),
-		Begun:  journal.Begun{Version: journal.Version, Run: "toy1", Kind: "toy", KindVersion: 1, Agents: []world.Agent{{Name: "me", Bot: "none"}}},
-		Remote: &coordinator.Coordinator{Conn: nc, Build: "build", AckWait: 300 * time.Millisecond, Workers: heard, Alone: true},
-	}
+	c := clustertest.Config(j, episodes)
+	c.Remote = &coordinator.Coordinator{Conn: nc, Build: "build", AckWait: 300 * time.Millisecond, Workers: heard, Alone: true}
 	for _, set := range more {
 		set(&c)
 	}
@@ -141,20 +123,10 @@ func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working), mo
 	return res, head
 }
 
-func newHub(t *testing.T) *hub.Hub {
-	t.Helper()
-	h, err := hub.Start(hub.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = h.Close() })
-	return h
-}
-
 // TestPoison: an episode that kills every worker fails by itself. All others are played.
 func TestPoison(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	var wg sync.WaitGroup
 	over := make(chan struct{})
 	wg.Go(func() {
@@ -184,7 +156,7 @@ func TestPoison(t *testing.T) {
 	close(over)
 	wg.Wait()
 	end, _ := head.Ended.Of(poison)
-	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 2 times") {
+	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 3 times") {
 		t.Errorf("%+v; the poison: %+v", res, end)
 	}
 }
@@ -235,7 +207,7 @@ func TestFull(t *testing.T) {
 // TestOtherBuild: a worker of another build plays nothing, and says why.
 func TestOtherBuild(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var wg sync.WaitGroup
 	refused := make(chan struct{})
@@ -260,7 +232,7 @@ func TestOtherBuild(t *testing.T) {
 // TestDrain: a worker that drains gives its lots back, and the next one plays them.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(t.Context())
 	drain, stop := context.WithCancelCause(t.Context())
@@ -297,7 +269,7 @@ func (scripted) Close(context.Context) error { return nil }
 // TestLostCalls: calls that a worker had in flight when it died are counted.
 func TestLostCalls(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(t.Context())
 	join := func(play func(nc *nats.Conn) scripted) {

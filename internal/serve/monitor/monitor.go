@@ -42,18 +42,10 @@ const Prefix = "parley_"
 // Page writes the page. run is nil if no run is played.
 func Page(calls Calls, run func() Run, began time.Time) *metric.Page {
 	p := &metric.Page{}
-	stats := calls.Stats()
-	AddCalls(p, Prefix, stats)
-	addErrors(p, stats)
-	for _, model := range stats.Names() {
-		m := stats.Models[model]
-		p.AddHistogram(Prefix+"latency_seconds", "Time of a provider to answer.", histogram(&m.Latency), "model", model)
-	}
+	AddStats(p, calls.Stats())
 	gauge := func(name, help string, v float64, labels ...string) {
 		p.Add(metric.Gauge, Prefix+name, help, v, labels...)
 	}
-	gauge("in_flight", "Calls sent to providers and not answered.", float64(stats.InFlight))
-	gauge("waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
 	spent, reserved := calls.Budget().Spent()
 	gauge("spent_dollars", "Spent in all, earlier processes included.", spent.Dollars())
 	gauge("reserved_dollars", "Set aside for calls in flight.", reserved.Dollars())
@@ -69,6 +61,18 @@ func Page(calls Calls, run func() Run, began time.Time) *metric.Page {
 	}
 	p.AddProcess(began)
 	return p
+}
+
+// AddStats adds the calls of a process: those that ended, by model, and those that have not.
+func AddStats(p *metric.Page, stats dispatch.Snapshot) {
+	AddCalls(p, Prefix, stats)
+	addErrors(p, stats)
+	for _, model := range stats.Names() {
+		m := stats.Models[model]
+		p.AddHistogram(Prefix+"latency_seconds", "Time of a provider to answer.", histogram(&m.Latency), "model", model)
+	}
+	p.Add(metric.Gauge, Prefix+"in_flight", "Calls sent to providers and not answered.", float64(stats.InFlight))
+	p.Add(metric.Gauge, Prefix+"waiting", "Calls that wait for a provider's limits.", float64(stats.Waiting))
 }
 
 func truth(b bool) float64 {

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"parley/engine"
+	"parley/internal/app"
+	"parley/internal/cluster/hub"
+	"parley/internal/dispatch"
+	"parley/internal/serve/metric"
+	"parley/internal/serve/monitor"
+	"parley/journal"
+)
+
+// workerCounts counts what a worker plays, of all its runs. It may be used from several goroutines.
+type workerCounts struct {
+	began time.Time
+
+	mu    sync.Mutex
+	plays map[*player]int   // lots, by run that is open
+	ended dispatch.Snapshot // the calls of runs that were closed
+}
+
+// lots adds to the lots that a player plays, from its first to closed.
+func (c *workerCounts) lots(p *player, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plays[p] += n
+}
+
+// closed notes that a run is not played any more.
+func (c *workerCounts) closed(p *player) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.plays, p)
+	stats := p.Stats()
+	stats.InFlight, stats.Waiting = 0, 0
+	c.ended = c.ended.Plus(stats)
+}
+
+// page returns the page for Prometheus.
+func (c *workerCounts) page() *metric.Page {
+	c.mu.Lock()
+	stats, lots := c.ended, map[string]int{}
+	for p, n := range c.plays {
+		stats = stats.Plus(p.Stats())
+		lots[p.run] += n
+	}
+	c.mu.Unlock()
+	p := &metric.Page{}
+	monitor.AddStats(p, stats)
+	p.Add(metric.Gauge, monitor.Prefix+"worker_runs", "Runs that the worker has joined.", float64(len(lots)))
+	for _, run := range slices.Sorted(maps.Keys(lots)) {
+		p.Add(metric.Gauge, monitor.Prefix+"worker_lots", "Lots that the worker plays.", float64(lots[run]), "run", run)
+	}
+	p.AddProcess(c.began)
+	return p
+}
+
+// player is a run that the worker plays, and the code of its kind.
+type player struct {
+	*app.Lots
+	run   string
+	own   *State
+	count *workerCounts
+}
+
+// Play plays a lot.
+func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+	p.count.lots(p, 1)
+	defer p.count.lots(p, -1)
+	return p.Lots.Play(ctx, drain, j, lot, hungry)
+}
+
+// Close releases everything.
+func (p *player) Close(ctx context.Context) error {
+	defer p.own.closeCode()
+	p.count.closed(p)
+	return p.Lots.Close(ctx)
+}
+
+// hubPage returns the page of a hub for Prometheus.
+func hubPage(h *hub.Hub, began time.Time) *metric.Page {
+	p := &metric.Page{}
+	if s, err := h.Stats(); err == nil { // it is not closing
+		gauge := func(name, help string, v float64, labels ...string) {
+			p.Add(metric.Gauge, monitor.Prefix+"hub_"+name, help, v, labels...)
+		}
+		gauge("clients", "Runs, workers and others that are connected to this node.", float64(s.Clients))
+		gauge("streams", "Streams of this node: two for each run.", float64(s.Streams))
+		gauge("messages", "Messages of this node.", float64(s.Messages))
+		const size, most = "Bytes of messages of this node.", "How many bytes of messages this node may have."
+		gauge("bytes", size, s.Memory, "in", "memory")
+		gauge("bytes", size, s.Disk, "in", "disk")
+		gauge("max_bytes", most, s.MaxMemory, "in", "memory")
+		gauge("max_bytes", most, s.MaxDisk, "in", "disk")
+	}
+	p.AddProcess(began)
+	return p
+}

@@ -1,0 +1,84 @@
+package coordinator
+
+import (
+	"time"
+
+	"parley/internal/cluster/share"
+	"parley/internal/cluster/wire"
+	"parley/journal"
+)
+
+// record is what the log shows of the calls of a worker's session.
+type record struct {
+	lots int       // that it has claimed, and neither finished nor given back
+	open bool      // it may have sent calls that nobody recorded, whatever it finishes
+	lost time.Time // when it counted as lost; zero: it is there
+}
+
+// settled reports whether all calls of the session are recorded: a lot is done when all its calls are.
+func (r *record) settled() bool { return r.lots == 0 && !r.open }
+
+// claims notes that a worker claims a lot. Whoever had the lot may have left calls. So may a session that began before this process, which
+// does not know all that it claimed. The lock is held.
+func (p *play) claims(from int, c *wire.Claim, before bool) {
+	if c.Alone && p.claimed[from] == c.Session {
+		return // the next episode of the same lot
+	}
+	p.gives(from, true)
+	r := p.records[c.Session]
+	if r == nil && len(p.records) < share.MaxWorkers {
+		r = &record{open: before}
+		p.records[c.Session] = r
+	}
+	if r != nil {
+		r.lots++
+	}
+	p.claimed[from] = c.Session
+}
+
+// gives notes that whoever has a lot plays it no more. open means that it may have left calls. The lock is held.
+func (p *play) gives(from int, open bool) {
+	if r := p.records[p.claimed[from]]; r != nil {
+		r.lots--
+		r.open = r.open || open
+	}
+	delete(p.claimed, from)
+}
+
+// leaves notes that the worker that has a lot may have left calls, if e is the end of an episode that failed: it does not wait for
+// its calls.
+func (p *play) leaves(from int, e journal.Entry) {
+	if end, ok := e.(*journal.Ended); !ok || end.Outcome.Failed == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.records[p.claimed[from]]; r != nil {
+		r.open = true
+	}
+}
+
+// settleLost takes back the risk of lost workers whose calls are all recorded. It waits until they can send nothing more even if they are
+// back: they get no more shares, and an old one does not last so long.
+func (p *play) settleLost(lost []string) error {
+	var settled []string
+	p.mu.Lock()
+	for _, session := range lost {
+		if r := p.records[session]; r != nil {
+			r.lost = time.Now()
+		}
+	}
+	for session, r := range p.records {
+		if !r.lost.IsZero() && time.Since(r.lost) > 2*share.Lease && r.settled() {
+			settled = append(settled, session)
+			delete(p.records, session)
+		}
+	}
+	p.mu.Unlock()
+	for _, session := range settled {
+		if err := p.money.Settled(session); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"testing"
+
+	"parley/internal/cluster/allot"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/subject"
+	"parley/internal/dispatch/budget"
+	"parley/llm"
+)
+
+// TestRisk: what a lost worker may have spent is at risk, unless its lots are all done.
+func TestRisk(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.budget = 1000 * llm.Dollar
+	l.play()
+	name := l.name()
+	status := l.status(name)
+	for session, exposed := range map[string]llm.Money{"done": 3 * llm.Dollar, "playing": 5 * llm.Dollar} {
+		l.session = session
+		x := l.take(name)
+		ask, err := json.Marshal(allot.Ask{Worker: session, Seq: 1, Stake: budget.Stake{AtStake: exposed}, Exposed: exposed})
+		if err == nil {
+			_, err = l.conn.RequestWithContext(t.Context(), subject.Money(name.Run), ask)
+		}
+		if err == nil && session == "done" {
+			err = l.end(x)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.session = ""
+	status(func(s Status) bool { return s.Money.AtRisk == 8*llm.Dollar && len(s.Money.Allotted) == 0 })
+	status(func(s Status) bool { return s.Money.AtRisk == 5*llm.Dollar })
+}
