@@ -131,7 +131,7 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 	if e := llm.AsError(err); e != nil && e.Code == codeValidation {
 		why := "That is no action of this environment: " + e.Message
 		if len(s.tools) > 0 {
-			why += " It has tools: call one of them."
+			why += ". It has tools: call one of them."
 		}
 		r := s.rejected(text, why)
 		r.Rejected = e.Message
