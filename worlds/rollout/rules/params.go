@@ -33,6 +33,7 @@ type OpenEnv struct {
 	System      string `json:"system" doc:"System message at the start. Empty: no system message."`
 	Action      string `json:"action" doc:"Field of the action that gets the answer. Empty: the answer is the JSON of the action."`
 	Observation string `json:"observation" doc:"Field of the observation that agents see. Empty: the whole observation, as JSON."`
+	Image       string `json:"image" doc:"Field of the observation that is a picture: base64, an address, or rows of pixels. Empty: none."`
 }
 
 // Pool limits the pool of environments. It changes the speed of a run, never its results.

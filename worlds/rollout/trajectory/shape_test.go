@@ -137,6 +137,27 @@ func TestToolShapes(t *testing.T) {
 	}
 }
 
+// TestOutside: rows have the info of their step, the row of the dataset and the parameters, all of the last try.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	warm := 0.7
+	acted := func(turn int, name, body, reply string) *journal.Replied {
+		return &journal.Replied{Turn: journal.Turn{Turn: turn}, Seat: "agent", Act: &world.Act{Name: name, Body: json.RawMessage(body)}, Response: &llm.Response{JSON: json.RawMessage(reply)}}
+	}
+	asked := &journal.Replied{Turn: journal.Turn{Turn: 3}, Seat: "agent", Request: &llm.Request{Temperature: &warm, MaxTokens: 9}, Response: &llm.Response{Text: "left"}}
+	entries := []journal.Entry{
+		acted(0, "open", `{"params":{"dataset":"old"}}`, `{}`), acted(1, "step", `{"step":1}`, `{"info":{"old":1}}`),
+		acted(2, "open", `{"try":1,"params":{"dataset":{"q":1}}}`, `{}`), asked, acted(4, "step", `{"try":1,"step":1}`, `{"info":{"score":2}}`), acted(5, "step", `{"try":1,"step":2}`, `{"info":{}}`),
+	}
+	tr := &Trajectory{Data: rules.Data{Tries: 2, Rows: []rules.Row{{Step: 1, Seat: "agent"}}}}
+	if err := (&stamp{}).rows(tr, entries, Filter{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := tr.Rows[0]; string(r.Info) != `{"score":2}` || string(r.Dataset) != `{"q":1}` || string(r.Sampling) != `{"temperature":0.7,"max_tokens":9}` {
+		t.Errorf("%s %s %s", r.Info, r.Dataset, r.Sampling)
+	}
+}
+
 // TestPairs: the best and the worst of a group answer the same prompt.
 func TestPairs(t *testing.T) {
 	t.Parallel()

@@ -96,6 +96,12 @@ type Row struct {
 	Status             string  `json:"status" parquet:"status,dict"`
 	Stop               string  `json:"stop" parquet:"stop,dict"`
 
+	// Info is what the environment said about the step, Dataset the row of the dataset that it was made with, and Sampling
+	// the parameters that the answer was drawn with.
+	Info     json.RawMessage `json:"info,omitempty" parquet:"info,optional,json,zstd"`
+	Dataset  json.RawMessage `json:"dataset,omitempty" parquet:"dataset,optional,json,zstd"`
+	Sampling json.RawMessage `json:"sampling,omitempty" parquet:"sampling,optional,json,zstd"`
+
 	// EnvState is {"weight_version": v} if the server reported which weights answered.
 	EnvState      string `json:"env_state,omitempty" parquet:"env_state,dict"`
 	WeightVersion string `json:"weight_version,omitempty" parquet:"weight_version,dict"`
@@ -136,7 +142,7 @@ func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 
 // rows adds the rows of t that f selects, and the joins of its answers.
 func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
-	asks := Asks(entries, t.Attempt)
+	asks, env := Asks(entries, t.Attempt), outsideOf(entries, t.Attempt, t.Data.Tries-1)
 	rows := make([]Row, len(t.Data.Rows))
 	answers, places := map[string][]sequence.Answer{}, map[string][]int{} // by seat
 	for i, r := range t.Data.Rows {
@@ -152,7 +158,7 @@ func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 		row.SessionID = fmt.Sprintf("%s-%d-%d", s.run, t.Episode, t.Attempt)
 		row.GroupID, row.GroupSize = s.group, s.size
 		row.EnvName, row.Status, row.Stop = t.Data.Env, string(t.Status), string(t.Data.Stop)
-		row.Return = t.Return[r.Seat]
+		row.Return, row.Info, row.Dataset = t.Return[r.Seat], env.info[r.Step], env.dataset
 		answers[r.Seat], places[r.Seat] = append(answers[r.Seat], answer), append(places[r.Seat], i)
 	}
 	for _, seat := range slices.Sorted(maps.Keys(answers)) {
@@ -241,6 +247,9 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err e
 	a.Response = resp
 	if ask.Request != nil { // a bot has none
 		a.Messages = ask.Request.Messages
+		if r.Sampling, err = sampling(ask.Request); err != nil {
+			return a, err
+		}
 		if tools := protocol.Tools(ask.Request.Tools); len(tools) > 0 {
 			if r.Tools, err = json.Marshal(tools); err != nil {
 				return a, err

@@ -109,7 +109,14 @@ func decode(text []byte, into any) error {
 	if u, ok := into.(json.Unmarshaler); ok && len(bytes.TrimSpace(text)) > 0 {
 		return u.UnmarshalJSON(text)
 	}
-	return json.Unmarshal(text, into)
+	err := json.Unmarshal(text, into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field == "" {
+			return fmt.Errorf("the answer is a JSON %s: want an object", wrong.Value)
+		}
+		return fmt.Errorf("%s is a JSON %s, which it must not be", wrong.Field, wrong.Value)
+	}
+	return err
 }
 
 // read reads an answer, up to one byte beyond the limit.

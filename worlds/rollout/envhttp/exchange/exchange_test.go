@@ -107,3 +107,16 @@ func TestFailures(t *testing.T) {
 		t.Errorf("no server: %+v", e)
 	}
 }
+
+// TestWrongForms: an answer of another form is described in words, without names of Go types.
+func TestWrongForms(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`[1]`: "the answer is a JSON array: want an object", `"x"`: "the answer is a JSON string: want an object", `{"info":{"n":"x"}}`: "info.n is a JSON string, which it must not be",
+	} {
+		var into struct{ Info struct{ N int } }
+		if err := decode([]byte(in), &into); err == nil || !strings.EqualFold(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", in, err, want)
+		}
+	}
+}

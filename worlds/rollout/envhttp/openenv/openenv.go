@@ -4,7 +4,7 @@
 // OpenEnv's actions and observations are the environment's own objects; a rules.OpenEnv says how they become a
 // conversation. The package promises that an action is sent at most once; that a socket is always read, so
 // that pings are answered while a model thinks and a closed socket is noticed; and that closing a session
-// closes its socket.
+// closes its socket. Over a socket, the tools of an environment with an MCP server are offered (tools.go).
 //
 // It is not for retrying or for choosing a server: package pool does that.
 package openenv
@@ -16,6 +16,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"parley/llm"
 	"parley/worlds/rollout/envhttp/exchange"
@@ -29,6 +30,8 @@ type Host struct {
 	*exchange.Client
 	socket  string // empty: plain HTTP
 	mapping rules.OpenEnv
+	// toolless means that the server said that it has no tools.
+	toolless atomic.Bool
 }
 
 // New returns the server at an address: ws:// and wss:// for sockets, http:// and https:// for plain HTTP.
@@ -69,6 +72,7 @@ type answer struct {
 	Observation json.RawMessage   `json:"observation"`
 	Reward      *protocol.Rewards `json:"reward"`
 	Done        bool              `json:"done"`
+	Result      json.RawMessage   `json:"-"` // of a request to its MCP server
 }
 
 // session is an environment and its conversation.
@@ -78,6 +82,7 @@ type session struct {
 	id     string
 	params json.RawMessage
 	talk   []llm.Message
+	tools  protocol.Tools
 	done   bool
 }
 
@@ -97,8 +102,8 @@ func (s *session) Reset(ctx context.Context, seed int64) (json.RawMessage, error
 	if s.host.mapping.System != "" {
 		s.talk = append(s.talk, llm.System(s.host.mapping.System))
 	}
-	s.talk = append(s.talk, llm.User(s.shown(a.Observation)))
-	return nil, nil
+	s.talk = append(s.talk, s.shown(a.Observation))
+	return nil, s.list(ctx)
 }
 
 // Prompt returns the conversation so far.
@@ -106,13 +111,16 @@ func (s *session) Prompt(context.Context) (protocol.Prompt, error) {
 	if s.done {
 		return nil, nil
 	}
-	return protocol.Ask(s.talk...), nil
+	return protocol.Prompt{protocol.Default: {Messages: s.talk, Tools: s.tools}}, nil
 }
 
 // Step sends an answer as an action. If it is not a valid action, nothing changes and the agent gets the reason.
 func (s *session) Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error) {
 	var answer llm.Message
 	for _, answer = range a { // there is one agent, with any name
+	}
+	if len(answer.ToolCalls) > 0 {
+		return s.call(ctx, key, answer)
 	}
 	text := answer.Text()
 	action, ok := s.action(text)
@@ -121,7 +129,11 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 	}
 	got, err := s.peer.send(ctx, "step", action, key)
 	if e := llm.AsError(err); e != nil && e.Code == codeValidation {
-		r := s.rejected(text, "That is no action of this environment: "+e.Message)
+		why := "That is no action of this environment: " + e.Message
+		if len(s.tools) > 0 {
+			why += ". It has tools: call one of them."
+		}
+		r := s.rejected(text, why)
 		r.Rejected = e.Message
 		return r, nil
 	}
@@ -129,7 +141,7 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 		return protocol.Result{}, err
 	}
 	s.done = got.Done
-	s.talk = append(s.talk, llm.Assistant(text), llm.User(s.shown(got.Observation)))
+	s.talk = append(s.talk, llm.Assistant(text), s.shown(got.Observation))
 	r := protocol.Result{Observation: got.Observation, Reward: protocol.Rewards{protocol.Default: 0}, Terminated: got.Done}
 	if got.Reward != nil && len(*got.Reward) > 0 {
 		r.Reward = *got.Reward
@@ -161,17 +173,35 @@ func (s *session) action(text string) (any, bool) {
 	return json.RawMessage(raw), true
 }
 
-// shown returns what an agent sees of an observation: a field as text, or all of it as JSON.
-func (s *session) shown(observation json.RawMessage) string {
-	if field := s.host.mapping.Observation; field != "" {
-		var all map[string]json.RawMessage
-		var text string
-		if json.Unmarshal(observation, &all) == nil && len(all[field]) > 0 {
-			if json.Unmarshal(all[field], &text) == nil {
-				return text
-			}
-			return string(all[field])
-		}
+// shown returns what an agent sees of an observation: a field as text, or all of it as JSON, and its picture.
+func (s *session) shown(observation json.RawMessage) llm.Message {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(observation, &all) != nil {
+		return llm.User(string(observation))
+	}
+	seen := all[s.host.mapping.Image]
+	if len(seen) == 0 || string(seen) == "null" {
+		return llm.User(s.read(all, observation))
+	}
+	delete(all, s.host.mapping.Image)
+	rest, err := json.Marshal(all)
+	if err != nil {
+		return llm.User(string(observation))
+	}
+	m := llm.User(s.read(all, rest))
+	image, err := picture(seen)
+	if err != nil {
+		m.Parts = append(m.Parts, llm.Part{Text: "\n(The picture cannot be shown: " + err.Error() + ")"})
+		return m
+	}
+	m.Parts = append(m.Parts, llm.Part{Image: image})
+	return m
+}
+
+// read returns the text of an observation.
+func (s *session) read(all map[string]json.RawMessage, observation json.RawMessage) string {
+	if field := s.host.mapping.Observation; field != "" && len(all[field]) > 0 {
+		return asText(all[field])
 	}
 	return string(observation)
 }

@@ -30,11 +30,12 @@ type echo struct {
 	limit int64
 	ways  func(what string, c *websocket.Conn) bool // to misbehave: true, it is done
 	seen  chan string
+	mcp   string // the answer to tools/list
 }
 
 func newEcho(t *testing.T) *echo {
 	t.Helper()
-	e := &echo{limit: 8, seen: make(chan string, 100)}
+	e := &echo{limit: 8, seen: make(chan string, 100), mcp: `{"type":"error","data":{"message":"Unknown","code":"UNKNOWN_TYPE"}}`}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ws", e.socket)
 	mux.HandleFunc("/health", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"healthy"}`)) })
@@ -86,11 +87,19 @@ func (e *echo) socket(w http.ResponseWriter, r *http.Request) {
 		if json.Unmarshal(text, &f) != nil || f.Type == "close" {
 			return
 		}
+		if f.Type == "mcp" {
+			say(e.mcp)
+			continue
+		}
 		e.seen <- string(text)
 		if e.ways != nil && e.ways(f.Type, c) {
 			return
 		}
 		switch {
+		case strings.Contains(string(f.Data), `"tool_name":"lost"`):
+			say(`{"type":"observation","data":{"observation":{"tool_name":"lost","result":null,"error":{"error_type":"tool_not_found","message":"no such tool"}},"reward":null,"done":false}}`)
+		case strings.Contains(string(f.Data), `"tool_name"`):
+			say(`{"type":"observation","data":{"observation":{"tool_name":"add","result":{"content":[{"type":"text","text":"5"}],"data":5},"error":null},"reward":0.5,"done":false}}`)
 		case strings.Contains(string(f.Data), "refuse"):
 			say(`{"type":"error","data":{"message":"bad","code":"VALIDATION_ERROR"}}`)
 		case strings.Contains(string(f.Data), "raise"):
@@ -252,8 +261,71 @@ func TestJSONActions(t *testing.T) {
 	}
 	s.host.mapping.Observation = "n"
 	for raw, want := range map[string]string{`{"n":3}`: "3", `{"n":"x"}`: "x", `{"m":1}`: `{"m":1}`, `7`: "7"} {
-		if got := s.shown(json.RawMessage(raw)); got != want {
-			t.Errorf("%s: %s", raw, got)
+		if got := s.shown(json.RawMessage(raw)); got.Text() != want {
+			t.Errorf("%s: %s", raw, got.Text())
 		}
+	}
+}
+
+// TestTools checks that the tools of an environment with an MCP server are offered, and that each call is a step.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	e := newEcho(t)
+	e.mcp = `{"type":"mcp","data":{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"add","description":"Adds.","input_schema":{"type":"object"}}]}}}`
+	h, _ := New("ws"+strings.TrimPrefix(e.URL, "http"), mapping())
+	defer h.Close()
+	s := h.New("run-1", protocol.Opening{})
+	if _, err := s.Reset(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.Prompt(t.Context()); err != nil || len(p[protocol.Default].Tools) != 1 || string(p[protocol.Default].Tools[0].Parameters) != `{"type":"object"}` {
+		t.Errorf("%v %v", p, err)
+	}
+	calls := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{
+		{ID: "1", Name: "add", Arguments: `{"a":2,"b":3}`}, {ID: "2", Name: "lost", Arguments: ""}, {ID: "3", Name: "add", Arguments: "[2]"}, {ID: "4", Name: "add", Arguments: `{"a":2}`},
+	}}
+	r, err := s.Step(t.Context(), "k", protocol.Action{protocol.Default: calls})
+	if err != nil || r.Reward[protocol.Default] != 1 || r.Terminated || r.Rejected != "" {
+		t.Errorf("%+v %v", r, err)
+	}
+	p, _ := s.Prompt(t.Context())
+	got := ""
+	for _, m := range p[protocol.Default].Messages[3:] {
+		got += fmt.Sprintf("%s %s %s %v\n", m.Role, m.ToolCallID, m.Text(), m.ToolFailed)
+	}
+	if want := "tool 1 5 false\ntool 2 no such tool true\ntool 3 The arguments are no JSON object. true\ntool 4 5 false\n"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	wrong := llm.Message{Role: llm.RoleAssistant, ToolCalls: calls.ToolCalls[2:3]}
+	if r, err := s.Step(t.Context(), "k", protocol.Action{protocol.Default: wrong}); err != nil || r.Rejected == "" {
+		t.Errorf("no call was accepted: %+v %v", r, err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPictures checks that every form of a picture is shown, and that one that cannot be read is named.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+	for in, want := range map[string]string{
+		`"` + dot + `"`: "image/png", `"data:image/png;base64,` + dot + `"`: "image/png", `"https://x/y.png"`: "https://x/y.png",
+		`[[[0,0,0],[255,255,255]]]`: "image/png", `[[1,2],[3,4]]`: "image/png", `[[[1,2,3,4]]]`: "image/png",
+		`[[[1,2]]]`: "a pixel of 2 numbers", `[[1,2],[3]]`: "row 1 has 1 pixels", `[]`: "want 1 to", `[[[999]]]`: "want an address", `"aGVsbG8="`: "its bytes are text/plain", `"?"`: "want an address", `{}`: "want an address",
+	} {
+		s := &session{host: &Host{mapping: rules.OpenEnv{Image: "screen", Observation: "text"}}}
+		m := s.shown(json.RawMessage(`{"text":"see","screen":` + in + `}`))
+		got := m.Parts[1].Text
+		if i := m.Parts[1].Image; i != nil {
+			got = i.MediaType + i.URL
+		}
+		if m.Parts[0].Text != "see" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %s", in, got, want)
+		}
+	}
+	s := &session{host: &Host{mapping: rules.OpenEnv{Image: "screen"}}}
+	if m := s.shown(json.RawMessage(`{"text":"see","screen":null}`)); len(m.Parts) != 1 {
+		t.Errorf("%v", m)
 	}
 }

@@ -146,6 +146,16 @@ func (s *socket) read(what string, text []byte) (a answer, err error) {
 			return a, malformed(s.address, what)
 		}
 		return a, nil
+	case "mcp":
+		var rpc struct {
+			Result json.RawMessage
+			Error  *struct{ Message string }
+		}
+		if err := json.Unmarshal(f.Data, &rpc); err != nil || rpc.Error != nil || rpc.Result == nil {
+			return a, &llm.Error{Kind: llm.KindBadRequest, Provider: s.address, Message: "it has no MCP server"}
+		}
+		a.Result = rpc.Result
+		return a, nil
 	case "error":
 		return a, s.refused(f.Data)
 	default:
