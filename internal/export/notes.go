@@ -56,12 +56,12 @@ func (x *export) notes(ctx context.Context, t *world.NoteTable) error {
 		if x.without[p.Episode] {
 			return nil
 		}
-		told, err := transcript.Read(ctx, x.store, run.Head, x.kind, p.Episode)
+		episode, err := transcript.Read(ctx, x.store, run.Head, x.kind, p.Episode)
 		if err != nil {
 			return err
 		}
 		var rows [][]any
-		if err := optional.Call(x.kind, "Tables", func() error { rows = t.Rows(p, told.Notes); return nil }); err != nil {
+		if err := optional.Call(x.kind, "Tables", func() error { rows = t.Rows(p, episode.Notes); return nil }); err != nil {
 			return fmt.Errorf("export: the table %s of episode %d: %w", t.Name, p.Episode, err)
 		}
 		for _, cells := range rows {
