@@ -26,6 +26,9 @@ func view(b *bench, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return err
+	}
 	million, err := viewMillion(*dir)
 	if err != nil {
 		return err
@@ -152,10 +155,10 @@ func (w *watcher) signIn(ctx context.Context, path string) error {
 func awaited(ctx context.Context, script string) error {
 	for range 1200 {
 		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`(() => { try { return `+script+`; } catch { return false; } })()`))
-		if err != nil {
+		if ctx.Err() != nil {
 			return err
 		}
-		if ok {
+		if err == nil && ok { // a page that is being replaced by another cannot be asked
 			return nil
 		}
 		time.Sleep(50 * time.Millisecond)

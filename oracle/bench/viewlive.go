@@ -144,7 +144,14 @@ func (b *bench) besidePages(plan, file string, pages int) (seconds float64, err 
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		if err := chromedp.Do(tab, chromedp.Navigate(w.site+"/run/run.parley"+page)); err != nil {
+		err := chromedp.Do(tab, chromedp.Navigate(w.site+"/run/run.parley"+page))
+		for range 3 {
+			if err == nil {
+				break
+			}
+			err = chromedp.Do(tab, chromedp.Navigate(w.site+"/run/run.parley"+page)) // the page was just replaced by another
+		}
+		if err != nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			return 0, err

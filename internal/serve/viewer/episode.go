@@ -23,7 +23,7 @@ import (
 )
 
 // linesPerPage is how many lines of a transcript a page has.
-const linesPerPage = 100
+const linesPerPage = 50
 
 // episodePage is the data of the page of an episode.
 type episodePage struct {

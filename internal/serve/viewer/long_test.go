@@ -76,13 +76,13 @@ func TestLongEpisode(t *testing.T) {
 	if first != whole || strings.Count(first, `class="said answer`) != linesPerPage || strings.Count(first, "private: to two") != linesPerPage {
 		t.Errorf("%d lines, %d of the whole:\n%s", strings.Count(first, `class="said`), strings.Count(whole, `class="said`), first)
 	}
-	if !strings.Contains(page, `data-load="`+long+`?story=1"`) || !strings.Contains(page, "lines 1 to 100 of more") || !strings.Contains(page, long+"?from=100.") {
+	if !strings.Contains(page, `data-load="`+long+`?story=1"`) || !strings.Contains(page, "lines 1 to 50 of more") || !strings.Contains(page, long+"?from=50.") {
 		t.Errorf("the first page does not say that there is more: %s", page)
 	}
-	if strings.Contains(all, "data-load") || !strings.Contains(all, "lines 1 to 100 of 300") {
+	if strings.Contains(all, "data-load") || !strings.Contains(all, "lines 1 to 50 of 150") {
 		t.Errorf("the whole: %s", all)
 	}
-	if _, page := lines("/run/short.parley/episodes/0"); strings.Contains(page, "data-load") || !strings.Contains(page, "lines 1 to 100 of 100") {
+	if _, page := lines("/run/short.parley/episodes/0"); strings.Contains(page, "data-load") || !strings.Contains(page, "lines 1 to 50 of 50") {
 		t.Errorf("a short episode: %s", page)
 	}
 }

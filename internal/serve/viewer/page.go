@@ -16,6 +16,7 @@ import (
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/listing"
 	"parley/internal/serve/viewer/seats"
+	"parley/internal/serve/viewer/static"
 	"parley/internal/store/sqlite"
 )
 
@@ -45,8 +46,8 @@ type link struct {
 	Here     bool
 }
 
-func functions() template.FuncMap {
-	return template.FuncMap{"grouped": page.Grouped, "groupedFloat": func(x float64) string { return page.Grouped(int(math.Round(x))) }, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration, "quantity": page.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
+func functions(assets static.Assets) template.FuncMap {
+	return template.FuncMap{"asset": assets.Address, "grouped": page.Grouped, "groupedFloat": func(x float64) string { return page.Grouped(int(math.Round(x))) }, "grouped64": func(n int64) string { return page.Grouped(int(n)) }, "dollars": page.Dollars, "duration": page.Duration, "quantity": page.Interval, "list": func(all ...any) []any { return all }, "float": func(n int) float64 { return float64(n) }}
 }
 
 // page returns a handler that renders what f returns. A page is made in one of the slots. The form is read before that,

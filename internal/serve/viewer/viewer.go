@@ -79,7 +79,7 @@ func New(cfg Config) (*Viewer, error) {
 	v := &Viewer{cfg: cfg, runs: all, assets: newAssets(), token: rand.Text(), seed: maphash.MakeSeed(), slots: make(slots, maxPages), guests: make(slots, maxSeatPages)}
 	v.stats = &statistics.Board{Tool: cfg.Tool, Background: func(f func(context.Context)) { v.wg.Go(func() { f(v.ctx) }) }}
 	v.catalog = &catalog.Catalog{Library: all, KindOf: cfg.KindOf, Background: v.stats.Background}
-	if v.pages, err = templates(); err != nil {
+	if v.pages, err = templates(v.assets); err != nil {
 		return nil, err
 	}
 	v.seats = seats.Server{Get: v.get, File: v.runs.File, Path: runPath, Owner: v.owner, Wait: v.guests.without, Cookie: func(r *http.Request) string { return cookieName(r) + "-seat" }}
@@ -164,12 +164,12 @@ func (v *Viewer) routes() http.Handler {
 }
 
 // templates returns the templates of all pages.
-func templates() (*template.Template, error) {
+func templates(assets static.Assets) (*template.Template, error) {
 	t, err := page.Templates()
 	if err != nil {
 		return nil, err
 	}
-	t, err = t.Funcs(functions()).ParseFS(pagesText, "*.gohtml")
+	t, err = t.Funcs(functions(assets)).ParseFS(pagesText, "*.gohtml")
 	if err == nil {
 		t, err = t.Parse(seats.Text)
 	}

@@ -33,6 +33,7 @@ type Run struct {
 	mu      sync.Mutex
 	entries int               // of the run, when it was last looked at
 	waiting map[chan int]bool // pages that wait for a change
+	looked  chan struct{}     // wakes Follow: a page began to wait
 
 	unlabelled bool
 	labelling  sync.Mutex
@@ -104,6 +105,7 @@ func (r *Run) Follow(ctx context.Context) {
 		case <-ctx.Done():
 		case <-r.gone:
 			return
+		case <-r.looked:
 		case <-time.After(pause):
 		}
 	}
@@ -165,6 +167,10 @@ func (r *Run) Watch() (changed <-chan int, end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waiting[c] = true
+	select {
+	case r.looked <- struct{}{}:
+	default: // Follow has one to read
+	}
 	return c, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -27,6 +27,12 @@ func NewAssets(texts map[string]string) Assets {
 	return all
 }
 
+// version is the query of an address that a browser may keep for ever: another text has another one.
+func (a asset) version() string { return "v=" + strings.Trim(a.tag, `"`) }
+
+// Address returns the address of an asset.
+func (all Assets) Address(name string) string { return "/assets/" + name + "?" + all[name].version() }
+
 // ServeHTTP serves the asset of the path value "name".
 func (all Assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, ok := all[r.PathValue("name")]
@@ -38,6 +44,9 @@ func (all Assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", a.kind)
 	h.Set("Etag", a.tag)
 	h.Set("Cache-Control", "no-cache")
+	if r.URL.RawQuery == a.version() {
+		h.Set("Cache-Control", "max-age=31536000, immutable")
+	}
 	h.Set("X-Content-Type-Options", "nosniff")
 	if r.Header.Get("If-None-Match") == a.tag {
 		w.WriteHeader(http.StatusNotModified)

@@ -111,7 +111,7 @@ func fileName(u *url.URL) string {
 		}
 	}
 	name := strings.Join(parts, "/")
-	if u.RawQuery != "" {
+	if u.RawQuery != "" && !strings.HasPrefix(u.Path, "/assets/") {
 		name += "_" + plain(u.Query().Encode())
 	}
 	switch {

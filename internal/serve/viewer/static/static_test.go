@@ -6,6 +6,7 @@ import (
 	"html"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path"
@@ -128,5 +129,26 @@ func TestFolder(t *testing.T) {
 	}
 	if _, err := (Site{Handler: http.NotFoundHandler()}).Write(t.Context(), filepath.Join(dir, "new")); err == nil {
 		t.Error("a site without a first page was written")
+	}
+}
+
+// TestAddress checks that a browser keeps an asset only under the address of its text.
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	all, other := NewAssets(map[string]string{"a.css": "a{}"}), NewAssets(map[string]string{"a.css": "b{}"})
+	if all.Address("a.css") == other.Address("a.css") {
+		t.Error("two texts have one address")
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/{name}", all)
+	for to, want := range map[string]string{all.Address("a.css"): "max-age=31536000, immutable", other.Address("a.css"): "no-cache", "/assets/a.css": "no-cache"} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, to, http.NoBody))
+		if got := w.Header().Get("Cache-Control"); got != want || w.Body.String() != "a{}" {
+			t.Errorf("%s: %q %q", to, got, w.Body)
+		}
+	}
+	if got := fileName(&url.URL{Path: "/assets/a.css", RawQuery: "v=1"}); got != "assets/a.css" {
+		t.Errorf("the file of an asset is %s", got)
 	}
 }
