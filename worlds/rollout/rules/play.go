@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/llm"
@@ -176,7 +178,25 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 			}
 		}
 	}
+	p.checkStale()
 	return action
+}
+
+// checkStale ends the try if the weights that answered are too far apart. A version that is not a number does not count.
+func (p *try) checkStale() {
+	if p.MaxStaleness < 0 || p.stop == StopFailed {
+		return
+	}
+	oldest, newest := math.MaxInt, math.MinInt
+	for _, r := range p.rewards.rows {
+		if v, err := strconv.Atoi(r.Weights); err == nil && p.trains[r.Seat] {
+			oldest, newest = min(oldest, v), max(newest, v)
+		}
+	}
+	if oldest < newest && newest-oldest > p.MaxStaleness {
+		p.end(StopFailed, fmt.Sprintf("weights: versions %d to %d answered: params.max_staleness is %d", oldest, newest, p.MaxStaleness))
+		p.lost = p.Stale == StaleRestart
+	}
 }
 
 // end sets why the episode ends without a step. A failure overrides other reasons.
