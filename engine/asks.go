@@ -172,7 +172,7 @@ func (s *scheduler) done(c *call) {
 	case c.person != nil:
 		s.open--
 	default:
-		s.saving--
+		s.saved(1)
 	}
 }
 

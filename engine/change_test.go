@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -114,6 +115,39 @@ func TestNoChange(t *testing.T) {
 			if n, _ := recordedChanges(t, j); n != 0 {
 				t.Errorf("%d changes are recorded", n)
 			}
+		}
+	})
+}
+
+// TestQuiet: whoever holds a run can wait until the calls in flight have ended and are durable.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &models{width: 4, pause: time.Hour}
+		c := config(m, &journal.Memory{}, 4)
+		steered := make(chan *Steering, 1)
+		c.Steer = func(s *Steering) { steered <- s }
+		done := make(chan error, 1)
+		go func() { _, err := Run(t.Context(), c); done <- err }()
+		s := <-steered
+		synctest.Wait() // calls are in flight
+		s.Hold(true)
+		short, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+		defer cancel()
+		if err := s.Quiet(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with calls in flight: %v", err)
+		}
+		if err := s.Quiet(t.Context()); err != nil {
+			t.Error(err)
+		}
+		m.mu.Lock()
+		if m.now > 0 || len(m.asked) == 0 {
+			t.Errorf("%d calls in flight, %d asked", m.now, len(m.asked))
+		}
+		m.mu.Unlock()
+		s.Hold(false)
+		if err := <-done; err != nil {
+			t.Error(err)
 		}
 	})
 }

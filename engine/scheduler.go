@@ -37,6 +37,7 @@ type scheduler struct {
 	fails      int                       // of them, that ended as failures
 	held       bool                      // the run is paused: no call is sent
 	until      int                       // the first episode that must not begin yet
+	quieted    []chan struct{}           // closed when no ask is in flight and all replies are durable
 	heldOthers []*call                   // acts and questions to people that wait for the end of the pause
 }
 
@@ -310,7 +311,7 @@ func (s *scheduler) retire(ep *episode, outcome bool) []*strand {
 func (s *scheduler) ended(ep *episode, e *journal.Ended, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.saving--
+	s.saved(1)
 	delete(s.live, ep)
 	if e != nil {
 		s.agenda.count(e, line)

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -63,6 +65,17 @@ func (s *Steering) Change(by, detail string, change json.RawMessage) error {
 	return <-kept
 }
 
+// Quiet waits until no ask is in flight and all replies are durable, or until ctx is done. Others may be sent
+// afterwards, unless the run is held.
+func (s *Steering) Quiet(ctx context.Context) error {
+	select {
+	case <-s.run.sched.quiet():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("calls are still in flight: %w", context.Cause(ctx))
+	}
+}
+
 // Begun returns how the run was set up.
 func (s *Steering) Begun() journal.Begun { return s.run.Begun }
 
@@ -106,6 +119,28 @@ func (s *scheduler) change(raw json.RawMessage, write func(stage int)) error {
 		write(stage)
 	}
 	return err
+}
+
+// quiet returns a channel that is closed when no ask is in flight and all replies are durable.
+func (s *scheduler) quiet() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan struct{})
+	s.quieted = append(s.quieted, c)
+	s.saved(0)
+	return c
+}
+
+// saved notes that n replies or outcomes became durable.
+func (s *scheduler) saved(n int) {
+	s.saving -= n
+	if s.flying > 0 || s.saving > 0 {
+		return
+	}
+	for _, c := range s.quieted {
+		close(c)
+	}
+	s.quieted = nil
 }
 
 func (s *scheduler) setCalls(n int) {

@@ -184,8 +184,11 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 // controlled lets a command of a kind change a run.
 type controlled struct{ *steer.Steering }
 
-func (c controlled) Pause(by string) error {
+func (c controlled) Pause(ctx context.Context, by string, quiet bool) error {
 	_, err := c.Do(journal.SteerPause, by, nil)
+	if err == nil && quiet {
+		err = c.Quiet(ctx)
+	}
 	return err
 }
 

@@ -6,6 +6,7 @@
 package steer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,6 +100,17 @@ func (s *Steering) Change(by, detail string, change json.RawMessage) error {
 		return errNotBegun
 	}
 	return e.Change(by, detail, change)
+}
+
+// Quiet waits until no call is in flight and all answers are durable.
+func (s *Steering) Quiet(ctx context.Context) error {
+	s.mu.Lock()
+	e := s.engine
+	s.mu.Unlock()
+	if e == nil {
+		return errNotBegun
+	}
+	return e.Quiet(ctx)
 }
 
 // errNotBegun means that the engine does not play yet.

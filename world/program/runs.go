@@ -72,8 +72,9 @@ type Prepared struct {
 
 // Control changes a run while it is played. Only Change affects what is played. Once the run has ended, it does nothing.
 type Control interface {
-	// Pause sends no more calls; those in flight are finished. Resume sends them again. Both are recorded in the run.
-	Pause(by string) error
+	// Pause sends no more calls. Those in flight are not cut off. If quiet is set, Pause returns when none is in flight and
+	// all answers are durable, or when ctx is done. Resume sends calls again. Both are recorded in the run.
+	Pause(ctx context.Context, by string, quiet bool) error
 	Resume(by string) error
 	// Until begins only the episodes with a number below n, until it is called with a larger one.
 	Until(n int)

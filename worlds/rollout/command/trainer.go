@@ -55,7 +55,7 @@ func (c *training) Run(ctx context.Context, p *program.Program) error {
 
 // config returns how to serve the run.
 func (c *training) config(p *program.Program, run program.Run) (cfg trainer.Config, err error) {
-	var params rules.Params
+	params := *rules.Definition{}.Defaults()
 	switch plan := run.Plan(); {
 	case c.MaxAhead < 0:
 		return cfg, program.UsageError{Err: errors.New("--max-ahead must not be negative")}
@@ -78,6 +78,9 @@ func (c *training) config(p *program.Program, run program.Run) (cfg trainer.Conf
 			}
 			return journal.InParts(file), file.Close, nil
 		},
+	}
+	if params.MaxStaleness >= 0 {
+		cfg.Staleness = &params.MaxStaleness
 	}
 	if cfg.Keys, err = auth.KeysFrom(p.Env, "--key-env", c.KeyEnv); err != nil {
 		return cfg, program.UsageError{Err: err}

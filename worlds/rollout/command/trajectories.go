@@ -117,8 +117,8 @@ func (c *trajectories) fits(ctx context.Context, run journal.File) error {
 		return err
 	case begun == nil:
 		return program.UsageError{Err: fmt.Errorf("%s holds no run yet", c.File)}
-	case begun.Kind != kindName:
-		return program.UsageError{Err: fmt.Errorf("%s is a run of %s; only runs of rollout have trajectories. Use parley export for its calls", c.File, begun.Kind)}
+	case begun.Kind != kindName && begun.Kind != "gateway":
+		return program.UsageError{Err: fmt.Errorf("%s is a run of %s; only runs of rollout and records of a gateway have trajectories. Use parley export for its calls", c.File, begun.Kind)}
 	}
 	return nil
 }

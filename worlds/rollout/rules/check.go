@@ -67,6 +67,8 @@ func (p *Params) checkSizes(c *world.Complaints) {
 	c.Whole("message_cut", p.MessageCut, -1, 100_000)
 	c.Whole("group", p.Group, 0, 10_000)
 	c.Whole("retries", p.Retries, 0, 100)
+	c.Whole("max_staleness", p.MaxStaleness, -1, 1_000_000)
+	c.OneOf("stale", p.Stale, []string{StaleDrop, StaleRestart})
 	c.Whole("pool.per_server", p.Pool.PerServer, 0, 100_000)
 	c.Whole("pool.startup", p.Pool.Startup, 0, 10_000)
 	c.Whole("pool.warm", p.Pool.Warm, 0, 10_000)

@@ -15,6 +15,7 @@ type script struct {
 	steps   []protocol.Result
 	prompts func(step int) protocol.Prompt // default: one agent
 	finish  map[int]llm.Finish             // of the ask with this number
+	weights map[int]string                 // that answered the ask with this number
 	failAsk map[int]llm.Kind
 	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
 
@@ -47,7 +48,7 @@ func (s *script) reply(c world.Call) world.Reply {
 		if finish == "" {
 			finish = llm.FinishStop
 		}
-		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish, ToolCalls: s.calls}
+		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish, Weights: s.weights[n], ToolCalls: s.calls}
 	}
 	switch c.Act.Name {
 	case protocol.Open:

@@ -18,6 +18,8 @@ type Params struct {
 	Seed         *int64            `json:"seed,omitempty" doc:"Seed for the reset of environments. Default: a random seed for each group."`
 	Group        int               `json:"group" doc:"Number of episodes of each task, for group-relative training: 0 to 10000. 0: env_num of the environments file, or 1."`
 	Retries      int               `json:"retries" doc:"Maximum number of times that an episode begins again from a reset after its environment was lost: 0 to 100."`
+	MaxStaleness int               `json:"max_staleness" doc:"Maximum number of versions between the first and the last weights that answer in an episode, if the server reports versions. -1: any number."`
+	Stale        string            `json:"stale" doc:"What happens to an episode over max_staleness: drop fails it, restart begins it again from a reset, which counts as one of its retries." oneof:"drop,restart"`
 	Tokens       bool              `json:"tokens" doc:"Ask for token ids and log probabilities, where the server supports it (vLLM, SGLang)."`
 	Environments string            `json:"environments" doc:"File that lists environments with their datasets, instead of env and env_params."`
 	Tasks        string            `json:"tasks" doc:"Tasks of the environments file, one on a line; set when the plan is read."`
@@ -52,11 +54,17 @@ const (
 	ProtocolOpenEnv = "openenv"
 )
 
+// What happens to stale episodes.
+const (
+	StaleDrop    = "drop"
+	StaleRestart = "restart"
+)
+
 // Defaults returns the params of a built-in environment.
 func (Definition) Defaults() *Params {
 	return &Params{
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
-		MaxSteps: 1000, MessageCut: -1, Retries: 2, OpenEnv: OpenEnv{Action: "message"},
+		MaxSteps: 1000, MessageCut: -1, Retries: 2, MaxStaleness: -1, Stale: StaleDrop, OpenEnv: OpenEnv{Action: "message"},
 		Experience: Experience{Pick: PickBest, Count: 1, Template: "What earlier attempts taught:\n\n{lessons}"},
 		Refill:     curriculum.Defaults(),
 		Pool:       Pool{Timeout: 300, Patience: 120},

@@ -181,7 +181,19 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 			}
 		}
 	}
+	p.checkStale()
 	return action
+}
+
+// checkStale ends the try if the weights that answered are too far apart. A version that is not a number does not count.
+func (p *try) checkStale() {
+	if p.MaxStaleness < 0 || p.stop == StopFailed {
+		return
+	}
+	if oldest, newest := p.rewards.Versions(p.trains); newest-oldest > p.MaxStaleness {
+		p.end(StopFailed, fmt.Sprintf("weights: versions %d to %d answered: params.max_staleness is %d", oldest, newest, p.MaxStaleness))
+		p.lost = p.Stale == StaleRestart
+	}
 }
 
 // end sets why the episode ends without a step. A failure overrides other reasons.

@@ -172,6 +172,7 @@ func (s *Server) rolloutData(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in := reading{source: s.source, filter: trajectory.Filter{Trainable: true, Whole: true, Statuses: []trajectory.Status{trajectory.Completed, trajectory.Truncated}}}
+	s.fresh(&in.filter)
 	if in.cursor, err = s.begin(r, body.Cursor, at); err != nil {
 		unsuccessful(w, http.StatusConflict, err.Error())
 		return

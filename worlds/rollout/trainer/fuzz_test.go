@@ -22,7 +22,7 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body, query string) {
 		var o Override
 		r := httptest.NewRequest(http.MethodPost, "/v1/start", strings.NewReader(body))
-		if err := decode(r, &o); err == nil {
+		if err := decode(r, &o, ""); err == nil {
 			for name := range o.Params {
 				if slices.Contains(Overridable(), name) && !json.Valid(o.Params[name]) {
 					t.Errorf("params.%s is not JSON: %q", name, o.Params[name])

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -104,7 +105,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	var o Override
-	if err := decode(r, &o); err != nil {
+	if err := decode(r, &o, `want {"episodes": N, "seed": N, "params": {…}}, all optional`); err != nil {
 		fault(w, http.StatusBadRequest, err)
 		return
 	}
@@ -143,13 +144,40 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	s.tell(w, r, http.StatusAccepted)
 }
 
-// pause sends no more calls; those in flight are finished.
-func (s *Server) pause(w http.ResponseWriter, r *http.Request) { s.hold(w, r, true) }
+// pause sends no more calls. Those in flight stay open, or are finished before the answer.
+func (s *Server) pause(w http.ResponseWriter, r *http.Request) {
+	body := struct {
+		Calls string  `json:"calls"`
+		Wait  float64 `json:"wait"`
+	}{Calls: callsHold, Wait: maxWait.Seconds()}
+	want := `want {"calls": "hold" or "finish", "wait": SECONDS}, with at most 600 seconds, all optional`
+	if err := decode(r, &body, want); err != nil {
+		fault(w, http.StatusBadRequest, err)
+		return
+	}
+	if body.Calls != callsHold && body.Calls != callsFinish || !(body.Wait >= 0 && body.Wait <= 600) {
+		fault(w, http.StatusBadRequest, errors.New(want))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(body.Wait*float64(time.Second)))
+	defer cancel()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.Patience + time.Duration(body.Wait*float64(time.Second)))) // only tests have a writer without deadlines
+	s.held(w, r, s.player.pause(ctx, body.Calls == callsFinish))
+}
 
-func (s *Server) resume(w http.ResponseWriter, r *http.Request) { s.hold(w, r, false) }
+// What happens to calls in flight when the run is paused.
+const (
+	callsHold   = "hold"   // they stay open, and their answers count when they come
+	callsFinish = "finish" // they are finished before the answer
+)
 
-func (s *Server) hold(w http.ResponseWriter, r *http.Request, on bool) {
-	switch err := s.player.pause(on); {
+func (s *Server) resume(w http.ResponseWriter, r *http.Request) { s.held(w, r, s.player.unpause()) }
+
+// held answers after the run was paused or resumed.
+func (s *Server) held(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		fault(w, http.StatusGatewayTimeout, err)
 	case errors.Is(err, errIdle):
 		fault(w, http.StatusConflict, err)
 	case err != nil:
@@ -164,7 +192,7 @@ func (s *Server) weights(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Version *int `json:"version"`
 	}
-	if err := decode(r, &body); err != nil || body.Version == nil || *body.Version < 0 {
+	if err := decode(r, &body, ""); err != nil || body.Version == nil || *body.Version < 0 {
 		fault(w, http.StatusBadRequest, errors.New(`want {"version": N}, with N from 0`))
 		return
 	}
@@ -191,8 +219,8 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 	s.tell(w, r, http.StatusOK)
 }
 
-// decode reads a body strictly; an empty body is an empty object.
-func decode(r *http.Request, into any) error {
+// decode reads a body strictly; an empty body is an empty object. want says what it should be.
+func decode(r *http.Request, into any, want string) error {
 	b, err := io.ReadAll(r.Body)
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
 		return err
@@ -200,7 +228,7 @@ func decode(r *http.Request, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return errors.New("the body is not what it should be: " + short(err.Error()) + `: want {"episodes": N, "seed": N, "params": {…}}, all optional`)
+		return errors.New("the body is not what it should be: " + short(err.Error()) + ": " + want)
 	}
 	if d.More() {
 		return errors.New("the body holds more than one JSON object")

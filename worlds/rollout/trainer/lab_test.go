@@ -32,6 +32,7 @@ type lab struct {
 
 	until  atomic.Int64 // as Until said
 	paused atomic.Bool
+	busy   atomic.Bool // calls are in flight that never end
 	// changed describes the last change of the plan.
 	changed atomic.Pointer[string]
 }
@@ -44,7 +45,15 @@ func (l *lab) Change(_, detail string, _ json.RawMessage) error {
 	l.changed.Store(&detail)
 	return nil
 }
-func (l *lab) Pause(string) error  { l.paused.Store(true); return nil }
+func (l *lab) Pause(ctx context.Context, _ string, quiet bool) error {
+	l.paused.Store(true)
+	if quiet && l.busy.Load() {
+		<-ctx.Done()
+		return fmt.Errorf("a call is still in flight: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
 func (l *lab) Resume(string) error { l.paused.Store(false); return nil }
 
 func newLab(t *testing.T, episodes int) *lab {

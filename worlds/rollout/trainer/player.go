@@ -233,33 +233,54 @@ func (p *player) reserve(what string) (was State, reason string, err error) {
 // errIdle means that no run is being played.
 var errIdle = errors.New("no run is being played")
 
-// pause pauses or resumes the run.
-func (p *player) pause(on bool) error {
+// pause pauses the run. If quiet is set, it waits until no call is in flight.
+func (p *player) pause(ctx context.Context, quiet bool) error {
+	control, err := p.controlled()
+	if err == nil {
+		err = control.Pause(ctx, byTrainer, quiet)
+	}
+	if err == nil || ctx.Err() != nil { // it is paused even if calls are still in flight
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.paused = p.control != nil
+	}
+	return err
+}
+
+// unpause resumes the run.
+func (p *player) unpause() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.control == nil {
 		return errIdle
 	}
-	change := p.control.Resume
-	if on {
-		change = p.control.Pause
-	}
-	if err := change("a trainer"); err != nil {
+	if err := p.control.Resume(byTrainer); err != nil {
 		return err
 	}
-	p.paused = on
+	p.paused = false
 	return nil
 }
 
+// controlled returns what changes the run that is played.
+func (p *player) controlled() (program.Control, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.control == nil {
+		return nil, errIdle
+	}
+	return p.control, nil
+}
+
+// byTrainer is who changes the run, for its record.
+const byTrainer = "a trainer"
+
 // change changes the tasks of the run.
 func (p *player) change(c curriculum.Change, raw json.RawMessage) error {
-	p.mu.Lock()
-	control := p.control
-	p.mu.Unlock()
-	if control == nil {
-		return errIdle
+	control, err := p.controlled()
+	if err != nil {
+		return err
 	}
-	return control.Change("a trainer", c.String(), raw)
+	return control.Change(byTrainer, c.String(), raw)
 }
 
 // isPaused reports whether the run is paused.

@@ -54,10 +54,13 @@ func (s *Server) query(r *http.Request) (*query, error) {
 	}
 	read.number("max_lag", &f.Lag, 0, 1<<53)
 	read.statuses("status", &f.Statuses)
+	if f.Version == nil && values.Get("max_lag") == "" {
+		s.fresh(f)
+	}
 	if f.Version == nil && values.Get("max_lag") != "" {
 		f.Version = s.version.Load()
 	}
-	if read.err == nil && f.Lag > 0 && f.Version == nil {
+	if read.err == nil && f.Version == nil && values.Get("max_lag") != "" && f.Lag > 0 {
 		read.fail("max_lag", "needs weight_version, or POST /v1/weights before")
 	}
 	if read.err != nil {
@@ -66,6 +69,13 @@ func (s *Server) query(r *http.Request) (*query, error) {
 	var err error
 	q.cursor, err = s.source.parse(r.Context(), values.Get("cursor"))
 	return q, err
+}
+
+// fresh sets the run's own limit on the age of weights, once a trainer has said which it has.
+func (s *Server) fresh(f *trajectory.Filter) {
+	if s.cfg.Staleness != nil {
+		f.Version, f.Lag = s.version.Load(), *s.cfg.Staleness
+	}
 }
 
 // asked reads values until one is wrong.

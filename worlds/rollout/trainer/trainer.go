@@ -40,6 +40,9 @@ type Config struct {
 	Group int
 	// Ahead is how many groups may be begun and not yet read by a client. Default: no limit.
 	Ahead int
+	// Staleness, if set, is how many versions the weights of answers may be behind those that POST /v1/weights said.
+	// Groups with older ones are left out, unless a reader asks otherwise. Default: nil, none is.
+	Staleness *int
 	// Position is the file with the position of POST /get_rollout_data. Default: none, it is lost when Run
 	// ends.
 	Position string

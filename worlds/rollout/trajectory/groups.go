@@ -38,14 +38,16 @@ type stage struct {
 	journal.Staged
 	// shared maps the names of groups to their episodes, and names lists them in order, if a group may consist
 	// of specs that are not adjacent. Nil: groups are those of the specs.
-	shared map[string][]int
-	names  []string
+	shared   map[string][]int
+	names    []string
+	sessions bool // of a gateway
 }
 
 type group struct {
 	id      string
 	members []int
 	open    []int // members that have not ended
+	session bool  // they are sessions of a gateway
 }
 
 // Complete is a group whose episodes have all ended.
@@ -185,8 +187,12 @@ func (g *Groups) plan(ctx context.Context, src journal.Parts) error {
 	case g.run != "":
 	case begun == nil:
 		return ErrNoRun
+	case begun.Kind == gatewayKind:
+		s, err := sessions(stages)
+		g.run, g.stages, g.planned = begun.Run, []stage{s}, len(s.names)
+		return err
 	case begun.Kind != "rollout":
-		return fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout", begun.Kind)
+		return fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout, or the record of a gateway", begun.Kind)
 	default:
 		g.run, g.groups = begun.Run, map[int]*group{}
 	}
@@ -247,7 +253,7 @@ func (s *stage) share() (int, error) {
 func (s *stage) all() iter.Seq2[*group, error] {
 	return func(yield func(*group, error) bool) {
 		for _, name := range s.names {
-			if !yield(&group{id: name, members: s.shared[name]}, nil) {
+			if !yield(&group{id: name, members: s.shared[name], session: s.sessions}, nil) {
 				return
 			}
 		}
@@ -309,6 +315,11 @@ func (g *group) outcomes(ctx context.Context, src journal.Parts, out *Group) err
 				return nil
 			}
 			t, err := outcomeOf(p.Ended)
+			if err == nil && g.session {
+				var entries []journal.Entry
+				entries, err = repliesOf(ctx, src, p.Episode)
+				t.session(p.Ended, entries)
+			}
 			if err != nil {
 				return err
 			}

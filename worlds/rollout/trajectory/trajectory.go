@@ -7,7 +7,8 @@
 // planned order (Each, Write) or one by one as groups become complete (Groups). It holds one group in memory,
 // and a few numbers for each episode.
 //
-// It is not for training: the trainer computes advantages. It is not for other kinds.
+// It reads the record of a gateway as well: see session.go. It is not for training: the trainer computes advantages. It
+// is not for other kinds.
 package trajectory
 
 import (

@@ -4,7 +4,10 @@
 // row. It is not for prompts and answers themselves: the journal has those.
 package ledger
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Row is one answer of an agent and its reward: a row of training data. The journal has the prompt and the
 // answer.
@@ -50,6 +53,23 @@ func New(seats []string) *Ledger {
 
 // Empty reports whether nobody has answered.
 func (l *Ledger) Empty() bool { return len(l.rows) == 0 }
+
+// Versions returns the oldest and the newest version of the weights that answered for these seats. A version that is not
+// a number does not count; without any, both are 0.
+func (l *Ledger) Versions(seats map[string]bool) (oldest, newest int) {
+	found := false
+	for _, r := range l.rows {
+		v, err := strconv.Atoi(r.Weights)
+		if err != nil || !seats[r.Seat] {
+			continue
+		}
+		if !found {
+			oldest, newest, found = v, v, true
+		}
+		oldest, newest = min(oldest, v), max(newest, v)
+	}
+	return oldest, newest
+}
 
 // Answered adds an answer. One that was cut off ends the episode and gets no reward.
 func (l *Ledger) Answered(r Row, cutOff bool) {
