@@ -164,7 +164,7 @@ func TestPoison(t *testing.T) {
 // TestFull: a worker that is full takes no lot, although one that it plays could be joined by another.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := clustertest.Hub(t, hub.Config{})
 	var mu sync.Mutex
 	began, asked := false, 0
 	room := make(chan struct{}) // closed when it is not full any more
