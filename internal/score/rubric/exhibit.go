@@ -2,8 +2,10 @@ package rubric
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"parley/internal/statmath/raters"
 	"parley/stats"
@@ -14,17 +16,34 @@ import (
 const confidence = 0.95
 
 // Exhibitor starts the part of a report about judges.
-func (*definition) Exhibitor() world.Exhibitor { return &exhibitor{by: map[string]*question{}} }
-
-// exhibitor collects ratings by question.
-type exhibitor struct{ by map[string]*question }
-
-// question is what judges answered to one question.
-type question struct {
-	choices int // how many choices there are; 0: it has a scale, or is about yes and no
-	things  []raters.Rated
-	rating  map[string]*judged
+func (*definition) Exhibitor() world.Exhibitor {
+	return &exhibitor{by: map[string]*question{}, failed: map[string]*failures{}}
 }
+
+// exhibitor collects ratings by question, and failures by rule.
+type exhibitor struct {
+	by     map[string]*question
+	failed map[string]*failures
+}
+
+// question is what judges or seats answered to one question.
+type question struct {
+	Question
+	things []raters.Rated
+	rating map[string]*judged
+	count  int     // of texts
+	texts  [][]any // rows of the first of them
+}
+
+// failures is where a rule failed.
+type failures struct {
+	episodes, scores int
+	example          FailedRule // of the first episode
+	episode          int
+}
+
+// maxTexts limits how many texts a report has for each question.
+const maxTexts = 20
 
 // judged is what one judge answered.
 type judged struct {
@@ -35,18 +54,25 @@ type judged struct {
 
 // Add takes the ratings of an episode.
 func (e *exhibitor) Add(p world.Played) {
-	var ratings []Rating
+	var data Data
 	var params Params
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	if p.Outcome.Failed != "" || json.Unmarshal(raw, &ratings) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
+	if p.Outcome.Failed != "" || json.Unmarshal(raw, &data) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
 		return
 	}
+	e.fail(params.Scored.Episode, data.Failed)
 	things := map[[2]string]int{}
-	for _, r := range ratings {
+	for _, r := range data.Ratings {
 		q, ok := e.by[r.Question]
 		if !ok {
-			q = &question{choices: len(params.Questions[r.Question].Choices), rating: map[string]*judged{}}
+			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}}
 			e.by[r.Question] = q
+		}
+		if q.Text {
+			if q.count++; q.count <= maxTexts {
+				q.texts = append(q.texts, []any{r.Question, params.Scored.Episode, r.Seat, r.Judge, r.Text})
+			}
+			continue
 		}
 		at, ok := things[[2]string{r.Question, r.Seat}]
 		if !ok {
@@ -64,6 +90,23 @@ func (e *exhibitor) Add(p world.Played) {
 	}
 }
 
+// fail counts the rules that failed in an episode.
+func (e *exhibitor) fail(episode int, all []FailedRule) {
+	last := map[string]bool{}
+	for _, one := range all {
+		f := e.failed[one.Rule]
+		if f == nil {
+			f = &failures{example: one, episode: episode}
+			e.failed[one.Rule] = f
+		}
+		f.scores++
+		if !last[one.Rule] {
+			f.episodes++
+			last[one.Rule] = true
+		}
+	}
+}
+
 func (j *judged) add(unit world.Unit, r Rating) {
 	if r.Position == 0 {
 		j.values, j.lengths = append(j.values, r.Value), append(j.lengths, float64(r.Length))
@@ -77,16 +120,18 @@ func (j *judged) add(unit world.Unit, r Rating) {
 	j.first.Add(unit, first)
 }
 
-// Exhibits returns how far judges agree, and what their answers go with.
+// Exhibits returns which rules failed, how far judges agree, what their answers go with, and answers that are texts.
 func (e *exhibitor) Exhibits() []world.Exhibit {
 	agree := world.Grid{Columns: []string{"question", "judges", "rated by two or more", "alpha", "from", "to"}}
 	length := world.Grid{Columns: []string{"question", "judge", "answers", "correlation", "from", "to", "sign of bias"}}
 	position := world.Grid{Columns: []string{"question", "judge", "answers", "first chosen", "expected", "sign of bias"}}
+	texts := world.Grid{Columns: []string{"question", "episode", "about", "by", "answer"}}
 	for _, n := range slices.Sorted(maps.Keys(e.by)) {
 		q := e.by[n]
-		if len(q.rating) > 1 {
+		texts.Rows = append(texts.Rows, q.texts...)
+		if len(q.rating) > 1 && q.by() == byJudges {
 			scale := raters.Ordinal
-			if q.choices > 0 {
+			if len(q.Choices) > 0 {
 				scale = raters.Nominal
 			}
 			a := raters.Alpha(q.things, scale, confidence)
@@ -94,27 +139,36 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.rating)) {
 			j := q.rating[name]
-			if len(j.values) > 0 {
+			if len(j.values) > 0 && q.by() == byJudges {
 				c := raters.Spearman(j.lengths, j.values, confidence)
 				length.Rows = append(length.Rows, append(append([]any{n, name, len(j.values)}, quantity(c)...), sign(c, 0)))
 			}
-			if q.choices > 0 && j.listed > 0 {
-				expected := 1 / float64(q.choices)
+			if len(q.Choices) > 0 && j.listed > 0 {
+				expected := 1 / float64(len(q.Choices))
 				position.Rows = append(position.Rows, []any{n, name, j.listed, &j.first, expected, sign(j.first.Estimate(confidence), expected)})
 			}
 		}
 	}
-	return exhibits(agree, length, position)
+	failed := world.Grid{Columns: []string{"rule", "episodes", "scores", "example", "reason"}}
+	for _, n := range slices.Sorted(maps.Keys(e.failed)) {
+		f := e.failed[n]
+		failed.Rows = append(failed.Rows, []any{n, f.episodes, f.scores, strings.TrimSpace(fmt.Sprintf("episode %d %s", f.episode, f.example.Seat)), f.example.Reason})
+	}
+	return exhibits(failed, agree, length, position, texts)
 }
 
-func exhibits(agree, length, position world.Grid) (all []world.Exhibit) {
+func exhibits(failed, agree, length, position, texts world.Grid) (all []world.Exhibit) {
 	for _, e := range []world.Exhibit{
+		{Name: "failed-rules", Title: "Rules that failed", Show: failed,
+			Caption: "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason."},
 		{Name: "agreement-of-judges", Title: "Agreement of judges", Show: agree,
 			Caption: "Krippendorff's alpha with a 95% interval: 1 if judges always agree, 0 if they agree as often as chance would make them. Below 0.67 it is usual not to draw conclusions."},
 		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,
 			Caption: "Spearman's correlation between the answer and the length of what was judged. It can have a good reason: what is better may be longer."},
 		{Name: "position-bias", Title: "Do judges prefer the first choice?", Show: position,
 			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share."},
+		{Name: "texts", Title: "Answers in words", Show: texts,
+			Caption: fmt.Sprintf("The first answers to each question, at most %d.", maxTexts)},
 	} {
 		if len(e.Show.(world.Grid).Rows) > 0 { //nolint:forcetypeassert // all are grids
 			all = append(all, e)
