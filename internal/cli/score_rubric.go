@@ -94,8 +94,8 @@ func (c *scoreCmd) interviewed(plan *config.Plan, of *journal.Begun) (sets []str
 		err = errors.Join(err, cause)
 		sets = append(sets, key+"="+string(raw))
 	}
-	for seat, agent := range plan.Lineup {
-		set(`lineup."`+seat+`"`, agent)
+	for _, seat := range plan.Seats {
+		set(`lineup."`+seat+`"`, plan.Lineup[seat])
 	}
 	var recorded struct {
 		Providers map[string]json.RawMessage `json:"providers"`

@@ -133,3 +133,32 @@ func TestInterview(t *testing.T) {
 	}
 	parley(t, State{}, "score", file, "--with", with).want(t, 2).wantErr(t, "agents.small: ", "rename the one of the judges")
 }
+
+// TestCategories: a judge makes categories and chooses them. What is cut short, in any stage, is resumed with the same digest and cost.
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, with := filepath.Join(dir, "run.parley"), "../../examples/scores/why.yaml"
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat=3", "--out", file).want(t, 0)
+	parley(t, State{}, "score", file, "--with", with, "--estimate").want(t, 0).wantOut(t, "13 episodes")
+	whole := parley(t, State{}, "score", file, "--with", with, "--json").want(t, 0).wantOut(t, `"complete":13`, `"asked":37`).stdout
+	part := func(text, key string) string {
+		_, rest, ok := strings.Cut(text, key)
+		if !ok {
+			t.Fatalf("no %s in %s", key, text)
+		}
+		value, _, _ := strings.Cut(rest, ",")
+		return value
+	}
+	for name, budget := range map[string]string{"one": "0.0006", "two": "0.0016"} {
+		parley(t, State{}, "score", file, "--with", with, "--name", name, "--budget", budget).want(t, 3)
+		again := parley(t, State{}, "resume", filepath.Join(dir, "run.scores", name+".parley"), "--budget", "1", "--json").want(t, 0).stdout
+		for _, key := range []string{`"digest":`, `"cost_usd":`} {
+			if got := part(again, key); got != part(whole, key) {
+				t.Errorf("%s: %s %s, want %s", name, key, got, part(whole, key))
+			}
+		}
+	}
+	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "why.parley")).want(t, 0).wantOut(t, "Categories of reasons", "Agreement with the first choice")
+	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "why.why: other")
+}

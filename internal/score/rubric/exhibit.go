@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/internal/statmath/raters"
@@ -31,8 +32,18 @@ type question struct {
 	Question
 	things []raters.Rated
 	rating map[string]*judged
-	count  int     // of texts
-	texts  [][]any // rows of the first of them
+	again  map[string][]raters.Rated // by judge: what it chose both times
+	chosen []*cluster                // by choice, if they are categories
+	count  int                       // of texts
+	texts  [][]any                   // rows of the first of them
+}
+
+// cluster is the answers of one category.
+type cluster struct {
+	share    world.Sample
+	count    int
+	episodes []string // examples
+	reason   string   // of the first
 }
 
 // failures is where a rule failed.
@@ -63,10 +74,14 @@ func (e *exhibitor) Add(p world.Played) {
 	e.fail(params.Scored.Episode, data.Failed)
 	things := map[[2]string]int{}
 	for _, r := range data.Ratings {
-		q, ok := e.by[r.Question]
+		key := r.Question
+		if params.Questions[key].Text {
+			key += " in words" // a question with categories is first asked so
+		}
+		q, ok := e.by[key]
 		if !ok {
-			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}}
-			e.by[r.Question] = q
+			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}, again: map[string][]raters.Rated{}}
+			e.by[key] = q
 		}
 		if q.Text {
 			if q.count++; q.count <= maxTexts {
@@ -74,6 +89,11 @@ func (e *exhibitor) Add(p world.Played) {
 			}
 			continue
 		}
+		if r.Again {
+			q.repeat(p.Episode, r, data.Ratings)
+			continue
+		}
+		q.cluster(p.Unit, params.Scored.Episode, r)
 		at, ok := things[[2]string{r.Question, r.Seat}]
 		if !ok {
 			at = len(q.things)
@@ -87,6 +107,42 @@ func (e *exhibitor) Add(p world.Played) {
 			q.rating[r.Judge] = j
 		}
 		j.add(p.Unit, r)
+	}
+}
+
+// repeat takes a second choice of a judge, beside its first.
+func (q *question) repeat(cluster int, r Rating, all []Rating) {
+	for _, first := range all {
+		if !first.Again && first.Question == r.Question && first.Seat == r.Seat && first.Judge == r.Judge {
+			q.again[r.Judge] = append(q.again[r.Judge], raters.Rated{Cluster: cluster, Values: []float64{first.Value, r.Value}})
+		}
+	}
+}
+
+// maxExamples is how many episodes a category names.
+const maxExamples = 5
+
+// cluster counts a choice of a category.
+func (q *question) cluster(unit world.Unit, episode int, r Rating) {
+	if q.Categories == 0 {
+		return
+	}
+	for k := range q.Choices {
+		if len(q.chosen) <= k {
+			q.chosen = append(q.chosen, &cluster{share: world.Sample{Bounds: world.Share()}})
+		}
+		c := q.chosen[k]
+		if int(r.Value) != k {
+			c.share.Add(unit, 0)
+			continue
+		}
+		c.share.Add(unit, 1)
+		if c.count++; c.count <= maxExamples {
+			c.episodes = append(c.episodes, strconv.Itoa(episode))
+		}
+		if c.reason == "" {
+			c.reason = r.Text
+		}
 	}
 }
 
@@ -126,8 +182,17 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 	length := world.Grid{Columns: []string{"question", "judge", "answers", "correlation", "from", "to", "sign of bias"}}
 	position := world.Grid{Columns: []string{"question", "judge", "answers", "first chosen", "expected", "sign of bias"}}
 	texts := world.Grid{Columns: []string{"question", "episode", "about", "by", "answer"}}
+	found := world.Grid{Columns: []string{"question", "category", "answers", "share", "episodes such as", "reason in the first"}}
+	again := world.Grid{Columns: []string{"question", "judge", "judged twice", "alpha", "from", "to"}}
 	for _, n := range slices.Sorted(maps.Keys(e.by)) {
 		q := e.by[n]
+		for k, c := range q.chosen {
+			found.Rows = append(found.Rows, []any{n, q.Choices[k], c.count, &c.share, strings.Join(c.episodes, ", "), c.reason})
+		}
+		for _, judge := range slices.Sorted(maps.Keys(q.again)) {
+			a := raters.Alpha(q.again[judge], raters.Nominal, confidence)
+			again.Rows = append(again.Rows, append([]any{n, judge, a.N}, quantity(a)...))
+		}
 		texts.Rows = append(texts.Rows, q.texts...)
 		if len(q.rating) > 1 && q.by() == byJudges {
 			scale := raters.Ordinal
@@ -154,13 +219,17 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 		f := e.failed[n]
 		failed.Rows = append(failed.Rows, []any{n, f.episodes, f.scores, strings.TrimSpace(fmt.Sprintf("episode %d %s", f.episode, f.example.Seat)), f.example.Reason})
 	}
-	return exhibits(failed, agree, length, position, texts)
+	return exhibits(failed, found, again, agree, length, position, texts)
 }
 
-func exhibits(failed, agree, length, position, texts world.Grid) (all []world.Exhibit) {
+func exhibits(failed, found, again, agree, length, position, texts world.Grid) (all []world.Exhibit) {
 	for _, e := range []world.Exhibit{
 		{Name: "failed-rules", Title: "Rules that failed", Show: failed,
 			Caption: "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason."},
+		{Name: "categories", Title: "Categories of reasons", Show: found,
+			Caption: "How many answers of judges are in each category, and their share with a 95% interval. The episodes are those of the scored run."},
+		{Name: "agreement-on-second-look", Title: "Agreement with the first choice", Show: again,
+			Caption: "A sample is judged twice, with the categories in another order: Krippendorff's alpha of a judge with itself, with a 95% interval."},
 		{Name: "agreement-of-judges", Title: "Agreement of judges", Show: agree,
 			Caption: "Krippendorff's alpha with a 95% interval: 1 if judges always agree, 0 if they agree as often as chance would make them. Below 0.67 it is usual not to draw conclusions."},
 		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,

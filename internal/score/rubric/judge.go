@@ -19,7 +19,9 @@ type Rating struct {
 	Seat     string  `json:"seat,omitempty"` // what it is about; empty: the whole episode
 	Judge    string  `json:"judge"`          // who answers: a seat of the run of scores
 	Value    float64 `json:"value"`          // with choices: the number of the choice in the plan
-	Text     string  `json:"text,omitempty"` // the answer to a question for a text
+	Text     string  `json:"text,omitempty"` // the answer to a question for a text, or the reason for a category
+	// Again means that the judge chose a category for the second time. It is not part of the score.
+	Again bool `json:"again,omitempty"`
 	// Position is where the choice was in the list that the judge saw, from 1. 0: there was no list.
 	Position int `json:"position,omitempty"`
 	// Length is how many characters the seat wrote, or all seats together.
@@ -35,6 +37,7 @@ type asked struct {
 	questions   []string
 	order       map[string][]int // by question with choices: the order in which they are listed
 	stood       *score.Call      // where the seat stood, if it answers itself
+	again       bool             // for the second time
 }
 
 // ask asks every judge about every seat and about the episode, and the seats themselves, and adds the scores.
@@ -50,6 +53,12 @@ func (s *scoring) ask(t *world.Table, of *score.Episode, seats []string) []Ratin
 		}
 	}
 	asks = append(asks, s.interviews(of, seats)...)
+	if s.Again {
+		for _, a := range slices.Clone(asks) {
+			a.again, a.questions = true, slices.DeleteFunc(slices.Clone(a.questions), func(n string) bool { return s.Questions[n].Categories == 0 })
+			asks = append(asks, a)
+		}
+	}
 	asks = slices.DeleteFunc(asks, func(a asked) bool { return len(a.questions) == 0 })
 	var calls []world.Call
 	for i := range asks {
@@ -86,7 +95,7 @@ func (s *scoring) call(a asked, said string) world.Call {
 	if a.stood != nil {
 		b.WriteString(interviewIntro)
 	} else {
-		fmt.Fprintf(&b, "%s\n\n<record>\n%s\n</record>", s.Intro, strings.ReplaceAll(said, "</record>", "</ record>"))
+		fmt.Fprintf(&b, "%s\n\n<record>\n%s\n</record>", s.Intro, unclosed(said))
 	}
 	b.WriteString("\n\nAnswer as JSON.\n")
 	fields, required := map[string]any{}, []string{reasonField}
@@ -128,14 +137,24 @@ func (s *scoring) call(a asked, said string) world.Call {
 	return c
 }
 
+// unclosed returns a text that cannot end a record.
+func unclosed(text string) string { return strings.ReplaceAll(text, "</record>", "</ record>") }
+
 // read returns the ratings in an answer. A call that failed has none.
 func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all []Rating) {
 	var fields map[string]json.RawMessage
 	if !r.OK() || json.Unmarshal(r.JSON, &fields) != nil {
 		return nil
 	}
+	var reason string
+	if json.Unmarshal(fields[reasonField], &reason) == nil && reason != "" {
+		t.Note(reasonField, a.judge, map[string]string{"about": a.seat, "text": reason})
+	}
 	for _, n := range a.questions {
-		one := Rating{Question: n, Seat: a.seat, Judge: a.judge, Length: length}
+		one := Rating{Question: n, Seat: a.seat, Judge: a.judge, Length: length, Again: a.again}
+		if s.Questions[n].Categories > 0 {
+			one.Text = reason
+		}
 		var text string
 		if choices := s.Questions[n].Choices; len(choices) > 0 || s.Questions[n].Text {
 			if json.Unmarshal(fields[n], &text) != nil || text == "" {
@@ -158,10 +177,6 @@ func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all 
 		}
 		all = append(all, one)
 	}
-	var reason string
-	if json.Unmarshal(fields[reasonField], &reason) == nil && reason != "" {
-		t.Note(reasonField, a.judge, map[string]string{"about": a.seat, "text": reason})
-	}
 	return all
 }
 
@@ -171,7 +186,7 @@ func (s *scoring) tally(questions, subjects []string, ratings []Rating) {
 		for _, seat := range subjects {
 			var values []float64
 			for _, r := range ratings {
-				if r.Question == n && r.Seat == seat {
+				if r.Question == n && r.Seat == seat && !r.Again {
 					values = append(values, r.Value)
 				}
 			}

@@ -32,17 +32,20 @@ type Params struct {
 	Intro     string              `json:"intro" doc:"What judges read first."`
 	MaxText   int                 `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
 	Source    string              `json:"source" doc:"The digest of the plan file. parley score sets it."`
+	Reasons   map[string][]string `json:"reasons" doc:"The answers that categories are made of, by question. parley score sets it."`
+	Again     bool                `json:"again" doc:"Whether judges choose categories twice. parley score sets it."`
 	Scored    scored.Scored       `json:"scored" doc:"What is scored. parley score sets it."`
 }
 
 // Question is asked of each judge, or of each seat. An answer is yes or no, unless there is a scale, there are choices or it is a text.
 type Question struct {
-	Ask     string   `json:"ask" doc:"The question. {seat} in it is the seat that it is about."`
-	By      string   `json:"by,omitempty" doc:"Who answers: the judges, or the seat itself from where it stood at the end of the episode. Default: judges." oneof:",judges,seat"`
-	Per     string   `json:"per,omitempty" doc:"What it is about: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
-	Scale   []int    `json:"scale,omitempty" doc:"The lowest and the highest answer, such as [1, 5]."`
-	Choices []string `json:"choices,omitempty" doc:"The answers to choose from. Each call has them in another order."`
-	Text    bool     `json:"text,omitempty" doc:"The answer is a text. It is recorded and gives no score."`
+	Ask        string   `json:"ask" doc:"The question. {seat} in it is the seat that it is about."`
+	By         string   `json:"by,omitempty" doc:"Who answers: the judges, or the seat itself from where it stood at the end of the episode. Default: judges." oneof:",judges,seat"`
+	Per        string   `json:"per,omitempty" doc:"What it is about: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
+	Scale      []int    `json:"scale,omitempty" doc:"The lowest and the highest answer, such as [1, 5]."`
+	Choices    []string `json:"choices,omitempty" doc:"The answers to choose from. Each call has them in another order."`
+	Categories int      `json:"categories,omitempty" doc:"The judges choose a category of the answer, of at most so many that the first judge makes of a sample, 2 to 20. With choices, those are the categories."`
+	Text       bool     `json:"text,omitempty" doc:"The answer is a text. It is recorded and gives no score."`
 }
 
 const (
@@ -91,7 +94,7 @@ func (*definition) About() world.About {
 
 // Defaults returns params that score nothing.
 func (*definition) Defaults() *Params {
-	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
+	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
 }
 
 // Seats checks params and lists the judges and the seats of interviews.
@@ -174,6 +177,10 @@ func (q Question) check(c *world.Complaints, param string) {
 	switch {
 	case q.by() == bySeat && q.per() == perEpisode:
 		c.Say(param+".per", "a seat answers for itself: remove per, or by: seat")
+	case q.Categories != 0 && (q.Categories < 2 || q.Categories > maxCategories):
+		c.Say(param+".categories", "%d: want 2 to %d", q.Categories, maxCategories)
+	case q.Categories > 0 && (q.Text || len(q.Scale) > 0 || q.by() == bySeat):
+		c.Say(param+".categories", "judges choose a category: remove text, scale and by: seat")
 	case q.Text && len(q.Scale)+len(q.Choices) > 0:
 		c.Say(param+".text", "a text has no scale and no choices: remove them, or text")
 	case len(q.Scale) > 0 && len(q.Choices) > 0:
@@ -211,7 +218,7 @@ func (*definition) Measures(p *Params) (all []world.Measure) {
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.Questions)) {
 		switch q := p.Questions[n]; {
-		case q.Text:
+		case q.Text || q.Categories > 0 && len(q.Choices) == 0: // categories are not known yet
 		case len(q.Choices) > 0:
 			for _, c := range q.Choices {
 				all = append(all, world.Measure{Name: chosen(n, c), Bounds: world.Share()})
@@ -237,21 +244,12 @@ func (*definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: start it with parley score RUN --with FILE", err)
 	}
-	specs := make([]world.Spec, len(numbers))
-	of := *p
-	for i, n := range numbers {
-		of.Scored.Episode = n
-		specs[i] = cell
-		specs[i].Deal = i
-		if specs[i].Params, err = json.Marshal(of); err != nil {
-			return nil, err
-		}
+	if p.categorises() {
+		return &staged{Params: *p, cell: cell, numbers: numbers}, nil
 	}
-	return world.List(specs...), nil
+	specs, err := specsOf(*p, cell, numbers, nil)
+	return world.List(specs...), err
 }
-
-// Forecast returns nothing: the plan is its first stage.
-func (*definition) Forecast(*Params, world.Spec, uint64) ([]world.Part, error) { return nil, nil }
 
 // World makes the world that scores one episode.
 func (d *definition) World(p *Params, _ world.Lineup) (world.World, error) {
@@ -277,6 +275,8 @@ type scoring struct {
 type Data struct {
 	Ratings []Rating     `json:"ratings"`
 	Failed  []FailedRule `json:"failed,omitempty"`
+	// Categories are those that the judge made, by question.
+	Categories map[string][]string `json:"categories,omitempty"`
 }
 
 // FailedRule is a rule that has no score of a seat, or of the episode, since it failed.
@@ -288,6 +288,9 @@ type FailedRule struct {
 
 // Play scores the episode by the rules, and then asks the judges and the seats. A rule that fails leaves out its own score.
 func (s *scoring) Play(t *world.Table) world.Outcome {
+	if len(s.Reasons) > 0 {
+		return s.categorise(t)
+	}
 	of, err := s.played(s.Scored.Episode)
 	if err != nil {
 		return world.Outcome{Failed: err.Error()}
