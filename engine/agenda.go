@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -28,6 +29,7 @@ type agenda struct {
 	fixed  bool           // the plan does not depend on outcomes
 	played []world.Played // of the stage; only one if the plan is fixed
 
+	changes  []journal.Steered      // recorded changes that the plan was not given yet
 	lot      *Lot                   // the only episodes to play; nil: all
 	early    map[int]early          // ends of episodes that were not taken yet
 	outcomes digest                 // of the run
@@ -38,6 +40,11 @@ func newAgenda(kind world.Kind, plan world.Plan, lot *Lot, head *journal.Head, r
 	a := &agenda{kind: kind, plan: plan, lot: lot, head: head, past: past{read: read}, draws: planner.NewDraws(kind), outcomes: newDigest(maxWaiting), plays: map[journal.Digest]int{}}
 	if p, ok := plan.(world.FixedPlan); ok {
 		a.fixed = p.Fixed()
+	}
+	for _, s := range head.Steered {
+		if s.Verb == journal.SteerChange {
+			a.changes = append(a.changes, s)
+		}
 	}
 	if lot != nil {
 		a.first, a.stages = lot.First, lot.Stage
@@ -100,6 +107,9 @@ func (a *agenda) count(e *journal.Ended, line []byte) {
 // whether the journal already has the stage.
 func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 	slices.SortFunc(a.played, func(x, y world.Played) int { return x.Episode - y.Episode })
+	if err := a.catchUp(); err != nil {
+		return nil, false, err
+	}
 	a.first += a.stage.Len()
 	a.stage = a.plan.Next(a.played)
 	a.next, a.ended, a.played = 0, 0, nil
@@ -119,6 +129,37 @@ func (a *agenda) advance() (st *journal.Staged, recorded bool, err error) {
 		return st, true, sameStage(a.kind, a.head.Stages[i], *st)
 	}
 	return st, false, nil
+}
+
+// catchUp gives the plan the recorded changes that it was given before the next stage.
+func (a *agenda) catchUp() error {
+	for len(a.changes) > 0 && a.changes[0].Stage <= a.stages {
+		change := a.changes[0]
+		a.changes = a.changes[1:]
+		plan, ok := a.plan.(world.ChangingPlan)
+		if !ok {
+			return fmt.Errorf("engine: %w: a change of the plan before stage %d is recorded, and the plan cannot be changed", ErrDiverged, change.Stage)
+		}
+		if err := plan.Change(change.Change); err != nil {
+			return fmt.Errorf("engine: %w: the change of the plan before stage %d: %w", ErrDiverged, change.Stage, err)
+		}
+	}
+	return nil
+}
+
+// change gives the plan a new change, and returns the number of the stage that it comes before.
+func (a *agenda) change(raw json.RawMessage) (stage int, err error) {
+	plan, ok := a.plan.(world.ChangingPlan)
+	if !ok {
+		return 0, errors.New("this plan cannot be changed while it is played")
+	}
+	if a.stages < len(a.head.Stages) {
+		return 0, errors.New("the run has not yet come to where it was stopped: try again")
+	}
+	if err := a.catchUp(); err != nil {
+		return 0, err
+	}
+	return a.stages, plan.Change(raw)
 }
 
 // sameStage checks that the plan still asks for what the journal has recorded. Params that do not

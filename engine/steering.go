@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"parley/journal"
 	"parley/llm"
@@ -46,6 +48,21 @@ func (s *Steering) SetCalls(n int) { s.run.sched.setCalls(n) }
 // Until begins only the episodes with a number below n, until it is called with a larger one.
 func (s *Steering) Until(n int) { s.run.sched.setUntil(n) }
 
+// Change gives the plan a change, before the next stage, and makes it durable. by and detail describe it.
+func (s *Steering) Change(by, detail string, change json.RawMessage) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	kept := make(chan error, 1)
+	err := s.run.sched.change(change, func(stage int) {
+		e := &journal.Steered{At: time.Now(), Verb: journal.SteerChange, By: by, Detail: detail, Change: change, Stage: stage}
+		s.run.rec.Write(func(err error) { kept <- err }, e)
+	})
+	if err != nil {
+		return err
+	}
+	return <-kept
+}
+
 // Begun returns how the run was set up.
 func (s *Steering) Begun() journal.Begun { return s.run.Begun }
 
@@ -74,6 +91,21 @@ func (s *scheduler) hold(on bool) (others []*call) {
 		s.begin(c)
 	}
 	return others
+}
+
+// change gives the plan a change. write records it, and is called with the lock held: a stage that depends on it is
+// recorded after it.
+func (s *scheduler) change(raw json.RawMessage, write func(stage int)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop.stopped.Load() {
+		return errors.New("the run has ended")
+	}
+	stage, err := s.agenda.change(raw)
+	if err == nil {
+		write(stage)
+	}
+	return err
 }
 
 func (s *scheduler) setCalls(n int) {

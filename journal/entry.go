@@ -189,14 +189,17 @@ const (
 	BatchClosed   Step = "closed"   // no more results will be read from it
 )
 
-// Steered says that somebody changed how the run is played while it was played. It affects no
-// outcome. A changed plan is recorded as a Begun.
+// Steered says that somebody changed how the run is played while it was played. Only SteerChange affects what is
+// played. A changed plan file is recorded as a Begun.
 type Steered struct {
 	At   time.Time
 	Verb SteerVerb
 	By   string // from where, such as ctl
 	// Detail has what was set, such as "budget 10 → 20".
 	Detail string
+	// Change is what the plan was given, with SteerChange, before it was asked for the stage with the number Stage.
+	Change json.RawMessage `json:",omitempty"`
+	Stage  int             `json:",omitempty"`
 }
 
 // Collected says how far the log of a cluster has been collected into the journal: everything up to a
@@ -225,6 +228,7 @@ const (
 	SteerDrain  SteerVerb = "drain"  // begin no more episodes
 	SteerStop   SteerVerb = "stop"   // send no more calls
 	SteerSet    SteerVerb = "set"    // change the budget or a limit
+	SteerChange SteerVerb = "change" // change what later stages of the plan play
 )
 
 func (*Begun) entry()     {}

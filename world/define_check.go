@@ -10,7 +10,7 @@ import (
 // checkMethods returns an error unless every exported method of a definition belongs to a part of a kind.
 func checkMethods[P any](d Definition[P]) error {
 	parts := []reflect.Type{
-		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotBringer](), reflect.TypeFor[StandIn](),
+		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotBringer](), reflect.TypeFor[StandIn](), reflect.TypeFor[ToolCaller](),
 		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Caster[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
 		reflect.TypeFor[Dealer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
 		reflect.TypeFor[FileMaker](), reflect.TypeFor[Marker](), reflect.TypeFor[Recorded](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),

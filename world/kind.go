@@ -58,6 +58,13 @@ type StandIn interface {
 	StandIn(model string, req *llm.Request, seed uint64) (text string, ok bool)
 }
 
+// ToolCaller is a StandIn that calls tools.
+type ToolCaller interface {
+	// StandInCalls answers a request with tools by calls of them, whose ids it leaves empty. It is asked before StandIn.
+	// ok is false if a text is the answer, and for any other request. It must be a pure function.
+	StandInCalls(model string, req *llm.Request, seed uint64) (calls []llm.ToolCall, ok bool)
+}
+
 // Loader reads files that params name.
 type Loader[P any] interface {
 	// Load copies the content of the files into params, so that a run is complete without them. It is called when a

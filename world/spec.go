@@ -138,6 +138,13 @@ type FailingPlan interface {
 	Err() error
 }
 
+// ChangingPlan is a plan that somebody can change while it is played.
+type ChangingPlan interface {
+	// Change changes what Next asks for from now on, or changes nothing and returns why it cannot. Changes are recorded. A
+	// resumed run gives a new plan the same changes, before the same calls of Next.
+	Change(change json.RawMessage) error
+}
+
 // FixedPlan is a plan that may not depend on outcomes.
 type FixedPlan interface {
 	// Fixed reports whether the episodes of all stages are the same whatever the outcomes. If so, Next is given only one

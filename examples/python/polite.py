@@ -2,11 +2,13 @@
 
 import parley
 
+VERDICT = {"type": "object", "properties": {"polite": {"type": "boolean"}}, "required": ["polite"], "additionalProperties": False}
+
 
 class Length(parley.Scorer):
     """How many words each seat wrote in an answer, on average."""
 
-    def score(self, episode):
+    def score(self, episode: parley.Played) -> dict[str, dict[str, float]]:
         words = {seat: [len(text.split()) for text in episode.said(seat)] for seat in sorted(episode.lineup)}
         return {"words": {seat: sum(n) / len(n) for seat, n in words.items() if n}}
 
@@ -17,17 +19,11 @@ class Politeness(parley.Scorer):
     judges = {"judge": "sim/large"}  # a real one: openai/gpt-5-mini
     question: str = "Is the following polite?"
 
-    def measures(self):
+    def measures(self) -> list[parley.Measure]:
         return [parley.Measure("polite", low=0, high=1)]
 
-    async def score(self, episode, t):
+    async def score(self, episode: parley.Played, t: parley.Table) -> dict[str, dict[str, int]]:
         seats = [seat for seat in sorted(episode.lineup) if episode.said(seat)]
-        verdicts = await t.ask(
-            *(
-                t.call("judge", self.question + "\n\n" + "\n".join(episode.said(seat)), label="judge", schema={
-                    "type": "object", "properties": {"polite": {"type": "boolean"}}, "required": ["polite"], "additionalProperties": False,
-                })
-                for seat in seats
-            )
-        )  # fmt: skip
+        texts = ["\n".join(episode.said(seat)) for seat in seats]
+        verdicts = await t.ask(*(t.call("judge", f"{self.question}\n\n{text}", label="judge", schema=VERDICT) for text in texts))
         return {"polite": {seat: int(v.json["polite"]) for seat, v in zip(seats, verdicts) if v.ok}}

@@ -2,7 +2,8 @@
 
 import random
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import parley
 
@@ -15,16 +16,16 @@ class Wordle(parley.Env):
     guesses: Annotated[int, "How many guesses there are: 1 to 20."] = 6
     system = "Guess the word of five letters. Answer with one word. Hints: + right place, ? wrong place, - not in the word."
 
-    def check(self):
+    def check(self) -> None:
         if not 1 <= self.guesses <= 20:
             raise parley.Invalid("guesses", "want 1 to 20")
 
-    def reset(self, seed):
+    def reset(self, seed: int) -> str:
         self.word = random.Random(seed).choice(WORDS)
         self.left = self.guesses
         return "Your first guess?"
 
-    def step(self, action):
+    def step(self, action: str) -> parley.Step:
         guess = (re.findall(r"\b[a-z]{5}\b", action.lower()) or [""])[-1]
         self.left -= 1
         if guess == self.word:
@@ -35,6 +36,6 @@ class Wordle(parley.Env):
         return parley.Step(f"{guess or 'That is no word of five letters.'} {hint} {self.left} left. Your guess?")
 
     @classmethod
-    def stand_in(cls, model, request, seed):
+    def stand_in(cls, model: str, request: Mapping[str, Any], seed: int) -> str | None:
         """Guess for the simulated provider, any word of the list."""
         return WORDS[parley.Rand(seed, 0).int_n(len(WORDS))] if "five letters" in str(request["messages"][0]) else None

@@ -34,6 +34,8 @@ func smaller() map[string][]string {
 		"rollout-experience.yaml":        {"episodes=2"},
 		"rollout-maze.yaml":              {"episodes=2"},
 		"rollout-negotiation.yaml":       {"episodes=2"},
+		"rollout-tools.yaml":             {"episodes=2"},
+		"rollout-refill.yaml":            {"params.refill.useful=3"},
 		"rollout-tasks.yaml":             nil,
 		"scenario/plan.yaml":             {"episodes=2"},
 		"scenario-grid/plan.yaml":        {"plan.matrix.repeat=1"},

@@ -30,7 +30,7 @@ func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx
 	}
 	actor, err := plan.Kind.Actor(plan.Params, run)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usageError{plan.ParamsError(err)}
 	}
 	c.Actor = actor
 	if r, ok := actor.(world.Roomy); ok {

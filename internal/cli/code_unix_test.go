@@ -48,6 +48,8 @@ func playAlong(conn net.Conn) {
 		case first:
 			code, _ := os.ReadFile(r.File)
 			fmt.Fprintf(conn, `{"parley":1,"language":"test","version":1,"files":{"game.py":"%x"},"doc":"One question.","durable":"turn","params":[{"name":"n","type":"int","default":1}]}`+"\n", code)
+		case r.Op == "check":
+			fmt.Fprintf(conn, "{\"id\":%d,\"error\":{\"text\":\"want 1 to 20\",\"param\":\"n\"}}\n", r.ID)
 		case r.Op == "seats":
 			fmt.Fprintf(conn, "{\"id\":%d,\"seats\":[\"a\"]}\n", r.ID)
 		case r.Op == "begin":
@@ -176,6 +178,22 @@ func TestCodeRefused(t *testing.T) {
 		plan := codePlan(t, c.kind)
 		parley(t, s, "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py")).want(t, 2).wantErr(t, c.want)
 	}
+}
+
+// TestParamsOfEnvironment: what the code of an environment says about its params is at their line of the plan.
+func TestParamsOfEnvironment(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: rollout\nagents: {me: {model: sim/small}}\nlineup: {agent: me}\nparams:\n  env: game.py:Game\n  env_params:\n    n: 30\n")
+	game := filepath.Join(filepath.Dir(plan), "game.py")
+	if err := os.WriteFile(game, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"check", "run"} {
+		parley(t, self(t), verb, plan, "--trust", "code="+game).want(t, 2).wantErr(t, "plan.yaml:7:8: params.env_params.n: want 1 to 20\n", "7 |     n: 30")
+		parley(t, self(t), verb, plan, "--trust", "code="+game, "--set", "params.env_params.n=40").want(t, 2).wantErr(t, "--set params.env_params.n=40: params.env_params.n: want 1 to 20")
+	}
+	maze := write(t, "maze.yaml", "kind: rollout\nagents: {me: {model: sim/small}}\nlineup: {agent: me}\nparams:\n  env: maze\n  env_params: {size: 1}\n")
+	parley(t, State{}, "run", maze).want(t, 2).wantErr(t, "maze.yaml:6:22: params.env_params.size: 1: want 2 to 30")
 }
 
 // TestCodeQuestion: the command that is suggested allows what was asked for and nothing else, whatever the file is called.

@@ -21,6 +21,7 @@ import (
 	"parley/internal/config/document"
 	"parley/internal/config/matrix"
 	"parley/internal/config/reach"
+	"parley/internal/config/schema"
 	"parley/internal/planner"
 	"parley/internal/provider"
 	"parley/internal/yamltree"
@@ -81,6 +82,8 @@ type Plan struct {
 	Prices string
 	// Out is the path of the run file. Empty: for the caller to choose.
 	Out string
+
+	checker *schema.Checker // knows the lines of the plan file; nil: the plan was recorded
 }
 
 // DefaultUnreachable is how long a run waits for a provider that cannot be reached by default.
@@ -182,6 +185,17 @@ func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, se
 	}
 	rep.Source.Conceal(document.SecretsOf(root))
 	return resolve(rep, root, kinds, sets, beside)
+}
+
+// ParamsError returns an error that was found after the plan was read, such as one of the code that params name. If it
+// names a param, it gets its file and line, as the errors of Load.
+func (p *Plan) ParamsError(err error) error {
+	if p.checker == nil || !schema.NamesParam(err) {
+		return err
+	}
+	c := &schema.Checker{Report: &document.Report{Source: p.checker.Source}, Tree: p.checker.Tree}
+	c.ComplainOfParams(p.Kind.Name, err, yamltree.Path{"params"})
+	return c.Err()
 }
 
 // Agent returns the agent of that name.

@@ -34,7 +34,7 @@ func load(t *testing.T, name string) *Plan {
 // params are is in their JSON.
 func bare(p *Plan) Plan {
 	q := *p
-	q.Places, q.Params = nil, world.Params{}
+	q.Places, q.Params, q.checker = nil, world.Params{}, nil
 	q.Kind = world.Kind{About: world.About{Name: p.Kind.Name}}
 	return q
 }

@@ -123,12 +123,12 @@ func (r *resolver) cells(m *matrix.Matrix, here yamltree.Path) {
 func (r *resolver) variant(own, change map[string]any, here yamltree.Path) {
 	params, _, err := r.plan.vary(own, change)
 	if err != nil {
-		r.paramsProblem(err, here)
+		r.ComplainOfParams(r.plan.Kind.Name, err, here)
 		return
 	}
 	seats, err := seatsOf(r.plan.Kind, params)
 	if err != nil {
-		r.paramsProblem(err, here)
+		r.ComplainOfParams(r.plan.Kind.Name, err, here)
 		return
 	}
 	if !slices.Equal(seats, r.plan.Seats) {

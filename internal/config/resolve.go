@@ -117,6 +117,9 @@ func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets
 	if err := r.err(); err != nil {
 		return nil, err
 	}
+	if !rep.Source.Recorded { // a recorded plan has no lines, and may be large
+		r.plan.checker = r.Checker
+	}
 	return r.plan, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -26,7 +25,7 @@ func (r *resolver) params(beside *reach.Files) {
 	var err error
 	p.Params, p.ParamsJSON, err = decodeParams(p.Kind, r.file.Params)
 	if err != nil {
-		r.paramsProblem(err, yamltree.Path{"params"})
+		r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"})
 		return
 	}
 	loaded := r.load(beside)
@@ -38,7 +37,7 @@ func (r *resolver) params(beside *reach.Files) {
 	}
 	for _, one := range leaves(err) {
 		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // unread files were reported
-			r.paramsProblem(one, yamltree.Path{"params"})
+			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"})
 		}
 	}
 	if loaded && err == nil {
@@ -78,48 +77,6 @@ func seatsOf(k world.Kind, params world.Params) ([]string, error) {
 		}
 	}
 	return seats, err
-}
-
-// namedParam matches the param that an error of a kind names.
-var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)$`)
-
-// paramsProblem reports a kind's error about params, each line at the param that it names.
-func (r *resolver) paramsProblem(err error, params yamltree.Path) {
-	for line := range strings.Lines(err.Error()) {
-		line = strings.TrimPrefix(strings.TrimSpace(line), r.plan.Kind.Name+": ")
-		here := params
-		if m := namedParam.FindStringSubmatch(line); m != nil {
-			named, rest := m[2], m[3]
-			line = m[1] + rest
-			if inner := r.variedWithin(params, named, rest); inner != "" {
-				here = params.To(inner)
-			} else {
-				steps := r.Tree.Find(params).Steps(named)
-				if r.Tree.Find(params).Field(steps[0]) == nil {
-					here = yamltree.Path{"params"} // the matrix does not vary it
-				}
-				here = append(slices.Clone(here), steps...)
-			}
-		}
-		if line != "" {
-			r.Complain(here, "%s", document.OneLine(line, 500))
-		}
-	}
-}
-
-// variedWithin finds the key of a matrix, such as set.turns, that a problem is about: the param it
-// names, or one whose problem begins with the rest of the key.
-func (r *resolver) variedWithin(params yamltree.Path, named, problem string) string {
-	if len(params) < 2 {
-		return "" // no matrix
-	}
-	for _, f := range r.Tree.Find(params).Fields {
-		head, rest, dotted := strings.Cut(f.Name, ".")
-		if dotted && (f.Name == named || head == named && strings.HasPrefix(problem, rest+": ")) {
-			return f.Name
-		}
-	}
-	return ""
 }
 
 // lineup checks which agent sits in which seat.

@@ -1,6 +1,10 @@
 package planner
 
-import "parley/world"
+import (
+	"errors"
+
+	"parley/world"
+)
 
 // Beside plays several plans at the same time: a stage is the next stage of each plan that has one, in order.
 func Beside(plans ...world.Plan) world.Plan {
@@ -17,6 +21,7 @@ func Beside(plans ...world.Plan) world.Plan {
 // beside is a set of plans in progress.
 type beside struct {
 	open []*besidePlan // plans that have not ended
+	errs []error       // of those that have failed
 }
 
 type besidePlan struct {
@@ -35,8 +40,13 @@ func (b *beside) Next(last []world.Played) world.Specs {
 		if p.asked = next.Len(); p.asked > 0 {
 			parts = append(parts, next)
 			open = append(open, p)
+		} else if failed, ok := p.plan.(world.FailingPlan); ok {
+			b.errs = append(b.errs, failed.Err())
 		}
 	}
 	b.open = open
 	return world.Join(parts...)
 }
+
+// Err returns why plans failed, or nil.
+func (b *beside) Err() error { return errors.Join(b.errs...) }

@@ -1,11 +1,12 @@
 // Package steer changes a run while it is played: it pauses, resumes and drains the run, and changes
-// its budget and its concurrency. Each change is recorded in the journal before it has an effect, and
-// affects no outcome.
+// its budget, its concurrency, and what a plan that allows it plays in later stages. Each change is recorded in
+// the journal before it has an effect, and only the last one affects outcomes.
 //
 // It does not talk to other processes: package control does.
 package steer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -89,13 +90,27 @@ func (s *Steering) Until(n int) {
 	}
 }
 
+// Change gives a change to the plan, for its later stages. detail describes it.
+func (s *Steering) Change(by, detail string, change json.RawMessage) error {
+	s.mu.Lock()
+	e := s.engine
+	s.mu.Unlock()
+	if e == nil {
+		return errNotBegun
+	}
+	return e.Change(by, detail, change)
+}
+
+// errNotBegun means that the engine does not play yet.
+var errNotBegun = errors.New("the run has not begun to play yet: try again")
+
 // Do carries out a verb. by says from where it came. sets are those of SteerSet, such as budget=20.
 // SteerStop is only recorded: the caller ends the context that drains the run.
 func (s *Steering) Do(verb journal.SteerVerb, by string, sets []string) (State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.engine == nil {
-		return s.state, errors.New("the run has not begun to play yet: try again")
+		return s.state, errNotBegun
 	}
 	if len(sets) > 0 && verb != journal.SteerSet {
 		return s.state, fmt.Errorf("%s takes no values", verb)

@@ -43,6 +43,15 @@ func (s *Sessions) StandIn(model string, req *llm.Request, seed uint64) (string,
 	return s.pool.standIn(model, req, seed)
 }
 
+// StandInCalls asks the class to call tools for the simulated provider.
+func (s *Sessions) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
+	a := s.pool.stoodIn(model, req, seed)
+	if a == nil {
+		return nil, false
+	}
+	return a.Calls, len(a.Calls) > 0
+}
+
 // Do carries out an operation in a session, or in none.
 func (s *Sessions) Do(ctx context.Context, session, op string, args any) (json.RawMessage, error) {
 	if session == "" {

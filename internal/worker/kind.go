@@ -171,12 +171,21 @@ func (s *simulated) StandIn(model string, req *llm.Request, seed uint64) (string
 
 // standIn asks a worker to answer a request, if the class can.
 func (p *Pool) standIn(model string, req *llm.Request, seed uint64) (string, bool) {
-	if !p.first.said.StandIn {
-		return "", false
-	}
-	a, err := p.ask(context.Background(), &request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
-	if err != nil || a.Error != nil || a.Text == nil {
+	a := p.stoodIn(model, req, seed)
+	if a == nil || a.Text == nil {
 		return "", false
 	}
 	return *a.Text, true
+}
+
+// stoodIn returns the answer of a class to a request, or nil.
+func (p *Pool) stoodIn(model string, req *llm.Request, seed uint64) *answer {
+	if !p.first.said.StandIn {
+		return nil
+	}
+	a, err := p.ask(context.Background(), &request{Op: "answer", Model: model, Request: req, Seed: strconv.FormatUint(seed, 10)})
+	if err != nil || a.Error != nil {
+		return nil
+	}
+	return a
 }

@@ -86,6 +86,7 @@ type answer struct {
 	Measures []measure       `json:"measures"`
 	Result   json.RawMessage `json:"result"`
 	Text     *string         `json:"text"`
+	Calls    []llm.ToolCall  `json:"calls"`  // of a stand-in that calls tools
 	Memory   int64           `json:"memory"` // bytes that the worker has in use, at the end of an episode
 }
 

@@ -176,6 +176,39 @@ def test_run_from_a_script(program: str, tmp_path: Path, loopback: bool) -> None
     assert done.stdout.splitlines() == ["0 5 {6}", "0 8 {6}"], done.stderr
 
 
+GUARDED = """
+import datetime
+import helper
+from datetime import datetime as Moment
+
+import parley
+
+class Clock(parley.World):
+    what: str = ""
+    def seats(self): return ["a"]
+    async def play(self, t):
+        if self.what == "numpy":
+            import numpy
+            return parley.Outcome(data=numpy.random.rand())
+        return parley.Outcome(data=str(eval(self.what)))
+
+real = datetime, Moment
+for what in ("Moment.now()", "datetime.date.today()", "helper.today()", "numpy"):
+    done = parley.run(Clock, agents={"x": "sim/small"}, seed=3, out=f"{len(what)}.parley", params={"what": what}, progress=False)
+    print(done.code, done.failures.splitlines()[-1].partition(":")[0], done.failures.count(" is not allowed in a world"))
+assert (datetime, Moment, helper.date) == (*real, datetime.date)
+"""
+
+
+def test_guard_in_a_script(program: str, tmp_path: Path) -> None:
+    """The script that plays a world is guarded as a worker is, and has its own datetime again afterwards."""
+    pytest.importorskip("numpy")
+    (tmp_path / "script.py").write_text(GUARDED)
+    (tmp_path / "helper.py").write_text("from datetime import date\ndef today(): return date.today()\n")
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.splitlines() == ["1 parley.errors.Impure 1"] * 4 and done.returncode == 0, done.stderr
+
+
 def test_only_the_program_connects(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection without the token is closed, and there is no second one with it."""
     monkeypatch.setenv("PARLEY_LOOPBACK", "1")

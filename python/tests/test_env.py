@@ -65,6 +65,7 @@ def test_conversation(start: Start) -> None:
     assert e.ask("check", args={"params": {"n": 2}}) == {"result": {"agents": []}}
     assert e.ask("check", args={"params": {"n": 12}}) == {"error": {"text": "want 0 to 9", "param": "n"}}
     assert e.ask("check", args={"params": {"m": 1}})["error"]["param"] == "m"
+    assert e.ask("reset", episode="wrong", args={"params": {"n": 12}, "seed": 1})["error"]["text"].endswith("Invalid: n: want 0 to 9")
     first = [{"role": "system", "content": "Count."}, {"role": "user", "content": "7"}]
     assert reset(e) == {"result": {"prompt": {"default": {"keep": 0, "add": first}}, "info": {"begun": True}}}
     later = [{"role": "assistant", "content": "8"}, {"role": "user", "content": "next"}]
@@ -74,6 +75,64 @@ def test_conversation(start: Start) -> None:
     e.write({"op": "leave", "episode": "s"})
     assert "the worker has no session 's'" in e.ask("step", episode="s", args={"action": "8"})["error"]["text"]
     assert e.end().split() == ["printed", "printed", "closed"]
+
+
+SHOP = """
+    def reset(self, seed): return "What does it cost?"
+    def tools(self): return [self.price, self.pay]
+    def price(self, item: str, count: int = 1):
+        "Return a price."
+        return {"item": item, "price": 3 * count}
+    def pay(self, sum: float):
+        return parley.Step("thanks", reward=sum, done=sum > 2)
+    def step(self, action): return parley.Step("and now?", info={"said": action})
+"""
+
+
+def calls(*named: tuple[str, str]) -> dict[str, Any]:
+    made = [{"id": str(i), "type": "function", "function": {"name": name, "arguments": given}} for i, (name, given) in enumerate(named)]
+    return {"role": "assistant", "tool_calls": made}
+
+
+def test_tools(start: Start) -> None:
+    e = env(start, SHOP)
+    first = reset(e)["result"]["prompt"]["default"]
+    assert first["tools"][0] == {
+        "type": "function",
+        "function": {
+            "name": "price",
+            "description": "Return a price.",
+            "parameters": {
+                "type": "object",
+                "properties": {"item": {"type": "string"}, "count": {"type": "integer"}},
+                "required": ["item"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    asked = calls(("price", '{"item": "lamp", "count": 2}'), ("price", "{}"), ("price", '{"item": 3}'), ("price", "[]"), ("rm", "{}"), ("pay", '{"sum": 1}'))
+    got = e.ask("step", episode="s", args={"action": asked})["result"]
+    assert got["reward"] == 1 and not got["terminated"]
+    change = got["prompt"]["default"]
+    assert change["keep"] == 1 and change["add"][0] == asked and "tools" not in change
+    assert [(m["tool_call_id"], m["content"], m.get("tool_failed", False)) for m in change["add"][1:]] == [
+        ("0", '{"item":"lamp","price":6}', False),
+        ("1", "item: is missing", True),
+        ("2", "item: 3: want a text", True),
+        ("3", "arguments: want a JSON object", True),
+        ("4", "rm: there is no such tool: want one of price, pay", True),
+        ("5", "thanks", False),
+    ]
+    later = e.ask("step", episode="s", args={"action": "six"})["result"]
+    assert later["info"] == {"said": "six"} and later["prompt"]["default"]["keep"] == 8
+    assert e.ask("step", episode="s", args={"action": calls(("pay", '{"sum": 3}'))})["result"] == {"reward": 3.0, "terminated": True, "truncated": False}
+
+
+def test_tools_that_cannot_be(start: Start) -> None:
+    e = env(start, SHOP + "\n    def agents(self): return ['a', 'b']\n")
+    assert "only an environment with one agent can have tools" in e.ask("check", args={"params": {}})["error"]["text"]
+    e = env(start, SHOP.replace("sum: float", "sum"))
+    assert "the tool pay: the parameter sum needs a name and a type hint" in e.ask("check", args={"params": {}})["error"]["text"]
 
 
 @pytest.mark.parametrize(

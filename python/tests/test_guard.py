@@ -90,11 +90,13 @@ def test_episodes_are_not_guarded(start: Start, play: str) -> None:
 
 
 DATES = ["datetime.now()", "module.datetime.utcnow()", "date.today()", "module.date.today()", "other.today()"]
+DATES += ["import datetime as d; d.datetime.now()", "from datetime import date as d; d.today()", "import late; late.now()"]
 
 
 @pytest.mark.parametrize("play", DATES)
 def test_dates(start: Start, tmp_path: Path, play: str) -> None:
     (tmp_path / "other.py").write_text("from datetime import date\ndef today(): return date.today()\n")
+    (tmp_path / "late.py").write_text("import datetime\ndef now(): return datetime.datetime.now()\n")
     head = "import datetime as module\nfrom datetime import date, datetime\nimport other\nimport parley\nSTART = datetime.now()\nclass W(parley.World):\n"
     body = f"    def seats(self): return ['a']\n    async def play(self, t):\n        assert isinstance(START, datetime) and issubclass(datetime, date)\n        {play}\n"
     got = start(whole=head + body).begin()["error"]["text"]
@@ -111,6 +113,17 @@ def test_numpy(start: Start, play: str) -> None:
     body = f"        assert np.random.default_rng(t.rand.uint64()).random() < 1 and np.random.RandomState(3).rand() < 1\n        {play}\n"
     got = start(whole=head + body).begin()["error"]["text"]
     assert got.startswith("w.py:8: Impure: numpy.random") and "use numpy.random.default_rng(t.rand.uint64())" in got
+
+
+IMPORTED = ["import numpy as np; np.random.rand()", "from numpy.random import default_rng; default_rng()", "import numpy.random; numpy.random.seed(1)"]
+
+
+@pytest.mark.parametrize("play", IMPORTED)
+def test_numpy_imported_by_a_step(start: Start, play: str) -> None:
+    pytest.importorskip("numpy")
+    e = start(f"await t.one('a', 'x')\n{play}\n")
+    e.begin()
+    assert e.reply("x")["error"]["text"].startswith("w.py:6: Impure: numpy.random")
 
 
 def test_acts_are_not_guarded(start: Start) -> None:

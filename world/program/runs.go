@@ -70,13 +70,16 @@ type Prepared struct {
 	Play func(ctx, drain context.Context, begun func(Control), ended func()) (Ending, error)
 }
 
-// Control changes a run while it is played. It affects no outcome. Once the run has ended, it does nothing.
+// Control changes a run while it is played. Only Change affects what is played. Once the run has ended, it does nothing.
 type Control interface {
 	// Pause sends no more calls; those in flight are finished. Resume sends them again. Both are recorded in the run.
 	Pause(by string) error
 	Resume(by string) error
 	// Until begins only the episodes with a number below n, until it is called with a larger one.
 	Until(n int)
+	// Change gives a change to the plan, which is a world.ChangingPlan, for its later stages. It is recorded in the run. by
+	// and detail describe it.
+	Change(by, detail string, change json.RawMessage) error
 }
 
 // Ending says how playing a plan ended.

@@ -110,6 +110,11 @@ func (u *understudy) play() []error {
 func standIn(player world.StandIn, req llm.Request, seed uint64) (world.Reply, error) {
 	_, model := llm.SplitModel(req.Model)
 	before := req.Digest()
+	if caller, ok := player.(world.ToolCaller); ok && len(req.Tools) > 0 {
+		if reply, ok := called(caller, model, &req, seed); ok {
+			return reply, nil
+		}
+	}
 	text, ok := player.StandIn(model, &req, seed)
 	again, _ := player.StandIn(model, &req, seed)
 	switch {
@@ -132,6 +137,15 @@ func standIn(player world.StandIn, req llm.Request, seed uint64) (world.Reply, e
 		return failed(llm.KindInvalid), fmt.Errorf("the stand-in's answer %.500q does not follow the schema %s: %w", text, req.Schema.Name, err)
 	}
 	return reply, nil
+}
+
+// called returns a stand-in's calls of tools, with ids.
+func called(caller world.ToolCaller, model string, req *llm.Request, seed uint64) (world.Reply, bool) {
+	calls, ok := caller.StandInCalls(model, req, seed)
+	for i := range calls {
+		calls[i].ID = fmt.Sprintf("call_%d_%d", len(req.Messages), i)
+	}
+	return world.Reply{ToolCalls: calls, Finish: llm.FinishTools}, ok
 }
 
 // prompted returns the end of a prompt, where the question is.

@@ -77,5 +77,19 @@ func (d definition) StandIn(model string, req *llm.Request, seed uint64) (string
 	return learner.Play(model, req, seed)
 }
 
+// StandInCalls calls tools for the simulated provider.
+func (d definition) StandInCalls(model string, req *llm.Request, seed uint64) ([]llm.ToolCall, bool) {
+	if d.codes != nil {
+		for _, code := range d.codes.All() {
+			if caller, ok := code.(world.ToolCaller); ok {
+				if calls, ok := caller.StandInCalls(model, req, seed); ok {
+					return calls, true
+				}
+			}
+		}
+	}
+	return learner.Calls(model, req, seed)
+}
+
 // Commands serve environments and training data.
 func (definition) Commands() []program.Command { return command.All() }

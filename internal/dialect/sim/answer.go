@@ -9,6 +9,7 @@ import (
 	"parley/internal/dialect/sim/prose"
 	"parley/internal/dialect/sim/token"
 	"parley/llm"
+	"parley/world"
 )
 
 // The purposes of a case's generators.
@@ -45,8 +46,9 @@ func (b *Brain) Answer(c *Case) Answer {
 		return a
 	}
 	b.think(&a, c)
-	if text, ok := b.ask(c); ok {
+	if text, calls, ok := b.ask(c); ok {
 		a.Text = text
+		a.called(c, calls)
 	} else if n := c.callCount(r); n > 0 {
 		a.call(c, r, n)
 	} else if c.schema != nil {
@@ -64,17 +66,33 @@ func (b *Brain) Answer(c *Case) Answer {
 }
 
 // ask asks the stand-ins, each with its own copy of the request.
-func (b *Brain) ask(c *Case) (string, bool) {
+func (b *Brain) ask(c *Case) (text string, calls []llm.ToolCall, ok bool) {
 	if n := len(c.Request.Messages); c.Model == "echo" && n > 0 {
-		return c.Request.Messages[n-1].Text(), true
+		return c.Request.Messages[n-1].Text(), nil, true
 	}
 	for _, s := range b.cfg.StandIns {
+		if caller, may := s.(world.ToolCaller); may && len(c.Request.Tools) > 0 && c.Request.ToolChoice != "none" {
+			if calls, ok := caller.StandInCalls(c.Model, c.Request.Clone(), c.Digest); ok {
+				return "", calls, true
+			}
+		}
 		if text, ok := s.StandIn(c.Model, c.Request.Clone(), c.Digest); ok {
-			return text, true
+			return text, nil, true
 		}
 	}
-	return "", false
+	return "", nil, false
 }
+
+// called adds the tool calls of a stand-in, with ids.
+func (a *Answer) called(c *Case, calls []llm.ToolCall) {
+	for k, call := range calls {
+		call.ID = callID(c, k)
+		a.ToolCalls = append(a.ToolCalls, call)
+		a.Finish = llm.FinishTools
+	}
+}
+
+func callID(c *Case, k int) string { return fmt.Sprintf("%016x%02x", c.Digest, k) }
 
 // text makes up plain text that mentions a word of the last message.
 func (b *Brain) text(c *Case, r *rand.Rand) string {
@@ -167,7 +185,7 @@ func (a *Answer) call(c *Case, r *rand.Rand, n int) {
 			args = string(c.tools[i].schema.Append(nil, r))
 		}
 		a.ToolCalls = append(a.ToolCalls, llm.ToolCall{
-			ID: fmt.Sprintf("%016x%02x", c.Digest, k), Name: c.Request.Tools[i].Name, Arguments: args,
+			ID: callID(c, k), Name: c.Request.Tools[i].Name, Arguments: args,
 		})
 	}
 	a.Finish = llm.FinishTools

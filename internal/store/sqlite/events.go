@@ -62,6 +62,7 @@ type (
 		Verb   journal.SteerVerb `json:"verb"`
 		By     string            `json:"by,omitempty"`
 		Detail string            `json:"detail,omitempty"`
+		Stage  int               `json:"stage,omitempty"`
 	}
 )
 
@@ -88,7 +89,7 @@ func (w *writer) putEvent(e journal.Entry) error {
 		what, at = "batched", e.At
 		data = batchedData{e.Step, e.Key, e.Provider, e.Model, e.Lines, int64(e.Worst), int64(e.WorstLine), e.File, e.Batch, e.Why}
 	case *journal.Steered:
-		what, at, data = "steered", e.At, steeredData{e.Verb, e.By, e.Detail}
+		what, at, plan, data = "steered", e.At, e.Change, steeredData{e.Verb, e.By, e.Detail, e.Stage}
 	default:
 		return errors.New("unknown type of entry")
 	}
@@ -164,7 +165,7 @@ func decodeEvent(what string, at time.Time, data, plan []byte) (journal.Entry, e
 		}, err
 	case "steered":
 		d, err := decode[steeredData](data)
-		return &journal.Steered{At: at, Verb: d.Verb, By: d.By, Detail: d.Detail}, err
+		return &journal.Steered{At: at, Verb: d.Verb, By: d.By, Detail: d.Detail, Change: plan, Stage: d.Stage}, err
 	default:
 		return nil, fmt.Errorf("unknown entry %q", what)
 	}

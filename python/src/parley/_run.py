@@ -96,9 +96,7 @@ def run(
     if episodes is not None:
         content["episodes"] = episodes
     path = os.path.abspath(str(os.fspath(out)))
-    guard.install()
-    guard.rebind(sys.modules[world.__module__])
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, guard.guarding(world):
         file = os.path.join(folder, "plan.yaml")
         with open(file, "w", encoding="utf-8") as f:
             json.dump(content, f, ensure_ascii=False, allow_nan=False)

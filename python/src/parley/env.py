@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, cast
 
-from . import params
+from . import _tools, params
 from ._json import record
 from .errors import Invalid, Misuse, describe
 from .guard import fold
@@ -68,12 +68,23 @@ class Env:
         """Carry out an action: the text of the agent or, for several agents, a dict of their texts."""
         raise NotImplementedError(f"{type(self).__name__} has no method step: add def step(self, action)")
 
+    def tools(self) -> Sequence[Callable[..., Any]]:
+        """List methods that the agent may call, such as ``[self.price]``.
+
+        A tool has a type hint for each parameter, and its doc string tells the model what it is for. It returns a text or any JSON, which
+        the model gets; or a Step, to give a reward or to end the episode. ``step`` gets only the answers without calls.
+        """
+        return ()
+
     def close(self) -> None:
         """Free what the environment holds. It is called once, after the last step."""
 
     @classmethod
-    def stand_in(cls, model: str, request: Mapping[str, Any], seed: int) -> str | None:
-        """Answer a request for the simulated provider, or return None if it is not one of this environment."""
+    def stand_in(cls, model: str, request: Mapping[str, Any], seed: int) -> str | Sequence[Mapping[str, Any]] | None:
+        """Answer a request for the simulated provider, or return None if it is not one of this environment.
+
+        To call tools, return a list such as ``[{"name": "price", "arguments": {"item": "kettle"}}]``.
+        """
         return None
 
 
@@ -98,12 +109,10 @@ class Sessions:
         fold.table = self  # the clock looks at the step
         try:
             if op == "check":
-                env = self._cls(**args["params"])
-                env.check()
-                return {"result": {"agents": list(env.agents())}}
+                return {"result": {"agents": list(self._made(args["params"]).agents())}}
             if op == "reset":
-                if m["episode"] not in self._live:
-                    self._live[m["episode"]] = _Session(self._cls(**args["params"]))
+                if m["episode"] not in self._live:  # a matrix may vary params
+                    self._live[m["episode"]] = _Session(self._made(args["params"]))
                 return {"result": self._live[m["episode"]].reset(args["seed"])}
             if op == "step":
                 if m["episode"] not in self._live:
@@ -116,6 +125,13 @@ class Sessions:
         finally:
             fold.table = None
         raise ValueError("unknown op")
+
+    def _made(self, values: Mapping[str, Any]) -> Env:
+        env = self._cls(**values)
+        env.check()
+        if _tools.describe(env.tools()) and env.agents():
+            raise Misuse(f"{self._cls.__name__} has tools and several agents: only an environment with one agent can have tools")
+        return env
 
     def leave(self, name: str) -> None:
         """Close an environment."""
@@ -131,26 +147,64 @@ class _Session:
         self._env = env
         self._shown: dict[str, int] = {}  # messages of the last prompt, by agent
         self._said: dict[str, list[Message]] = {}  # since the last prompt
+        self._tools: dict[str, Callable[..., Any]] = {}
 
     def reset(self, seed: int) -> dict[str, Any]:
         self._shown, self._said = {}, {}
         got = self._env.reset(seed)
+        self._tools = {t.__name__: t for t in self._env.tools()}
         info: Any = None
         if isinstance(got, tuple):
             if len(cast("tuple[Any, ...]", got)) != 2:
                 raise Misuse(f"reset() returned a tuple of {len(cast('tuple[Any, ...]', got))}: want an observation, or an observation and an info")
             got, info = cast("tuple[Observation, Any]", got)
-        return self._checked({"prompt": self._prompt(got), "info": info})
+        made: dict[str, Any] = {"prompt": self._prompt(got), "info": info}
+        for change in cast("dict[str, Any]", made["prompt"] or {}).values():
+            if self._tools:
+                change["tools"] = _tools.describe(list(self._tools.values()))
+        return self._checked(made)
 
-    def step(self, action: str | Mapping[str, str]) -> dict[str, Any]:
-        for agent, text in (action.items() if isinstance(action, Mapping) else ((DEFAULT, action),)):
+    def step(self, action: Any) -> dict[str, Any]:
+        calls = _tools.calls_of(action)
+        if calls:
+            return self._call(action, calls)
+        if isinstance(action, Mapping) and len(self._tools) > 0:
+            ((_, action),) = cast("Mapping[str, Any]", action).items()  # the only agent, by its name
+            return self.step(action)
+        for agent, text in cast("Mapping[str, str]", action if isinstance(action, Mapping) else {DEFAULT: action}).items():
             self._said.setdefault(agent, []).append({"role": "assistant", "content": text})
         got = self._env.step(action)
         if not isinstance(got, Step):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Misuse(f"step() returned {got!r:.80}: want a parley.Step")
+        return self._made(got, got.observation)
+
+    def _call(self, answer: Message, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Carry out calls of tools."""
+        said = self._said.setdefault(DEFAULT, [])
+        said.append(answer)
+        total = Step()
+        for call in calls:
+            name, message = call["function"]["name"], {"role": "tool", "tool_call_id": call["id"]}
+            try:
+                tool = self._tools.get(name)
+                if tool is None:
+                    raise Invalid(name, f"there is no such tool: want one of {', '.join(self._tools) or 'none'}")
+                given = _tools.arguments(tool, call["function"]["arguments"])
+            except Invalid as e:
+                said.append({**message, "content": f"{e.param}: {e.text}", "tool_failed": True})
+                continue
+            got = tool(**given)
+            if isinstance(got, Step):
+                reward = cast(float, _reward(got.reward)) + cast(float, total.reward)
+                total = Step(None, reward, got.done or total.done, got.truncated or total.truncated, got.info or total.info)
+                got = got.observation or ""
+            said.append({**message, "content": _tools.text_of(got)})
+        return self._made(total, [])
+
+    def _made(self, got: Step, observation: Observation) -> dict[str, Any]:
         made: dict[str, Any] = {"reward": _reward(got.reward), "terminated": bool(got.done), "truncated": bool(got.truncated), "info": got.info}
         if not got.done and not got.truncated:
-            made["prompt"] = self._prompt(got.observation)
+            made["prompt"] = self._prompt(observation)
         return self._checked(made)
 
     def _checked(self, made: dict[str, Any]) -> dict[str, Any]:
@@ -168,9 +222,9 @@ class _Session:
 
     def _change(self, agent: str, prompt: Prompt) -> dict[str, Any]:
         keep, add = 0, list(prompt) if not isinstance(prompt, str) else []
-        if isinstance(prompt, str):
+        if isinstance(prompt, str) or (not add and self._said.get(agent)):  # no message is added after the results of tools
             keep = self._shown.get(agent, 0)
-            add = [*self._said.get(agent, []), {"role": "user", "content": prompt}]
+            add = [*self._said.get(agent, []), *([{"role": "user", "content": prompt}] if isinstance(prompt, str) else [])]
             if keep == 0 and self._env.system:
                 add.insert(0, {"role": "system", "content": self._env.system})
         elif not all(isinstance(m, Mapping) and "role" in m for m in cast("list[Any]", add)):

@@ -7,6 +7,7 @@ threads, acts and code that runs while a module is imported are not affected.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import datetime as _datetime
 import functools
 import io
@@ -20,7 +21,7 @@ import threading
 import time
 import types
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 from .errors import Impure, is_foreign, is_own
@@ -162,6 +163,10 @@ def install() -> None:
     _replace(time, "time", "strftime", _CLOCK, _no_second)
     if not hasattr(random.Random.seed, "__parley_guard__"):
         random.Random.seed = _guarded(random.Random.seed, "random.Random without a seed", _ENTROPY, _no_seed)  # type: ignore[method-assign]
+    if not hasattr(builtins.__import__, "__parley_guard__"):
+        builtins.__import__ = _importing(builtins.__import__)
+    if not _dates:
+        _dates.update(_guarded_dates())
 
 
 def _guarded_dates() -> dict[Any, Any]:
@@ -191,11 +196,28 @@ def _guarded_dates() -> dict[Any, Any]:
 _dates: dict[Any, Any] = {}
 
 
+def _importing(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return __import__ for a world that imports during a step: it guards numpy, and gives the author's code the guarded datetime."""
+
+    @functools.wraps(original)
+    def call(name: str, globals: dict[str, Any] | None = None, *args: Any, **kwargs: Any) -> Any:
+        made = original(name, globals, *args, **kwargs)
+        if not fold.thread or fold.thread != threading.get_ident():
+            return made
+        _install_numpy()
+        if made is _datetime and not is_foreign(str((globals or {}).get("__file__"))):
+            return _dates[_datetime]
+        return made
+
+    call.__parley_guard__ = True  # type: ignore[attr-defined]
+    return call
+
+
 def _install_numpy() -> None:
     """Guard the global chance of numpy, if it is imported."""
     chance = sys.modules.get("numpy.random")
-    if chance is None:
-        return
+    if chance is None or hasattr(getattr(chance, "default_rng", None), "__parley_guard__") or getattr(chance.__spec__, "_initializing", False):
+        return  # it is not imported, guarded, or not imported to its end
     seeded = "use numpy.random.default_rng(t.rand.uint64()), which draws the same on every play"
     known: Any = getattr(chance, "RandomState", None)
     _replace(chance, "numpy.random", " ".join(n for n in dir(known) if not n.startswith("_")), seeded)
@@ -214,18 +236,41 @@ def rebind(module: types.ModuleType) -> None:
             setattr(module, name, made)
 
 
-def watch(folder: str) -> None:
-    """Guard datetime and date in the modules of a folder. The classes cannot be changed for all: extensions rely on them."""
-    _install_numpy()
-    if not _dates:
-        _dates.update(_guarded_dates())
-    for module in list(sys.modules.values()):
+def watch(folder: str, *more: types.ModuleType) -> Callable[[], None]:
+    """Guard the modules of a folder and others. Returns a function that gives them back the datetime and date that they had.
+
+    These classes cannot be changed for all modules: extensions rely on them.
+    """
+    changed: list[tuple[types.ModuleType, str, Any]] = []
+    for module in [*more, *list(sys.modules.values())]:
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and os.path.dirname(os.path.abspath(file)) == folder:
-            rebind(module)
-            for name, value in list(vars(module).items()):
-                if isinstance(value, (type, types.ModuleType)) and value in _dates:
-                    setattr(module, name, _dates[value])
+        if module not in more and not (isinstance(file, str) and os.path.dirname(os.path.abspath(file)) == folder):
+            continue
+        rebind(module)
+        for name, value in list(vars(module).items()):
+            if isinstance(value, (type, types.ModuleType)) and value in _dates:
+                setattr(module, name, _dates[value])
+                changed.append((module, name, value))
+
+    def restore() -> None:
+        for module, name, value in changed:
+            if getattr(module, name, None) is _dates[value]:
+                setattr(module, name, value)
+
+    return restore
+
+
+@contextlib.contextmanager
+def guarding(cls: type) -> Generator[None, None, None]:
+    """Guard a class that this process plays beside other work: its module, and those in the same folder."""
+    install()
+    module = sys.modules[cls.__module__]
+    file = getattr(module, "__file__", None)
+    restore = watch(os.path.dirname(os.path.abspath(file)) if file else os.getcwd(), module)
+    try:
+        yield
+    finally:
+        restore()
 
 
 def _class_method(real: type, name: str) -> Any:

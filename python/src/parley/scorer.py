@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, cast
 
 from .errors import Misuse
@@ -86,8 +86,8 @@ class Scorer(World):
     def seats(self) -> Sequence[str]:
         return list(self.judges)
 
-    def score(self, episode: Played, t: Table) -> Scores | Coroutine[Any, Any, Scores]:
-        """Score an episode."""
+    def score(self, *args: Any, **kwargs: Any) -> Any:
+        """Score an episode. Its arguments are not fixed here, since a judge has one more."""
         raise NotImplementedError(f"{type(self).__name__} has no method score: add def score(self, episode)")
 
     async def play(self, t: Table) -> Outcome | None:

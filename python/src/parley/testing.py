@@ -163,7 +163,11 @@ def exercise(world: type[World] | type[Env], /, **params: Any) -> None:
     It plays with valid answers, with odd ones and with failures; twice; with strands in other orders; and in other
     processes. The steps must be the same, and the outcomes must have the scores that are declared.
     """
-    guard.install()
+    with guard.guarding(world):
+        _exercise(world, params)
+
+
+def _exercise(world: type[World] | type[Env], params: dict[str, Any]) -> None:
     try:
         if issubclass(world, Env):
             record(worker.description(world), "params")
@@ -228,7 +232,9 @@ def main() -> None:
     """Play a world once and print its steps, for exercise."""
     file, name, params = sys.argv[1:]
     try:
-        print("\n" + json.dumps(_play(cast("type[World]", worker.load(file, name)), json.loads(params), {})))
+        world = cast("type[World]", worker.load(file, name))
+        with guard.guarding(world):
+            print("\n" + json.dumps(_play(world, json.loads(params), {})))
     except Exception as e:
         raise SystemExit(describe(e)["text"]) from None
 

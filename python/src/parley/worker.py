@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from . import _json, env, guard, params, scorer
@@ -29,7 +29,7 @@ from .world import World
 PROTOCOL = 1
 _CHUNK = 1 << 18
 _LONGEST = 64 << 20  # bytes of a line
-_WEIGH = 50  # episodes between two looks at the memory in use
+_WEIGH = 5  # episodes between two looks at the memory in use: a world may leak much in each
 
 Class = type[World] | type[env.Env]
 Loader = Callable[[Mapping[str, Any]], Class]
@@ -102,7 +102,6 @@ def load(file: str, name: str, role: str = "") -> Class:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
-    guard.watch(folder)
     found = getattr(module, name, None)
     if isinstance(found, type) and issubclass(found, base) and found is not base:
         if role == "" and issubclass(found, scorer.Scorer):
@@ -282,19 +281,26 @@ class Session:
         try:
             world = self._world(**m.get("params") or {})
             made: dict[str, Any] = {"seats": _names(world.seats())}
-            measures = [_measure(x) for x in world.measures()]
+            measures = [_measure(x) for x in _list_of(Measure, world.measures(), "measures()", "parley.Measure")]
             if measures:
                 made["measures"] = measures
             return _json.record(made, "measures")[1:]
         except Invalid as e:
             return _json.record({"error": {"text": e.text, "param": e.param}}, "error")[1:]
+        except Misuse as e:
+            return _json.record({"error": {"text": _line_of(self._class) + str(e)}}, "error")[1:]
         except BaseException as e:
             return error_step(e)
 
     def _answer(self, m: Mapping[str, Any]) -> bytes:
         try:
-            text = self._class.stand_in(m["model"], m["request"], int(m["seed"]))
-            return _json.record({"text": text}, "answer")[1:] if text is not None else b""
+            said = self._class.stand_in(m["model"], m["request"], int(m["seed"]))
+            if said is None:
+                return b""
+            if isinstance(said, str):
+                return _json.record({"text": said}, "answer")[1:]
+            calls = [{"name": c["name"], "arguments": _json.record(c["arguments"], "arguments").decode()} for c in said]
+            return _json.record({"calls": calls}, "answer")[1:]
         except BaseException as e:
             return error_step(e)
 
@@ -344,11 +350,16 @@ def memory() -> int:
         return 0
 
 
+def _list_of(kind: type, made: Any, what: str, want: str) -> list[Any]:
+    """Return what a method of a world returned as a list."""
+    listed: list[Any] = list(made) if isinstance(made, Iterable) and not isinstance(made, (str, Mapping)) else [None]
+    if not all(isinstance(one, kind) for one in listed):
+        raise Misuse(f"{what} returned {made!r:.80}: want a list of {want}")
+    return listed
+
+
 def _names(seats: Any) -> list[str]:
-    made = list(seats) if not isinstance(seats, str) else None
-    if made is None or not all(isinstance(s, str) for s in made):
-        raise Misuse(f"seats() returned {seats!r}: want a list of texts")
-    return made
+    return _list_of(str, seats, "seats()", "texts")
 
 
 def _measure(m: Measure) -> dict[str, Any]:
@@ -379,6 +390,13 @@ def connect(address: str) -> socket.socket:
     raise SystemExit(f"PARLEY_WORKER is {address!r}: want fd:N or tcp:HOST:PORT:TOKEN. The engine sets it: run a plan with parley run")
 
 
+def _guarded(m: Mapping[str, Any]) -> Class:
+    """Load the class that the first line names, and guard it."""
+    found = load(m["file"], m["class"], m.get("role", ""))
+    guard.watch(os.path.dirname(os.path.abspath(m["file"])))
+    return found
+
+
 def main() -> None:
     """Serve the engine that started this process."""
     address = os.environ.pop("PARLEY_WORKER", "")
@@ -391,7 +409,7 @@ def main() -> None:
     if hasattr(signal, "SIGUSR1"):  # the engine asks where a step is that nothing interrupts
         faulthandler.register(signal.SIGUSR1, file=cast(Any, sock), all_threads=False)
     guard.install()
-    Session(sock, lambda m: load(m["file"], m["class"], m.get("role", "")), own_process=True).serve()
+    Session(sock, _guarded, own_process=True).serve()
     print(end="", flush=True)
     os._exit(0)  # threads of acts may still run: nobody waits for them
 

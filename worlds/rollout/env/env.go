@@ -1,5 +1,5 @@
 // Package env has the environments that come with Parley: arithmetic, a maze, a negotiation of two, number
-// puzzles and a word game. They are small, complete, and meant as examples for your own.
+// puzzles, a shop with tools and a word game. They are small, complete, and meant as examples for your own.
 //
 // It promises that an environment is plain Go that starts nothing and does not wait; that the same params,
 // seed and actions give the same prompts and rewards; and that any text is an action, if a bad one, and none
@@ -55,6 +55,7 @@ func Standard() []Kind {
 		{Name: "maze", Doc: "Find the way out of a maze, step by step.", New: newMaze},
 		{Name: "negotiation", Doc: "A seller and a buyer who do not know each other's limit agree on a price, or do not.", Seats: []string{seller, buyer}, New: newNegotiation},
 		{Name: "number", Doc: "Make a target out of given numbers with + - * / and parentheses.", New: newNumber},
+		{Name: "shop", Doc: "Look up prices with a tool, and add up an order.", New: newShop},
 		{Name: "word", Doc: "Find a word of five letters from what earlier guesses tell.", New: newWord},
 	}
 }
@@ -111,14 +112,17 @@ func (t *talk) answered(action, outcome string) {
 }
 
 // only returns the action of the single agent, whatever its name.
-func only(a protocol.Action) string {
-	if text, ok := a[protocol.Default]; ok || len(a) != 1 {
-		return text
+func only(a protocol.Action) string { return onlyMessage(a).Text() }
+
+// onlyMessage is only, with calls of tools.
+func onlyMessage(a protocol.Action) llm.Message {
+	if m, ok := a[protocol.Default]; ok || len(a) != 1 {
+		return m
 	}
-	for _, text := range a {
-		return text
+	for _, m := range a {
+		return m
 	}
-	return ""
+	return llm.Message{}
 }
 
 // result returns the result of a step for the single agent.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/llm"
 	"parley/worlds/rollout/rules/protocol"
 )
 
@@ -26,13 +27,13 @@ func made(t *testing.T, name, params string, seed int64) Env {
 
 // last returns the last message of the environment to the agent that acts.
 func last(e Env) string {
-	for _, ms := range e.Prompt() {
-		return ms[len(ms)-1].Text()
+	for _, q := range e.Prompt() {
+		return q.Messages[len(q.Messages)-1].Text()
 	}
 	return ""
 }
 
-func act(e Env, text string) protocol.Result { return e.Step(protocol.Action{protocol.Default: text}) }
+func act(e Env, text string) protocol.Result { return e.Step(protocol.Say(text)) }
 
 // TestEveryEnvironment: any text is an action, each ends, and the same seed is the same game.
 func TestEveryEnvironment(t *testing.T) {
@@ -57,9 +58,9 @@ func TestEveryEnvironment(t *testing.T) {
 				}
 				action := protocol.Action{}
 				for who := range p {
-					action[who] = "and so on"
+					action[who] = llm.Assistant("and so on")
 					if step < len(texts) {
-						action[who] = texts[step]
+						action[who] = llm.Assistant(texts[step])
 					}
 				}
 				r := e.Step(action)
@@ -229,22 +230,22 @@ func TestNegotiation(t *testing.T) {
 	n := &negotiation{negotiationParams: negotiationParams{Rounds: 4, Largest: 100}}
 	n.Reset(5)
 	n.limit = map[string]int{seller: 20, buyer: 60}
-	if r := n.Step(protocol.Action{seller: "ACCEPT? No: OFFER 50"}); r.Done() || len(r.Reward) != 0 {
+	if r := n.Step(protocol.Action{seller: llm.Assistant("ACCEPT? No: OFFER 50")}); r.Done() || len(r.Reward) != 0 {
 		t.Errorf("%+v", r)
 	}
-	ms := n.Prompt()[buyer]
+	ms := n.Prompt()[buyer].Messages
 	if len(ms) != 2 || !strings.Contains(ms[1].Text(), "The seller says: ACCEPT? No: OFFER 50") || !strings.Contains(ms[1].Text(), "50 is on the table") {
 		t.Errorf("%v", ms)
 	}
-	n.Step(protocol.Action{buyer: "offer: 30", seller: "ACCEPT"})
-	if r := n.Step(protocol.Action{seller: "I accept."}); !r.Terminated || r.Reward[seller] != 0.25 || r.Reward[buyer] != 0.75 || string(r.Info) != `{"deal":true,"price":30}` {
+	n.Step(protocol.Action{buyer: llm.Assistant("offer: 30"), seller: llm.Assistant("ACCEPT")})
+	if r := n.Step(protocol.Action{seller: llm.Assistant("I accept.")}); !r.Terminated || r.Reward[seller] != 0.25 || r.Reward[buyer] != 0.75 || string(r.Info) != `{"deal":true,"price":30}` {
 		t.Errorf("%+v %s", r, r.Info)
 	}
 	n.Reset(5)
 	for range 3 {
-		n.Step(protocol.Action{seller: "hm", buyer: "OFFER 0"})
+		n.Step(protocol.Action{seller: llm.Assistant("hm"), buyer: llm.Assistant("OFFER 0")})
 	}
-	if r := n.Step(protocol.Action{buyer: "ACCEPT"}); !r.Terminated || r.Reward[seller] != 0 || len(r.Reward) != 2 {
+	if r := n.Step(protocol.Action{buyer: llm.Assistant("ACCEPT")}); !r.Terminated || r.Reward[seller] != 0 || len(r.Reward) != 2 {
 		t.Errorf("nothing to accept: %+v", r)
 	}
 }
@@ -276,7 +277,44 @@ func TestBadParams(t *testing.T) {
 	if _, err := Find(Standard(), "maz"); err == nil || !strings.Contains(err.Error(), "did you mean maze?") {
 		t.Error(err)
 	}
-	if _, err := Find(Standard(), "chess"); err == nil || !strings.Contains(err.Error(), "arithmetic, maze, negotiation, number, word") {
+	if _, err := Find(Standard(), "chess"); err == nil || !strings.Contains(err.Error(), "arithmetic, maze, negotiation, number, shop, word") {
 		t.Error(err)
+	}
+}
+
+// TestShop checks that calls of tools are answered one by one, and that the right total earns the reward.
+func TestShop(t *testing.T) {
+	t.Parallel()
+	e := made(t, "shop", `{"items":2,"answers":3}`, 3)
+	s := e.(*shop)
+	if q := e.Prompt()[protocol.Default]; len(q.Tools) != 1 || q.Tools[0].Name != "price" {
+		t.Errorf("%v", q.Tools)
+	}
+	calls := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{
+		{ID: "1", Name: "price", Arguments: `{"item":"kettle"}`}, {ID: "2", Name: "price", Arguments: `{"item":"moon"}`},
+		{ID: "3", Name: "rm", Arguments: `{}`}, {ID: "4", Name: "price", Arguments: `{"item":`},
+	}}
+	if r := e.Step(protocol.Action{"me": calls}); r.Done() {
+		t.Errorf("%+v", r)
+	}
+	ms := e.Prompt()[protocol.Default].Messages
+	var got []string
+	for _, m := range ms[3:] {
+		got = append(got, fmt.Sprint(m.Role, m.ToolCallID, m.ToolFailed))
+	}
+	if len(ms[2].ToolCalls) != 4 || ms[3].Text() != fmt.Sprint(s.prices["kettle"]) || fmt.Sprint(got) != "[tool1false tool2true tool3true tool4true]" {
+		t.Errorf("%v %q", ms, got)
+	}
+	if r := act(e, fmt.Sprintf("\\boxed{%d}", s.total)); !r.Terminated || r.Reward[protocol.Default] != 1 {
+		t.Errorf("%+v", r)
+	}
+	for name, e := range map[string]Env{"too many answers": made(t, "shop", `{"answers":1}`, 3), "too many calls": made(t, "shop", `{}`, 3)} {
+		many := calls
+		if name == "too many calls" {
+			many.ToolCalls = make([]llm.ToolCall, maxCalls+1)
+		}
+		if r := e.Step(protocol.Action{protocol.Default: many}); !r.Truncated || len(e.Prompt()) != 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
 	}
 }

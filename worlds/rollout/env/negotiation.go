@@ -97,7 +97,7 @@ func (n *negotiation) Prompt() protocol.Prompt {
 		}
 		ms = append(ms, llm.User(fmt.Sprintf("The %s says: %s\n\n%s", speaker(i), l.text, table)))
 	}
-	return protocol.Prompt{who: ms}
+	return protocol.Prompt{who: {Messages: ms}}
 }
 
 var (
@@ -110,7 +110,7 @@ func (n *negotiation) Step(action protocol.Action) protocol.Result {
 	if n.done {
 		return n.end(0, nil)
 	}
-	text := strings.TrimSpace(action[speaker(len(n.said))])
+	text := strings.TrimSpace(action[speaker(len(n.said))].Text())
 	offers := offered.FindAllStringSubmatchIndex(text, -1)
 	yes := accepted.FindAllStringIndex(text, -1)
 	last := len(offers) - 1

@@ -133,8 +133,8 @@ func TestCodeRefused(t *testing.T) {
 		codes  world.Codes
 		want   string
 	}{
-		{`{"env":"maze.py:Maze","env_params":{"size":0}}`, c, "params.env_params: size: "},
-		{`{"env":"other.py:Maze"}`, c, "the plan did not name it"},
+		{`{"env":"maze.py:Maze","env_params":{"size":0}}`, c, "params.env_params.size: "},
+		{`{"env":"other.py:Maze"}`, c, "params.env: the plan did not name it"},
 		{`{"env":"maze.py:Maze"}`, nil, "cannot be played here"},
 	} {
 		p := rules.Definition{}.Defaults()

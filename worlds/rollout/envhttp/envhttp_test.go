@@ -312,10 +312,10 @@ func TestBadRuns(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ params, owner, want string }{
 		{`{"env":"chess"}`, "r", "unknown environment \"chess\"; want one of arithmetic, maze"},
-		{`{"env":"negotiation"}`, "r", "params.seats: negotiation has the agents seller, buyer"},
-		{`{"env":"maze","env_params":{"size":99}}`, "r", "params.size"},
-		{`{"env":"maze","env_params":{"sizee":3}}`, "r", `params.env_params: env: maze: params: unknown field "sizee"; did you mean size?`},
-		{`{"tasks":"{\"env\":\"word\",\"params\":{},\"group\":\"word:1\",\"index\":1,\"size\":1}\n{\"env\":\"maze\",\"params\":{\"sizee\":3},\"group\":\"maze:1\",\"index\":1,\"size\":2}"}`, "r", `params.environments: maze:1: env: maze: params: unknown field "sizee"`},
+		{`{"env":"negotiation"}`, "r", "params.seats: want the agents of negotiation: seller, buyer"},
+		{`{"env":"maze","env_params":{"size":99}}`, "r", "params.env_params.size: 99: want 2 to 30"},
+		{`{"env":"maze","env_params":{"sizee":3}}`, "r", `params.env_params: unknown field "sizee"; did you mean size?`},
+		{`{"tasks":"{\"env\":\"word\",\"params\":{},\"group\":\"word:1\",\"index\":1,\"size\":1}\n{\"env\":\"maze\",\"params\":{\"sizee\":3},\"group\":\"maze:1\",\"index\":1,\"size\":2}"}`, "r", `params.environments: maze:1: params: unknown field "sizee"`},
 		{`{}`, "--", "without a name"},
 	} {
 		p := rules.Definition{}.Defaults()

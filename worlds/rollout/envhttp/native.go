@@ -2,6 +2,7 @@ package envhttp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,19 +36,31 @@ func native(p *rules.Params, codes world.Codes) (processes int, err error) {
 
 // nativeSeats checks that the environment of params has their seats.
 func nativeSeats(p *rules.Params, codes world.Codes) error {
-	seats, err := nativeEnv(p.Env, p.EnvParams, "params.env_params: ", codes)
-	if err == nil && len(seats) > 0 && !slices.Equal(slices.Sorted(slices.Values(seats)), slices.Sorted(slices.Values(p.Seats))) {
-		err = fmt.Errorf("envhttp: params.seats: %s has the agents %s", p.Env, strings.Join(seats, ", "))
+	seats, err := nativeEnv(p.Env, p.EnvParams, codes)
+	if wrong, ok := errors.AsType[paramError](err); ok {
+		return errors.New("params.env_params" + string(wrong))
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("params.env: %w", err)
+	}
+	if len(seats) > 0 && !slices.Equal(slices.Sorted(slices.Values(seats)), slices.Sorted(slices.Values(p.Seats))) {
+		return fmt.Errorf("params.seats: want the agents of %s: %s", p.Env, strings.Join(seats, ", "))
+	}
+	return nil
 }
 
+// paramError is about a param of an environment: .size: want 2 to 30.
+type paramError string
+
+func (e paramError) Error() string { return "params" + string(e) }
+
 // nativeEnv checks that an environment comes with Parley, or is a class in Python, and can be made with params. It returns
-// its agents, if they are known. place begins errors about params.
-func nativeEnv(name string, params json.RawMessage, place string, codes world.Codes) (seats []string, err error) {
+// its agents, if they are known. An error about a param is a paramError.
+func nativeEnv(name string, params json.RawMessage, codes world.Codes) (seats []string, err error) {
 	if protocol.IsCode(name) {
-		if seats, err = workers.Check(codes, name, params); err != nil {
-			err = fmt.Errorf("%s%w", place, err)
+		seats, err = workers.Check(codes, name, params)
+		if fault, ok := errors.AsType[*world.CodeError](err); ok && fault.Param != "" {
+			err = paramError("." + fault.Param + ": " + fault.Text)
 		}
 		return seats, err
 	}
@@ -55,8 +68,11 @@ func nativeEnv(name string, params json.RawMessage, place string, codes world.Co
 	if err != nil {
 		return nil, fmt.Errorf("%w; or name its servers in params.servers", err)
 	}
-	if _, err := kind.New(params); err != nil {
-		return nil, fmt.Errorf("%s%w", place, err)
+	if _, err = kind.New(params); err != nil {
+		if wrong, ok := strings.CutPrefix(err.Error(), "env: "+name+": params"); ok {
+			err = paramError(wrong)
+		}
+		return nil, err
 	}
 	return kind.Seats, nil
 }
@@ -69,7 +85,7 @@ func nativeTasks(tasks string, codes world.Codes) error {
 		if json.Unmarshal([]byte(line), &t) != nil || t.Index != 1 {
 			continue // the plan reports bad tasks
 		}
-		if _, err := nativeEnv(t.Env, t.Params, "", codes); err != nil {
+		if _, err := nativeEnv(t.Env, t.Params, codes); err != nil {
 			return fmt.Errorf("params.environments: %s: %w", t.Group, err)
 		}
 	}

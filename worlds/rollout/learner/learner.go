@@ -14,16 +14,16 @@ import (
 	"parley/world/worldsim"
 )
 
-// Play answers the prompt of an environment. It does not answer other requests, or requests with a schema or
-// tools.
+// Play answers the prompt of an environment with a text. It does not answer other requests, or requests with a schema
+// or with tools of others. Calls is asked first where there are tools.
 //
 // Models with small, mini, nano or tiny in their names are a little worse than others, and those with large,
 // pro, max or huge a little better.
 func Play(model string, req *llm.Request, seed uint64) (string, bool) {
-	if req.Schema != nil || len(req.Tools) > 0 {
+	rules := worldsim.Instructions(req) // lessons may follow the rules
+	if req.Schema != nil || len(req.Tools) > 0 && !strings.Contains(rules, shopSign) {
 		return "", false
 	}
-	rules := worldsim.Instructions(req) // lessons may follow the rules
 	for _, g := range games() {
 		if strings.Contains(rules, g.sign) {
 			t := &turn{Rand: rand.New(rand.NewPCG(seed, 0)), skill: skill(model), rules: rules}
@@ -48,6 +48,7 @@ func games() []game {
 		{"End what you say with OFFER and a whole number", (*turn).bargain},
 		{"Put the expression last, in <answer> and </answer>", (*turn).express},
 		{"Find a hidden word of five letters", (*turn).guess},
+		{shopSign, (*turn).addUp},
 	}
 }
 
@@ -59,9 +60,11 @@ type turn struct {
 	rules string
 	heard []string // messages of the environment, which may be cut to the latest
 	said  []string // its own answers
+	all   []llm.Message
 }
 
 func (t *turn) read(messages []llm.Message) {
+	t.all = messages
 	for _, m := range messages {
 		switch m.Role {
 		case llm.RoleUser:

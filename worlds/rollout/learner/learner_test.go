@@ -53,10 +53,19 @@ func played(t *testing.T, model string, e env.Env, episode, last int) (protocol.
 	paid, said := protocol.Rewards{}, ""
 	for range 2000 {
 		action := protocol.Action{}
-		for who, messages := range e.Prompt() {
+		for who, q := range e.Prompt() {
+			messages := q.Messages
 			req, model := request(messages, last), model
+			req.Tools = q.Tools
 			if who == "buyer" {
 				model = "small"
+			}
+			if calls, ok := Calls(model, req, seedOf(req, episode)); ok {
+				for i := range calls {
+					calls[i].ID = fmt.Sprint(len(messages), "-", i)
+				}
+				action[who] = llm.Message{Role: llm.RoleAssistant, ToolCalls: calls}
+				continue
 			}
 			text, ok := Play(model, req, seedOf(req, episode))
 			if !ok || text == "" {
@@ -66,7 +75,7 @@ func played(t *testing.T, model string, e env.Env, episode, last int) (protocol.
 				t.Fatalf("%q, then %q", text, again)
 			}
 			said += messages[len(messages)-1].Text() + "\n" + text + "\n"
-			action[who] = text
+			action[who] = llm.Assistant(text)
 		}
 		r := e.Step(action)
 		for who, x := range r.Reward {
@@ -98,6 +107,7 @@ func sizes() []struct {
 		{"negotiation", `{"rounds":6}`, 1, 0},
 		{"negotiation", `{"rounds":6}`, 1, 3},
 		{"number", `{}`, 1, 0},
+		{"shop", `{}`, 1, 0},
 		{"word", `{}`, 1, 0},
 	}
 }
@@ -182,10 +192,10 @@ func TestDifficulty(t *testing.T) {
 	right := func(terms int, lesson string) (n float64) {
 		for i := range 500 {
 			e := made(t, "arithmetic", fmt.Sprintf(`{"terms":%d}`, terms), int64(i))
-			ms := e.Prompt()[protocol.Default]
+			ms := e.Prompt()[protocol.Default].Messages
 			req := &llm.Request{Messages: []llm.Message{ms[0], llm.System(lesson), ms[1]}}
 			text, _ := Play("small", req, seedOf(&llm.Request{Messages: ms}, i))
-			n += e.Step(protocol.Action{protocol.Default: text}).Reward[protocol.Default]
+			n += e.Step(protocol.Say(text)).Reward[protocol.Default]
 		}
 		return n
 	}
@@ -224,9 +234,22 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// TestShop checks that the tool is used: the total is often right, and prices are looked up.
+func TestShop(t *testing.T) {
+	t.Parallel()
+	right := 0.0
+	for i := range 100 {
+		paid, _ := played(t, "large", made(t, "shop", "{}", int64(i)), i, 0)
+		right += paid[protocol.Default]
+	}
+	if right < 60 || right > 99 {
+		t.Errorf("%v of 100 right", right)
+	}
+}
+
 func TestOthersAreNotPlayed(t *testing.T) {
 	t.Parallel()
-	ms := made(t, "maze", "{}", 1).Prompt()[protocol.Default]
+	ms := made(t, "maze", "{}", 1).Prompt()[protocol.Default].Messages
 	for name, req := range map[string]*llm.Request{
 		"nothing":       {},
 		"no rules":      {Messages: ms[1:]},

@@ -20,6 +20,7 @@ func (p *Params) check() error {
 	p.checkSizes(c)
 	p.checkSeats(c)
 	p.checkExperience(c)
+	p.Refill.Check(c)
 	return c.Err()
 }
 

@@ -18,6 +18,9 @@ type script struct {
 	failAsk map[int]llm.Kind
 	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
 
+	calls []llm.ToolCall   // of every answer
+	sent  *protocol.Action // the last one, if it is wanted
+
 	past  protocol.Past
 	at    int
 	asked []world.Call
@@ -44,7 +47,7 @@ func (s *script) reply(c world.Call) world.Reply {
 		if finish == "" {
 			finish = llm.FinishStop
 		}
-		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish}
+		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish, ToolCalls: s.calls}
 	}
 	switch c.Act.Name {
 	case protocol.Open:
@@ -57,6 +60,9 @@ func (s *script) reply(c world.Call) world.Reply {
 		var st protocol.Stepping
 		mustRead(c.Act.Body, &st)
 		s.acts = append(s.acts, fmt.Sprintf("step %d/%d", st.Try, st.Step))
+		if s.sent != nil {
+			*s.sent = st.Action
+		}
 		r := s.steps[s.at]
 		s.at++
 		out := protocol.Stepped{Reward: r.Rewarded(), Terminated: r.Terminated, Truncated: r.Truncated, Info: r.Info, Rejected: r.Rejected}

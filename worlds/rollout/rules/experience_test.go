@@ -165,7 +165,7 @@ func TestLessonsInPrompt(t *testing.T) {
 		t.Errorf("no system message: %v", got)
 	}
 	s = &script{steps: []protocol.Result{ends(1)}, prompts: func(int) protocol.Prompt {
-		return protocol.Prompt{"l": {llm.User("l?")}, "r": {llm.User("r?")}}
+		return protocol.Prompt{"l": {Messages: []llm.Message{llm.User("l?")}}, "r": {Messages: []llm.Message{llm.User("r?")}}}
 	}}
 	play(t, `{"seats":["l","r"],"experience":{"told":[{"name":"a","text":"go north"}]}}`, world.Lineup{"r": {Name: "x", Trainable: true}}, s)
 	if len(s.asked) != 2 || len(s.asked[0].Ask.Messages) != 1 || len(s.asked[1].Ask.Messages) != 2 {

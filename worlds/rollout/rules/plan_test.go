@@ -182,11 +182,60 @@ func TestBadParams(t *testing.T) {
 		{`{"retries":-1}`, "params.retries"},
 		{`{"pool":{"per_server":-1}}`, "params.pool.per_server"},
 		{`{"pool":{"timeout":0}}`, "params.pool.timeout"},
+		{`{"refill":{"useful":9,"max_groups":8}}`, "params.refill.max_groups: 8 is less than refill.useful, 9"},
+		{`{"refill":{"advance":2}}`, "params.refill.advance"},
 	} {
 		p := Definition{}.Defaults()
 		mustRead([]byte(c.params), p)
 		if _, err := (Definition{}).Seats(p); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.params, err, c.want)
 		}
+	}
+}
+
+// TestRefillPlan checks the specs of a refill: without a file, each group is a new deal of the environment, and with one
+// it is a task, which has another name when it is played again.
+func TestRefillPlan(t *testing.T) {
+	t.Parallel()
+	p := Definition{}.Defaults()
+	p.Refill.Useful, p.Group = 2, 2
+	names := func(specs world.Specs) (all []string) {
+		for _, s := range specs.All() {
+			name, err := GroupOf(s)
+			var one Params
+			mustRead(s.Params, &one)
+			if err != nil || one.Refill.Useful != 0 || one.Tasks != "" {
+				t.Error(err, one)
+			}
+			all = append(all, name)
+		}
+		return all
+	}
+	for tasks, want := range map[string][2]string{
+		"": {"arithmetic:1 arithmetic:1 arithmetic:2 arithmetic:2", "arithmetic:3 arithmetic:3 arithmetic:4 arithmetic:4"},
+		`{"env":"maze","params":{},"group":"maze:1","size":3}`: {"maze:1 maze:1 maze:1/2 maze:1/2", "maze:1/3 maze:1/3 maze:1/4 maze:1/4"},
+	} {
+		p.Tasks = tasks
+		plan, err := Definition{}.Plan(p, world.Spec{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(names(plan.Next(nil)), " "); got != want[0] {
+			t.Errorf("%s, want %s", got, want[0])
+		}
+		if got := strings.Join(names(plan.Next(make([]world.Played, 4))), " "); got != want[1] {
+			t.Errorf("%s, want %s", got, want[1])
+		}
+	}
+	parts, err := Definition{}.Forecast(p, world.Spec{}, 1)
+	if err != nil || len(parts) != 1 || parts[0].Low != 4 || parts[0].High != 16 || (Definition{}).Uniform(p) {
+		t.Errorf("%+v, %v", parts, err)
+	}
+	if _, err := (Definition{}).Plan(p, world.Spec{Deal: 1}, 1); err == nil || !strings.Contains(err.Error(), "episodes must be 1") {
+		t.Error(err)
+	}
+	p.Group = 1
+	if _, err := (Definition{}).Plan(p, world.Spec{}, 1); err == nil || !strings.Contains(err.Error(), "at least 2 episodes") {
+		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/rules/ledger"
 	"parley/worlds/rollout/rules/protocol"
 )
 
@@ -18,7 +19,7 @@ type try struct {
 	*rollout
 	opening protocol.Opening
 	past    protocol.Past
-	rewards *rewards
+	rewards *ledger.Ledger
 	asks    *int // in the episode, over all tries
 
 	steps  int
@@ -150,12 +151,12 @@ func (p *try) agentOf(seat string) string {
 func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 	var calls []world.Call
 	for _, seat := range p.Seats {
-		if ms := protocol.Cut(prompt[seat], p.MessageCut); len(ms) > 0 {
+		if ms := protocol.Cut(prompt[seat].Messages, p.MessageCut); len(ms) > 0 {
 			if p.trains[seat] {
 				ms = p.Experience.tell(ms)
 			}
 			calls = append(calls, world.Call{Seat: seat, Label: "action", Ask: llm.Request{
-				Messages: ms, TokenIDs: p.Tokens, Logprobs: p.Tokens,
+				Messages: ms, Tools: prompt[seat].Tools, TokenIDs: p.Tokens, Logprobs: p.Tokens,
 			}})
 		}
 	}
@@ -164,13 +165,17 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 		seat, number := calls[i].Seat, *p.asks
 		*p.asks++
 		switch {
-		case reply.Failed == llm.KindTooLong && len(p.rewards.rows) > 0:
+		case reply.Failed == llm.KindTooLong && !p.rewards.Empty():
 			p.end(StopTooLong, "")
 		case !reply.OK():
 			p.end(StopFailed, fmt.Sprintf("%s: %s", seat, reply.Failed))
 		default:
-			p.rewards.answered(Row{Ask: number, Step: p.steps + 1, Seat: seat, Weights: reply.Weights}, reply.Finish == llm.FinishLength)
-			action[p.agentOf(seat)] = reply.Text
+			p.rewards.Answered(Row{Ask: number, Step: p.steps + 1, Seat: seat, Weights: reply.Weights}, reply.Finish == llm.FinishLength)
+			answer := llm.Assistant(reply.Text)
+			if len(calls[i].Ask.Tools) > 0 {
+				answer.ToolCalls = reply.ToolCalls
+			}
+			action[p.agentOf(seat)] = answer
 			if reply.Finish == llm.FinishLength {
 				p.end(StopLength, "")
 			}
@@ -197,7 +202,7 @@ func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 		if seat := p.seatOf(agent); seat != "" {
 			rewards[seat] = reward
 		} else if reward != 0 {
-			p.rewards.unmatched++
+			p.rewards.Unmatched++
 		}
 	}
 	if _, paid := rewards[p.Seats[0]]; !paid && len(p.Seats) == 1 {
@@ -207,7 +212,7 @@ func (p *try) stepped(t *world.Table, s protocol.Stepped) {
 		p.wrong++
 		p.why = s.Rejected
 	}
-	p.rewards.pay(rewards, s.Terminated, s.Truncated)
+	p.rewards.Pay(rewards, s.Terminated, s.Truncated)
 	t.Note("step", "", Stepped{p.steps, rewards, s.Terminated, s.Truncated})
 	switch {
 	case s.Terminated:

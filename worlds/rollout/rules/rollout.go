@@ -10,7 +10,7 @@
 // It is not for reaching environments: it acts through its table, and package envhttp performs the acts. It is
 // not for training: the trainer computes advantages.
 //
-// Play makes tries (play.go), rewards.go assigns rewards to answers, plan.go makes groups and tasks, experience.go picks
+// Play makes tries (play.go), package ledger assigns rewards to answers, plan.go makes groups and tasks, experience.go picks
 // lessons, story.go describes an episode. Package protocol has the data that both sides exchange.
 package rules
 
@@ -20,6 +20,7 @@ import (
 	"fmt"
 
 	"parley/world"
+	"parley/worlds/rollout/rules/ledger"
 	"parley/worlds/rollout/rules/protocol"
 )
 
@@ -91,7 +92,7 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 	}
 	asks := 0
 	for {
-		p := &try{rollout: r, opening: opening, rewards: newRewards(r.Seats), past: protocol.Past{}, asks: &asks}
+		p := &try{rollout: r, opening: opening, rewards: ledger.New(r.Seats), past: protocol.Past{}, asks: &asks}
 		p.play(t)
 		if p.stop != StopFailed && p.steps > 0 && p.wrong == p.steps {
 			p.fail("environment: it accepted no action: %.300s", p.why)
@@ -104,6 +105,9 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 		return p.outcome()
 	}
 }
+
+// Row is one answer of an agent and its reward.
+type Row = ledger.Row
 
 // Data is the data of an outcome.
 type Data struct {
@@ -151,9 +155,10 @@ const maxInfo = 16 << 10
 
 // outcome returns the outcome of the last try.
 func (p *try) outcome() world.Outcome {
+	ending := ledger.Ending{Failed: p.stop == StopFailed, Cut: p.stop == StopMaxSteps || p.stop == StopTooLong, Every: p.MessageCut > 0}
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
-		Rows: p.rewards.close(p.stop, p.MessageCut > 0, p.trains), Unmatched: p.rewards.unmatched,
+		Rows: p.rewards.Close(ending, p.trains), Unmatched: p.rewards.Unmatched,
 		Experience: p.Experience.names(),
 	}
 	if p.Task != nil {
@@ -171,10 +176,10 @@ func (p *try) outcome() world.Outcome {
 		return o
 	}
 	for _, seat := range p.Seats {
-		if !p.rewards.known(seat) {
+		if !p.rewards.Known(seat) {
 			continue
 		}
-		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: "reward", Value: p.rewards.total[seat]})
+		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: "reward", Value: p.rewards.Total[seat]})
 	}
 	o.Scores = append(o.Scores, world.Score{Name: "steps", Value: float64(p.steps)})
 	return o

@@ -118,13 +118,13 @@ func TestMessageCut(t *testing.T) {
 	for _, c := range []struct{ cut, messages, want int }{
 		{-1, 6, 6}, {0, 6, 6}, {1, 6, 2}, {2, 6, 4}, {2, 4, 4}, {2, 2, 2}, {3, 6, 6}, {50, 6, 6},
 	} {
-		ms := chat(c.messages / 2)[protocol.Default]
+		ms := chat(c.messages / 2)[protocol.Default].Messages
 		got := protocol.Cut(ms, c.cut)
 		if len(ms) != c.messages || len(got) != c.want || got[0].Role != llm.RoleSystem || !reflect.DeepEqual(got[len(got)-1], ms[len(ms)-1]) {
 			t.Errorf("message_cut %d of %d: %d messages", c.cut, c.messages, len(got))
 		}
 	}
-	if got := protocol.Cut(chat(3)[protocol.Default][1:], 1); len(got) != 1 || got[0].Text() != "3?" {
+	if got := protocol.Cut(chat(3)[protocol.Default].Messages[1:], 1); len(got) != 1 || got[0].Text() != "3?" {
 		t.Errorf("without a system message: %v", got)
 	}
 	tools := []llm.Message{llm.System("s"), llm.User("?"), {Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "1"}, {ID: "2"}}}, llm.ToolResult("1", "x"), llm.ToolResult("2", "y")}
@@ -193,7 +193,7 @@ func TestSeveralAgents(t *testing.T) {
 	ask := func(agents ...string) protocol.Prompt {
 		p := protocol.Prompt{}
 		for _, a := range agents {
-			p[a] = []llm.Message{llm.User("you are " + a)}
+			p[a] = protocol.Question{Messages: []llm.Message{llm.User("you are " + a)}}
 		}
 		return p
 	}
@@ -227,7 +227,7 @@ func TestSeveralAgents(t *testing.T) {
 func TestAgentWithoutASeat(t *testing.T) {
 	t.Parallel()
 	s := &script{prompts: func(int) protocol.Prompt {
-		return protocol.Prompt{"z": {llm.User("?")}, "y": {llm.User("?")}, "a": {llm.User("?")}}
+		return protocol.Prompt{"z": {Messages: []llm.Message{llm.User("?")}}, "y": {Messages: []llm.Message{llm.User("?")}}, "a": {Messages: []llm.Message{llm.User("?")}}}
 	}}
 	o, _ := play(t, `{"seats":["a","b"]}`, nil, s)
 	if want := `environment: it asks agent "y": params.seats are a, b`; o.Failed != want || strings.Join(s.acts, ",") != "open 0,close" {
@@ -265,4 +265,25 @@ func answer(c world.Call, r *rand.Rand) world.Reply {
 		panic(err)
 	}
 	return world.Reply{JSON: b}
+}
+
+// TestTools checks that the tools of a prompt are offered, that calls of them reach the environment, and that calls of tools
+// that nobody offered do not.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	look := protocol.Tools{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	calls := []llm.ToolCall{{ID: "1", Name: "look", Arguments: "{}"}}
+	for _, offered := range []protocol.Tools{look, nil} {
+		var sent protocol.Action
+		s := &script{steps: []protocol.Result{pay(1), ends(1)}, calls: calls, sent: &sent, prompts: func(int) protocol.Prompt {
+			return protocol.Prompt{protocol.Default: {Messages: []llm.Message{llm.User("?")}, Tools: offered}}
+		}}
+		o, d := play(t, `{}`, nil, s)
+		if o.Failed != "" || len(d.Rows) != 2 || len(s.asked[1].Ask.Tools) != len(offered) {
+			t.Errorf("%+v, offered %v", d, s.asked[1].Ask.Tools)
+		}
+		if m := sent[protocol.Default]; m.Text() != "do 1" || len(m.ToolCalls) != len(offered) {
+			t.Errorf("sent %+v", sent)
+		}
+	}
 }

@@ -130,10 +130,16 @@ func shown(m llm.Message) string {
 		}
 	}
 	text := m.Text() + strings.Repeat("\n(a picture)", pictures)
-	if m.Role == llm.RoleSystem {
+	switch {
+	case m.Role == llm.RoleSystem:
 		return "(to begin with) " + text
+	case m.Role == llm.RoleTool && m.ToolFailed:
+		return "(a tool failed) " + text
+	case m.Role == llm.RoleTool:
+		return "(a tool answers) " + text
+	default:
+		return text
 	}
-	return text
 }
 
 // answer describes an agent's answer.
@@ -148,8 +154,16 @@ func (s *teller) answer(t world.TranscriptEntry) {
 	case t.Reply.Finish == llm.FinishLength:
 		s.say(who, "", t.Reply.Text+"\n(cut off for its length)")
 	default:
-		s.say(who, "", t.Reply.Text)
+		s.say(who, "", strings.Join(append([]string{t.Reply.Text}, called(t.Reply.ToolCalls)...), "\n"))
 	}
+}
+
+// called describes calls of tools, one in a line.
+func called(calls []llm.ToolCall) (lines []string) {
+	for _, c := range calls {
+		lines = append(lines, "calls "+c.Name+" "+c.Arguments)
+	}
+	return lines
 }
 
 // result describes the result of a step.

@@ -91,8 +91,10 @@ agent (policy): do 1
 		}
 	}
 	got = tells(t, `{"seats":["l","r"]}`, &script{
-		steps:   []protocol.Result{{Reward: protocol.Rewards{"l": 1, "r": -1}, Truncated: true}},
-		prompts: func(int) protocol.Prompt { return protocol.Prompt{"l": {llm.User("l?")}, "r": {llm.User("r?")}} },
+		steps: []protocol.Result{{Reward: protocol.Rewards{"l": 1, "r": -1}, Truncated: true}},
+		prompts: func(int) protocol.Prompt {
+			return protocol.Prompt{"l": {Messages: []llm.Message{llm.User("l?")}}, "r": {Messages: []llm.Message{llm.User("r?")}}}
+		},
 	})
 	if !strings.Contains(got, "environment l: l?\nenvironment r: r?\nl (policy): do 0\nr (policy): do 1\n: l: reward 1, 1 so far; r: reward -1, -1 so far; done: truncated\n") {
 		t.Errorf("%s", got)
@@ -105,7 +107,7 @@ func TestStoryOfTurns(t *testing.T) {
 	got := tells(t, `{"seats":["l","r"]}`, &script{
 		steps: []protocol.Result{{}, {}, {}, {Reward: protocol.Rewards{"l": 0.25, "r": 0.75}, Terminated: true}},
 		prompts: func(step int) protocol.Prompt {
-			return protocol.Prompt{[]string{"r", "l"}[step%2]: {llm.User("your turn")}}
+			return protocol.Prompt{[]string{"r", "l"}[step%2]: {Messages: []llm.Message{llm.User("your turn")}}}
 		},
 	})
 	_, end, _ := strings.Cut(got, "# The end\n")

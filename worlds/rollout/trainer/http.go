@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/serve/auth"
+	"parley/worlds/rollout/rules/curriculum"
 )
 
 // guard returns who may use the server.
@@ -56,7 +57,7 @@ func (s *Server) reader(then http.HandlerFunc) http.HandlerFunc {
 
 func nowhere(w http.ResponseWriter, r *http.Request) {
 	fault(w, http.StatusNotFound, errors.New("there is no "+r.Method+" "+r.URL.Path+
-		": use POST /v1/start, POST /v1/stop, POST /v1/pause, POST /v1/resume, POST /v1/weights, GET /v1/status, GET /v1/groups, GET /v1/stream, POST /start_rollout, POST /get_rollout_data, GET /health"))
+		": use POST /v1/start, POST /v1/stop, POST /v1/pause, POST /v1/resume, POST /v1/weights, POST /v1/tasks, GET /v1/status, GET /v1/groups, GET /v1/stream, POST /start_rollout, POST /get_rollout_data, GET /health"))
 }
 
 // status describes the run.
@@ -168,6 +169,25 @@ func (s *Server) weights(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.version.Store(body.Version)
+	s.tell(w, r, http.StatusOK)
+}
+
+// tasks changes the tasks that later stages of a refill draw from.
+func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		fault(w, http.StatusBadRequest, err)
+		return
+	}
+	c, err := curriculum.ReadChange(body)
+	if err != nil {
+		fault(w, http.StatusBadRequest, err)
+		return
+	}
+	if err := s.player.change(c, body); err != nil {
+		fault(w, http.StatusConflict, err)
+		return
+	}
 	s.tell(w, r, http.StatusOK)
 }
 

@@ -3,6 +3,7 @@ package trainer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -31,9 +32,18 @@ type lab struct {
 
 	until  atomic.Int64 // as Until said
 	paused atomic.Bool
+	// changed describes the last change of the plan.
+	changed atomic.Pointer[string]
 }
 
-func (l *lab) Until(n int)         { l.until.Store(int64(n)) }
+func (l *lab) Until(n int) { l.until.Store(int64(n)) }
+func (l *lab) Change(_, detail string, _ json.RawMessage) error {
+	if detail == "tasks: 1 removed" {
+		return errors.New("there is no task")
+	}
+	l.changed.Store(&detail)
+	return nil
+}
 func (l *lab) Pause(string) error  { l.paused.Store(true); return nil }
 func (l *lab) Resume(string) error { l.paused.Store(false); return nil }
 

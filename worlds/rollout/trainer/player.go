@@ -9,6 +9,7 @@ import (
 
 	"parley/journal"
 	"parley/world/program"
+	"parley/worlds/rollout/rules/curriculum"
 )
 
 // Override is what a client may change in the plan. Addresses and files are not for clients to set.
@@ -248,6 +249,17 @@ func (p *player) pause(on bool) error {
 	}
 	p.paused = on
 	return nil
+}
+
+// change changes the tasks of the run.
+func (p *player) change(c curriculum.Change, raw json.RawMessage) error {
+	p.mu.Lock()
+	control := p.control
+	p.mu.Unlock()
+	if control == nil {
+		return errIdle
+	}
+	return control.Change("a trainer", c.String(), raw)
 }
 
 // isPaused reports whether the run is paused.

@@ -107,6 +107,7 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("POST /v1/pause", whole(s.pause))
 	s.mux.HandleFunc("POST /v1/resume", whole(s.resume))
 	s.mux.HandleFunc("POST /v1/weights", whole(s.weights))
+	s.mux.HandleFunc("POST /v1/tasks", whole(s.tasks))
 	s.mux.HandleFunc("GET /v1/status", whole(s.status))
 	s.mux.HandleFunc("GET /v1/groups", whole(s.reader(s.groups)))
 	s.mux.HandleFunc("GET /v1/stream", whole(s.reader(s.stream)))

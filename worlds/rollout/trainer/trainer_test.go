@@ -380,3 +380,20 @@ func TestPauseAndWeights(t *testing.T) {
 	s.want("GET", "/v1/groups?max_lag=2", "", 200, `"group_id":"maze:1"`)
 	s.want("GET", "/v1/groups?max_lag=1", "", 200, `"left":{"weight lag":1}`)
 }
+
+// TestTasks: a trainer changes the tasks of the run, and learns why a change is refused.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, 2)
+	s := l.serve(t, nil)
+	s.want("POST", "/v1/tasks", `{"remove":["maze:1"]}`, 409, "no run is being played")
+	s.want("POST", "/v1/start", "", 202, `"playing"`)
+	s.want("POST", "/v1/tasks", `{"remove":3}`, 400, "cannot be read")
+	s.want("POST", "/v1/tasks", `{"add":[{"name":"x"}]}`, 400, "add[0].env_name")
+	s.want("POST", "/v1/tasks", `{"remove":["maze:1"]}`, 409, "there is no task")
+	s.want("POST", "/v1/tasks", `{"add":[{"name":"x","env_name":"maze"}],"weights":{"maze":0}}`, 200, `"playing"`)
+	if got := l.changed.Load(); got == nil || *got != "tasks: 1 added, 1 weighted" {
+		t.Errorf("the plan was told %v", got)
+	}
+	l.end(0, 1)
+}

@@ -1,11 +1,14 @@
 package trajectory
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+
+	"parley/worlds/rollout/rules/protocol"
 )
 
 // Shape is what a record is: a row of ours, or what another program reads.
@@ -86,7 +89,11 @@ func shaped(g *Group, as Shape) (all []any, err error) {
 	switch as {
 	case TRLSFT, OpenAIFT:
 		for _, r := range g.parts() {
-			all = append(all, map[string]any{"messages": r.Messages})
+			record, err := r.record(as, map[string]json.RawMessage{"messages": r.Messages})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, record)
 		}
 	case TRLDPO:
 		return pairs(g)
@@ -190,9 +197,14 @@ func pairs(g *Group) (all []any, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if string(prompt) == string(same) {
-			all = append(all, map[string]any{"prompt": prompt, "chosen": chosen, "rejected": rejected})
+		if string(prompt) != string(same) {
+			continue
 		}
+		record, err := best.record(TRLDPO, map[string]json.RawMessage{"prompt": prompt, "chosen": chosen, "rejected": rejected})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, record)
 	}
 	return all, nil
 }
@@ -208,7 +220,12 @@ func prompts(g *Group) (all []any, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, map[string]any{"prompt": prompt, "group": g.ID, "env": first.EnvName, "agent": seat})
+		record, err := first.record(TRLGRPO, map[string]json.RawMessage{"prompt": prompt})
+		if err != nil {
+			return nil, err
+		}
+		record["group"], record["env"], record["agent"] = g.ID, first.EnvName, seat
+		all = append(all, record)
 	}
 	return all, nil
 }
@@ -224,4 +241,72 @@ func (r *Row) split() (prompt, rest json.RawMessage, err error) {
 	}
 	rest, err = json.Marshal(all[r.prompt:])
 	return prompt, rest, err
+}
+
+// record returns a record of conversations by name, and the tools, as another program reads them. OpenAI has a list of tools.
+// TRL has them as JSON in a text, because a table would give each tool the parameters of all others.
+func (r *Row) record(as Shape, conversations map[string]json.RawMessage) (map[string]any, error) {
+	out := map[string]any{}
+	for name, raw := range conversations {
+		ms, err := conventional(raw, as)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = ms
+	}
+	switch {
+	case len(r.Tools) == 0:
+	case as == OpenAIFT:
+		out["tools"] = r.Tools
+	default:
+		out["tools"] = string(r.Tools)
+	}
+	return out, nil
+}
+
+// conventional returns messages without what only Parley has. For TRL, the arguments of calls are objects, as chat templates
+// want them, and every message has a content.
+func conventional(raw json.RawMessage, as Shape) (any, error) {
+	if !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
+		return raw, nil
+	}
+	var ms []struct {
+		Role       string     `json:"role"`
+		Content    any        `json:"content,omitempty"`
+		ToolCalls  []wireCall `json:"tool_calls,omitempty"`
+		ToolCallID string     `json:"tool_call_id,omitempty"`
+	}
+	if err := json.Unmarshal(raw, &ms); err != nil {
+		return nil, err
+	}
+	for i := range ms {
+		if as == OpenAIFT {
+			continue
+		}
+		if ms[i].Content == nil {
+			ms[i].Content = ""
+		}
+		for k := range ms[i].ToolCalls {
+			ms[i].ToolCalls[k].parse()
+		}
+	}
+	return ms, nil
+}
+
+// wireCall is a call of a tool in a message.
+type wireCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"` // a text
+	} `json:"function"`
+}
+
+// parse makes an object of the arguments, unless they are something else.
+func (c *wireCall) parse() {
+	var text string
+	if json.Unmarshal(c.Function.Arguments, &text) == nil && protocol.IsObject(json.RawMessage(text)) {
+		c.Function.Arguments = json.RawMessage(text)
+	}
 }

@@ -97,6 +97,46 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestToolShapes: calls of tools and their results are in rows and records, and the tools are named.
+func TestToolShapes(t *testing.T) {
+	t.Parallel()
+	const (
+		tools = `[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]`
+		head  = `{"role":"user","content":"where?"},`
+		call  = `[{"id":"1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}}]`
+		parts = `[{"id":"1","type":"function","function":{"name":"look","arguments":{"at":1}}}]`
+		tail  = `{"role":"assistant","content":"left"}`
+	)
+	prompt := []llm.Message{
+		llm.User("where?"), {Role: llm.RoleAssistant, Thoughts: []llm.Thought{{Text: "hm"}}, ToolCalls: []llm.ToolCall{{ID: "1", Name: "look", Arguments: `{"at":1}`}}},
+		{Role: llm.RoleTool, ToolCallID: "1", ToolFailed: true, Parts: []llm.Part{{Text: "dark"}}},
+	}
+	var r Row
+	_, err := r.read(rules.Row{Seat: "agent"}, &journal.Replied{
+		Seat: "agent", Request: &llm.Request{Messages: prompt, Tools: []llm.Tool{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}}}, Response: &llm.Response{Text: "left"},
+	})
+	if err != nil || string(r.Tools) != tools {
+		t.Fatalf("%s %v", r.Tools, err)
+	}
+	r.IsTrainable = true
+	text, err := json.Marshal(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for as, want := range map[Shape]string{
+		OpenAIFT: `{"messages":[` + head + `{"role":"assistant","tool_calls":` + call + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + tools + `}`,
+		TRLSFT:   `{"messages":[` + head + `{"role":"assistant","content":"","tool_calls":` + parts + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + string(text) + `}`,
+	} {
+		all, err := shaped(&Group{Members: []*Trajectory{{Rows: []Row{r}}}}, as)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(all[0]); err != nil || string(got) != want {
+			t.Errorf("%s: %s %v\nwant %s", as, got, err, want)
+		}
+	}
+}
+
 // TestPairs: the best and the worst of a group answer the same prompt.
 func TestPairs(t *testing.T) {
 	t.Parallel()

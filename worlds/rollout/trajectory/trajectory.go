@@ -23,6 +23,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/rules/protocol"
 	"parley/worlds/rollout/sequence"
 )
 
@@ -77,7 +78,9 @@ type Row struct {
 	PolicyID  string `json:"policy_id" parquet:"policy_id,dict"` // the agent
 	LLMModel  string `json:"llm_model" parquet:"llm_model,dict"`
 	// Messages is the prompt as it was sent and the answer: a JSON list of chat messages.
-	Messages     json.RawMessage `json:"messages" parquet:"messages,json,zstd"`
+	Messages json.RawMessage `json:"messages" parquet:"messages,json,zstd"`
+	// Tools are those that the agent could call, in OpenAI's form.
+	Tools        json.RawMessage `json:"tools,omitempty" parquet:"tools,optional,json,zstd"`
 	Response     string          `json:"response" parquet:"response,zstd"`
 	Reasoning    string          `json:"reasoning,omitempty" parquet:"reasoning,zstd"` // thoughts before the answer
 	FinishReason string          `json:"finish_reason" parquet:"finish_reason,dict"`
@@ -238,6 +241,11 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err e
 	a.Response = resp
 	if ask.Request != nil { // a bot has none
 		a.Messages = ask.Request.Messages
+		if tools := protocol.Tools(ask.Request.Tools); len(tools) > 0 {
+			if r.Tools, err = json.Marshal(tools); err != nil {
+				return a, err
+			}
+		}
 		if r.LLMModel == "" {
 			_, r.LLMModel = llm.SplitModel(ask.Request.Model)
 		}

@@ -158,7 +158,7 @@ func newColumns[T any](w io.Writer, of func(*Group) []T, size func(*T) int) (put
 
 // size is about how many bytes a row takes before compression.
 func (r *Row) size() int {
-	return 300 + len(r.Messages) + len(r.Response) + len(r.Reasoning) + 8*(len(r.Tokens)+len(r.LossMask)+len(r.Logprobs)+4*len(r.Rewards))
+	return 300 + len(r.Messages) + len(r.Tools) + len(r.Response) + len(r.Reasoning) + 8*(len(r.Tokens)+len(r.LossMask)+len(r.Logprobs)+4*len(r.Rewards))
 }
 
 func (s *Sequence) size() int { return 200 + 8*(3*len(s.Tokens)+4*len(s.Rewards)) }

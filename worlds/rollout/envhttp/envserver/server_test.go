@@ -154,10 +154,24 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := session.Prompt(t.Context())
-	if err != nil || len(p[protocol.Default]) != 2 || p[protocol.Default][0].Role != llm.RoleSystem {
+	if err != nil || len(p[protocol.Default].Messages) != 2 || p[protocol.Default].Messages[0].Role != llm.RoleSystem {
 		t.Errorf("%v %v", p, err)
 	}
-	if r, err := session.Step(t.Context(), "k", protocol.Action{protocol.Default: "river"}); err != nil || !r.Terminated || r.Reward[protocol.Default] != 1 {
+	shop := host.New("tools", protocol.Opening{Env: "shop"})
+	if _, err := shop.Reset(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	calls := llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "7", Name: "price", Arguments: `{"item":"kettle"}`}}}
+	if _, err := shop.Step(t.Context(), "k", protocol.Action{protocol.Default: calls}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err = shop.Prompt(t.Context()); err != nil || len(p[protocol.Default].Tools) != 1 || len(p[protocol.Default].Messages) != 4 || p[protocol.Default].Messages[3].ToolCallID != "7" {
+		t.Errorf("%v %v", p, err)
+	}
+	if err := shop.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if r, err := session.Step(t.Context(), "k", protocol.Say("river")); err != nil || !r.Terminated || r.Reward[protocol.Default] != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
 	strays := []string{}

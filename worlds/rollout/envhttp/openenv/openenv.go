@@ -111,10 +111,10 @@ func (s *session) Prompt(context.Context) (protocol.Prompt, error) {
 
 // Step sends an answer as an action. If it is not a valid action, nothing changes and the agent gets the reason.
 func (s *session) Step(ctx context.Context, key string, a protocol.Action) (protocol.Result, error) {
-	text := a[protocol.Default]
-	for _, other := range a {
-		text = other // there is one agent, with any name
+	var answer llm.Message
+	for _, answer = range a { // there is one agent, with any name
 	}
+	text := answer.Text()
 	action, ok := s.action(text)
 	if !ok {
 		return s.rejected(text, "That is no action: answer with one JSON object."), nil

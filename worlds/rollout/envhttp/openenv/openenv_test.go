@@ -109,7 +109,7 @@ func mapping() rules.OpenEnv {
 	return rules.OpenEnv{System: "Echo.", Action: "message", Observation: "text"}
 }
 
-func act(text string) protocol.Action { return protocol.Action{protocol.Default: text} }
+func act(text string) protocol.Action { return protocol.Say(text) }
 
 // TestEpisode plays one over either transport.
 func TestEpisode(t *testing.T) {
@@ -132,7 +132,7 @@ func TestEpisode(t *testing.T) {
 		}
 		for step := 1; step <= 3; step++ {
 			p, err := s.Prompt(t.Context())
-			if ms := p[protocol.Default]; err != nil || len(ms) != 2*step || ms[0].Text() != "Echo." || ms[1].Text() != "hello" {
+			if ms := p[protocol.Default].Messages; err != nil || len(ms) != 2*step || ms[0].Text() != "Echo." || ms[1].Text() != "hello" {
 				t.Fatalf("%s: %v %v", scheme, p, err)
 			}
 			r, err := s.Step(t.Context(), "k", act("hi"))
@@ -151,7 +151,7 @@ func TestEpisode(t *testing.T) {
 		}
 		// An invalid action is reported to the agent, and no step is taken.
 		r, err := s.Step(t.Context(), "k", act("refuse"))
-		if p, _ := s.Prompt(t.Context()); err != nil || r.Done() || r.Rejected == "" || !strings.Contains(p[protocol.Default][3].Text(), "no action of this environment") {
+		if p, _ := s.Prompt(t.Context()); err != nil || r.Done() || r.Rejected == "" || !strings.Contains(p[protocol.Default].Messages[3].Text(), "no action of this environment") {
 			t.Errorf("%s: %+v %v", scheme, r, err)
 		}
 		if err := s.Close(t.Context()); err != nil {

@@ -58,6 +58,7 @@ type session struct {
 	*Host
 	env, id string
 	params  json.RawMessage
+	tools   protocol.Tools // of the reset, for every agent whose prompt has none
 }
 
 func (s *session) path(verb string) string {
@@ -74,14 +75,22 @@ func (s *session) Reset(ctx context.Context, seed int64) (json.RawMessage, error
 		params = json.RawMessage("{}")
 	}
 	var out struct {
-		Info json.RawMessage `json:"info"`
+		Info  json.RawMessage `json:"info"`
+		Tools protocol.Tools  `json:"tools"`
 	}
 	err := s.Do(ctx, http.MethodPost, s.path("reset"), "", map[string]any{"env_param": params, "seed": seed}, &out)
+	s.tools = out.Tools
 	return out.Info, err
 }
 
 func (s *session) Prompt(ctx context.Context) (p protocol.Prompt, err error) {
 	err = s.Do(ctx, http.MethodGet, s.path("get_task_prompt"), "", nil, &p)
+	for agent, q := range p {
+		if q.Tools == nil {
+			q.Tools = s.tools
+			p[agent] = q
+		}
+	}
 	return p, err
 }
 

@@ -37,7 +37,7 @@ func TestRequests(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/get_task_prompt"):
 			_, _ = w.Write([]byte(`{"a":[{"role":"user","content":"?"}]}`))
 		default:
-			_, _ = w.Write([]byte(`{"observation":{},"info":{"x":2}}`))
+			_, _ = w.Write([]byte(`{"observation":{},"info":{"x":2},"tools":[{"name":"look"}]}`))
 		}
 	})
 	s := h.New("run-1/2", protocol.Opening{Env: "count", Params: json.RawMessage(`{"k":1}`)})
@@ -45,13 +45,13 @@ func TestRequests(t *testing.T) {
 	if err != nil || string(info) != `{"x":2}` {
 		t.Errorf("%s %v", info, err)
 	}
-	if p, err := s.Prompt(t.Context()); err != nil || len(p["a"]) != 1 {
+	if p, err := s.Prompt(t.Context()); err != nil || len(p["a"].Messages) != 1 || len(p["a"].Tools) != 1 {
 		t.Errorf("%v %v", p, err)
 	}
-	if r, err := s.Step(t.Context(), "key", protocol.Action{protocol.Default: "go"}); err != nil || !r.Truncated || r.Reward[protocol.Default] != 0.5 || string(r.Info) != `{"a":1}` {
+	if r, err := s.Step(t.Context(), "key", protocol.Say("go")); err != nil || !r.Truncated || r.Reward[protocol.Default] != 0.5 || string(r.Info) != `{"a":1}` {
 		t.Errorf("%+v %v", r, err)
 	}
-	if _, err := s.Step(t.Context(), "key2", protocol.Action{"a": "x", "b": "y"}); err != nil {
+	if _, err := s.Step(t.Context(), "key2", protocol.Action{"a": llm.Assistant("x"), "b": llm.Assistant("y")}); err != nil {
 		t.Error(err)
 	}
 	if err := s.Close(t.Context()); err != nil {

@@ -45,9 +45,6 @@ func Check(codes world.Codes, env string, params json.RawMessage) (agents []stri
 		return nil, err
 	}
 	raw, err := code.Do(context.Background(), "", "check", map[string]any{"params": params})
-	if fault, ok := errors.AsType[*world.CodeError](err); ok && fault.Param != "" {
-		return nil, fmt.Errorf("%s: %s", fault.Param, fault.Text)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -12,25 +12,30 @@ import (
 // step.
 type Delta map[string]Change
 
-// Change is the prompt of one agent: how many messages of its last prompt stay, and what follows them.
+// Change is the question to one agent: how many messages of its last one stay, and what follows them.
 type Change struct {
 	Keep int           `json:"keep,omitempty"`
 	Add  []llm.Message `json:"add,omitempty"`
+	// Tools are the tools from now on. Nil: as before.
+	Tools *Tools `json:"tools,omitempty"`
 }
 
-// Past is the last prompt of each agent.
-type Past map[string][]llm.Message
+// Past is the last question to each agent.
+type Past map[string]Question
 
 // Delta returns the changes in next, and remembers it.
 func (p Past) Delta(next Prompt) Delta {
 	d := Delta{}
-	for agent, ms := range next {
+	for agent, q := range next {
 		was, keep := p[agent], 0
-		for keep < len(was) && keep < len(ms) && same(&was[keep], &ms[keep]) {
+		for keep < len(was.Messages) && keep < len(q.Messages) && same(&was.Messages[keep], &q.Messages[keep]) {
 			keep++
 		}
-		d[agent] = Change{Keep: keep, Add: ms[keep:]}
-		p[agent] = ms
+		c := Change{Keep: keep, Add: q.Messages[keep:]}
+		if !slices.EqualFunc(was.Tools, q.Tools, sameTool) {
+			c.Tools = &q.Tools
+		}
+		d[agent], p[agent] = c, q
 	}
 	return d
 }
@@ -39,15 +44,22 @@ func (p Past) Delta(next Prompt) Delta {
 func (p Past) Apply(d Delta) (Prompt, error) {
 	next := Prompt{}
 	for agent, c := range d {
-		was := p[agent]
-		if c.Keep < 0 || c.Keep > len(was) {
-			return nil, fmt.Errorf("prompt of %.40q: keeps %d messages of %d", agent, c.Keep, len(was))
+		q := p[agent]
+		if c.Keep < 0 || c.Keep > len(q.Messages) {
+			return nil, fmt.Errorf("prompt of %.40q: keeps %d messages of %d", agent, c.Keep, len(q.Messages))
 		}
-		ms := append(slices.Clip(was[:c.Keep]), c.Add...)
-		next.add(agent, ms)
-		p[agent] = ms
+		q.Messages = append(slices.Clip(q.Messages[:c.Keep]), c.Add...)
+		if c.Tools != nil {
+			q.Tools = append(Tools(nil), *c.Tools...)
+		}
+		next.add(agent, q)
+		p[agent] = q
 	}
 	return next, nil
+}
+
+func sameTool(a, b llm.Tool) bool {
+	return a.Name == b.Name && a.Description == b.Description && a.Strict == b.Strict && bytes.Equal(a.Parameters, b.Parameters)
 }
 
 // same reports whether two messages are equal.

@@ -10,6 +10,7 @@ import (
 var (
 	// The name becomes a part of an address.
 	envName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
+	toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	codeName = regexp.MustCompile(`^[^:\x00-\x1f]{1,200}\.py:[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 )
 

@@ -1,6 +1,6 @@
 // Package protocol defines the data that a rollout and its environment exchange: requests (Opening, Stepping),
-// results (Opened, Stepped, Result), and the JSON forms of prompts, actions and rewards of one agent or of
-// many.
+// results (Opened, Stepped, Result), and the JSON forms of prompts with their tools, actions and rewards of one
+// agent or of many.
 //
 // It promises that everything reads back as it was written; that all forms that environments use are accepted;
 // and that nothing an environment sends makes it panic.
@@ -11,11 +11,8 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-
-	"parley/llm"
 )
 
 // Default is the agent of an environment with a single agent.
@@ -143,104 +140,4 @@ func (r Rewards) MarshalJSON() ([]byte, error) {
 		return []byte("0"), nil
 	}
 	return json.Marshal(map[string]float64(r))
-}
-
-// Action maps agents to actions. In JSON a string is the action of Default.
-type Action map[string]string
-
-// UnmarshalJSON reads a text, or agents with their texts.
-func (a *Action) UnmarshalJSON(b []byte) error {
-	*a = nil
-	b = bytes.TrimSpace(b)
-	if len(b) > 0 && b[0] == '"' {
-		var s string
-		if err := json.Unmarshal(b, &s); err != nil {
-			return fmt.Errorf("action: %w", err)
-		}
-		*a = Action{Default: s}
-		return nil
-	}
-	var m map[string]string
-	if err := json.Unmarshal(b, &m); err != nil || m == nil {
-		return errors.New("action: want a text, or agents with their texts")
-	}
-	*a = m
-	return nil
-}
-
-// MarshalJSON writes a text where only Default acts.
-func (a Action) MarshalJSON() ([]byte, error) {
-	if s, only := a[Default]; only && len(a) == 1 {
-		return json.Marshal(s)
-	}
-	return json.Marshal(map[string]string(a))
-}
-
-// Prompt maps agents to the messages that they are to answer. Empty: the episode has ended.
-type Prompt map[string][]llm.Message
-
-// Ask returns the prompt of an environment with one agent.
-func Ask(messages ...llm.Message) Prompt { return Prompt{Default: messages} }
-
-// UnmarshalJSON reads a list of messages, {"messages": list}, or an object of agents with either. An agent
-// without messages is not asked.
-func (p *Prompt) UnmarshalJSON(b []byte) error {
-	*p = Prompt{}
-	if ms, err := messages(b); err == nil {
-		p.add(Default, ms)
-		return nil
-	} else if b = bytes.TrimSpace(b); len(b) == 0 || b[0] != '{' {
-		return fmt.Errorf("prompt: %w", err)
-	}
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(b, &m); err != nil {
-		return fmt.Errorf("prompt: %w", err)
-	}
-	for agent, raw := range m {
-		ms, err := messages(raw)
-		if err != nil {
-			return fmt.Errorf("prompt of %.40q: %w", agent, err)
-		}
-		p.add(agent, ms)
-	}
-	return nil
-}
-
-func (p Prompt) add(agent string, ms []llm.Message) {
-	if len(ms) > 0 {
-		p[agent] = ms
-	}
-}
-
-// MarshalJSON writes a list where only Default is asked, and an empty one for nobody.
-func (p Prompt) MarshalJSON() ([]byte, error) {
-	if len(p) == 0 {
-		return []byte("[]"), nil
-	}
-	if ms, only := p[Default]; only && len(p) == 1 {
-		return json.Marshal(ms)
-	}
-	return json.Marshal(map[string][]llm.Message(p))
-}
-
-// messages reads a list of messages, or an object that has one under messages.
-func messages(b []byte) (ms []llm.Message, err error) {
-	b = bytes.TrimSpace(b)
-	switch {
-	case len(b) == 0 || string(b) == "null" || string(b) == "{}":
-		return nil, nil
-	case b[0] == '[':
-		err = json.Unmarshal(b, &ms)
-		return ms, err
-	case b[0] != '{':
-		return nil, errors.New("want a list of messages")
-	}
-	var in struct {
-		Messages *json.RawMessage `json:"messages"`
-	}
-	if err := json.Unmarshal(b, &in); err != nil || in.Messages == nil {
-		return nil, errors.New(`want a list of messages, or {"messages": list}`)
-	}
-	err = json.Unmarshal(*in.Messages, &ms)
-	return ms, err
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -20,10 +21,10 @@ func TestPromptForms(t *testing.T) {
 		{`[]`, Prompt{}, ""},
 		{`null`, Prompt{}, ""},
 		{`{}`, Prompt{}, ""},
-		{`[{"role":"user","content":"hi"}]`, Prompt{Default: {hi}}, ""},
-		{` [{"role":"user","content":[{"type":"text","text":"hi"}]}]`, Prompt{Default: {hi}}, ""},
-		{`{"messages":[{"role":"user","content":"hi"}]}`, Prompt{Default: {hi}}, ""},
-		{`{"a":[{"role":"user","content":"hi"}],"b":{"messages":[{"role":"user","content":"hi"}]},"c":[]}`, Prompt{"a": {hi}, "b": {hi}}, ""},
+		{`[{"role":"user","content":"hi"}]`, Ask(hi), ""},
+		{` [{"role":"user","content":[{"type":"text","text":"hi"}]}]`, Ask(hi), ""},
+		{`{"messages":[{"role":"user","content":"hi"}]}`, Ask(hi), ""},
+		{`{"a":[{"role":"user","content":"hi"}],"b":{"messages":[{"role":"user","content":"hi"}]},"c":[]}`, Prompt{"a": {Messages: []llm.Message{hi}}, "b": {Messages: []llm.Message{hi}}}, ""},
 		{`"hi"`, nil, "want a list of messages"},
 		{`[{"role":"king","content":"hi"}]`, nil, "king"},
 		{`[1]`, nil, "prompt"},
@@ -73,12 +74,16 @@ func TestRewards(t *testing.T) {
 // TestForms: what is written for one agent is what an environment of one agent expects.
 func TestForms(t *testing.T) {
 	t.Parallel()
+	calls := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: "hm"}}, ToolCalls: []llm.ToolCall{{ID: "1", Name: "look", Arguments: "{}"}}}
 	for _, c := range []struct {
 		v    any
 		want string
 	}{
-		{Action{Default: "go"}, `"go"`},
-		{Action{"a": "x", "b": "y"}, `{"a":"x","b":"y"}`},
+		{Say("go"), `"go"`},
+		{Action{"a": llm.Assistant("x"), "b": llm.Assistant("y")}, `{"a":"x","b":"y"}`},
+		{Action{Default: calls}, `{"role":"assistant","content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]}`},
+		{Action{"a": calls, "b": llm.Assistant("")}, `{"a":{"role":"assistant","content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]},"b":""}`},
+		{tooled("look", llm.User("hi")), `{"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]}`},
 		{Rewards{Default: 2}, `2`},
 		{Rewards{}, `0`},
 		{Rewards{"a": 1}, `{"a":1}`},
@@ -90,8 +95,59 @@ func TestForms(t *testing.T) {
 			t.Errorf("%v: %s, %v", c.v, b, err)
 		}
 		back := reflect.New(reflect.TypeOf(c.v))
-		if err := json.Unmarshal(b, back.Interface()); err != nil {
-			t.Errorf("%s: does not read back: %v", b, err)
+		if err := json.Unmarshal(b, back.Interface()); err != nil || reflect.ValueOf(c.v).Len() > 0 && !reflect.DeepEqual(back.Elem().Interface(), c.v) {
+			t.Errorf("%s is read back as %v, %v", b, back.Elem(), err)
+		}
+	}
+}
+
+func said(ms ...llm.Message) Question { return Question{Messages: ms} }
+
+func tooled(name string, ms ...llm.Message) Prompt {
+	return Prompt{Default: {Messages: ms, Tools: Tools{{Name: name, Parameters: json.RawMessage(`{"type":"object"}`)}}}}
+}
+
+func TestToolForms(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`[{"type":"function","function":{"name":"a","description":"d","parameters":{ "type": "object" },"strict":true}}]`: `[{a d {"type":"object"} true}]`,
+		`[{"name":"a","parameters":{"type":"object"}}]`:                                                                   `[{a  {"type":"object"} false}]`,
+		`[{"name":"a","inputSchema":{"type":"object"}}]`:                                                                  `[{a  {"type":"object"} false}]`,
+		`[{"name":"a"}]`:                 `[{a  {"type":"object","properties":{}} false}]`,
+		`[]`:                             `[]`,
+		`{"name":"a"}`:                   "tools: want a list of tools",
+		`[{"name":"a b"}]`:               `tools[0]: name "a b": want at most 64 letters`,
+		`[{"name":"a"},{"name":"a"}]`:    `tools[1]: "a" is listed twice`,
+		`[{"name":"a","parameters":[]}]`: "tools[0]: parameters of a: want a JSON Schema",
+		`[3]`:                            "tools[0]: want",
+		`[{"name":3}]`:                   "tools[0]: want name",
+	} {
+		var p Prompt
+		err := json.Unmarshal([]byte(`{"messages":[{"role":"user","content":"hi"}],"tools":`+in+`}`), &p)
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = ""
+			for _, tool := range p[Default].Tools {
+				got += fmt.Sprintf("{%s %s %s %v}", tool.Name, tool.Description, tool.Parameters, tool.Strict)
+			}
+			got = "[" + got + "]"
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// TestActionsThatAreNone: an action has answers only.
+func TestActionsThatAreNone(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`3`: "want an answer", `null`: "want an answer", `[]`: "want an answer", `{"a":3}`: `action of "a"`,
+		`{"a":{"role":"user","content":"x"}}`: `want assistant`, `{"role":"user","tool_calls":[]}`: "want assistant",
+	} {
+		var a Action
+		if err := json.Unmarshal([]byte(in), &a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", in, err, want)
 		}
 	}
 }
@@ -104,7 +160,8 @@ func TestDelta(t *testing.T) {
 		return llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "see"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte(data)}}}}
 	}
 	for _, p := range []Prompt{
-		Ask(picture("x"), a), Ask(picture("x"), b), Ask(picture("y"), b), Ask(a), Ask(a, b, c), Ask(a, b, c), Ask(b), {"x": {a}}, {"x": {a, b}, Default: {b, c}}, {},
+		Ask(picture("x"), a), Ask(picture("x"), b), Ask(picture("y"), b), Ask(a), Ask(a, b, c), Ask(a, b, c), Ask(b), {"x": said(a)}, {"x": said(a, b), Default: said(b, c)}, {},
+		tooled("look", a), tooled("look", a, b), tooled("go", a, b), Ask(b, c),
 	} {
 		d := from.Delta(p)
 		raw, err := json.Marshal(d)

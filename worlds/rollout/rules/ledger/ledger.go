@@ -1,0 +1,119 @@
+// Package ledger keeps the answers of an episode and assigns rewards to them.
+//
+// It promises that a reward goes to the oldest answer of its seat that has none, and that every answer is in exactly one
+// row. It is not for prompts and answers themselves: the journal has those.
+package ledger
+
+import "slices"
+
+// Row is one answer of an agent and its reward: a row of training data. The journal has the prompt and the
+// answer.
+type Row struct {
+	// Ask is the number of the ask in the attempt, from 0, in the order of turns and calls.
+	Ask  int    `json:"ask"`
+	Step int    `json:"step"` // from 1
+	Seat string `json:"seat"`
+	// StepReward is the reward of the answer, and Reward the sum of its seat up to then.
+	StepReward float64 `json:"step_reward"`
+	Reward     float64 `json:"reward"`
+	Terminal   bool    `json:"is_terminal,omitempty"`
+	Truncated  bool    `json:"is_truncated,omitempty"`
+	// Completed marks the last row of a seat in an episode that ended.
+	Completed bool `json:"is_session_completed,omitempty"`
+	Trainable bool `json:"is_trainable,omitempty"`
+	// Unpaid means that the episode ended before a reward for this answer.
+	Unpaid bool `json:"unpaid,omitempty"`
+	// Weights is the version of the weights that answered, if the server reported it.
+	Weights string `json:"weight_version,omitempty"`
+}
+
+// Ledger assigns rewards to answers: a reward is for the oldest answer of its seat without one.
+type Ledger struct {
+	// Total is what each seat was paid.
+	Total map[string]float64
+	// Unmatched counts rewards for seats that had not acted.
+	Unmatched int
+
+	rows    []*Row // in the order of the asks
+	waiting map[string][]*Row
+	paid    map[string]bool
+}
+
+// New returns the ledger of an episode with these seats.
+func New(seats []string) *Ledger {
+	l := &Ledger{waiting: map[string][]*Row{}, Total: map[string]float64{}, paid: map[string]bool{}}
+	for _, seat := range seats {
+		l.Total[seat] = 0
+	}
+	return l
+}
+
+// Empty reports whether nobody has answered.
+func (l *Ledger) Empty() bool { return len(l.rows) == 0 }
+
+// Answered adds an answer. One that was cut off ends the episode and gets no reward.
+func (l *Ledger) Answered(r Row, cutOff bool) {
+	row := &r
+	l.rows = append(l.rows, row)
+	if cutOff {
+		row.Reward, row.Terminal, row.Truncated = l.Total[r.Seat], true, true
+		return
+	}
+	row.Unpaid = true
+	l.waiting[r.Seat] = append(l.waiting[r.Seat], row)
+}
+
+// Pay assigns the rewards of a step, by seat.
+func (l *Ledger) Pay(rewards map[string]float64, terminated, truncated bool) {
+	for seat, reward := range rewards {
+		l.Total[seat] += reward
+		l.paid[seat] = true
+		waiting := l.waiting[seat]
+		if len(waiting) == 0 {
+			if reward != 0 {
+				l.Unmatched++
+			}
+			continue
+		}
+		row := waiting[0]
+		l.waiting[seat] = waiting[1:]
+		row.StepReward, row.Reward, row.Unpaid = reward, l.Total[seat], false
+		row.Terminal, row.Truncated = terminated, truncated
+	}
+}
+
+// Known reports whether a seat acted or got a reward. Otherwise its reward is unknown.
+func (l *Ledger) Known(seat string) bool {
+	return l.paid[seat] || slices.ContainsFunc(l.rows, func(r *Row) bool { return r.Seat == seat })
+}
+
+// Ending says how an episode ended.
+type Ending struct {
+	Failed bool
+	// Cut means that the episode was cut off before the environment ended it.
+	Cut bool
+	// Every makes every row trainable and not only the last one, since prompts are cut and none contains those before.
+	Every bool
+}
+
+// Close completes the rows.
+func (l *Ledger) Close(e Ending, trains map[string]bool) []Row {
+	last := map[string]*Row{}
+	for _, r := range l.rows {
+		if r.Unpaid {
+			r.Reward = l.Total[r.Seat]
+		}
+		last[r.Seat] = r
+	}
+	out := make([]Row, 0, len(l.rows))
+	for _, r := range l.rows {
+		final := !e.Failed && last[r.Seat] == r
+		if final && e.Cut {
+			r.Truncated = true
+		}
+		r.Completed = !e.Failed && (final || r.Terminal || r.Truncated)
+		r.Trainable = !e.Failed && trains[r.Seat] && (e.Every || r.Completed)
+		out = append(out, *r)
+	}
+	return out
+}
