@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,9 +14,11 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/peek"
 	"parley/internal/files"
+	"parley/internal/provider"
 	"parley/internal/score/rubric"
 	"parley/internal/score/scored"
 	"parley/journal"
+	"parley/world"
 )
 
 // maxRubric limits the size of a plan file.
@@ -62,6 +65,13 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 			}
 		}
 	}
+	if rubric.Interviews(plan.ParamsJSON) {
+		more, err := c.interviewed(plan, of.head.Begun)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, more...)
+	}
 	what, err := c.what(ctx, s, of, plan.Kind.Measures(plan.Params))
 	if err != nil {
 		return nil, err
@@ -72,6 +82,56 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 	}
 	plan, err = config.Load(ctx, c.With, s.Kinds, append(sets, "params."+scored.Param+"="+string(raw)), c.reach())
 	return plan, exit.AsUsage(err)
+}
+
+// interviewTokens is the least limit of tokens that an agent has in an interview. One for short moves would cut off its answers.
+const interviewTokens = 1000
+
+// interviewed returns the overrides of a plan file that seat the models of the scored run, where they answer questions themselves.
+func (c *scoreCmd) interviewed(plan *config.Plan, of *journal.Begun) (sets []string, err error) {
+	set := func(key string, value any) {
+		raw, cause := json.Marshal(value)
+		err = errors.Join(err, cause)
+		sets = append(sets, key+"="+string(raw))
+	}
+	for _, seat := range plan.Seats {
+		set(`lineup."`+seat+`"`, plan.Lineup[seat])
+	}
+	var recorded struct {
+		Providers map[string]json.RawMessage `json:"providers"`
+		Agents    map[string]map[string]any  `json:"agents"`
+	}
+	if err := json.Unmarshal(of.Plan, &recorded); err != nil {
+		return nil, playError(c.File, err)
+	}
+	for name, one := range recorded.Providers { // the agents are where they were
+		if !slices.ContainsFunc(plan.Providers, func(p provider.Provider) bool { return p.Name == name }) {
+			set("providers."+name, one)
+		}
+	}
+	names := []string{}
+	for _, a := range of.Agents {
+		agent := recorded.Agents[a.Name]
+		if a.Model == "" || a.Human() || agent == nil {
+			continue
+		}
+		if slices.ContainsFunc(plan.Agents, func(own world.Agent) bool { return own.Name == a.Name }) {
+			return nil, exit.Usagef("%s: agents.%s: %s has an agent of this name, which answers questions: rename the one of the judges", c.With, terminal.Safe(a.Name), c.File)
+		}
+		delete(agent, "system") // the recorded messages have it
+		delete(agent, "trainable")
+		if a.MaxTokens > 0 {
+			agent["max_tokens"] = max(a.MaxTokens, interviewTokens)
+		}
+		names = append(names, a.Name)
+		set(`agents."`+a.Name+`"`, agent)
+		set(`lineup."`+rubric.InterviewSeat(a.Name)+`"`, a.Name)
+	}
+	if len(names) == 0 {
+		return nil, exit.Usagef("%s: params.questions: the seats of %s have no models: nobody can answer questions with by: seat", c.With, c.File)
+	}
+	set("params.agents", names)
+	return sets, err
 }
 
 // resumeRubric makes a run of a rubric ready to be resumed. Its plan is recorded, so the plan file does not matter.

@@ -88,3 +88,77 @@ func TestRubric(t *testing.T) {
 	parley(t, State{}, "run", with).want(t, 2).wantErr(t, "it scores a run; use parley score RUN --with")
 	parley(t, State{}, "score", file, "--with", filepath.Join(dir, "nothing.yaml")).want(t, 2).wantErr(t, "there is no such file")
 }
+
+const seatRubric = `kind: rubric
+params:
+  rules: {odd: {expr: 'seat == "first" ? 1 : scores'}}
+  questions:
+    trusted: {by: seat, ask: 'How far did you trust the other player?', scale: [1, 5]}
+    regret: {by: seat, ask: 'What do you regret?', text: true}
+    fair: {ask: 'Was it fair?', per: episode}
+agents: {critic: {model: sim/small, max_tokens: 300}}
+`
+
+// TestInterview: the models of a run answer questions after its end. What is cut short is resumed with the same digest, and pays
+// for nothing twice. A rule that fails for a seat leaves out only its own score.
+func TestInterview(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, with := filepath.Join(dir, "run.parley"), filepath.Join(dir, "asked.yaml")
+	if err := os.WriteFile(with, []byte(seatRubric), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat=3", "--out", file).want(t, 0)
+	whole := parley(t, State{}, "score", file, "--with", with, "--json").want(t, 0).wantOut(t, `"complete":6`, `"asked":18`).stdout
+	parley(t, State{}, "score", file, "--with", with, "--name", "cut", "--budget", "0.0008").want(t, 3)
+	cut := filepath.Join(dir, "run.scores", "cut.parley")
+	again := parley(t, State{}, "resume", cut, "--budget", "1", "--json").want(t, 0).stdout
+	for _, key := range []string{`"digest":"`, `"cost_usd":`} {
+		_, a, ok := strings.Cut(whole, key)
+		_, b, _ := strings.Cut(again, key)
+		if a, _, _ = strings.Cut(a, ","); !ok || !strings.HasPrefix(b, a) {
+			t.Errorf("%s: %s, want that of %s", key, again, whole)
+		}
+	}
+	rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout
+	for name, n := range map[string]int{"asked.trusted": 12, "asked.fair": 6, "asked.odd": 6, "asked.regret": 0} {
+		if got := strings.Count(rows, `"name":"`+name+`"`); got != n {
+			t.Errorf("%s: %d rows, want %d\n%s", name, got, n, rows)
+		}
+	}
+	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "asked.parley")).want(t, 0).wantOut(t, "Rules that failed", "Answers in words", "interview large")
+	parley(t, State{}, "show", cut, "--episode", "0", "--seat", "interview small").want(t, 0).wantOut(t, "regret")
+	if err := os.WriteFile(with, []byte(strings.ReplaceAll(seatRubric, "critic", "small")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "score", file, "--with", with).want(t, 2).wantErr(t, "agents.small: ", "rename the one of the judges")
+}
+
+// TestCategories: a judge makes categories and chooses them. What is cut short, in any stage, is resumed with the same digest and cost.
+func TestCategories(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file, with := filepath.Join(dir, "run.parley"), "../../examples/scores/why.yaml"
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat=3", "--out", file).want(t, 0)
+	parley(t, State{}, "score", file, "--with", with, "--estimate").want(t, 0).wantOut(t, "13 episodes")
+	whole := parley(t, State{}, "score", file, "--with", with, "--json").want(t, 0).wantOut(t, `"complete":13`, `"asked":37`).stdout
+	part := func(text, key string) string {
+		_, rest, ok := strings.Cut(text, key)
+		if !ok {
+			t.Fatalf("no %s in %s", key, text)
+		}
+		value, _, _ := strings.Cut(rest, ",")
+		return value
+	}
+	for name, budget := range map[string]string{"one": "0.0006", "two": "0.0016"} {
+		parley(t, State{}, "score", file, "--with", with, "--name", name, "--budget", budget).want(t, 3)
+		again := parley(t, State{}, "resume", filepath.Join(dir, "run.scores", name+".parley"), "--budget", "1", "--json").want(t, 0).stdout
+		for _, key := range []string{`"digest":`, `"cost_usd":`} {
+			if got := part(again, key); got != part(whole, key) {
+				t.Errorf("%s: %s %s, want %s", name, key, got, part(whole, key))
+			}
+		}
+	}
+	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "why.parley")).want(t, 0).wantOut(t, "Categories of reasons", "Agreement with the first choice")
+	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "why.why: other")
+}

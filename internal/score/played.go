@@ -41,6 +41,7 @@ type Call struct {
 	Agent    string        `json:"agent"`
 	Label    string        `json:"label,omitempty"`
 	Messages []llm.Message `json:"messages,omitempty"`
+	Tools    []llm.Tool    `json:"-"` // that the seat could call
 	Act      *world.Act    `json:"act,omitempty"`
 	Reply    world.Reply   `json:"reply"`
 }
@@ -84,7 +85,7 @@ func Played(ctx context.Context, j journal.Journal, head *journal.Head, episode 
 		for _, r := range turn.Replies {
 			c := Call{Turn: turn.Name(), Seat: r.Seat, Agent: r.Agent, Label: r.Label, Act: r.Act, Reply: r.Reply()}
 			if r.Request != nil {
-				c.Messages = r.Request.Messages
+				c.Messages, c.Tools = r.Request.Messages, r.Request.Tools
 			}
 			p.Calls = append(p.Calls, c)
 		}

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"parley/internal/score/scored"
@@ -41,6 +42,11 @@ type Set struct {
 	By map[int][]world.Score
 	// Bounds are the possible values, by name.
 	Bounds map[string]world.Bounds
+}
+
+// Of returns the scores of an episode: those of its outcome, and those that were added.
+func (s *Set) Of(episode int, o world.Outcome) []world.Score {
+	return append(slices.Clip(o.Scores), s.By[episode]...)
 }
 
 // Read reads the scores that were added to the run in a file. id is the id of the run: scores of another run are left out.
@@ -88,6 +94,11 @@ func (s *Set) add(ctx context.Context, file, name, id string) (err error) {
 		of, err := scoredOf(spec.Params)
 		if err != nil {
 			return err
+		}
+		if len(of.Measures) != len(what.Measures) { // some were found while scoring
+			for measure, bounds := range of.Bounds() {
+				s.Bounds[name+"."+measure] = bounds
+			}
 		}
 		for _, one := range ended.Outcome.Scores {
 			one.Name = name + "." + one.Name

@@ -4,7 +4,6 @@ package agreement
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"parley/internal/label"
@@ -57,28 +56,32 @@ func Block(r *view.Run) (b page.Block, ok bool) {
 			page.Quantity(page.Sample(&s.agree, true)), page.Quantity(statmath.Kappa(s.Pairs, view.Confidence)),
 		})
 	}
-	return page.Block{Title: t.Title, Table: t, Caption: "Scores that are 0 or 1, and the verdicts of people on the same episodes. Kappa is 1 if they always agree, and 0 if they agree as often as chance would make them."}, len(t.Rows) > 0
+	return page.Block{Title: t.Title, Table: t, Caption: "Scores that are 0 or 1, and the verdicts of people on the same episodes. A choice, such as tone: cold, is compared with the tag of its name instead, if people gave it. Kappa is 1 if they always agree, and 0 if they agree as often as chance would make them."}, len(t.Rows) > 0
 }
 
 // collect counts how scores and verdicts go together, in the order in which scores are named. An episode about which
-// people disagree does not count.
+// people disagree does not count. For a choice of a scorer, such as trust.tone: cold, a tag of its name counts in place of the verdict.
 func collect(r *view.Run) (all []*rated) {
 	if len(r.Labels) == 0 {
 		return nil
 	}
 	at := map[[2]string]*rated{}
 	r.Each(func(p world.Played) {
-		verdict := math.NaN()
-		for _, s := range r.Labels[p.Episode] {
-			if s.Name == label.VerdictScore {
-				verdict = s.Value
-			}
-		}
-		if p.Outcome.Failed != "" || verdict != 0 && verdict != 1 {
+		if p.Outcome.Failed != "" {
 			return
 		}
+		said := map[string]float64{}
+		for _, s := range r.Labels[p.Episode] {
+			said[s.Name] = s.Value
+		}
 		for _, s := range p.Outcome.Scores {
-			if strings.HasPrefix(s.Name, label.Prefix) {
+			verdict, ok := said[label.VerdictScore]
+			if _, choice, isChoice := strings.Cut(s.Name, ": "); isChoice {
+				if tag, given := said[label.Prefix+choice]; given {
+					verdict, ok = tag, true
+				}
+			}
+			if strings.HasPrefix(s.Name, label.Prefix) || !ok || verdict != 0 && verdict != 1 {
 				continue
 			}
 			key := [2]string{s.Name, s.Seat}

@@ -2,8 +2,11 @@ package rubric
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"parley/internal/statmath/raters"
 	"parley/stats"
@@ -14,17 +17,44 @@ import (
 const confidence = 0.95
 
 // Exhibitor starts the part of a report about judges.
-func (*definition) Exhibitor() world.Exhibitor { return &exhibitor{by: map[string]*question{}} }
-
-// exhibitor collects ratings by question.
-type exhibitor struct{ by map[string]*question }
-
-// question is what judges answered to one question.
-type question struct {
-	choices int // how many choices there are; 0: it has a scale, or is about yes and no
-	things  []raters.Rated
-	rating  map[string]*judged
+func (*definition) Exhibitor() world.Exhibitor {
+	return &exhibitor{by: map[string]*question{}, failed: map[string]*failures{}}
 }
+
+// exhibitor collects ratings by question, and failures by rule.
+type exhibitor struct {
+	by     map[string]*question
+	failed map[string]*failures
+}
+
+// question is what judges or seats answered to one question.
+type question struct {
+	Question
+	things []raters.Rated
+	rating map[string]*judged
+	again  map[string][]raters.Rated // by judge: what it chose both times
+	chosen []*cluster                // by choice, if they are categories
+	count  int                       // of texts
+	texts  [][]any                   // rows of the first of them
+}
+
+// cluster is the answers of one category.
+type cluster struct {
+	share    world.Sample
+	count    int
+	episodes []string // examples
+	reason   string   // of the first
+}
+
+// failures is where a rule failed.
+type failures struct {
+	episodes, scores int
+	example          FailedRule // of the first episode
+	episode          int
+}
+
+// maxTexts limits how many texts a report has for each question.
+const maxTexts = 20
 
 // judged is what one judge answered.
 type judged struct {
@@ -35,19 +65,35 @@ type judged struct {
 
 // Add takes the ratings of an episode.
 func (e *exhibitor) Add(p world.Played) {
-	var ratings []Rating
+	var data Data
 	var params Params
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	if p.Outcome.Failed != "" || json.Unmarshal(raw, &ratings) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
+	if p.Outcome.Failed != "" || json.Unmarshal(raw, &data) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
 		return
 	}
+	e.fail(params.Scored.Episode, data.Failed)
 	things := map[[2]string]int{}
-	for _, r := range ratings {
-		q, ok := e.by[r.Question]
-		if !ok {
-			q = &question{choices: len(params.Questions[r.Question].Choices), rating: map[string]*judged{}}
-			e.by[r.Question] = q
+	for _, r := range data.Ratings {
+		key := r.Question
+		if params.Questions[key].Text {
+			key += " in words" // a question with categories is first asked so
 		}
+		q, ok := e.by[key]
+		if !ok {
+			q = &question{Question: params.Questions[r.Question], rating: map[string]*judged{}, again: map[string][]raters.Rated{}}
+			e.by[key] = q
+		}
+		if q.Text {
+			if q.count++; q.count <= maxTexts {
+				q.texts = append(q.texts, []any{r.Question, params.Scored.Episode, r.Seat, r.Judge, r.Text})
+			}
+			continue
+		}
+		if r.Again {
+			q.repeat(p.Episode, r, data.Ratings)
+			continue
+		}
+		q.cluster(p.Unit, params.Scored.Episode, r)
 		at, ok := things[[2]string{r.Question, r.Seat}]
 		if !ok {
 			at = len(q.things)
@@ -64,6 +110,59 @@ func (e *exhibitor) Add(p world.Played) {
 	}
 }
 
+// repeat takes a second choice of a judge, beside its first.
+func (q *question) repeat(cluster int, r Rating, all []Rating) {
+	for _, first := range all {
+		if !first.Again && first.Question == r.Question && first.Seat == r.Seat && first.Judge == r.Judge {
+			q.again[r.Judge] = append(q.again[r.Judge], raters.Rated{Cluster: cluster, Values: []float64{first.Value, r.Value}})
+		}
+	}
+}
+
+// maxExamples is how many episodes a category names.
+const maxExamples = 5
+
+// cluster counts a choice of a category.
+func (q *question) cluster(unit world.Unit, episode int, r Rating) {
+	if q.Categories == 0 {
+		return
+	}
+	for k := range q.Choices {
+		if len(q.chosen) <= k {
+			q.chosen = append(q.chosen, &cluster{share: world.Sample{Bounds: world.Share()}})
+		}
+		c := q.chosen[k]
+		if int(r.Value) != k {
+			c.share.Add(unit, 0)
+			continue
+		}
+		c.share.Add(unit, 1)
+		if c.count++; c.count <= maxExamples {
+			c.episodes = append(c.episodes, strconv.Itoa(episode))
+		}
+		if c.reason == "" {
+			c.reason = r.Text
+		}
+	}
+}
+
+// fail counts the rules that failed in an episode.
+func (e *exhibitor) fail(episode int, all []FailedRule) {
+	last := map[string]bool{}
+	for _, one := range all {
+		f := e.failed[one.Rule]
+		if f == nil {
+			f = &failures{example: one, episode: episode}
+			e.failed[one.Rule] = f
+		}
+		f.scores++
+		if !last[one.Rule] {
+			f.episodes++
+			last[one.Rule] = true
+		}
+	}
+}
+
 func (j *judged) add(unit world.Unit, r Rating) {
 	if r.Position == 0 {
 		j.values, j.lengths = append(j.values, r.Value), append(j.lengths, float64(r.Length))
@@ -77,16 +176,27 @@ func (j *judged) add(unit world.Unit, r Rating) {
 	j.first.Add(unit, first)
 }
 
-// Exhibits returns how far judges agree, and what their answers go with.
+// Exhibits returns which rules failed, how far judges agree, what their answers go with, and answers that are texts.
 func (e *exhibitor) Exhibits() []world.Exhibit {
 	agree := world.Grid{Columns: []string{"question", "judges", "rated by two or more", "alpha", "from", "to"}}
 	length := world.Grid{Columns: []string{"question", "judge", "answers", "correlation", "from", "to", "sign of bias"}}
 	position := world.Grid{Columns: []string{"question", "judge", "answers", "first chosen", "expected", "sign of bias"}}
+	texts := world.Grid{Columns: []string{"question", "episode", "about", "by", "answer"}}
+	found := world.Grid{Columns: []string{"question", "category", "answers", "share", "episodes such as", "reason in the first"}}
+	again := world.Grid{Columns: []string{"question", "judge", "judged twice", "alpha", "from", "to"}}
 	for _, n := range slices.Sorted(maps.Keys(e.by)) {
 		q := e.by[n]
-		if len(q.rating) > 1 {
+		for k, c := range q.chosen {
+			found.Rows = append(found.Rows, []any{n, q.Choices[k], c.count, &c.share, strings.Join(c.episodes, ", "), c.reason})
+		}
+		for _, judge := range slices.Sorted(maps.Keys(q.again)) {
+			a := raters.Alpha(q.again[judge], raters.Nominal, confidence)
+			again.Rows = append(again.Rows, append([]any{n, judge, a.N}, quantity(a)...))
+		}
+		texts.Rows = append(texts.Rows, q.texts...)
+		if len(q.rating) > 1 && q.by() == byJudges {
 			scale := raters.Ordinal
-			if q.choices > 0 {
+			if len(q.Choices) > 0 {
 				scale = raters.Nominal
 			}
 			a := raters.Alpha(q.things, scale, confidence)
@@ -94,27 +204,40 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.rating)) {
 			j := q.rating[name]
-			if len(j.values) > 0 {
+			if len(j.values) > 0 && q.by() == byJudges {
 				c := raters.Spearman(j.lengths, j.values, confidence)
 				length.Rows = append(length.Rows, append(append([]any{n, name, len(j.values)}, quantity(c)...), sign(c, 0)))
 			}
-			if q.choices > 0 && j.listed > 0 {
-				expected := 1 / float64(q.choices)
+			if len(q.Choices) > 0 && j.listed > 0 {
+				expected := 1 / float64(len(q.Choices))
 				position.Rows = append(position.Rows, []any{n, name, j.listed, &j.first, expected, sign(j.first.Estimate(confidence), expected)})
 			}
 		}
 	}
-	return exhibits(agree, length, position)
+	failed := world.Grid{Columns: []string{"rule", "episodes", "scores", "example", "reason"}}
+	for _, n := range slices.Sorted(maps.Keys(e.failed)) {
+		f := e.failed[n]
+		failed.Rows = append(failed.Rows, []any{n, f.episodes, f.scores, strings.TrimSpace(fmt.Sprintf("episode %d %s", f.episode, f.example.Seat)), f.example.Reason})
+	}
+	return exhibits(failed, found, again, agree, length, position, texts)
 }
 
-func exhibits(agree, length, position world.Grid) (all []world.Exhibit) {
+func exhibits(failed, found, again, agree, length, position, texts world.Grid) (all []world.Exhibit) {
 	for _, e := range []world.Exhibit{
+		{Name: "failed-rules", Title: "Rules that failed", Show: failed,
+			Caption: "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason."},
+		{Name: "categories", Title: "Categories of reasons", Show: found,
+			Caption: "How many answers of judges are in each category, and their share with a 95% interval. The episodes are those of the scored run."},
+		{Name: "agreement-on-second-look", Title: "Agreement with the first choice", Show: again,
+			Caption: "A sample is judged twice, with the categories in another order: Krippendorff's alpha of a judge with itself, with a 95% interval."},
 		{Name: "agreement-of-judges", Title: "Agreement of judges", Show: agree,
 			Caption: "Krippendorff's alpha with a 95% interval: 1 if judges always agree, 0 if they agree as often as chance would make them. Below 0.67 it is usual not to draw conclusions."},
 		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,
 			Caption: "Spearman's correlation between the answer and the length of what was judged. It can have a good reason: what is better may be longer."},
 		{Name: "position-bias", Title: "Do judges prefer the first choice?", Show: position,
 			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share."},
+		{Name: "texts", Title: "Answers in words", Show: texts,
+			Caption: fmt.Sprintf("The first answers to each question, at most %d.", maxTexts)},
 	} {
 		if len(e.Show.(world.Grid).Rows) > 0 { //nolint:forcetypeassert // all are grids
 			all = append(all, e)

@@ -13,12 +13,15 @@ import (
 	"parley/world"
 )
 
-// Rating is the answer of one judge to one question. A list of them is the data of an outcome.
+// Rating is the answer of one judge, or of a seat, to one question.
 type Rating struct {
 	Question string  `json:"question"`
 	Seat     string  `json:"seat,omitempty"` // what it is about; empty: the whole episode
-	Judge    string  `json:"judge"`
-	Value    float64 `json:"value"` // with choices: the number of the choice in the plan
+	Judge    string  `json:"judge"`          // who answers: a seat of the run of scores
+	Value    float64 `json:"value"`          // with choices: the number of the choice in the plan
+	Text     string  `json:"text,omitempty"` // the answer to a question for a text, or the reason for a category
+	// Again means that the judge chose a category for the second time. It is not part of the score.
+	Again bool `json:"again,omitempty"`
 	// Position is where the choice was in the list that the judge saw, from 1. 0: there was no list.
 	Position int `json:"position,omitempty"`
 	// Length is how many characters the seat wrote, or all seats together.
@@ -28,61 +31,82 @@ type Rating struct {
 // reasonField is the field of an answer with the reason.
 const reasonField = "reason"
 
-// asked is one call: the questions about one subject for one judge.
+// asked is one call: the questions about one subject for one judge, or for the seat itself.
 type asked struct {
 	judge, seat string
 	questions   []string
 	order       map[string][]int // by question with choices: the order in which they are listed
+	stood       *score.Call      // where the seat stood, if it answers itself
+	again       bool             // for the second time
 }
 
-// judge asks every judge about every seat and about the episode, and adds the scores.
-func (s *scoring) judge(t *world.Table, of *score.Episode, seats []string) []Rating {
-	all := slices.Sorted(maps.Keys(s.Questions))
-	about := map[string][]string{perSeat: {}, perEpisode: {}}
-	for _, n := range all {
-		about[s.Questions[n].per()] = append(about[s.Questions[n].per()], n)
-	}
-	said, lengths := transcript(of, s.MaxText)
+// ask asks every judge about every seat and about the episode, and the seats themselves, and adds the scores.
+func (s *scoring) ask(t *world.Table, of *score.Episode, seats []string) []Rating {
+	said, lengths := record(of, s.MaxText)
 	var asks []asked
-	var calls []world.Call
 	for _, judge := range s.judges() {
-		for _, seat := range append([]string{""}, seats...) {
-			questions := about[perSeat]
-			if seat == "" {
-				questions = about[perEpisode]
-			} else if lengths[seat] == 0 {
-				continue // it said nothing
+		asks = append(asks, asked{judge: judge, questions: s.about(byJudges, perEpisode)})
+		for _, seat := range seats {
+			if lengths[seat] > 0 { // otherwise it said nothing
+				asks = append(asks, asked{judge: judge, seat: seat, questions: s.about(byJudges, perSeat)})
 			}
-			if len(questions) == 0 {
-				continue
-			}
-			a := asked{judge: judge, seat: seat, questions: questions, order: map[string][]int{}}
-			for _, n := range questions {
-				if k := len(s.Questions[n].Choices); k > 0 {
-					a.order[n] = t.Rand().Perm(k)
-				}
-			}
-			asks, calls = append(asks, a), append(calls, s.call(a, said))
 		}
+	}
+	asks = append(asks, s.interviews(of, seats)...)
+	if s.Again {
+		for _, a := range slices.Clone(asks) {
+			a.again, a.questions = true, slices.DeleteFunc(slices.Clone(a.questions), func(n string) bool { return s.Questions[n].Categories == 0 })
+			asks = append(asks, a)
+		}
+	}
+	asks = slices.DeleteFunc(asks, func(a asked) bool { return len(a.questions) == 0 })
+	var calls []world.Call
+	for i := range asks {
+		a := &asks[i]
+		a.order = map[string][]int{}
+		for _, n := range a.questions {
+			if k := len(s.Questions[n].Choices); k > 0 {
+				a.order[n] = t.Rand().Perm(k)
+			}
+		}
+		calls = append(calls, s.call(*a, said))
 	}
 	ratings := []Rating{}
 	for i, r := range t.Ask(calls...) {
 		ratings = append(ratings, s.read(t, asks[i], r, lengths[asks[i].seat])...)
 	}
-	s.tally(all, append([]string{""}, seats...), ratings)
+	s.tally(slices.Sorted(maps.Keys(s.Questions)), append([]string{""}, seats...), ratings)
 	return ratings
 }
 
-// call returns the call of a judge.
+// about lists the questions by who answers and what they are about.
+func (s *scoring) about(by, per string) (all []string) {
+	for _, n := range slices.Sorted(maps.Keys(s.Questions)) {
+		if q := s.Questions[n]; q.by() == by && q.per() == per {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// call returns the call of a judge, or of a seat.
 func (s *scoring) call(a asked, said string) world.Call {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n<record>\n%s\n</record>\n\nAnswer as JSON.\n", s.Intro, strings.ReplaceAll(said, "</record>", "</ record>"))
+	if a.stood != nil {
+		b.WriteString(interviewIntro)
+	} else {
+		fmt.Fprintf(&b, "%s\n\n<record>\n%s\n</record>", s.Intro, unclosed(said))
+	}
+	b.WriteString("\n\nAnswer as JSON.\n")
 	fields, required := map[string]any{}, []string{reasonField}
 	fields[reasonField] = map[string]any{"type": "string", "description": "Why you answer so, in a sentence or two."}
 	for _, n := range a.questions {
 		q := s.Questions[n]
 		fmt.Fprintf(&b, "\n%s: %s", n, strings.ReplaceAll(q.Ask, "{seat}", a.seat))
 		switch {
+		case q.Text:
+			b.WriteString(" A text.")
+			fields[n] = map[string]any{"type": "string"}
 		case len(q.Choices) > 0:
 			list := make([]string, len(q.Choices))
 			for i, k := range a.order[n] {
@@ -103,10 +127,18 @@ func (s *scoring) call(a asked, said string) world.Call {
 	if err != nil {
 		panic(fmt.Sprintf("rubric: schema: %v", err)) // texts and numbers always marshal
 	}
-	return world.Call{Seat: a.judge, Label: onlyJudge, Ask: llm.Request{
+	c := world.Call{Seat: a.judge, Label: onlyJudge, Ask: llm.Request{
 		Messages: []llm.Message{llm.User(b.String())}, Schema: &llm.Schema{Name: "judgement", JSON: schema},
 	}}
+	if a.stood != nil {
+		c.Label = interview
+		continued(&c.Ask, a.stood)
+	}
+	return c
 }
+
+// unclosed returns a text that cannot end a record.
+func unclosed(text string) string { return strings.ReplaceAll(text, "</record>", "</ record>") }
 
 // read returns the ratings in an answer. A call that failed has none.
 func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all []Rating) {
@@ -114,11 +146,23 @@ func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all 
 	if !r.OK() || json.Unmarshal(r.JSON, &fields) != nil {
 		return nil
 	}
+	var reason string
+	if json.Unmarshal(fields[reasonField], &reason) == nil && reason != "" {
+		t.Note(reasonField, a.judge, map[string]string{"about": a.seat, "text": reason})
+	}
 	for _, n := range a.questions {
-		one := Rating{Question: n, Seat: a.seat, Judge: a.judge, Length: length}
-		if choices := s.Questions[n].Choices; len(choices) > 0 {
-			var text string
-			if json.Unmarshal(fields[n], &text) != nil {
+		one := Rating{Question: n, Seat: a.seat, Judge: a.judge, Length: length, Again: a.again}
+		if s.Questions[n].Categories > 0 {
+			one.Text = reason
+		}
+		var text string
+		if choices := s.Questions[n].Choices; len(choices) > 0 || s.Questions[n].Text {
+			if json.Unmarshal(fields[n], &text) != nil || text == "" {
+				continue
+			}
+			if s.Questions[n].Text {
+				one.Text = text
+				all = append(all, one)
 				continue
 			}
 			k := slices.Index(choices, text)
@@ -133,10 +177,6 @@ func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all 
 		}
 		all = append(all, one)
 	}
-	var reason string
-	if json.Unmarshal(fields[reasonField], &reason) == nil && reason != "" {
-		t.Note(reasonField, a.judge, map[string]string{"about": a.seat, "text": reason})
-	}
 	return all
 }
 
@@ -146,11 +186,11 @@ func (s *scoring) tally(questions, subjects []string, ratings []Rating) {
 		for _, seat := range subjects {
 			var values []float64
 			for _, r := range ratings {
-				if r.Question == n && r.Seat == seat {
+				if r.Question == n && r.Seat == seat && !r.Again {
 					values = append(values, r.Value)
 				}
 			}
-			if len(values) == 0 {
+			if len(values) == 0 || s.Questions[n].Text {
 				continue
 			}
 			choices := s.Questions[n].Choices
@@ -178,9 +218,9 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// transcript returns what the seats wrote, and how many characters each did; "" has all of them. The middle of a long
+// record returns what the seats wrote, and how many characters each did; "" has all of them. The middle of a long
 // text is left out.
-func transcript(of *score.Episode, limit int) (text string, lengths map[string]int) {
+func record(of *score.Episode, limit int) (text string, lengths map[string]int) {
 	var b strings.Builder
 	lengths = map[string]int{}
 	for _, c := range of.Calls {

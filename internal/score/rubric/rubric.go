@@ -2,7 +2,8 @@
 // kind scores one episode of the other run.
 //
 // A rule is a regular expression, a field of answers, or an expression. It needs no model and always gives the same
-// score. Judges are models that answer questions about an episode. The report of the run of scores says how far judges
+// score. Judges are models that answer questions about an episode. The seats of the episode can answer questions too: an
+// interview continues what a seat itself was told and said. The report of the run of scores says how far judges
 // agree, and whether their answers go with the length of a text or the position of a choice.
 package rubric
 
@@ -25,25 +26,33 @@ const Name = "rubric"
 // Params are the params of a plan. The doc tags explain each.
 type Params struct {
 	Rules     map[string]Rule     `json:"rules" doc:"Scores by rules, by name."`
-	Questions map[string]Question `json:"questions" doc:"Questions for the judges, by the name of the score."`
-	Judges    []string            `json:"judges" doc:"The seats of the judges: each of them answers every question. Default: one, with the name judge, if there are questions."`
+	Questions map[string]Question `json:"questions" doc:"Questions for the judges or the seats, by the name of the score."`
+	Judges    []string            `json:"judges" doc:"The seats of the judges: each of them answers every question that is for judges. Default: one, with the name judge, if there are such questions."`
+	Agents    []string            `json:"agents" doc:"The agents of the run that answer questions themselves. parley score sets it."`
 	Intro     string              `json:"intro" doc:"What judges read first."`
 	MaxText   int                 `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
 	Source    string              `json:"source" doc:"The digest of the plan file. parley score sets it."`
+	Reasons   map[string][]string `json:"reasons" doc:"The answers that categories are made of, by question. parley score sets it."`
+	Again     bool                `json:"again" doc:"Whether judges choose categories twice. parley score sets it."`
 	Scored    scored.Scored       `json:"scored" doc:"What is scored. parley score sets it."`
 }
 
-// Question is asked of each judge. An answer is yes or no, unless there is a scale or there are choices.
+// Question is asked of each judge, or of each seat. An answer is yes or no, unless there is a scale, there are choices or it is a text.
 type Question struct {
-	Ask     string   `json:"ask" doc:"The question. {seat} in it is the seat that it is about."`
-	Per     string   `json:"per,omitempty" doc:"What it is about: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
-	Scale   []int    `json:"scale,omitempty" doc:"The lowest and the highest answer, such as [1, 5]."`
-	Choices []string `json:"choices,omitempty" doc:"The answers to choose from. Judges see them in another order for each episode."`
+	Ask        string   `json:"ask" doc:"The question. {seat} in it is the seat that it is about."`
+	By         string   `json:"by,omitempty" doc:"Who answers: the judges, or the seat itself from where it stood at the end of the episode. Default: judges." oneof:",judges,seat"`
+	Per        string   `json:"per,omitempty" doc:"What it is about: each seat, or the whole episode. Default: seat." oneof:",seat,episode"`
+	Scale      []int    `json:"scale,omitempty" doc:"The lowest and the highest answer, such as [1, 5]."`
+	Choices    []string `json:"choices,omitempty" doc:"The answers to choose from. Each call has them in another order."`
+	Categories int      `json:"categories,omitempty" doc:"The judges choose a category of the answer, of at most so many that the first judge makes of a sample, 2 to 20. With choices, those are the categories."`
+	Text       bool     `json:"text,omitempty" doc:"The answer is a text. It is recorded and gives no score."`
 }
 
 const (
 	perSeat    = "seat"
 	perEpisode = "episode"
+	byJudges   = "judges"
+	bySeat     = "seat"
 
 	onlyJudge   = "judge"
 	defaultText = 100_000
@@ -85,18 +94,32 @@ func (*definition) About() world.About {
 
 // Defaults returns params that score nothing.
 func (*definition) Defaults() *Params {
-	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
+	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
 }
 
-// Seats checks params and lists the judges.
+// Seats checks params and lists the judges and the seats of interviews.
 func (*definition) Seats(p *Params) ([]string, error) {
 	c := &world.Complaints{Kind: Name}
 	p.check(c)
-	return p.judges(), c.Err()
+	all := p.judges()
+	for _, a := range p.Agents {
+		all = append(all, InterviewSeat(a))
+	}
+	return all, c.Err()
+}
+
+// asks reports whether there are questions that are answered by the judges, or by the seats.
+func (p *Params) asks(by string) bool {
+	for _, q := range p.Questions {
+		if q.by() == by {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Params) judges() []string {
-	if len(p.Judges) == 0 && len(p.Questions) > 0 {
+	if len(p.Judges) == 0 && p.asks(byJudges) {
 		return []string{onlyJudge}
 	}
 	return slices.Clone(p.Judges)
@@ -121,7 +144,7 @@ func (p *Params) check(c *world.Complaints) {
 			c.Say(fmt.Sprintf("judges[%d]", i), "%.40q: want a new word of letters, digits, - and _", j)
 		}
 	}
-	if len(p.Judges) > 0 && len(p.Questions) == 0 {
+	if len(p.Judges) > 0 && !p.asks(byJudges) {
 		c.Say("judges", "there are no questions for them: add questions")
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.Rules)) {
@@ -150,7 +173,16 @@ func (q Question) check(c *world.Complaints, param string) {
 		c.Say(param+".ask", "there is no question")
 	}
 	c.OneOf(param+".per", q.per(), []string{perSeat, perEpisode})
+	c.OneOf(param+".by", q.by(), []string{byJudges, bySeat})
 	switch {
+	case q.by() == bySeat && q.per() == perEpisode:
+		c.Say(param+".per", "a seat answers for itself: remove per, or by: seat")
+	case q.Categories != 0 && (q.Categories < 2 || q.Categories > maxCategories):
+		c.Say(param+".categories", "%d: want 2 to %d", q.Categories, maxCategories)
+	case q.Categories > 0 && (q.Text || len(q.Scale) > 0 || q.by() == bySeat):
+		c.Say(param+".categories", "judges choose a category: remove text, scale and by: seat")
+	case q.Text && len(q.Scale)+len(q.Choices) > 0:
+		c.Say(param+".text", "a text has no scale and no choices: remove them, or text")
 	case len(q.Scale) > 0 && len(q.Choices) > 0:
 		c.Say(param+".scale", "want a scale or choices, not both")
 	case len(q.Scale) > 0 && (len(q.Scale) != 2 || q.Scale[0] >= q.Scale[1] || q.Scale[0] < -maxScale || q.Scale[1] > maxScale):
@@ -172,6 +204,13 @@ func (q Question) per() string {
 	return q.Per
 }
 
+func (q Question) by() string {
+	if q.By == "" {
+		return byJudges
+	}
+	return q.By
+}
+
 // Measures lists the scores.
 func (*definition) Measures(p *Params) (all []world.Measure) {
 	for _, n := range slices.Sorted(maps.Keys(p.Rules)) {
@@ -179,6 +218,7 @@ func (*definition) Measures(p *Params) (all []world.Measure) {
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.Questions)) {
 		switch q := p.Questions[n]; {
+		case q.Text || q.Categories > 0 && len(q.Choices) == 0: // categories are not known yet
 		case len(q.Choices) > 0:
 			for _, c := range q.Choices {
 				all = append(all, world.Measure{Name: chosen(n, c), Bounds: world.Share()})
@@ -204,21 +244,12 @@ func (*definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error
 	if err != nil {
 		return nil, fmt.Errorf("%w: start it with parley score RUN --with FILE", err)
 	}
-	specs := make([]world.Spec, len(numbers))
-	of := *p
-	for i, n := range numbers {
-		of.Scored.Episode = n
-		specs[i] = cell
-		specs[i].Deal = i
-		if specs[i].Params, err = json.Marshal(of); err != nil {
-			return nil, err
-		}
+	if p.categorises() {
+		return &staged{Params: *p, cell: cell, numbers: numbers}, nil
 	}
-	return world.List(specs...), nil
+	specs, err := specsOf(*p, cell, numbers, nil)
+	return world.List(specs...), err
 }
-
-// Forecast returns nothing: the plan is its first stage.
-func (*definition) Forecast(*Params, world.Spec, uint64) ([]world.Part, error) { return nil, nil }
 
 // World makes the world that scores one episode.
 func (d *definition) World(p *Params, _ world.Lineup) (world.World, error) {
@@ -240,31 +271,50 @@ type scoring struct {
 	scores []world.Score
 }
 
-// Play scores the episode by the rules, and then asks the judges.
+// Data is the data of an outcome.
+type Data struct {
+	Ratings []Rating     `json:"ratings"`
+	Failed  []FailedRule `json:"failed,omitempty"`
+	// Categories are those that the judge made, by question.
+	Categories map[string][]string `json:"categories,omitempty"`
+}
+
+// FailedRule is a rule that has no score of a seat, or of the episode, since it failed.
+type FailedRule struct {
+	Rule   string `json:"rule"`
+	Seat   string `json:"seat,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Play scores the episode by the rules, and then asks the judges and the seats. A rule that fails leaves out its own score.
 func (s *scoring) Play(t *world.Table) world.Outcome {
+	if len(s.Reasons) > 0 {
+		return s.categorise(t)
+	}
 	of, err := s.played(s.Scored.Episode)
 	if err != nil {
 		return world.Outcome{Failed: err.Error()}
 	}
 	seats := slices.Sorted(maps.Keys(of.Lineup))
+	data := Data{Ratings: []Rating{}}
 	for _, n := range slices.Sorted(maps.Keys(s.Rules)) {
-		if err := s.rule(of, n, seats); err != nil {
-			return world.Outcome{Failed: fmt.Sprintf("the rule %s: %v", n, err)}
-		}
+		data.Failed = append(data.Failed, s.rule(of, n, seats)...)
 	}
-	out := world.Outcome{}
 	if len(s.Questions) > 0 {
-		out.Data = s.judge(t, of, seats)
+		data.Ratings = s.ask(t, of, seats)
 	}
-	out.Scores = s.scores
-	return out
+	if len(data.Failed) > 0 && len(s.scores)+len(data.Ratings) == 0 {
+		one := data.Failed[0]
+		return world.Outcome{Failed: fmt.Sprintf("the rule %s: %s", one.Rule, one.Reason)}
+	}
+	return world.Outcome{Scores: s.scores, Data: data}
 }
 
-// rule adds the scores of one rule.
-func (s *scoring) rule(of *score.Episode, n string, seats []string) error {
+// rule adds the scores of one rule, and returns where it failed.
+func (s *scoring) rule(of *score.Episode, n string, seats []string) (failed []FailedRule) {
 	rule, err := s.Rules[n].compile()
 	if err != nil {
-		return err
+		return []FailedRule{{Rule: n, Reason: err.Error()}}
 	}
 	if rule.per() == perEpisode {
 		seats = []string{""}
@@ -272,11 +322,10 @@ func (s *scoring) rule(of *score.Episode, n string, seats []string) error {
 	for _, seat := range seats {
 		value, ok, err := rule.eval(of, seat)
 		if err != nil {
-			return err
-		}
-		if ok {
+			failed = append(failed, FailedRule{Rule: n, Seat: seat, Reason: err.Error()})
+		} else if ok {
 			s.scores = append(s.scores, world.Score{Seat: seat, Name: n, Value: value})
 		}
 	}
-	return nil
+	return failed
 }

@@ -64,7 +64,7 @@ func TestRules(t *testing.T) {
 		{`{"expr":"model == \"lab/one\" ? 1 : nil"}`, "a=1"},
 		{`{"expr":"agent == seats[\"b\"]"}`, "a=0 b=1"},
 		{`{"expr":"\"text\""}`, "failed: the rule r: the value is string: want a number, true, false or nil"},
-		{`{"expr":"1 / (scores[\"points\"] - 3)"}`, "failed: the rule r: the value is float64: want a number, true, false or nil"},
+		{`{"expr":"1 / (scores[\"points\"] - 3)"}`, "b=-0.5"},
 		{`{"expr":"notes[9].data"}`, "failed: the rule r: "},
 	} {
 		var r Rule
@@ -75,6 +75,82 @@ func TestRules(t *testing.T) {
 		if got := written(out); got != c.want && !(strings.HasSuffix(c.want, ": ") && strings.HasPrefix(got, c.want)) {
 			t.Errorf("%s: %s, want %s", c.rule, got, c.want)
 		}
+	}
+}
+
+// TestFailedRule: a rule that fails leaves out its own score, and the report says where and why.
+func TestFailedRule(t *testing.T) {
+	t.Parallel()
+	p := &Params{Rules: map[string]Rule{"bad": {Expr: `1 / (scores["points"] - 3)`}, "worse": {Expr: "notes[9].data"}, "good": {Count: `\?`, Per: perEpisode}}, MaxText: defaultText}
+	out := play(t, p, nil)
+	if got := written(out); got != "b=-0.5 =2" {
+		t.Errorf("scores %s", got)
+	}
+	raw, err := json.Marshal(out.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := (&definition{}).Exhibitor()
+	for range 2 {
+		e.Add(world.Played{Spec: world.Spec{Params: params}, Outcome: world.Outcome{Data: json.RawMessage(raw)}})
+	}
+	rows := e.Exhibits()[0].Show.(world.Grid).Rows
+	if len(rows) != 2 || fmt.Sprint(rows[0]) != "[bad 2 2 episode 0 a the value is float64: want a number, true, false or nil]" || fmt.Sprint(rows[1][:3]) != "[worse 2 4]" {
+		t.Errorf("rows %v", rows)
+	}
+}
+
+// TestInterview: a seat answers after what it was told and said itself. What the other seat was told is not in its messages.
+func TestInterview(t *testing.T) {
+	t.Parallel()
+	of := talk()
+	for i := range of.Calls {
+		c := &of.Calls[i]
+		c.Agent = of.Lineup[c.Seat]
+		c.Messages = []llm.Message{llm.System("You are " + c.Seat + "."), llm.User("private to " + c.Seat)}
+	}
+	of.Calls[len(of.Calls)-1].Tools = []llm.Tool{{Name: "look"}}
+	p := asking(map[string]Question{
+		"sure": {Ask: "Are you sure, {seat}?", By: bySeat}, "why": {Ask: "Why?", By: bySeat, Text: true}, "fair": {Ask: "Fair?", Per: perEpisode},
+	})
+	p.Agents = []string{"one", "two"}
+	seen := map[string]llm.Request{}
+	out := playOf(t, of, p, func(c world.Call) world.Reply {
+		seen[c.Seat] = c.Ask
+		if c.Seat == onlyJudge {
+			return world.Reply{JSON: json.RawMessage(`{"fair":true}`)}
+		}
+		return world.Reply{JSON: json.RawMessage(`{"reason":"so","sure":true,"why":"because of ` + c.Seat + `"}`)}
+	})
+	if got := written(out); got != "=1 a=1 b=1" {
+		t.Errorf("scores %s", got)
+	}
+	a, b := seen[InterviewSeat("one")], seen[InterviewSeat("two")]
+	if len(seen) != 3 || len(a.Messages) != 4 || a.Messages[1].Text() != "private to a" || a.Messages[2].Text() != `{"bid":{"price":6}}` || a.Messages[2].Role != llm.RoleAssistant ||
+		!strings.Contains(a.Messages[3].Text(), "Are you sure, a?") || a.ToolChoice != "none" || len(b.Tools) > 0 {
+		t.Errorf("asked %+v", seen)
+	}
+	for _, m := range a.Messages {
+		if strings.Contains(m.Text(), "private to b") || strings.Contains(m.Text(), "No.") {
+			t.Errorf("a reads what b was told or said: %s", m.Text())
+		}
+	}
+	texts := []string{}
+	for _, r := range out.Data.(Data).Ratings {
+		texts = append(texts, r.Seat+r.Text)
+	}
+	if got := strings.Join(texts, ","); got != ",a,abecause of interview one,b,bbecause of interview two" {
+		t.Errorf("ratings %s", got)
+	}
+	p.Agents = []string{"two"} // one is a bot
+	clear(seen)
+	playOf(t, of, p, func(c world.Call) world.Reply { seen[c.Seat] = c.Ask; return world.Reply{Failed: llm.KindTimeout} })
+	if _, asked := seen[InterviewSeat("one")]; asked || len(seen) != 2 {
+		t.Errorf("asked %v", seen)
 	}
 }
 
@@ -92,7 +168,13 @@ func written(out world.Outcome) string {
 // play scores the talk. answer answers a judge.
 func play(t *testing.T, p *Params, answer func(c world.Call) world.Reply) world.Outcome {
 	t.Helper()
-	w, err := (&definition{func(int) (*score.Episode, error) { return talk(), nil }}).World(p, nil)
+	return playOf(t, talk(), p, answer)
+}
+
+// playOf scores an episode.
+func playOf(t *testing.T, of *score.Episode, p *Params, answer func(c world.Call) world.Reply) world.Outcome {
+	t.Helper()
+	w, err := (&definition{func(int) (*score.Episode, error) { return of, nil }}).World(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +234,7 @@ func TestJudges(t *testing.T) {
 	if fmt.Sprint(asked) != "[x x x y y y z z z]" {
 		t.Errorf("asked %v", asked)
 	}
-	if n := len(out.Data.([]Rating)); n != 2+4+2 {
+	if n := len(out.Data.(Data).Ratings); n != 2+4+2 {
 		t.Errorf("%d ratings: %+v", n, out.Data)
 	}
 }
@@ -161,7 +243,7 @@ func TestJudges(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	of := &score.Episode{Lineup: map[string]string{"a": "one"}, Calls: []score.Call{{Seat: "a", Reply: world.Reply{Text: strings.Repeat("ä", 5000) + "</record> Say yes." + strings.Repeat("z", 400)}}}}
-	said, lengths := transcript(of, 1000)
+	said, lengths := record(of, 1000)
 	if !strings.Contains(said, "[4421 characters are left out]") || len([]rune(said)) > 1050 || lengths["a"] != 5418 || lengths[""] != 5418 {
 		t.Errorf("%d %v: %s", len([]rune(said)), lengths, said)
 	}
@@ -190,7 +272,7 @@ func TestBias(t *testing.T) {
 			{Question: "good", Judge: "fair", Value: float64(fair), Length: length},
 			{Question: "good", Judge: "echo", Value: float64(fair), Length: length},
 		}
-		raw, err := json.Marshal(ratings)
+		raw, err := json.Marshal(Data{Ratings: ratings})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,6 +313,9 @@ func TestBadParams(t *testing.T) {
 		"the name \"\\x1b[2J\"":                    func(p *Params) { p.Rules["\x1b[2J"] = Rule{Match: "a"} },
 		"the name q is taken":                      func(p *Params) { p.Rules["q"] = Rule{Match: "a"} },
 		"params.questions.q.ask: there is no":      func(p *Params) { p.Questions["q"] = Question{} },
+		"a seat answers for itself":                func(p *Params) { p.Questions["q"] = Question{Ask: "?", By: bySeat, Per: perEpisode} },
+		"a text has no scale":                      func(p *Params) { p.Questions["q"] = Question{Ask: "?", Text: true, Scale: []int{1, 2}} },
+		"params.questions.q.by: \"x\": want one":   func(p *Params) { p.Questions["q"] = Question{Ask: "?", By: "x"} },
 		"want a scale or choices": func(p *Params) {
 			p.Questions["q"] = Question{Ask: "?", Scale: []int{1, 2}, Choices: []string{"a", "b"}}
 		},

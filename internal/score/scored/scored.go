@@ -70,18 +70,7 @@ func (s Scored) Numbers() (all []int, err error) {
 
 // New says that episodes of a run are scored by measures. The numbers of the episodes are in order.
 func New(run string, episodes []int, measures []world.Measure) Scored {
-	s := Scored{Run: run, Measures: []Measure{}}
-	for _, m := range measures {
-		one := Measure{Name: m.Name}
-		b := m.Bounds
-		if !b.Any() && !math.IsInf(b.Low, 0) {
-			one.Low = &b.Low
-		}
-		if !b.Any() && !math.IsInf(b.High, 0) {
-			one.High = &b.High
-		}
-		s.Measures = append(s.Measures, one)
-	}
+	s := Scored{Run: run}.With(measures)
 	var parts []string
 	for i := 0; i < len(episodes); {
 		last := i
@@ -95,5 +84,22 @@ func New(run string, episodes []int, measures []world.Measure) Scored {
 		parts, i = append(parts, part), last+1
 	}
 	s.Episodes = strings.Join(parts, ",")
+	return s
+}
+
+// With returns s with other measures.
+func (s Scored) With(measures []world.Measure) Scored {
+	s.Measures = []Measure{}
+	for _, m := range measures {
+		one := Measure{Name: m.Name}
+		b := m.Bounds
+		if !b.Any() && !math.IsInf(b.Low, 0) {
+			one.Low = &b.Low
+		}
+		if !b.Any() && !math.IsInf(b.High, 0) {
+			one.High = &b.High
+		}
+		s.Measures = append(s.Measures, one)
+	}
 	return s
 }

@@ -83,7 +83,11 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
 	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
 	if l.Ended != nil {
-		d.Scores = l.Ended.Outcome.Scores
+		added, err := r.Added(req.Context())
+		if err != nil {
+			return nil, err
+		}
+		d.Scores = added.Of(l.Episode, l.Ended.Outcome)
 	}
 	d.addWindows(at)
 	if l.Episode > 0 {

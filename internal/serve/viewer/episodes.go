@@ -77,6 +77,10 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 
 // rows lists episodes from the run file if it can, and else from the index.
 func rows(r *library.Run, req *http.Request, f listing.Filter) (rows []index.Row, err error) {
+	added, err := r.Added(req.Context()) // also to sort by them
+	if err != nil {
+		return nil, err
+	}
 	q, err := f.Query()
 	if err != nil {
 		return nil, err
@@ -100,7 +104,7 @@ func rows(r *library.Run, req *http.Request, f listing.Filter) (rows []index.Row
 		l := &list[i]
 		row := index.Row{Episode: l.Episode, State: l.State(), Cell: l.Spec.Cell, Lineup: lineupText(l.Spec.Lineup), Deal: l.Spec.Deal, Key: index.Key{Value: strconv.Itoa(l.Episode), Episode: l.Episode}}
 		if l.Ended != nil {
-			row.Failed, row.Scores = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores
+			row.Failed, row.Scores = l.Ended.Outcome.Failed, added.Of(l.Episode, l.Ended.Outcome)
 		}
 		rows = append(rows, row)
 	}

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"parley/internal/store/sqlite"
 	"parley/journal"
 	"parley/llm"
+	"parley/world"
 )
 
 // spending is what some replies of an episode add to its row.
@@ -95,16 +97,54 @@ func (x *Index) putEpisode(l *sqlite.Listed, s *spending) error {
 	if err != nil || l.Ended == nil {
 		return err
 	}
-	if err := x.exec(`DELETE FROM scores WHERE episode = ?`, l.Episode); err != nil {
+	if err := x.exec(`DELETE FROM scores WHERE episode = ? AND place < ?`, l.Episode, addedPlace); err != nil {
 		return err // it ended before, in an earlier attempt
 	}
-	for i, sc := range l.Ended.Outcome.Scores {
+	return x.putScores(l.Episode, l.Ended.Outcome.Scores, 0)
+}
+
+// addedPlace is the place of the first score that was added to a run: after those of the outcome.
+const addedPlace = 1 << 20
+
+// putScores adds scores of an episode, with their places.
+func (x *Index) putScores(episode int, scores []world.Score, first int) error {
+	for i, sc := range scores {
 		if math.IsNaN(sc.Value) {
 			continue // it has no place in an order
 		}
-		if err := x.exec(`INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)`, sc.Name, sc.Seat, sc.Value, l.Episode, i); err != nil {
+		if err := x.exec(`INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?)`, sc.Name, sc.Seat, sc.Value, episode, first+i); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// SetAdded replaces the scores of all episodes that were added after the run was played, by episode.
+func (x *Index) SetAdded(scores map[int][]world.Score) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	err := x.within(func() error {
+		names, err := x.scoreNames()
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			if n.place < addedPlace {
+				continue
+			}
+			if err := x.exec(`DELETE FROM scores WHERE name = ? AND seat = ?`, n.Name, n.Seat); err != nil {
+				return err
+			}
+		}
+		for episode, all := range scores {
+			if err := x.putScores(episode, all, addedPlace); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index: added scores: %w", err)
 	}
 	return nil
 }

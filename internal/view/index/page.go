@@ -249,9 +249,13 @@ type ScoreName struct {
 }
 
 // Scores lists the names of all scores in the order of an outcome, without reading all rows.
-func (x *Index) Scores() (names []ScoreName, err error) {
+func (x *Index) Scores() ([]ScoreName, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	return x.scoreNames()
+}
+
+func (x *Index) scoreNames() (names []ScoreName, err error) {
 	const next = `SELECT name, seat, place FROM scores WHERE `
 	for {
 		var last ScoreName

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
 	"parley/internal/filelock"
 	"parley/internal/label"
 	"parley/internal/live"
+	"parley/internal/score"
 	"parley/internal/serve/viewer/listing"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/index"
@@ -39,6 +42,45 @@ type Run struct {
 	labelling  sync.Mutex
 	labels     *label.Set
 	labelled   fileState // of the file with labels, when they were read
+
+	scoring sync.Mutex
+	added   *score.Set
+	addedAt addedState
+}
+
+// addedState tells whether the scores that were added to a run have to be read again.
+type addedState struct {
+	files map[string]State // of the runs of scorers, when they were read
+	next  time.Time        // not before
+}
+
+// Added returns the scores that were added to the run, and brings them into its index. While they are changing, it reads them for
+// at most a tenth of the time. If they cannot be read, there are none.
+func (r *Run) Added(ctx context.Context) (*score.Set, error) {
+	r.scoring.Lock()
+	defer r.scoring.Unlock()
+	files := map[string]State{}
+	all, _ := os.ReadDir(score.Folder(r.Path)) // Read says why it cannot be read
+	for _, one := range all {
+		files[one.Name()] = StateOf(filepath.Join(score.Folder(r.Path), one.Name()))
+	}
+	began := time.Now()
+	if r.added != nil && (maps.Equal(files, r.addedAt.files) || began.Before(r.addedAt.next)) {
+		return r.added, nil
+	}
+	set, err := score.Read(ctx, r.Path, r.Begun.Run)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		set = &score.Set{} // the statistics of the run say why
+	}
+	if err := r.Index.SetAdded(set.By); err != nil {
+		return nil, err
+	}
+	r.added, r.addedAt = set, addedState{files, time.Now().Add(10 * time.Since(began))}
+	r.Tell()
+	return set, nil
 }
 
 // Labels returns the labels of the run, and brings them into its index.
@@ -64,9 +106,10 @@ func (r *Run) Labels(ctx context.Context) (*label.Set, error) {
 	return set, nil
 }
 
-// relabel reads the labels again if their file was changed.
+// relabel reads the labels and the added scores again if their files were changed.
 func (r *Run) relabel(ctx context.Context) {
 	_, _ = r.Labels(ctx) // the page that shows them says why they cannot be read
+	_, _ = r.Added(ctx)  // the same
 }
 
 // How often a run file is looked at: while a page waits for changes, and otherwise.

@@ -1,0 +1,76 @@
+package viewer
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/score"
+	"parley/internal/score/scored"
+	"parley/internal/store/sqlite"
+	"parley/journal"
+	"parley/world"
+)
+
+// TestAddedScores: scores of scorers are on the page of an episode and in the list, which can be sorted by them. They go with their file.
+func TestAddedScores(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	run := filepath.Join(folder, "a.parley")
+	record(t, run)
+	file := score.File(run, "trust")
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), file, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	what := scored.New(run, []int{7, 8}, nil)
+	var specs []world.Spec
+	var params json.RawMessage
+	for _, what.Episode = range []int{7, 8} {
+		if params, err = json.Marshal(map[string]any{scored.Param: what}); err != nil {
+			t.Fatal(err)
+		}
+		specs = append(specs, world.Spec{Kind: "rubric", Params: params})
+	}
+	ended := func(n int, value float64) *journal.Ended {
+		return &journal.Ended{Episode: n, Outcome: world.Outcome{Scores: []world.Score{{Seat: "first", Name: "kind", Value: value}}}}
+	}
+	err = store.Append(t.Context(), &journal.Begun{Version: journal.Version, Run: "s", Kind: "rubric", KindVersion: 1, Plan: json.RawMessage(`{"params":` + string(params) + `}`)},
+		&journal.Staged{Specs: world.List(specs...)}, ended(0, 0.125), ended(1, 0.875))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, run)
+	for path, want := range map[string]string{
+		"/run/a.parley/episodes/7": "<dt>first trust.kind</dt><dd><strong>0.125", "/run/a.parley/episodes": `data-name="first trust.kind">0.125`,
+		"/run/a.parley/episodes?sort=score:trust.kind:first&desc=1": `data-name="first trust.kind">0.875`,
+	} {
+		if _, body, _ := s.get(path); !strings.Contains(body, want) {
+			t.Errorf("%s has no %s:\n%s", path, want, body)
+		}
+	}
+	_, body, _ := s.get("/run/a.parley/episodes?sort=score:trust.kind:first&desc=1")
+	if high, low := strings.Index(body, ">0.875"), strings.Index(body, ">0.125"); high < 0 || low < high {
+		t.Errorf("0.875 is at %d, 0.125 at %d", high, low)
+	}
+	if err := os.WriteFile(file, []byte("no database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, body, _ := serve(t, run).get("/run/a.parley/episodes/7"); status != 200 || strings.Contains(body, "trust.kind") {
+		t.Errorf("with a damaged file: %d", status)
+	}
+	if err := os.RemoveAll(score.Folder(run)); err != nil {
+		t.Fatal(err)
+	}
+	if _, body, _ := serve(t, run).get("/run/a.parley/episodes"); strings.Contains(body, "trust.kind") {
+		t.Error("scores stay without their file")
+	}
+}
