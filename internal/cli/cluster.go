@@ -268,10 +268,7 @@ func refusals(s *State) func(subject.Working) {
 	var mu sync.Mutex
 	said := map[string]bool{}
 	return func(w subject.Working) {
-		text := w.Refused
-		if w.HubFull {
-			text = "it waits: the hub is full"
-		}
+		text := whyIdle(w)
 		mu.Lock()
 		defer mu.Unlock()
 		if text != "" && !said[text] {
@@ -279,6 +276,14 @@ func refusals(s *State) func(subject.Working) {
 			s.tell(fmt.Sprintf("worker %d on %s: %s", w.Process, w.Host, text))
 		}
 	}
+}
+
+// whyIdle says why a worker does not play; "" if it does.
+func whyIdle(w subject.Working) string {
+	if w.HubFull {
+		return "it waits: the hub is full"
+	}
+	return w.Refused
 }
 
 // close ends the workers of this machine and the hub.

@@ -41,13 +41,8 @@ func (c *hubCmd) Run(ctx context.Context, s *State) error {
 	if token == "" {
 		return exit.Usagef("a hub needs a token: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file; parley hub --help explains it")
 	}
-	switch n := len(c.Join); {
-	case n != 0 && n != 3:
-		return exit.Usagef("--join has %d addresses: want 3, or none for a hub of one node", n)
-	case n != 0 && len(slices.Compact(slices.Sorted(slices.Values(c.Join)))) != n:
-		return exit.Usagef("--join %s: want three different addresses", strings.Join(c.Join, ","))
-	case n != 0 && !slices.Contains(c.Join, c.Route):
-		return exit.Usagef("--route %s is not one of --join", c.Route)
+	if err := c.checkNodes(); err != nil {
+		return err
 	}
 	secure, err := c.server()
 	if err != nil {
@@ -75,6 +70,20 @@ func (c *hubCmd) Run(ctx context.Context, s *State) error {
 	fmt.Fprintf(s.Stdout, "listening on %s\n", h.URL())
 	<-ctx.Done()
 	return h.Close()
+}
+
+// checkNodes refuses nodes that cannot be a hub together.
+func (c *hubCmd) checkNodes() error {
+	switch n := len(c.Join); {
+	case n != 0 && n != 3:
+		return exit.Usagef("--join has %d addresses: want 3, or none for a hub of one node", n)
+	case n != 0 && len(slices.Compact(slices.Sorted(slices.Values(c.Join)))) != n:
+		return exit.Usagef("--join %s: want three different addresses", strings.Join(c.Join, ","))
+	case n != 0 && !slices.Contains(c.Join, c.Route):
+		return exit.Usagef("--route %s is not one of --join", c.Route)
+	default:
+		return nil
+	}
 }
 
 // clusterCmd shows what a hub's runs and workers do, and makes tokens.
@@ -147,11 +156,7 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
 	}
 	for _, w := range v.Workers {
-		state := w.Refused
-		if w.HubFull {
-			state = "waits: the hub is full"
-		}
-		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(state))
+		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(whyIdle(w)))
 	}
 	if len(v.Runs)+len(v.Workers)+len(v.Left) == 0 {
 		fmt.Fprintln(s.Stdout, "nobody plays")

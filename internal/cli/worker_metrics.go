@@ -93,11 +93,11 @@ func hubPage(h *hub.Hub, began time.Time) *metric.Page {
 		gauge("clients", "Runs, workers and others that are connected to this node.", float64(s.Clients))
 		gauge("streams", "Streams of this node: two for each run.", float64(s.Streams))
 		gauge("messages", "Messages of this node.", float64(s.Messages))
-		const size, most = "Bytes of messages of this node.", "How many bytes of messages this node may have."
+		const size, limit = "Bytes of messages of this node.", "How many bytes of messages this node may have."
 		gauge("bytes", size, s.Memory, "in", "memory")
 		gauge("bytes", size, s.Disk, "in", "disk")
-		gauge("max_bytes", most, s.MaxMemory, "in", "memory")
-		gauge("max_bytes", most, s.MaxDisk, "in", "disk")
+		gauge("max_bytes", limit, s.MaxMemory, "in", "memory")
+		gauge("max_bytes", limit, s.MaxDisk, "in", "disk")
 	}
 	p.AddProcess(began)
 	return p

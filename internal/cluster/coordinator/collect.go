@@ -145,9 +145,7 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 			}
 		case *wire.Halted:
 			b.halted = e
-			l.mu.Lock()
-			l.gives(from, true)
-			l.mu.Unlock()
+			l.claim(from, nil, true)
 		case *wire.Done:
 			delete(readers, name)
 			if lot {
@@ -167,14 +165,15 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 	return nil
 }
 
-// claim notes who plays a lot. c is nil if it was given back.
-func (l *log) claim(from int, c *wire.Claim, before bool) {
+// claim notes who plays a lot. c is nil if it was given back. open means that calls of the worker may have no record: it left some, or
+// claimed before this process began.
+func (l *log) claim(from int, c *wire.Claim, open bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c == nil {
-		l.gives(from, false)
+		l.gives(from, open)
 	} else {
-		l.claims(from, c, before)
+		l.claims(from, c, open)
 		if l.workers[c.Session].IsZero() {
 			l.sawWorker(c.Session)
 		}
