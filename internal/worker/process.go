@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -79,8 +78,8 @@ func greet(s Started, h hello) (*process, error) {
 // readLine reads a line. The result is valid until the next call.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return line, err
+	if err == nil {
+		return line, nil
 	}
 	long := bytes.Clone(line)
 	for errors.Is(err, bufio.ErrBufferFull) {
@@ -90,8 +89,14 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 		line, err = in.ReadSlice('\n')
 		long = append(long, line...)
 	}
-	return long, err
+	if err != nil {
+		return nil, errEnded
+	}
+	return long, nil
 }
+
+// errEnded says that a worker ended. How its connection broke depends on the moment and says nothing.
+var errEnded = errors.New("it ended")
 
 // read passes answers to those who wait for them, until the connection ends.
 func (p *process) read(in *bufio.Reader, err error) {
@@ -114,9 +119,6 @@ func (p *process) read(in *bufio.Reader, err error) {
 			break
 		}
 		to <- bytes.Clone(rest)
-	}
-	if errors.Is(err, io.EOF) {
-		err = errors.New("it ended")
 	}
 	p.late.Stop()
 	_ = p.Conn.Close() // the error that matters is the first
@@ -223,7 +225,7 @@ func (p *process) send(body []byte, act bool) (<-chan []byte, int, error) {
 	_, err := p.Conn.Write(append(append(append(line, ','), body[1:]...), '\n'))
 	p.writing.Unlock()
 	if err != nil {
-		_ = p.stop(err) // it is of no use
+		_ = p.stop(nil) // it has ended, and read says how
 		return nil, 0, p.death(id)
 	}
 	return answered, id, nil
@@ -255,7 +257,7 @@ func (p *process) tell(body []byte) {
 	_, err := p.Conn.Write(append(body, '\n'))
 	p.writing.Unlock()
 	if err != nil {
-		_ = p.stop(err) // it is of no use
+		_ = p.stop(nil) // as in send
 	}
 }
 

@@ -140,7 +140,7 @@ func TestFaults(t *testing.T) {
 				calls[0]["keep"] = 99
 			}
 		}, nil, "keeps 99 messages"},
-		{"dies always", nil, func() int { return 2 }, "its worker ended 3 times"},
+		{"dies always", nil, func() int { return 2 }, "its worker ended 3 times during this step: it ended"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

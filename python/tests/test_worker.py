@@ -324,3 +324,22 @@ def test_prints_and_interrupts(start: Start) -> None:
 def test_the_same_steps_in_two_processes(start: Start) -> None:
     play = "x = {'b', 'a', 'c'}\nt.note('set', list(x))\nawait t.one('a', f'{t.rand.perm(10)} {hash(\"x\")}')\n"
     assert start(play).begin(seed=2**64 - 1, deal=5) == start(play).begin(seed=2**64 - 1, deal=5)
+
+
+@pytest.mark.parametrize(("seats", "measures", "want"), [
+    ("5", "[]", "w.py:2: seats() returned 5: want a list of texts"),
+    ("'abc'", "[]", "w.py:2: seats() returned 'abc': want a list of texts"),
+    ("['a', 3]", "[]", "w.py:2: seats() returned ['a', 3]: want a list of texts"),
+    ("['a']", "None", "w.py:2: measures() returned None: want a list of parley.Measure"),
+    ("['a']", "['points']", "w.py:2: measures() returned ['points']: want a list of parley.Measure"),
+])  # fmt: skip
+def test_lists_of_a_world(start: Start, seats: str, measures: str, want: str) -> None:
+    e = start(whole=f"import parley\nclass W(parley.World):\n    def seats(self): return {seats}\n    def measures(self): return {measures}\n    async def play(self, t): pass\n")
+    assert e.ask("seats", params={})["error"]["text"] == want
+
+
+def test_memory_is_reported(start: Start) -> None:
+    """So that the engine can replace a worker that leaks, also if it leaks much in each episode."""
+    e = start("pass")
+    got = [e.begin(str(i)) for i in range(10)]
+    assert [i for i, step in enumerate(got) if step.get("memory", 0) > 0] == [4, 9]

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from . import _json, env, guard, params, scorer
@@ -29,7 +29,7 @@ from .world import World
 PROTOCOL = 1
 _CHUNK = 1 << 18
 _LONGEST = 64 << 20  # bytes of a line
-_WEIGH = 50  # episodes between two looks at the memory in use
+_WEIGH = 5  # episodes between two looks at the memory in use: a world may leak much in each
 
 Class = type[World] | type[env.Env]
 Loader = Callable[[Mapping[str, Any]], Class]
@@ -281,12 +281,14 @@ class Session:
         try:
             world = self._world(**m.get("params") or {})
             made: dict[str, Any] = {"seats": _names(world.seats())}
-            measures = [_measure(x) for x in world.measures()]
+            measures = [_measure(x) for x in _list_of(Measure, world.measures(), "measures()", "parley.Measure")]
             if measures:
                 made["measures"] = measures
             return _json.record(made, "measures")[1:]
         except Invalid as e:
             return _json.record({"error": {"text": e.text, "param": e.param}}, "error")[1:]
+        except Misuse as e:
+            return _json.record({"error": {"text": _line_of(self._class) + str(e)}}, "error")[1:]
         except BaseException as e:
             return error_step(e)
 
@@ -348,11 +350,16 @@ def memory() -> int:
         return 0
 
 
+def _list_of(kind: type, made: Any, what: str, want: str) -> list[Any]:
+    """Return what a method of a world returned as a list."""
+    listed: list[Any] = list(made) if isinstance(made, Iterable) and not isinstance(made, (str, Mapping)) else [None]
+    if not all(isinstance(one, kind) for one in listed):
+        raise Misuse(f"{what} returned {made!r:.80}: want a list of {want}")
+    return listed
+
+
 def _names(seats: Any) -> list[str]:
-    made = list(seats) if not isinstance(seats, str) else None
-    if made is None or not all(isinstance(s, str) for s in made):
-        raise Misuse(f"seats() returned {seats!r}: want a list of texts")
-    return made
+    return _list_of(str, seats, "seats()", "texts")
 
 
 def _measure(m: Measure) -> dict[str, Any]:
