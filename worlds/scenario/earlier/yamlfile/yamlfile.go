@@ -4,7 +4,6 @@ package yamlfile
 import (
 	"encoding/json"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,7 +19,24 @@ type Literal string
 
 // Add adds a key, unless its value is empty.
 func (f *Fields) Add(key string, value any) {
-	if v := reflect.ValueOf(value); value == nil || slices.Contains([]reflect.Kind{reflect.String, reflect.Slice}, v.Kind()) && v.Len() == 0 || value == 0 {
+	empty := false
+	switch v := value.(type) {
+	case nil:
+		empty = true
+	case string:
+		empty = v == ""
+	case int:
+		empty = v == 0
+	case []string:
+		empty = len(v) == 0
+	case []any:
+		empty = len(v) == 0
+	case Fields:
+		empty = len(v) == 0
+	case []Fields:
+		empty = len(v) == 0
+	}
+	if empty {
 		return
 	}
 	*f = append(*f, [2]any{key, value})
