@@ -117,7 +117,7 @@ func shell(t *testing.T, dir string, words []string) string {
 		cmd = exec.CommandContext(t.Context(), name, words[1:]...)
 	}
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOWORK=off", beParley+"=1", "PWD="+dir)
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", beParley+"=1", "PWD="+dir)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -160,8 +160,9 @@ func TestCommandsOfTheKinds(t *testing.T) {
 // TestTableThatIsACommand checks the hint for a table that is a command of a kind.
 func TestTableThatIsACommand(t *testing.T) {
 	t.Parallel()
-	parley(t, State{}, "export", "run.parley", "--table", "trajectories").want(t, exit.Misuse).wantErr(t, "there is a command of that name: parley trajectories")
-	if got := parley(t, State{}, "export", "run.parley", "--table", "nothing").want(t, exit.Misuse); strings.Contains(got.stderr, "command of that name") {
+	run := sqlitetest.File(t, sample()...)
+	parley(t, State{}, "export", run, "--table", "trajectories").want(t, exit.Misuse).wantErr(t, "there is a command of that name: parley trajectories")
+	if got := parley(t, State{}, "export", run, "--table", "nothing").want(t, exit.Misuse); strings.Contains(got.stderr, "command of that name") {
 		t.Error(got.stderr)
 	}
 }

@@ -40,9 +40,6 @@ func misused(err error, args []string, kinds []world.Kind) error {
 	if what, ok := strings.CutPrefix(problem, "expected "); ok && strings.HasPrefix(what, `"<`) {
 		problem = strings.ReplaceAll(what, `"`, "") + " is missing"
 	}
-	if _, got, ok := strings.Cut(err.Error(), ` but got "`); ok && slices.Contains(Verbs(kinds), strings.TrimSuffix(got, `"`)) {
-		problem += "; there is a command of that name: parley " + strings.TrimSuffix(got, `"`)
-	}
 	return exit.Usagef("%s: %s\nusage: parley %s\n       parley %s --help explains it", verb.Name, problem, verb.Summary(), verb.Name)
 }
 

@@ -71,8 +71,8 @@ func TestKindWords(t *testing.T) {
 		"a comma in a plan":     {[]string{"check", plan, "--set", "budget=1,50"}, []string{`budget: wants an amount in US dollars, 0.0001 to 1000000000, found the text "1,50": write 1.50, with a point`}},
 		"a number too large":    {[]string{"ask", "hi", "--samples", "99999999999999999999"}, []string{`ask: --samples: want a whole number, found "99999999999999999999"`}},
 		"a time without a unit": {[]string{"ask", "hi", "--deadline", "3"}, []string{`ask: --deadline: want a time with its unit, as 90s or 10m, found "3"`}},
-		"a table with a slip":   {[]string{"export", run, "--table", "score"}, []string{`export: --table: unknown "score"; did you mean scores? want one of calls, episodes, messages, scores, labels, all`}},
-		"no such table":         {[]string{"export", run, "--table", "nothing"}, []string{`export: --table: unknown "nothing"; want one of calls, episodes`}},
+		"a table with a slip":   {[]string{"export", run, "--table", "score"}, []string{`--table: unknown table "score"; did you mean scores? want one of calls, episodes, messages, scores, labels, reveals, all`}},
+		"no such table":         {[]string{"export", run, "--table", "nothing"}, []string{`--table: unknown table "nothing"; want one of calls, episodes`}},
 		"an agent with a slip":  {[]string{"run", plan, "--set", "agents.aa.model=sim/x"}, []string{"--set agents.aa.model=sim/x: agents.aa: sits in no seat"}},
 	} {
 		t.Run(name, func(t *testing.T) {

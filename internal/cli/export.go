@@ -64,7 +64,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stores.close()) }()
-	if err := c.checkTable(kind); err != nil {
+	if err := c.checkTable(s, kind); err != nil {
 		return err
 	}
 	files, err := c.files(kind, format)
@@ -93,13 +93,17 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 }
 
 // checkTable refuses a table that a run of the kind does not have, and columns that the table does not have.
-func (c *exportCmd) checkTable(kind world.Kind) error {
+func (c *exportCmd) checkTable(s *State, kind world.Kind) error {
 	var tables, columns []string
 	for _, t := range export.AllTables(kind) {
 		tables = append(tables, string(t))
 	}
 	if tables = append(tables, tableAll); !slices.Contains(tables, c.Table) {
-		return exit.Usagef("--table: unknown table %q%s", c.Table, near.Want(c.Table, tables))
+		hint := ""
+		if slices.Contains(Verbs(s.Kinds), c.Table) {
+			hint = "; there is a command of that name: parley " + c.Table
+		}
+		return exit.Usagef("--table: unknown table %q%s%s", c.Table, near.Want(c.Table, tables), hint)
 	}
 	for _, column := range export.ColumnsOf(kind, export.Table(c.Table)) {
 		columns = append(columns, column.Name)

@@ -230,7 +230,7 @@ func TestTrajectories(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{other}, "only runs of rollout have trajectories"},
+		{[]string{other}, "only runs of rollout and records of a gateway have trajectories"},
 		{[]string{file, "--format", "csv"}, "want jsonl or parquet"},
 		{[]string{file, "--out", "rows.csv"}, "add --format jsonl"},
 		{[]string{file, "--out", file, "--format", "jsonl", "--force"}, "is part of a run file"},

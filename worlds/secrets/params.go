@@ -26,8 +26,8 @@ type Params struct {
 	Forms       []string           `json:"forms" doc:"The forms of giving a secret away that count."`
 	Categories  []string           `json:"categories" doc:"The categories of words to draw secrets from."`
 	Words       []string           `json:"words" doc:"Your own words to draw secrets from, instead of the categories."`
-	Secrets     map[string]string  `json:"secrets" doc:"The secret of a seat in every episode, by seat. Other seats draw theirs."`
-	Texts       map[string]string  `json:"texts" doc:"Your own texts instead of those of the game: intro, which begins the instructions, and rules."`
+	Secrets     map[string]string  `json:"secrets,omitempty" doc:"The secret of a seat in every episode, by seat. Other seats draw theirs."`
+	Texts       map[string]string  `json:"texts,omitempty" doc:"Your own texts instead of those of the game: intro, which begins the instructions, and rules."`
 }
 
 // The parts of the context.

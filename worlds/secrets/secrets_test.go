@@ -192,7 +192,11 @@ func TestExampleIsTheFile(t *testing.T) {
 		t.Errorf("examples/secrets.yaml is not the kind's example (%v)", err)
 	}
 	for f := range reflect.TypeFor[Params]().Fields() {
-		if name := f.Tag.Get("json"); !strings.Contains(Kind().Example, "\n  "+name+": ") {
+		name, optional := strings.CutSuffix(f.Tag.Get("json"), ",omitempty")
+		if optional {
+			name = "# " + name // it is shown, but not set
+		}
+		if !strings.Contains(Kind().Example, "\n  "+name+": ") {
 			t.Errorf("the example does not show %s", name)
 		}
 	}
