@@ -56,8 +56,8 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
 		files = append(files, output.Template{Path: path, Text: []byte(made.Files[name])})
 	}
-	kept, err := output.WriteTemplates(files, c.Force)
-	for _, k := range kept { // report them even if writing the rest failed
+	kept, err := output.WriteTemplates(files, c.Force) //nolint:contextcheck // it reads and writes a few small files
+	for _, k := range kept {                           // report them even if writing the rest failed
 		fmt.Fprintf(s.Stderr, "parley: %s was not as init writes it; the old file is kept as %s\n", k[0], k[1])
 	}
 	if err != nil {

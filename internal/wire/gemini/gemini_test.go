@@ -13,13 +13,11 @@ import (
 	"parley/llm"
 )
 
-func number(x float64) *float64 { return &x }
-
 // talk is a request with everything that the format has.
 func talk() *llm.Request {
 	k, seed := 40, int64(7)
 	return &llm.Request{
-		Model: "gemini/m", MaxTokens: 100, Temperature: number(0.5), TopP: number(0.9), TopK: &k, Seed: &seed, FrequencyPenalty: number(1), PresencePenalty: number(-1), Stop: []string{"END"},
+		Model: "gemini/m", MaxTokens: 100, Temperature: new(0.5), TopP: new(0.9), TopK: &k, Seed: &seed, FrequencyPenalty: new(1.0), PresencePenalty: new(-1.0), Stop: []string{"END"},
 		Logprobs: true, TopLogprobs: 2, Effort: llm.EffortHigh, Tier: "flex", ToolChoice: "f",
 		Tools:  []llm.Tool{{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type":"object"}`)}},
 		Schema: &llm.Schema{Name: "answer", JSON: json.RawMessage(`{"type":"object"}`)},
@@ -173,7 +171,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("%v\n%+v, want\n%+v", err, whole, r)
 	}
 	var events []string
-	for _, block := range strings.Split(strings.TrimSpace(string(completion.AppendStream(nil, NewWriter(meta), r))), "\n\n") {
+	for block := range strings.SplitSeq(strings.TrimSpace(string(completion.AppendStream(nil, NewWriter(meta), r))), "\n\n") {
 		events = append(events, strings.TrimPrefix(block, "data: "))
 	}
 	streamed, err := wiretest.Assemble(NewAssembler(), wiretest.Data(events...)...)

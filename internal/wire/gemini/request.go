@@ -42,7 +42,7 @@ func (w *writer) tools() {
 		w.B = append(w.B, '}')
 	}
 	w.B = append(w.B, `]}]`...)
-	mode, name := "", ""
+	var mode, name string
 	switch choice := w.Req.ToolChoice; {
 	case choice == "":
 		return

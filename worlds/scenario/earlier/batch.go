@@ -125,7 +125,7 @@ func (b *batch) models(m *mapping, actor string, models []string) {
 }
 
 // parameter varies a key of the scenario.
-func (b *batch) parameter(m *mapping, name string, values []string) {
+func (b *batch) parameter(_ *mapping, name string, values []string) {
 	switch name {
 	case "num_turns":
 		name = "turns"

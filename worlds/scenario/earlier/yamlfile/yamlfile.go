@@ -192,7 +192,9 @@ func scalar(text, indent string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b) // YAML reads the texts of JSON
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a text can always be written
+	if e.Encode(text) != nil { // a text can always be written
+		return strconv.Quote(text)
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -41,7 +41,7 @@ func geminiFields() fields {
 
 // google writes a fault as Google's APIs do.
 func google(what fault, at string, f field, got string) *endpoint.Error {
-	why := ""
+	var why string
 	switch what {
 	case badSyntax:
 		why = "Invalid JSON payload received. " + got
