@@ -192,8 +192,8 @@ func scalar(text, indent string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b) // YAML reads the texts of JSON
 	e.SetEscapeHTML(false)
-	if e.Encode(text) != nil { // a text can always be written
-		return strconv.Quote(text)
+	if err := e.Encode(text); err != nil {
+		return strconv.Quote(text) // cannot happen: it is a text
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
