@@ -352,7 +352,8 @@ def memory() -> int:
 
 def _list_of(kind: type, made: Any, what: str, want: str) -> list[Any]:
     """Return what a method of a world returned as a list."""
-    listed: list[Any] = list(made) if isinstance(made, Iterable) and not isinstance(made, (str, Mapping)) else [None]
+    lists = isinstance(made, Iterable) and not isinstance(made, (str, Mapping))
+    listed: list[Any] = list(cast("Iterable[Any]", made)) if lists else [None]
     if not all(isinstance(one, kind) for one in listed):
         raise Misuse(f"{what} returned {made!r:.80}: want a list of {want}")
     return listed
