@@ -195,7 +195,7 @@ func TestDifficulty(t *testing.T) {
 			ms := e.Prompt()[protocol.Default].Messages
 			req := &llm.Request{Messages: []llm.Message{ms[0], llm.System(lesson), ms[1]}}
 			text, _ := Play("small", req, seedOf(&llm.Request{Messages: ms}, i))
-			n += e.Step(protocol.Say(text)).Reward[protocol.Default]
+			n += e.Step(protocol.Action{protocol.Default: llm.Assistant(text)}).Reward[protocol.Default]
 		}
 		return n
 	}

@@ -171,7 +171,7 @@ func TestServe(t *testing.T) {
 	if err := shop.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if r, err := session.Step(t.Context(), "k", protocol.Say("river")); err != nil || !r.Terminated || r.Reward[protocol.Default] != 1 {
+	if r, err := session.Step(t.Context(), "k", protocol.Action{protocol.Default: llm.Assistant("river")}); err != nil || !r.Terminated || r.Reward[protocol.Default] != 1 {
 		t.Errorf("%+v %v", r, err)
 	}
 	strays := []string{}

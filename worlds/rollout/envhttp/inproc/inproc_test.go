@@ -34,7 +34,7 @@ func TestSessions(t *testing.T) {
 		if _, err := s.Reset(t.Context(), 1); llm.KindOf(err) != c.open {
 			t.Errorf("%s: %v", c.env, err)
 		}
-		if _, err := s.Step(t.Context(), "", protocol.Say("river")); llm.KindOf(err) != c.step {
+		if _, err := s.Step(t.Context(), "", protocol.Action{protocol.Default: llm.Assistant("river")}); llm.KindOf(err) != c.step {
 			t.Errorf("%s: %v", c.env, err)
 		}
 		if err := s.Close(t.Context()); err != nil {

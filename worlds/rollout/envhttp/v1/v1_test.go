@@ -48,7 +48,7 @@ func TestRequests(t *testing.T) {
 	if p, err := s.Prompt(t.Context()); err != nil || len(p["a"].Messages) != 1 || len(p["a"].Tools) != 1 {
 		t.Errorf("%v %v", p, err)
 	}
-	if r, err := s.Step(t.Context(), "key", protocol.Say("go")); err != nil || !r.Truncated || r.Reward[protocol.Default] != 0.5 || string(r.Info) != `{"a":1}` {
+	if r, err := s.Step(t.Context(), "key", protocol.Action{protocol.Default: llm.Assistant("go")}); err != nil || !r.Truncated || r.Reward[protocol.Default] != 0.5 || string(r.Info) != `{"a":1}` {
 		t.Errorf("%+v %v", r, err)
 	}
 	if _, err := s.Step(t.Context(), "key2", protocol.Action{"a": llm.Assistant("x"), "b": llm.Assistant("y")}); err != nil {

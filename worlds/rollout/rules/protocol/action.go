@@ -13,9 +13,6 @@ import (
 // without calls is a text, and the answer of Default alone stands for itself.
 type Action map[string]llm.Message
 
-// Say returns the action of an environment with one agent, which answers with a text.
-func Say(text string) Action { return Action{Default: llm.Assistant(text)} }
-
 // UnmarshalJSON reads an answer, or agents with their answers.
 func (a *Action) UnmarshalJSON(b []byte) error {
 	*a = nil

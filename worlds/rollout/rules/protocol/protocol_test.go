@@ -79,7 +79,7 @@ func TestForms(t *testing.T) {
 		v    any
 		want string
 	}{
-		{Say("go"), `"go"`},
+		{Action{Default: llm.Assistant("go")}, `"go"`},
 		{Action{"a": llm.Assistant("x"), "b": llm.Assistant("y")}, `{"a":"x","b":"y"}`},
 		{Action{Default: calls}, `{"role":"assistant","content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]}`},
 		{Action{"a": calls, "b": llm.Assistant("")}, `{"a":{"role":"assistant","content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"look","arguments":"{}"}}]},"b":""}`},
