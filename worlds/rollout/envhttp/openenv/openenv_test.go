@@ -118,7 +118,7 @@ func mapping() rules.OpenEnv {
 	return rules.OpenEnv{System: "Echo.", Action: "message", Observation: "text"}
 }
 
-func act(text string) protocol.Action { return protocol.Say(text) }
+func act(text string) protocol.Action { return protocol.Action{protocol.Default: llm.Assistant(text)} }
 
 // TestEpisode plays one over either transport.
 func TestEpisode(t *testing.T) {
