@@ -33,7 +33,9 @@ func last(e Env) string {
 	return ""
 }
 
-func act(e Env, text string) protocol.Result { return e.Step(protocol.Action{protocol.Default: llm.Assistant(text)}) }
+func act(e Env, text string) protocol.Result {
+	return e.Step(protocol.Action{protocol.Default: llm.Assistant(text)})
+}
 
 // TestEveryEnvironment: any text is an action, each ends, and the same seed is the same game.
 func TestEveryEnvironment(t *testing.T) {
