@@ -6,6 +6,7 @@ import (
 
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
+	"parley/internal/wire/request"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -91,7 +92,7 @@ func appendPiece(b []byte, d completion.Delta) []byte {
 func appendCall(b []byte, c llm.ToolCall, signature string) []byte {
 	b = append(body.Open(b, '{'), `"functionCall":{`...)
 	b = body.Str(body.Str(b, "id", c.ID), "name", c.Name)
-	b = append(object(body.Key(b, "args"), c.Arguments, "malformed"), '}')
+	b = append(request.AppendObject(body.Key(b, "args"), c.Arguments, "malformed"), '}')
 	if signature != "" {
 		b = body.Str(b, "thoughtSignature", signature)
 	}

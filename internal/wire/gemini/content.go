@@ -4,23 +4,13 @@ import (
 	"encoding/base64"
 
 	"parley/internal/wire/body"
+	"parley/internal/wire/request"
 	"parley/llm"
 )
 
-// onlySystem reports whether all messages are of the system. They are then sent as the user's, since the format requires
-// a message.
-func (w *writer) onlySystem() bool {
-	for i := range w.Req.Messages {
-		if w.Req.Messages[i].Role != llm.RoleSystem {
-			return false
-		}
-	}
-	return true
-}
-
 // system writes the system messages, which are not part of the contents.
 func (w *writer) system() {
-	if w.onlySystem() {
+	if w.OnlySystem() {
 		return
 	}
 	begun := false
@@ -44,12 +34,12 @@ func (w *writer) system() {
 // contents writes the turns. The format has two alternating roles, so consecutive messages of one role become one turn.
 // The results of tools belong to the user.
 func (w *writer) contents() {
-	ms, only := w.Messages(), w.onlySystem()
+	ms, only := w.Messages(), w.OnlySystem()
 	w.B = body.Open(body.Key(w.B, "contents"), '[')
 	role := ""
 	for i := range ms {
 		m := &ms[i]
-		if m.Role == llm.RoleSystem && !only || !hasParts(m) {
+		if m.Role == llm.RoleSystem && !only || !request.HasContent(m) {
 			continue
 		}
 		r := "user"
@@ -80,18 +70,6 @@ func (w *writer) turn(from, to string) {
 	w.B = body.Open(body.Key(w.B, "parts"), '[')
 }
 
-func hasParts(m *llm.Message) bool {
-	if m.Role == llm.RoleTool || len(m.ToolCalls) > 0 {
-		return true
-	}
-	for _, p := range m.Parts {
-		if p.Text != "" || p.Image != nil {
-			return true
-		}
-	}
-	return false
-}
-
 // parts writes the parts of a message. earlier are the messages before it.
 func (w *writer) parts(earlier []llm.Message, m *llm.Message) {
 	if m.Role == llm.RoleTool {
@@ -111,7 +89,7 @@ func (w *writer) parts(earlier []llm.Message, m *llm.Message) {
 	for _, c := range m.ToolCalls {
 		w.B = append(body.Open(w.B, '{'), `"functionCall":{`...)
 		w.B = body.Str(body.Str(w.B, "id", c.ID), "name", c.Name)
-		w.B = append(object(body.Key(w.B, "args"), c.Arguments, "malformed"), '}')
+		w.B = append(request.AppendObject(body.Key(w.B, "args"), c.Arguments, "malformed"), '}')
 		w.sign(signature(m, c.ID))
 		w.B = append(w.B, '}')
 	}
@@ -150,7 +128,7 @@ func (w *writer) result(earlier []llm.Message, m *llm.Message) {
 	if m.ToolFailed {
 		w.B = append(body.Str(append(w.B, '{'), key, m.Text()), '}')
 	} else {
-		w.B = object(w.B, m.Text(), key)
+		w.B = request.AppendObject(w.B, m.Text(), key)
 	}
 	w.B = append(w.B, '}', '}')
 	for i := range m.Parts {
@@ -169,16 +147,4 @@ func (w *writer) image(im *llm.Image) {
 	w.B = append(body.Open(w.B, '{'), `"inlineData":{`...)
 	w.B = append(body.Key(body.Str(w.B, "mimeType", im.MediaType), "data"), '"')
 	w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), '"', '}', '}')
-}
-
-// object appends a text that is a JSON object as it is, and any other text as the member key of an object.
-func object(b []byte, text, key string) []byte {
-	if raw := []byte(text); body.Valid(raw) && body.Members(raw, func(_, _ []byte) bool { return true }) {
-		return append(b, raw...)
-	}
-	b = append(b, '{')
-	if text != "" {
-		b = body.Str(b, key, text)
-	}
-	return append(b, '}')
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 
 	"parley/internal/wire/body"
+	"parley/internal/wire/request"
 	"parley/llm"
 )
 
@@ -13,7 +14,7 @@ const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 // system writes the system messages, which are not part of the messages in this format. If there
 // are no other messages they become the first message, since the format requires one.
 func (w *writer) system() {
-	if !w.hasSystem() || w.onlySystem() {
+	if !w.hasSystem() || w.OnlySystem() {
 		return
 	}
 	w.B = body.Open(body.Key(w.B, "system"), '[')
@@ -46,25 +47,16 @@ func (w *writer) hasSystem() bool {
 	return false
 }
 
-func (w *writer) onlySystem() bool {
-	for i := range w.Req.Messages {
-		if w.Req.Messages[i].Role != llm.RoleSystem {
-			return false
-		}
-	}
-	return true
-}
-
 // messages writes the turns. The format has two alternating roles, so consecutive messages of one
 // role become one turn. Tool results belong to the user.
 func (w *writer) messages() {
 	ms := w.Messages()
-	only := w.onlySystem()
+	only := w.OnlySystem()
 	w.B = body.Open(body.Key(w.B, "messages"), '[')
 	role := ""
 	for i := range ms {
 		m := &ms[i]
-		if m.Role == llm.RoleSystem && !only || !hasBlocks(m) {
+		if m.Role == llm.RoleSystem && !only || !request.HasContent(m) {
 			continue
 		}
 		r := "user"
@@ -101,18 +93,6 @@ func (w *writer) mark(here bool) {
 	if here {
 		w.B = append(append(w.B[:len(w.B)-1], cacheMark...), '}')
 	}
-}
-
-func hasBlocks(m *llm.Message) bool {
-	if m.Role == llm.RoleTool || len(m.ToolCalls) > 0 {
-		return true
-	}
-	for _, p := range m.Parts {
-		if p.Text != "" || p.Image != nil {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *writer) blocks(m *llm.Message) {
@@ -177,7 +157,7 @@ func appendThinking(b []byte, text, signature string) []byte {
 
 func appendToolUse(b []byte, id, name, arguments string) []byte {
 	b = body.Str(body.Str(body.Open(b, '{'), "type", "tool_use"), "id", id)
-	return append(input(body.Key(body.Str(b, "name", name), "input"), arguments), '}')
+	return append(request.AppendObject(body.Key(body.Str(b, "name", name), "input"), arguments, "malformed"), '}')
 }
 
 func (w *writer) image(im *llm.Image) {
@@ -190,20 +170,6 @@ func (w *writer) image(im *llm.Image) {
 		w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), '"')
 	}
 	w.B = append(w.B, '}', '}')
-}
-
-// input appends the arguments of a tool call, which must be an object in this format. Anything else
-// is kept as text.
-func input(b []byte, arguments string) []byte {
-	raw := []byte(arguments)
-	if body.Valid(raw) && body.Members(raw, func(_, _ []byte) bool { return true }) {
-		return append(b, raw...)
-	}
-	b = append(b, '{')
-	if arguments != "" {
-		b = body.Str(b, "malformed", arguments)
-	}
-	return append(b, '}')
 }
 
 // toolID turns the call ID of another vendor into one that this format accepts.

@@ -61,6 +61,42 @@ func (w *Writer) Messages() []llm.Message {
 	return ms
 }
 
+// OnlySystem reports whether all messages are of the system. Formats that take these separately send them as the user's
+// then, since they require a message.
+func (w *Writer) OnlySystem() bool {
+	for i := range w.Req.Messages {
+		if w.Req.Messages[i].Role != llm.RoleSystem {
+			return false
+		}
+	}
+	return true
+}
+
+// HasContent reports whether a message has anything to send.
+func HasContent(m *llm.Message) bool {
+	if m.Role == llm.RoleTool || len(m.ToolCalls) > 0 {
+		return true
+	}
+	for _, p := range m.Parts {
+		if p.Text != "" || p.Image != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// AppendObject appends a text that is a JSON object as it is, and any other text as the member key of an object.
+func AppendObject(b []byte, text, key string) []byte {
+	if raw := []byte(text); body.Valid(raw) && body.Members(raw, func(_, _ []byte) bool { return true }) {
+		return append(b, raw...)
+	}
+	b = append(b, '{')
+	if text != "" {
+		b = body.Str(b, key, text)
+	}
+	return append(b, '}')
+}
+
 // HasTools reports whether the request has tools that the model accepts.
 func (w *Writer) HasTools() bool { return len(w.Req.Tools) > 0 && !w.Can.NoTools }
 
