@@ -80,7 +80,7 @@
         }
         if (page) tag = skipped ? "" : answer.headers.get("ETag") ?? "";
         // A page that is open all day should cost little, and less if the machine is busy.
-        const pause = Math.min(2000, Math.max(500, 3 * (performance.now() - began)));
+        const pause = Math.min(2000, Math.max(700, 3 * (performance.now() - began)));
         await new Promise((done) => setTimeout(done, pause));
         wanted ||= document.querySelector("[data-live] [data-again]") !== null;
       }
