@@ -240,8 +240,11 @@ func TestRebuilt(t *testing.T) {
 	release()
 	left := start(t, "secret", "cluster", "--cluster", hub, "--json")
 	_ = left.wait()
-	var view struct{ Left []string }
-	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 {
+	var view struct {
+		Left   []string
+		Status []any // a list even if no run answers
+	}
+	if err := json.Unmarshal(left.out.Bytes(), &view); err != nil || len(view.Left) != 1 || view.Status == nil {
 		t.Fatalf("%v: %s%s", err, left.out, left.err)
 	}
 	again := start(t, "secret", "resume", filepath.Join(t.TempDir(), "again.parley"), "--cluster", hub, "--rebuild", view.Left[0], "--json", "--quiet")

@@ -230,6 +230,7 @@ func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) 
 	}
 	mu.Lock()
 	defer mu.Unlock()
+	v = clusterView{Runs: []subject.Beating{}, Workers: []subject.Working{}, Status: []coordinator.Status{}} // as JSON, a list is never null
 	for _, key := range slices.Sorted(maps.Keys(runs)) {
 		v.Runs = append(v.Runs, runs[key])
 		var st coordinator.Status

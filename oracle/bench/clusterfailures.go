@@ -47,18 +47,21 @@ func (p progress) longest() (longest time.Duration) {
 	return longest
 }
 
-// back returns from when on every second had nine tenths of the answers of a second before, and whether that was so at the end.
+// window is long enough that chance alone does not take a fifth of its answers.
+const window = 2 * time.Second
+
+// back returns from when on every window had four fifths of the answers of before, and whether that was so at the end.
 func (p progress) back(before float64) (after time.Duration, ok bool) {
 	end := 0
 	for i := range p.at {
-		for end < len(p.at) && p.at[end].Sub(p.at[i]) < time.Second {
+		for end < len(p.at) && p.at[end].Sub(p.at[i]) < window {
 			end++
 		}
 		if end == len(p.at) {
 			return after, i > 0 && p.at[i].Sub(p.at[0]) > after
 		}
-		if float64(p.ok[end]-p.ok[i])/p.at[end].Sub(p.at[i]).Seconds() < 0.9*before {
-			after = p.at[i].Sub(p.at[0]) + time.Second
+		if float64(p.ok[end]-p.ok[i])/p.at[end].Sub(p.at[i]).Seconds() < 0.8*before {
+			after = p.at[i].Sub(p.at[0]) + window
 		}
 	}
 	return after, false
@@ -94,9 +97,9 @@ func failure(s *server, m *member, again bool) (string, error) {
 	}
 	text := fmt.Sprintf("%.2f s without an answer; ", p.longest().Seconds())
 	if after, ok := p.back(rate); ok {
-		return text + fmt.Sprintf("%.1f s until 0.9 of %s calls/s again", after.Seconds(), figure(rate)), nil
+		return text + fmt.Sprintf("%.1f s until 0.8 of %s calls/s again", after.Seconds(), figure(rate)), nil
 	}
-	return text + fmt.Sprintf("not 0.9 of %s calls/s in %.0f s", figure(rate), failAfter.Seconds()), nil
+	return text + fmt.Sprintf("not 0.8 of %s calls/s in %.0f s", figure(rate), failAfter.Seconds()), nil
 }
 
 // clusterFailures measures how long nothing is answered after a process was killed, in a hub of one node and of three.
