@@ -142,7 +142,7 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	recorded, isRecord := s.Run.Recorded()
 	var made exhibit.Wait
 	if !isRecord && s.Kind.Name != "" {
-		s.Run.Units()                                       // first: both read the run
+		s.Run.FindUnits()                                   // first: both read the run
 		made = exhibit.Start(ctx, s.Kind, s.Run, s.Journal) // takes as long as the scores
 	}
 	sections := []page.Section{headline(s, several), scores(s.Run, colours)}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,17 +14,45 @@ import (
 // episodes that copy an earlier one: word for word the same, and not by chance. A copy is not
 // independent evidence.
 func Distinct(head *journal.Head) (distinct, copies int) {
-	seen := map[journal.Digest]bool{}
-	for e := range head.Ended.All() {
-		if e.Outcome.Failed != "" || e.Play == (journal.Digest{}) {
-			continue
+	first := places(head.Ended.Len(), plays(known(head)))
+	for i, e := range known(head) {
+		switch at(first, i) {
+		case 0, i + 1:
+			distinct++
+		default:
+			if !e.Chance {
+				copies++
+			}
 		}
-		if seen[e.Play] && !e.Chance {
-			copies++
-		}
-		seen[e.Play] = true
 	}
-	return len(seen), copies
+	return distinct, copies
+}
+
+// known yields the episodes that did not fail and whose play is known, with their places among these.
+func known(head *journal.Head) iter.Seq2[int, journal.Ended] {
+	return func(yield func(int, journal.Ended) bool) {
+		i := 0
+		for e := range head.Ended.All() {
+			if e.Outcome.Failed != "" || e.Play == (journal.Digest{}) {
+				continue
+			}
+			if !yield(i, e) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// plays yields the plays of episodes.
+func plays(episodes iter.Seq2[int, journal.Ended]) iter.Seq2[int, journal.Digest] {
+	return func(yield func(int, journal.Digest) bool) {
+		for i, e := range episodes {
+			if !yield(i, e.Play) {
+				return
+			}
+		}
+	}
 }
 
 // CopiesNote says how many episodes of a run are copies, why, and what to do about it. It is empty
@@ -34,10 +63,8 @@ func CopiesNote(head *journal.Head) string {
 		return ""
 	}
 	episodes := 0
-	for e := range head.Ended.All() {
-		if e.Outcome.Failed == "" && e.Play != (journal.Digest{}) {
-			episodes++
-		}
+	for range known(head) {
+		episodes++
 	}
 	why, remedy := whyCopies(head)
 	are := "are exact copies of others and do"
@@ -49,16 +76,27 @@ func CopiesNote(head *journal.Head) string {
 
 // whyCopies says why episodes are the same, and what to change.
 func whyCopies(head *journal.Head) (why, remedy string) {
-	deals := map[journal.Digest]int{} // of the first episode with the play
+	deals := map[int]int{} // of the first episode of several with one play
 	sameDeal := true
 	agents := map[string]bool{}
+	i := -1
+	first := places(head.Ended.Len(), func(yield func(int, journal.Digest) bool) {
+		n := -1
+		for _, e := range head.Played() {
+			if n++; !yield(n, e.Play) {
+				return
+			}
+		}
+	})
 	for spec, e := range head.Played() {
-		if e.Chance || e.Outcome.Failed != "" {
+		i++
+		same := at(first, i)
+		if same == 0 || e.Chance || e.Outcome.Failed != "" {
 			continue
 		}
-		deal, known := deals[e.Play]
+		deal, known := deals[same]
 		if !known {
-			deals[e.Play] = spec.Deal
+			deals[same] = spec.Deal
 			continue
 		}
 		sameDeal = sameDeal && deal == spec.Deal

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"encoding/json"
+	"iter"
 
 	"parley/journal"
 	"parley/world"
@@ -92,16 +93,61 @@ func (u *Units) of(r *Run, d Deal, play journal.Digest, chance bool) (unit world
 	return unit
 }
 
-// Units returns the units of the episodes that ended, in order. After the first call, several goroutines may read the run.
-func (r *Run) Units() []world.Unit {
-	if r.units == nil {
-		r.units = make([]world.Unit, 0, r.Head.Ended.Len())
-		deals, units := r.Deals(), NewUnits()
-		for spec, e := range r.Head.Played() {
-			r.units = append(r.units, units.of(r, deals.Of(spec), e.Play, e.Chance))
+// runUnits are the units of the episodes of a run that ended, by their place among these.
+type runUnits struct {
+	// deals and plays say which episodes have the same: see places.
+	deals, plays []int32
+	fork         bool // all episodes have one deal, and the question is how it can end
+}
+
+// of returns the unit of an episode, and what of it other episodes share: a deal or play that is only its own is 0 there.
+func (u *runUnits) of(place int, e *journal.Ended) (unit, shared world.Unit) {
+	if !u.fork {
+		shared.Deal = at(u.deals, place)
+		unit.Deal = cmp.Or(shared.Deal, place+1)
+	}
+	if !e.Chance && e.Play != (journal.Digest{}) {
+		shared.Play = at(u.plays, place)
+		unit.Play = cmp.Or(shared.Play, place+1)
+	}
+	return unit, shared
+}
+
+// FindUnits finds which episodes share a deal or a play. After it, several goroutines may read the run.
+func (r *Run) FindUnits() {
+	if r.units != nil {
+		return
+	}
+	n := r.Head.Ended.Len()
+	r.units = &runUnits{fork: r.Head.Begun.Fork != nil}
+	if !r.units.fork {
+		r.units.deals = places(n, r.dealt())
+	}
+	r.units.plays = places(n, func(yield func(int, journal.Digest) bool) {
+		i := 0
+		for _, e := range r.Head.Played() {
+			if !e.Chance && e.Play != (journal.Digest{}) && !yield(i, e.Play) {
+				return
+			}
+			i++
+		}
+	})
+}
+
+// dealt yields the deals of the episodes that ended: a number for all but the number of the deal, and that.
+func (r *Run) dealt() iter.Seq2[int, [2]int] {
+	return func(yield func(int, [2]int) bool) {
+		deals, kinds, i := r.Deals(), map[Deal]int{}, 0
+		for spec := range r.Head.Played() {
+			d := deals.Of(spec)
+			of := d.Number
+			d.Number = 0
+			if !yield(i, [2]int{number(kinds, d), of}) {
+				return
+			}
+			i++
 		}
 	}
-	return r.units
 }
 
 func number[K comparable](known map[K]int, key K) int {

@@ -67,7 +67,7 @@ func (r *Run) ScoresBy(f *Factors) []Score {
 func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score {
 	f := scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}}
 	var own []ownScore // of one episode
-	r.Each(func(p world.Played) {
+	r.each(func(p world.Played, shared world.Unit) {
 		if p.Outcome.Failed != "" {
 			return
 		}
@@ -90,7 +90,7 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 			f.name(s)
 		}
 		for _, o := range own {
-			f.add(p.Unit, o.group, o.values)
+			f.add(shared, o.group, o.values)
 		}
 	})
 	return f.scores()

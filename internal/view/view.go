@@ -49,7 +49,7 @@ type Run struct {
 	// Spent is the spending of each episode, by its number.
 	Spent []Spending
 	took  []world.Took // by episode too
-	units []world.Unit // of the episodes that ended, in order; nil: not computed yet
+	units *runUnits    // nil: not found yet
 	// Bounds are the possible values of scores, by name, as far as the kind declares them: see Know.
 	Bounds   map[string]world.Bounds
 	Plans    []json.RawMessage // of the runs that it consists of, if several are read as one
@@ -134,22 +134,31 @@ func (r *Run) count() {
 
 // Each calls f with every episode that ended, in episode order, with its Labels and Added scores, without the Data of its outcome.
 func (r *Run) Each(f func(world.Played)) {
-	units, i := r.Units(), 0
+	r.each(func(p world.Played, _ world.Unit) { f(p) })
+}
+
+// each also passes what of its unit an episode shares with others.
+func (r *Run) each(f func(p world.Played, shared world.Unit)) {
+	r.FindUnits()
+	i := 0
 	for spec, e := range r.Head.Played() {
-		p := r.played(spec, &e, units[i])
+		unit, shared := r.units.of(i, &e)
+		p := r.played(spec, &e, unit)
 		if added, labels := r.Added[p.Episode], r.Labels[p.Episode]; len(added)+len(labels) > 0 {
 			p.Outcome.Scores = slices.Concat(p.Outcome.Scores, added, labels)
 		}
-		f(p)
+		f(p, shared)
 		i++
 	}
 }
 
 // EachWithData does the same with the Data of outcomes, which it reads from j, and without Labels, until f fails.
 func (r *Run) EachWithData(ctx context.Context, j journal.Journal, f func(world.Played) error) error {
-	units, i := r.Units(), 0
+	r.FindUnits()
+	i := 0
 	return r.Head.PlayedOutcomes(ctx, j, func(spec world.Spec, e *journal.Ended) error {
-		unit := units[i]
+		end, _ := r.Head.Ended.Of(e.Episode) // its play is what the head says
+		unit, _ := r.units.of(i, &end)
 		i++
 		return f(r.played(spec, e, unit))
 	})

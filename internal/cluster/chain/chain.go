@@ -176,6 +176,29 @@ func (j *Chain) Put(ctx context.Context, items ...any) error {
 	return j.err
 }
 
+// Check finds out whether another has claimed the chain: then it returns journal.ErrFenced, as a write would. While somebody writes
+// it returns nil.
+func (j *Chain) Check(ctx context.Context) error {
+	if !j.mu.TryLock() {
+		return nil
+	}
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return j.err
+	}
+	last, err := j.stream.GetLastMsgForSubject(ctx, j.subject)
+	if err == nil && last.Sequence <= j.last {
+		return nil
+	}
+	if err == nil || errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = journal.ErrFenced
+	}
+	if err = gone(fmt.Errorf("chain: %s: %w", j.subject, err)); errors.Is(err, journal.ErrFenced) {
+		j.err = err
+	}
+	return err
+}
+
 func (j *Chain) publishItems(ctx context.Context, items ...any) error {
 	message, err := j.writer.Append(nil, items...)
 	if err != nil {

@@ -117,6 +117,37 @@ func TestSameSession(t *testing.T) {
 	}
 }
 
+// TestCheck: who looks finds out that another has claimed the chain, without writing.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	js, stream := newStream(t)
+	c := Config{JetStream: js, Stream: stream, Subject: "log.a", Session: "first"}
+	first, _, err := Open(t.Context(), c)
+	if err == nil {
+		err = errors.Join(first.Append(t.Context(), &journal.Ended{Episode: 1}), first.Check(t.Context()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Session = "second"
+	second, _, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := first.Check(t.Context()); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("%v, want it fenced", err)
+	}
+	if err := stream.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Check(t.Context()); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("an empty chain: %v, want it fenced", err)
+	}
+}
+
 // TestUnfinished: parts whose writer died before the last are no message.
 func TestUnfinished(t *testing.T) {
 	t.Parallel()

@@ -65,6 +65,17 @@ func (m *Member) sentAt(seq uint64) (t time.Time, ok bool) {
 	return m.sent[seq%uint64(len(m.sent))], true
 }
 
+// Expired returns how long ago the report was made that the shares were for, if they have expired. Otherwise, and before the first
+// grant, it is 0.
+func (m *Member) Expired() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := time.Now(); m.epoch > 0 && !now.Before(m.until) {
+		return now.Sub(m.until) + Lease
+	}
+	return 0
+}
+
 // Apply applies a grant. It reports whether a share became smaller: then others wait for the next
 // report, which should be sent at once.
 func (m *Member) Apply(g Grant) (confirm bool) {

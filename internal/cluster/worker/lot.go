@@ -47,6 +47,7 @@ func (m *member) lot(msg jetstream.Msg) {
 		m.problem(ctx, "claim", err)
 		return
 	}
+	defer m.hold(j, cancel)()
 	if err := m.play(ctx, cancel, j, past); err != nil {
 		m.problem(ctx, "play", err)
 		if m.draining.Err() != nil || ctx.Err() == nil {
@@ -55,6 +56,18 @@ func (m *member) lot(msg jetstream.Msg) {
 		return
 	}
 	_ = msg.Ack() // if it is lost, the next worker finds that the lot is done
+}
+
+// hold notes that the lot of a chain is played, until release is called.
+func (m *member) hold(j *chain.Chain, drop context.CancelCauseFunc) (release func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.chains[j] = drop
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.chains, j)
+	}
 }
 
 // problem logs an error that is not the normal end of something.

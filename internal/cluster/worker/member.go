@@ -40,12 +40,13 @@ type member struct {
 
 	mu     sync.Mutex
 	lots   int
+	chains map[*chain.Chain]context.CancelCauseFunc // of the lots that it plays: how each is dropped
 	paused bool
 	heard  time.Time // the last beat
 }
 
 func newMember(ctx context.Context, s *serving, b subject.Beating) *member {
-	m := &member{serving: s, name: subject.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), heard: time.Now(), done: make(chan struct{}), hungry: make(chan struct{}, 1), session: rand.Text()}
+	m := &member{serving: s, name: subject.Log{Run: b.Run, Number: b.Log}, first: b, began: time.Now(), heard: time.Now(), done: make(chan struct{}), hungry: make(chan struct{}, 1), session: rand.Text(), chains: map[*chain.Chain]context.CancelCauseFunc{}}
 	m.taken.init()
 	m.room.Tell = m.tellRoom
 	m.ctx, m.cancel = context.WithCancelCause(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,6 +12,7 @@ import (
 	"parley/internal/cluster/allot"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
+	"parley/journal"
 )
 
 // answers is how long an answer may take before the next report.
@@ -27,11 +29,42 @@ func (m *member) limits(ctx context.Context) {
 		}
 	}
 	m.keepAsking(ctx, share.Interval, again, nil, subject.Share(m.name.Run, m.session), apply, func(ctx context.Context) {
+		if s.Expired() > m.first.AckWait/2 && !m.checkLots(ctx) {
+			return
+		}
 		r := s.Report()
 		if m.ask(ctx, subject.Limits(m.name.Run), r, apply) {
 			s.Unanswered(r.Seq)
 		}
 	})
+}
+
+// checkLots drops the lots that others have claimed while the worker was stopped or cut off. It is called while the worker has no
+// share, so nothing is asked for these lots meanwhile. It returns false if the hub does not answer.
+func (m *member) checkLots(ctx context.Context) bool {
+	if !m.dropFenced(ctx) {
+		return false
+	}
+	wait(ctx, share.Interval) // the hub may have been away too: then others take lots over only now
+	return m.dropFenced(ctx)
+}
+
+func (m *member) dropFenced(ctx context.Context) bool {
+	m.mu.Lock()
+	chains := maps.Clone(m.chains)
+	m.mu.Unlock()
+	for j, drop := range chains {
+		try, cancel := context.WithTimeout(ctx, answers)
+		err := j.Check(try)
+		cancel()
+		switch {
+		case errors.Is(err, journal.ErrFenced):
+			drop(err)
+		case err != nil:
+			return false
+		}
+	}
+	return true
 }
 
 // money keeps the budget of the worker within its allotment, until ctx is done.
