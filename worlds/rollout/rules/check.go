@@ -21,6 +21,7 @@ func (p *Params) check() error {
 	p.checkSeats(c)
 	p.checkExperience(c)
 	p.Refill.Check(c)
+	p.Judge.Check(c, p.Seats, seatName.MatchString)
 	return c.Err()
 }
 

@@ -19,8 +19,9 @@ type script struct {
 	failAsk map[int]llm.Kind
 	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
 
-	calls []llm.ToolCall   // of every answer
-	sent  *protocol.Action // the last one, if it is wanted
+	calls   []llm.ToolCall   // of every answer
+	verdict string           // of a judge
+	sent    *protocol.Action // the last one, if it is wanted
 
 	past  protocol.Past
 	at    int
@@ -43,6 +44,9 @@ func (s *script) reply(c world.Call) world.Reply {
 		s.asked = append(s.asked, c)
 		if k := s.failAsk[n]; k != "" {
 			return world.Reply{Failed: k}
+		}
+		if c.Seat == "judge" {
+			return world.Reply{JSON: json.RawMessage(s.verdict), Finish: llm.FinishStop}
 		}
 		finish := s.finish[n]
 		if finish == "" {

@@ -10,6 +10,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/rules/judge"
 	"parley/worlds/rollout/rules/ledger"
 	"parley/worlds/rollout/rules/protocol"
 )
@@ -21,6 +22,9 @@ type try struct {
 	past    protocol.Past
 	rewards *ledger.Ledger
 	asks    *int // in the episode, over all tries
+
+	record   judge.Record // if there is a judge
+	verdicts []judge.Verdict
 
 	steps  int
 	wrong  int    // steps whose action the environment did not accept
@@ -123,6 +127,9 @@ func (p *try) prompted(delta protocol.Delta) (protocol.Prompt, bool) {
 			return nil, false
 		}
 		prompt[seat] = agents[agent]
+		if p.Judge.On() {
+			p.record.Showed(seat, delta[agent].Add)
+		}
 	}
 	return prompt, true
 }
@@ -176,6 +183,9 @@ func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
 				answer.ToolCalls = reply.ToolCalls
 			}
 			action[p.agentOf(seat)] = answer
+			if p.Judge.On() {
+				p.record.Said(seat, answer)
+			}
 			if reply.Finish == llm.FinishLength {
 				p.end(StopLength, "")
 			}

@@ -1,4 +1,9 @@
-package rules
+// Package story tells an episode of a rollout step by step, for people: what the environment showed, what the agents did,
+// the rewards, and the end.
+//
+// It promises that data of any form is accepted: a run file may come from anywhere. It is not for many episodes: package
+// exhibit describes those.
+package story
 
 import (
 	"encoding/json"
@@ -10,15 +15,15 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/rules/ledger"
 	"parley/worlds/rollout/rules/protocol"
 )
 
 // environment is the speaker for the environment.
 const environment = "environment"
 
-// Story describes an episode step by step: what the environment showed, what the agents did, the rewards, and
-// the end. The data may be of any form: a run file may come from anywhere.
-func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+// Tell describes an episode. name is that of the exhibit.
+func Tell(name string, p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
 	for _, t := range entries {
 		switch {
@@ -34,7 +39,7 @@ func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world
 	if len(s.frames) == 0 {
 		return nil
 	}
-	return []world.Exhibit{{Name: "rollout-story", Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
+	return []world.Exhibit{{Name: name, Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
 }
 
 // teller builds a story.
@@ -208,7 +213,11 @@ func (s *teller) note(n world.Note) {
 // end describes the outcome.
 func (s *teller) end(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	var d Data
+	var d struct {
+		Stop  string
+		Steps int
+		Rows  []ledger.Row
+	}
 	if json.Unmarshal(raw, &d) != nil || d.Stop == "" {
 		return
 	}
