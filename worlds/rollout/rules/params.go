@@ -26,6 +26,7 @@ type Params struct {
 	Tasks        string            `json:"tasks" doc:"Tasks of the environments file, one on a line; set when the plan is read."`
 	Task         *Task             `json:"task,omitempty" doc:"Task of the episode; set for each episode."`
 	Refill       curriculum.Refill `json:"refill" doc:"Plays groups until enough of them have rewards that differ, and chooses tasks by how often they were passed."`
+	Tools        Tools             `json:"tools" doc:"Tools for agents that the environment does not have."`
 	Judge        judge.Params      `json:"judge" doc:"A model that gives a part of the rewards, after the last step."`
 	Judgement    *judge.Group      `json:"judgement,omitempty" doc:"Group that the episode judges; set for each judgement."`
 	Experience   Experience        `json:"experience" doc:"Lessons from earlier episodes, for the agents that are trained."`

@@ -83,6 +83,12 @@ func (l *Ledger) Answered(r Row, cutOff bool) {
 	l.waiting[r.Seat] = append(l.waiting[r.Seat], row)
 }
 
+// Used adds an answer that is no action: it called a tool, and waits for no reward.
+func (l *Ledger) Used(r Row) {
+	r.Reward = l.Total[r.Seat]
+	l.rows = append(l.rows, &r)
+}
+
 // Pay assigns the rewards of a step, by seat.
 func (l *Ledger) Pay(rewards map[string]float64, terminated, truncated bool) {
 	for seat, reward := range rewards {

@@ -77,6 +77,17 @@ func (s *teller) act(t world.TranscriptEntry) {
 		s.step = 0
 		s.failed(t.Reply)
 		s.show(opened.Prompt)
+	case protocol.Call:
+		var calling protocol.Calling
+		var called protocol.Called
+		_ = json.Unmarshal(t.Act.Body, &calling)  // as above
+		_ = json.Unmarshal(t.Reply.JSON, &called) // as above
+		if !t.Reply.OK() {
+			s.say("tools", calling.Seat, "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+		}
+		for _, m := range called.Results {
+			s.say("tools", calling.Seat, shown(m))
+		}
 	case protocol.Step:
 		var stepped protocol.Stepped
 		_ = json.Unmarshal(t.Reply.JSON, &stepped) // as above
