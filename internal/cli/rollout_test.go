@@ -75,6 +75,11 @@ func TestCheckAct(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got = parley(t, State{}, "check", plan, "--act").want(t, exit.OK).stdout
+	for _, want := range []string{"One of the episodes:", "environment: (to begin with) Find a hidden word", "agent (policy): ", "reward 0, 0 so far", "The end"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not describe an episode with %q: %s", want, got)
+		}
+	}
 	if !strings.Contains(got, s.URL+" answers") || strings.Contains(got, "--act") || !strings.Contains(got, "sim/small") {
 		t.Errorf("%s", got)
 	}
@@ -198,7 +203,7 @@ func TestMCP(t *testing.T) {
 	if n := strings.Count(string(text), `"content":"nothing to see"`); err != nil || n != int(called.Load()) {
 		t.Errorf("%d results in the rows of %d calls: %v", n, called.Load(), err)
 	}
-	if got := parley(t, State{}, "check", "../../examples/rollout-mcp.yaml", "--set", set).want(t, exit.OK).stdout; !strings.Contains(got, s.URL+" answers") {
+	if got := parley(t, State{}, "check", "../../examples/rollout-mcp.yaml", "--set", set, "--act").want(t, exit.OK).stdout; !strings.Contains(got, s.URL+" answers") || !strings.Contains(got, "tools: (offers tools) look") {
 		t.Error(got)
 	}
 }

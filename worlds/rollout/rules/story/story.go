@@ -77,6 +77,13 @@ func (s *teller) act(t world.TranscriptEntry) {
 		s.step = 0
 		s.failed(t.Reply)
 		s.show(opened.Prompt)
+	case protocol.List:
+		var listed protocol.Listed
+		_ = json.Unmarshal(t.Reply.JSON, &listed) // as above
+		if !t.Reply.OK() {
+			s.say("tools", "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+		}
+		s.offers("tools", "", listed.Tools)
 	case protocol.Call:
 		var calling protocol.Calling
 		var called protocol.Called
@@ -135,6 +142,20 @@ func (s *teller) show(d protocol.Delta) {
 				s.say(environment, to, shown(m))
 			}
 		}
+		if tools := d[agent].Tools; tools != nil {
+			s.offers(environment, to, *tools)
+		}
+	}
+}
+
+// offers says which tools an agent can call from now on.
+func (s *teller) offers(who, to string, tools protocol.Tools) {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if len(names) > 0 {
+		s.say(who, to, "(offers tools) "+strings.Join(names, ", "))
 	}
 }
 
