@@ -11,6 +11,7 @@ import (
 	"parley/internal/estimate"
 	"parley/internal/growth"
 	"parley/internal/trust"
+	"parley/journal"
 	"parley/world"
 )
 
@@ -37,6 +38,8 @@ type Estimate struct {
 	Servers []world.Presence `json:"servers"`
 	// Outside are the files outside the plan's folder that the user allows it to name.
 	Outside []string `json:"outside_files"`
+	// Story is an episode that was played with Act, as its kind tells it.
+	Story []Moment `json:"story,omitempty"`
 	// Recorded compares the plan with its run file. Nil: the file does not exist, or has the same plan.
 	Recorded *Recorded `json:"recorded,omitempty"`
 }
@@ -73,10 +76,12 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 		return nil, fmt.Errorf("prices: %w", err)
 	}
 	servers, all := probe(ctx, c.Plan)
+	var played journal.Journal
 	actors := func(e *engine.Config) (func(context.Context), error) {
 		if !c.Act || !all {
 			return setLocalActor(e, c.Plan)
 		}
+		played = e.Journal
 		e.Begun.Run = "check-" + newID() // sessions on servers carry this name
 		return setActor(e, c.Plan, e.Begun.Run)
 	}
@@ -84,7 +89,11 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}, nil
+	out := &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}
+	if played != nil {
+		out.Story, err = story(ctx, played, c.Plan.Kind)
+	}
+	return out, err
 }
 
 // keys lists the environment variables that accounts need.

@@ -68,6 +68,7 @@ var closed = map[string]string{
 	"internal/serve/auth": "who may use a server is decided in one place for all of Parley's servers, and that is not ready to be promised",
 	"internal/health":     "environment servers go down and come back as model servers do",
 	"internal/queue":      "those who wait for a server are served in the order in which the engine serves episodes",
+	"internal/wire/sse":   "there is one reader of server-sent events, and MCP servers send them too",
 	"internal/files":      "a file that a server keeps is opened as carefully as those that users name",
 }
 

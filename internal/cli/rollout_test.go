@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/internal/cli/exit"
@@ -71,6 +75,11 @@ func TestCheckAct(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	got = parley(t, State{}, "check", plan, "--act").want(t, exit.OK).stdout
+	for _, want := range []string{"One of the episodes:", "environment: (to begin with) Find a hidden word", "agent (policy): ", "reward 0, 0 so far", "The end"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not describe an episode with %q: %s", want, got)
+		}
+	}
 	if !strings.Contains(got, s.URL+" answers") || strings.Contains(got, "--act") || !strings.Contains(got, "sim/small") {
 		t.Errorf("%s", got)
 	}
@@ -100,5 +109,101 @@ func TestSignalWhileRowsAreRead(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "plan.parley")); err == nil {
 		t.Error("a run was begun")
+	}
+}
+
+// TestJudges checks that runs with a judge can be played, reported, learned from, and written as rows with the whole reward.
+func TestJudges(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"judge", "compare"} {
+		file, rows := filepath.Join(dir, name+".parley"), filepath.Join(dir, name+".jsonl")
+		parley(t, State{}, "run", "../../examples/rollout-"+name+".yaml", "--set", "episodes=3", "--out", file, "--quiet").want(t, exit.OK)
+		parley(t, State{}, "trajectories", file, "--trainable", "--out", rows).want(t, exit.OK)
+		text, err := os.ReadFile(rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		if len(lines) != 12 {
+			t.Errorf("%s: %d rows", name, len(lines))
+		}
+		for _, line := range lines {
+			var r struct {
+				Return      float64  `json:"return"`
+				Environment *float64 `json:"environment_reward"`
+				Score       *float64 `json:"judge_score"`
+			}
+			if err := json.Unmarshal([]byte(line), &r); err != nil || r.Environment == nil || r.Score == nil {
+				t.Fatalf("%s: %v in %s", name, err, line)
+			}
+			want := *r.Environment + 0.1**r.Score
+			if name == "compare" {
+				want = *r.Score
+			}
+			if d := r.Return - want; d > 1e-9 || d < -1e-9 {
+				t.Errorf("%s: %v of %v and %v", name, r.Return, *r.Environment, *r.Score)
+			}
+		}
+		report := parley(t, State{}, "report", file).want(t, exit.OK).stdout
+		if !strings.Contains(report, "environment_reward") || !strings.Contains(report, "Rewards by group") {
+			t.Errorf("%s: %s", name, report)
+		}
+		parley(t, State{}, "show", file, "--episode", "0", "--story").want(t, exit.OK)
+	}
+	plan := filepath.Join(dir, "plan.yaml")
+	text := "kind: rollout\nepisodes: 1\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: arithmetic, experience: {from: compare.parley}}\n"
+	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "run", plan, "--out", filepath.Join(dir, "taught.parley"), "--quiet").want(t, exit.OK)
+	parley(t, State{}, "check", plan, "--set", "params.judge.rubric=x").want(t, exit.Misuse).wantErr(t, "judge")
+}
+
+// TestMCP checks that the tools of an MCP server are called in a run, that their results are in the rows, and that every
+// session is ended.
+func TestMCP(t *testing.T) {
+	t.Parallel()
+	var opened, ended, called atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			ID     int
+			Method string
+		}
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		result := `{}`
+		switch {
+		case r.Method == http.MethodDelete:
+			ended.Add(1)
+			return
+		case in.Method == "initialize":
+			w.Header().Set("Mcp-Session-Id", fmt.Sprint(opened.Add(1)))
+		case in.Method == "tools/list":
+			result = `{"tools":[{"name":"look","inputSchema":{"type":"object","properties":{"at":{"type":"integer"}}}}]}`
+		case in.Method == "tools/call":
+			called.Add(1)
+			result = `{"content":[{"type":"text","text":"nothing to see"}]}`
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":%s}`, in.ID, result)
+	}))
+	defer s.Close()
+	dir := t.TempDir()
+	file, rows := filepath.Join(dir, "run.parley"), filepath.Join(dir, "rows.jsonl")
+	set := "params.tools.mcp=" + s.URL
+	parley(t, State{}, "run", "../../examples/rollout-mcp.yaml", "--set", set, "--out", file, "--quiet").want(t, exit.OK)
+	if opened.Load() != 20 || ended.Load() != 20 || called.Load() == 0 {
+		t.Errorf("%d sessions, %d ended, %d calls", opened.Load(), ended.Load(), called.Load())
+	}
+	parley(t, State{}, "trajectories", file, "--trainable", "--out", rows).want(t, exit.OK)
+	text, err := os.ReadFile(rows)
+	if n := strings.Count(string(text), `"content":"nothing to see"`); err != nil || n != int(called.Load()) {
+		t.Errorf("%d results in the rows of %d calls: %v", n, called.Load(), err)
+	}
+	if got := parley(t, State{}, "check", "../../examples/rollout-mcp.yaml", "--set", set, "--act").want(t, exit.OK).stdout; !strings.Contains(got, s.URL+" answers") || !strings.Contains(got, "tools: (offers tools) look") {
+		t.Error(got)
 	}
 }

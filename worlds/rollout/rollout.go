@@ -48,17 +48,14 @@ func (d definition) Actor(p *rules.Params, run string) (world.Actor, error) {
 	return actor, nil
 }
 
-// Outside returns the params that say where environments are and how they are held.
-func (definition) Outside() []string { return []string{"servers", "pool"} }
+// Outside returns the params that say where environments and tools are and how they are held.
+func (definition) Outside() []string { return []string{"servers", "pool", "tools"} }
 
-// Local reports whether the environments run in this process or its workers.
-func (definition) Local(p *rules.Params) bool { return len(p.Servers) == 0 }
+// Local reports whether the environments run in this process or its workers, and no server has tools.
+func (definition) Local(p *rules.Params) bool { return len(p.Servers) == 0 && p.Tools.MCP == "" }
 
 // Probe asks the servers whether they are there.
 func (definition) Probe(ctx context.Context, p *rules.Params) []world.Presence {
-	if len(p.Servers) == 0 {
-		return nil
-	}
 	return envhttp.Probe(ctx, p)
 }
 

@@ -26,6 +26,7 @@ import (
 	"parley/world"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/inproc"
+	"parley/worlds/rollout/envhttp/mcp"
 	"parley/worlds/rollout/envhttp/openenv"
 	"parley/worlds/rollout/envhttp/pool"
 	v1 "parley/worlds/rollout/envhttp/v1"
@@ -40,6 +41,11 @@ type Actor struct {
 	any  bool     // there is room for any number of environments
 	idle []func() // close connections
 
+	tools    *mcp.Server // nil: none
+	timeout  time.Duration
+	patience time.Duration
+	ending   sync.WaitGroup // sessions with the tools
+
 	mu    sync.Mutex
 	plays map[int]*play // by episode
 }
@@ -49,6 +55,7 @@ type play struct {
 	attempt, try int
 	lease        *pool.Lease
 	past         protocol.Past
+	tools        *mcp.Session // nil: not open
 }
 
 var notInOwner = regexp.MustCompile(`[^A-Za-z0-9]+`)
@@ -61,7 +68,10 @@ func New(p *rules.Params, run string, codes world.Codes) (*Actor, error) {
 	if owner == "" {
 		return nil, fmt.Errorf("envhttp: a run without a name cannot tell its environments from others'")
 	}
-	a := &Actor{plays: map[int]*play{}}
+	a := &Actor{plays: map[int]*play{}, timeout: seconds(p.Pool.Timeout), patience: seconds(p.Pool.Patience)}
+	if p.Tools.MCP != "" {
+		a.tools = mcp.New(p.Tools.MCP)
+	}
 	c := pool.Config{
 		Owner: owner, PerHost: p.Pool.PerServer, Startup: p.Pool.Startup, Warm: p.Pool.Warm,
 		Timeout: seconds(p.Pool.Timeout), Patience: seconds(p.Pool.Patience), Jitter: seconds(p.Pool.Jitter),
@@ -149,6 +159,10 @@ func (a *Actor) Waiting() string { return a.pool.Waiting() }
 // Close closes all environments and waits until that is done, or ctx is. No act may be in flight.
 func (a *Actor) Close(ctx context.Context) {
 	a.pool.Close(ctx)
+	a.ending.Wait()
+	if a.tools != nil {
+		a.tools.Close()
+	}
 	for _, f := range a.idle {
 		f()
 	}
@@ -172,6 +186,10 @@ func (a *Actor) Act(ctx context.Context, turn journal.Turn, _ int, _ string, act
 		out, err = decoded(act, func(s protocol.Stepping) (any, error) { return a.step(ctx, turn, s) })
 	case protocol.Close:
 		out, err = decoded(act, func(c protocol.Closing) (any, error) { a.give(ctx, turn, c.Try); return nil, nil })
+	case protocol.List:
+		out, err = decoded(act, func(l protocol.Listing) (any, error) { return a.list(ctx, turn, l) })
+	case protocol.Call:
+		out, err = decoded(act, func(c protocol.Calling) (any, error) { return a.call(ctx, turn, c) })
 	default:
 		err = wrong("there is no act %.40q", act.Name)
 	}
@@ -286,6 +304,7 @@ func (a *Actor) give(ctx context.Context, turn journal.Turn, try int) {
 	}
 	delete(a.plays, turn.Episode)
 	a.mu.Unlock()
+	a.end(ctx, p.tools)
 	p.lease.Release(ctx)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/rules/judge"
 )
 
 // exhibits collects the episodes of a report. The episodes of a group have one task and are not independent,
@@ -27,6 +28,7 @@ type exhibits struct {
 	players  []player
 	groups   []*group
 	byName   map[string]int
+	byNumber map[int]*seen  // episodes whose rewards a judgement gives
 	failed   map[string]int // by reason
 	nobody   int            // rewards
 }
@@ -72,7 +74,13 @@ func (g *exhibits) Add(p world.Played) {
 		Group int
 		Task  *rules.Task
 	}
-	if json.Unmarshal(raw, &d) != nil || json.Unmarshal(p.Spec.Params, &params) != nil || d.Stop == "" {
+	if json.Unmarshal(raw, &d) != nil || json.Unmarshal(p.Spec.Params, &params) != nil {
+		return
+	}
+	if d.Judgement != nil {
+		g.judged(p, *d.Judgement)
+	}
+	if d.Stop == "" {
 		return
 	}
 	e := &seen{number: p.Episode, env: d.Env, stop: d.Stop, steps: d.Steps, tries: d.Tries, took: p.Took, unit: p.Unit}
@@ -94,7 +102,12 @@ func (g *exhibits) Add(p world.Played) {
 		g.fail(p.Outcome.Failed)
 		return
 	}
-	e.got = g.paid(p, d)
+	if e.got = g.paid(p, d); len(e.got) == 0 && d.Record != "" {
+		if g.byNumber == nil {
+			g.byNumber = map[int]*seen{}
+		}
+		g.byNumber[e.number] = e
+	}
 }
 
 func (g *exhibits) groupNamed(name, env string, planned int) int {
@@ -124,6 +137,30 @@ func (g *exhibits) fail(why string) {
 	g.failed[strings.Join(parts, ": ")]++
 }
 
+// judged gives episodes the rewards of a judge that compared them. They were added before.
+func (g *exhibits) judged(p world.Played, j judge.Ordered) {
+	if p.Outcome.Failed != "" {
+		g.fail(p.Outcome.Failed)
+		return
+	}
+	for _, v := range j.Verdicts {
+		e := g.byNumber[v.Episode]
+		if e == nil || math.IsNaN(v.Reward) || math.IsInf(v.Reward, 0) {
+			continue
+		}
+		e.got = append(e.got, got{player: g.player(e.env, v.Seat, p.Spec.Lineup[v.Seat]), reward: v.Reward})
+	}
+}
+
+// player returns a player, who is listed from now on.
+func (g *exhibits) player(env, seat, agent string) player {
+	who := player{env: env, seat: seat, agent: agent}
+	if !slices.Contains(g.players, who) {
+		g.players = append(g.players, who)
+	}
+	return who
+}
+
 // paid returns the rewards of the players of an episode.
 func (g *exhibits) paid(p world.Played, d rules.Data) (out []got) {
 	versions := map[string]string{}
@@ -134,10 +171,7 @@ func (g *exhibits) paid(p world.Played, d rules.Data) (out []got) {
 		if s.Name != "reward" || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
 			continue
 		}
-		who := player{env: d.Env, seat: s.Seat, agent: p.Spec.Lineup[s.Seat]}
-		if !slices.Contains(g.players, who) {
-			g.players = append(g.players, who)
-		}
+		who := g.player(d.Env, s.Seat, p.Spec.Lineup[s.Seat])
 		one := got{player: who, reward: s.Value}
 		if v, err := strconv.ParseFloat(versions[s.Seat], 64); err == nil {
 			one.version, one.known = v, true

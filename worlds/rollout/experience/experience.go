@@ -22,7 +22,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
-	"parley/worlds/rollout/trajectory"
+	"parley/worlds/rollout/trajectory/recorded"
 )
 
 // Limits: lessons per environment, bytes of one message, and steps.
@@ -44,7 +44,7 @@ func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
 	case head.Begun.Kind != "rollout":
 		return nil, fmt.Errorf("experience: a run of %s teaches nothing: want one of rollout", head.Begun.Kind)
 	}
-	r := &reader{head: head, uses: map[string][]float64{}, byEnv: map[string][]played{}}
+	r := &reader{head: head, uses: map[string][]float64{}, byEnv: map[string][]played{}, waiting: map[int]unpaid{}}
 	if err := r.fold(ctx, j); err != nil {
 		return nil, err
 	}
@@ -71,6 +71,16 @@ type reader struct {
 	head  *journal.Head
 	uses  map[string][]float64 // rewards of the episodes that got a lesson, by its name
 	byEnv map[string][]played
+	// waiting are episodes whose rewards come with a judgement of their group, by number.
+	waiting map[int]unpaid
+}
+
+// unpaid is an episode without its reward.
+type unpaid struct {
+	played
+
+	env     string
+	lessons []string
 }
 
 // played is an episode that did not fail.
@@ -87,16 +97,34 @@ func (r *reader) fold(ctx context.Context, j journal.Journal) error {
 		raw, _ := e.Outcome.Data.(json.RawMessage)
 		var d rules.Data
 		i := slices.IndexFunc(e.Outcome.Scores, func(s world.Score) bool { return s.Name == "reward" })
-		if e.Outcome.Failed != "" || i < 0 || json.Unmarshal(raw, &d) != nil {
+		if e.Outcome.Failed != "" || json.Unmarshal(raw, &d) != nil {
 			return nil
 		}
-		s := e.Outcome.Scores[i]
-		for _, name := range d.Experience {
-			r.uses[name] = append(r.uses[name], s.Value)
+		of := unpaid{played{episode: e.Episode, attempt: e.Attempt, steps: d.Rows}, d.Env, d.Experience}
+		switch {
+		case d.Judgement != nil:
+			for _, v := range d.Judgement.Verdicts {
+				if was, ok := r.waiting[v.Episode]; ok {
+					delete(r.waiting, v.Episode)
+					r.paid(was, v.Seat, v.Reward)
+				}
+			}
+		case i < 0:
+			r.waiting[e.Episode] = of
+		default:
+			r.paid(of, e.Outcome.Scores[i].Seat, e.Outcome.Scores[i].Value)
 		}
-		r.byEnv[d.Env] = append(r.byEnv[d.Env], played{episode: e.Episode, attempt: e.Attempt, seat: s.Seat, reward: s.Value, steps: d.Rows})
 		return nil
 	})
+}
+
+// paid adds an episode with its reward.
+func (r *reader) paid(e unpaid, seat string, reward float64) {
+	for _, name := range e.lessons {
+		r.uses[name] = append(r.uses[name], reward)
+	}
+	e.seat, e.reward = seat, reward
+	r.byEnv[e.env] = append(r.byEnv[e.env], e.played)
 }
 
 // old returns the lessons that the run used, with the rewards of their uses.
@@ -143,7 +171,7 @@ func best(all []played) (out []played) {
 
 // text describes the first question, the answers and their rewards.
 func (p played) text(entries []journal.Entry) string {
-	asks := trajectory.Asks(entries, p.attempt)
+	asks := recorded.Asks(entries, p.attempt)
 	var b strings.Builder
 	paid := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	n := 0

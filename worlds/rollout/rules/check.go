@@ -20,7 +20,9 @@ func (p *Params) check() error {
 	p.checkSizes(c)
 	p.checkSeats(c)
 	p.checkExperience(c)
+	p.checkTools(c)
 	p.Refill.Check(c)
+	p.Judge.Check(c, p.Seats, seatName.MatchString)
 	return c.Err()
 }
 

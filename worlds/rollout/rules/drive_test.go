@@ -19,8 +19,10 @@ type script struct {
 	failAsk map[int]llm.Kind
 	failAct map[string]llm.Kind // "open 0", "step 0/2": try, step
 
-	calls []llm.ToolCall   // of every answer
-	sent  *protocol.Action // the last one, if it is wanted
+	calls   []llm.ToolCall         // of every answer
+	verdict string                 // of a judge
+	calling map[int][]llm.ToolCall // of the ask with this number
+	sent    *protocol.Action       // the last one, if it is wanted
 
 	past  protocol.Past
 	at    int
@@ -44,11 +46,14 @@ func (s *script) reply(c world.Call) world.Reply {
 		if k := s.failAsk[n]; k != "" {
 			return world.Reply{Failed: k}
 		}
+		if c.Seat == "judge" {
+			return world.Reply{JSON: json.RawMessage(s.verdict), Finish: llm.FinishStop}
+		}
 		finish := s.finish[n]
 		if finish == "" {
 			finish = llm.FinishStop
 		}
-		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish, Weights: s.weights[n], ToolCalls: s.calls}
+		return world.Reply{Text: fmt.Sprint("do ", n), Finish: finish, Weights: s.weights[n], ToolCalls: append(s.calls, s.calling[n]...)}
 	}
 	switch c.Act.Name {
 	case protocol.Open:
@@ -57,6 +62,18 @@ func (s *script) reply(c world.Call) world.Reply {
 		s.acts = append(s.acts, fmt.Sprint("open ", o.Try))
 		s.past, s.at = protocol.Past{}, 0
 		return s.answer(s.acts[len(s.acts)-1], protocol.Opened{Prompt: s.past.Delta(s.prompt(1))})
+	case protocol.List:
+		s.acts = append(s.acts, "list")
+		return s.answer("list", protocol.Listed{Tools: protocol.Tools{{Name: "look", Parameters: json.RawMessage(`{"type":"object"}`)}, {Name: "price", Parameters: json.RawMessage(`{"type":"object"}`)}}})
+	case protocol.Call:
+		var calling protocol.Calling
+		mustRead(c.Act.Body, &calling)
+		var called protocol.Called
+		for _, one := range calling.Calls {
+			s.acts = append(s.acts, "call "+one.Name)
+			called.Results = append(called.Results, llm.ToolResult(one.ID, "seen "+one.Arguments))
+		}
+		return s.answer("call", called)
 	case protocol.Step:
 		var st protocol.Stepping
 		mustRead(c.Act.Body, &st)

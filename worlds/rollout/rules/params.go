@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"parley/worlds/rollout/rules/curriculum"
+	"parley/worlds/rollout/rules/judge"
 )
 
 // Params are the params of a rollout in a plan file.
@@ -25,6 +26,9 @@ type Params struct {
 	Tasks        string            `json:"tasks" doc:"Tasks of the environments file, one on a line; set when the plan is read."`
 	Task         *Task             `json:"task,omitempty" doc:"Task of the episode; set for each episode."`
 	Refill       curriculum.Refill `json:"refill" doc:"Plays groups until enough of them have rewards that differ, and chooses tasks by how often they were passed."`
+	Tools        Tools             `json:"tools" doc:"Tools for agents that the environment does not have."`
+	Judge        judge.Params      `json:"judge" doc:"A model that gives a part of the rewards, after the last step."`
+	Judgement    *judge.Group      `json:"judgement,omitempty" doc:"Group that the episode judges; set for each judgement."`
 	Experience   Experience        `json:"experience" doc:"Lessons from earlier episodes, for the agents that are trained."`
 	OpenEnv      OpenEnv           `json:"openenv" doc:"How observations become prompts and answers become actions, with protocol openenv."`
 	Pool         Pool              `json:"pool" doc:"Limits of the pool of environments."`
@@ -66,7 +70,7 @@ func (Definition) Defaults() *Params {
 		Env: "arithmetic", Servers: []string{}, Protocol: V1, EnvParams: json.RawMessage("{}"), Seats: []string{"agent"},
 		MaxSteps: 1000, MessageCut: -1, Retries: 2, MaxStaleness: -1, Stale: StaleDrop, OpenEnv: OpenEnv{Action: "message"},
 		Experience: Experience{Pick: PickBest, Count: 1, Template: "What earlier attempts taught:\n\n{lessons}"},
-		Refill:     curriculum.Defaults(),
-		Pool:       Pool{Timeout: 300, Patience: 120},
+		Refill:     curriculum.Defaults(), Judge: judge.Defaults(),
+		Pool: Pool{Timeout: 300, Patience: 120},
 	}
 }

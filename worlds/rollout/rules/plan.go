@@ -8,6 +8,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/rollout/rules/curriculum"
+	"parley/worlds/rollout/rules/judge"
 )
 
 // Task is one environment to be played a number of times: a group.
@@ -16,10 +17,20 @@ type Task = curriculum.Task
 // Plan makes groups of the episodes of a plan file. Each episode is one group or, with an environments file,
 // all tasks of the file once. Members of a group have the same deal, so also the same seed, and follow each
 // other, so that groups are complete early.
-func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (_ world.Plan, err error) {
+//
+// With a judge of groups, the episodes of each stage are followed by judgements, one for each group.
+func (Definition) Plan(p *Params, cell world.Spec, seed uint64) (world.Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	plan, err := p.plan(cell, seed)
+	if err != nil || !p.Judge.OfGroups() {
+		return plan, err
+	}
+	return p.judged(plan)
+}
+
+func (p *Params) plan(cell world.Spec, seed uint64) (_ world.Plan, err error) {
 	tasks, err := curriculum.Parse(p.Tasks)
 	switch {
 	case err != nil:
@@ -86,7 +97,7 @@ func (p *Params) refill(tasks []Task, cell world.Spec, seed uint64) (world.Plan,
 
 // Forecast returns nothing if the plan is its first stage, and otherwise between how many episodes it has.
 func (d Definition) Forecast(p *Params, cell world.Spec, seed uint64) ([]world.Part, error) {
-	if p.Refill.Useful == 0 {
+	if p.Refill.Useful == 0 && !p.Judge.OfGroups() {
 		return nil, nil
 	}
 	plan, err := d.Plan(p, cell, seed)
@@ -94,20 +105,29 @@ func (d Definition) Forecast(p *Params, cell world.Spec, seed uint64) ([]world.P
 		return nil, err
 	}
 	part := world.Part{Name: "groups"}
-	size := 0 // of the largest group
+	size, groups := 0, 0 // episodes of the largest group
 	for b := range plan.Next(nil).Blocks() {
 		for _, g := range b.Groups {
 			part.Like, size = append(part.Like, g.Spec), max(size, g.Size)
+			groups++
 		}
 	}
-	_, limit := p.Refill.Bounds()
-	part.Low, part.High, part.Stages = min(p.Refill.Useful, limit)*size, limit*size, limit
-	return []world.Part{part}, nil
+	low, high, stages := groups, groups, 1
+	if p.Refill.Useful > 0 {
+		_, high = p.Refill.Bounds()
+		low, stages = min(p.Refill.Useful, high), high
+	}
+	part.Low, part.High, part.Stages = low*size, high*size, stages
+	if !p.Judge.OfGroups() {
+		return []world.Part{part}, nil
+	}
+	like, err := p.judgement(part.Like[0], judge.Sample(size))
+	return []world.Part{part, {Name: "judgements", Like: []world.Spec{like}, Low: low, High: high, Stages: stages}}, err
 }
 
 // Uniform reports whether every deal is the same: tasks and lessons change with the deal, and a refill has only one.
 func (Definition) Uniform(p *Params) bool {
-	return p.Tasks == "" && p.Experience.Lessons == "" && p.Refill.Useful == 0
+	return p.Tasks == "" && p.Experience.Lessons == "" && p.Refill.Useful == 0 && !p.Judge.OfGroups()
 }
 
 // spec returns the spec of a task: cell with the params and the lessons.
@@ -131,24 +151,48 @@ func groups(all ...world.Group) (world.Plan, error) {
 // GroupOf returns the name of the group of an episode: its task or, without an environments file, its
 // environment and deal. Each cell of a matrix has its own groups.
 func GroupOf(spec world.Spec) (string, error) {
+	name, _, err := Grouped(spec)
+	return name, err
+}
+
+// Judged is what a judge of groups has to do with an episode.
+type Judged int
+
+// An episode may be judged in its group, or be the judgement of its group.
+const (
+	NotJudged Judged = iota
+	InGroup
+	Judgement
+)
+
+// Grouped returns the name of the group of an episode, and whether a judge compares it.
+func Grouped(spec world.Spec) (name string, judged Judged, err error) {
 	var p struct {
-		Env  string
-		Task *Task
+		Env       string
+		Task      *struct{ Group string }
+		Judge     struct{ Rubric, By string }
+		Judgement *struct{}
 	}
 	if spec.Kind == "" && spec.Params == nil {
-		return "", nil // its spec was lost
+		return "", NotJudged, nil // its spec was lost
 	}
 	if err := json.Unmarshal(spec.Params, &p); err != nil {
-		return "", fmt.Errorf("rollout: params: %w", err)
+		return "", NotJudged, fmt.Errorf("rollout: params: %w", err)
 	}
-	name := fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
+	switch {
+	case p.Judgement != nil:
+		judged = Judgement
+	case p.Judge.Rubric != "" && p.Judge.By == judge.ByGroup:
+		judged = InGroup
+	}
+	name = fmt.Sprintf("%s:%d", p.Env, spec.Deal+1)
 	if p.Task != nil {
 		name = p.Task.Group
 	}
 	if spec.Cell != "" {
 		name = spec.Cell + " " + name
 	}
-	return name, nil
+	return name, judged, nil
 }
 
 // Load loads the files that the params name.

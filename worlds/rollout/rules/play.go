@@ -10,6 +10,7 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/rules/judge"
 	"parley/worlds/rollout/rules/ledger"
 	"parley/worlds/rollout/rules/protocol"
 )
@@ -21,6 +22,13 @@ type try struct {
 	past    protocol.Past
 	rewards *ledger.Ledger
 	asks    *int // in the episode, over all tries
+
+	record   judge.Record // if there is a judge
+	verdicts []judge.Verdict
+
+	tools  protocol.Tools // of a server that is not the environment
+	aside  aside
+	rounds int // of calls of these tools
 
 	steps  int
 	wrong  int    // steps whose action the environment did not accept
@@ -38,6 +46,10 @@ func (p *try) play(t *world.Table) {
 		return
 	}
 	p.info = opened.Info
+	if !p.list(t) {
+		p.leave(t, p.stop)
+		return
+	}
 	for delta := opened.Prompt; p.stop == ""; {
 		prompt, ok := p.prompted(delta)
 		if !ok || len(prompt) == 0 {
@@ -70,17 +82,17 @@ func (p *try) leave(t *world.Table, why Stop) {
 func (p *try) act(t *world.Table, name string, what, into any) bool {
 	body, err := json.Marshal(what)
 	if err != nil {
-		p.fail("environment: %s: %v", name, err)
+		p.fail("%s: %v", p.where(name), err)
 		return false
 	}
 	reply := t.One(world.Call{Seat: p.Seats[0], Label: name, Act: &world.Act{Name: name, Body: body}})
 	if !reply.OK() {
-		p.fail("environment: %s: %s", p.where(name), reply.Failed)
+		p.fail("%s: %s", p.where(name), reply.Failed)
 		p.lost = reply.Failed.Retryable()
 		return false
 	}
 	if err := json.Unmarshal(reply.JSON, into); err != nil {
-		p.fail("environment: %s: not an answer to it", p.where(name))
+		p.fail("%s: not an answer to it", p.where(name))
 		p.lost = true
 		return false
 	}
@@ -89,16 +101,20 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 
 // where names an act, for errors.
 func (p *try) where(name string) string {
-	if name == protocol.Step {
-		name = fmt.Sprintf("step %d", p.steps+1)
+	switch name {
+	case protocol.Step:
+		return fmt.Sprintf("environment: step %d", p.steps+1)
+	case protocol.List, protocol.Call:
+		return "tools: " + name
+	default:
+		return "environment: " + name
 	}
-	return name
 }
 
 // raised fails the episode if the code of its environment raised an error. Another try would do the same.
 func (p *try) raised(t *world.Table, name string, f *protocol.CodeError) bool {
 	if f != nil {
-		p.fail("environment: %s: %s", p.where(name), f.Text)
+		p.fail("%s: %s", p.where(name), f.Text)
 		t.Note("error", "", f)
 	}
 	return f != nil
@@ -123,6 +139,10 @@ func (p *try) prompted(delta protocol.Delta) (protocol.Prompt, bool) {
 			return nil, false
 		}
 		prompt[seat] = agents[agent]
+		p.aside.keep(seat, delta[agent].Keep)
+		if p.Judge.On() {
+			p.record.Showed(seat, delta[agent].Add)
+		}
 	}
 	return prompt, true
 }
@@ -147,42 +167,60 @@ func (p *try) agentOf(seat string) string {
 	return seat
 }
 
-// ask asks all seats of a prompt at once and returns their action.
+// ask asks all seats of a prompt at once and returns their action. Those that call tools of a server get the results and
+// are asked again.
 func (p *try) ask(t *world.Table, prompt protocol.Prompt) protocol.Action {
+	action := protocol.Action{}
+	for seats := p.Seats; len(seats) > 0 && p.stop == ""; {
+		seats = p.round(t, prompt, seats, action)
+		p.checkStale()
+	}
+	return action
+}
+
+// round asks seats once. It adds answers to action, and returns the seats that are to be asked again.
+func (p *try) round(t *world.Table, prompt protocol.Prompt, seats []string, action protocol.Action) (again []string) {
 	var calls []world.Call
-	for _, seat := range p.Seats {
-		if ms := protocol.Cut(prompt[seat].Messages, p.MessageCut); len(ms) > 0 {
+	for _, seat := range seats {
+		if ms := protocol.Cut(p.aside.in(seat, prompt[seat].Messages), p.MessageCut); len(ms) > 0 {
 			if p.trains[seat] {
 				ms = p.Experience.tell(ms)
 			}
 			calls = append(calls, world.Call{Seat: seat, Label: "action", Ask: llm.Request{
-				Messages: ms, Tools: prompt[seat].Tools, TokenIDs: p.Tokens, Logprobs: p.Tokens,
+				Messages: ms, Tools: p.offer(prompt[seat].Tools), TokenIDs: p.Tokens, Logprobs: p.Tokens,
 			}})
 		}
 	}
-	action := protocol.Action{}
+	using := map[string]llm.Message{} // answers that call tools of a server, by seat
 	for i, reply := range t.Ask(calls...) {
-		seat, number := calls[i].Seat, *p.asks
+		seat, row := calls[i].Seat, Row{Ask: *p.asks, Step: p.steps + 1, Seat: calls[i].Seat, Weights: reply.Weights}
 		*p.asks++
+		answer := llm.Assistant(reply.Text)
+		if len(calls[i].Ask.Tools) > 0 {
+			answer.ToolCalls = reply.ToolCalls
+		}
 		switch {
 		case reply.Failed == llm.KindTooLong && !p.rewards.Empty():
 			p.end(StopTooLong, "")
+			continue
 		case !reply.OK():
 			p.end(StopFailed, fmt.Sprintf("%s: %s", seat, reply.Failed))
+			continue
+		case reply.Finish == llm.FinishLength:
+			p.rewards.Answered(row, true)
+			p.end(StopLength, "")
+		case p.uses(answer, prompt[seat].Tools):
+			p.rewards.Used(row)
+			using[seat] = answer
 		default:
-			p.rewards.Answered(Row{Ask: number, Step: p.steps + 1, Seat: seat, Weights: reply.Weights}, reply.Finish == llm.FinishLength)
-			answer := llm.Assistant(reply.Text)
-			if len(calls[i].Ask.Tools) > 0 {
-				answer.ToolCalls = reply.ToolCalls
-			}
+			p.rewards.Answered(row, false)
 			action[p.agentOf(seat)] = answer
-			if reply.Finish == llm.FinishLength {
-				p.end(StopLength, "")
-			}
+		}
+		if p.Judge.On() {
+			p.record.Said(seat, answer)
 		}
 	}
-	p.checkStale()
-	return action
+	return p.use(t, prompt, using)
 }
 
 // checkStale ends the try if the weights that answered are too far apart. A version that is not a number does not count.

@@ -11,7 +11,7 @@
 // not for training: the trainer computes advantages.
 //
 // Play makes tries (play.go), package ledger assigns rewards to answers, plan.go makes groups and tasks, experience.go picks
-// lessons, story.go describes an episode. Package protocol has the data that both sides exchange.
+// lessons, judge.go has a judge add to rewards. Package story describes an episode. Package protocol has the data that both sides exchange.
 package rules
 
 import (
@@ -20,8 +20,10 @@ import (
 	"fmt"
 
 	"parley/world"
+	"parley/worlds/rollout/rules/judge"
 	"parley/worlds/rollout/rules/ledger"
 	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/rules/story"
 )
 
 //go:embed example.yaml
@@ -43,7 +45,7 @@ func (Definition) Seats(p *Params) ([]string, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return p.Seats, nil
+	return p.Judge.Seats(p.Seats), nil
 }
 
 // Measures returns the scores of an episode. Environments choose the range of their rewards.
@@ -51,13 +53,26 @@ func (Definition) Measures(p *Params) []world.Measure {
 	if p.check() != nil {
 		return nil
 	}
-	return []world.Measure{{Name: "reward", Seats: p.Seats}, {Name: "steps", Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
+	all := []world.Measure{{Name: "reward", Seats: p.Seats}, {Name: "steps", Bounds: world.Bounds{High: float64(p.MaxSteps)}}}
+	if p.Judge.On() {
+		scale := world.Bounds{Low: p.Judge.Scale[0], High: p.Judge.Scale[1]}
+		all = append(all, world.Measure{Name: environmentReward, Seats: p.Seats}, world.Measure{Name: judgeScore, Seats: p.Seats, Bounds: scale})
+	}
+	return all
+}
+
+// Story describes an episode step by step.
+func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+	return story.Tell("rollout-story", p, entries)
 }
 
 // World returns an episode.
 func (Definition) World(p *Params, lineup world.Lineup) (world.World, error) {
 	if err := p.check(); err != nil {
 		return nil, err
+	}
+	if p.Judgement != nil {
+		return &judgement{p}, nil
 	}
 	return &rollout{Params: *p, trains: trains(p.Seats, lineup)}, nil
 }
@@ -102,6 +117,7 @@ func (r *rollout) Play(t *world.Table) world.Outcome {
 			opening.Try++
 			continue
 		}
+		p.judge(t)
 		return p.outcome()
 	}
 }
@@ -124,6 +140,13 @@ type Data struct {
 	Experience []string `json:"experience,omitempty"`
 	// Unmatched counts rewards for agents that had not acted.
 	Unmatched int `json:"unmatched,omitempty"`
+	// Verdicts are the parts of the rewards, if there is a judge. The rewards of rows are the whole ones: what a judge adds
+	// is added to the last answer of its seat.
+	Verdicts []judge.Verdict `json:"verdicts,omitempty"`
+	// Record is what a judge of groups reads of the episode.
+	Record string `json:"record,omitempty"`
+	// Judgement is the data of a judgement of a group. Everything else is then empty.
+	Judgement *judge.Ordered `json:"judgement,omitempty"`
 	// Info is the last info of the environment, if it is short.
 	Info json.RawMessage `json:"info,omitempty"`
 }
@@ -159,13 +182,16 @@ func (p *try) outcome() world.Outcome {
 	d := Data{
 		Env: p.Env, Stop: p.stop, Steps: p.steps, Tries: p.opening.Try + 1,
 		Rows: p.rewards.Close(ending, p.trains), Unmatched: p.rewards.Unmatched,
-		Experience: p.Experience.names(),
+		Experience: p.Experience.names(), Verdicts: p.verdicts,
 	}
 	if p.Task != nil {
 		d.Group, d.Task = p.Task.Group, p.Task.Index
 	}
 	if len(p.info) <= maxInfo {
 		d.Info = p.info
+	}
+	if p.Judge.OfGroups() && p.stop != StopFailed {
+		d.Record = p.record.Text(p.Judge.MaxText / max(2, p.Group))
 	}
 	o := world.Outcome{Data: d}
 	if p.stop == StopFailed {
@@ -179,7 +205,14 @@ func (p *try) outcome() world.Outcome {
 		if !p.rewards.Known(seat) {
 			continue
 		}
-		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: "reward", Value: p.rewards.Total[seat]})
+		name := "reward"
+		if p.Judge.OfGroups() {
+			name = environmentReward // the judgement of the group gives the reward
+		}
+		o.Scores = append(o.Scores, world.Score{Seat: seat, Name: name, Value: p.rewards.Total[seat]})
+	}
+	for _, v := range p.verdicts {
+		o.Scores = append(o.Scores, world.Score{Seat: v.Seat, Name: environmentReward, Value: v.Environment}, world.Score{Seat: v.Seat, Name: judgeScore, Value: v.Score})
 	}
 	o.Scores = append(o.Scores, world.Score{Name: "steps", Value: float64(p.steps)})
 	return o

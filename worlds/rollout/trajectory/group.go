@@ -82,7 +82,7 @@ func Each(ctx context.Context, j journal.Journal, f Filter, each func(*Group) er
 				return a, err
 			}
 			a.Groups++
-			g, why, err := planned.read(ctx, src, all.run, f)
+			g, why, err := all.read(ctx, src, planned, f)
 			if err == nil && g != nil {
 				a.keep(g)
 				err = each(g)

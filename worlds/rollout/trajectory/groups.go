@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"sort"
 
@@ -27,6 +26,11 @@ type Groups struct {
 	planned int
 	groups  map[int]*group // by first episode: those with an episode that ended
 
+	// judgements are the episodes in which a judge compares groups, by the name of the group, and judged the groups that
+	// are compared, if an episode of theirs ended.
+	judgements map[string]int
+	judged     map[string]*group
+
 	complete []Complete
 	seen     int // entries
 
@@ -41,6 +45,11 @@ type stage struct {
 	shared   map[string][]int
 	names    []string
 	sessions bool // of a gateway
+	// judgements are the places of judgements, with the names of their groups. judged means that a judge compares the
+	// stage's groups, of which there are groups.
+	judgements map[int]string
+	judged     bool
+	groups     int
 }
 
 type group struct {
@@ -48,6 +57,7 @@ type group struct {
 	members []int
 	open    []int // members that have not ended
 	session bool  // they are sessions of a gateway
+	judged  bool  // a judge compares them
 }
 
 // Complete is a group whose episodes have all ended.
@@ -81,40 +91,6 @@ func (g *Groups) Before(cursor int) int {
 	return i
 }
 
-// Bound returns the number below which the first n planned groups are, or false if nothing is planned yet. n must not
-// shrink.
-func (g *Groups) Bound(n int) (episode int, ok bool) {
-	if n >= g.planned {
-		return math.MaxInt, len(g.stages) > 0
-	}
-	for w := &g.walked; w.groups < n; w.groups++ {
-		for w.within >= g.stages[w.stage].places() {
-			w.stage, w.within = w.stage+1, 0
-		}
-		w.episode = max(w.episode, g.stages[w.stage].bound(&w.within))
-	}
-	return g.walked.episode, true
-}
-
-// places returns how many places bound walks over.
-func (s *stage) places() int {
-	if s.shared != nil {
-		return len(s.names)
-	}
-	return s.Specs.Len()
-}
-
-// bound returns the number that follows the group at a place, and moves the place to the next group.
-func (s *stage) bound(place *int) int {
-	if s.shared != nil {
-		of := s.shared[s.names[*place]]
-		*place++
-		return of[len(of)-1] + 1
-	}
-	_, *place = s.Specs.Group(*place)
-	return s.First + *place
-}
-
 // Update reads what was written since.
 func (g *Groups) Update(ctx context.Context, src journal.Parts) error {
 	ends, err := src.Ends(ctx, g.seen+1)
@@ -129,6 +105,9 @@ func (g *Groups) Update(ctx context.Context, src journal.Parts) error {
 		of, err := g.of(e.Episode)
 		if err != nil {
 			return err
+		}
+		if of == nil {
+			continue // a judgement of a group that was lost
 		}
 		if i := slices.Index(of.open, e.Episode); i >= 0 { // else it ended before
 			if of.open = slices.Delete(of.open, i, i+1); len(of.open) == 0 {
@@ -146,6 +125,15 @@ func (g *Groups) of(episode int) (*group, error) {
 		return nil, fmt.Errorf("trajectory: episode %d ended and was never planned", episode)
 	}
 	s := &g.stages[i]
+	if name := s.judgements[episode-s.First]; name != "" {
+		of := g.judged[name]
+		if of != nil {
+			if k := slices.Index(of.open, -1); k >= 0 {
+				of.open[k] = episode
+			}
+		}
+		return of, nil
+	}
 	first, _ := s.Specs.Group(episode - s.First)
 	if of := g.groups[s.First+first]; of != nil && s.shared == nil {
 		return of, nil
@@ -159,19 +147,24 @@ func (g *Groups) of(episode int) (*group, error) {
 	}
 	of.open = slices.Clone(of.members)
 	g.groups[of.members[0]] = of
+	if of.judged {
+		of.open = append(of.open, -1) // the judgement
+		g.judged[of.id] = of
+	}
 	return of, nil
 }
 
 // group makes the group that place i is in.
 func (s *stage) group(i int) (*group, error) {
-	name, err := rules.GroupOf(s.Specs.At(i))
+	name, judged, err := rules.Grouped(s.Specs.At(i))
 	if err != nil {
 		return nil, err
 	}
+	of := &group{id: name, judged: judged == rules.InGroup}
 	if s.shared != nil {
-		return &group{id: name, members: s.shared[name]}, nil
+		of.members = s.shared[name]
+		return of, nil
 	}
-	of := &group{id: name}
 	for from, to := s.Specs.Group(i); from < to; from++ {
 		of.members = append(of.members, s.First+from)
 	}
@@ -194,13 +187,17 @@ func (g *Groups) plan(ctx context.Context, src journal.Parts) error {
 	case begun.Kind != "rollout":
 		return fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout, or the record of a gateway", begun.Kind)
 	default:
-		g.run, g.groups = begun.Run, map[int]*group{}
+		g.run, g.groups, g.judgements, g.judged = begun.Run, map[int]*group{}, map[string]int{}, map[string]*group{}
 	}
 	for _, st := range stages {
 		s := stage{Staged: st}
 		n, err := s.count()
 		if err != nil {
 			return err
+		}
+		s.groups = n
+		for place, name := range s.judgements {
+			g.judgements[name] = s.First + place
 		}
 		g.planned += n
 		g.stages = append(g.stages, s)
@@ -214,21 +211,33 @@ const maxShared = 10_000_000
 // count returns how many groups there are, and fills shared if several groups of the specs may be one.
 func (s *stage) count() (n int, err error) {
 	seen := map[string]bool{}
+	shared, judgements := false, false
 	for _, spec := range s.Specs.Distinct() {
 		spec.Deal = 0 // rounds differ in it
-		name, err := rules.GroupOf(spec)
+		name, judged, err := rules.Grouped(spec)
 		if err != nil {
 			return 0, err
 		}
-		if seen[name] {
-			return s.share()
+		if judged == rules.Judgement {
+			judgements = true
+			continue
 		}
+		s.judged = s.judged || judged == rules.InGroup
+		shared = shared || seen[name]
 		seen[name] = true
+	}
+	if judgements {
+		if err := s.findJudgements(); err != nil {
+			return 0, err
+		}
+	}
+	if shared {
+		return s.share()
 	}
 	for b := range s.Specs.Blocks() {
 		n += len(b.Groups) * b.Rounds
 	}
-	return n, nil
+	return n - len(s.judgements), nil
 }
 
 func (s *stage) share() (int, error) {
@@ -237,6 +246,9 @@ func (s *stage) share() (int, error) {
 	}
 	s.shared = map[string][]int{}
 	for i, spec := range s.Specs.All() {
+		if s.judgements[i] != "" {
+			continue
+		}
 		name, err := rules.GroupOf(spec)
 		if err != nil {
 			return 0, err
@@ -253,14 +265,19 @@ func (s *stage) share() (int, error) {
 func (s *stage) all() iter.Seq2[*group, error] {
 	return func(yield func(*group, error) bool) {
 		for _, name := range s.names {
-			if !yield(&group{id: name, members: s.shared[name], session: s.sessions}, nil) {
+			of := &group{id: name, members: s.shared[name], session: s.sessions}
+			var err error
+			if !s.sessions {
+				of, err = s.group(of.members[0] - s.First)
+			}
+			if !yield(of, err) || err != nil {
 				return
 			}
 		}
 		if s.shared != nil {
 			return
 		}
-		for i := 0; i < s.Specs.Len(); {
+		for i := 0; s.skip(&i); {
 			of, err := s.group(i)
 			if !yield(of, err) || err != nil {
 				return
@@ -272,26 +289,31 @@ func (s *stage) all() iter.Seq2[*group, error] {
 
 // Read reads a complete group of the run in src. If f does not select it, it returns nil and why.
 func (g *Groups) Read(ctx context.Context, src journal.Parts, c Complete, f Filter) (_ *Group, left string, _ error) {
-	return c.read(ctx, src, g.run, f)
+	return g.read(ctx, src, c.group, f)
 }
 
 // read reads a group. It checks the outcomes first, so that it need not read a group that is dropped.
-func (g *group) read(ctx context.Context, src journal.Parts, run string, f Filter) (_ *Group, left string, _ error) {
-	out := &Group{ID: g.id, Size: len(g.members)}
-	if err := g.outcomes(ctx, src, out); err != nil {
+func (g *Groups) read(ctx context.Context, src journal.Parts, of *group, f Filter) (_ *Group, left string, _ error) {
+	out := &Group{ID: of.id, Size: len(of.members)}
+	if err := of.outcomes(ctx, src, out); err != nil {
 		return nil, "", err
 	}
 	if len(out.Members) < out.Size {
 		return nil, LeftUnfinished, nil
 	}
+	if of.judged {
+		if ended, err := g.judge(ctx, src, out); err != nil || !ended {
+			return nil, LeftUnfinished, err
+		}
+	}
 	if why := f.outcomes(out); why != "" {
 		return nil, why, nil
 	}
-	of := stamp{run: run, group: g.id, size: out.Size}
+	shared := stamp{run: g.run, group: of.id, size: out.Size}
 	for _, t := range out.Members {
 		entries, err := repliesOf(ctx, src, t.Episode)
 		if err == nil {
-			err = of.rows(t, entries, f)
+			err = shared.rows(t, entries, f)
 		}
 		if err != nil {
 			return nil, "", err

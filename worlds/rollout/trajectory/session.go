@@ -7,6 +7,7 @@ import (
 
 	"parley/journal"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/trajectory/recorded"
 )
 
 // This file reads the record of a gateway, whose episodes are the sessions of other programs. Nobody played them, so
@@ -57,7 +58,7 @@ func (t *Trajectory) session(ended *journal.Ended, entries []journal.Entry) {
 	t.Status = statusOf(ended.Outcome, t.Data)
 	reward, paid := t.Return[""]
 	delete(t.Return, "")
-	for i, ask := range Asks(entries, t.Attempt) {
+	for i, ask := range recorded.Asks(entries, t.Attempt) {
 		if ask.Response != nil {
 			t.Data.Rows = append(t.Data.Rows, rules.Row{Ask: i, Step: len(t.Data.Rows) + 1, Seat: ask.Seat, Weights: ask.Response.WeightVersion, Unpaid: !paid})
 		}

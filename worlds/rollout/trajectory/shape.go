@@ -1,14 +1,13 @@
 package trajectory
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 
-	"parley/worlds/rollout/rules/protocol"
+	"parley/worlds/rollout/trajectory/recorded"
 )
 
 // Shape is what a record is: a row of ours, or what another program reads.
@@ -47,7 +46,10 @@ type Sequence struct {
 	Policy  string  `json:"policy" parquet:"policy,dict"` // the agent
 	Part    int     `json:"part" parquet:"part"`
 	Reward  float64 `json:"reward" parquet:"reward"` // of the seat, in all
-	Status  string  `json:"status" parquet:"status,dict"`
+	// EnvironmentReward and JudgeScore are the parts of Reward, if there is a judge.
+	EnvironmentReward *float64 `json:"environment_reward,omitempty" parquet:"environment_reward,optional"`
+	JudgeScore        *float64 `json:"judge_score,omitempty" parquet:"judge_score,optional"`
+	Status            string   `json:"status" parquet:"status,dict"`
 	// Tokens, LossMask and Logprobs have one length. Logprobs is missing if the server did not return them.
 	Tokens   []int     `json:"tokens" parquet:"tokens,list"`
 	LossMask []int     `json:"loss_mask" parquet:"loss_mask,list"`
@@ -64,7 +66,7 @@ func sequences(g *Group) (all []Sequence) {
 		if len(r.Tokens) > 0 {
 			all = append(all, Sequence{
 				Run: r.JobID, Group: r.GroupID, Episode: r.Episode, Attempt: r.Attempt, Agent: r.AgentID, Policy: r.PolicyID, Part: r.Part,
-				Reward: r.Return, Status: r.Status, Tokens: r.Tokens, LossMask: r.LossMask, Logprobs: r.Logprobs,
+				Reward: r.Return, EnvironmentReward: r.EnvironmentReward, JudgeScore: r.JudgeScore, Status: r.Status, Tokens: r.Tokens, LossMask: r.LossMask, Logprobs: r.Logprobs,
 				Starts: r.Starts, Versions: r.Versions, Rewards: r.Rewards,
 			})
 		}
@@ -248,7 +250,7 @@ func (r *Row) split() (prompt, rest json.RawMessage, err error) {
 func (r *Row) record(as Shape, conversations map[string]json.RawMessage) (map[string]any, error) {
 	out := map[string]any{}
 	for name, raw := range conversations {
-		ms, err := conventional(raw, as)
+		ms, err := recorded.Conventional(raw, as != OpenAIFT)
 		if err != nil {
 			return nil, err
 		}
@@ -262,51 +264,4 @@ func (r *Row) record(as Shape, conversations map[string]json.RawMessage) (map[st
 		out["tools"] = string(r.Tools)
 	}
 	return out, nil
-}
-
-// conventional returns messages without what only Parley has. For TRL, the arguments of calls are objects, as chat templates
-// want them, and every message has a content.
-func conventional(raw json.RawMessage, as Shape) (any, error) {
-	if !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
-		return raw, nil
-	}
-	var ms []struct {
-		Role       string     `json:"role"`
-		Content    any        `json:"content,omitempty"`
-		ToolCalls  []wireCall `json:"tool_calls,omitempty"`
-		ToolCallID string     `json:"tool_call_id,omitempty"`
-	}
-	if err := json.Unmarshal(raw, &ms); err != nil {
-		return nil, err
-	}
-	for i := range ms {
-		if as == OpenAIFT {
-			continue
-		}
-		if ms[i].Content == nil {
-			ms[i].Content = ""
-		}
-		for k := range ms[i].ToolCalls {
-			ms[i].ToolCalls[k].parse()
-		}
-	}
-	return ms, nil
-}
-
-// wireCall is a call of a tool in a message.
-type wireCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"` // a text
-	} `json:"function"`
-}
-
-// parse makes an object of the arguments, unless they are something else.
-func (c *wireCall) parse() {
-	var text string
-	if json.Unmarshal(c.Function.Arguments, &text) == nil && protocol.IsObject(json.RawMessage(text)) {
-		c.Function.Arguments = json.RawMessage(text)
-	}
 }

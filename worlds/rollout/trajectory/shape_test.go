@@ -13,6 +13,7 @@ import (
 	"parley/llm"
 	"parley/world"
 	"parley/worlds/rollout/rules"
+	"parley/worlds/rollout/trajectory/recorded"
 )
 
 // talks writes a run with one group of two episodes of three answers. In the first, every prompt begins with all
@@ -162,7 +163,7 @@ func TestOutside(t *testing.T) {
 func TestPairs(t *testing.T) {
 	t.Parallel()
 	row := func(reward float64, prompt, said string, part int) *Trajectory {
-		b, err := conversation([]llm.Message{llm.User(prompt)}, &llm.Response{Text: said})
+		b, err := recorded.Conversation([]llm.Message{llm.User(prompt)}, &llm.Response{Text: said})
 		if err != nil {
 			t.Fatal(err)
 		}

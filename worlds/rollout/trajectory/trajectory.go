@@ -12,12 +12,10 @@
 package trajectory
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/journal"
@@ -26,6 +24,7 @@ import (
 	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/rules/protocol"
 	"parley/worlds/rollout/sequence"
+	"parley/worlds/rollout/trajectory/recorded"
 )
 
 // Status is how an episode ended.
@@ -86,16 +85,20 @@ type Row struct {
 	Reasoning    string          `json:"reasoning,omitempty" parquet:"reasoning,zstd"` // thoughts before the answer
 	FinishReason string          `json:"finish_reason" parquet:"finish_reason,dict"`
 
-	StepReward         float64 `json:"step_reward" parquet:"step_reward"`
-	Reward             float64 `json:"reward" parquet:"reward"` // of the seat, up to here
-	Return             float64 `json:"return" parquet:"return"` // of the seat, in all
-	IsTerminal         bool    `json:"is_terminal" parquet:"is_terminal"`
-	IsTruncated        bool    `json:"is_truncated" parquet:"is_truncated"`
-	IsSessionCompleted bool    `json:"is_session_completed" parquet:"is_session_completed"`
-	IsTrainable        bool    `json:"is_trainable" parquet:"is_trainable"`
-	Unpaid             bool    `json:"unpaid" parquet:"unpaid"` // it got no reward
-	Status             string  `json:"status" parquet:"status,dict"`
-	Stop               string  `json:"stop" parquet:"stop,dict"`
+	StepReward float64 `json:"step_reward" parquet:"step_reward"`
+	Reward     float64 `json:"reward" parquet:"reward"` // of the seat, up to here
+	Return     float64 `json:"return" parquet:"return"` // of the seat, in all
+	// EnvironmentReward and JudgeScore are the parts of Return, if there is a judge.
+	EnvironmentReward  *float64 `json:"environment_reward,omitempty" parquet:"environment_reward,optional"`
+	JudgeScore         *float64 `json:"judge_score,omitempty" parquet:"judge_score,optional"`
+	IsTerminal         bool     `json:"is_terminal" parquet:"is_terminal"`
+	IsTruncated        bool     `json:"is_truncated" parquet:"is_truncated"`
+	IsSessionCompleted bool     `json:"is_session_completed" parquet:"is_session_completed"`
+	IsTrainable        bool     `json:"is_trainable" parquet:"is_trainable"`
+	Unpaid             bool     `json:"unpaid" parquet:"unpaid"` // it got no reward
+	Status             string   `json:"status" parquet:"status,dict"`
+	Stop               string   `json:"stop" parquet:"stop,dict"`
+	Failed             string   `json:"failed,omitempty" parquet:"failed,dict"` // why, if the episode failed
 
 	// Info is what the environment said about the step, Dataset the row of the dataset that it was made with, and Sampling
 	// the parameters that the answer was drawn with.
@@ -143,7 +146,7 @@ func outcomeOf(ended *journal.Ended) (*Trajectory, error) {
 
 // rows adds the rows of t that f selects, and the joins of its answers.
 func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
-	asks, env := Asks(entries, t.Attempt), outsideOf(entries, t.Attempt, t.Data.Tries-1)
+	asks, env := recorded.Asks(entries, t.Attempt), recorded.OutsideOf(entries, t.Attempt, t.Data.Tries-1)
 	rows := make([]Row, len(t.Data.Rows))
 	answers, places := map[string][]sequence.Answer{}, map[string][]int{} // by seat
 	for i, r := range t.Data.Rows {
@@ -159,7 +162,9 @@ func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 		row.SessionID = fmt.Sprintf("%s-%d-%d", s.run, t.Episode, t.Attempt)
 		row.GroupID, row.GroupSize = s.group, s.size
 		row.EnvName, row.Status, row.Stop = t.Data.Env, string(t.Status), string(t.Data.Stop)
-		row.Return, row.Info, row.Dataset = t.Return[r.Seat], env.info[r.Step], env.dataset
+		row.Failed = recorded.Valid(t.Failed)
+		row.verdict(t)
+		row.Return, row.Info, row.Dataset = t.Return[r.Seat], env.Info[r.Step], env.Dataset
 		answers[r.Seat], places[r.Seat] = append(answers[r.Seat], answer), append(places[r.Seat], i)
 	}
 	for _, seat := range slices.Sorted(maps.Keys(answers)) {
@@ -220,19 +225,6 @@ func statusOf(o world.Outcome, d rules.Data) Status {
 	}
 }
 
-// Asks returns the asks of an attempt in the order in which the world made them.
-func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
-	for _, e := range entries {
-		if r, ok := e.(*journal.Replied); ok && r.Attempt == attempt && r.Act == nil {
-			asks = append(asks, r)
-		}
-	}
-	slices.SortFunc(asks, func(a, b *journal.Replied) int {
-		return cmp.Or(cmp.Compare(a.Turn.Turn, b.Turn.Turn), cmp.Compare(a.Index, b.Index))
-	})
-	return asks
-}
-
 // read fills the row of an answer.
 func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err error) {
 	if ask.Seat != of.Seat || ask.Response == nil {
@@ -241,14 +233,14 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err e
 	resp := ask.Response
 	*r = Row{
 		StepID: of.Step, AgentID: of.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
-		Response: valid(resp.Text), Reasoning: thoughts(resp),
+		Response: recorded.Valid(resp.Text), Reasoning: recorded.Thoughts(resp),
 		StepReward: of.StepReward, Reward: of.Reward, IsTerminal: of.Terminal, IsTruncated: of.Truncated, IsSessionCompleted: of.Completed,
 		Unpaid: of.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond),
 	}
 	a.Response = resp
 	if ask.Request != nil { // a bot has none
 		a.Messages = ask.Request.Messages
-		if r.Sampling, err = sampling(ask.Request); err != nil {
+		if r.Sampling, err = recorded.Sampling(ask.Request); err != nil {
 			return a, err
 		}
 		if tools := protocol.Tools(ask.Request.Tools); len(tools) > 0 {
@@ -261,7 +253,7 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err e
 		}
 	}
 	r.prompt = len(a.Messages)
-	if r.Messages, err = conversation(a.Messages, resp); err != nil {
+	if r.Messages, err = recorded.Conversation(a.Messages, resp); err != nil {
 		return a, err
 	}
 	if r.WeightVersion != "" {
@@ -273,30 +265,3 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err e
 	}
 	return a, nil
 }
-
-// conversation returns a prompt and its answer as a list of chat messages.
-func conversation(prompt []llm.Message, resp *llm.Response) (json.RawMessage, error) {
-	said := any(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: resp.Text}}, ToolCalls: resp.ToolCalls})
-	if resp.Text == "" && len(resp.ToolCalls) == 0 { // an empty answer has a content too
-		said = map[string]string{"role": string(llm.RoleAssistant), "content": ""}
-	}
-	all := make([]any, 0, len(prompt)+1)
-	for _, m := range prompt {
-		all = append(all, m)
-	}
-	return json.Marshal(append(all, said))
-}
-
-// thoughts joins the thoughts of a model before its answer.
-func thoughts(resp *llm.Response) string {
-	var all []string
-	for _, t := range resp.Thoughts {
-		if t.Text != "" {
-			all = append(all, t.Text)
-		}
-	}
-	return valid(strings.Join(all, "\n"))
-}
-
-// valid replaces invalid UTF-8 by U+FFFD, which every format can hold.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

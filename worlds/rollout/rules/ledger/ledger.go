@@ -83,6 +83,12 @@ func (l *Ledger) Answered(r Row, cutOff bool) {
 	l.waiting[r.Seat] = append(l.waiting[r.Seat], row)
 }
 
+// Used adds an answer that is no action: it called a tool, and waits for no reward.
+func (l *Ledger) Used(r Row) {
+	r.Reward = l.Total[r.Seat]
+	l.rows = append(l.rows, &r)
+}
+
 // Pay assigns the rewards of a step, by seat.
 func (l *Ledger) Pay(rewards map[string]float64, terminated, truncated bool) {
 	for seat, reward := range rewards {
@@ -102,9 +108,26 @@ func (l *Ledger) Pay(rewards map[string]float64, terminated, truncated bool) {
 	}
 }
 
+// Add adds a reward to the last answer of a seat, which must have acted: what a judge gives at the end.
+func (l *Ledger) Add(seat string, reward float64) {
+	l.Total[seat] += reward
+	for _, r := range slices.Backward(l.rows) {
+		if r.Seat == seat {
+			r.StepReward += reward
+			r.Reward, r.Unpaid = l.Total[seat], false
+			return
+		}
+	}
+}
+
+// Acted reports whether a seat answered.
+func (l *Ledger) Acted(seat string) bool {
+	return slices.ContainsFunc(l.rows, func(r *Row) bool { return r.Seat == seat })
+}
+
 // Known reports whether a seat acted or got a reward. Otherwise its reward is unknown.
 func (l *Ledger) Known(seat string) bool {
-	return l.paid[seat] || slices.ContainsFunc(l.rows, func(r *Row) bool { return r.Seat == seat })
+	return l.paid[seat] || l.Acted(seat)
 }
 
 // Ending says how an episode ended.

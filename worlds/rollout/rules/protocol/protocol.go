@@ -13,6 +13,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"parley/llm"
 )
 
 // Default is the agent of an environment with a single agent.
@@ -23,7 +25,32 @@ const (
 	Open  = "open"  // have an environment made and reset; Opening to Opened
 	Step  = "step"  // do something in it; Stepping to Stepped
 	Close = "close" // release it before its end; takes Closing, returns nothing
+
+	List = "list" // list the tools of a server that is not the environment; Listing to Listed
+	Call = "call" // call some of them; Calling to Called
 )
+
+// Listing asks for the tools of a server.
+type Listing struct {
+	Try int `json:"try,omitempty"`
+}
+
+// Listed is the tools of a server.
+type Listed struct {
+	Tools Tools `json:"tools"`
+}
+
+// Calling calls tools, one after the other.
+type Calling struct {
+	Try   int            `json:"try,omitempty"`
+	Seat  string         `json:"seat"`
+	Calls []llm.ToolCall `json:"calls"`
+}
+
+// Called has a message of a tool for each call.
+type Called struct {
+	Results []llm.Message `json:"results"`
+}
 
 // Opening asks for an environment.
 type Opening struct {

@@ -1,4 +1,9 @@
-package rules
+// Package story tells an episode of a rollout step by step, for people: what the environment showed, what the agents did,
+// the rewards, and the end.
+//
+// It promises that data of any form is accepted: a run file may come from anywhere. It is not for many episodes: package
+// exhibit describes those.
+package story
 
 import (
 	"encoding/json"
@@ -10,15 +15,15 @@ import (
 
 	"parley/llm"
 	"parley/world"
+	"parley/worlds/rollout/rules/ledger"
 	"parley/worlds/rollout/rules/protocol"
 )
 
 // environment is the speaker for the environment.
 const environment = "environment"
 
-// Story describes an episode step by step: what the environment showed, what the agents did, the rewards, and
-// the end. The data may be of any form: a run file may come from anywhere.
-func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+// Tell describes an episode. name is that of the exhibit.
+func Tell(name string, p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
 	for _, t := range entries {
 		switch {
@@ -34,7 +39,7 @@ func (Definition) Story(p world.Played, entries []world.TranscriptEntry) []world
 	if len(s.frames) == 0 {
 		return nil
 	}
-	return []world.Exhibit{{Name: "rollout-story", Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
+	return []world.Exhibit{{Name: name, Title: "Step by step", Show: world.Replay{Frames: s.frames}}}
 }
 
 // teller builds a story.
@@ -72,6 +77,24 @@ func (s *teller) act(t world.TranscriptEntry) {
 		s.step = 0
 		s.failed(t.Reply)
 		s.show(opened.Prompt)
+	case protocol.List:
+		var listed protocol.Listed
+		_ = json.Unmarshal(t.Reply.JSON, &listed) // as above
+		if !t.Reply.OK() {
+			s.say("tools", "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+		}
+		s.offers("tools", "", listed.Tools)
+	case protocol.Call:
+		var calling protocol.Calling
+		var called protocol.Called
+		_ = json.Unmarshal(t.Act.Body, &calling)  // as above
+		_ = json.Unmarshal(t.Reply.JSON, &called) // as above
+		if !t.Reply.OK() {
+			s.say("tools", calling.Seat, "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+		}
+		for _, m := range called.Results {
+			s.say("tools", calling.Seat, shown(m))
+		}
 	case protocol.Step:
 		var stepped protocol.Stepped
 		_ = json.Unmarshal(t.Reply.JSON, &stepped) // as above
@@ -119,6 +142,20 @@ func (s *teller) show(d protocol.Delta) {
 				s.say(environment, to, shown(m))
 			}
 		}
+		if tools := d[agent].Tools; tools != nil {
+			s.offers(environment, to, *tools)
+		}
+	}
+}
+
+// offers says which tools an agent can call from now on.
+func (s *teller) offers(who, to string, tools protocol.Tools) {
+	names := make([]string, len(tools))
+	for i, t := range tools {
+		names[i] = t.Name
+	}
+	if len(names) > 0 {
+		s.say(who, to, "(offers tools) "+strings.Join(names, ", "))
 	}
 }
 
@@ -208,7 +245,11 @@ func (s *teller) note(n world.Note) {
 // end describes the outcome.
 func (s *teller) end(p world.Played) {
 	raw, _ := p.Outcome.Data.(json.RawMessage)
-	var d Data
+	var d struct {
+		Stop  string
+		Steps int
+		Rows  []ledger.Row
+	}
 	if json.Unmarshal(raw, &d) != nil || d.Stop == "" {
 		return
 	}

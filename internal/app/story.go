@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"parley/internal/view/transcript"
+	"parley/journal"
+	"parley/world"
+)
+
+// Moment is a moment of an episode that a check played, as its kind tells it.
+type Moment struct {
+	Title string `json:"title"`
+	Lines []Told `json:"lines"`
+}
+
+// Told is one line of it.
+type Told struct {
+	Who  string `json:"who,omitempty"` // a seat; empty: the world
+	To   string `json:"to,omitempty"`
+	Text string `json:"text"`
+}
+
+// errTold ends the search for an episode.
+var errTold = errors.New("found")
+
+// story tells the first episode in j that did not fail or, if all did, the first. A kind without stories has none.
+func story(ctx context.Context, j journal.Journal, kind world.Kind) ([]Moment, error) {
+	head, err := j.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found *journal.Ended
+	err = j.Read(ctx, journal.Whole(), func(e journal.Entry) error {
+		ended, ok := e.(*journal.Ended)
+		switch {
+		case !ok:
+			return nil
+		case ended.Outcome.Failed == "":
+			found = ended
+			return errTold
+		case found == nil:
+			found = ended
+		}
+		return nil
+	})
+	if found == nil || err != nil && !errors.Is(err, errTold) {
+		return nil, err
+	}
+	read, err := transcript.Read(ctx, j, head, kind, found.Episode)
+	if err != nil {
+		return nil, err
+	}
+	exhibits, err := read.Story(kind, world.Played{Episode: found.Episode, Outcome: found.Outcome})
+	if err != nil {
+		return nil, err
+	}
+	moments := []Moment{}
+	for _, e := range exhibits {
+		replay, ok := e.Show.(world.Replay)
+		if !ok {
+			continue
+		}
+		for _, f := range replay.Frames {
+			m := Moment{Title: f.Title, Lines: []Told{}}
+			for _, l := range f.Lines {
+				m.Lines = append(m.Lines, Told{l.Who, l.To, l.Text})
+			}
+			moments = append(moments, m)
+		}
+	}
+	return moments, nil
+}

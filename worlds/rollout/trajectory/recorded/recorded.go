@@ -1,0 +1,160 @@
+// Package recorded reads what a journal has of the answers of an episode: the asks of an attempt, what the environment said,
+// conversations as chat messages.
+//
+// It promises that nothing is changed, except that text is valid UTF-8. It is not for rewards: package trajectory makes rows.
+package recorded
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/journal"
+	"parley/llm"
+	"parley/worlds/rollout/rules/protocol"
+)
+
+// Asks returns the asks of an attempt in the order in which the world made them.
+func Asks(entries []journal.Entry, attempt int) (asks []*journal.Replied) {
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok && r.Attempt == attempt && r.Act == nil {
+			asks = append(asks, r)
+		}
+	}
+	slices.SortFunc(asks, func(a, b *journal.Replied) int {
+		return cmp.Or(cmp.Compare(a.Turn.Turn, b.Turn.Turn), cmp.Compare(a.Index, b.Index))
+	})
+	return asks
+}
+
+// Outside is what the environment of an episode was made with, and what it said about each step.
+type Outside struct {
+	Dataset json.RawMessage         // the row of the dataset, or nil
+	Info    map[int]json.RawMessage // by step
+}
+
+// OutsideOf reads the acts of a try.
+func OutsideOf(entries []journal.Entry, attempt, try int) Outside {
+	o := Outside{Info: map[int]json.RawMessage{}}
+	for _, e := range entries {
+		r, ok := e.(*journal.Replied)
+		if !ok || r.Act == nil || r.Attempt != attempt || r.Response == nil {
+			continue
+		}
+		switch r.Act.Name {
+		case protocol.Open:
+			var opening protocol.Opening
+			var params struct{ Dataset json.RawMessage }
+			if json.Unmarshal(r.Act.Body, &opening) == nil && opening.Try == try && json.Unmarshal(opening.Params, &params) == nil {
+				o.Dataset = said(params.Dataset)
+			}
+		case protocol.Step:
+			var step protocol.Stepping
+			var stepped struct{ Info json.RawMessage }
+			if json.Unmarshal(r.Act.Body, &step) == nil && step.Try == try && json.Unmarshal(r.Response.JSON, &stepped) == nil {
+				o.Info[step.Step] = said(stepped.Info)
+			}
+		}
+	}
+	return o
+}
+
+// said returns a value, or nil if it says nothing.
+func said(raw json.RawMessage) json.RawMessage {
+	if text := string(raw); text == "" || text == "null" || text == "{}" {
+		return nil
+	}
+	return raw
+}
+
+// Sampling returns the parameters that an answer was drawn with, or nil if the request left all to the provider.
+func Sampling(r *llm.Request) (json.RawMessage, error) {
+	b, err := json.Marshal(struct {
+		Temperature      *float64   `json:"temperature,omitempty"`
+		TopP             *float64   `json:"top_p,omitempty"`
+		TopK             *int       `json:"top_k,omitempty"`
+		MaxTokens        int        `json:"max_tokens,omitempty"`
+		FrequencyPenalty *float64   `json:"frequency_penalty,omitempty"`
+		PresencePenalty  *float64   `json:"presence_penalty,omitempty"`
+		Seed             *int64     `json:"seed,omitempty"`
+		Stop             []string   `json:"stop,omitempty"`
+		Effort           llm.Effort `json:"effort,omitempty"`
+	}{r.Temperature, r.TopP, r.TopK, r.MaxTokens, r.FrequencyPenalty, r.PresencePenalty, r.Seed, r.Stop, r.Effort})
+	return said(b), err
+}
+
+// Conversation returns a prompt and its answer as a list of chat messages.
+func Conversation(prompt []llm.Message, resp *llm.Response) (json.RawMessage, error) {
+	said := any(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Text: resp.Text}}, ToolCalls: resp.ToolCalls})
+	if resp.Text == "" && len(resp.ToolCalls) == 0 { // an empty answer has a content too
+		said = map[string]string{"role": string(llm.RoleAssistant), "content": ""}
+	}
+	all := make([]any, 0, len(prompt)+1)
+	for _, m := range prompt {
+		all = append(all, m)
+	}
+	return json.Marshal(append(all, said))
+}
+
+// Thoughts joins the thoughts of a model before its answer.
+func Thoughts(resp *llm.Response) string {
+	var all []string
+	for _, t := range resp.Thoughts {
+		if t.Text != "" {
+			all = append(all, t.Text)
+		}
+	}
+	return Valid(strings.Join(all, "\n"))
+}
+
+// Valid replaces invalid UTF-8 by U+FFFD, which every format can hold.
+func Valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// Conventional returns messages without what only Parley has. For a chat template, as TRL uses, the arguments of calls are objects, as chat templates
+// want them, and every message has a content.
+func Conventional(raw json.RawMessage, template bool) (any, error) {
+	if !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
+		return raw, nil
+	}
+	var ms []struct {
+		Role       string     `json:"role"`
+		Content    any        `json:"content,omitempty"`
+		ToolCalls  []wireCall `json:"tool_calls,omitempty"`
+		ToolCallID string     `json:"tool_call_id,omitempty"`
+	}
+	if err := json.Unmarshal(raw, &ms); err != nil {
+		return nil, err
+	}
+	for i := range ms {
+		if !template {
+			continue
+		}
+		if ms[i].Content == nil {
+			ms[i].Content = ""
+		}
+		for k := range ms[i].ToolCalls {
+			ms[i].ToolCalls[k].parse()
+		}
+	}
+	return ms, nil
+}
+
+// wireCall is a call of a tool in a message.
+type wireCall struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"` // a text
+	} `json:"function"`
+}
+
+// parse makes an object of the arguments, unless they are something else.
+func (c *wireCall) parse() {
+	var text string
+	if json.Unmarshal(c.Function.Arguments, &text) == nil && protocol.IsObject(json.RawMessage(text)) {
+		c.Function.Arguments = json.RawMessage(text)
+	}
+}
