@@ -251,7 +251,7 @@ func (l *Lots) Hold(on bool) {
 	defer l.mu.Unlock()
 	l.held = on
 	if !on {
-		l.app.Hold(nil)
+		l.app.Hold(nil, false)
 	}
 	for play := range l.plays {
 		if play.steering != nil {
@@ -259,7 +259,7 @@ func (l *Lots) Hold(on bool) {
 		}
 	}
 	if on { // last: an engine must not send again what the dispatcher refuses
-		l.app.Hold(&llm.Error{Kind: llm.KindCanceled, Message: engine.ErrHeld.Error(), Err: engine.ErrHeld})
+		l.app.Hold(&llm.Error{Kind: llm.KindCanceled, Message: engine.ErrHeld.Error(), Err: engine.ErrHeld}, false)
 	}
 }
 

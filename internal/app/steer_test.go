@@ -62,7 +62,13 @@ func (m *slowModel) Ask(ctx context.Context, req *llm.Request) (*llm.Response, e
 		defer m.mu.Unlock()
 		delete(m.inFlight, req)
 	}()
-	time.Sleep(time.Second)
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
+		e := *llm.ContextError(ctx)
+		e.Uncertain = true
+		return nil, &e
+	}
 	if refused {
 		return nil, &llm.Error{Kind: llm.KindRateLimited, Message: "slow down", RetryAfter: 3 * time.Second}
 	}

@@ -184,12 +184,16 @@ func (r *programRun) prepared(plan *config.Plan, p app.Play) program.Prepared {
 // controlled lets a command of a kind change a run.
 type controlled struct{ *steer.Steering }
 
-func (c controlled) Pause(ctx context.Context, by string, quiet bool) error {
-	_, err := c.Do(journal.SteerPause, by, nil)
-	if err == nil && quiet {
-		err = c.Quiet(ctx)
+func (c controlled) Pause(ctx context.Context, by string, calls program.InFlight) (err error) {
+	if calls == program.CutCalls {
+		err = c.Cut(by)
+	} else {
+		_, err = c.Do(journal.SteerPause, by, nil)
 	}
-	return err
+	if err != nil || calls == program.HoldCalls {
+		return err
+	}
+	return c.Quiet(ctx)
 }
 
 func (c controlled) Resume(by string) error {

@@ -36,6 +36,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"parley/internal/answer"
@@ -119,6 +120,7 @@ type Dispatcher struct {
 	cache   *cachestore.Store
 	stats   *Stats
 	batcher *batcher.Batcher
+	flying  sync.Map // *flights of each Each to its context
 }
 
 // New returns a Dispatcher over c.
@@ -233,10 +235,17 @@ func (d *Dispatcher) Drain() {
 }
 
 // Hold sends nothing new until it is called with nil: calls that wait are refused with e, calls in
-// flight finish.
-func (d *Dispatcher) Hold(e *llm.Error) {
+// flight finish. If cut is set, those of Each end with e too. What may be billed for them counts.
+func (d *Dispatcher) Hold(e *llm.Error, cut bool) {
 	d.batcher.Hold(e)
 	d.lanes.hold(e)
+	if !cut || e == nil {
+		return
+	}
+	d.flying.Range(func(f, ctx any) bool {
+		f.(*flights).cut(ctx.(context.Context), e) //nolint:forcetypeassert // fly stores them
+		return true
+	})
 }
 
 // Choose sets the calls in flight of each provider that was asked to what of returns, which is more

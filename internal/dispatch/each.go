@@ -33,7 +33,9 @@ func (d *Dispatcher) All(ctx context.Context, reqs []*llm.Request) []llm.Result 
 // It returns how many requests it took, after calling done for all of them. It takes no more once
 // ctx is done: a request at which it stops reading reqs is not taken.
 func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done func(i int, r llm.Result)) int {
-	e := &each{d: d, done: done, free: make(chan struct{}, ahead), work: make(chan item)}
+	calls, land := d.fly(ctx)
+	defer land()
+	e := &each{d: d, done: done, calls: calls, free: make(chan struct{}, ahead), work: make(chan item)}
 	n := 0
 	for req := range reqs {
 		select {
@@ -43,7 +45,7 @@ func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done
 		if ctx.Err() != nil {
 			break
 		}
-		e.start(ctx, item{n, req})
+		e.start(item{n, req}) //nolint:contextcheck // calls come from ctx
 		n++
 	}
 	close(e.work)
@@ -53,12 +55,13 @@ func (d *Dispatcher) Each(ctx context.Context, reqs iter.Seq[*llm.Request], done
 
 // each is one call of Each. Its goroutines are reused, which saves growing their stacks again.
 type each struct {
-	d    *Dispatcher
-	done func(int, llm.Result)
-	free chan struct{} // sending takes one of the places ahead, receiving frees it
-	work chan item
-	wg   sync.WaitGroup
-	mu   sync.Mutex
+	d     *Dispatcher
+	done  func(int, llm.Result)
+	calls *flights
+	free  chan struct{} // sending takes one of the places ahead, receiving frees it
+	work  chan item
+	wg    sync.WaitGroup
+	mu    sync.Mutex
 }
 
 type item struct {
@@ -67,16 +70,16 @@ type item struct {
 }
 
 // start gives it to an idle goroutine, or to a new one.
-func (e *each) start(ctx context.Context, it item) {
+func (e *each) start(it item) {
 	select {
 	case e.work <- it:
 	default:
 		e.wg.Go(func() {
 			a := asker{each: e}
 			a.call.admitted = a.admitted
-			a.ask(ctx, it)
+			a.ask(it)
 			for it := range e.work {
-				a.ask(ctx, it)
+				a.ask(it)
 			}
 		})
 	}
@@ -96,12 +99,13 @@ func (a *asker) admitted() {
 	}
 }
 
-func (a *asker) ask(ctx context.Context, it item) {
+func (a *asker) ask(it item) {
+	ctx := a.calls.context()
 	a.freed.Store(false)
 	a.call = call{req: it.req, admitted: a.call.admitted}
 	resp, err := a.d.ask(ctx, &a.call)
 	a.admitted()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.done(it.i, llm.Result{Response: resp, Err: err})
+	a.done(it.i, llm.Result{Response: resp, Err: cutOff(ctx, err)})
 }

@@ -25,8 +25,8 @@ import (
 
 // Calls sends the calls of a run. Package app implements it.
 type Calls interface {
-	// Hold refuses calls that wait with e until e is nil.
-	Hold(e *llm.Error)
+	// Hold refuses calls that wait with e until e is nil. If cut is set, those in flight end with e too.
+	Hold(e *llm.Error, cut bool)
 	Budget() *budget.Budget
 	// SetConcurrency changes the maximum number of calls in flight at one provider.
 	SetConcurrency(n int)
@@ -135,7 +135,7 @@ func (s *Steering) Do(verb journal.SteerVerb, by string, sets []string) (State, 
 	var err error
 	switch verb {
 	case journal.SteerPause:
-		err = s.pause(now)
+		err = s.pause(now, false)
 	case journal.SteerResume:
 		err = s.resume(now)
 	case journal.SteerDrain:
@@ -150,17 +150,37 @@ func (s *Steering) Do(verb journal.SteerVerb, by string, sets []string) (State, 
 	return s.state, err
 }
 
-// pause sends no more calls. Those that wait for a provider's limits return to the engine.
-func (s *Steering) pause(now *journal.Steered) error {
-	if s.state.Paused != nil {
+// Cut pauses the run, if it is not paused, and cuts off the calls in flight. They are sent again when it is resumed. Calls
+// in batches are not cut off.
+func (s *Steering) Cut(by string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.engine == nil:
+		return errNotBegun
+	case s.Elsewhere:
+		return errors.New("calls in flight cannot be cut off while workers play the run")
+	}
+	err := s.pause(&journal.Steered{At: time.Now(), Verb: journal.SteerPause, By: by, Detail: "calls in flight are cut off"}, true)
+	changed := s.state
+	s.shown.Store(&changed)
+	return err
+}
+
+// pause sends no more calls. Those that wait for a provider's limits return to the engine, and those in flight too if cut
+// is set.
+func (s *Steering) pause(now *journal.Steered, cut bool) error {
+	if s.state.Paused != nil && !cut {
 		return nil
 	}
 	if err := s.engine.Keep(now); err != nil {
 		return err
 	}
 	s.engine.Hold(true) // first: it must not send again what the dispatcher refuses
-	s.calls.Hold(&llm.Error{Kind: llm.KindCanceled, Message: engine.ErrHeld.Error(), Err: engine.ErrHeld})
-	s.state.Paused = now
+	s.calls.Hold(&llm.Error{Kind: llm.KindCanceled, Message: engine.ErrHeld.Error(), Err: engine.ErrHeld}, cut)
+	if s.state.Paused == nil {
+		s.state.Paused = now
+	}
 	return nil
 }
 
@@ -171,7 +191,7 @@ func (s *Steering) resume(now *journal.Steered) error {
 	if err := s.engine.Keep(now); err != nil {
 		return err
 	}
-	s.calls.Hold(nil)
+	s.calls.Hold(nil, false)
 	s.engine.Hold(false)
 	s.state.Paused = nil
 	return nil

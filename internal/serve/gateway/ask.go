@@ -47,6 +47,9 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 		x.finish(rec, x.failure(ctx, e))
 		return
 	}
+	if x.flight.Aborted {
+		resp.Finish = llm.FinishAborted
+	}
 	rec.Response = resp
 	x.finish(rec, nil)
 	x.keep(rec)
@@ -151,7 +154,7 @@ func (x *exchange) stop(rec *ledger.Call) {
 	h := http.Header{"Content-Type": {"application/json"}, "X-Parley-Stop": {"max_steps"}}
 	x.flight = &relay.Flight{Status: http.StatusOK, Answer: h}
 	switch {
-	case x.rt.API == format.Embeddings:
+	case x.rt.API == format.Embeddings || x.rt.API.Exact():
 		x.flight = nil
 		rec.Response = nil
 		x.finish(rec, &llm.Error{Kind: llm.KindRefused, Status: http.StatusTooManyRequests, Code: "max_steps", Message: "the step limit of this session is reached"})

@@ -64,9 +64,15 @@ type target struct {
 	fallbacks []string
 }
 
+// served is the name of the model of a call that names none, and asks the one that the server serves.
+const served = "served"
+
 // target finds the model of a call: an alias, a provider named before a slash, or the first upstream of the
 // call's family.
 func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
+	if model == "" && api.Exact() {
+		model = served
+	}
 	if to, ok := g.cfg.Aliases[model]; ok {
 		model = to
 	}

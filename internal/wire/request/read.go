@@ -25,6 +25,8 @@ type Reader struct {
 	// Strange names the parts of Request that llm.Request cannot represent. They are kept as text,
 	// and cannot be written in another format.
 	Strange []string
+	// Prompt is the tokens of the prompt, if it was sent as token ids.
+	Prompt []int
 	// Unread is the number of bytes in members of messages that are not read. They may count as
 	// tokens.
 	Unread int

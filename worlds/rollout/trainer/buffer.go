@@ -202,7 +202,7 @@ func (s *Server) begin(r *http.Request, given string, at *position) (int, error)
 	if given != "" {
 		return s.source.parse(r.Context(), given)
 	}
-	n, err := s.source.parse(r.Context(), at.Cursor)
+	n, err := s.source.parse(r.Context(), at.cursor())
 	if errors.Is(err, errForeign) {
 		return 0, nil // of another run
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/internal/serve/auth"
+	"parley/world/program"
 	"parley/worlds/rollout/rules/curriculum"
 )
 
@@ -144,32 +145,27 @@ func (s *Server) stop(w http.ResponseWriter, r *http.Request) {
 	s.tell(w, r, http.StatusAccepted)
 }
 
-// pause sends no more calls. Those in flight stay open, or are finished before the answer.
+// pause sends no more calls. Those in flight stay open, are finished before the answer, or are cut off.
 func (s *Server) pause(w http.ResponseWriter, r *http.Request) {
 	body := struct {
-		Calls string  `json:"calls"`
-		Wait  float64 `json:"wait"`
-	}{Calls: callsHold, Wait: maxWait.Seconds()}
-	want := `want {"calls": "hold" or "finish", "wait": SECONDS}, with at most 600 seconds, all optional`
+		Calls program.InFlight `json:"calls"`
+		Wait  float64          `json:"wait"`
+	}{Calls: program.HoldCalls, Wait: maxWait.Seconds()}
+	want := `want {"calls": "hold", "finish" or "cut", "wait": SECONDS}, with at most 600 seconds, all optional`
 	if err := decode(r, &body, want); err != nil {
 		fault(w, http.StatusBadRequest, err)
 		return
 	}
-	if body.Calls != callsHold && body.Calls != callsFinish || !(body.Wait >= 0 && body.Wait <= 600) {
+	known := []program.InFlight{program.HoldCalls, program.FinishCalls, program.CutCalls}
+	if !slices.Contains(known, body.Calls) || !(body.Wait >= 0 && body.Wait <= 600) {
 		fault(w, http.StatusBadRequest, errors.New(want))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Duration(body.Wait*float64(time.Second)))
 	defer cancel()
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.cfg.Patience + time.Duration(body.Wait*float64(time.Second)))) // only tests have a writer without deadlines
-	s.held(w, r, s.player.pause(ctx, body.Calls == callsFinish))
+	s.held(w, r, s.player.pause(ctx, body.Calls))
 }
-
-// What happens to calls in flight when the run is paused.
-const (
-	callsHold   = "hold"   // they stay open, and their answers count when they come
-	callsFinish = "finish" // they are finished before the answer
-)
 
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) { s.held(w, r, s.player.unpause()) }
 
@@ -194,6 +190,10 @@ func (s *Server) weights(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := decode(r, &body, ""); err != nil || body.Version == nil || *body.Version < 0 {
 		fault(w, http.StatusBadRequest, errors.New(`want {"version": N}, with N from 0`))
+		return
+	}
+	if err := s.position.saveWeights(*body.Version, s.source.run(r.Context())); err != nil {
+		fault(w, http.StatusInternalServerError, err)
 		return
 	}
 	s.version.Store(body.Version)

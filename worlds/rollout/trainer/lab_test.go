@@ -45,9 +45,12 @@ func (l *lab) Change(_, detail string, _ json.RawMessage) error {
 	l.changed.Store(&detail)
 	return nil
 }
-func (l *lab) Pause(ctx context.Context, _ string, quiet bool) error {
+func (l *lab) Pause(ctx context.Context, _ string, calls program.InFlight) error {
 	l.paused.Store(true)
-	if quiet && l.busy.Load() {
+	if calls == program.CutCalls {
+		l.busy.Store(false)
+	}
+	if calls != program.HoldCalls && l.busy.Load() {
 		<-ctx.Done()
 		return fmt.Errorf("a call is still in flight: %w", context.Cause(ctx))
 	}

@@ -233,11 +233,11 @@ func (p *player) reserve(what string) (was State, reason string, err error) {
 // errIdle means that no run is being played.
 var errIdle = errors.New("no run is being played")
 
-// pause pauses the run. If quiet is set, it waits until no call is in flight.
-func (p *player) pause(ctx context.Context, quiet bool) error {
+// pause pauses the run. Unless calls in flight are held, it waits until there are none.
+func (p *player) pause(ctx context.Context, calls program.InFlight) error {
 	control, err := p.controlled()
 	if err == nil {
-		err = control.Pause(ctx, byTrainer, quiet)
+		err = control.Pause(ctx, byTrainer, calls)
 	}
 	if err == nil || ctx.Err() != nil { // it is paused even if calls are still in flight
 		p.mu.Lock()

@@ -7,14 +7,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"parley/internal/files"
 )
 
-// position is the position of a client without a cursor, kept in a file.
+// position is what the server remembers in a file: the position of a client without a cursor, and the version of the
+// weights that a trainer has.
 type position struct {
-	path   string // empty: in memory only
+	path string // empty: in memory only
+	mu   sync.Mutex
+	kept kept
+}
+
+type kept struct {
 	Cursor string `json:"cursor"`
+	// Weights is the version that POST /v1/weights said, and Run the run that was played then.
+	Weights *int   `json:"weight_version,omitempty"`
+	Run     string `json:"run,omitempty"`
 }
 
 // maxPosition is the maximum size of the file.
@@ -33,33 +43,64 @@ func openPosition(path string) (*position, error) {
 		// Another file of that name must not be overwritten.
 		dec := json.NewDecoder(bytes.NewReader(b))
 		dec.DisallowUnknownFields()
-		err = dec.Decode(p)
+		err = dec.Decode(&p.kept)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("trainer: %s: how far /get_rollout_data has come cannot be read: %w: move it away to begin at the start", path, err)
+		return nil, fmt.Errorf("trainer: %s: how far /get_rollout_data has come, and the version of the weights, cannot be read: %w: move it away to begin at the start", path, err)
 	}
 	return p, nil
 }
 
-// save makes a position durable: the file has the old or the new one, never a part.
-func (p *position) save(cursor string) (err error) {
-	if p.Cursor == cursor {
+// cursor returns the position of the client.
+func (p *position) cursor() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kept.Cursor
+}
+
+// save makes the position of the client durable.
+func (p *position) save(cursor string) error {
+	if err := p.change(func(k *kept) { k.Cursor = cursor }); err != nil {
+		return fmt.Errorf("trainer: how far /get_rollout_data has come: %w", err)
+	}
+	return nil
+}
+
+// saveWeights makes the version of the weights durable.
+func (p *position) saveWeights(version int, run string) error {
+	if err := p.change(func(k *kept) { k.Weights, k.Run = &version, run }); err != nil {
+		return fmt.Errorf("trainer: the version of the weights: %w", err)
+	}
+	return nil
+}
+
+// change makes a change durable: the file has what was before or what is now, never a part.
+func (p *position) change(f func(*kept)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := p.kept
+	if f(&next); next == p.kept {
 		return nil
 	}
-	next := position{path: p.path, Cursor: cursor}
-	defer func() {
-		if err == nil {
-			*p = next
-		} else {
-			err = fmt.Errorf("trainer: how far /get_rollout_data has come: %w", err)
+	if p.path != "" {
+		b, err := json.Marshal(next)
+		if err != nil {
+			return err
 		}
-	}()
-	if p.path == "" {
+		if err := files.Replace(p.path, 0o600, append(b, '\n')); err != nil {
+			return err
+		}
+	}
+	p.kept = next
+	return nil
+}
+
+// weights returns the version of the weights, if it was said about this run.
+func (p *position) weights(run string) *int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if run == "" || p.kept.Run != run {
 		return nil
 	}
-	b, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
-	return files.Replace(p.path, 0o600, append(b, '\n'))
+	return p.kept.Weights
 }

@@ -131,6 +131,16 @@ func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter
 	return g, left, c.Cursor, err
 }
 
+// run names the run, or is empty if there is none yet.
+func (f *source) run(ctx context.Context) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if there, err := f.update(ctx); err != nil || !there {
+		return ""
+	}
+	return f.groups.Run()
+}
+
 // count returns how many groups there are and how many are complete, up to which cursor.
 func (f *source) count(ctx context.Context) (planned, complete int, last string, err error) {
 	f.mu.Lock()

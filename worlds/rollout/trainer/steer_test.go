@@ -36,7 +36,7 @@ func TestPauseFinishes(t *testing.T) {
 	l := newLab(t, 2)
 	s := l.serve(t, nil)
 	s.want("POST", "/v1/start", "", 202, `"playing"`)
-	for body, want := range map[string]string{`{"calls":"cut"}`: "hold", `{"wait":-1}`: "SECONDS", `{"now":true}`: "unknown field"} {
+	for body, want := range map[string]string{`{"calls":"drop"}`: "hold", `{"wait":-1}`: "SECONDS", `{"now":true}`: "unknown field"} {
 		s.want("POST", "/v1/pause", body, 400, want)
 	}
 	l.busy.Store(true)
@@ -44,8 +44,8 @@ func TestPauseFinishes(t *testing.T) {
 	s.want("POST", "/v1/resume", "", 200, `"playing"`)
 	s.want("POST", "/v1/pause", `{"calls":"finish","wait":0.001}`, 504, "still in flight")
 	s.want("GET", "/v1/status", "", 200, `"paused":true`)
-	l.busy.Store(false)
-	s.want("POST", "/v1/pause", `{"calls":"finish"}`, 200, `"paused":true`)
+	s.want("POST", "/v1/pause", `{"calls":"cut"}`, 200, `"paused":true`)
+	s.want("POST", "/v1/pause", `{"calls":"finish"}`, 200, `"paused":true`) // there are none any more
 	l.end(0, 1)
 }
 
@@ -72,6 +72,33 @@ func TestStaleness(t *testing.T) {
 	}
 	if got := s.batch(""); got.Success || fmt.Sprint(got.Data.Meta["left_groups"]) != "map[weight lag:1]" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestWeightsSurvive: the next server of a run knows which weights the trainer has. A server of another run does not.
+func TestWeightsSurvive(t *testing.T) {
+	t.Parallel()
+	l, one := newLab(t, 2), 1
+	stale := func(c *Config) { c.Staleness = &one }
+	s := l.serve(t, stale)
+	s.want("POST", "/v1/start", "", 202, `"playing"`)
+	l.end(0)
+	s.want("POST", "/v1/weights", `{"version":9}`, 200, `"weight_version":9`)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	s = l.serve(t, func(c *Config) { stale(c); c.Begun, c.Resume = true, true })
+	l.end(1)
+	s.want("GET", "/v1/status", "", 200, `"weight_version":9`)
+	if got := s.poll("wait=5"); got.ids() != "" || got.Left["weight lag"] != 1 {
+		t.Errorf("%q, left out: %v", got.ids(), got.Left)
+	}
+	other := newLab(t, 2)
+	s = other.serve(t, func(c *Config) { stale(c); c.Position = l.file + "-position" })
+	s.want("POST", "/v1/start", "", 202, `"playing"`)
+	other.end(0, 1)
+	if got := s.poll("wait=5"); got.ids() != "maze:1/2" {
+		t.Errorf("the weights of another run count: %q, left out: %v", got.ids(), got.Left)
 	}
 }
 

@@ -43,8 +43,8 @@ type Config struct {
 	// Staleness, if set, is how many versions the weights of answers may be behind those that POST /v1/weights said.
 	// Groups with older ones are left out, unless a reader asks otherwise. Default: nil, none is.
 	Staleness *int
-	// Position is the file with the position of POST /get_rollout_data. Default: none, it is lost when Run
-	// ends.
+	// Position is the file with the position of POST /get_rollout_data and the version of POST /v1/weights. Default:
+	// none, they are lost when Run ends.
 	Position string
 
 	// Keys are the keys of which clients must send one. Default: none, everybody is served.
@@ -83,8 +83,9 @@ type Server struct {
 	player   *player
 	version  atomic.Pointer[int] // of the weights, as a trainer said
 	readers  chan struct{}       // one slot each
-	buffer   chan *position
-	stopping chan struct{} // closed when the server stops: nothing waits then
+	position *position
+	buffer   chan *position // position, while no client of POST /get_rollout_data moves it
+	stopping chan struct{}  // closed when the server stops: nothing waits then
 }
 
 // New returns a server.
@@ -101,9 +102,15 @@ func New(c Config) (*Server, error) {
 	f.there.Store(c.Begun)
 	s := &Server{
 		cfg: c, keys: auth.New(c.Keys), mux: http.NewServeMux(), source: f, player: newPlayer(c, f),
-		readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
+		position: at, readers: make(chan struct{}, c.Readers), buffer: make(chan *position, 1), stopping: make(chan struct{}),
 	}
 	s.buffer <- at
+	if at.kept.Weights != nil && c.Begun {
+		if _, _, _, err := f.count(context.Background()); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		s.version.Store(at.weights(f.groups.Run()))
+	}
 	s.mux.HandleFunc("GET /health", s.health)
 	s.mux.HandleFunc("POST /v1/start", whole(s.start))
 	s.mux.HandleFunc("POST /v1/stop", whole(s.stop))

@@ -22,6 +22,7 @@ import (
 	"parley/internal/serve/gateway/match"
 	"parley/internal/wire/body"
 	"parley/internal/wire/chat"
+	"parley/internal/wire/generate"
 	"parley/internal/wire/messages"
 	"parley/internal/wire/request"
 	"parley/internal/wire/responses"
@@ -39,6 +40,8 @@ const (
 	Models     API = "models"       // of either vendor
 	Messages   API = "messages"     // Anthropic's
 	Count      API = "count_tokens" // Anthropic's
+	Tokens     API = "tokens"       // vLLM's, from token ids to token ids
+	Generate   API = "generate"     // SGLang's, from token ids to token ids
 )
 
 // Path returns the path of the endpoint below a base URL.
@@ -50,6 +53,10 @@ func (a API) Path() string {
 		return "/messages"
 	case Count:
 		return "/messages/count_tokens"
+	case Tokens:
+		return generate.VLLM
+	case Generate:
+		return generate.SGLang
 	default:
 		return "/" + string(a)
 	}
@@ -58,7 +65,7 @@ func (a API) Path() string {
 // Asks reports whether a model answers this endpoint, so that a call has a price.
 func (a API) Asks() bool {
 	switch a {
-	case Chat, Responses, Messages, Embeddings:
+	case Chat, Responses, Messages, Embeddings, Tokens, Generate:
 		return true
 	default:
 		return false
@@ -79,6 +86,10 @@ func (a API) Dialect() string {
 
 // Anthropic reports whether the endpoint has Anthropic's format, and not OpenAI's.
 func (a API) Anthropic() bool { return a == Messages || a == Count }
+
+// Exact reports whether prompts and answers are token ids. Such an endpoint is at the root of a server's address, and names
+// no model.
+func (a API) Exact() bool { return a == Tokens || a == Generate }
 
 // Call is a decoded request.
 type Call struct {
@@ -123,6 +134,11 @@ func Decode(api API, b []byte) (*Call, error) {
 	if !ok {
 		return nil, errNoObject
 	}
+	if api.Exact() {
+		if err := generate.Check(&c.Reader); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.finish(); err != nil {
 		return nil, err
 	}
@@ -151,6 +167,8 @@ func (c *Call) setter() func(key string, value []byte) bool {
 		read = messages.ReadMember
 	case Embeddings:
 		return c.embeddings
+	case Tokens, Generate:
+		return func(key string, value []byte) bool { return generate.Read(&c.Reader, c.API.Path(), key, value) }
 	}
 	return func(key string, value []byte) bool { return read(&c.Reader, key, value) }
 }

@@ -45,7 +45,7 @@ func named(state int, key []byte) (int, error) {
 		}
 	}
 	switch string(key) {
-	case "messages", "system", "tools", "tool_choice", "stream_options", "response_format", "text", "thinking", "output_config", "reasoning":
+	case "messages", "system", "tools", "tool_choice", "stream_options", "response_format", "text", "thinking", "output_config", "reasoning", "sampling_params":
 		return ours, nil
 	case "input": // of responses, or of a tool
 		if state == outermost {
@@ -80,6 +80,6 @@ func words() []string {
 		"parameters", "input_schema", "name", "description", "role", "content", "type", "text", "image_url", "url", "source", "data",
 		"tool_calls", "tool_call_id", "arguments", "temperature", "top_p", "user", "metadata", "output",
 		"audio", "input_audio", "prediction", "models", "provider", "route", "preset", "plugins", "search_parameters", "web_search_options",
-		"container", "mcp_servers", "speed", "inference_geo", "modalities",
+		"sampling_params", "token_ids", "input_ids", "max_new_tokens", "container", "mcp_servers", "speed", "inference_geo", "modalities",
 	}
 }

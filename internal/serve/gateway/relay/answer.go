@@ -11,6 +11,7 @@ import (
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/fault"
+	"parley/internal/wire/generate"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -35,7 +36,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, st
 	if err := a.LooksJSON(b); err != nil {
 		return nil, err
 	}
-	resp, err := codecOf(out.api).Decode(b)
+	resp, err := decode(f, out.api, b)
 	if err != nil {
 		e := llm.AsError(err)
 		e.Uncertain = true
@@ -58,6 +59,19 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, st
 	h["Content-Type"] = []string{"application/json"}
 	f.Status, f.Answer, f.Held = http.StatusOK, h, out.client.AppendResponse(nil, meta, resp)
 	return resp, nil
+}
+
+// decode reads a whole answer. A client that sends token ids continues an answer itself that the server cut off, so it
+// gets that as it is.
+func decode(f *Flight, api format.API, b []byte) (*llm.Response, error) {
+	if !api.Exact() {
+		return codecOf(api).Decode(b)
+	}
+	resp, err := generate.Decode(api.Path(), f.Call.Prompt, b)
+	if err == nil && resp.Finish == llm.FinishAborted {
+		resp.Finish, f.Aborted = llm.FinishStop, true // dispatch would ask again
+	}
+	return resp, err
 }
 
 // readBody reads the body of a success and removes the key.

@@ -39,10 +39,12 @@ type Flight struct {
 	Sent   []byte      // what the client got
 	Held   []byte      // what the client has still to get
 	// Said means that Held ends with the provider's own error.
-	Said  bool
-	begun bool
-	hide  *redact.Redactor // of Keys
-	err   error            // of the last attempt
+	Said bool
+	// Aborted means that the server cut the answer off, and that the client gets it as it is.
+	Aborted bool
+	begun   bool
+	hide    *redact.Redactor // of Keys
+	err     error            // of the last attempt
 }
 
 // Out sends an answer to the client.
@@ -87,7 +89,7 @@ func (f *Flight) attribute(e *llm.Error) {
 
 func (f *Flight) reset(u *Upstream) {
 	f.hide = u.hideKeys(f.Keys)
-	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.err = 0, "", nil, nil, nil, false, nil
+	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.Aborted, f.err = 0, "", nil, nil, nil, false, false, nil
 }
 
 // answer sets a whole answer.

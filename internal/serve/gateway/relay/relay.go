@@ -151,7 +151,7 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 }
 
 func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*transport.Answer, int, error) {
-	return u.c.Raw(ctx, transport.Request{Path: out.api.Path(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
+	return u.c.Raw(ctx, transport.Request{Path: out.api.Path(), Root: out.api.Exact(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
 }
 
 // codecOf returns the codec of an endpoint's answers.

@@ -15,7 +15,7 @@ import (
 func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 	c := f.Call
 	switch {
-	case c.API == format.Responses || c.API == format.Embeddings || c.API == format.Count:
+	case c.API == format.Responses || c.API == format.Embeddings || c.API == format.Count || c.API.Exact():
 		return nil, fault.BadRequest("%s cannot be translated to the format of %s: route the model to a provider that speaks it", c.API, u.p.Name)
 	case len(c.Strange) > 0:
 		return nil, fault.BadRequest("this cannot be said in the format of %s: %s", u.p.Name, strings.Join(c.Strange, ", "))

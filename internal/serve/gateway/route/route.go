@@ -72,7 +72,7 @@ func endpoint(method, path string) (api format.API, suffix string, ok bool) {
 	if method != http.MethodPost {
 		return "", "", false
 	}
-	for _, api := range []format.API{format.Chat, format.Responses, format.Embeddings, format.Messages, format.Count} {
+	for _, api := range []format.API{format.Chat, format.Responses, format.Embeddings, format.Messages, format.Count, format.Tokens, format.Generate} {
 		if path == api.Path() {
 			return api, "", true
 		}
@@ -98,6 +98,6 @@ func harmless(path string) bool {
 
 // Endpoints lists what is served, for errors.
 func Endpoints() string {
-	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens; GET /v1/models; " +
+	return "POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/messages, /v1/messages/count_tokens, /inference/v1/generate, /generate; GET /v1/models; " +
 		"the same below /v1/sessions/{id} or /v1/{id}; GET /v1/sessions/{id}; POST /v1/sessions/{id}/close"
 }
