@@ -65,6 +65,8 @@ type Outcome struct {
 	Scores []Score         `json:"scores"`
 	Data   json.RawMessage `json:"data,omitempty"`
 	Stack  string          `json:"stack,omitempty"`
+
+	scores []world.Score // as recorded
 }
 
 // Said returns the transcript of an episode without the requests, which --call shows. If seat is set, it keeps
@@ -125,7 +127,7 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 		}
 	}
 	if end := l.Ended; end != nil {
-		t.Outcome = &Outcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
+		t.Outcome = &Outcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack, scores: end.Outcome.Scores}
 		t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
 	}
 	return t, nil

@@ -39,13 +39,16 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := world.As[world.Storyteller](kind); !ok {
-		return nil, exit.Usagef("--story: the kind %s has no stories; leave --story out to see the transcript", played.Spec.Kind)
-	}
 	story := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []Exhibit{}}
 	exhibits, err := read.Story(kind, played)
 	if err != nil {
 		return nil, err
+	}
+	if len(exhibits) == 0 { // the kind has no stories, or nothing to tell of this episode
+		if err := read.Mark(kind); err != nil {
+			v.Tell(err.Error())
+		}
+		exhibits = read.Account(played)
 	}
 	for _, e := range exhibits {
 		b, ok := exhibit.Block(e, &exhibit.Palette{})
@@ -80,7 +83,7 @@ func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	}
 	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
 	if t.Outcome != nil {
-		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
+		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data, Scores: t.Outcome.scores}
 	}
 	return v.Kind, p, read, nil
 }
@@ -160,6 +163,12 @@ func printFrameLine(p *terminal.Page, l world.FrameLine) {
 	}
 	first, rest, more := strings.Cut(strings.TrimSpace(l.Text), "\n")
 	p.Put(terminal.InkName, "  "+terminal.OneLine(who))
+	if l.Mark != "" {
+		p.Put(terminal.InkBad, "  * "+terminal.OneLine(l.Mark))
+		p.Line()
+		p.Quote("    ", strings.TrimSpace(l.Text))
+		return
+	}
 	if who != "" {
 		p.Put(terminal.InkPlain, ": ")
 	}
