@@ -11,6 +11,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/score"
 	"parley/internal/view/transcript"
 	"parley/world"
 )
@@ -21,6 +22,7 @@ type Story struct {
 	Episode  int           `json:"episode"`
 	Frames   []world.Frame `json:"frames"`   // of all replays
 	Exhibits []Exhibit     `json:"exhibits"` // in the order of the story
+	Texts    []score.Text  `json:"texts,omitempty"`
 }
 
 // Exhibit is a part of a story, in words and numbers.
@@ -65,7 +67,28 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 		story.Frames = append(story.Frames, shown.frames...)
 		story.Exhibits = append(story.Exhibits, shown)
 	}
-	return story, nil
+	story.Texts, err = v.texts(ctx, episode)
+	return story, err
+}
+
+// texts returns what was written about an episode afterwards.
+func (v *Reader) texts(ctx context.Context, episode int) ([]score.Text, error) {
+	if v.About.Begun == nil {
+		return nil, nil
+	}
+	return score.Texts(ctx, v.File, v.About.Begun.Run, episode)
+}
+
+// printTexts writes what was written about the episode afterwards.
+func printTexts(p *terminal.Page, texts []score.Text) {
+	for _, t := range texts {
+		p.Line()
+		p.Put(terminal.InkHead, terminal.OneLine("asked afterwards: "+t.Scorer+", "+t.Question))
+		p.Line()
+		p.Put(terminal.InkFaint, terminal.OneLine(t.By()))
+		p.Line()
+		p.Quote("  ", t.Text)
+	}
 }
 
 // played returns an episode in the form that its kind presents.
@@ -136,6 +159,7 @@ func (t *Story) Print(p *terminal.Page) {
 			}
 		}
 	}
+	printTexts(p, t.Texts)
 }
 
 // printExhibit writes a part of a story that is not a replay.
