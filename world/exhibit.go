@@ -144,6 +144,8 @@ type FrameLine struct {
 	Who  string // a seat; empty: the world
 	To   string // the addressee; empty: everybody
 	Text string
+	// Mark is a short remark on the statement, as "gives its secret away". It is shown beside it, and stands out.
+	Mark string
 }
 
 func (Estimates) show() {}

@@ -27,6 +27,8 @@ type Strand struct {
 type Turn struct {
 	Number int // from 0, in its strand
 	Notes  []Note
+	// Phases are the names of the phases that begin before its calls.
+	Phases []string
 	// Calls are what it waits for.
 	Calls []Call
 	// Forks are the strands it waits for.

@@ -75,6 +75,14 @@ func (t *Table) Note(kind, seat string, v any) {
 	t.strand.turn.Notes = append(t.strand.turn.Notes, Note{Kind: kind, Seat: seat, Data: b})
 }
 
+// Phase begins a phase of the episode with the world's own name for it, such as F1902M or round 2: what the strand does
+// from now on belongs to it. People use the name to say where to fork an episode. It changes nothing in play and is not
+// recorded. Only phases of the first strand count.
+func (t *Table) Phase(name string) {
+	t.check("Phase")
+	t.strand.turn.Phases = append(t.strand.turn.Phases, name)
+}
+
 // check panics unless the table's strand is being played: not one that waits for its forks, nor another of the same
 // fork, nor one that is done.
 func (t *Table) check(what string) {

@@ -11,6 +11,7 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/fork"
+	"parley/internal/near"
 	"parley/internal/store/sqlite"
 	"parley/internal/trust"
 	"parley/internal/view/optional"
@@ -28,6 +29,8 @@ type Fork struct {
 	// Episode is the number of the episode, and Turn the first turn that is played again.
 	// Turn counts the turns of the first strand. Strands that began before it are kept.
 	Episode, Turn int
+	// Phase names the turn instead, as the world names it: F1902M. Empty: Turn is the turn.
+	Phase string
 	// Sets are overrides of the episode's plan, as for config.FromJSON.
 	Sets []string
 	// Repeat is how many episodes continue from there: 1 or more.
@@ -88,17 +91,25 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 		return nil, err
 	}
 	past := fork.Read(recorded, head.Progress(f.Episode).Attempt)
+	plan, err := f.plan(head, original, kinds)
+	if err != nil {
+		return nil, err
+	}
+	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: original.Deal}
+	if f.Phase != "" {
+		if f.Turn, err = f.find(plan, spec, past); err != nil {
+			return nil, err
+		}
+	}
 	if err := f.within(past); err != nil {
 		return nil, err
 	}
-	plan, err := f.plan(head, original, kinds)
-	if err != nil {
+	if err := f.continues(plan, head); err != nil {
 		return nil, err
 	}
 	if err := (Play{Trust: f.Trust}).ready(plan, f.From); err != nil { // before the file exists, so that the user can try again
 		return nil, err
 	}
-	spec := world.Spec{Kind: plan.Kind.Name, Params: plan.ParamsJSON, Lineup: plan.Lineup, Deal: original.Deal}
 	kept, err := f.replay(plan, spec, past)
 	if err != nil {
 		return nil, err
@@ -159,16 +170,19 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	if err == nil {
 		err = reachable(f.From, f.Reach, b, plan)
 	}
+	return plan, err
+}
+
+// continues checks that the kind can continue from the turn.
+func (f Fork) continues(plan *config.Plan, head *journal.Head) error {
 	switch {
-	case err != nil:
-		return nil, err
 	case f.Turn == 0: // nothing is kept
 	case plan.Kind.Restarts():
-		return nil, f.refuse("%s plays outside of parley, where the turns before %d no longer exist: fork at turn 0", plan.Kind.Name, f.Turn)
+		return f.refuse("%s plays outside of parley, where the turns before %d no longer exist: fork at turn 0", plan.Kind.Name, f.Turn)
 	case plan.Kind.Version != head.Begun.KindVersion:
-		return nil, f.refuse("it was recorded with %s version %d, and this is version %d: fork it with the parley that recorded it, or at turn 0", plan.Kind.Name, head.Begun.KindVersion, plan.Kind.Version)
+		return f.refuse("it was recorded with %s version %d, and this is version %d: fork it with the parley that recorded it, or at turn 0", plan.Kind.Name, head.Begun.KindVersion, plan.Kind.Version)
 	}
-	return plan, nil
+	return nil
 }
 
 // reduced returns the recorded plan with the lineup and params of the episode, instead of
@@ -210,8 +224,38 @@ func (f Fork) checkSets() error {
 	return nil
 }
 
-// replay returns what the fork keeps: the entries of the turns before f.Turn, as entries of episode 0.
-func (f Fork) replay(plan *config.Plan, spec world.Spec, past *fork.Past) ([]journal.Entry, error) {
+// find returns the turn that begins the phase.
+func (f Fork) find(plan *config.Plan, spec world.Spec, past *fork.Past) (int, error) {
+	if plan.Kind.Restarts() {
+		return 0, f.refuse("--phase %s: %s plays outside of parley, where what was played no longer exists: use --turn 0", f.Phase, plan.Kind.Name)
+	}
+	w, err := f.world(plan, spec)
+	if err != nil {
+		return 0, err
+	}
+	phases, err := past.Phases(w, world.Deal{Seed: plan.Seed, Number: spec.Deal})
+	var names []string
+	for _, p := range phases {
+		if p.Is(f.Phase) && p.Turn <= past.Last {
+			return p.Turn, nil
+		}
+		if p.Turn <= past.Last {
+			names = append(names, p.Name)
+		}
+	}
+	switch {
+	case past.Last < 0:
+		return 0, f.refuse("it has made no calls yet")
+	case len(names) > 0:
+		return 0, f.refuse("--phase %s: there is no such phase%s", f.Phase, near.Want(f.Phase, names))
+	case err != nil:
+		return 0, f.refuse("--phase %s: what was played does not fit the changed plan: %w", f.Phase, err)
+	}
+	return 0, f.refuse("--phase %s: the kind %s does not name its phases: use --turn", f.Phase, plan.Kind.Name)
+}
+
+// world returns the world of an episode of the plan.
+func (f Fork) world(plan *config.Plan, spec world.Spec) (w world.World, err error) {
 	params, err := plan.Kind.Read(spec.Params)
 	if err != nil {
 		return nil, f.refuse("%w", err)
@@ -220,10 +264,18 @@ func (f Fork) replay(plan *config.Plan, spec world.Spec, past *fork.Past) ([]jou
 	for seat, name := range spec.Lineup {
 		lineup[seat], _ = plan.Agent(name) // config has checked that there is one
 	}
-	var w world.World
 	err = optional.Call(plan.Kind, "World", func() error { w, err = plan.Kind.World(params, lineup); return err })
 	if err != nil {
 		return nil, f.refuse("%w", err)
+	}
+	return w, nil
+}
+
+// replay returns what the fork keeps: the entries of the turns before f.Turn, as entries of episode 0.
+func (f Fork) replay(plan *config.Plan, spec world.Spec, past *fork.Past) ([]journal.Entry, error) {
+	w, err := f.world(plan, spec)
+	if err != nil {
+		return nil, err
 	}
 	entries, err := past.Replay(w, world.Deal{Seed: plan.Seed, Number: spec.Deal}, f.Turn)
 	if err != nil {

@@ -76,7 +76,6 @@ func TestShowStory(t *testing.T) {
 	}
 	parley(t, State{}, "show", file, "--story").want(t, exit.Misuse).wantErr(t, "--episode")
 	parley(t, State{}, "show", file, "--story", "--episode", "9").want(t, exit.Misuse).wantErr(t, "no episode 9")
-	parley(t, State{}, "show", sqlitetest.File(t, sample()...), "--story", "--episode", "0").want(t, exit.Misuse).wantErr(t, "has no stories")
 }
 
 // TestInitLooksFirst checks that init creates no folder if a file blocks it, and that it names the files it

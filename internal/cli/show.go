@@ -25,12 +25,18 @@ type showCmd struct {
 	From    *int   `placeholder:"N" help:"The first episode to list. Default: 0."`
 	Limit   *int   `placeholder:"N" help:"Maximum number of episodes to list; 0 lists all. Default: 50."`
 	JSON    bool   `name:"json" help:"Print JSON."`
+	summaryFlags
 }
 
 // Run prints the part of the run that the flags ask for.
 func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	if err := c.check(); err != nil {
 		return err
+	}
+	if c.Summary != "" {
+		if err := c.write(ctx, s, c.File, *c.Episode); err != nil {
+			return err
+		}
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
@@ -95,6 +101,10 @@ func (c *showCmd) check() error {
 		return exit.Usagef("--seat needs --episode")
 	case c.Story && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != ""):
 		return exit.Usagef("--story shows a whole episode: it needs --episode and does not go with --call, --failed or --seat")
+	case c.Summary != "" && !c.Story:
+		return exit.Usagef("--summary adds to a story: it needs --episode and --story")
+	case c.Summary == "" && (c.Budget != nil || len(c.Trust) > 0):
+		return exit.Usagef("--budget and --trust are for --summary, which asks a model")
 	case c.Board != "" && (c.Episode == nil || c.Call != "" || c.Failed || c.Seat != "" || c.Story):
 		return exit.Usagef("--board needs --episode and does not go with other flags")
 	case c.Call != "" && (c.Failed || c.Seat != ""):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import socket
@@ -53,6 +54,23 @@ def test_open(run_file: Path) -> None:
     for name, why in {"plan.yaml": "is a plan, not a run file: parley run", "empty.parley": "not a run file: it is empty", ".": "is a folder"}.items():
         with pytest.raises(binary.ProgramError, match=why):
             parley.open(run_file, run_file.parent / name)
+
+
+def test_table(run_file: Path) -> None:
+    run = parley.open(run_file)
+    reveals = list(run.table("reveals"))
+    assert reveals and {r["whose"] for r in reveals} <= {"own", "other"}
+    # The same as in the recorded outcomes: the first reveal of each seat.
+    own = {(r["episode"], r["seat"], r["message"], r["form"]) for r in reveals if r["whose"] == "own"}
+    for e in run.episodes():
+        for talk in json.loads(e["data"])["conversations"]:
+            for first in talk["reveals"]:
+                assert (e["episode"], first["seat"], first["message"], first["form"]) in own
+    assert {tuple(r) for r in run.table("reveals", "seat", "text")} == {("seat", "text")}
+    if importlib.util.find_spec("pandas"):
+        assert len(run.table("reveals").pandas()) == len(reveals)
+    with pytest.raises(binary.ProgramError, match="reveals"):
+        list(run.table("reveal"))
 
 
 def test_frames(run_file: Path) -> None:

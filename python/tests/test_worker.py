@@ -214,6 +214,12 @@ def test_errors_of_worlds(start: Start, play: str, want: str) -> None:
     assert e.begin("g", params={"x": 1})["error"]["text"].startswith("Invalid: x: unknown")  # the worker goes on
 
 
+def test_phases_are_between_the_notes(start: Start) -> None:
+    got = start("t.note('n', 1)\nt.phase('round 1')\nawait t.one('a', 'x')\n").begin()
+    assert got["notes"] == [{"kind": "n", "data": 1}, {"phase": "round 1"}]
+    assert "name must be a text" in start("t.phase(1)\n").begin()["error"]["text"]
+
+
 def test_errors_keep_notes_and_end_the_episode(start: Start) -> None:
     e = start("t.note('n', 1)\nawait t.fork(bad, bad)\n").begin
     assert "name 'bad' is not defined" in e()["error"]["text"]

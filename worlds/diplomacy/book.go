@@ -123,7 +123,12 @@ func (b *book) betrayal(by, of board.Power) {
 	}) {
 		return
 	}
-	b.g.players[by-1].stats.Betrayed++
+	stats := b.g.players[by-1].stats
+	stats.Betrayed++
+	if stats.Victims == nil {
+		stats.Victims = map[string]int{}
+	}
+	stats.Victims[of.String()]++
 	b.add("betrayal", by, of, 8, "%s struck %s, who called it %s", by.Name(), of.Name(), victim.relations[by])
 }
 

@@ -97,6 +97,7 @@ func (d *definition) newGame(p *Params, lineup world.Lineup) (*game, error) {
 func (g *game) Play(t *world.Table) world.Outcome {
 	g.book = newBook(g)
 	for g.end == nil {
+		t.Phase(g.pos.Phase.String())
 		g.publish()
 		if g.pos.Phase.Step == rules.Movement {
 			if g.Rounds > 0 {

@@ -90,7 +90,7 @@ func TestBetrayal(t *testing.T) {
 		return reply(map[string]any{"diary": "", "goals": []string{}, "relations": []any{}})
 	}, func(p *Params) { p.EndPhase, p.Rounds = "F1901M", 0 })
 	s := summary(t, p)
-	if s.Powers["ITALY"].Betrayed != 1 || s.Powers["AUSTRIA"].Betrayed != 0 || s.Relations["AUSTRIA"]["ITALY"] != 2 {
+	if s.Powers["ITALY"].Betrayed != 1 || s.Powers["ITALY"].Victims["AUSTRIA"] != 1 || s.Powers["AUSTRIA"].Betrayed != 0 || s.Relations["AUSTRIA"]["ITALY"] != 2 {
 		t.Errorf("Italy betrayed %d times; %v", s.Powers["ITALY"].Betrayed, s.Moments)
 	}
 }

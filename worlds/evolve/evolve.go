@@ -57,6 +57,11 @@ func (definition) Status(p *Params) world.Status { return show.Status(p.numbers(
 // Files returns the files of an episode.
 func (definition) Files(p world.Played, _ []world.Note) map[string]string { return show.Files(p) }
 
+// Story describes an episode: how the winner came about, how a prompt was bred, or how it did on each problem.
+func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
+	return show.Story(p, transcript)
+}
+
 // Measures declares the scores of outcomes.
 func (definition) Measures(p *Params) []world.Measure { return play.Measures(p.Solvers) }
 

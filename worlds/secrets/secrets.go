@@ -51,6 +51,11 @@ func (definition) StandIn(model string, req *llm.Request, seed uint64) (string, 
 // Exhibitor returns an empty part of a report.
 func (definition) Exhibitor() world.Exhibitor { return record.Exhibitor() }
 
+// Story tells a game conversation by conversation.
+func (definition) Story(p world.Played, transcript []world.TranscriptEntry) []world.Exhibit {
+	return record.Story(p, world.NotesOf(transcript))
+}
+
 // The seats of a game of two: First opens the first conversation, Second answers. Larger games
 // have player1, player2 and so on. Judge is the seat of the judge, if there is one.
 const (
@@ -102,6 +107,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 	g.deal(t)
 	pairs := pairing.New(g.Pairing, g.Players, t.Rand())
 	for round := 1; round <= g.Rounds; round++ {
+		t.Phase(fmt.Sprintf("round %d", round))
 		matches, sits := pairs.Next(g.standings.totals())
 		talks := make([]*talk, len(matches))
 		for i, m := range matches {

@@ -30,7 +30,7 @@ func revealRows(p world.Played, notes []world.Note) (all [][]any) {
 		return nil
 	}
 	for _, n := range notes {
-		var m message
+		var m record.Message
 		if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil {
 			continue
 		}

@@ -36,19 +36,9 @@ type side struct {
 	revealed, named bool
 }
 
-// message is the note of a message.
-type message struct {
-	Round   int         `json:"round"`
-	Number  int         `json:"number"` // of the turn, from 1
-	To      string      `json:"to"`
-	Text    string      `json:"text"`
-	Reveals reveal.Form `json:"reveals,omitempty"` // how it gives the speaker's secret away
-	Names   reveal.Form `json:"names,omitempty"`   // how it names the other's
-}
-
 // Mark marks the note of a message that gives the writer's secret away, by the rule.
 func (definition) Mark(n world.Note) (words, does string) {
-	var m message
+	var m record.Message
 	if n.Kind != "message" || json.Unmarshal(n.Data, &m) != nil || m.Reveals == "" {
 		return "", ""
 	}
@@ -109,11 +99,11 @@ func (t *talk) play(table *world.Table) {
 }
 
 // hear adds the message of the next turn.
-func (t *talk) hear(text string) message {
+func (t *talk) hear(text string) record.Message {
 	turn := len(t.turns)
 	s, seat := &t.sides[turn%2], t.player(turn%2).seat
 	read := reveal.Read(text)
-	m := message{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
+	m := record.Message{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
 	if m.Reveals != "" && !s.revealed {
 		s.revealed = true
 		t.reveals = append(t.reveals, record.Reveal{Seat: seat, Message: m.Number, Form: m.Reveals})

@@ -19,6 +19,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/score"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/optional"
 	"parley/internal/view/transcript"
@@ -43,6 +44,7 @@ type Transcript struct {
 	Params  json.RawMessage `json:"params,omitempty"`
 	Turns   []*Turn         `json:"turns"`
 	Outcome *Outcome        `json:"outcome,omitempty"`
+	Texts   []score.Text    `json:"texts,omitempty"` // written about it afterwards
 
 	// The filters, if not everything is shown.
 	Seat       string `json:"only_seat,omitempty"`
@@ -65,6 +67,8 @@ type Outcome struct {
 	Scores []Score         `json:"scores"`
 	Data   json.RawMessage `json:"data,omitempty"`
 	Stack  string          `json:"stack,omitempty"`
+
+	scores []world.Score // as recorded
 }
 
 // Said returns the transcript of an episode without the requests, which --call shows. If seat is set, it keeps
@@ -88,7 +92,11 @@ func (v *Reader) Said(ctx context.Context, episode int, seat string, failed bool
 			r.Request = nil
 		}
 	}
-	return t, nil
+	if !failed {
+		t.Texts, err = v.texts(ctx, episode)
+		t.Texts = slices.DeleteFunc(t.Texts, func(x score.Text) bool { return seat != "" && x.Seat != seat })
+	}
+	return t, err
 }
 
 func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
@@ -125,7 +133,7 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 		}
 	}
 	if end := l.Ended; end != nil {
-		t.Outcome = &Outcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack}
+		t.Outcome = &Outcome{At: end.At.UTC(), Failed: end.Outcome.Failed, Scores: e.Scores, Stack: end.Stack, scores: end.Outcome.Scores}
 		t.Outcome.Data, _ = end.Outcome.Data.(json.RawMessage)
 	}
 	return t, nil
@@ -247,6 +255,7 @@ func (t *Transcript) Print(p *terminal.Page) {
 	if t.Outcome != nil {
 		t.Outcome.print(p)
 	}
+	printTexts(p, t.Texts)
 }
 
 // print writes the turn. If all is set, it says which replies are missing.

@@ -11,6 +11,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/score"
 	"parley/internal/view/transcript"
 	"parley/world"
 )
@@ -21,6 +22,7 @@ type Story struct {
 	Episode  int           `json:"episode"`
 	Frames   []world.Frame `json:"frames"`   // of all replays
 	Exhibits []Exhibit     `json:"exhibits"` // in the order of the story
+	Texts    []score.Text  `json:"texts,omitempty"`
 }
 
 // Exhibit is a part of a story, in words and numbers.
@@ -39,13 +41,16 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := world.As[world.Storyteller](kind); !ok {
-		return nil, exit.Usagef("--story: the kind %s has no stories; leave --story out to see the transcript", played.Spec.Kind)
-	}
 	story := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []Exhibit{}}
 	exhibits, err := read.Story(kind, played)
 	if err != nil {
 		return nil, err
+	}
+	if len(exhibits) == 0 { // the kind has no stories, or nothing to tell of this episode
+		if err := read.Mark(kind); err != nil {
+			v.Tell(err.Error())
+		}
+		exhibits = read.Account(played)
 	}
 	for _, e := range exhibits {
 		b, ok := exhibit.Block(e, &exhibit.Palette{})
@@ -62,7 +67,28 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 		story.Frames = append(story.Frames, shown.frames...)
 		story.Exhibits = append(story.Exhibits, shown)
 	}
-	return story, nil
+	story.Texts, err = v.texts(ctx, episode)
+	return story, err
+}
+
+// texts returns what was written about an episode afterwards.
+func (v *Reader) texts(ctx context.Context, episode int) ([]score.Text, error) {
+	if v.About.Begun == nil {
+		return nil, nil
+	}
+	return score.Texts(ctx, v.File, v.About.Begun.Run, episode)
+}
+
+// printTexts writes what was written about the episode afterwards.
+func printTexts(p *terminal.Page, texts []score.Text) {
+	for _, t := range texts {
+		p.Line()
+		p.Put(terminal.InkHead, terminal.OneLine("asked afterwards: "+t.Scorer+", "+t.Question))
+		p.Line()
+		p.Put(terminal.InkFaint, terminal.OneLine(t.By()))
+		p.Line()
+		p.Quote("  ", t.Text)
+	}
 }
 
 // played returns an episode in the form that its kind presents.
@@ -80,7 +106,7 @@ func (v *Reader) played(ctx context.Context, episode int) (kind world.Kind, p wo
 	}
 	p = world.Played{Episode: t.Episode, Spec: world.Spec{Kind: head.Begun.Kind, Params: t.Params, Lineup: t.Lineup, Deal: t.Deal, Cell: t.Cell}}
 	if t.Outcome != nil {
-		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data}
+		p.Outcome = world.Outcome{Failed: t.Outcome.Failed, Data: t.Outcome.Data, Scores: t.Outcome.scores}
 	}
 	return v.Kind, p, read, nil
 }
@@ -133,6 +159,7 @@ func (t *Story) Print(p *terminal.Page) {
 			}
 		}
 	}
+	printTexts(p, t.Texts)
 }
 
 // printExhibit writes a part of a story that is not a replay.
@@ -160,6 +187,12 @@ func printFrameLine(p *terminal.Page, l world.FrameLine) {
 	}
 	first, rest, more := strings.Cut(strings.TrimSpace(l.Text), "\n")
 	p.Put(terminal.InkName, "  "+terminal.OneLine(who))
+	if l.Mark != "" {
+		p.Put(terminal.InkBad, "  * "+terminal.OneLine(l.Mark))
+		p.Line()
+		p.Quote("    ", strings.TrimSpace(l.Text))
+		return
+	}
 	if who != "" {
 		p.Put(terminal.InkPlain, ": ")
 	}

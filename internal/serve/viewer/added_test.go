@@ -35,13 +35,17 @@ func TestAddedScores(t *testing.T) {
 		if params, err = json.Marshal(map[string]any{scored.Param: what}); err != nil {
 			t.Fatal(err)
 		}
-		specs = append(specs, world.Spec{Kind: "rubric", Params: params})
+		specs = append(specs, world.Spec{Kind: "rubric", Params: params, Lineup: map[string]string{"j": "one"}})
 	}
 	ended := func(n int, value float64) *journal.Ended {
 		return &journal.Ended{Episode: n, Outcome: world.Outcome{Scores: []world.Score{{Seat: "first", Name: "kind", Value: value}}}}
 	}
-	err = store.Append(t.Context(), &journal.Begun{Version: journal.Version, Run: "s", Kind: "rubric", KindVersion: 1, Plan: json.RawMessage(`{"params":` + string(params) + `}`)},
-		&journal.Staged{Specs: world.List(specs...)}, ended(0, 0.125), ended(1, 0.875))
+	last := ended(1, 0.875)
+	last.Outcome.Data = json.RawMessage(`{"ratings":[{"question":"why","seat":"first","judge":"j","text":"<b>It was kind."},{"question":"kind","judge":"j","text":"no text"}]}`)
+	plan := `{"params":{"questions":{"why":{"text":true},"kind":{}},` + strings.TrimPrefix(string(params), "{") + `}`
+	err = store.Append(t.Context(), &journal.Begun{
+		Version: journal.Version, Run: "s", Kind: "rubric", KindVersion: 1, Plan: json.RawMessage(plan), Agents: []world.Agent{{Name: "one", Model: "sim/a"}},
+	}, &journal.Staged{Specs: world.List(specs...)}, ended(0, 0.125), last)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +56,7 @@ func TestAddedScores(t *testing.T) {
 	for path, want := range map[string]string{
 		"/run/a.parley/episodes/7": "<dt>first trust.kind</dt><dd><strong>0.125", "/run/a.parley/episodes": `data-name="first trust.kind">0.125`,
 		"/run/a.parley/episodes?sort=score:trust.kind:first&desc=1": `data-name="first trust.kind">0.875`,
+		"/run/a.parley/episodes/8":                                  `<bdi>trust, why</bdi></b> <bdi>by one (sim/a), about first</bdi></p><div class="words" dir="auto">&lt;b&gt;It was kind.`,
 	} {
 		if _, body, _ := s.get(path); !strings.Contains(body, want) {
 			t.Errorf("%s has no %s:\n%s", path, want, body)
@@ -60,6 +65,17 @@ func TestAddedScores(t *testing.T) {
 	_, body, _ := s.get("/run/a.parley/episodes?sort=score:trust.kind:first&desc=1")
 	if high, low := strings.Index(body, ">0.875"), strings.Index(body, ">0.125"); high < 0 || low < high {
 		t.Errorf("0.875 is at %d, 0.125 at %d", high, low)
+	}
+	for query, want := range map[string][2]bool{
+		"": {true, true}, "low=0.5": {false, true}, "high=0.5": {true, false}, "low=0.125&high=0.125": {true, false}, "low=1": {false, false},
+	} {
+		_, body, _ := s.get("/run/a.parley/episodes?score=score:trust.kind:first&" + query)
+		if got := [2]bool{strings.Contains(body, ">0.125"), strings.Contains(body, ">0.875")}; got != want || strings.Contains(body, `episodes/6"`) {
+			t.Errorf("%s: %v, want %v", query, got, want)
+		}
+	}
+	if status, body, _ := s.get("/run/a.parley/episodes?score=score:trust.kind:first&low=x"); status != 400 || !strings.Contains(body, "want a number") {
+		t.Errorf("%d: %s", status, body)
 	}
 	if err := os.WriteFile(file, []byte("no database"), 0o600); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/report"
 	"parley/internal/report/page"
+	"parley/internal/score"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
 	"parley/internal/store/sqlite"
@@ -40,6 +41,7 @@ type episodePage struct {
 	Lines          []said.Line
 	Layout         said.Layout
 	Relatives      []link // comparisons with other episodes
+	Texts          []score.Text
 }
 
 // find returns the episode of a request.
@@ -88,6 +90,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 			return nil, err
 		}
 		d.Scores = added.Of(l.Episode, l.Ended.Outcome)
+		d.Texts, _ = score.Texts(req.Context(), r.Path, r.Begun.Run, l.Episode) // the statistics of the run say why they cannot be read
 	}
 	d.addWindows(at)
 	if l.Episode > 0 {

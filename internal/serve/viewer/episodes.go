@@ -26,6 +26,7 @@ type episodeList struct {
 	Rows    []index.Row
 	Scores  []index.ScoreName // columns of scores
 	Sorts   []listing.Choice  // everything to sort by
+	Among   []listing.Choice  // every score to filter by
 	Agents  []string
 	Labels  *label.Set
 	To      string // the address of the page without parameters
@@ -61,7 +62,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	labelled := len(d.Labels.All) > 0
-	d.Sorts = f.Sorts(d.Scores, labelled)
+	d.Sorts, d.Among = f.Sorts(d.Scores, labelled), f.ScoreChoices(d.Scores)
 	d.Scores = d.Scores[:min(len(d.Scores), maxScores)]
 	d.Columns = f.Columns(d.To, d.Scores, labelled)
 	if f.After != "" {

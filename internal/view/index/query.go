@@ -16,6 +16,9 @@ type Query struct {
 	Agent string // lineups with this agent
 	Text  string // the reason of a failure contains this text
 	Label string // one of the names that SetLabels got
+	// Has is a score that episodes must have. Low and High limit its value, if they are set.
+	Has       *ScoreName
+	Low, High *float64
 
 	// Sort is one of Sorts, "score" or "label". Desc sorts from the highest to the lowest.
 	Sort string
@@ -134,6 +137,16 @@ func (q *Query) filter() condition {
 	}
 	if q.Text != "" {
 		c = c.and("instr(e.failed, ?) > 0", q.Text)
+	}
+	if q.Has != nil {
+		has := condition{"name = ? AND seat = ?", []any{q.Has.Name, q.Has.Seat}}
+		if q.Low != nil {
+			has = has.and("value >= ?", *q.Low)
+		}
+		if q.High != nil {
+			has = has.and("value <= ?", *q.High)
+		}
+		c = c.and("e.episode IN (SELECT episode FROM scores WHERE "+has.text+")", has.args...)
 	}
 	return c
 }

@@ -74,9 +74,12 @@ type Power struct {
 
 	Allied   int `json:"allied,omitempty"`   // movement phases in which it and another called each other friendly or ally, for each
 	Betrayed int `json:"betrayed,omitempty"` // attacks on a power that called it friendly or ally
-	Kept     int `json:"kept,omitempty"`     // promises
-	Broken   int `json:"broken,omitempty"`
-	Unclear  int `json:"unclear,omitempty"`
+	// Victims counts the same by the power that was attacked.
+	Victims map[string]int `json:"victims,omitempty"`
+
+	Kept    int `json:"kept,omitempty"` // promises
+	Broken  int `json:"broken,omitempty"`
+	Unclear int `json:"unclear,omitempty"`
 }
 
 // Count is the centres of the powers after a year; the year before the first is the start.

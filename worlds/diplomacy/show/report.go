@@ -142,9 +142,14 @@ func (r *report) addBetrayals(p world.Played, s *record.Summary) {
 			}
 		}
 	}
-	for _, m := range s.Moments {
-		if m.Kind == "betrayal" && s.Powers[m.Power] != nil && s.Powers[m.Other] != nil {
-			count[key{agentOf(p, m.Power), agentOf(p, m.Other)}]++
+	for by, power := range s.Powers {
+		if power == nil {
+			continue
+		}
+		for of, n := range power.Victims { // not the moments: a summary keeps only some of them
+			if s.Powers[of] != nil && by != of {
+				count[key{agentOf(p, by), agentOf(p, of)}] += float64(max(0, n))
+			}
 		}
 	}
 	for k, n := range count {

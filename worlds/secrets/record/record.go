@@ -1,5 +1,5 @@
 // Package record defines the data of a game of secrets, as its outcome and notes hold it, and the
-// kind's part of a report, which is made from any number of games.
+// kind's part of a report, which is made from any number of games. It also tells a single game as a story.
 //
 // It accepts outcomes from anywhere and skips broken ones.
 package record
@@ -26,6 +26,16 @@ type Round struct {
 	Round int         `json:"round"`
 	Pairs [][2]string `json:"pairs"` // the seat that opens, and the seat that answers
 	Sits  string      `json:"sits,omitempty"`
+}
+
+// Message is a message: the data of a note, with its writer as seat.
+type Message struct {
+	Round   int         `json:"round"`
+	Number  int         `json:"number"` // of the turn, from 1
+	To      string      `json:"to"`
+	Text    string      `json:"text"`
+	Reveals reveal.Form `json:"reveals,omitempty"` // how it gives the writer's secret away
+	Names   reveal.Form `json:"names,omitempty"`   // how it names the other's
 }
 
 // Conversation is the result of a conversation.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -29,6 +30,8 @@ type Filter struct {
 	Sort                     string // a column, or score:NAME:SEAT, both escaped as in an address, or label:NAME
 	Desc                     bool
 	After                    string // VALUE~EPISODE
+	// Score is a score that episodes must have, as in Sort. Low and High limit its value: numbers, or empty.
+	Score, Low, High string
 }
 
 // New reads the parameters of an address.
@@ -36,13 +39,14 @@ func New(q url.Values) Filter {
 	return Filter{
 		State: q.Get("state"), Cell: q.Get("cell"), Agent: q.Get("agent"), Text: q.Get("failed"), Label: q.Get("label"),
 		Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after"),
+		Score: q.Get("score"), Low: strings.TrimSpace(q.Get("low")), High: strings.TrimSpace(q.Get("high")),
 	}
 }
 
 // Address returns the address of the list at a path with this filter.
 func (f Filter) Address(path string) string {
 	q := url.Values{}
-	for name, value := range map[string]string{"state": f.State, "cell": f.Cell, "agent": f.Agent, "failed": f.Text, "label": f.Label, "sort": f.Sort, "after": f.After} {
+	for name, value := range map[string]string{"state": f.State, "cell": f.Cell, "agent": f.Agent, "failed": f.Text, "label": f.Label, "sort": f.Sort, "after": f.After, "score": f.Score, "low": f.Low, "high": f.High} {
 		if value != "" {
 			q.Set(name, value)
 		}
@@ -59,15 +63,15 @@ func (f Filter) Address(path string) string {
 // Query turns the filter into a query of the index, for one row more than a page has.
 func (f Filter) Query() (index.Query, error) {
 	q := index.Query{State: f.State, Cell: f.Cell, Agent: f.Agent, Text: f.Text, Label: f.Label, Sort: f.Sort, Desc: f.Desc, Limit: PerPage + 1}
-	if rest, ok := strings.CutPrefix(f.Sort, "score:"); ok {
-		name, seat, _ := strings.Cut(rest, ":")
-		var wrong [2]error
-		q.Sort = "score"
-		q.Score, wrong[0] = url.QueryUnescape(name)
-		q.Seat, wrong[1] = url.QueryUnescape(seat)
-		if err := cmp.Or(wrong[:]...); err != nil {
-			return q, fmt.Errorf("viewer: sort=%q: %w: %w", f.Sort, ErrAddress, err)
+	if strings.HasPrefix(f.Sort, "score:") {
+		s, err := scoreOf("sort", f.Sort)
+		if err != nil {
+			return q, err
 		}
+		q.Sort, q.Score, q.Seat = "score", s.Name, s.Seat
+	}
+	if err := f.scores(&q); err != nil {
+		return q, err
 	}
 	if name, ok := strings.CutPrefix(f.Sort, "label:"); ok {
 		q.Sort, q.Score = "label", name
@@ -84,9 +88,56 @@ func (f Filter) Query() (index.Query, error) {
 	return q, nil
 }
 
+// scores adds the score that episodes must have.
+func (f Filter) scores(q *index.Query) error {
+	if f.Score == "" {
+		return nil
+	}
+	s, err := scoreOf("score", f.Score)
+	if err != nil {
+		return err
+	}
+	q.Has = &s
+	for _, limit := range []struct {
+		name, text string
+		to         **float64
+	}{{"low", f.Low, &q.Low}, {"high", f.High, &q.High}} {
+		if limit.text == "" {
+			continue
+		}
+		x, err := strconv.ParseFloat(limit.text, 64)
+		if err != nil || math.IsNaN(x) {
+			return fmt.Errorf("viewer: %s=%q: %w: want a number", limit.name, limit.text, ErrAddress)
+		}
+		*limit.to = &x
+	}
+	return nil
+}
+
+// scoreOf reads a score as scoreSort writes it.
+func scoreOf(param, text string) (s index.ScoreName, err error) {
+	name, seat, _ := strings.Cut(strings.TrimPrefix(text, "score:"), ":")
+	var wrong [2]error
+	s.Name, wrong[0] = url.QueryUnescape(name)
+	s.Seat, wrong[1] = url.QueryUnescape(seat)
+	if err := cmp.Or(wrong[:]...); err != nil {
+		return s, fmt.Errorf("viewer: %s=%q: %w: %w", param, text, ErrAddress, err)
+	}
+	return s, nil
+}
+
+// ScoreChoices returns the scores to filter by.
+func (f Filter) ScoreChoices(scores []index.ScoreName) []Choice {
+	out := []Choice{{Text: "any"}}
+	for _, s := range scores {
+		out = append(out, Choice{Text: strings.TrimSpace(s.Seat + " " + s.Name), Value: scoreSort(s), Here: scoreSort(s) == f.Score})
+	}
+	return out
+}
+
 // Plain reports whether the run file itself can list the episodes, so that those that wait are there too.
 func (f Filter) Plain() bool {
-	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && f.Text == "" && f.Label == "" && (f.State == "" || f.State == sqlite.Failed)
+	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && f.Text == "" && f.Label == "" && f.Score == "" && (f.State == "" || f.State == sqlite.Failed)
 }
 
 // Next returns the filter of the page after a row.

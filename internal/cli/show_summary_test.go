@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/cli/exit"
+	"parley/internal/score"
+)
+
+// TestShowSummary checks that a model writes a summary once, in a run of its own, and only if it is asked for.
+func TestShowSummary(t *testing.T) {
+	t.Parallel()
+	file := conversation(t)
+	story := []string{"show", file, "--episode", "1", "--story"}
+	if plain := parley(t, State{}, story...).want(t, exit.OK).stdout; strings.Contains(plain, "summary") {
+		t.Errorf("nobody asked for a summary:\n%s", plain)
+	}
+	if _, err := os.Stat(score.Folder(file)); err == nil {
+		t.Error("there are scores")
+	}
+	with := append(story, "--summary", "sim/small", "--json")
+	first := parley(t, State{}, with...).want(t, exit.OK).stdout
+	var got struct{ Texts []score.Text }
+	if err := json.Unmarshal([]byte(first), &got); err != nil || len(got.Texts) != 1 || got.Texts[0].Model != "sim/small" || got.Texts[0].Text == "" {
+		t.Fatalf("%v: %s", err, first)
+	}
+	files, err := filepath.Glob(filepath.Join(score.Folder(file), "*.parley"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	before := parley(t, State{}, "show", files[0], "--json").want(t, exit.OK).stdout
+	if again := parley(t, State{}, with...).want(t, exit.OK).stdout; again != first {
+		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
+	}
+	if after := parley(t, State{}, "show", files[0], "--json").want(t, exit.OK).stdout; after != before {
+		t.Errorf("it was asked again: %s", after)
+	}
+	for _, args := range [][]string{story, {"show", file, "--episode", "1"}} { // it stays
+		if got := parley(t, State{}, args...).want(t, exit.OK).stdout; !strings.Contains(got, "by summary (sim/small)\n  | ") {
+			t.Errorf("%v:\n%s", args, got)
+		}
+	}
+	if other := parley(t, State{}, "show", file, "--episode", "0", "--story").want(t, exit.OK).stdout; strings.Contains(other, "sim/small)\n") {
+		t.Errorf("another episode:\n%s", other)
+	}
+	parley(t, State{}, "report", file).want(t, exit.OK)
+
+	for want, args := range map[string][]string{
+		"needs --episode and --story":       {"show", file, "--episode", "1", "--summary", "sim/small"},
+		"are for --summary":                 {"show", file, "--episode", "1", "--story", "--budget", "1"},
+		"episode 9 of " + file + " has not": {"show", file, "--episode", "9", "--story", "--summary", "sim/small"},
+		`--summary nowhere/x: plan: agents.summary.model: no provider "nowhere"`: {"show", file, "--episode", "1", "--story", "--summary", "nowhere/x"},
+	} {
+		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, want)
+	}
+	parley(t, State{}, "show", file, "--episode", "2", "--story", "--summary", "sim/small", "--budget", "0.0001").want(t, exit.Budget)
+}
+
+// TestShowInterview checks that the texts of an interview are in the transcript of the run.
+func TestShowInterview(t *testing.T) {
+	t.Parallel()
+	file := conversation(t)
+	parley(t, State{}, "score", file, "--with", "../../examples/scores/interview.yaml", "--quiet").want(t, exit.OK)
+	if got := parley(t, State{}, "show", file, "--episode", "1").want(t, exit.OK).stdout; strings.Count(got, "asked afterwards: interview, regret\nby ") != 2 {
+		t.Error(got)
+	}
+	if got := parley(t, State{}, "show", file, "--episode", "1", "--seat", "second").want(t, exit.OK).stdout; !strings.Contains(got, "by large (sim/large), about second\n") || strings.Contains(got, "about first") {
+		t.Error(got)
+	}
+}

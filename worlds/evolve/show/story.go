@@ -1,0 +1,207 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"parley/world"
+	"parley/worlds/evolve/genome"
+	"parley/worlds/evolve/problem"
+	"parley/worlds/evolve/record"
+)
+
+// The limits of a story.
+const (
+	maxStoryProblems = 200
+	maxStoryText     = 4000 // bytes of an answer
+)
+
+// Story describes an episode of an evolution: how the winner came about, step by step, how a prompt was bred, or how it did
+// on each problem. The data may be of any form: a run file may come from anywhere.
+func Story(p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
+	var params struct {
+		Episode struct {
+			Trial *struct {
+				Problems []problem.Problem `json:"problems"`
+			} `json:"trial"`
+			Breed *struct {
+				Parents []record.Prompt `json:"parents"`
+			} `json:"breed"`
+			Verdict json.RawMessage `json:"verdict"`
+		} `json:"episode"`
+	}
+	if json.Unmarshal(p.Spec.Params, &params) != nil {
+		return nil
+	}
+	s := &account{}
+	title := "Step by step"
+	switch e := params.Episode; {
+	case e.Trial != nil:
+		title = "The prompt, problem by problem"
+		s.trial(p, e.Trial.Problems, entries)
+	case e.Breed != nil:
+		title = "How the prompt was bred"
+		s.breeding(p, e.Breed.Parents)
+	case e.Verdict != nil:
+		title = "How the winner came about"
+		s.verdict(p)
+	}
+	if p.Outcome.Failed != "" {
+		s.frame("The end")
+		s.say("", "failed: "+p.Outcome.Failed)
+	}
+	if len(s.frames) == 0 {
+		return nil
+	}
+	return []world.Exhibit{{Name: "evolve-story", Title: title, Show: world.Replay{Frames: s.frames}}}
+}
+
+// account builds a story.
+type account struct{ frames []world.Frame }
+
+func (s *account) frame(format string, args ...any) {
+	s.frames = append(s.frames, world.Frame{Title: fmt.Sprintf(format, args...)})
+}
+
+// say adds a line to the last frame.
+func (s *account) say(who, text string) {
+	text = strings.TrimRight(text, "\n ")
+	if len(text) > maxStoryText {
+		text = strings.ToValidUTF8(text[:maxStoryText], "") + " …"
+	}
+	last := &s.frames[len(s.frames)-1]
+	last.Lines = append(last.Lines, world.FrameLine{Who: who, Text: text})
+}
+
+// verdict follows the first parents of the winner from the oldest on, and ends with the final test.
+func (s *account) verdict(p world.Played) {
+	v, ok := record.Read[record.Verdict](p.Outcome)
+	if !ok {
+		return
+	}
+	for i, a := range trunkOf(v.Lineage) {
+		s.frame("Generation %d: prompt %d", a.Generation, a.ID)
+		s.say("", fmt.Sprintf("%s: fitness %.3f, accuracy %.3f", origin(&a.Prompt), a.Fitness, a.Accuracy))
+		if i == 0 || a.Diff == "" {
+			s.say("prompt", a.Text)
+		} else {
+			s.changes(a.Diff)
+		}
+	}
+	if v.Winner == nil {
+		return
+	}
+	s.frame("The winner: prompt %d", v.Winner.ID)
+	s.say("prompt", v.Winner.Text)
+	s.say("", fmt.Sprintf("%d prompts in %d generations, stopped by %s.", v.Prompts, max(0, len(v.Generations)-1), strings.ReplaceAll(string(v.Stopped), "_", " ")))
+	if len(v.Test) == 0 {
+		return
+	}
+	s.frame("The final test")
+	for _, t := range v.Test {
+		if t.Accuracy.N > 0 {
+			s.say("", fmt.Sprintf("%s (prompt %d) solved %s of %d problems.", t.Name, t.Prompt, t.Accuracy, t.Accuracy.N))
+		}
+	}
+	if v.Gain != nil {
+		s.say("", fmt.Sprintf("The winner solved %s more than %s.", v.Gain, v.Best))
+	}
+}
+
+// changes tells what is gone and what is new, by a difference as genome.Diff writes it.
+func (s *account) changes(diff string) {
+	for line := range strings.Lines(diff) {
+		if text, ok := strings.CutPrefix(line, "- "); ok {
+			s.say("gone", text)
+		} else if text, ok := strings.CutPrefix(line, "+ "); ok {
+			s.say("new", text)
+		}
+	}
+}
+
+// origin describes how a prompt was made.
+func origin(p *record.Prompt) string {
+	if len(p.Parents) == 0 {
+		return "It is there from the start (" + p.Operator + ")"
+	}
+	parents := make([]string, len(p.Parents))
+	for i, id := range p.Parents {
+		parents[i] = fmt.Sprintf("prompt %d", id)
+	}
+	return "Made from " + strings.Join(parents, " and ") + " by " + p.Operator
+}
+
+// breeding shows the parents of a prompt, and what changed.
+func (s *account) breeding(p world.Played, parents []record.Prompt) {
+	for _, parent := range parents {
+		s.frame("Prompt %d, a parent", parent.ID)
+		s.say("prompt", parent.Text)
+	}
+	b, ok := record.Read[record.Breeding](p.Outcome)
+	if !ok || b.Text == "" {
+		return
+	}
+	s.frame("The new prompt, by %s", b.Operator)
+	s.say("prompt", b.Text)
+	if len(parents) > 0 {
+		s.changes(genome.Diff(genome.Parse(parents[0].Text), genome.Parse(b.Text)))
+	}
+}
+
+// trial shows a prompt, and how it did on each problem.
+func (s *account) trial(p world.Played, problems []problem.Problem, entries []world.TranscriptEntry) {
+	t, ok := record.Read[record.Trial](p.Outcome)
+	if !ok {
+		return
+	}
+	s.frame("Prompt %d, generation %d", t.ID, t.Generation)
+	s.say("", origin(&t.Prompt)+".")
+	s.say("prompt", t.Text)
+	answers := solved(entries)
+	each := len(answers) / max(1, len(problems)) // all answers to a problem are next to each other
+	for i, q := range problems[:min(len(problems), maxStoryProblems)] {
+		if i >= len(t.Results) {
+			break
+		}
+		s.frame("Problem %s: %s", q.ID, marked(t.Results[i]))
+		s.say("problem", q.Question)
+		for _, a := range answers[i*each : (i+1)*each] {
+			if a.Reply.OK() {
+				s.say(a.Seat, a.Reply.Text)
+			} else {
+				s.say(a.Seat, "failed: "+strings.ReplaceAll(string(a.Reply.Failed), "_", " "))
+			}
+		}
+		s.say("right is", q.Answer)
+	}
+	s.frame("The end")
+	s.say("", fmt.Sprintf("Accuracy %.3f, fitness %.3f, over %d problems with an answer.", t.Parts.Accuracy, t.Parts.Fitness, t.Parts.Problems))
+	if n := len(problems) - maxStoryProblems; n > 0 {
+		s.say("", fmt.Sprintf("%d more problems are not shown.", n))
+	}
+}
+
+// solved returns the answers of solvers, in the order of their calls.
+func solved(entries []world.TranscriptEntry) (all []world.TranscriptEntry) {
+	for _, e := range entries {
+		if e.Note == nil && e.Label == "solve" {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// marked says how many answers to a problem are right.
+func marked(r record.Result) string {
+	switch n := r.Asked - r.Failed; {
+	case n <= 0:
+		return "not answered"
+	case n == 1 && r.Correct == 1:
+		return "right"
+	case n == 1:
+		return "wrong"
+	default:
+		return fmt.Sprintf("%d of %d right", r.Correct, n)
+	}
+}
