@@ -7,6 +7,7 @@ package dialect
 import (
 	"fmt"
 
+	"parley/internal/credential"
 	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
@@ -48,7 +49,10 @@ func Codec(dialect string) (transport.Codec, bool) {
 
 // Open returns the model of a provider. It reads the provider's key from the environment, and opens
 // no connection. The result is also an io.Closer, which closes idle connections.
-func Open(p provider.Provider) (llm.Model, error) {
+func Open(p provider.Provider) (llm.Model, error) { return OpenWith(p, nil) }
+
+// OpenWith is Open with keys that several models share.
+func OpenWith(p provider.Provider, keys *credential.Source) (llm.Model, error) {
 	codec, ok := Codec(p.Dialect)
 	if !ok && (p.Dialect == "sim" || p.Dialect == "go") {
 		return nil, fmt.Errorf("dialect: provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)
@@ -59,7 +63,7 @@ func Open(p provider.Provider) (llm.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic, gemini", p.Name, p.Dialect)
 	}
-	m, err := transport.Open(p, codec)
+	m, err := transport.Open(p, codec, keys)
 	if err != nil {
 		return nil, err // it names the provider
 	}

@@ -2,7 +2,7 @@
 // models refuse. The presets and the capability table are defaults: a plan file or a flag can override everything.
 //
 // What it promises: a Provider never contains the value of a key, only the name of the environment variable that holds
-// it.
+// it, or the program that prints it.
 //
 // Package dialect speaks to providers, and package dispatch keeps their limits.
 package provider
@@ -33,8 +33,13 @@ type Provider struct {
 	// Metrics is the path, from the server's root, of a Prometheus page of vLLM or SGLang. It controls the number of
 	// calls in flight. Default: none.
 	Metrics string `json:"metrics,omitempty"`
-	// KeyEnv names the environment variable that holds the key. Empty: no key is sent.
+	// KeyEnv names the environment variable that holds the key. Empty, and no KeyCommand: no key is sent.
 	KeyEnv string `json:"key_env,omitempty"`
+	// KeyCommand is a program that prints the key, with its arguments: see package credential. It is for keys that
+	// expire. Not together with KeyEnv.
+	KeyCommand []string `json:"key_command,omitempty"`
+	// KeyHeader is the header that carries the key. Default: by dialect. In Authorization, the key follows "Bearer".
+	KeyHeader string `json:"key_header,omitempty"`
 	// Headers are sent with every request.
 	Headers map[string]string `json:"headers,omitempty"`
 	// Limits are what the account allows. Zero fields are learned from the server.
@@ -60,6 +65,9 @@ type Provider struct {
 	// Capabilities override the capability table, first match first.
 	Capabilities []Capability `json:"capabilities,omitempty"`
 }
+
+// HasKey reports whether p sends a key of its own.
+func (p Provider) HasKey() bool { return p.KeyEnv != "" || len(p.KeyCommand) > 0 }
 
 // Limits are what an account allows. Zero means unknown: learned from the server's headers, or unlimited.
 type Limits struct {

@@ -67,6 +67,7 @@ func (p Provider) Check() (all []*FieldError) {
 		// The value may be a key in the wrong place, so the error does not show it.
 		bad(path{"key_env"}, "must be the name of an environment variable (letters, digits, _), never the key itself")
 	}
+	p.checkKeyCommand(bad)
 	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
 		bad(path{"stream"}, "%s", unknown(p.Stream, []string{"always", "auto", "never"}))
 	}

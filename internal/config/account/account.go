@@ -44,6 +44,9 @@ func Read(c *schema.Checker, given map[string]json.RawMessage) List {
 			continue
 		}
 		p.Name = name
+		if len(p.KeyCommand) > 0 && !r.Tree.Has(here.To("key_env")) {
+			p.KeyEnv = "" // the preset's
+		}
 		if len(p.BaseURLs) > 0 && !r.Tree.Has(here.To("base_url")) {
 			p.BaseURL = "" // the preset's server is not one of them
 			if !r.Tree.Has(here.To("batch")) {
@@ -68,7 +71,7 @@ func Read(c *schema.Checker, given map[string]json.RawMessage) List {
 // keyPlace returns where a provider names its key, or its address.
 func (r *reader) keyPlace(name string) string {
 	at := yamltree.Path{"providers", name}
-	for _, key := range []string{"key_env", "base_url", "base_urls"} {
+	for _, key := range []string{"key_env", "key_command", "base_url", "base_urls"} {
 		if r.Tree.Has(at.To(key)) {
 			at = at.To(key)
 			break

@@ -152,6 +152,8 @@ func providerKeys() *schema.Shape {
 		schema.Key{Name: "close_session", Shape: schema.Bool(), Default: "false", Doc: "Whether to notify a server of the end of an episode, with a POST to base_url/SESSION/close. Requires session: path."},
 		schema.Key{Name: "metrics", Shape: schema.Text(), Default: "none", Doc: "The path of a server's page for Prometheus (vLLM, SGLang: /metrics). The number of calls in flight then follows the server's queue and cache."},
 		schema.Key{Name: "key_env", Shape: schema.Text(), Default: "the preset's, or no key is sent", Doc: "The name of the environment variable that holds the key; never the key itself.", Aliases: []string{"api_key", "key", "token", "apikey", "api_key_env", "secret"}},
+		schema.Key{Name: "key_command", Shape: schema.List(schema.Text()), Default: "none", Doc: "A program that prints the key, with its arguments: for keys that expire. No shell reads it. Instead of key_env."},
+		schema.Key{Name: "key_header", Shape: schema.Text(provider.KeyHeaders()...), Default: "by dialect", Doc: "The header that carries the key. In authorization, it follows the word Bearer."},
 		schema.Key{Name: "headers", Shape: schema.Map("HEADER", schema.Text()), Default: "none", Doc: "Sent with every request. No secrets: use key_env for these."},
 		schema.Key{Name: "limits", Shape: limitKeys(), Default: "learned from the server", Doc: "What the account allows, so that calls are paced before the server refuses them."},
 		schema.Key{Name: "model_limits", Shape: schema.Map("PATTERN", limitKeys()), Default: "none", Doc: "Separate limits for the models that match a pattern (gpt-5*). All other models share limits."},
