@@ -38,10 +38,13 @@ func (a *account) provider(model string, env func(string) (string, bool)) (provi
 	}
 	if a.BaseURL != "" {
 		// A key is only for the address it belongs to: another --base-url needs its own --key-env.
-		p.BaseURL, p.KeyEnv = a.BaseURL, ""
+		if !p.Serves(a.BaseURL) {
+			p.KeyEnv, p.KeyCommand = "", nil
+		}
+		p.BaseURL = a.BaseURL
 	}
 	if a.KeyEnv != "" {
-		p.KeyEnv = a.KeyEnv
+		p.KeyEnv, p.KeyCommand = a.KeyEnv, nil
 	}
 	if a.KeyCommand != "" {
 		if a.KeyEnv != "" {

@@ -31,6 +31,10 @@ func (p Provider) Origin() [32]byte {
 		add(strings.ToLower(name))
 		add(p.Headers[name])
 	}
+	if p.APIVersion != "" {
+		add("api-version")
+		add(p.APIVersion)
+	}
 	for _, word := range p.KeyCommand {
 		add(word)
 	}

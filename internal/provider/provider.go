@@ -26,6 +26,11 @@ type Provider struct {
 	BaseURL string `json:"base_url,omitempty"`
 	// BaseURLs are the addresses of several servers with the same models, instead of BaseURL. Limits hold for each.
 	BaseURLs []string `json:"base_urls,omitempty"`
+	// Example is the form of BaseURL, for a preset whose address differs by account: capital letters are to be replaced.
+	Example string `json:"-"`
+	// APIVersion selects the older paths of Azure OpenAI: BaseURL/deployments/MODEL/chat/completions?api-version=…
+	// In the anthropic dialect, it is VertexVersion for the paths of Vertex AI. Default: the paths of the dialect.
+	APIVersion string `json:"api_version,omitempty"`
 	// Session is how a server learns which requests belong together. Default: not at all.
 	Session Session `json:"session,omitempty"`
 	// CloseSession notifies the server of the end of a session with a POST to BaseURL/SESSION/close. Default: false.
@@ -134,11 +139,31 @@ func (p Provider) KeepsLimits() bool { return p.Dialect != "go" && p.atPreset() 
 // atPreset reports whether all servers of p are presets' servers.
 func (p Provider) atPreset() bool {
 	for _, one := range p.Servers() {
-		if !slices.ContainsFunc(Presets(), func(known Provider) bool { return known.BaseURL == strings.TrimRight(one.BaseURL, "/") }) {
+		if !slices.ContainsFunc(Presets(), func(known Provider) bool { return known.Serves(one.BaseURL) }) {
 			return false
 		}
 	}
 	return true
+}
+
+// Serves reports whether an address is that of the preset p.
+func (p Provider) Serves(address string) bool {
+	if p.Example == "" {
+		return p.BaseURL == strings.TrimRight(address, "/")
+	}
+	return strings.HasPrefix(address, "https://") && strings.HasSuffix(hostOf(address), "."+p.domain())
+}
+
+// domain returns the host of a preset or, if its address differs by account, what all its hosts end in.
+func (p Provider) domain() string {
+	if p.Example == "" {
+		return hostOf(p.BaseURL)
+	}
+	_, rest, _ := strings.Cut(p.Example, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	last := strings.LastIndexFunc(host, func(r rune) bool { return r >= 'A' && r <= 'Z' })
+	_, host, _ = strings.Cut(host[last+1:], ".")
+	return host
 }
 
 // HasSessions reports whether p needs to know which requests belong together.
