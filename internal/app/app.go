@@ -20,6 +20,7 @@ import (
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
+	"parley/internal/credential"
 	"parley/internal/dialect"
 	"parley/internal/dialect/batchapi"
 	"parley/internal/dialect/sim"
@@ -205,12 +206,16 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 	if err := c.Trust.Allow(needs(p, "", "provider "+name)...); err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
-	lane, err := a.servers(p)
+	keys, err := credential.New(p)
+	if err != nil {
+		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
+	}
+	lane, err := a.servers(p, keys)
 	if err != nil {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
 	if _, ok := p.BatchLimits(); ok {
-		if lane.BatchAPI, err = batchapi.Open(p); err != nil {
+		if lane.BatchAPI, err = batchapi.OpenWith(p, keys); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 		}
 		a.closeLater(lane.BatchAPI)
@@ -220,10 +225,10 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 
 // servers opens each server of a provider. A single server needs no replica set, unless
 // its metrics are read or its sessions are closed.
-func (a *App) servers(p provider.Provider) (dispatch.Lane, error) {
+func (a *App) servers(p provider.Provider, keys *credential.Source) (dispatch.Lane, error) {
 	lane := dispatch.Lane{Provider: p}
 	for _, one := range p.Servers() {
-		m, err := dialect.Open(one)
+		m, err := dialect.OpenWith(one, keys)
 		if err != nil {
 			return dispatch.Lane{}, err
 		}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/estimate"
 	"parley/internal/growth"
+	"parley/internal/provider"
 	"parley/internal/trust"
 	"parley/journal"
 	"parley/world"
@@ -51,11 +53,12 @@ type Recorded struct {
 	Refused string         `json:"refused,omitempty"` // why the plan cannot be played into the file
 }
 
-// Key is an environment variable that a provider needs.
+// Key is an environment variable that a provider needs, or a program that prints its key.
 type Key struct {
 	Provider string `json:"provider"`
-	Env      string `json:"env"`
-	Set      bool   `json:"set"`
+	Env      string `json:"env,omitempty"`
+	Command  string `json:"command,omitempty"` // the program with its arguments
+	Set      bool   `json:"set"`               // the variable is set, or the program is found
 	// Sent lists the hosts that get it.
 	Sent []Destination `json:"sent_to"`
 }
@@ -67,6 +70,8 @@ type Destination struct {
 	Allowed string `json:"allowed"`
 	// Plain means that the key is sent unencrypted.
 	Plain bool `json:"unencrypted"`
+	// Flag is the value of --trust that allows it.
+	Flag string `json:"-"`
 }
 
 // Run estimates the plan and looks up its keys and servers.
@@ -100,7 +105,12 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 func (c Check) keys(accounts []string) []Key {
 	keys := []Key{}
 	for _, p := range c.Plan.Providers {
-		if !slices.Contains(accounts, p.Name) || p.KeyEnv == "" || p.InProcess() {
+		if !slices.Contains(accounts, p.Name) || !p.HasKey() || p.InProcess() {
+			continue
+		}
+		if len(p.KeyCommand) > 0 {
+			_, err := exec.LookPath(p.KeyCommand[0])
+			keys = append(keys, Key{Provider: p.Name, Command: provider.CommandLine(p.KeyCommand), Set: err == nil, Sent: destinations(c.Trust, p)})
 			continue
 		}
 		set := false

@@ -41,7 +41,7 @@ func needs(p provider.Provider, source, location string) []trust.Need {
 func destinations(gate *trust.Gate, p provider.Provider) []Destination {
 	all := []Destination{}
 	for _, g := range trust.Keys(p) {
-		all = append(all, Destination{Host: g.Host, Allowed: gate.Why(g), Plain: g.Plain()})
+		all = append(all, Destination{Host: g.Host, Allowed: gate.Why(g), Plain: g.Plain(), Flag: g.Flag()})
 	}
 	return all
 }

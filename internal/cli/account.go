@@ -15,7 +15,8 @@ import (
 type account struct {
 	BaseURL     string        `name:"base-url" placeholder:"URL" help:"Base URL of the provider: everything before /chat/completions, /responses or /messages."`
 	KeyEnv      string        `placeholder:"NAME" help:"Environment variable with the API key."`
-	Dialect     string        `placeholder:"NAME" help:"Wire format: anthropic, openai, responses or sim. Default: that of a known provider, else openai."`
+	KeyCommand  string        `placeholder:"COMMAND" help:"Program that prints the API key, and its arguments, separated by spaces. No shell reads it. Instead of --key-env."`
+	Dialect     string        `placeholder:"NAME" help:"Wire format: anthropic, gemini, openai, responses or sim. Default: that of a known provider, else openai."`
 	Header      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Header to send with every request. Repeatable."`
 	Concurrency int           `placeholder:"N" help:"Maximum number of calls in flight. Default: adjusted automatically."`
 	RPM         float64       `name:"rpm" placeholder:"N" help:"Requests per minute."`
@@ -37,10 +38,19 @@ func (a *account) provider(model string, env func(string) (string, bool)) (provi
 	}
 	if a.BaseURL != "" {
 		// A key is only for the address it belongs to: another --base-url needs its own --key-env.
-		p.BaseURL, p.KeyEnv = a.BaseURL, ""
+		if !p.Serves(a.BaseURL) {
+			p.KeyEnv, p.KeyCommand = "", nil
+		}
+		p.BaseURL = a.BaseURL
 	}
 	if a.KeyEnv != "" {
-		p.KeyEnv = a.KeyEnv
+		p.KeyEnv, p.KeyCommand = a.KeyEnv, nil
+	}
+	if a.KeyCommand != "" {
+		if a.KeyEnv != "" {
+			return p, exit.Usagef("--key-command and --key-env are both set: the key comes from a program or from a variable")
+		}
+		p.KeyCommand, p.KeyEnv = strings.Fields(a.KeyCommand), ""
 	}
 	if a.Dialect != "" {
 		p.Dialect = a.Dialect

@@ -262,11 +262,7 @@ func facts(e *app.Estimate) [][2]string {
 		all = append(all, [2]string{"", a})
 	}
 	for _, k := range e.Keys {
-		set := "is set"
-		if !k.Set {
-			set = "is not set"
-		}
-		all = append(all, [2]string{"key", fmt.Sprintf("%s, which %s needs, %s; it goes to %s", k.Env, k.Provider, set, destinationsOf(k))})
+		all = append(all, [2]string{"key", keyText(k)})
 	}
 	if len(e.Keys) == 0 {
 		all = append(all, [2]string{"key", "none is needed"})
@@ -350,7 +346,10 @@ func (c *checkCmd) next(e *app.Estimate, command string) string {
 	}
 	var missing []string
 	for _, k := range e.Keys {
-		if !k.Set {
+		switch {
+		case !k.Set && k.Command != "":
+			return "install the program that prints the key of " + k.Provider + ", then " + command
+		case !k.Set:
 			missing = append(missing, k.Env)
 		}
 	}
@@ -361,6 +360,20 @@ func (c *checkCmd) next(e *app.Estimate, command string) string {
 		return "start " + e.Servers[i].Server + ", then " + command
 	}
 	return command
+}
+
+// keyText says where a key comes from, and where it goes.
+func keyText(k app.Key) string {
+	comes := fmt.Sprintf("%s, which %s needs, is set", k.Env, k.Provider)
+	switch {
+	case k.Command != "" && k.Set:
+		comes = fmt.Sprintf("%s prints the one of %s", k.Command, k.Provider)
+	case k.Command != "":
+		comes = fmt.Sprintf("%s, which prints the one of %s, is not found", k.Command, k.Provider)
+	case !k.Set:
+		comes = fmt.Sprintf("%s, which %s needs, is not set", k.Env, k.Provider)
+	}
+	return comes + "; it goes to " + destinationsOf(k)
 }
 
 // ranged writes an interval as "low to high", or one number where both read the same.

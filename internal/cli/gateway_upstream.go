@@ -157,7 +157,10 @@ func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 		}
 		if at {
 			// A key is only for the address it belongs to: another URL needs its own --key-env.
-			p.BaseURL, p.KeyEnv = url, ""
+			if !p.Serves(url) {
+				p.KeyEnv, p.KeyCommand = "", nil
+			}
+			p.BaseURL = url
 		}
 		cfg.Upstreams = append(slices.DeleteFunc(cfg.Upstreams, func(u provider.Provider) bool { return u.Name == name }), p)
 	}
@@ -178,7 +181,7 @@ func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 		return nil
 	}
 	for _, v := range f.KeyEnv {
-		if err := set("--key-env", v, func(p *provider.Provider, v string) { p.KeyEnv = v }); err != nil {
+		if err := set("--key-env", v, func(p *provider.Provider, v string) { p.KeyEnv, p.KeyCommand = v, nil }); err != nil {
 			return err
 		}
 	}

@@ -25,8 +25,10 @@ type knownProvider struct {
 	Name    string `json:"name"`
 	Dialect string `json:"dialect"`
 	BaseURL string `json:"base_url,omitempty"`
+	Example string `json:"base_url_form,omitempty"` // where the address differs by account
 	KeyEnv  string `json:"key_env,omitempty"`
 	KeySet  bool   `json:"key_set"`
+	Command string `json:"key_command,omitempty"` // the program that prints the key
 }
 
 // knownModel is a model with its prices in dollars per million tokens.
@@ -73,8 +75,8 @@ func (c *modelsCmd) known(s *State, prices *price.Table) known {
 		}
 		v, ok := s.Env(p.KeyEnv)
 		k.Providers = append(k.Providers, knownProvider{
-			Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv,
-			KeySet: p.KeyEnv != "" && ok && v != "",
+			Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, Example: p.Example, KeyEnv: p.KeyEnv,
+			KeySet: p.KeyEnv != "" && ok && v != "", Command: provider.CommandLine(p.KeyCommand),
 		})
 	}
 	for _, name := range prices.Models() {
@@ -102,8 +104,13 @@ func (k known) print(w io.Writer) error {
 			key = p.KeyEnv + " (set)"
 		case p.KeyEnv != "":
 			key = p.KeyEnv + " (not set)"
+		case p.Command != "":
+			key = p.Command
 		}
-		if address == "" {
+		switch {
+		case p.Example != "":
+			address = "yours: " + p.Example
+		case address == "":
 			address = "built in"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, p.Dialect, key, address)

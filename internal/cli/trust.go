@@ -96,6 +96,9 @@ func (k *keyGate) ask(n trust.Need) (bool, error) {
 	if n.What == trust.Code {
 		does = fmt.Sprintf("runs %s, which can do whatever you can", terminal.Quoted(n.Subject()))
 	}
+	if n.What == trust.Command {
+		does = fmt.Sprintf("runs the program %s and sends what it prints to %s%s", n.Name, n.Host, plain)
+	}
 	fmt.Fprintf(k.s.Stderr, "%s %s. Allow? [y/N] ", capital(n.Source), does)
 	answer := make(chan string, 1)
 	go func() { answer <- readLine(k.s.Stdin) }()
@@ -147,7 +150,7 @@ func destinationsOf(key app.Key) string {
 	for _, d := range key.Sent {
 		why := d.Allowed
 		if why == "" {
-			why = "run asks you first, unless --trust " + key.Env + "=" + d.Host
+			why = "run asks you first, unless --trust " + terminal.ShellWord(d.Flag)
 		}
 		if d.Plain {
 			why += ", unencrypted"

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -267,4 +268,39 @@ func TestRedirectedKey(t *testing.T) {
 	if n, _ := e.got(); n > 0 || <-asked != "Bearer "+os.Getenv("PATH") {
 		t.Errorf("%d requests followed the redirect", n)
 	}
+}
+
+// TestKeyCommandNeedsTrust: a program that a plan names runs only if the user allows it, even if its output stays on
+// this machine.
+func TestKeyCommandNeedsTrust(t *testing.T) {
+	t.Parallel()
+	cat, err := exec.LookPath("cat")
+	if err != nil {
+		t.Skip("there is no cat here: ", err)
+	}
+	var keys sync.Map
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys.Store(r.Header.Get("Authorization"), true)
+		http.Error(w, `{"error":{"message":"no"}}`, http.StatusUnauthorized)
+	}))
+	t.Cleanup(srv.Close)
+	secret := write(t, "secret", "hunter2hunter2\n")
+	plan := write(t, "plan.yaml", fmt.Sprintf("kind: secrets\nagents: {a: {model: lab/any}}\nproviders:\n  lab: {dialect: openai, base_url: %q, key_command: [%q, %q]}\n", srv.URL+"/v1", cat, secret))
+	flag := "command=" + cat + " " + secret + "=" + srv.URL
+
+	s := scripted(t)
+	parley(t, s, "run", plan).want(t, exit.Misuse).wantErr(t, "plan.yaml:4", "providers.lab.key_command", "would run the program "+cat, "--trust '"+flag+"'")
+	if _, sent := keys.Load("Bearer hunter2hunter2"); sent {
+		t.Fatal("the program was run")
+	}
+	got := parley(t, s, "check", plan).want(t, exit.OK)
+	if want := cat + " " + secret + " prints the one of lab; it goes to " + srv.URL + " (run asks you first, unless --trust '" + flag + "')"; !strings.Contains(got.stdout, want) {
+		t.Errorf("it does not say %q:\n%s", want, got.stdout)
+	}
+	out := parley(t, s, "run", plan, "--trust", flag, "--out", filepath.Join(t.TempDir(), "x.parley"))
+	if _, sent := keys.Load("Bearer hunter2hunter2"); !sent || strings.Contains(out.stderr+out.stdout, "hunter2") {
+		t.Errorf("the key was not sent, or is shown: %s", out.stderr)
+	}
+	parley(t, s, "ask", "--model", "lab/any", "--base-url", srv.URL+"/v1", "--key-command", cat+" "+secret, "--retries", "0", "Hello").wantErr(t, "401")
+	parley(t, s, "ask", "--model", "lab/any", "--base-url", srv.URL+"/v1", "--key-command", "cat x", "--key-env", "PATH", "Hello").want(t, exit.Misuse).wantErr(t, "both set")
 }

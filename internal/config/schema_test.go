@@ -231,7 +231,7 @@ func TestTableMatchesStructs(t *testing.T) {
 		{"until", root.Key("plan").Shape.Key("until").Shape, planner.Until{}, []string{"-"}},
 		{"limits", root.Key("limits").Shape, limits{}, nil},
 		{"agent", root.Key("agents").Shape.Elem, world.Agent{}, []string{"name"}},
-		{"provider", root.Key("providers").Shape.Elem, provider.Provider{}, []string{"name"}},
+		{"provider", root.Key("providers").Shape.Elem, provider.Provider{}, []string{"name", "-"}},
 		{"provider limits", root.Key("providers").Shape.Elem.Key("limits").Shape, provider.Limits{}, nil},
 		{"capability", root.Key("providers").Shape.Elem.Key("capabilities").Shape.Elem, provider.Capability{}, nil},
 		{"recorded", root, recorded{}, nil},

@@ -6,7 +6,9 @@ package dialect
 
 import (
 	"fmt"
+	"net/url"
 
+	"parley/internal/credential"
 	"parley/internal/dialect/transport"
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
@@ -46,10 +48,32 @@ func Codec(dialect string) (transport.Codec, bool) {
 	return transport.Codec{}, false
 }
 
+// codecOf returns the codec of a provider: that of its dialect, at the provider's paths.
+func codecOf(p provider.Provider) (transport.Codec, bool) {
+	codec, ok := Codec(p.Dialect)
+	switch {
+	case p.APIVersion == "":
+	case p.Dialect == "anthropic":
+		codec.PathOf, codec.Append, codec.Config.Header = messages.VertexPath, messages.AppendVertexRequest, nil
+	default:
+		version, path := "?api-version="+p.APIVersion, codec.Path
+		codec.PathOf = func(model string, _ bool) string {
+			if path == chat.Path {
+				return "/deployments/" + url.PathEscape(model) + path + version
+			}
+			return path + version
+		}
+	}
+	return codec, ok
+}
+
 // Open returns the model of a provider. It reads the provider's key from the environment, and opens
 // no connection. The result is also an io.Closer, which closes idle connections.
-func Open(p provider.Provider) (llm.Model, error) {
-	codec, ok := Codec(p.Dialect)
+func Open(p provider.Provider) (llm.Model, error) { return OpenWith(p, nil) }
+
+// OpenWith is Open with keys that several models share.
+func OpenWith(p provider.Provider, keys *credential.Source) (llm.Model, error) {
+	codec, ok := codecOf(p)
 	if !ok && (p.Dialect == "sim" || p.Dialect == "go") {
 		return nil, fmt.Errorf("dialect: provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)
 	}
@@ -59,7 +83,7 @@ func Open(p provider.Provider) (llm.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic, gemini", p.Name, p.Dialect)
 	}
-	m, err := transport.Open(p, codec)
+	m, err := transport.Open(p, codec, keys)
 	if err != nil {
 		return nil, err // it names the provider
 	}

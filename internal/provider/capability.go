@@ -92,7 +92,7 @@ func (p Provider) FollowsSchema(model string) bool {
 	if !ok || preset.Dialect != p.Dialect {
 		return false
 	}
-	own := hostOf(preset.BaseURL)
+	own := preset.domain()
 	if own == "localhost" {
 		return true
 	}

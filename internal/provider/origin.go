@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Origin identifies who answers for p: wire format, addresses, the name of the key's variable, and headers. A cached
+// Origin identifies who answers for p: wire format, addresses, the name of the key's variable or the program that prints
+// the key, and headers. A cached
 // answer of one origin is never given to another. The key itself is not part of it, so a new key for the same account
 // finds the answers that the old one paid for. Headers cannot be read back from it.
 func (p Provider) Origin() [32]byte {
@@ -29,6 +30,13 @@ func (p Provider) Origin() [32]byte {
 	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
 		add(strings.ToLower(name))
 		add(p.Headers[name])
+	}
+	if p.APIVersion != "" {
+		add("api-version")
+		add(p.APIVersion)
+	}
+	for _, word := range p.KeyCommand {
+		add(word)
 	}
 	return sha256.Sum256(b)
 }

@@ -4,6 +4,8 @@ package provider
 func Presets() []Provider {
 	return []Provider{
 		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
+		{Name: "azure", Dialect: "openai", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
+		{Name: "azure-responses", Dialect: "responses", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
 		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
 		{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", KeyEnv: "GEMINI_API_KEY"},
 		{Name: "gemini-openai", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
@@ -16,10 +18,23 @@ func Presets() []Provider {
 		{Name: "sglang", Dialect: "openai", BaseURL: "http://localhost:30000/v1"},
 		{Name: "sim", Dialect: "sim"},
 		{Name: "together", Dialect: "openai", BaseURL: "https://api.together.xyz/v1", KeyEnv: "TOGETHER_API_KEY"},
+		{Name: "vertex", Dialect: "gemini", Example: vertexExample + "google", KeyCommand: gcloud(), KeyHeader: "authorization"},
+		{Name: "vertex-anthropic", Dialect: "anthropic", Example: vertexExample + "anthropic", APIVersion: VertexVersion, KeyCommand: gcloud(), KeyHeader: "authorization", Counting: CountUsed, Warm: true},
 		{Name: "vllm", Dialect: "openai", BaseURL: "http://localhost:8000/v1"},
 		{Name: "xai", Dialect: "openai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY"},
 	}
 }
+
+const (
+	azureExample  = "https://RESOURCE.openai.azure.com/openai/v1"
+	vertexExample = "https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/"
+
+	// VertexVersion is the version of Anthropic's messages on Vertex AI.
+	VertexVersion = "vertex-2023-10-16"
+)
+
+// gcloud is the program with which Google's accounts get a token. It lives an hour.
+func gcloud() []string { return []string{"gcloud", "auth", "print-access-token"} }
 
 // Lookup returns the preset of that name.
 func Lookup(name string) (Provider, bool) {

@@ -2,7 +2,7 @@
 // models refuse. The presets and the capability table are defaults: a plan file or a flag can override everything.
 //
 // What it promises: a Provider never contains the value of a key, only the name of the environment variable that holds
-// it.
+// it, or the program that prints it.
 //
 // Package dialect speaks to providers, and package dispatch keeps their limits.
 package provider
@@ -26,6 +26,11 @@ type Provider struct {
 	BaseURL string `json:"base_url,omitempty"`
 	// BaseURLs are the addresses of several servers with the same models, instead of BaseURL. Limits hold for each.
 	BaseURLs []string `json:"base_urls,omitempty"`
+	// Example is the form of BaseURL, for a preset whose address differs by account: capital letters are to be replaced.
+	Example string `json:"-"`
+	// APIVersion selects the older paths of Azure OpenAI: BaseURL/deployments/MODEL/chat/completions?api-version=…
+	// In the anthropic dialect, it is VertexVersion for the paths of Vertex AI. Default: the paths of the dialect.
+	APIVersion string `json:"api_version,omitempty"`
 	// Session is how a server learns which requests belong together. Default: not at all.
 	Session Session `json:"session,omitempty"`
 	// CloseSession notifies the server of the end of a session with a POST to BaseURL/SESSION/close. Default: false.
@@ -33,8 +38,13 @@ type Provider struct {
 	// Metrics is the path, from the server's root, of a Prometheus page of vLLM or SGLang. It controls the number of
 	// calls in flight. Default: none.
 	Metrics string `json:"metrics,omitempty"`
-	// KeyEnv names the environment variable that holds the key. Empty: no key is sent.
+	// KeyEnv names the environment variable that holds the key. Empty, and no KeyCommand: no key is sent.
 	KeyEnv string `json:"key_env,omitempty"`
+	// KeyCommand is a program that prints the key, with its arguments: see package credential. It is for keys that
+	// expire. Not together with KeyEnv.
+	KeyCommand []string `json:"key_command,omitempty"`
+	// KeyHeader is the header that carries the key. Default: by dialect. In Authorization, the key follows "Bearer".
+	KeyHeader string `json:"key_header,omitempty"`
 	// Headers are sent with every request.
 	Headers map[string]string `json:"headers,omitempty"`
 	// Limits are what the account allows. Zero fields are learned from the server.
@@ -60,6 +70,9 @@ type Provider struct {
 	// Capabilities override the capability table, first match first.
 	Capabilities []Capability `json:"capabilities,omitempty"`
 }
+
+// HasKey reports whether p sends a key of its own.
+func (p Provider) HasKey() bool { return p.KeyEnv != "" || len(p.KeyCommand) > 0 }
 
 // Limits are what an account allows. Zero means unknown: learned from the server's headers, or unlimited.
 type Limits struct {
@@ -126,11 +139,31 @@ func (p Provider) KeepsLimits() bool { return p.Dialect != "go" && p.atPreset() 
 // atPreset reports whether all servers of p are presets' servers.
 func (p Provider) atPreset() bool {
 	for _, one := range p.Servers() {
-		if !slices.ContainsFunc(Presets(), func(known Provider) bool { return known.BaseURL == strings.TrimRight(one.BaseURL, "/") }) {
+		if !slices.ContainsFunc(Presets(), func(known Provider) bool { return known.Serves(one.BaseURL) }) {
 			return false
 		}
 	}
 	return true
+}
+
+// Serves reports whether an address is that of the preset p.
+func (p Provider) Serves(address string) bool {
+	if p.Example == "" {
+		return p.BaseURL == strings.TrimRight(address, "/")
+	}
+	return strings.HasPrefix(address, "https://") && strings.HasSuffix(hostOf(address), "."+p.domain())
+}
+
+// domain returns the host of a preset or, if its address differs by account, what all its hosts end in.
+func (p Provider) domain() string {
+	if p.Example == "" {
+		return hostOf(p.BaseURL)
+	}
+	_, rest, _ := strings.Cut(p.Example, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	last := strings.LastIndexFunc(host, func(r rune) bool { return r >= 'A' && r <= 'Z' })
+	_, host, _ = strings.Cut(host[last+1:], ".")
+	return host
 }
 
 // HasSessions reports whether p needs to know which requests belong together.

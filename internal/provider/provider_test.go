@@ -12,6 +12,9 @@ func TestPresets(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, p := range Presets() {
+		if p.Example != "" {
+			p.BaseURL = p.Example
+		}
 		if err := p.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -63,6 +66,17 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.Metrics = "/a b" }, []string{"metrics", "/metrics"}},
 		{func(p *Provider) { p.Dialect, p.Metrics = "sim", "/metrics" }, []string{"metrics", "for servers"}},
 		{func(p *Provider) { p.KeyEnv = "sk-hunter2" }, []string{"key_env", "never the key"}},
+		{func(p *Provider) { p.KeyCommand = []string{"./key.sh"} }, []string{"key_command", "PATH"}},
+		{func(p *Provider) { p.KeyCommand = []string{"gcloud auth print-access-token"} }, []string{"key_command", "a list"}},
+		{func(p *Provider) { p.KeyCommand = []string{""} }, []string{"key_command", "names no program"}},
+		{func(p *Provider) { p.KeyEnv, p.KeyCommand = "LAB_KEY", []string{"vault"} }, []string{"key_command", "not together with key_env"}},
+		{func(p *Provider) { p.KeyCommand = []string{"echo", "sk-hunter2hunter2hunter2"} }, []string{"key_command[1]", "is a key"}},
+		{func(p *Provider) { p.APIVersion = "newest" }, []string{"api_version", "2024-10-21"}},
+		{func(p *Provider) { p.APIVersion = "2024-10-21" }, []string{"base_url", "ends in /v1"}},
+		{func(p *Provider) { p.Dialect, p.APIVersion = "gemini", "2024-10-21" }, []string{"api_version", "Azure"}},
+		{func(p *Provider) { p.Dialect, p.APIVersion = "anthropic", "2023-06-01" }, []string{"api_version", "vertex-2023-10-16"}},
+		{func(p *Provider) { *p, _ = Lookup("azure") }, []string{"base_url", "https://RESOURCE.openai.azure.com"}},
+		{func(p *Provider) { p.KeyHeader = "x-key" }, []string{"key_header", "api-key"}},
 		{func(p *Provider) { p.Headers = map[string]string{"Authorization": "Bearer hunter2"} }, []string{"headers", "key_env"}},
 		{func(p *Provider) { p.Headers = map[string]string{"a b": "x"} }, []string{"headers", "a b"}},
 		{func(p *Provider) { p.Headers = map[string]string{"a": "x\r\nb: y"} }, []string{"headers", "control"}},
@@ -205,6 +219,34 @@ func TestBatchLimits(t *testing.T) {
 	} {
 		if got, ok := c.p.BatchLimits(); got != c.want || ok != c.ok {
 			t.Errorf("%+v: %+v, %v", c.p, got, ok)
+		}
+	}
+}
+
+// TestOwnAddress: a preset whose address differs by account is known at all its addresses, and nowhere else.
+func TestOwnAddress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		preset, address string
+		known           bool
+	}{
+		{"azure", "https://lab.openai.azure.com/openai/v1", true},
+		{"azure", "https://lab.openai.azure.com.evil.example/openai/v1", false},
+		{"azure", "http://lab.openai.azure.com/openai/v1", false},
+		{"vertex", "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google", true},
+		{"vertex", "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", true},
+		{"vertex", "https://googleapis.com.example/v1", false},
+	} {
+		p, ok := Lookup(c.preset)
+		if !ok {
+			t.Fatal(c.preset)
+		}
+		p.BaseURL = c.address
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+		if p.KeepsLimits() != c.known {
+			t.Errorf("%s at %s: known %v", c.preset, c.address, !c.known)
 		}
 	}
 }

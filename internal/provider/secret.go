@@ -53,6 +53,11 @@ func (p Provider) checkSecrets(bad complain) {
 	if holdsKey(p.Metrics) {
 		bad(path{"metrics"}, "holds a key, which must not be here: %s", remedy)
 	}
+	for i, word := range p.KeyCommand {
+		if isKey(word) {
+			bad(item("key_command", i), "is a key, which must not be here: key_command is a program that prints the key")
+		}
+	}
 	for i, c := range p.Capabilities {
 		if isKey(c.SeedField) {
 			bad(item("capabilities", i, "seed_field"), "is a key, which must not be here: %s", remedy)

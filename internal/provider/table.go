@@ -1,12 +1,17 @@
 package provider
 
+import "strings"
+
 // Capabilities returns the table of what models refuse, as their vendors documented it in November 2026. The first match
 // counts, so narrow patterns come before wide ones. OpenRouter, a gateway that hides differences, comes first.
 func Capabilities() []Capability {
 	var t []Capability
 	t = append(t, openRouterTable()...)
 	t = append(t, openAITable()...)
+	t = append(t, azureTable()...)
 	t = append(t, anthropicTable()...)
+	t = append(t, geminiTable("gemini*/")...)
+	t = append(t, geminiTable("vertex/")...)
 	return append(t, compatibleTable()...)
 }
 
@@ -60,6 +65,16 @@ func openAITable() []Capability {
 	}
 }
 
+// azureTable is that of OpenAI for deployments that are named as their models. Whether each version of Azure's API knows
+// prompt_cache_key is not documented, so it is not sent.
+func azureTable() []Capability {
+	t := openAITable()
+	for i := range t {
+		t[i].Match, t[i].CacheKey = "azure"+strings.TrimPrefix(t[i].Match, "openai"), false
+	}
+	return t
+}
+
 // anthropicTable: models from Opus 4.7 and Sonnet 5 on refuse sampling parameters, those from 4.6 on a prefilled answer.
 // The newest always think, and so refuse a forced tool call.
 func anthropicTable() []Capability {
@@ -94,14 +109,19 @@ func anthropicTable() []Capability {
 	}
 }
 
+// geminiTable lists Google's models, at providers that begin with prefix.
+func geminiTable(prefix string) []Capability {
+	return []Capability{
+		{Match: prefix + "gemini-2.5-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Thinking: ThinkingBudget, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: prefix + "gemini-2.5*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Thinking: ThinkingBudget, Efforts: []string{"none", "low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: prefix + "gemini-3*-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
+		{Match: prefix + "*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"minimal", "low", "medium", "high"}, MaxOutput: 65_536},
+	}
+}
+
 // compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps.
 func compatibleTable() []Capability {
 	return []Capability{
-		{Match: "gemini*/gemini-2.5-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Thinking: ThinkingBudget, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
-		{Match: "gemini*/gemini-2.5*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Thinking: ThinkingBudget, Efforts: []string{"none", "low", "medium", "high"}, MaxOutput: 65_536},
-		{Match: "gemini*/gemini-3*-pro*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
-		{Match: "gemini*/*", NoPenalties: true, NoSeed: true, NoLogprobs: true, Efforts: []string{"minimal", "low", "medium", "high"}, MaxOutput: 65_536},
-
 		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
 		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},
 

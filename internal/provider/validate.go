@@ -67,6 +67,7 @@ func (p Provider) Check() (all []*FieldError) {
 		// The value may be a key in the wrong place, so the error does not show it.
 		bad(path{"key_env"}, "must be the name of an environment variable (letters, digits, _), never the key itself")
 	}
+	p.checkKeyCommand(bad)
 	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
 		bad(path{"stream"}, "%s", unknown(p.Stream, []string{"always", "auto", "never"}))
 	}
@@ -109,6 +110,8 @@ func (p Provider) checkServers(bad complain) {
 			}
 		}
 		return
+	case p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Example != "":
+		bad(path{"base_url"}, "is missing: your account's own address, as %s", p.Example)
 	case len(p.BaseURLs) == 0:
 		if err := checkURL(p.BaseURL); err != nil {
 			bad(path{"base_url"}, "%v", err)
@@ -118,6 +121,7 @@ func (p Provider) checkServers(bad complain) {
 	case p.Batch != nil:
 		bad(path{"batch"}, "not together with base_urls: a batch API belongs to one server")
 	}
+	p.checkVersion(bad)
 	seen := map[string]bool{}
 	for i, u := range p.BaseURLs {
 		at := item("base_urls", i)
@@ -138,6 +142,34 @@ func (p Provider) checkServers(bad complain) {
 		bad(path{"metrics"}, "must be a path from the server's root, as /metrics")
 	}
 }
+
+// checkVersion checks the version of Azure's older paths, or that of Vertex AI.
+func (p Provider) checkVersion(bad complain) {
+	at := path{"api_version"}
+	switch {
+	case p.APIVersion == "" || p.Dialect == "anthropic" && p.APIVersion == VertexVersion && p.Batch == nil:
+		return
+	case p.Dialect == "anthropic":
+		bad(at, "must be %s in the anthropic dialect, for Vertex AI, which has no batches over HTTP", VertexVersion)
+	case p.Dialect != "openai" && p.Dialect != "responses":
+		bad(at, "is for Azure OpenAI, whose dialects are openai and responses, and for Anthropic's models on Vertex AI")
+	case !azureVersion.MatchString(p.APIVersion):
+		bad(at, "must be a version of Azure OpenAI, as 2024-10-21")
+	case p.Batch != nil:
+		bad(at, "not together with batch: use the address that ends in /openai/v1")
+	}
+	for i, one := range p.Servers() {
+		if p.APIVersion != "" && strings.Contains(one.BaseURL+"/", "/v1/") {
+			field := path{"base_url"}
+			if len(p.BaseURLs) > 0 {
+				field = item("base_urls", i)
+			}
+			bad(field, "ends in /v1, where Azure wants no api_version: leave one of them out, as https://RESOURCE.openai.azure.com/openai")
+		}
+	}
+}
+
+var azureVersion = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(-preview)?$`)
 
 func (p Provider) checkHeaders(bad complain) {
 	for name, value := range p.Headers {

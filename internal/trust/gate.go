@@ -183,6 +183,10 @@ func (r *RefusedError) Error() string {
 	if r.What == Code {
 		return fmt.Sprintf("%s: would run %s, which you have not allowed; nothing was run. It could do whatever you can. If you trust it: %s", r.Place, r.Subject(), add)
 	}
+	if r.What == Command {
+		return fmt.Sprintf("%s: would run the program %s and send what it prints to %s%s, which you have not allowed; nothing was run. If you trust the program, and that host with its output: %s",
+			r.Place, r.Name, r.Host, plain, add)
+	}
 	return fmt.Sprintf("%s: would send %s to %s%s, which you have not allowed; nothing was sent. If you trust that host with it: %s",
 		r.Place, r.Subject(), r.Host, plain, add)
 }

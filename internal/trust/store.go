@@ -54,7 +54,7 @@ func (s *Store) parse(b []byte) (all []Grant, damage error) {
 			continue
 		}
 		var g Grant
-		if err := json.Unmarshal(line, &g); err != nil || g.What == "" || g.Host == "" && g.What == Variable {
+		if err := json.Unmarshal(line, &g); err != nil || g.What == "" || g.Host == "" && (g.What == Variable || g.What == Command) {
 			if damage == nil {
 				damage = fmt.Errorf("trust: %s:%d: the line is damaged and allows nothing: delete it", s.path, i+1)
 			}

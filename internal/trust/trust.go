@@ -1,8 +1,8 @@
-// Package trust decides whether the value of an environment variable may be sent to a host, and whether the code that a
-// plan names may run. It remembers what the user has allowed.
+// Package trust decides whether the value of an environment variable may be sent to a host, and whether the code or the
+// program that a plan names may run. It remembers what the user has allowed.
 //
 // What it promises: a preset's variable may go to that preset's own hosts over https, and any variable to this machine.
-// Every other pair of variable and host, and every file of code, needs the user's permission: by a flag, by an answer, or
+// Every other pair of variable and host, every file of code and every program needs the user's permission: by a flag, by an answer, or
 // by a remembered answer. It is refused if nobody can be asked. A variable that is not set sends nothing, and needs no permission. The
 // package never reads or prints the value of a variable.
 //
@@ -30,13 +30,15 @@ const (
 	ClientKeys = "client-keys"
 	// Code is a file of code that a plan names. It may do whatever the user may.
 	Code = "code"
+	// Command is a program that a plan runs, and whose output is sent to a host as the key.
+	Command = "command"
 )
 
 // Grant is one thing that needs permission.
 type Grant struct {
-	// What is the type: Variable, ClientKeys or Code.
+	// What is the type: Variable, ClientKeys, Code or Command.
 	What string `json:"what"`
-	// Name is the name of the variable, or the path of the code. Empty for ClientKeys.
+	// Name is the name of the variable, the path of the code, or the program with its arguments. Empty for ClientKeys.
 	Name string `json:"name,omitempty"`
 	// Host is scheme, host and port, as Origin writes them. Empty for Code.
 	Host string `json:"host,omitempty"`
@@ -49,6 +51,8 @@ func (g Grant) Flag() string {
 		return ClientKeys + "=" + g.Host
 	case Code:
 		return Code + "=" + g.Name
+	case Command:
+		return Command + "=" + g.Name + "=" + g.Host
 	}
 	return g.Name + "=" + g.Host
 }
@@ -60,6 +64,8 @@ func (g Grant) Subject() string {
 		return "the keys of the gateway's clients"
 	case Code:
 		return "the code of " + g.Name
+	case Command:
+		return "what the program " + g.Name + " prints"
 	}
 	return "the environment variable " + g.Name
 }
@@ -77,8 +83,8 @@ const (
 
 // free returns why a grant needs no permission, or "".
 func (g Grant) free() string {
-	if g.What == Code {
-		return ""
+	if g.What == Code || g.What == Command {
+		return "" // it runs with the user's rights, wherever its output goes
 	}
 	for _, p := range provider.Presets() {
 		host, err := Origin(p.BaseURL)
@@ -95,7 +101,10 @@ func (g Grant) free() string {
 
 // Keys lists the grants that a provider needs to send its key: one for each host.
 func Keys(p provider.Provider) []Grant {
-	if p.KeyEnv == "" {
+	switch {
+	case len(p.KeyCommand) > 0:
+		return grants(p, Command, provider.CommandLine(p.KeyCommand))
+	case p.KeyEnv == "":
 		return nil
 	}
 	return grants(p, Variable, p.KeyEnv)
@@ -103,7 +112,7 @@ func Keys(p provider.Provider) []Grant {
 
 // Handed lists the grants that a provider without a key needs to receive the keys of a gateway's clients.
 func Handed(p provider.Provider) []Grant {
-	if p.KeyEnv != "" {
+	if p.HasKey() {
 		return nil
 	}
 	return grants(p, ClientKeys, "")
@@ -165,7 +174,7 @@ func Loopback(address string) bool {
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// ParseFlag reads VAR=HOST, or code=FILE. The default scheme of a host is https.
+// ParseFlag reads VAR=HOST, code=FILE, or command=PROGRAM AND ARGUMENTS=HOST. The default scheme of a host is https.
 func ParseFlag(s string) (Grant, error) {
 	name, host, ok := strings.Cut(s, "=")
 	if name == Code && ok {
@@ -173,7 +182,9 @@ func ParseFlag(s string) (Grant, error) {
 		return Grant{What: Code, Name: path}, err
 	}
 	g := Grant{What: Variable, Name: name}
-	if name == ClientKeys {
+	if i := strings.LastIndexByte(host, '='); name == Command && i > 0 {
+		g, host = Grant{What: Command, Name: host[:i]}, host[i+1:]
+	} else if name == ClientKeys {
 		g = Grant{What: ClientKeys}
 	} else if !ok || !variable.MatchString(name) {
 		// It may be a key in the wrong place, so the error does not repeat it.

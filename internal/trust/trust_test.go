@@ -72,7 +72,12 @@ func TestKeys(t *testing.T) {
 	if got := Handed(p); got != nil {
 		t.Errorf("%v: the provider has a key of its own", got)
 	}
-	p.KeyEnv = ""
+	p.KeyEnv, p.KeyCommand = "", []string{"vault", "read", "a b"}
+	want = []Grant{{Command, `vault read "a b"`, "https://a"}, {Command, `vault read "a b"`, "https://b"}}
+	if got := Keys(p); !slices.Equal(got, want) || Handed(p) != nil || got[0].free() != "" {
+		t.Errorf("%v", got)
+	}
+	p.KeyCommand = nil
 	if got := Handed(p); len(Keys(p)) != 0 || len(got) != 2 || got[0] != (Grant{What: ClientKeys, Host: "https://a"}) {
 		t.Errorf("%v", got)
 	}
@@ -88,12 +93,13 @@ func TestParseFlag(t *testing.T) {
 		"LAB_KEY=lab.example":                 {Variable, "LAB_KEY", "https://lab.example"},
 		"LAB_KEY=http://10.0.0.1:8000/v1":     {Variable, "LAB_KEY", "http://10.0.0.1:8000"},
 		"client-keys=https://gateway.example": {ClientKeys, "", "https://gateway.example"},
+		"command=vault read a=b=https://h":    {Command, "vault read a=b", "https://h"},
 	} {
 		if got, err := ParseFlag(flag); err != nil || got != want || (got.Host == "https://lab.example:8443" && got.Flag() != flag) {
 			t.Errorf("%s: %v, %v", flag, got, err)
 		}
 	}
-	for _, bad := range []string{"", "LAB_KEY", "=https://h", "sk-hunter2=https://h", "sk-hunter2", "LAB_KEY=", "LAB_KEY=ftp://h"} {
+	for _, bad := range []string{"", "LAB_KEY", "=https://h", "sk-hunter2=https://h", "sk-hunter2", "LAB_KEY=", "LAB_KEY=ftp://h", "command=vault read", "command==https://h"} {
 		if _, err := ParseFlag(bad); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -44,6 +44,12 @@ func Read(c *schema.Checker, given map[string]json.RawMessage) List {
 			continue
 		}
 		p.Name = name
+		if len(p.KeyCommand) > 0 && !r.Tree.Has(here.To("key_env")) {
+			p.KeyEnv = "" // the preset's
+		}
+		if r.Tree.Has(here.To("key_env")) && !r.Tree.Has(here.To("key_command")) {
+			p.KeyCommand = nil
+		}
 		if len(p.BaseURLs) > 0 && !r.Tree.Has(here.To("base_url")) {
 			p.BaseURL = "" // the preset's server is not one of them
 			if !r.Tree.Has(here.To("batch")) {
@@ -68,7 +74,7 @@ func Read(c *schema.Checker, given map[string]json.RawMessage) List {
 // keyPlace returns where a provider names its key, or its address.
 func (r *reader) keyPlace(name string) string {
 	at := yamltree.Path{"providers", name}
-	for _, key := range []string{"key_env", "base_url", "base_urls"} {
+	for _, key := range []string{"key_env", "key_command", "base_url", "base_urls"} {
 		if r.Tree.Has(at.To(key)) {
 			at = at.To(key)
 			break
@@ -87,7 +93,7 @@ func (r *reader) provider(p provider.Provider) {
 	if p.Dialect == "" {
 		r.Complain(here.To("dialect"), "is missing: one of %s", document.Listed(provider.Dialects()))
 	}
-	if p.BaseURL == "" && len(p.BaseURLs) == 0 && !p.InProcess() {
+	if p.BaseURL == "" && len(p.BaseURLs) == 0 && p.Example == "" && !p.InProcess() {
 		r.Complain(here.To("base_url"), "is missing: an http or https address, as https://host/v1")
 	}
 	if bare := strings.Trim(p.KeyEnv, "${}"); bare != p.KeyEnv && document.IsEnv(bare) {
@@ -124,7 +130,7 @@ func (r *reader) adviseVersion(p provider.Provider) {
 		at[u] = here.To("base_urls").To(yamltree.Index(i))
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
-		if r.Tree.Has(at[u]) && provider.Unversioned(u) {
+		if r.Tree.Has(at[u]) && provider.Unversioned(u) && p.APIVersion == "" {
 			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Place(r.Tree.Find(at[u]).At, at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}

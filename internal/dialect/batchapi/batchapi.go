@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"parley/internal/batch"
+	"parley/internal/credential"
 	"parley/internal/dialect"
 	"parley/internal/dialect/transport"
 	"parley/internal/provider"
@@ -29,13 +30,16 @@ import (
 
 // Open returns the batch API of a provider. It reads the provider's key from the environment, and
 // opens no connection. The result is also an io.Closer, which closes idle connections.
-func Open(p provider.Provider) (batch.API, error) {
+func Open(p provider.Provider) (batch.API, error) { return OpenWith(p, nil) }
+
+// OpenWith is Open with keys that are shared.
+func OpenWith(p provider.Provider, keys *credential.Source) (batch.API, error) {
 	codec, ok := dialect.Codec(p.Dialect)
 	if !ok {
 		return nil, fmt.Errorf("batchapi: provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
 	}
 	p.HTTP2 = false // few exchanges, some of them long
-	c, err := transport.New(p, codec.Config)
+	c, err := transport.NewWith(p, codec.Config, keys)
 	if err != nil {
 		return nil, fmt.Errorf("batchapi: %w", err)
 	}

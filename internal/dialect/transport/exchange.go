@@ -113,19 +113,19 @@ func (e *silentError) Error() string {
 func (e *silentError) Unwrap() error { return errSilent }
 
 // request returns the HTTP request of a call.
-func (c *Client) request(ctx context.Context, call Request, a *Answer) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, call Request, a *Answer, header http.Header) (*http.Request, error) {
 	u, err := c.address(call)
 	if err != nil {
 		return nil, err
 	}
-	post := http.Request{Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: u, Host: u.Host, Header: c.header}
+	post := http.Request{Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: u, Host: u.Host, Header: header}
 	r := post.WithContext(ctx)
 	if call.Method != "" {
 		r.Method = call.Method
 	}
 	if len(call.Header) > 0 {
-		r.Header = make(http.Header, len(c.header)+len(call.Header))
-		maps.Copy(r.Header, c.header) // nobody changes the values
+		r.Header = make(http.Header, len(header)+len(call.Header))
+		maps.Copy(r.Header, header) // nobody changes the values
 		for k, v := range call.Header {
 			r.Header[http.CanonicalHeaderKey(k)] = v
 		}

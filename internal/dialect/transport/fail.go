@@ -29,7 +29,7 @@ func (c *Client) Fail(err error, model string, a *Answer) error {
 		}
 		e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
 	}
-	c.hide.Error(&e)
+	c.Hide().Error(&e)
 	e.Message = fault.Clean(e.Message, fault.MaxMessage)
 	e.Code, e.RequestID = fault.Clean(e.Code, 100), fault.Clean(e.RequestID, 200)
 	return &e

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"parley/internal/credential"
 	"parley/internal/provider"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/sse"
@@ -47,9 +48,9 @@ type Model struct {
 	caps  sync.Map // of provider.Capability, by model
 }
 
-// Open returns the Model of a provider.
-func Open(p provider.Provider, codec Codec) (*Model, error) {
-	c, err := New(p, codec.Config)
+// Open returns the Model of a provider. Without keys, it reads the provider's.
+func Open(p provider.Provider, codec Codec, keys *credential.Source) (*Model, error) {
+	c, err := NewWith(p, codec.Config, keys)
 	if err != nil {
 		return nil, err
 	}

@@ -3,20 +3,54 @@ package transport
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
+	"net/http"
 	"net/http/httptrace"
 	"time"
 
 	"parley/internal/wire/fault"
 	"parley/internal/wire/redact"
+	"parley/llm"
 )
 
 // Raw sends call and waits for the header of its answer, whatever its status. It is for callers that
-// relay the answer. They read the body with Read.
+// relay the answer. They read the body with Read. If the server refuses a key that a program printed, the program is
+// run again, and the request sent once more with its new key.
 func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, _ error) {
 	if ctx.Err() != nil {
 		return nil, 0, c.broken(ctx, ctx.Err(), false)
 	}
+	s, err := c.seal(ctx)
+	if err != nil {
+		return nil, 0, c.keyless(ctx, err)
+	}
+	a, status, err := c.once(ctx, call, s)
+	if err != nil || status != http.StatusUnauthorized || call.Hide != nil || !c.keys.Refuse(s.key) {
+		return a, status, err
+	}
+	next, err := c.seal(ctx)
+	if err != nil || next.key.Value == s.key.Value {
+		return a, status, nil // the server's answer says what is wrong
+	}
+	a.Close()
+	a, status, err = c.once(ctx, call, next)
+	if a != nil {
+		a.again = true
+	}
+	return a, status, err
+}
+
+// keyless returns the error of a request for which there is no key.
+func (c *Client) keyless(ctx context.Context, err error) error {
+	if _, ok := errors.AsType[*llm.Error](err); ok {
+		return err
+	}
+	return c.broken(ctx, err, false)
+}
+
+// once is Raw with one key.
+func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, status int, _ error) {
 	l, err := c.pool.take(ctx)
 	if err != nil {
 		return nil, 0, c.broken(ctx, err, false)
@@ -25,7 +59,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 	a := &Answer{c: c, loan: l, cancel: cancel, start: time.Now()}
 	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
 	a.trace.WroteRequest = a.wrote
-	req, err := c.request(httptrace.WithClientTrace(inner, &a.trace), call, a)
+	req, err := c.request(httptrace.WithClientTrace(inner, &a.trace), call, a, s.header)
 	if err != nil {
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)
@@ -40,7 +74,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 	}
 	res.Request = nil // an answer may take long
 	c.met()
-	a.hide = cmp.Or(call.Hide, c.hide)
+	a.hide = cmp.Or(call.Hide, s.key.Hide)
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	a.life.Reset(c.timeout)
 	if err := a.unzip(); err != nil {

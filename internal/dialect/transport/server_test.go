@@ -53,7 +53,7 @@ func listen(t *testing.T, h *heard, p provider.Provider) *Model {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	p.Name, p.Dialect, p.BaseURL = "lab", "openai", srv.URL+"/v1"
-	m, err := Open(p, codec())
+	m, err := Open(p, codec(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

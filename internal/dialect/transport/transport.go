@@ -17,15 +17,17 @@ package transport
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"parley/internal/credential"
 	"parley/internal/provider"
 	"parley/internal/wire/redact"
 )
@@ -47,8 +49,10 @@ type Config struct {
 type Client struct {
 	name    string
 	base    *url.URL
-	header  http.Header // shared by all requests: never written after New
-	hide    *redact.Redactor
+	keys    *credential.Source
+	style   Config
+	p       provider.Provider
+	sealed  atomic.Pointer[sealed]
 	timeout time.Duration
 	maxBody int64
 	pool    *pool
@@ -59,9 +63,18 @@ type Client struct {
 	readers sync.Pool // *bufio.Reader, of streams
 }
 
+// sealed is the header of all requests with one key. It is never written.
+type sealed struct {
+	key    *credential.Key
+	header http.Header
+}
+
 // New returns the Client of a provider. It reads the key from the environment. It is an error if the
 // variable is not set.
-func New(p provider.Provider, c Config) (*Client, error) {
+func New(p provider.Provider, c Config) (*Client, error) { return NewWith(p, c, nil) }
+
+// NewWith is New with the keys of a Source, so that several clients of one provider share it.
+func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -72,13 +85,14 @@ func New(p provider.Provider, c Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: base_url: it is not a URL", p.Name)
 	}
-	key, err := readKey(p)
-	if err != nil {
-		return nil, err
+	if keys == nil {
+		if keys, err = credential.New(p); err != nil {
+			return nil, err
+		}
 	}
 	w := &Client{
-		name: p.Name, base: base, hide: redact.New(key), timeout: p.Timeout, maxBody: c.MaxBody,
-		header: headers(p, c, key), pool: newPool(p.HTTP2, base.Scheme == "https"),
+		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
+		keys: keys, style: c, p: p, pool: newPool(p.HTTP2, base.Scheme == "https"),
 	}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout
@@ -98,18 +112,18 @@ func (c *Client) Close() error {
 	return nil
 }
 
-func readKey(p provider.Provider) (string, error) {
-	if p.KeyEnv == "" {
-		return "", nil
+// seal returns the header with the key to send now. It may wait for the key.
+func (c *Client) seal(ctx context.Context) (*sealed, error) {
+	key, err := c.keys.Key(ctx)
+	if err != nil {
+		return nil, err
 	}
-	key := strings.TrimSpace(os.Getenv(p.KeyEnv))
-	if key == "" {
-		return "", fmt.Errorf("provider %s: the environment variable %s is not set; export it with your key, or use sim/any, which needs no key", p.Name, p.KeyEnv)
+	if s := c.sealed.Load(); s != nil && s.key == key {
+		return s, nil
 	}
-	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", fmt.Errorf("provider %s: the value of %s has a character that no key has", p.Name, p.KeyEnv)
-	}
-	return key, nil
+	s := &sealed{key, headers(c.p, c.style, key.Value)}
+	c.sealed.Store(s)
+	return s, nil
 }
 
 func headers(p provider.Provider, c Config, key string) http.Header {
@@ -124,14 +138,16 @@ func headers(p provider.Provider, c Config, key string) http.Header {
 		h.Set(k, v)
 	}
 	if key != "" {
-		name := c.KeyHeader
-		if name == "" {
-			name = "Authorization"
+		name, prefix := cmp.Or(c.KeyHeader, "Authorization"), c.KeyPrefix
+		if p.KeyHeader != "" {
+			if name, prefix = p.KeyHeader, ""; strings.EqualFold(name, "Authorization") {
+				prefix = "Bearer "
+			}
 		}
-		h.Set(name, c.KeyPrefix+key)
+		h.Set(name, prefix+key)
 	}
 	return h
 }
 
 // Hide returns the Redactor for what the server sends, or nil if there is no key.
-func (c *Client) Hide() *redact.Redactor { return c.hide }
+func (c *Client) Hide() *redact.Redactor { return c.keys.Last().Hide }

@@ -78,7 +78,7 @@ func TestBodies(t *testing.T) {
 		letters.Append = func(dst []byte, req *llm.Request, _ provider.Capability, _ bool) ([]byte, []string, error) {
 			return append(dst, bytes.Repeat([]byte{'a' + byte(req.Sample%26)}, req.MaxTokens)...), nil, nil
 		}
-		m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, HTTP2: http2}, letters)
+		m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, HTTP2: http2}, letters, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

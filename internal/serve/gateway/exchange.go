@@ -235,7 +235,7 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 	if x.session.ID != session.Default {
 		f.Session = x.session.ID
 	}
-	if len(x.g.keys) == 0 && t.upstream.Provider().KeyEnv == "" {
+	if len(x.g.keys) == 0 && !t.upstream.Provider().HasKey() {
 		f.OwnKey, f.Keys = true, auth.All(x.header) // the provider gets the client's keys
 	}
 	x.flight = f

@@ -53,7 +53,7 @@ func (g *Gateway) owner(h http.Header) string {
 
 // passesKeys reports whether some provider gets the clients' own keys.
 func (g *Gateway) passesKeys() bool {
-	without := func(p provider.Provider) bool { return p.KeyEnv == "" }
+	without := func(p provider.Provider) bool { return !p.HasKey() }
 	return g.cfg.Replay || slices.ContainsFunc(g.cfg.Upstreams, without) // the record may come from such a gateway
 }
 

@@ -65,6 +65,10 @@ func vendor(name string) string {
 	switch name {
 	case "gemini", "gemini-openai":
 		return "gcp.gemini"
+	case "azure", "azure-responses":
+		return "azure.ai.openai"
+	case "vertex", "vertex-anthropic":
+		return "gcp.vertex_ai"
 	case "mistral":
 		return "mistral_ai"
 	case "openai-responses":

@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"net/url"
+
 	"parley/internal/provider"
 	"parley/internal/wire/body"
 	"parley/internal/wire/request"
@@ -12,6 +14,26 @@ import (
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
 	w := writer{Writer: request.Writer{Req: req, Can: c}, max: MaxTokens(req, c)}
 	w.Begin(dst)
+	return w.rest(dst, stream)
+}
+
+// AppendVertexRequest is AppendRequest for Vertex AI, where the model is in the path and the version in the body.
+func AppendVertexRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
+	w := writer{Writer: request.Writer{Req: req, Can: c}, max: MaxTokens(req, c)}
+	w.B = body.Str(append(dst, '{'), "anthropic_version", provider.VertexVersion)
+	return w.rest(dst, stream)
+}
+
+// VertexPath returns the endpoint of a model on Vertex AI, below a provider's base URL.
+func VertexPath(model string, stream bool) string {
+	if stream {
+		return "/models/" + url.PathEscape(model) + ":streamRawPredict"
+	}
+	return "/models/" + url.PathEscape(model) + ":rawPredict"
+}
+
+// rest writes what follows the model.
+func (w *writer) rest(dst []byte, stream bool) ([]byte, []string, error) {
 	w.B = body.Int(w.B, "max_tokens", int64(w.max))
 	w.system()
 	w.messages()
@@ -26,7 +48,7 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream b
 	if stream {
 		w.B = body.Bool(w.B, "stream", true)
 	}
-	return w.End(dst, "model", "messages", "system", "max_tokens", "stream")
+	return w.End(dst, "model", "anthropic_version", "messages", "system", "max_tokens", "stream")
 }
 
 // writer appends a request part by part.

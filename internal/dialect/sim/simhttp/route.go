@@ -7,6 +7,7 @@ import (
 
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/cloud"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/serve/auth"
 	"parley/internal/wire/chat"
@@ -34,6 +35,8 @@ const responseID = "resp_"
 type formats struct {
 	chat, responses, messages format
 	gemini                    format
+	vertex                    format // messages on Vertex AI
+	deployed, versioned       format // Azure's older paths: chat completions by deployment, and responses
 	batched                   format // messages in a batch
 	count                     format // messages whose tokens are counted
 }
@@ -56,6 +59,10 @@ func newFormats(lax bool) (f formats) {
 		quota.Google, "", "", c.Gemini, gemini.AppendResponse,
 		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress,
 	}
+	f.vertex = f.messages
+	f.vertex.decode, f.vertex.address = cloud.VertexBody(c.Messages), cloud.VertexAddress
+	f.deployed, f.versioned = f.chat, f.responses
+	f.deployed.address, f.versioned.address = cloud.AzureAddress, cloud.AzureAddress
 	f.batched, f.count = f.messages, f.messages
 	f.batched.decode, f.count.decode = c.Batched, c.Count
 	return f
@@ -83,6 +90,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle("POST /v1/messages", quota.Anthropic, s.answer(&s.formats.messages))
 	handle("POST /v1/messages/count_tokens", quota.Anthropic, s.countTokens)
 	handle("POST /v1beta/models/{call}", quota.Google, s.answer(&s.formats.gemini))
+	s.cloudRoutes(handle)
 	s.batches.Routes(count)
 	s.sessionRoutes(handle)
 	handle("POST /update_weight_version", quota.OpenAI, s.updateWeightVersion)
@@ -164,18 +172,25 @@ func (s *Server) requestID() string { return "req_sim" + strconv.FormatUint(s.id
 // admit checks the key, if the server has one, and Anthropic's version header.
 func (s *Server) admit(r *http.Request, style quota.Style) *endpoint.Error {
 	given := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if k := r.Header.Get("Api-Key"); k != "" && cloud.IsAzure(r) {
+		given = k
+	}
 	if k := r.Header.Get("X-Api-Key"); k != "" && style == quota.Anthropic {
 		given = k
 	}
-	if style == quota.Google {
+	if style == quota.Google && !cloud.IsVertex(r) {
 		given = r.Header.Get("X-Goog-Api-Key")
 	}
 	if len(s.keys) > 0 && !s.keys.Has(given) {
-		switch style {
-		case quota.Google:
+		switch {
+		case cloud.IsVertex(r):
+			return &endpoint.Error{Status: http.StatusUnauthorized, Message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."}
+		case style == quota.Google:
 			return &endpoint.Error{Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT", Message: "API key not valid. Please pass a valid API key."}
-		case quota.Anthropic:
+		case style == quota.Anthropic:
 			return &endpoint.Error{Status: http.StatusUnauthorized, Type: "authentication_error", Message: "invalid x-api-key"}
+		case cloud.IsAzure(r):
+			return cloud.AzureError(&endpoint.Error{Status: http.StatusUnauthorized}, r)
 		}
 		return &endpoint.Error{Status: http.StatusUnauthorized, Type: "invalid_request_error", Code: "invalid_api_key", Message: "Incorrect API key provided."}
 	}
@@ -197,6 +212,8 @@ func index(w http.ResponseWriter, _ *http.Request) {
 
 OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/files, /v1/batches; GET /v1/models
 Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
+Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
+Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
 Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse
 As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
 What happened:      GET /stats

@@ -68,6 +68,9 @@ func Open(p provider.Provider) (*Upstream, error) {
 	if !ok {
 		return nil, fmt.Errorf("relay: provider %s: %q is not a wire format", p.Name, p.Dialect)
 	}
+	if p.APIVersion != "" {
+		return nil, fmt.Errorf("relay: provider %s: api_version: the gateway does not know these paths: for Azure, use the address that ends in /openai/v1", p.Name)
+	}
 	c, err := transport.New(p, codec.Config)
 	if err != nil {
 		return nil, err

@@ -154,7 +154,9 @@ func googleStatus(status int) string {
 	switch status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return "INVALID_ARGUMENT"
-	case http.StatusForbidden, http.StatusUnauthorized:
+	case http.StatusUnauthorized:
+		return "UNAUTHENTICATED"
+	case http.StatusForbidden:
 		return "PERMISSION_DENIED"
 	case http.StatusNotFound:
 		return "NOT_FOUND"

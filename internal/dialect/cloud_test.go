@@ -1,0 +1,57 @@
+package dialect_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"parley/internal/dialect"
+	"parley/internal/provider"
+)
+
+// TestCloudPaths checks the addresses and bodies of Azure and Vertex AI, whose format is another vendor's.
+func TestCloudPaths(t *testing.T) {
+	t.Setenv("PARLEY_CLOUD_TEST_KEY", "hunter2")
+	for _, c := range []struct {
+		preset, path, version string
+		stream                bool
+		wantURL, header, key  string
+		has, hasNot           string
+	}{
+		{"azure", "/openai/v1", "", false, "/openai/v1/chat/completions", "Api-Key", "hunter2", `"model":"m a"`, "anthropic"},
+		{"azure", "/openai", "2024-10-21", true, "/openai/deployments/m%20a/chat/completions?api-version=2024-10-21", "Api-Key", "hunter2", `"stream":true`, "anthropic"},
+		{"azure-responses", "/openai", "2025-04-01-preview", false, "/openai/responses?api-version=2025-04-01-preview", "Api-Key", "hunter2", `"model":"m a"`, "anthropic"},
+		{"vertex", "/v1/publishers/google", "", true, "/v1/publishers/google/models/m%20a:streamGenerateContent?alt=sse", "Authorization", "Bearer hunter2", `"contents"`, `"model":"`},
+		{"vertex-anthropic", "/v1/publishers/anthropic", provider.VertexVersion, false, "/v1/publishers/anthropic/models/m%20a:rawPredict", "Authorization", "Bearer hunter2", `{"anthropic_version":"vertex-2023-10-16","max_tokens":100`, `"model"`},
+		{"vertex-anthropic", "/v1/publishers/anthropic", provider.VertexVersion, true, "/v1/publishers/anthropic/models/m%20a:streamRawPredict", "Authorization", "Bearer hunter2", `"stream":true`, `"model"`},
+	} {
+		p, ok := provider.Lookup(c.preset)
+		if !ok {
+			t.Fatal(c.preset)
+		}
+		var url, key, body, version string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, _ := io.ReadAll(r.Body)
+			url, key, body, version = r.URL.String(), r.Header.Get(c.header), string(b), r.Header.Get("Anthropic-Version")
+			w.WriteHeader(http.StatusTeapot)
+		}))
+		p.BaseURL, p.APIVersion, p.KeyCommand, p.KeyEnv, p.Stream = srv.URL+c.path, c.version, nil, "PARLEY_CLOUD_TEST_KEY", "never"
+		if c.stream {
+			p.Stream = "always"
+		}
+		m, err := dialect.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := hello()
+		req.Model = "lab/m a"
+		_, _ = m.Ask(t.Context(), req) // the server refuses it
+		m.(io.Closer).Close()
+		srv.Close()
+		if url != c.wantURL || key != c.key || !strings.Contains(body, c.has) || strings.Contains(body, c.hasNot) || version != "" {
+			t.Errorf("%s: %s, %s %s, version %q: %s", c.preset, url, c.header, key, version, body)
+		}
+	}
+}

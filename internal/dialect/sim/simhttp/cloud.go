@@ -1,0 +1,44 @@
+package simhttp
+
+import (
+	"net/http"
+
+	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp/cloud"
+	"parley/internal/dialect/sim/simhttp/endpoint"
+)
+
+// cloudRoutes adds the paths at which Azure and Google serve the vendors' formats.
+func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e endpoint.Func)) {
+	for path, f := range map[string]*format{
+		"/openai/v1/chat/completions":                  &s.formats.chat,
+		"/openai/v1/responses":                         &s.formats.responses,
+		"/openai/deployments/{model}/chat/completions": &s.formats.deployed,
+		"/openai/responses":                            &s.formats.versioned,
+	} {
+		answer := s.answer(f)
+		handle("POST "+path, quota.OpenAI, func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
+			if err := answer(w, r); err != nil {
+				return cloud.AzureError(err, r)
+			}
+			return nil
+		})
+	}
+	handle("GET /openai/v1/models", quota.OpenAI, s.models)
+
+	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
+	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.gemini))
+	answer := s.answer(&s.formats.vertex)
+	handle(models+"anthropic/models/{call}", quota.Google, func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
+		err := answer(w, r)
+		switch {
+		case err == nil:
+		case err.Refusal != nil:
+			return endpoint.TooMany(quota.Google, err.Refusal)
+		case err.Status == http.StatusBadRequest: // Anthropic's own words
+			s.fail(w, quota.Anthropic, err, s.requestID())
+			return nil
+		}
+		return err
+	})
+}

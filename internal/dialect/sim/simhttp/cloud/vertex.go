@@ -1,0 +1,49 @@
+package cloud
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/provider"
+)
+
+// IsVertex reports whether a request is for one of the paths of Vertex AI.
+func IsVertex(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/projects/") }
+
+// VertexBody reads Anthropic's messages on Vertex AI: the version is in the body, and the model is not.
+func VertexBody(read func([]byte) (*check.Ask, *endpoint.Error)) func([]byte) (*check.Ask, *endpoint.Error) {
+	return func(b []byte) (*check.Ask, *endpoint.Error) {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(b, &members); err != nil {
+			return read(b) // it says what is wrong
+		}
+		var version string
+		if json.Unmarshal(members["anthropic_version"], &version) != nil || version != provider.VertexVersion {
+			return nil, endpoint.Invalid("", "anthropic_version: Field required")
+		}
+		if members["model"] != nil {
+			return nil, endpoint.Invalid("", "model: Extra inputs are not permitted")
+		}
+		delete(members, "anthropic_version")
+		members["model"] = json.RawMessage(`"in the address"`)
+		b, err := json.Marshal(members)
+		if err != nil {
+			return nil, endpoint.Invalid("", "The request cannot be read: %s", err)
+		}
+		return read(b)
+	}
+}
+
+// VertexAddress reads the model. A stream is asked for in the body too.
+func VertexAddress(r *http.Request, a *check.Ask) *endpoint.Error {
+	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	if model == "" || method != "rawPredict" && method != "streamRawPredict" || (method == "streamRawPredict") != a.Stream {
+		return endpoint.NotFound(quota.Google, "", "Publisher Model "+model+" was not found, or does not support "+method+".")
+	}
+	a.Request.Model = model
+	return nil
+}
