@@ -167,8 +167,9 @@ func providerKeys() *schema.Shape {
 
 func batchKeys() *schema.Shape {
 	return schema.Record(
-		schema.Key{Name: "requests", Shape: schema.Int(1, 1_000_000), Default: "50000, and 100000 in the anthropic dialect", Doc: "The most requests of one batch."},
-		schema.Key{Name: "bytes", Shape: schema.Int(10_000, 1<<40), Default: "200 MB, and 256 MB in the anthropic dialect", Doc: "The most bytes of one batch."},
+		schema.Key{Name: "api", Shape: schema.Text(provider.BatchAPIs()...), Default: "the preset's, or the dialect's", Doc: "The vendor whose batch API it is. mistral, together and xai go with the dialect openai."},
+		schema.Key{Name: "requests", Shape: schema.Int(1, 1_000_000), Default: "the API's: 50000 for openai, 100000 for anthropic", Doc: "The most requests of one batch."},
+		schema.Key{Name: "bytes", Shape: schema.Int(10_000, 1<<40), Default: "the API's: 200 MB for openai, 256 MB for anthropic", Doc: "The most bytes of one batch."},
 		schema.Key{Name: "per_hour", Shape: schema.Int(1, 1_000_000), Default: "2000", Doc: "The most batches created in an hour."},
 		schema.Key{Name: "tokens", Shape: schema.Int(1, 1<<50), Default: "learned when a batch is refused", Doc: "The most prompt tokens of one model that may wait in batches.", Aliases: []string{"enqueued_tokens"}},
 	)
