@@ -238,3 +238,22 @@ func TestBatchAPIOf(t *testing.T) {
 		}
 	}
 }
+
+func TestTiers(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"openai": "auto default flex priority", "openai-responses": "auto default flex priority", "anthropic": "auto standard_only",
+		"gemini": "flex priority standard", "mistral": "", "sim": "?", "vllm": "?", "openrouter": "?",
+	} {
+		p, _ := Lookup(name)
+		tiers, known := p.Tiers()
+		if got := strings.Join(tiers, " "); known != (want != "?") || known && got != want {
+			t.Errorf("%s: %q, %v", name, got, known)
+		}
+		if p.BaseURL = "https://elsewhere/v1"; !p.InProcess() {
+			if _, known := p.Tiers(); known {
+				t.Errorf("%s elsewhere: nothing is known", name)
+			}
+		}
+	}
+}

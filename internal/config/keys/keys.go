@@ -118,6 +118,7 @@ func agentsShape() *schema.Shape {
 		schema.Key{Name: "top_p", Shape: &schema.Shape{Form: yamltree.Number, Min: 0, Max: 1}, Default: "the provider's", Doc: "Nucleus sampling: the share of probability that is drawn from."},
 		schema.Key{Name: "max_tokens", Shape: schema.Count(), Default: "the world's, or the provider's", Doc: "The most tokens of an answer, reasoning included.", Aliases: []string{"max_output_tokens", "max_completion_tokens"}},
 		schema.Key{Name: "effort", Shape: schema.Text(efforts()...), Default: "the provider's", Doc: "How long a reasoning model may think.", Aliases: []string{"reasoning_effort", "reasoning", "thinking"}},
+		schema.Key{Name: "tier", Shape: schema.NonEmpty(), Default: "the account's", Doc: "The service tier, by the provider's own name: flex is cheaper and slower, priority dearer and faster. See docs/how-to/providers.md.", Aliases: []string{"service_tier"}},
 		schema.Key{Name: "seed", Shape: schema.Int(math.MinInt64, math.MaxInt64), Default: "none", Doc: "A seed that is sent to providers that take one."},
 		schema.Key{Name: "stop", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Texts at which an answer ends."},
 		schema.Key{Name: "fallbacks", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Models to ask in turn if this one cannot answer."},

@@ -91,10 +91,18 @@ func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error
 	if !ok {
 		known, _ = b.caps.LoadOrStore(model, b.p.Capability(model))
 	}
+	tiered := req.Tier != "" // a batch is a tier of its own
+	if tiered {
+		c := *req
+		c.Tier, req = "", &c
+	}
 	from := len(dst)
 	dst, dropped, err := b.codec.Append(dst, req, known.(provider.Capability), false)
 	if err != nil {
 		return dst, nil, err
+	}
+	if tiered {
+		dropped = append(dropped, "tier")
 	}
 	// A schema that the user wrote may have several lines. Strings cannot hold line ends, so
 	// every line end is white space.
