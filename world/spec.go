@@ -24,9 +24,11 @@ type Agent struct {
 	TopP        *float64   `json:"top_p,omitempty"`
 	MaxTokens   int        `json:"max_tokens,omitempty"`
 	Effort      llm.Effort `json:"effort,omitempty"`
-	Seed        *int64     `json:"seed,omitempty"`
-	Stop        []string   `json:"stop,omitempty"`
-	Fallbacks   []string   `json:"fallbacks,omitempty"`
+	// Tier is the provider's service tier (flex, priority, …), by its own name. Default: the account's.
+	Tier      string   `json:"tier,omitempty"`
+	Seed      *int64   `json:"seed,omitempty"`
+	Stop      []string `json:"stop,omitempty"`
+	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Trainable marks an agent whose turns are wanted as training data.
 	Trainable bool `json:"trainable,omitempty"`
 	// Deadline is how long a person may take to answer. Default: no limit.
@@ -69,6 +71,9 @@ func (a Agent) Request(ask llm.Request) llm.Request {
 	}
 	if ask.Effort == "" {
 		ask.Effort = a.Effort
+	}
+	if ask.Tier == "" {
+		ask.Tier = a.Tier
 	}
 	if ask.Seed == nil {
 		ask.Seed = a.Seed

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"parley/internal/batch"
@@ -14,16 +15,31 @@ import (
 	"parley/journal"
 )
 
-// wavePlan is a run over both batch APIs of the simulated provider.
-func wavePlan(t *testing.T, url string, episodes int) string {
+// lane is an account of the simulated provider with a batch API, as a plan writes it.
+func lane(url, api string) string {
+	dialect, batch := api, "requests: 25"
+	switch api {
+	case "gemini":
+		url = strings.TrimSuffix(url, "/v1") + "/v1beta"
+	case "mistral", "together", "xai":
+		dialect, batch, url = "openai", batch+", api: "+api, strings.TrimSuffix(url, "/v1")+"/"+api+"/v1"
+	}
+	return fmt.Sprintf("{dialect: %s, base_url: %q, batch: {%s}}", dialect, url, batch)
+}
+
+// wavePlan is a run over two batch APIs of the simulated provider.
+func wavePlan(t *testing.T, url string, episodes int, apis ...string) string {
 	t.Helper()
+	if len(apis) == 0 {
+		apis = []string{"openai", "anthropic"}
+	}
 	path := filepath.Join(t.TempDir(), "waves.yaml")
 	text := fmt.Sprintf(`kind: secrets
 seed: 3
 episodes: %d
 providers:
-  lab: {dialect: openai, base_url: %q, batch: {requests: 25}}
-  ant: {dialect: anthropic, base_url: %q, batch: {requests: 25}}
+  lab: %s
+  ant: %s
 agents:
   quiet: {model: lab/small, system: "You are quiet."}
   bold: {model: ant/large, system: "You are bold."}
@@ -31,7 +47,7 @@ lineup: {first: quiet, second: bold}
 params: {messages: 2}
 pace: wave
 batch: {route: batch, poll: 5ms}
-`, episodes, url, url)
+`, episodes, lane(url, apis[0]), lane(url, apis[1]))
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +55,14 @@ batch: {route: batch, poll: 5ms}
 }
 
 // asked is what a provider was asked for and was paid for: requests in batches, and live ones.
+// A call to one of Gemini's models is live, or creates a batch.
 func asked(s simhttp.Stats) (batched, live int) {
-	return int(s.Batches.Requests), int(s.Endpoints["POST /v1/chat/completions"] + s.Endpoints["POST /v1/messages"])
+	for name, n := range s.Endpoints {
+		if strings.HasSuffix(name, "/chat/completions") || strings.HasSuffix(name, "/messages") || strings.HasSuffix(name, "/models/{call}") {
+			live += int(n)
+		}
+	}
+	return int(s.Batches.Requests), live
 }
 
 // TestKilledInWaves kills the program with kill -9 at random moments of a run over batch
@@ -48,16 +70,27 @@ func asked(s simhttp.Stats) (batched, live int) {
 // outcomes of free pace, asks every line once and loses no batch. An episode that fell behind the
 // others may wait alone, and its call is made live: only such a call may be in flight and made again.
 func TestKilledInWaves(t *testing.T) {
+	killInWaves(t, 40, 8)
+}
+
+// TestKilledInEveryLane does the same over the other batch APIs, two at a time.
+func TestKilledInEveryLane(t *testing.T) {
+	for _, apis := range [][]string{{"gemini", "mistral"}, {"together", "xai"}} {
+		t.Run(strings.Join(apis, " "), func(t *testing.T) { killInWaves(t, 20, 5, apis...) })
+	}
+}
+
+// killInWaves kills the program at least so often, or so often in a short test.
+func killInWaves(t *testing.T, least, short int, apis ...string) {
 	latency, err := sim.ParseDelay("5ms..60ms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	url, server := serve(t, simhttp.Config{Batch: simhttp.BatchConfig{Latency: latency}})
-	file := wavePlan(t, url, 60)
+	file := wavePlan(t, url, 60, apis...)
 	want, _ := program(t, 0, "run", file, "--pace", "free", "--out", filepath.Join(t.TempDir(), "free.parley"), "--json", "--quiet")
-	least := 40
 	if testing.Short() {
-		least = 8
+		least = short
 	}
 	kills, trials, begins := 0, 0, startTime(t)
 	for ; kills < least; trials++ {

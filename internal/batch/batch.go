@@ -69,11 +69,13 @@ type Request struct {
 	Bytes   int // of its body
 }
 
-// Result is the result of a line: a response or an error. One without a CustomID could not be read.
+// Result is the result of a line: a response or an error. One without a CustomID could not be read,
+// unless it is Rest.
 type Result struct {
 	CustomID string
 	Response *llm.Response
 	Err      *llm.Error
+	Rest     bool // Err is of all lines without a result of their own: the provider leaves them out
 }
 
 // Found is the result of a search for a batch. The zero value means that none exists now.
@@ -93,7 +95,8 @@ const (
 	Failed  Phase = "failed" // it never began, and nothing is billed
 )
 
-// State is what a provider reports of a batch. Anthropic counts only at the end.
+// State is what a provider reports of a batch. Anthropic counts only at the end, and Together does not
+// count.
 type State struct {
 	Phase                   Phase
 	Total, Answered, Failed int

@@ -13,7 +13,7 @@ type Step string
 // The steps, in order. A batch may be closed after any of them.
 const (
 	Intended Step = "intended" // about to be sent: from now on it may exist
-	Uploaded Step = "uploaded" // its file is uploaded (OpenAI)
+	Uploaded Step = "uploaded" // its file is uploaded; Anthropic has none
 	Created  Step = "created"  // it has a name at the provider
 	Closed   Step = "closed"   // no more results will be read from it
 )

@@ -34,6 +34,7 @@ type askCmd struct {
 	MaxTokens   int      `group:"question" placeholder:"N" help:"Maximum number of tokens in an answer."`
 	Schema      string   `group:"question" placeholder:"FILE" help:"JSON Schema that the answer must follow."`
 	Effort      string   `group:"question" placeholder:"LEVEL" help:"Reasoning effort: none, minimal, low, medium, high, xhigh or max."`
+	Tier        string   `group:"question" placeholder:"NAME" help:"Service tier, by the provider's own name, such as flex or priority."`
 	Seed        *int64   `group:"question" placeholder:"N" help:"Seed. Sample k gets seed N+k."`
 	Samples     int      `group:"question" default:"1" placeholder:"N" help:"Ask every question N times."`
 
@@ -93,7 +94,7 @@ func (c *askCmd) file() (path string, ok bool) {
 func (c *askCmd) defaults(ctx context.Context) (bulk.Defaults, error) {
 	d := bulk.Defaults{System: c.System, Schemas: &answer.Compiler{}, Req: llm.Request{
 		Model: c.Model, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
-		Effort: llm.Effort(c.Effort), Seed: c.Seed,
+		Effort: llm.Effort(c.Effort), Tier: c.Tier, Seed: c.Seed,
 		Deadline: c.Deadline, Fallbacks: c.Fallback,
 	}}
 	if c.Schema != "" {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"parley/internal/dialect/sim"
@@ -101,7 +100,7 @@ func once(t *testing.T, l *lab, j *journal, lines int64) {
 	if st.Batches.Created != 1 || st.Batches.Requests != lines {
 		t.Errorf("%d batches, %d lines: %s", st.Batches.Created, st.Batches.Requests, j.steps())
 	}
-	if live := st.Endpoints["POST /v1/messages"] + st.Endpoints["POST /v1/chat/completions"] + st.Endpoints["POST /v1/responses"]; live != 0 {
+	if live := live(st); live != 0 {
 		t.Errorf("%d were asked live", live)
 	}
 }
@@ -128,7 +127,7 @@ func TestWaveLostAnswers(t *testing.T) {
 				wave(t, ctx, d, warm)
 				lost := 0
 				l.meet = func(w http.ResponseWriter, r *http.Request, serve http.Handler) {
-					create := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/batches")
+					create := r.Method == http.MethodPost && creates(r.URL.Path)
 					if !create || lost > 0 {
 						serve.ServeHTTP(w, r)
 						return

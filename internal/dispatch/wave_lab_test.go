@@ -50,7 +50,7 @@ func newLab(t testing.TB, cfg simhttp.Config) *lab {
 		s.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
-	l.url = front.URL + "/v1"
+	l.url = front.URL
 	return l
 }
 
@@ -68,10 +68,22 @@ func table(t testing.TB) *price.Table {
 	return p
 }
 
+// account is the lab's, with the batch API of a dialect or a vendor.
+func (l *lab) account(name string) provider.Provider {
+	p := provider.Provider{Name: "lab", Dialect: name, BaseURL: l.url + "/v1", Batch: &provider.Batch{}, Stream: "never"}
+	switch name {
+	case "gemini":
+		p.BaseURL = l.url + "/v1beta"
+	case "mistral", "together", "xai":
+		p.Dialect, p.BaseURL, p.Batch.API = "openai", l.url+"/"+name+"/v1", name
+	}
+	return p
+}
+
 // dispatcher asks the lab in a dialect.
 func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Config)) *dispatch.Dispatcher {
 	t.Helper()
-	p := provider.Provider{Name: "lab", Dialect: name, BaseURL: l.url, Batch: &provider.Batch{}, Stream: "never"}
+	p := l.account(name)
 	m, err := dialect.Open(p)
 	if err != nil {
 		t.Fatal(err)
@@ -93,6 +105,22 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 		t.Fatal(err)
 	}
 	return out
+}
+
+// creates reports whether a path creates batches.
+func creates(path string) bool {
+	return strings.HasSuffix(path, "/batches") || strings.HasSuffix(path, "/batch/jobs") || strings.HasSuffix(path, ":batchGenerateContent")
+}
+
+// live returns how many calls were made live. Gemini's batches are created at the address of its
+// live calls.
+func live(st simhttp.Stats) (n int64) {
+	for name, calls := range st.Endpoints {
+		if strings.HasSuffix(name, "/chat/completions") || strings.HasSuffix(name, "/messages") || strings.HasSuffix(name, "/responses") {
+			n += calls
+		}
+	}
+	return n
 }
 
 func questions(n int) []*llm.Request {
@@ -187,6 +215,8 @@ func with(j *journal) func(*dispatch.Config) {
 	return func(c *dispatch.Config) { c.Record, c.Batches = j.record, j.open() }
 }
 
-func dialects() []string { return []string{"openai", "responses", "anthropic"} }
+func dialects() []string {
+	return []string{"openai", "responses", "anthropic", "gemini", "mistral", "together", "xai"}
+}
 
 func faults(f sim.Faults) simhttp.Config { return simhttp.Config{Sim: sim.Config{Faults: f}} }

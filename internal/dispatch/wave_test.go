@@ -17,7 +17,7 @@ func TestWave(t *testing.T) {
 			l, j := newLab(t, simhttp.Config{}), &journal{left: -1}
 			d, reqs := l.dispatcher(t, name, with(j)), questions(60)
 			got := wave(t, t.Context(), d, reqs)
-			if st := l.Stats(); st.Batches.Created != 1 || st.Batches.Requests != 60 || st.Endpoints["POST /v1/messages"]+st.Endpoints["POST /v1/chat/completions"]+st.Endpoints["POST /v1/responses"] != 0 {
+			if st := l.Stats(); st.Batches.Created != 1 || st.Batches.Requests != 60 || live(st) != 0 {
 				t.Errorf("%+v", st)
 			}
 			answers(t, l, name, reqs, got)

@@ -71,7 +71,7 @@ func (o object) liteLLM() (Price, error) {
 	if err != nil {
 		return Price{}, err
 	}
-	p := Price{Rates: tiers[0].Rates, Batch: tiers[0].Batch}
+	p := Price{Rates: tiers[0].Rates, Batch: tiers[0].Batch, Flex: tiers[0].Flex, Priority: tiers[0].Priority}
 	if len(tiers) > 1 {
 		p.Above = tiers[1:]
 	}
@@ -81,18 +81,15 @@ func (o object) liteLLM() (Price, error) {
 }
 
 // liteLLMTiers returns the base rates and those for long prompts. A missing rate of a long tier is that of the tier
-// below, and a missing batch rate is the live one.
+// below, and a missing rate of a batch or a service tier is the live one.
 func (o object) liteLLMTiers() ([]Tier, error) {
-	live, batch := map[int]object{0: {}}, map[int]object{}
+	all := map[string]map[int]object{"": {0: {}}, "batches": {}, "flex": {}, "priority": {}}
 	for _, key := range o.keys() {
-		name, over, isBatch := splitLiteLLM(key)
+		name, over, kind := splitLiteLLM(key)
 		if !slices.Contains(liteLLMKeys(), name) {
 			continue
 		}
-		into := live
-		if isBatch {
-			into = batch
-		}
+		into := all[kind]
 		if into[over] == nil {
 			into[over] = object{}
 		}
@@ -100,15 +97,19 @@ func (o object) liteLLMTiers() ([]Tier, error) {
 	}
 	var tiers []Tier
 	below := object{}
-	for _, over := range rising(live, batch) {
-		below = below.over(live[over])
+	for _, over := range rising(all) {
+		below = below.over(all[""][over])
 		t := Tier{Over: over}
 		var err error
 		if t.Rates, err = below.rates(liteLLMKeys(), perToken); err != nil {
 			return nil, err
 		}
-		if b := batch[over]; b != nil {
-			if t.Batch, err = below.over(b).rates(liteLLMKeys(), perToken); err != nil {
+		for kind, into := range map[string]*Rates{"batches": &t.Batch, "flex": &t.Flex, "priority": &t.Priority} {
+			b := all[kind][over]
+			if b == nil {
+				continue
+			}
+			if *into, err = below.over(b).rates(liteLLMKeys(), perToken); err != nil {
 				return nil, err
 			}
 		}
@@ -117,19 +118,25 @@ func (o object) liteLLMTiers() ([]Tier, error) {
 	return tiers, nil
 }
 
-// splitLiteLLM splits keys such as input_cost_per_token_above_272k_tokens_batches.
-func splitLiteLLM(key string) (name string, over int, batch bool) {
-	name, batch = strings.CutSuffix(key, "_batches")
+// splitLiteLLM splits keys such as input_cost_per_token_above_272k_tokens_batches. The kind is batches, flex, priority or
+// "".
+func splitLiteLLM(key string) (name string, over int, kind string) {
+	name = key
+	for _, k := range []string{"batches", "flex", "priority"} {
+		if short, ok := strings.CutSuffix(key, "_"+k); ok {
+			name, kind = short, k
+		}
+	}
 	short, ok := strings.CutSuffix(name, "k_tokens")
 	at := strings.LastIndex(short, "_above_")
 	if !ok || at < 0 {
-		return name, 0, batch
+		return name, 0, kind
 	}
 	n, err := strconv.Atoi(short[at+len("_above_"):])
 	if err != nil || n <= 0 || n > million {
-		return name, 0, batch
+		return name, 0, kind
 	}
-	return short[:at], n * 1000, batch
+	return short[:at], n * 1000, kind
 }
 
 // over returns o with the keys of top on top.
@@ -140,9 +147,11 @@ func (o object) over(top object) object {
 	return out
 }
 
-// rising returns the keys of both maps in order, without duplicates.
-func rising(a, b map[int]object) []int {
-	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+// rising returns the keys of all maps in order, without duplicates.
+func rising(all map[string]map[int]object) (keys []int) {
+	for _, m := range all {
+		keys = slices.AppendSeq(keys, maps.Keys(m))
+	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }

@@ -107,13 +107,14 @@ func parseModel(name string, raw json.RawMessage) (Price, error) {
 	if err != nil {
 		return Price{}, err
 	}
-	if err := o.only(append(rateKeys(), "batch", "above", "max_output", "context", "note")...); err != nil {
+	if err := o.only(append(rateKeys(), "batch", "flex", "priority", "above", "max_output", "context", "note")...); err != nil {
 		return Price{}, err
 	}
-	var p Price
-	if p.Rates, p.Batch, err = parseRates(o); err != nil {
+	t, err := parseRates(o)
+	if err != nil {
 		return Price{}, err
 	}
+	p := Price{Rates: t.Rates, Batch: t.Batch, Flex: t.Flex, Priority: t.Priority}
 	if p.MaxOutput, err = o.count("max_output"); err != nil {
 		return Price{}, err
 	}
@@ -151,7 +152,7 @@ func parseTier(raw json.RawMessage) (t Tier, err error) {
 	if err != nil {
 		return t, err
 	}
-	if err = o.only(append(rateKeys(), "batch", "over")...); err != nil {
+	if err = o.only(append(rateKeys(), "batch", "flex", "priority", "over")...); err != nil {
 		return t, err
 	}
 	if t.Over, err = o.count("over"); err != nil {
@@ -160,7 +161,9 @@ func parseTier(raw json.RawMessage) (t Tier, err error) {
 	if t.Over == 0 {
 		return t, fmt.Errorf("over: want a number of input tokens")
 	}
-	t.Rates, t.Batch, err = parseRates(o)
+	over := t.Over
+	t, err = parseRates(o)
+	t.Over = over
 	return t, err
 }
 
@@ -168,33 +171,50 @@ func rateKeys() []string {
 	return []string{"input", "cached", "cache_write", "cache_write_long", "output"}
 }
 
-// parseRates reads the rates in o and those of its batch.
-func parseRates(o object) (live, batch Rates, err error) {
-	if live, err = o.rates(rateKeys(), perMillion); err != nil {
-		return live, batch, err
+// parseRates reads the rates in o, and those of its batch and its service tiers.
+func parseRates(o object) (t Tier, err error) {
+	if t.Rates, err = o.rates(rateKeys(), perMillion); err != nil {
+		return t, err
 	}
-	raw, ok := o["batch"]
+	for _, other := range []struct {
+		key       string
+		into      *Rates
+		min, most float64
+		example   string
+	}{
+		{"batch", &t.Batch, 0, 1, "0.5"}, {"flex", &t.Flex, 0, 1, "0.5"}, {"priority", &t.Priority, 1, 20, "2"},
+	} {
+		if *other.into, err = o.parsePart(other.key, t.Rates, other.min, other.most, other.example); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// parsePart reads rates that are a part of the live ones, or are given themselves.
+func (o object) parsePart(key string, live Rates, low, high float64, example string) (r Rates, err error) {
+	raw, ok := o[key]
 	if !ok {
-		return live, Rates{}, nil
+		return r, nil
 	}
 	var part float64
 	if json.Unmarshal(raw, &part) == nil {
-		if part <= 0 || part > 1 {
-			return live, batch, fmt.Errorf("batch: %v is not a part of the live price, such as 0.5", part)
+		if part <= 0 || part < low || part > high {
+			return r, fmt.Errorf("%s: %v is not a part of the live price, such as %s", key, part, example)
 		}
-		return live, live.times(part), nil
+		return live.times(part), nil
 	}
 	b, err := decode(raw)
 	if err == nil {
 		err = b.only(rateKeys()...)
 	}
 	if err == nil {
-		batch, err = b.rates(rateKeys(), perMillion)
+		r, err = b.rates(rateKeys(), perMillion)
 	}
 	if err != nil {
-		return live, batch, fmt.Errorf("batch: want a part such as 0.5, or rates: %w", err)
+		return r, fmt.Errorf("%s: want a part such as %s, or rates: %w", key, example, err)
 	}
-	return live, batch, nil
+	return r, nil
 }
 
 func (o object) keys() []string { return slices.Sorted(maps.Keys(o)) }

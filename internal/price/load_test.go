@@ -43,7 +43,7 @@ const liteLLM = `{
 	"sample_spec": {"input_cost_per_token": 0.0, "max_input_tokens": "words", "mode": "one of: chat"},
 	"gpt-x": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1.25e-06, "output_cost_per_token": 1e-05,
 		"cache_read_input_token_cost": 1.25e-07, "input_cost_per_token_batches": 6.25e-07, "output_cost_per_token_batches": 5e-06,
-		"input_cost_per_token_priority": 9, "max_input_tokens": 272000, "max_output_tokens": 128000, "supports_vision": true},
+		"input_cost_per_audio_token_priority": 9, "max_input_tokens": 272000, "max_output_tokens": 128000, "supports_vision": true},
 	"claude-x": {"litellm_provider": "anthropic", "mode": "chat", "input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05,
 		"cache_creation_input_token_cost": 3.75e-06, "cache_creation_input_token_cost_above_1hr": 6e-06, "cache_read_input_token_cost": 3e-07,
 		"input_cost_per_token_above_200k_tokens": 6e-06, "output_cost_per_token_above_200k_tokens": 2.25e-05,

@@ -13,6 +13,7 @@ package price
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"parley/llm"
 )
@@ -22,6 +23,8 @@ type Price struct {
 	Rates
 	// Batch is the price of the batch API. The zero value means no discount.
 	Batch Rates
+	// Flex and Priority are the prices of these service tiers. The zero value means that they are not known.
+	Flex, Priority Rates
 	// Above holds the rates for long prompts, by rising Over. The whole call is charged at the rates of the last tier
 	// whose Over its prompt exceeds.
 	Above []Tier
@@ -42,7 +45,7 @@ type Rates struct {
 type Tier struct {
 	Over int
 	Rates
-	Batch Rates
+	Batch, Flex, Priority Rates
 }
 
 // Cost returns the cost of a call with usage u, live or through the batch API. Negative counts are taken as zero.
@@ -91,6 +94,51 @@ func (t Tier) rates(batch bool) Rates {
 		return t.Batch
 	}
 	return t.Rates
+}
+
+// Serves reports whether the price of a service tier is known.
+func (p Price) Serves(tier string) bool { return p.tier().of(tier) != Rates{} }
+
+// In returns p at the rates of a service tier, or p itself if they are not known. A long prompt whose rates in the tier
+// are not known costs at least what it costs otherwise, and at least what a short one costs in the tier.
+func (p Price) In(tier string) Price {
+	short := p.tier().of(tier)
+	if short == (Rates{}) {
+		return p
+	}
+	p.Rates = short
+	p.Above = slices.Clone(p.Above)
+	for i := range p.Above {
+		t := &p.Above[i]
+		if own := t.of(tier); own != (Rates{}) {
+			t.Rates = own
+		} else {
+			t.Rates = t.Rates.atLeast(short)
+		}
+	}
+	return p
+}
+
+func (p Price) tier() Tier { return Tier{Flex: p.Flex, Priority: p.Priority} }
+
+// of returns the rates of a service tier, or none.
+func (t Tier) of(tier string) Rates {
+	switch tier {
+	case "flex":
+		return t.Flex
+	case "priority":
+		return t.Priority
+	default:
+		return Rates{}
+	}
+}
+
+// atLeast returns the higher of each rate.
+func (r Rates) atLeast(o Rates) Rates {
+	return Rates{
+		Input: max(r.Input, o.Input), Cached: max(r.Cached, o.Cached), CacheWrite: max(r.CacheWrite, o.CacheWrite),
+		CacheWriteLong: max(r.CacheWriteLong, o.CacheWriteLong), Output: max(r.Output, o.Output),
+	}
 }
 
 func (r Rates) worst(input, output int) llm.Money {

@@ -9,9 +9,10 @@ import (
 )
 
 // Unpriced returns the name of a field of a request that can make it cost more than its tokens at the prices of a table:
-// a more expensive tier, tools that the provider runs and charges for, other models, sound. It is "" without such a field.
-func Unpriced(req *llm.Request) string {
-	if !plainTier(req.Tier) {
+// a more expensive tier that priced does not report as known, tools that the provider runs and charges for, other models,
+// sound. It is "" without such a field.
+func Unpriced(req *llm.Request, priced func(tier string) bool) string {
+	if !plainTier(req.Tier) && !priced(req.Tier) {
 		return "service_tier"
 	}
 	if len(req.Extra) == 0 {
@@ -57,7 +58,7 @@ func set(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null
 // plainTier reports whether a service tier costs no more than the default one. The account defines what "auto" means, as
 // it does if no tier is named.
 func plainTier(tier string) bool {
-	return slices.Contains([]string{"", "auto", "default", "standard", "standard_only", "flex"}, tier)
+	return slices.Contains([]string{"", "auto", "default", "standard", "standard_only", "on_demand", "flex"}, tier)
 }
 
 // hosted reports whether a list has tools that the provider runs.

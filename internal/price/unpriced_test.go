@@ -10,6 +10,7 @@ import (
 // TestUnpriced checks which fields change the cost of a call.
 func TestUnpriced(t *testing.T) {
 	t.Parallel()
+	none := func(string) bool { return false }
 	for _, c := range []struct{ name, value, want string }{
 		{"service_tier", `"priority"`, "service_tier"},
 		{"service_tier", `"scale"`, "service_tier"},
@@ -41,13 +42,16 @@ func TestUnpriced(t *testing.T) {
 		{"tools", `[{"type":"text_editor_20250728"},{"type":"computer_20250124"},{"type":"memory_20250818"}]`, ""},
 		{"repetition_penalty", `1.1`, ""},
 	} {
-		if got := Unpriced(&llm.Request{Extra: map[string]json.RawMessage{c.name: json.RawMessage(c.value)}}); got != c.want {
+		if got := Unpriced(&llm.Request{Extra: map[string]json.RawMessage{c.name: json.RawMessage(c.value)}}, none); got != c.want {
 			t.Errorf("%s: %s: %q, want %q", c.name, c.value, got, c.want)
 		}
 	}
 	for tier, want := range map[string]string{"": "", "flex": "", "default": "", "priority": "service_tier", "unheard-of": "service_tier"} {
-		if got := Unpriced(&llm.Request{Tier: tier}); got != want {
+		if got := Unpriced(&llm.Request{Tier: tier}, none); got != want {
 			t.Errorf("tier %q: %q, want %q", tier, got, want)
+		}
+		if got := Unpriced(&llm.Request{Tier: tier}, func(t string) bool { return t == "priority" }); got != want && tier != "priority" || tier == "priority" && got != "" {
+			t.Errorf("tier %q with a price: %q", tier, got)
 		}
 	}
 }

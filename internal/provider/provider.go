@@ -84,27 +84,6 @@ type Limits struct {
 	Concurrency int `json:"concurrency,omitempty"`
 }
 
-// Batch describes the limits of a batch API. Zero means the usual limit of the dialect.
-type Batch struct {
-	Requests int   `json:"requests,omitempty"` // of one batch. Default: 50,000, and 100,000 in the anthropic dialect
-	Bytes    int64 `json:"bytes,omitempty"`    // of one batch. Default: 200 MB, and 256 MB in the anthropic dialect
-	PerHour  int   `json:"per_hour,omitempty"` // batches created in an hour. Default: 2,000
-	Tokens   int   `json:"tokens,omitempty"`   // prompt tokens of one model that may wait. Default: learned when a batch is refused
-}
-
-// BatchLimits returns the limits of p's batch API, and false if it has none.
-func (p Provider) BatchLimits() (Batch, bool) {
-	if p.Batch == nil || p.InProcess() {
-		return Batch{}, false
-	}
-	b, usual := *p.Batch, Batch{Requests: 50_000, Bytes: 200_000_000, PerHour: 2000}
-	if p.Dialect == "anthropic" {
-		usual = Batch{Requests: 100_000, Bytes: 256_000_000, PerHour: 2000}
-	}
-	b.Requests, b.Bytes, b.PerHour = cmp.Or(b.Requests, usual.Requests), cmp.Or(b.Bytes, usual.Bytes), cmp.Or(b.PerHour, usual.PerHour)
-	return b, true
-}
-
 // Session is how a server learns which requests belong together, such as those of an episode.
 type Session string
 

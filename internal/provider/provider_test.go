@@ -215,6 +215,10 @@ func TestBatchLimits(t *testing.T) {
 		{Provider{Dialect: "sim", Batch: &Batch{}}, Batch{}, false},
 		{Provider{Dialect: "openai", Batch: &Batch{}}, Batch{Requests: 50_000, Bytes: 200_000_000, PerHour: 2000}, true},
 		{Provider{Dialect: "anthropic", Batch: &Batch{Tokens: 7}}, Batch{Requests: 100_000, Bytes: 256_000_000, PerHour: 2000, Tokens: 7}, true},
+		{Provider{Dialect: "gemini", Batch: &Batch{}}, Batch{Requests: 100_000, Bytes: 2_000_000_000, PerHour: 2000}, true},
+		{Provider{Dialect: "openai", Batch: &Batch{API: "mistral"}}, Batch{API: "mistral", Requests: 1_000_000, Bytes: 512_000_000, PerHour: 2000}, true},
+		{Provider{Dialect: "anthropic", Batch: &Batch{API: "mistral"}}, Batch{}, false},
+		{Provider{Dialect: "bedrock", Batch: &Batch{}}, Batch{}, false},
 		{Provider{Dialect: "responses", Batch: &Batch{Requests: 5, Bytes: 6, PerHour: 7}}, Batch{Requests: 5, Bytes: 6, PerHour: 7}, true},
 	} {
 		if got, ok := c.p.BatchLimits(); got != c.want || ok != c.ok {
@@ -247,6 +251,51 @@ func TestOwnAddress(t *testing.T) {
 		}
 		if p.KeepsLimits() != c.known {
 			t.Errorf("%s at %s: known %v", c.preset, c.address, !c.known)
+		}
+	}
+}
+
+// TestBatchAPIOf: every preset with a batch API has one that its dialect speaks, and a wrong one is
+// refused.
+func TestBatchAPIOf(t *testing.T) {
+	t.Parallel()
+	with := map[string]string{}
+	for _, p := range Presets() {
+		if p.Batch != nil {
+			with[p.Name] = p.BatchAPI()
+		}
+	}
+	for name, want := range map[string]string{
+		"anthropic": "anthropic", "gemini": "gemini", "groq": "openai", "mistral": "mistral", "openai": "openai",
+		"openai-responses": "openai", "together": "together", "xai": "xai",
+	} {
+		if with[name] != want {
+			t.Errorf("%s: %q, want %q", name, with[name], want)
+		}
+	}
+	for api, want := range map[string]string{"mistral": "does not take requests of the dialect anthropic", "mistrall": "did you mean mistral"} {
+		p := Provider{Name: "lab", Dialect: "anthropic", BaseURL: "https://x/v1", Batch: &Batch{API: api}}
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "batch.api") {
+			t.Errorf("%s: %v", api, err)
+		}
+	}
+}
+
+func TestTiers(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"openai": "auto default flex priority", "openai-responses": "auto default flex priority", "anthropic": "auto standard_only",
+		"gemini": "flex priority standard", "mistral": "", "sim": "?", "vllm": "?", "openrouter": "?",
+	} {
+		p, _ := Lookup(name)
+		tiers, known := p.Tiers()
+		if got := strings.Join(tiers, " "); known != (want != "?") || known && got != want {
+			t.Errorf("%s: %q, %v", name, got, known)
+		}
+		if p.BaseURL = "https://elsewhere/v1"; !p.InProcess() {
+			if _, known := p.Tiers(); known {
+				t.Errorf("%s elsewhere: nothing is known", name)
+			}
 		}
 	}
 }

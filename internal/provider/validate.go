@@ -80,6 +80,7 @@ func (p Provider) Check() (all []*FieldError) {
 	p.checkHeaders(bad)
 	p.checkSecrets(bad)
 	p.checkLimits(bad)
+	p.checkBatch(bad)
 	p.checkCapabilities(bad)
 	return all
 }
@@ -194,9 +195,6 @@ func (p Provider) checkLimits(bad complain) {
 	check(path{"limits"}, p.Limits)
 	for pattern, l := range p.ModelLimits {
 		check(path{"model_limits", pattern}, l)
-	}
-	if b := p.Batch; b != nil && (b.Requests < 0 || b.Bytes < 0 || b.PerHour < 0 || b.Tokens < 0) {
-		bad(path{"batch"}, "must not be negative; 0 means the usual limit")
 	}
 }
 

@@ -20,15 +20,16 @@ type openBatch struct {
 	draft     *batch.Draft // until it is sent
 	bytes     int64
 	tokens    int
-	intended  bool   // its intent is durable, so it must be closed
-	entered   bool   // it counts in the queue's limits
-	following bool   // a goroutine follows it
-	round     int    // number of times that its results were read
-	waiting   int    // lines that calls wait for
-	unused    int    // lines whose answer was not taken and is not durable
-	held      int    // calls that took an answer and have not ended
-	orphans   int    // lines that no call accounts for yet
-	lost      string // why it is lost, if it is
+	intended  bool       // its intent is durable, so it must be closed
+	entered   bool       // it counts in the queue's limits
+	following bool       // a goroutine follows it
+	round     int        // number of times that its results were read
+	waiting   int        // lines that calls wait for
+	unused    int        // lines whose answer was not taken and is not durable
+	held      int        // calls that took an answer and have not ended
+	orphans   int        // lines that no call accounts for yet
+	rest      *llm.Error // of lines that the results do not have, if the provider says
+	lost      string     // why it is lost, if it is
 	risk      llm.Money
 	state     batch.State
 	error     string // the last error when asking the provider

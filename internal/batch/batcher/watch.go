@@ -205,12 +205,21 @@ func (w *Wave) endRound(t *openBatch, round int, whole bool) (done bool) {
 	if whole {
 		for _, s := range t.slots {
 			if s.by != nil && s.round == round {
-				o.counts.Missing++
-				o.resolve(s, Result{Err: batch.MissingError(t.ID), Asked: true})
+				o.resolve(s, Result{Err: o.missing(t), Asked: true})
 			}
 		}
 	}
 	return t.waiting == 0
+}
+
+// missing returns the error of a line that the results do not have. The batcher is locked.
+func (o *Batcher) missing(t *openBatch) *llm.Error {
+	if t.rest != nil {
+		e := *t.rest
+		return &e
+	}
+	o.counts.Missing++
+	return batch.MissingError(t.ID)
 }
 
 // maxDelivering is how many calls may process their answers before more are read.
@@ -237,6 +246,8 @@ func (w *Wave) deliver(t *openBatch, r batch.Result) {
 	id, ours := batch.SplitCustomID(t.Key, r.CustomID)
 	s := t.slots[id]
 	switch {
+	case r.Rest:
+		t.rest = r.Err
 	case r.CustomID == "":
 		o.counts.Unreadable++
 	case !ours || s == nil:

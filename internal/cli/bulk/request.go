@@ -135,6 +135,9 @@ func (d Defaults) apply(req *llm.Request) {
 	if req.Effort == "" {
 		req.Effort = d.Req.Effort
 	}
+	if req.Tier == "" {
+		req.Tier = d.Req.Tier
+	}
 	if req.MaxTokens == 0 {
 		req.MaxTokens = d.Req.MaxTokens
 	}

@@ -118,6 +118,7 @@ func agentsShape() *schema.Shape {
 		schema.Key{Name: "top_p", Shape: &schema.Shape{Form: yamltree.Number, Min: 0, Max: 1}, Default: "the provider's", Doc: "Nucleus sampling: the share of probability that is drawn from."},
 		schema.Key{Name: "max_tokens", Shape: schema.Count(), Default: "the world's, or the provider's", Doc: "The most tokens of an answer, reasoning included.", Aliases: []string{"max_output_tokens", "max_completion_tokens"}},
 		schema.Key{Name: "effort", Shape: schema.Text(efforts()...), Default: "the provider's", Doc: "How long a reasoning model may think.", Aliases: []string{"reasoning_effort", "reasoning", "thinking"}},
+		schema.Key{Name: "tier", Shape: schema.NonEmpty(), Default: "the account's", Doc: "The service tier, by the provider's own name: flex is cheaper and slower, priority dearer and faster. See docs/how-to/providers.md.", Aliases: []string{"service_tier"}},
 		schema.Key{Name: "seed", Shape: schema.Int(math.MinInt64, math.MaxInt64), Default: "none", Doc: "A seed that is sent to providers that take one."},
 		schema.Key{Name: "stop", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Texts at which an answer ends."},
 		schema.Key{Name: "fallbacks", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Models to ask in turn if this one cannot answer."},
@@ -170,8 +171,9 @@ func providerKeys() *schema.Shape {
 
 func batchKeys() *schema.Shape {
 	return schema.Record(
-		schema.Key{Name: "requests", Shape: schema.Int(1, 1_000_000), Default: "50000, and 100000 in the anthropic dialect", Doc: "The most requests of one batch."},
-		schema.Key{Name: "bytes", Shape: schema.Int(10_000, 1<<40), Default: "200 MB, and 256 MB in the anthropic dialect", Doc: "The most bytes of one batch."},
+		schema.Key{Name: "api", Shape: schema.Text(provider.BatchAPIs()...), Default: "the preset's, or the dialect's", Doc: "The vendor whose batch API it is. mistral, together and xai go with the dialect openai."},
+		schema.Key{Name: "requests", Shape: schema.Int(1, 1_000_000), Default: "the API's: 50000 for openai, 100000 for anthropic", Doc: "The most requests of one batch."},
+		schema.Key{Name: "bytes", Shape: schema.Int(10_000, 1<<40), Default: "the API's: 200 MB for openai, 256 MB for anthropic", Doc: "The most bytes of one batch."},
 		schema.Key{Name: "per_hour", Shape: schema.Int(1, 1_000_000), Default: "2000", Doc: "The most batches created in an hour."},
 		schema.Key{Name: "tokens", Shape: schema.Int(1, 1<<50), Default: "learned when a batch is refused", Doc: "The most prompt tokens of one model that may wait in batches.", Aliases: []string{"enqueued_tokens"}},
 	)

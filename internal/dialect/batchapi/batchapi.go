@@ -1,5 +1,6 @@
-// Package batchapi speaks to the providers' batch APIs: OpenAI's, which takes a file of requests,
-// and Anthropic's, which takes one long request.
+// Package batchapi speaks to the providers' batch APIs: OpenAI's, which takes a file of requests, with
+// what Groq, Mistral, Together and xAI made of it; Gemini's, which takes a file too; and Anthropic's,
+// which takes one long request.
 //
 // It promises to write a draft while it sends it and to read results as they arrive, so that
 // neither is whole in memory. A creation is sent once, and its error says whether the batch may
@@ -35,7 +36,8 @@ func Open(p provider.Provider) (batch.API, error) { return OpenWith(p, nil) }
 // OpenWith is Open with keys that are shared.
 func OpenWith(p provider.Provider, keys *credential.Source) (batch.API, error) {
 	codec, ok := dialect.Codec(p.Dialect)
-	if !ok {
+	api := p.BatchAPI()
+	if !ok || api == "" {
 		return nil, fmt.Errorf("batchapi: provider %s: the dialect %q has no batch API", p.Name, p.Dialect)
 	}
 	p.HTTP2 = false // few exchanges, some of them long
@@ -44,10 +46,14 @@ func OpenWith(p provider.Provider, keys *credential.Source) (batch.API, error) {
 		return nil, fmt.Errorf("batchapi: %w", err)
 	}
 	b := connection{p: p, c: c, codec: codec, caps: &sync.Map{}}
-	if p.Dialect == "anthropic" {
+	switch api {
+	case "anthropic":
 		return &messageAPI{b}, nil
+	case "gemini":
+		return newGeminiAPI(b)
 	}
-	return &fileAPI{connection: b, endpoint: "/v1" + codec.Path}, nil
+	forms := map[string]func() form{"openai": openAIForm, "mistral": mistralForm, "together": togetherForm, "xai": xaiForm}
+	return &fileAPI{connection: b, form: forms[api](), endpoint: "/v1" + codec.Path}, nil
 }
 
 const (
@@ -55,7 +61,7 @@ const (
 	smallTime = 2 * time.Minute // for a small exchange
 )
 
-// connection is the part that both APIs share.
+// connection is the part that all APIs share.
 type connection struct {
 	p     provider.Provider
 	c     *transport.Client
@@ -89,10 +95,18 @@ func (b *connection) body(dst []byte, req *llm.Request) ([]byte, []string, error
 	if !ok {
 		known, _ = b.caps.LoadOrStore(model, b.p.Capability(model))
 	}
+	tiered := req.Tier != "" // a batch is a tier of its own
+	if tiered {
+		c := *req
+		c.Tier, req = "", &c
+	}
 	from := len(dst)
 	dst, dropped, err := b.codec.Append(dst, req, known.(provider.Capability), false)
 	if err != nil {
 		return dst, nil, err
+	}
+	if tiered {
+		dropped = append(dropped, "tier")
 	}
 	// A schema that the user wrote may have several lines. Strings cannot hold line ends, so
 	// every line end is white space.
@@ -147,8 +161,9 @@ func (b *connection) gone(id string, body json.RawMessage) error {
 var errStop = errors.New("enough")
 
 // lines reads a body of lines, and calls more with the result of each until it returns false.
-func (b *connection) lines(ctx context.Context, path string, header http.Header, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
-	a, err := b.c.Do(ctx, transport.Request{Method: http.MethodGet, Path: path, Header: header})
+func (b *connection) lines(ctx context.Context, call transport.Request, read func(line []byte) batch.Result, more func(batch.Result) bool) error {
+	call.Method = http.MethodGet
+	a, err := b.c.Do(ctx, call)
 	if err != nil {
 		return b.c.Fail(err, "", nil)
 	}

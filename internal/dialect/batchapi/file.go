@@ -17,10 +17,42 @@ import (
 	"parley/llm"
 )
 
-// fileAPI is OpenAI's batch API.
+// fileAPI is a batch API that takes a file of requests: OpenAI's, and those made after it.
 type fileAPI struct {
 	connection
+	form
 	endpoint string
+}
+
+// form is what distinguishes the APIs that take a file.
+type form struct {
+	files   string // where files are uploaded
+	fields  string // of an upload, beside the file; NAME stands for the file's name
+	batches string // where batches are
+	first   string // the query of the first page of them
+	cancel  string // what follows the address of a batch that is cancelled
+	bare    bool   // lines have neither a method nor an address
+
+	// creation returns the request that creates a batch.
+	creation func(d *batch.Draft, file, endpoint string) any
+	// read reads a batch.
+	read func(body []byte) (snapshot, error)
+	// page reads a page of batches, and returns the query of the next one, or "". n is its number,
+	// from 0.
+	page func(body []byte, n int) (all []snapshot, next string, err error)
+	// results reads the results; nil: they are in files.
+	results func(ctx context.Context, d *fileAPI, id string) iter.Seq2[batch.Result, error]
+}
+
+// snapshot is a batch as its provider shows it.
+type snapshot struct {
+	id, file string
+	key      string    // ours, if the provider keeps it
+	created  time.Time // zero: unknown
+	state    batch.State
+	outputs  []string        // files
+	rest     *llm.Error      // of the lines without a result
+	refusal  json.RawMessage // an error instead of a batch
 }
 
 // metaKey is the name of our key in a batch's metadata.
@@ -35,152 +67,143 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 	if err := uploaded(ctx, file); err != nil {
 		return "", err
 	}
-	b, err := json.Marshal(batches.Creation{InputFileID: file, Endpoint: d.endpoint, CompletionWindow: "24h", Metadata: map[string]any{metaKey: draft.Key}})
+	b, err := json.Marshal(d.creation(draft, file, d.endpoint))
 	if err != nil {
 		return "", err
 	}
-	var made batches.Batch
-	if _, err := d.ask(ctx, transport.Request{Path: "/batches", Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
+	var body json.RawMessage
+	if _, err := d.ask(ctx, transport.Request{Path: d.batches, Open: onceBytes(b), Size: int64(len(b))}, &body); err != nil {
 		return "", unsure(err)
 	}
-	if made.ID == "" {
+	made, err := d.read(body)
+	if err != nil || made.id == "" {
 		return "", d.c.Fail(fault.Malformed("the answer to a creation names no batch", nil), "", nil)
 	}
-	return made.ID, nil
+	return made.id, nil
 }
 
 // upload sends the requests as a file. A file that is not used costs nothing.
 func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error) {
-	boundary := "parley-" + draft.Key
-	part := func(rest string) string {
-		return "--" + boundary + "\r\nContent-Disposition: form-data; " + rest
-	}
+	boundary, name := "parley-"+draft.Key, "parley-"+draft.Key+".jsonl"
 	s := d.stream(draft)
-	s.head = part("name=\"purpose\"\r\n\r\nbatch\r\n") +
-		part("name=\"file\"; filename=\"parley-"+draft.Key+".jsonl\"\r\nContent-Type: application/jsonl\r\n\r\n")
+	s.head = parts(boundary, d.fields, name) +
+		"--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" + name + "\"\r\nContent-Type: application/jsonl\r\n\r\n"
 	s.tail = "\r\n--" + boundary + "--\r\n"
 	var made batches.File
 	_, err := d.exchange(ctx, transport.Request{
-		Path: "/files", Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}},
+		Path: d.files, Header: http.Header{"Content-Type": {"multipart/form-data; boundary=" + boundary}},
 		Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
 	}, &made)
 	if err == nil && made.ID == "" {
 		err = d.c.Fail(fault.Malformed("the answer to an upload names no file", nil), "", nil)
 	}
-	if err != nil {
-		e := *llm.AsError(err)
-		e.Uncertain = false
-		return "", &e
+	return made.ID, certain(err)
+}
+
+// certain marks the error of an upload: a file alone is no batch.
+func certain(err error) error {
+	if err == nil {
+		return nil
 	}
-	return made.ID, nil
+	e := *llm.AsError(err)
+	e.Uncertain = false
+	return &e
 }
 
 // stream writes the lines of a draft, without the form around them.
 func (d *fileAPI) stream(draft *batch.Draft) *stream {
 	open, middle := `{"custom_id":"`, `","method":"POST","url":"`+d.endpoint+`","body":`
+	if d.bare {
+		middle = `","body":`
+	}
+	return lineStream(&d.connection, draft, open, middle)
+}
+
+// lineStream writes a line for each request: open, its ID, middle, its body, and a brace.
+func lineStream(c *connection, draft *batch.Draft, open, middle string) *stream {
 	return &stream{
 		key: draft.Key, lines: draft.Requests, extra: len(open) + len(middle) + len("}\n"),
 		write: func(dst []byte, l *batch.Request) ([]byte, error) {
 			dst = append(append(append(dst, open...), batch.CustomID(draft.Key, l.ID)...), middle...)
-			dst, _, err := d.body(dst, l.Request)
+			dst, _, err := c.body(dst, l.Request)
 			return append(dst, '}', '\n'), err
 		},
 	}
 }
 
-// Find implements batch.Writer: it looks for the batch with our key.
+// Find implements batch.Writer: it looks for the batch with our key, or of our file, which no other
+// batch has.
 func (d *fileAPI) Find(ctx context.Context, o *batch.Open, _ func(string) bool) (batch.Found, error) {
 	if o.File == "" {
 		return batch.Found{Never: true}, nil // no batch is created before its file is recorded
 	}
-	after := ""
-	for range maxPages {
-		var page batches.List[batches.Batch]
-		h, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: "/batches?limit=100" + after}, &page)
+	query := d.first
+	for n := range maxPages {
+		var body json.RawMessage
+		h, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: d.batches + query}, &body)
 		if err != nil {
 			return batch.Found{}, err
 		}
-		first := since(o.Began, h)
-		for _, b := range page.Data {
-			if b.Metadata[metaKey] == o.Key {
-				return batch.Found{ID: b.ID}, nil
-			}
+		all, next, err := d.page(body, n)
+		if err != nil {
+			return batch.Found{}, d.c.Fail(fault.Malformed("the answer is not a list of batches", nil), "", nil)
 		}
-		n := len(page.Data)
-		if !page.HasMore || n == 0 || time.Unix(page.Data[n-1].CreatedAt, 0).Before(first) {
+		old := false
+		for _, b := range all {
+			if b.key == o.Key || b.file == o.File {
+				return batch.Found{ID: b.id}, nil
+			}
+			old = !b.created.IsZero() && b.created.Before(since(o.Began, h))
+		}
+		if old || next == "" || next == query {
 			break
 		}
-		after = "&after=" + url.QueryEscape(page.Data[n-1].ID)
+		query = next
 	}
 	return batch.Found{}, nil
 }
 
 // Cancel implements batch.Writer.
 func (d *fileAPI) Cancel(ctx context.Context, id string) error {
-	_, err := d.ask(ctx, transport.Request{Path: "/batches/" + url.PathEscape(id) + "/cancel"}, &batches.Batch{})
+	_, err := d.ask(ctx, transport.Request{Path: d.batches + "/" + url.PathEscape(id) + d.cancel}, &json.RawMessage{})
 	return err
 }
 
 // State implements batch.Reader.
 func (d *fileAPI) State(ctx context.Context, id string) (batch.State, error) {
 	b, err := d.show(ctx, id)
-	if err != nil {
-		return batch.State{}, err
-	}
-	n := b.RequestCounts
-	st := batch.State{Phase: batch.Running, Total: n.Total, Answered: n.Completed, Failed: n.Failed}
-	if b.ExpiresAt > 0 {
-		st.Expires = time.Unix(b.ExpiresAt, 0)
-	}
-	switch b.Status {
-	case batches.Completed, batches.Expired, batches.Cancelled:
-		st.Phase = batch.Ended
-	case batches.Failed:
-		st.Phase = batch.Failed
-		st.Faults = faultsOf(b.Errors)
-	}
-	return st, nil
+	return b.state, err
 }
 
-func faultsOf(list *batches.Faults) (out []batch.Fault) {
-	if list == nil {
-		return nil
+func (d *fileAPI) show(ctx context.Context, id string) (snapshot, error) {
+	var body json.RawMessage
+	if _, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: d.batches + "/" + url.PathEscape(id)}, &body); err != nil {
+		return snapshot{}, err
 	}
-	for _, e := range list.Data {
-		f := batch.Fault{Code: fault.Clean(e.Code, 100), Message: fault.Clean(e.Message, fault.MaxMessage)}
-		if e.Line != nil {
-			f.Line = *e.Line
-		}
-		out = append(out, f)
+	b, err := d.read(body)
+	switch {
+	case err != nil:
+		return snapshot{}, d.c.Fail(fault.Malformed("the answer is not a batch: "+fault.Clean(string(body[:min(len(body), 200)]), 200), nil), "", nil)
+	case b.id == "":
+		return snapshot{}, d.gone(id, b.refusal)
 	}
-	return out
-}
-
-func (d *fileAPI) show(ctx context.Context, id string) (*batches.Batch, error) {
-	var b batches.Batch
-	if _, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: "/batches/" + url.PathEscape(id)}, &b); err != nil {
-		return nil, err
-	}
-	if b.ID == "" {
-		return nil, d.gone(id, b.Error)
-	}
-	return &b, nil
+	return b, nil
 }
 
 // Results implements batch.Reader. Answers and failures are in two files, and either may be
 // missing.
 func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
+	if d.results != nil {
+		return d.results(ctx, d, id)
+	}
 	return func(yield func(batch.Result, error) bool) {
 		b, err := d.show(ctx, id)
 		if err != nil {
 			yield(batch.Result{}, err)
 			return
 		}
-		for _, file := range []*string{b.OutputFileID, b.ErrorFileID} {
-			if file == nil || *file == "" {
-				continue
-			}
-			err := d.lines(ctx, "/files/"+url.PathEscape(*file)+"/content", nil, d.result, func(r batch.Result) bool { return yield(r, nil) })
+		for _, file := range b.outputs {
+			err := d.lines(ctx, transport.Request{Path: "/files/" + url.PathEscape(file) + "/content"}, d.result, func(r batch.Result) bool { return yield(r, nil) })
 			if err == errStop {
 				return
 			}
@@ -188,6 +211,9 @@ func (d *fileAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result
 				yield(batch.Result{}, err)
 				return
 			}
+		}
+		if b.rest != nil {
+			yield(batch.Result{Rest: true, Err: d.finish(b.rest, "")}, nil)
 		}
 	}
 }
@@ -203,7 +229,7 @@ func (d *fileAPI) result(line []byte) batch.Result {
 	case l.Response != nil && l.Response.StatusCode >= 200 && l.Response.StatusCode < 300:
 		return d.answered(l.CustomID, l.Response.Body, l.Response.RequestID)
 	case l.Response != nil && l.Response.StatusCode > 0:
-		return failed(fault.Classify(l.Response.StatusCode, nil, l.Response.Body))
+		return failed(fault.Classify(l.Response.StatusCode, nil, unquoted(l.Response.Body)))
 	case l.Error == nil:
 		return failed(fault.Malformed("the batch has neither an answer nor an error for this request", nil))
 	}
@@ -218,6 +244,15 @@ func (d *fileAPI) result(line []byte) batch.Result {
 		e.Kind = llm.KindTimeout
 	}
 	return failed(e)
+}
+
+// unquoted returns the object in a body that is a string, as Mistral's errors are.
+func unquoted(body json.RawMessage) []byte {
+	var inner string
+	if len(body) > 0 && body[0] == '"' && json.Unmarshal(body, &inner) == nil {
+		return []byte(inner)
+	}
+	return body
 }
 
 var _ batch.API = (*fileAPI)(nil)

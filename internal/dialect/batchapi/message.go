@@ -128,7 +128,7 @@ func (d *messageAPI) State(ctx context.Context, id string) (batch.State, error) 
 func (d *messageAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Result, error] {
 	return func(yield func(batch.Result, error) bool) {
 		path := messageBatches + "/" + url.PathEscape(id) + "/results"
-		err := d.lines(ctx, path, http.Header{"Accept": {"application/x-jsonl"}}, d.result, func(r batch.Result) bool { return yield(r, nil) })
+		err := d.lines(ctx, transport.Request{Path: path, Header: http.Header{"Accept": {"application/x-jsonl"}}}, d.result, func(r batch.Result) bool { return yield(r, nil) })
 		if err != nil && err != errStop {
 			yield(batch.Result{}, err)
 		}

@@ -82,9 +82,12 @@ func FuzzResults(f *testing.F) {
 	f.Add(`{"custom_id":"a","response":{"status_code":200,"body":` + goodChat + `}}`)
 	f.Add(`{"custom_id":"a","result":{"type":"succeeded","message":` + goodMessage + `}}`)
 	f.Add(`{"custom_id":"a","result":{"type":"errored","error":[]}}`)
+	f.Add(`{"key":"a","error":{"code":3,"message":"no"}}`)
+	f.Add(`{"custom_id":"a","response":{"status_code":400,"body":"{}"}}`)
 	file, message := open(f, "openai", "http://127.0.0.1:1").(*fileAPI), open(f, "anthropic", "http://127.0.0.1:1").(*messageAPI)
+	gemini := open(f, "gemini", "http://127.0.0.1:1").(*geminiAPI)
 	f.Fuzz(func(t *testing.T, line string) {
-		for _, r := range []batch.Result{file.result([]byte(line)), message.result([]byte(line))} {
+		for _, r := range []batch.Result{file.result([]byte(line)), message.result([]byte(line)), gemini.result([]byte(line))} {
 			if r.CustomID != "" && (r.Response == nil) == (r.Err == nil) {
 				t.Errorf("%q: %+v", line, r)
 			}

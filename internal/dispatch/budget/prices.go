@@ -71,7 +71,14 @@ func (t *Prices) Unknown(model string) *llm.Error {
 // unpriced returns an error for a request that may cost more than its tokens do, unless its model
 // costs nothing.
 func (t *Prices) unpriced(req *llm.Request) error {
-	member := price.Unpriced(req)
+	member := price.Unpriced(req, func(tier string) bool {
+		for _, model := range append([]string{req.Model}, req.Fallbacks...) {
+			if m := t.Look(model); !m.OK || !m.Price.Serves(tier) {
+				return false
+			}
+		}
+		return true
+	})
 	if member == "" {
 		return nil
 	}
@@ -86,8 +93,20 @@ func (t *Prices) unpriced(req *llm.Request) error {
 
 // Worst returns the most that one attempt at req can cost, live or over the batch API.
 func Worst(p price.Price, req *llm.Request, batched bool) llm.Money {
-	return p.Worst(promptOf(p, req), MaxOutput(p, req), batched)
+	return reserved(p, req).Worst(promptOf(p, req), MaxOutput(p, req), batched)
 }
+
+// reserved returns the price by which money is set aside for req. The server may answer in a cheaper
+// tier than it was asked for, and then says so.
+func reserved(p price.Price, req *llm.Request) price.Price {
+	if req.Tier == dearTier {
+		return p.In(dearTier)
+	}
+	return p
+}
+
+// dearTier is the service tier that costs more than the standard one.
+const dearTier = "priority"
 
 // MaxOutput returns the most output tokens of an attempt at req by a server that keeps the limit.
 func MaxOutput(p price.Price, req *llm.Request) int {

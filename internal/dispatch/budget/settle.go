@@ -46,18 +46,28 @@ func (a Attempt) Settle(resp *llm.Response, e *llm.Error) (Charge, *llm.Error) {
 	if e != nil {
 		return a.failed(e)
 	}
-	v, cost := a.judge(resp.Usage, resp), a.Price.Cost(resp.Usage, a.Batched)
+	expected := reserved(a.Price, a.Request).Cost(resp.Usage, a.Batched)
+	v, cost := a.judge(resp.Usage, resp), a.served(resp).Cost(resp.Usage, a.Batched)
 	switch {
 	case v == usageImpossible:
 		return a.unknown(llm.Usage{}, visible(resp), v), a.impossible(resp)
 	case v == usageMissing:
 		used := resp.Usage
 		used.Output = max(used.Output, visible(resp)/bytesPerToken)
-		return Charge{Cost: max(a.estimate(resp), a.Price.Cost(used, a.Batched)), verdict: v, used: used}, nil
-	case a.Worst > 0 && cost > a.Worst:
+		return Charge{Cost: max(a.estimate(resp), a.served(resp).Cost(used, a.Batched)), verdict: v, used: used}, nil
+	case a.Worst > 0 && expected > a.Worst:
 		v = usageLonger
 	}
 	return Charge{Cost: cost, verdict: v, used: resp.Usage}, nil
+}
+
+// served returns the price in the service tier of an answer: the one that the server names, or the
+// one that was asked for if it names none and that costs more.
+func (a Attempt) served(resp *llm.Response) price.Price {
+	if resp.Tier == "" {
+		return reserved(a.Price, a.Request)
+	}
+	return a.Price.In(resp.Tier)
 }
 
 // failed is Settle for an attempt that ended with e.
@@ -70,13 +80,13 @@ func (a Attempt) failed(e *llm.Error) (Charge, *llm.Error) {
 	if e.Uncertain || e.Received > 0 {
 		return a.unknown(e.Usage, e.Received, usageOK), e
 	}
-	return Charge{Cost: a.Price.Cost(e.Usage, a.Batched), used: e.Usage}, e
+	return Charge{Cost: reserved(a.Price, a.Request).Cost(e.Usage, a.Batched), used: e.Usage}, e
 }
 
 // unknown is the charge for an attempt that may be billed for more than u: all that was set aside,
 // or the least that the received bytes of its answer cost, whichever is more.
 func (a Attempt) unknown(u llm.Usage, received int, v verdict) Charge {
-	out := Charge{Cost: a.Price.Cost(u, a.Batched), verdict: v, used: u}
+	out := Charge{Cost: reserved(a.Price, a.Request).Cost(u, a.Batched), verdict: v, used: u}
 	out.used.Output = max(u.Output, received/bytesPerToken)
 	if a.overlong(out.used) {
 		out.used.Input = max(u.Input, tokens.SizeOf(a.Request).Bound())
@@ -86,7 +96,7 @@ func (a Attempt) unknown(u llm.Usage, received int, v verdict) Charge {
 	} else {
 		out.used.Output = u.Output
 	}
-	out.Uncertain = max(0, max(a.Worst, a.Price.Cost(out.used, a.Batched))-out.Cost)
+	out.Uncertain = max(0, max(a.Worst, reserved(a.Price, a.Request).Cost(out.used, a.Batched))-out.Cost)
 	return out
 }
 
@@ -192,11 +202,11 @@ func visible(resp *llm.Response) int {
 // were a token.
 func (a Attempt) estimate(resp *llm.Response) llm.Money {
 	u := llm.Usage{Input: max(resp.Usage.Input, tokens.SizeOf(a.Request).Bound()), Output: max(resp.Usage.Output, visible(resp))}
-	bytes := a.Price.Cost(u, a.Batched)
+	bytes := reserved(a.Price, a.Request).Cost(u, a.Batched)
 	if a.Worst > 0 && !a.mayExceed() {
 		bytes = 0
 	}
-	return max(a.Price.Cost(resp.Usage, a.Batched), a.Worst, bytes)
+	return max(a.served(resp).Cost(resp.Usage, a.Batched), a.Worst, bytes)
 }
 
 // CodeUsage is the code of the error for an answer with an impossible usage. Neither its model nor

@@ -42,7 +42,7 @@ func (t Terms) beside(u Terms) Terms {
 
 // Terms returns the terms of an attempt at req.
 func (m *Model) Terms(req *llm.Request, batched bool) Terms {
-	t := Terms{Worst: Worst(m.Price, req, batched)}
+	t, p := Terms{Worst: Worst(m.Price, req, batched)}, reserved(m.Price, req)
 	output, input := int(m.conduct.output.Load()), int(m.conduct.input.Load())
 	longest := MaxOutput(m.Price, req)
 	if output > 0 {
@@ -50,13 +50,13 @@ func (m *Model) Terms(req *llm.Request, batched bool) Terms {
 	}
 	if output > 0 || input > 0 {
 		prompt := min(MaxInput(m.Price, req), llm.AddTokens(promptOf(m.Price, req), llm.MulTokens(input, 2)))
-		t.Worst = max(t.Worst, m.Price.Worst(prompt, longest, batched))
+		t.Worst = max(t.Worst, p.Worst(prompt, longest, batched))
 	}
 	if t.Worst == 0 {
 		return t
 	}
 	if m.Price.Context == 0 && refers(req) {
-		limit := m.Price.Worst(MaxInput(m.Price, req), longest, batched)
+		limit := p.Worst(MaxInput(m.Price, req), longest, batched)
 		if batched { // its lines cannot take turns
 			t.Worst = max(t.Worst, limit)
 		} else {
@@ -64,7 +64,7 @@ func (m *Model) Terms(req *llm.Request, batched bool) Terms {
 		}
 	}
 	if !batched && output == 0 && !m.conduct.keepsLimit {
-		t.exceeding = max(t.exceeding, m.Price.Worst(MaxInput(m.Price, req), max(longest, unlimited(m.Price, 0)), false))
+		t.exceeding = max(t.exceeding, p.Worst(MaxInput(m.Price, req), max(longest, unlimited(m.Price, 0)), false))
 		trusted := max(1, 2*int(m.conduct.kept.Load()))
 		t.maxTrusted = min(trusted, cmp.Or(t.maxTrusted, trusted))
 	}

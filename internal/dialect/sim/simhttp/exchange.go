@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/internal/dialect/sim"
@@ -96,16 +97,23 @@ func schemaParam(f *format) string {
 
 // Answer answers a request in a batch as the live endpoint would, without limits.
 func (s *Server) Answer(url string, body []byte, now time.Time) (a batch.Answer) {
-	f := &s.formats.batched
+	f, model := &s.formats.batched, ""
 	switch url {
 	case "/v1/responses":
 		f = &s.formats.responses
 	case "/v1/chat/completions":
 		f = &s.formats.chat
+	case "/v1/messages":
+	default: // Gemini's, with the model
+		f = &s.formats.gemini
+		model, _, _ = strings.Cut(strings.TrimPrefix(url, "/v1beta/models/"), ":")
 	}
 	ask, err := f.decode(body)
 	if err != nil {
 		return batch.Answer{Err: err}
+	}
+	if model != "" {
+		ask.Request.Model = model
 	}
 	c, bad := s.brain.Open(ask.Request)
 	if bad != nil {

@@ -89,8 +89,12 @@ func (s *Server) routes() *http.ServeMux {
 
 	handle("POST /v1/messages", quota.Anthropic, s.answer(&s.formats.messages))
 	handle("POST /v1/messages/count_tokens", quota.Anthropic, s.countTokens)
-	handle("POST /v1beta/models/{call}", quota.Google, s.answer(&s.formats.gemini))
 	s.cloudRoutes(handle)
+	handle("POST /v1beta/models/{call}", quota.Google, s.geminiCall)
+	for _, vendor := range []string{"mistral", "together", "xai"} { // whose batch APIs are there
+		handle("POST /"+vendor+"/v1/chat/completions", quota.OpenAI, s.answer(&s.formats.chat))
+		handle("GET /"+vendor+"/v1/models", quota.OpenAI, s.models)
+	}
 	s.batches.Routes(count)
 	s.sessionRoutes(handle)
 	handle("POST /update_weight_version", quota.OpenAI, s.updateWeightVersion)
@@ -99,6 +103,14 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /stats", s.serveStats)
 	mux.HandleFunc("GET /{$}", index)
 	return mux
+}
+
+// geminiCall answers what is asked of one of Gemini's models.
+func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *endpoint.Error {
+	if model, ok := strings.CutSuffix(r.PathValue("call"), ":batchGenerateContent"); ok {
+		return s.batches.CreateGemini(w, r, model)
+	}
+	return s.answer(&s.formats.gemini)(w, r)
 }
 
 // geminiAddress reads the model, and whether to stream.
@@ -160,7 +172,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		e.Type, style = "permission_error", quota.Anthropic
-	case strings.HasPrefix(r.URL.Path, "/v1beta/"):
+	case strings.Contains(r.URL.Path, "/v1beta/"):
 		style = quota.Google
 	}
 	s.fail(w, style, e, s.requestID())
@@ -214,7 +226,8 @@ OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v
 Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
 Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
 Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
-Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse
+Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :batchGenerateContent; GET /v1beta/batches
+Batches as at:      /mistral/v1, /together/v1, /xai/v1, each with /chat/completions
 As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
 What happened:      GET /stats
 

@@ -46,7 +46,7 @@ func (s *Store) createMessageBatch(w http.ResponseWriter, r *http.Request) *endp
 		}
 		seen[q.CustomID] = true
 	}
-	b := &batch{id: s.host.NewID("msgbatch_"), style: quota.Anthropic, lines: req.Requests}
+	b := &batch{id: s.host.NewID("msgbatch_"), vendor: anthropic, endpoint: "/v1/messages", lines: req.Requests}
 	made, err := s.create(b, buf.Bytes(), r)
 	if err == nil {
 		endpoint.WriteJSON(w, made)
@@ -84,7 +84,7 @@ func (s *Store) listMessageBatches(w http.ResponseWriter, r *http.Request) *endp
 	if err != nil {
 		return err
 	}
-	all, q := s.newest(quota.Anthropic), r.URL.Query()
+	all, q := s.newest(anthropic), r.URL.Query()
 	page, more := pageAfter(all, q.Get("after_id"), limit, batchID)
 	if before := q.Get("before_id"); before != "" {
 		slices.Reverse(all)
@@ -117,9 +117,9 @@ func (s *Store) deleteMessageBatch(b *batch, _ *http.Request, now time.Time) (an
 }
 
 func (s *Store) messageBatchResults(w http.ResponseWriter, r *http.Request) *endpoint.Error {
-	b := s.look(quota.Anthropic, r.PathValue("id"))
+	b := s.look(anthropic, r.PathValue("id"))
 	if b == nil {
-		return noBatch(quota.Anthropic, "")
+		return noBatch(anthropic, "")
 	}
 	s.state(b, time.Now())
 	res := b.done

@@ -1,5 +1,5 @@
-// Package batch simulates the vendors' batch APIs: OpenAI's files and batches, and Anthropic's
-// message batches.
+// Package batch simulates the vendors' batch APIs: OpenAI's files and batches, what Mistral, Together
+// and xAI made of them, Gemini's, and Anthropic's message batches.
 //
 // It promises the vendors' objects, states, limits and errors. Nothing runs in the background: a
 // batch is worked out when a client looks at it. Files and batches are kept in memory.
@@ -8,7 +8,6 @@
 package batch
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -44,7 +43,7 @@ type Config struct {
 type Host interface {
 	// NewID returns an ID that no other object has.
 	NewID(prefix string) string
-	// Answer answers a request in a batch. url is the endpoint, or "" in Anthropic's format.
+	// Answer answers a request in a batch. url is the path of the endpoint.
 	Answer(url string, body []byte, now time.Time) Answer
 	// Fault draws a fault of a batch with that content.
 	Fault(content []byte) sim.Fault
@@ -68,10 +67,35 @@ type Stats struct {
 	Requests  int64 `json:"requests"`
 }
 
-// batch is a batch of either vendor. Its age says which state it is in.
+// vendor is the one whose batch API is simulated.
+type vendor string
+
+const (
+	openAI    vendor = "openai"
+	anthropic vendor = "anthropic"
+	gemini    vendor = "gemini"
+	mistral   vendor = "mistral"
+	together  vendor = "together"
+	xai       vendor = "xai"
+)
+
+// style returns how the vendor writes errors.
+func (v vendor) style() quota.Style {
+	switch v {
+	case anthropic:
+		return quota.Anthropic
+	case gemini:
+		return quota.Google
+	default:
+		return quota.OpenAI
+	}
+}
+
+// batch is a batch of any vendor. Its age says which state it is in.
 type batch struct {
 	id       string
-	style    quota.Style
+	vendor   vendor
+	name     string // given by the client
 	endpoint string
 	fileID   string
 	metadata map[string]any
@@ -94,7 +118,7 @@ type results struct {
 	state             string
 	at                time.Time
 	outputID, errorID string
-	content           []byte // in Anthropic's format
+	content           []byte // Anthropic's and xAI's
 	counts            batches.MessageCounts
 	usage             llm.Usage
 }
@@ -156,7 +180,7 @@ func (s *Store) check(b *batch, now time.Time) {
 		return
 	}
 	b.checked = true
-	if b.style == quota.OpenAI {
+	if b.vendor != anthropic {
 		s.checkLines(b, now)
 	}
 	if len(b.faults) > 0 {
@@ -214,68 +238,4 @@ func (s *Store) finish(b *batch, answered int, state string, at time.Time) {
 			n.Completed++
 		}
 	})
-}
-
-// store keeps the result lines: as two files, or as one list of results.
-func (s *Store) store(b *batch, res *results, out, bad []byte) {
-	if b.style == quota.Anthropic {
-		res.content = append(out, bad...)
-		return
-	}
-	keep := func(name string, content []byte) string {
-		if len(content) == 0 {
-			return ""
-		}
-		f := newFile(s.host.NewID("file-"), b.id+name, "batch_output", content, res.at)
-		if !s.files.add(f) {
-			return ""
-		}
-		return f.ID
-	}
-	res.outputID, res.errorID = keep("_output.jsonl", out), keep("_error.jsonl", bad)
-}
-
-// succeeded returns the line of a request that was answered.
-func (s *Store) succeeded(b *batch, l *batches.MessageLine, answer []byte) []byte {
-	if b.style == quota.Anthropic {
-		return line(batches.MessageResult{CustomID: l.CustomID, Result: batches.MessageOutcome{Type: "succeeded", Message: answer}})
-	}
-	return s.result(l, &batches.Response{StatusCode: 200, Body: answer}, nil)
-}
-
-// failed returns the line of a request that was answered with an error.
-func (s *Store) failed(b *batch, l *batches.MessageLine, e *endpoint.Error) []byte {
-	said := e.Append(nil, b.style, s.host.NewID("req_"))
-	if b.style == quota.Anthropic {
-		return line(batches.MessageResult{CustomID: l.CustomID, Result: batches.MessageOutcome{Type: "errored", Error: said}})
-	}
-	return s.result(l, &batches.Response{StatusCode: e.Status, Body: said}, nil)
-}
-
-// lost returns the line of a request that was not reached: the batch expired or was canceled.
-func (s *Store) lost(b *batch, l *batches.MessageLine, why string) []byte {
-	if b.style == quota.Anthropic {
-		return line(batches.MessageResult{CustomID: l.CustomID, Result: batches.MessageOutcome{Type: why}})
-	}
-	reason := &batches.ResultError{Code: "batch_cancelled", Message: "This request was not executed because the batch was cancelled."}
-	if why == "expired" {
-		reason = &batches.ResultError{Code: "batch_expired", Message: "This request could not be executed before the completion window expired."}
-	}
-	return s.result(l, nil, reason)
-}
-
-// result returns a line of OpenAI's output or error file.
-func (s *Store) result(l *batches.MessageLine, r *batches.Response, e *batches.ResultError) []byte {
-	if r != nil {
-		r.RequestID = s.host.NewID("req_")
-	}
-	return line(batches.Result{ID: s.host.NewID("batch_req_"), CustomID: l.CustomID, Response: r, Error: e})
-}
-
-func line(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil { // an answer is always JSON
-		return nil
-	}
-	return append(b, '\n')
 }

@@ -27,7 +27,7 @@ func (s *Store) createBatch(w http.ResponseWriter, r *http.Request) *endpoint.Er
 	if err := endpoint.Decode(buf.Bytes(), &req, s.lax); err != nil {
 		return err
 	}
-	f := s.files.find(req.InputFileID)
+	f := s.files.Find(req.InputFileID)
 	switch {
 	case req.InputFileID == "":
 		return endpoint.Invalid("input_file_id", "Missing required parameter: 'input_file_id'.")
@@ -43,8 +43,8 @@ func (s *Store) createBatch(w http.ResponseWriter, r *http.Request) *endpoint.Er
 	if err := checkMetadata(req.Metadata); err != nil {
 		return err
 	}
-	b := &batch{id: s.host.NewID("batch_"), style: quota.OpenAI, endpoint: req.Endpoint, fileID: f.ID, metadata: req.Metadata}
-	made, err := s.create(b, f.content, r)
+	b := &batch{id: s.host.NewID("batch_"), vendor: openAI, endpoint: req.Endpoint, fileID: f.ID, metadata: req.Metadata}
+	made, err := s.create(b, f.Content, r)
 	if err == nil {
 		endpoint.WriteJSON(w, made)
 	}
@@ -66,13 +66,13 @@ func checkMetadata(m map[string]any) *endpoint.Error {
 
 // checkLines reads the input file and notes its faults.
 func (s *Store) checkLines(b *batch, now time.Time) {
-	f := s.files.find(b.fileID)
+	f := s.files.Find(b.fileID)
 	if f == nil {
 		b.fail("file_not_found", 0, "The input file was deleted.")
 		return
 	}
 	seen, n, limit := map[string]bool{}, 0, s.maxRequests(openAIMaxRequests)
-	for raw := range bytes.SplitSeq(f.content, []byte("\n")) {
+	for raw := range bytes.SplitSeq(f.Content, []byte("\n")) {
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
 		}
@@ -102,12 +102,18 @@ func (b *batch) fail(code string, line int, format string, args ...any) {
 }
 
 func (s *Store) checkLine(b *batch, raw []byte, n int, seen map[string]bool) {
-	var l batches.Line
+	l, ok := readLine(b, raw)
 	var body struct {
 		Model string `json:"model"`
 	}
+	if json.Unmarshal(l.Body, &body) != nil {
+		body.Model = ""
+	}
+	if b.vendor == gemini || b.vendor == mistral && body.Model == "" {
+		body.Model = b.model // it is the batch's
+	}
 	switch {
-	case json.Unmarshal(raw, &l) != nil:
+	case !ok:
 		b.fail("invalid_json_line", n, "This line is not parseable as valid JSON.")
 	case l.CustomID == "":
 		b.fail("missing_required_parameter", n, "Missing required parameter: 'custom_id'.")
@@ -117,7 +123,7 @@ func (s *Store) checkLine(b *batch, raw []byte, n int, seen map[string]bool) {
 		b.fail("invalid_method", n, "The method must be 'POST'.")
 	case l.URL != b.endpoint:
 		b.fail("mismatched_endpoint", n, "The URL provided for this request does not match the batch endpoint.")
-	case json.Unmarshal(l.Body, &body) != nil || body.Model == "":
+	case body.Model == "":
 		b.fail("missing_required_parameter", n, "Missing required parameter: 'body.model'.")
 	case b.model != "" && b.model != body.Model:
 		b.fail("mismatched_model", n, "The provided model '%s' differs from '%s': all requests of a batch must use the same model.", body.Model, b.model)
@@ -130,11 +136,28 @@ func (s *Store) checkLine(b *batch, raw []byte, n int, seen map[string]bool) {
 	}
 }
 
+// readLine reads a line of an input file, as the vendor of the batch writes it.
+func readLine(b *batch, raw []byte) (l batches.Line, ok bool) {
+	if b.vendor == gemini {
+		var g batches.GeminiLine
+		ok = json.Unmarshal(raw, &g) == nil
+		return batches.Line{CustomID: g.Key, Body: g.Request, Method: http.MethodPost, URL: b.endpoint}, ok
+	}
+	ok = json.Unmarshal(raw, &l) == nil
+	if b.vendor == mistral || b.vendor == together { // which have neither
+		l.Method, l.URL = http.MethodPost, b.endpoint
+	}
+	if b.vendor == xai && b.endpoint == "" { // the first line says it
+		b.endpoint = l.URL
+	}
+	return l, ok
+}
+
 // checkEnqueued fails a batch if too many prompt tokens wait already.
 func (s *Store) checkEnqueued(b *batch, now time.Time) {
 	limit, used := s.cfg.EnqueuedTokens, 0
 	if limit > 0 {
-		for _, other := range s.newest(quota.OpenAI) {
+		for _, other := range s.newest(b.vendor) {
 			if other == b || !other.mu.TryLock() { // a client looks at it: do not wait
 				continue
 			}
@@ -154,7 +177,7 @@ func (s *Store) listBatches(w http.ResponseWriter, r *http.Request) *endpoint.Er
 	if err != nil {
 		return err
 	}
-	page, more := pageAfter(s.newest(quota.OpenAI), r.URL.Query().Get("after"), limit, batchID)
+	page, more := pageAfter(s.newest(openAI), r.URL.Query().Get("after"), limit, batchID)
 	list := objects(page, func(b *batch) batches.Batch { return s.object(b, time.Now()) })
 	writeList(w, "list", list, more, func(o batches.Batch) string { return o.ID })
 	return nil

@@ -4,11 +4,13 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/dialect/sim/simhttp/batch/filestore"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/batches"
 )
@@ -19,7 +21,7 @@ type Store struct {
 	lax   bool
 	seed  uint64
 	host  Host
-	files fileStore
+	files filestore.Store
 
 	mu    sync.Mutex
 	order []*batch // by creation
@@ -40,7 +42,7 @@ func New(cfg Config, host Host, seed uint64, lax bool) *Store {
 	if cfg.Latency.IsZero() {
 		cfg.Latency = sim.Fixed(2 * time.Second)
 	}
-	return &Store{cfg: cfg, host: host, seed: seed, lax: lax, files: fileStore{limit: cfg.MaxStored}}
+	return &Store{cfg: cfg, host: host, seed: seed, lax: lax, files: filestore.Store{Limit: cfg.MaxStored}}
 }
 
 // maxRequests and maxBytes return a configured limit, or the vendor's.
@@ -67,15 +69,17 @@ func (s *Store) Routes(handle func(pattern string, style quota.Style, e endpoint
 	handle("GET /v1/files/{id}/content", quota.OpenAI, s.fileContent)
 	handle("POST /v1/batches", quota.OpenAI, s.createBatch)
 	handle("GET /v1/batches", quota.OpenAI, s.listBatches)
-	handle("GET /v1/batches/{id}", quota.OpenAI, s.one(quota.OpenAI, s.show))
-	handle("POST /v1/batches/{id}/cancel", quota.OpenAI, s.one(quota.OpenAI, s.cancelBatch))
+	handle("GET /v1/batches/{id}", quota.OpenAI, s.one(openAI, s.show))
+	handle("POST /v1/batches/{id}/cancel", quota.OpenAI, s.one(openAI, s.cancelBatch))
 
 	handle("POST /v1/messages/batches", quota.Anthropic, s.createMessageBatch)
 	handle("GET /v1/messages/batches", quota.Anthropic, s.listMessageBatches)
-	handle("GET /v1/messages/batches/{id}", quota.Anthropic, s.one(quota.Anthropic, s.show))
-	handle("DELETE /v1/messages/batches/{id}", quota.Anthropic, s.one(quota.Anthropic, s.deleteMessageBatch))
-	handle("POST /v1/messages/batches/{id}/cancel", quota.Anthropic, s.one(quota.Anthropic, s.cancelMessageBatch))
+	handle("GET /v1/messages/batches/{id}", quota.Anthropic, s.one(anthropic, s.show))
+	handle("DELETE /v1/messages/batches/{id}", quota.Anthropic, s.one(anthropic, s.deleteMessageBatch))
+	handle("POST /v1/messages/batches/{id}/cancel", quota.Anthropic, s.one(anthropic, s.cancelMessageBatch))
 	handle("GET /v1/messages/batches/{id}/results", quota.Anthropic, s.messageBatchResults)
+	s.compatibleRoutes(handle)
+	s.geminiRoutes(handle)
 }
 
 // Stats returns the counts so far.
@@ -114,7 +118,7 @@ func (s *Store) add(b *batch) *endpoint.Error {
 		recent++
 	}
 	if recent >= s.cfg.PerHour || b.fault == sim.FaultBatch429 {
-		e := endpoint.TooMany(b.style, &quota.Refusal{What: "requests", Limit: float64(s.cfg.PerHour), Used: float64(recent), Asked: 1, After: s.cfg.RetryAfter})
+		e := endpoint.TooMany(b.vendor.style(), &quota.Refusal{What: "requests", Limit: float64(s.cfg.PerHour), Used: float64(recent), Asked: 1, After: s.cfg.RetryAfter})
 		e.Message = "Too many batches were created within an hour. Please try again later."
 		return e
 	}
@@ -125,8 +129,8 @@ func (s *Store) add(b *batch) *endpoint.Error {
 }
 
 // look finds a batch and locks it. It returns nil for a batch that vanished.
-func (s *Store) look(style quota.Style, id string) *batch {
-	for _, b := range s.newest(style) {
+func (s *Store) look(v vendor, id string) *batch {
+	for _, b := range s.newest(v) {
 		if b.id == id && (b.fault != sim.FaultBatchVanishes || time.Now().Before(b.after(validatedAt))) {
 			b.mu.Lock()
 			return b
@@ -135,12 +139,12 @@ func (s *Store) look(style quota.Style, id string) *batch {
 	return nil
 }
 
-// newest returns the batches of a style, the newest first.
-func (s *Store) newest(style quota.Style) (out []*batch) {
+// newest returns the batches of a vendor, the newest first.
+func (s *Store) newest(v vendor) (out []*batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range slices.Backward(s.order) {
-		if b.style == style {
+		if b.vendor == v {
 			out = append(out, b)
 		}
 	}
@@ -148,11 +152,12 @@ func (s *Store) newest(style quota.Style) (out []*batch) {
 }
 
 // one is an endpoint that does something with one batch, which it has locked.
-func (s *Store) one(style quota.Style, do func(b *batch, r *http.Request, now time.Time) (any, *endpoint.Error)) endpoint.Func {
+func (s *Store) one(v vendor, do func(b *batch, r *http.Request, now time.Time) (any, *endpoint.Error)) endpoint.Func {
 	return func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
-		b := s.look(style, r.PathValue("id"))
+		id, _, _ := strings.Cut(r.PathValue("id"), ":") // Google and xAI write ID:cancel
+		b := s.look(v, id)
 		if b == nil {
-			return noBatch(style, r.PathValue("id"))
+			return noBatch(v, id)
 		}
 		defer b.mu.Unlock()
 		v, err := do(b, r, time.Now())
@@ -163,17 +168,26 @@ func (s *Store) one(style quota.Style, do func(b *batch, r *http.Request, now ti
 	}
 }
 
-func noBatch(style quota.Style, id string) *endpoint.Error {
-	if style == quota.Anthropic {
-		return endpoint.NotFound(style, "", "Message batch not found.")
+func noBatch(v vendor, id string) *endpoint.Error {
+	if v == anthropic {
+		return endpoint.NotFound(v.style(), "", "Message batch not found.")
 	}
-	return endpoint.NotFound(style, "", "No batch found with id '"+id+"'.")
+	return endpoint.NotFound(v.style(), "", "No batch found with id '"+id+"'.")
 }
 
 // show returns the object of a batch.
 func (s *Store) show(b *batch, r *http.Request, now time.Time) (any, *endpoint.Error) {
-	if b.style == quota.Anthropic {
+	switch b.vendor {
+	case anthropic:
 		return s.messageObject(b, now, r), nil
+	case gemini:
+		return s.geminiObject(b, now), nil
+	case mistral:
+		return s.mistralObject(b, now), nil
+	case together:
+		return s.togetherObject(b, now), nil
+	case xai:
+		return s.xaiObject(b, now), nil
 	}
 	return s.object(b, now), nil
 }

@@ -1,0 +1,98 @@
+package provider
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Batch describes a batch API and its limits. Zero means what is usual for the dialect, or for the API.
+type Batch struct {
+	API      string `json:"api,omitempty"`      // the vendor whose batch API it is. Default: that of the dialect
+	Requests int    `json:"requests,omitempty"` // of one batch. Default: 50,000, and 100,000 for anthropic
+	Bytes    int64  `json:"bytes,omitempty"`    // of one batch. Default: 200 MB, and 256 MB for anthropic
+	PerHour  int    `json:"per_hour,omitempty"` // batches created in an hour. Default: 2,000
+	Tokens   int    `json:"tokens,omitempty"`   // prompt tokens of one model that may wait. Default: learned when a batch is refused
+}
+
+// batchAPI is a batch API: who speaks it, and how much a batch may hold there.
+type batchAPI struct {
+	name     string
+	dialects []string // that it takes requests of; the API of the first one's name is its own
+	requests int
+	bytes    int64
+}
+
+// batchAPIs lists the batch APIs. The limits are from the vendors' pages: OpenAI, API reference, 2026-08-21; Anthropic, Batch
+// processing, 2026-08; Google, Batch API, 2026-09 (2 GB; no number of requests); Mistral, Batch inference, 2026-09; Together,
+// Batch overview, 2026-10; xAI, Batch API, 2026-08.
+func batchAPIs() []batchAPI {
+	return []batchAPI{
+		{"anthropic", []string{"anthropic"}, 100_000, 256_000_000},
+		{"gemini", []string{"gemini"}, 100_000, 2_000_000_000},
+		{"mistral", []string{"openai"}, 1_000_000, 512_000_000},
+		{"openai", []string{"openai", "responses"}, 50_000, 200_000_000},
+		{"together", []string{"openai"}, 50_000, 100_000_000},
+		{"xai", []string{"openai"}, 50_000, 200_000_000},
+	}
+}
+
+// BatchAPIs lists the names of the batch APIs.
+func BatchAPIs() (names []string) {
+	for _, a := range batchAPIs() {
+		names = append(names, a.name)
+	}
+	return names
+}
+
+// BatchAPI returns the name of p's batch API, or "" if it has none.
+func (p Provider) BatchAPI() string {
+	if p.Batch == nil || p.InProcess() {
+		return ""
+	}
+	name := p.Batch.API
+	if name == "" {
+		name = p.Dialect
+	}
+	if name == "responses" {
+		name = "openai"
+	}
+	for _, a := range batchAPIs() {
+		if a.name == name && slices.Contains(a.dialects, p.Dialect) {
+			return name
+		}
+	}
+	return ""
+}
+
+// BatchLimits returns the limits of p's batch API, and false if it has none.
+func (p Provider) BatchLimits() (Batch, bool) {
+	name := p.BatchAPI()
+	for _, a := range batchAPIs() {
+		if a.name == name {
+			b := *p.Batch
+			b.Requests, b.Bytes, b.PerHour = cmp.Or(b.Requests, a.requests), cmp.Or(b.Bytes, a.bytes), cmp.Or(b.PerHour, 2000)
+			return b, true
+		}
+	}
+	return Batch{}, false
+}
+
+// checkBatch refuses a batch API that the dialect does not have.
+func (p Provider) checkBatch(bad complain) {
+	b := p.Batch
+	if b == nil {
+		return
+	}
+	if b.Requests < 0 || b.Bytes < 0 || b.PerHour < 0 || b.Tokens < 0 {
+		bad(path{"batch"}, "must not be negative; 0 means the usual limit")
+	}
+	switch {
+	case p.InProcess() || !slices.Contains(Dialects(), p.Dialect) || p.BatchAPI() != "":
+	case b.API == "":
+		bad(path{"batch"}, "the dialect %s has no batch API that works over HTTP alone: leave batch out. Bedrock and Vertex keep the results of batches in a bucket, which is not supported", p.Dialect)
+	case !slices.Contains(BatchAPIs(), b.API):
+		bad(path{"batch", "api"}, "%s", unknown(b.API, BatchAPIs()))
+	default:
+		bad(path{"batch", "api"}, "the batch API %s does not take requests of the dialect %s", b.API, p.Dialect)
+	}
+}
