@@ -282,9 +282,9 @@ func (b *bench) viewTranscript(path string) (string, error) {
 			from  string
 			views *[]time.Duration
 		}{{"", &first}, {"/episodes", &listed}} {
-			err := b.transcript(path, v.from, func(one, middle time.Duration, most int, had float64) {
+			err := b.transcript(path, v.from, func(one, middle time.Duration, found int, had float64) {
 				*v.views, later = append(*v.views, one), append(later, middle)
-				elements, memory = max(elements, most), max(memory, had)
+				elements, memory = max(elements, found), max(memory, had)
 			})
 			if err != nil {
 				return "", err
