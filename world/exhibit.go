@@ -105,11 +105,15 @@ type BarSeries struct {
 	Values []float64 // one per label
 }
 
-// Grid is a table. A cell is a string, an int, a float64 or a *Sample, shown as its mean with the interval.
+// Grid is a table. A cell is a string, an int, a float64, Episodes, or a *Sample, shown as its mean with the interval.
 type Grid struct {
 	Columns []string
 	Rows    [][]any
 }
+
+// Episodes are numbers of episodes, such as examples. Pages link to them. For a scorer, they are those of the run that is
+// scored.
+type Episodes []int
 
 // Text is paragraphs, separated by empty lines. Pre keeps lines and spaces, for diffs and maps made of letters.
 type Text struct {

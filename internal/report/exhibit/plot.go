@@ -102,8 +102,14 @@ func grid(g world.Grid) *page.Table {
 		c := page.Words(name)
 		for _, r := range g.Rows {
 			if i < len(r) {
-				_, text := r[i].(string)
-				c.Number = !text
+				switch v := r[i].(type) {
+				case string:
+					c.Number = false
+				case world.Episodes:
+					c.Number = len(v) == 1
+				default:
+					c.Number = true
+				}
 			}
 		}
 		c.Key = i == 0 && !c.Number // it names the row
@@ -129,6 +135,8 @@ func gridCell(v any) page.Cell {
 		return page.Whole(v)
 	case float64:
 		return page.Real(v)
+	case world.Episodes:
+		return page.EpisodeCell(v)
 	case *world.Sample:
 		return page.Quantity(page.Sample(v, false))
 	case statmath.Quantity:

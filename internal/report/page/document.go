@@ -11,6 +11,9 @@ package page
 import (
 	"encoding/json"
 	"html/template"
+	"slices"
+	"strconv"
+	"strings"
 
 	"parley/internal/report/chart"
 )
@@ -99,6 +102,55 @@ type Cell struct {
 	Value any        // string, int, float64, bool, llm.Money, stats.Quantity, or nil if unknown
 	Link  string     // an anchor of the page
 	Look  chart.Look // of its drawing
+	// Episodes are those that Text names, and Links their addresses, if they have any.
+	Episodes []int
+	Links    []string
+}
+
+// Linked returns sections in which the episodes that cells name have addresses. It changes nothing in the sections that it gets.
+func Linked(sections []Section, address func(episode int) string) []Section {
+	sections = slices.Clone(sections)
+	for i := range sections {
+		sections[i].Blocks = slices.Clone(sections[i].Blocks)
+		for j := range sections[i].Blocks {
+			if b := &sections[i].Blocks[j]; b.Table != nil {
+				b.Table = b.Table.linked(address)
+			}
+		}
+	}
+	return sections
+}
+
+func (t *Table) linked(address func(episode int) string) *Table {
+	out := *t
+	out.Rows = slices.Clone(t.Rows)
+	for i, row := range t.Rows {
+		if !slices.ContainsFunc(row, func(c Cell) bool { return len(c.Episodes) > 0 }) {
+			continue
+		}
+		out.Rows[i] = slices.Clone(row)
+		for j := range row {
+			c := &out.Rows[i][j]
+			c.Links = nil
+			for _, n := range c.Episodes {
+				c.Links = append(c.Links, address(n))
+			}
+		}
+	}
+	return &out
+}
+
+// EpisodeCell names episodes.
+func EpisodeCell(all []int) Cell {
+	words := make([]string, len(all))
+	for i, n := range all {
+		words[i] = strconv.Itoa(n)
+	}
+	c := Word(strings.Join(words, ", "))
+	if c.Episodes = all; len(all) == 1 {
+		c.Value = all[0]
+	}
+	return c
 }
 
 // Trimmed returns the table without empty columns and without the rows beyond MaxRows.

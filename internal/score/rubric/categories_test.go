@@ -98,7 +98,7 @@ func TestCategories(t *testing.T) {
 	for _, x := range e.Exhibits() {
 		rows[x.Name] = x.Show.(world.Grid).Rows
 	}
-	if got := rows["categories"]; len(got) != 4 || fmt.Sprint(got[0][:3], got[0][4:]) != "[why Price high 100] [0, 2, 4, 6, 8 too much]" {
+	if got := rows["categories"]; len(got) != 4 || fmt.Sprint(got[0][:3], got[0][4:]) != "[why Price high 100] [[0 2 4 6 8] too much]" {
 		t.Errorf("categories %v", got)
 	}
 	if got := rows["texts"]; len(got) != maxTexts || got[0][4] != "</record> the price" {

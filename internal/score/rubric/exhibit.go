@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/internal/statmath/raters"
@@ -42,8 +41,8 @@ type question struct {
 type cluster struct {
 	share    world.Sample
 	count    int
-	episodes []string // examples
-	reason   string   // of the first
+	episodes world.Episodes // examples
+	reason   string         // of the first
 }
 
 // failures is where a rule failed.
@@ -85,7 +84,7 @@ func (e *exhibitor) Add(p world.Played) {
 		}
 		if q.Text {
 			if q.count++; q.count <= maxTexts {
-				q.texts = append(q.texts, []any{r.Question, params.Scored.Episode, r.Seat, r.Judge, r.Text})
+				q.texts = append(q.texts, []any{r.Question, world.Episodes{params.Scored.Episode}, r.Seat, r.Judge, r.Text})
 			}
 			continue
 		}
@@ -137,8 +136,9 @@ func (q *question) cluster(unit world.Unit, episode int, r Rating) {
 			continue
 		}
 		c.share.Add(unit, 1)
-		if c.count++; c.count <= maxExamples {
-			c.episodes = append(c.episodes, strconv.Itoa(episode))
+		c.count++
+		if len(c.episodes) < maxExamples && !slices.Contains(c.episodes, episode) {
+			c.episodes = append(c.episodes, episode)
 		}
 		if c.reason == "" {
 			c.reason = r.Text
@@ -187,7 +187,7 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 	for _, n := range slices.Sorted(maps.Keys(e.by)) {
 		q := e.by[n]
 		for k, c := range q.chosen {
-			found.Rows = append(found.Rows, []any{n, q.Choices[k], c.count, &c.share, strings.Join(c.episodes, ", "), c.reason})
+			found.Rows = append(found.Rows, []any{n, q.Choices[k], c.count, &c.share, c.episodes, c.reason})
 		}
 		for _, judge := range slices.Sorted(maps.Keys(q.again)) {
 			a := raters.Alpha(q.again[judge], raters.Nominal, confidence)
@@ -227,7 +227,7 @@ func exhibits(failed, found, again, agree, length, position, texts world.Grid) (
 		{Name: "failed-rules", Title: "Rules that failed", Show: failed,
 			Caption: "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason."},
 		{Name: "categories", Title: "Categories of reasons", Show: found,
-			Caption: "How many answers of judges are in each category, and their share with a 95% interval. The episodes are those of the scored run."},
+			Caption: "How many answers of judges are in each category, and their share with a 95% interval. The episodes are those of the scored run: parley show RUN --episode N reads one."},
 		{Name: "agreement-on-second-look", Title: "Agreement with the first choice", Show: again,
 			Caption: "A sample is judged twice, with the categories in another order: Krippendorff's alpha of a judge with itself, with a 95% interval."},
 		{Name: "agreement-of-judges", Title: "Agreement of judges", Show: agree,

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/dashboard"
@@ -17,6 +18,7 @@ import (
 	"parley/internal/live"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/score"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/journal"
@@ -185,7 +187,7 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 		n.Problem = s.Err.Error()
 	}
 	if s.Document != nil {
-		n.Sections, n.Short = s.Sections, s.Short
+		n.Sections, n.Short = v.linked(r, s.Sections), s.Short
 		p.Style = s.Document.Style
 		for _, x := range n.Sections {
 			p.Style = stylesOf(p.Style, x.Blocks)
@@ -193,6 +195,18 @@ func (v *Viewer) overview(req *http.Request) (*screen, error) {
 	}
 	p.template, p.Data = "overview", n
 	return p, nil
+}
+
+// linked links the episodes that sections name to their pages: in the run, or in the one that it scores if that is here too.
+func (v *Viewer) linked(r *library.Run, sections []page.Section) []page.Section {
+	run := r.Name
+	if of, err := score.Of(r.Begun); err == nil && of.Run != "" {
+		run = filepath.ToSlash(score.Origin(r.Name))
+		if _, ok := v.runs.File(run); !ok {
+			return sections
+		}
+	}
+	return page.Linked(sections, func(episode int) string { return runPath(run, "episodes", strconv.Itoa(episode)) })
 }
 
 // Model returns what answers for an agent.
