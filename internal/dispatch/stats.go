@@ -56,6 +56,7 @@ type ModelStats struct {
 	Usage     llm.Usage `json:"usage"`
 	Cost      llm.Money `json:"cost"`
 	Uncertain llm.Money `json:"uncertain"` // of attempts that may have been billed
+	Saved     llm.Money `json:"saved"`     // by the providers' prompt caches
 	Estimated int64     `json:"estimated"` // attempts charged without a usage from the provider
 	Unpriced  int64     `json:"unpriced"`  // attempts of a model with no known price
 
@@ -132,6 +133,7 @@ func (t *ModelStats) add(m ModelStats) {
 	t.Usage = t.Usage.Plus(m.Usage)
 	t.Cost = t.Cost.Plus(m.Cost)
 	t.Uncertain = t.Uncertain.Plus(m.Uncertain)
+	t.Saved = t.Saved.Plus(m.Saved)
 	t.Latency.Merge(&m.Latency)
 	t.FirstByte.Merge(&m.FirstByte)
 	t.Waited.Merge(&m.Waited)
@@ -143,6 +145,7 @@ func (t *ModelStats) attempt(resp *llm.Response, e *llm.Error, c budget.Charge, 
 	t.Attempts++
 	t.Cost = t.Cost.Plus(c.Cost)
 	t.Uncertain = t.Uncertain.Plus(c.Uncertain)
+	t.Saved = t.Saved.Plus(c.Saved)
 	if !priced {
 		t.Unpriced++
 	}

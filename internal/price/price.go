@@ -64,6 +64,22 @@ func (p Price) Cost(u llm.Usage, batch bool) llm.Money {
 	return t.money()
 }
 
+// Saved returns how much more a call with usage u would cost without the provider's prompt cache. It is negative if
+// writing to the cache cost more than reading from it saved.
+func (p Price) Saved(u llm.Usage, batch bool) llm.Money {
+	parts := llm.AddTokens(llm.AddTokens(max(u.Cached, 0), max(u.CacheWrite, 0)), max(u.CacheWriteLong, 0))
+	if parts == 0 {
+		return 0
+	}
+	return p.Cost(llm.Usage{Input: max(u.Input, parts), Output: u.Output}, batch).Minus(p.Cost(u, batch))
+}
+
+// Short returns p without the rates for long prompts, for the usage of many calls together.
+func (p Price) Short() Price {
+	p.Above = nil
+	return p
+}
+
 // Worst returns the highest cost of a call with at most so many tokens of input and output: everything at the highest
 // rate that may apply.
 func (p Price) Worst(inputTokens, outputTokens int, batch bool) llm.Money {

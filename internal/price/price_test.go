@@ -136,3 +136,26 @@ func TestCostIsExact(t *testing.T) {
 		}
 	})
 }
+
+// TestSaved: what a prompt cache saved is the difference to the same tokens without one.
+func TestSaved(t *testing.T) {
+	t.Parallel()
+	p := Price{Rates: Rates{Input: 10 * llm.Dollar, Cached: llm.Dollar, CacheWrite: 12 * llm.Dollar, CacheWriteLong: 20 * llm.Dollar, Output: 40 * llm.Dollar}}
+	p.Batch = p.Rates.times(0.5)
+	for _, c := range []struct {
+		u     llm.Usage
+		batch bool
+		want  llm.Money // micro-dollars
+	}{
+		{llm.Usage{Input: 100, Output: 10}, false, 0},
+		{llm.Usage{Input: 100, Cached: 100, Output: 10}, false, 900},
+		{llm.Usage{Input: 100, Cached: 100, Output: 10}, true, 450},
+		{llm.Usage{Input: 100, CacheWrite: 100}, false, -200},
+		{llm.Usage{Input: 100, CacheWriteLong: 50, Cached: 50}, false, -50},
+		{llm.Usage{Input: 10, Cached: -5}, false, 0},
+	} {
+		if got := p.Saved(c.u, c.batch); got != c.want*llm.Dollar/1_000_000 {
+			t.Errorf("%+v: %v, want %v", c.u, got, c.want)
+		}
+	}
+}

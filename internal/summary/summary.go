@@ -69,6 +69,7 @@ type Summary struct {
 	// Cost leaves out the models of Unpriced, whose price is not known. Nil: no price is known.
 	Cost     *llm.Money `json:"cost_usd"`
 	Unpriced []string   `json:"unpriced"`
+	Saved    llm.Money  `json:"saved_usd"`    // by the providers' prompt caches, in this process; negative where writing to them cost more
 	Batches  int        `json:"batches_open"` // still with their providers; the run collects them when it is resumed
 	Risked   llm.Money  `json:"risked_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
 	Servers  []Server   `json:"servers"`      // of models that have several
@@ -131,7 +132,7 @@ func (p Process) Summarize(ctx context.Context, j journal.Journal) (*Summary, er
 func (p Process) counts(head *journal.Head) *Summary {
 	r, d := p.Result, p.Stats
 	s := &Summary{
-		File: p.File, State: r.State, Reason: r.Reason, Grown: p.Grown, Unpriced: p.Unpriced, Batches: len(head.Batches), Risked: head.Risked,
+		File: p.File, State: r.State, Reason: r.Reason, Grown: p.Grown, Unpriced: p.Unpriced, Saved: d.Saved, Batches: len(head.Batches), Risked: head.Risked,
 		Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed

@@ -165,5 +165,8 @@ func (n Summary) Line(budget, spent llm.Money, took time.Duration, s dispatch.Sn
 	}
 	text := fmt.Sprintf("%s; %s tokens in, %s out; %s; %s", strings.Join(parts, ", "),
 		terminal.Number(n.Usage.Input), terminal.Number(n.Usage.Output), progress.Cost(n.Counts.Cost.Plus(spent), budget, s), took.Round(10*time.Millisecond))
+	if s.Saved > 0 {
+		text += "; prompt caches saved " + s.Saved.String()
+	}
 	return text + progress.UnpricedNote(n.Unpriced)
 }

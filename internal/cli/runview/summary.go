@@ -61,6 +61,9 @@ func printFigures(w io.Writer, sum *summary.Summary) {
 	if sum.Cost != nil {
 		spent = sum.Cost.String()
 	}
+	if sum.Saved > 0 {
+		spent += ", prompt caches saved " + sum.Saved.String()
+	}
 	fmt.Fprintf(w, "; %s; %v%s\n", spent, (time.Duration(sum.Wall*1e9) * time.Nanosecond).Round(10*time.Millisecond), progress.UnpricedNote(sum.Unpriced))
 }
 

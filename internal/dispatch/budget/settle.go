@@ -23,6 +23,7 @@ const (
 type Charge struct {
 	Cost      llm.Money // by the usage, or an estimate that is not below it
 	Uncertain llm.Money // that may have been billed as well
+	Saved     llm.Money // by the provider's prompt cache; negative where writing to it cost more
 	verdict   verdict
 	used      llm.Usage // what was charged for, as far as it is known
 }
@@ -58,7 +59,7 @@ func (a Attempt) Settle(resp *llm.Response, e *llm.Error) (Charge, *llm.Error) {
 	case a.Worst > 0 && expected > a.Worst:
 		v = usageLonger
 	}
-	return Charge{Cost: cost, verdict: v, used: resp.Usage}, nil
+	return Charge{Cost: cost, Saved: a.served(resp).Saved(resp.Usage, a.Batched), verdict: v, used: resp.Usage}, nil
 }
 
 // served returns the price in the service tier of an answer: the one that the server names, or the
