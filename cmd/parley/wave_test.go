@@ -21,6 +21,8 @@ func lane(url, api string) string {
 	switch api {
 	case "gemini":
 		url = strings.TrimSuffix(url, "/v1") + "/v1beta"
+	case "azure":
+		dialect, batch, url = "openai", batch+", api: azure", strings.TrimSuffix(url, "/v1")+"/openai/v1"
 	case "mistral", "together", "xai":
 		dialect, batch, url = "openai", batch+", api: "+api, strings.TrimSuffix(url, "/v1")+"/"+api+"/v1"
 	}
@@ -75,7 +77,7 @@ func TestKilledInWaves(t *testing.T) {
 
 // TestKilledInEveryLane does the same over the other batch APIs, two at a time.
 func TestKilledInEveryLane(t *testing.T) {
-	for _, apis := range [][]string{{"gemini", "mistral"}, {"together", "xai"}} {
+	for _, apis := range [][]string{{"gemini", "mistral"}, {"together", "xai"}, {"azure", "gemini"}} {
 		t.Run(strings.Join(apis, " "), func(t *testing.T) { killInWaves(t, 20, 5, apis...) })
 	}
 }

@@ -74,6 +74,8 @@ func (l *lab) account(name string) provider.Provider {
 	switch name {
 	case "gemini":
 		p.BaseURL = l.url + "/v1beta"
+	case "azure":
+		p.Dialect, p.BaseURL, p.Batch.API = "openai", l.url+"/openai/v1", name
 	case "mistral", "together", "xai":
 		p.Dialect, p.BaseURL, p.Batch.API = "openai", l.url+"/"+name+"/v1", name
 	}
@@ -216,7 +218,7 @@ func with(j *journal) func(*dispatch.Config) {
 }
 
 func dialects() []string {
-	return []string{"openai", "responses", "anthropic", "gemini", "mistral", "together", "xai"}
+	return []string{"openai", "responses", "anthropic", "azure", "gemini", "mistral", "together", "xai"}
 }
 
 func faults(f sim.Faults) simhttp.Config { return simhttp.Config{Sim: sim.Config{Faults: f}} }

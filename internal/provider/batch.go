@@ -3,6 +3,7 @@ package provider
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Batch describes a batch API and its limits. Zero means what is usual for the dialect, or for the API.
@@ -24,10 +25,11 @@ type batchAPI struct {
 
 // batchAPIs lists the batch APIs. The limits are from the vendors' pages: OpenAI, API reference, 2026-08-21; Anthropic, Batch
 // processing, 2026-08; Google, Batch API, 2026-09 (2 GB; no number of requests); Mistral, Batch inference, 2026-09; Together,
-// Batch overview, 2026-10; xAI, Batch API, 2026-08.
+// Batch overview, 2026-10; xAI, Batch API, 2026-08; Microsoft, Azure OpenAI batch deployments, 2025.
 func batchAPIs() []batchAPI {
 	return []batchAPI{
 		{"anthropic", []string{"anthropic"}, 100_000, 256_000_000},
+		{"azure", []string{"openai", "responses"}, 100_000, 200_000_000},
 		{"gemini", []string{"gemini"}, 100_000, 2_000_000_000},
 		{"mistral", []string{"openai"}, 1_000_000, 512_000_000},
 		{"openai", []string{"openai", "responses"}, 50_000, 200_000_000},
@@ -87,6 +89,8 @@ func (p Provider) checkBatch(bad complain) {
 		bad(path{"batch"}, "must not be negative; 0 means the usual limit")
 	}
 	switch {
+	case p.Dialect == "gemini" && strings.Contains(p.BaseURL, "/publishers/"):
+		bad(path{"batch"}, "Vertex AI reads the requests of batches from a bucket, which is not supported: leave batch out")
 	case p.InProcess() || !slices.Contains(Dialects(), p.Dialect) || p.BatchAPI() != "":
 	case b.API == "":
 		bad(path{"batch"}, "the dialect %s has no batch API that works over HTTP alone: leave batch out. Bedrock and Vertex keep the results of batches in a bucket, which is not supported", p.Dialect)

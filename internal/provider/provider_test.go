@@ -266,12 +266,16 @@ func TestBatchAPIOf(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"anthropic": "anthropic", "gemini": "gemini", "groq": "openai", "mistral": "mistral", "openai": "openai",
+		"anthropic": "anthropic", "azure": "azure", "azure-responses": "azure", "gemini": "gemini", "groq": "openai", "mistral": "mistral", "openai": "openai",
 		"openai-responses": "openai", "together": "together", "xai": "xai",
 	} {
 		if with[name] != want {
 			t.Errorf("%s: %q, want %q", name, with[name], want)
 		}
+	}
+	vertex := Provider{Name: "v", Dialect: "gemini", BaseURL: "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", Batch: &Batch{}}
+	if err := vertex.Validate(); err == nil || !strings.Contains(err.Error(), "bucket") {
+		t.Errorf("Vertex AI: %v", err)
 	}
 	for api, want := range map[string]string{"mistral": "does not take requests of the dialect anthropic", "mistrall": "did you mean mistral"} {
 		p := Provider{Name: "lab", Dialect: "anthropic", BaseURL: "https://x/v1", Batch: &Batch{API: api}}

@@ -52,7 +52,7 @@ func OpenWith(p provider.Provider, keys *credential.Source) (batch.API, error) {
 	case "gemini":
 		return newGeminiAPI(b)
 	}
-	forms := map[string]func() form{"openai": openAIForm, "mistral": mistralForm, "together": togetherForm, "xai": xaiForm}
+	forms := map[string]func() form{"azure": azureForm, "openai": openAIForm, "mistral": mistralForm, "together": togetherForm, "xai": xaiForm}
 	return &fileAPI{connection: b, form: forms[api](), endpoint: "/v1" + codec.Path}, nil
 }
 

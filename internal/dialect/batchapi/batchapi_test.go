@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func dialects() []string {
-	return []string{"openai", "responses", "anthropic", "gemini", "mistral", "together", "xai"}
+	return []string{"openai", "responses", "anthropic", "azure", "gemini", "mistral", "together", "xai"}
 }
 
 // at returns an account at a server with a batch API.
@@ -34,6 +34,8 @@ func at(name, url string) provider.Provider {
 	switch name {
 	case "gemini":
 		p.BaseURL = url + "/v1beta"
+	case "azure":
+		p.Dialect, p.BaseURL, p.Batch.API = "openai", url+"/openai/v1", name
 	case "mistral", "together", "xai":
 		p.Dialect, p.BaseURL, p.Batch.API = "openai", url+"/"+name+"/v1", name
 	}

@@ -32,6 +32,7 @@ type form struct {
 	first   string // the query of the first page of them
 	cancel  string // what follows the address of a batch that is cancelled
 	bare    bool   // lines have neither a method nor an address
+	settles bool   // a file can be used only when it was processed
 
 	// creation returns the request that creates a batch.
 	creation func(d *batch.Draft, file, endpoint string) any
@@ -97,8 +98,37 @@ func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error
 	if err == nil && made.ID == "" {
 		err = d.c.Fail(fault.Malformed("the answer to an upload names no file", nil), "", nil)
 	}
+	if err == nil && d.settles {
+		err = d.settle(ctx, made)
+	}
 	return made.ID, certain(err)
 }
+
+// settle waits until the provider has processed a file.
+func (d *fileAPI) settle(ctx context.Context, f batches.File) error {
+	for pause := settlePause; ; pause = min(2*pause, 60*settlePause) {
+		switch f.Status {
+		case "pending", "running", "uploaded", "not_running", "notRunning":
+		case "error", "deleting", "deleted":
+			return d.c.Fail(fault.BadRequest("the provider could not process the file of requests: its status is %s", f.Status), "", nil)
+		default: // processed, or a server that says nothing about it
+			return nil
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return d.c.Fail(context.Cause(ctx), "", nil)
+		}
+		if _, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: d.files + "/" + url.PathEscape(f.ID)}, &f); err != nil {
+			return err
+		}
+	}
+}
+
+// settlePause is the first pause before a file is looked at again.
+const settlePause = time.Second
 
 // certain marks the error of an upload: a file alone is no batch.
 func certain(err error) error {

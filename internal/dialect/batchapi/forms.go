@@ -82,6 +82,33 @@ func openAIForm() form {
 	}
 }
 
+// azureForm is Azure's: OpenAI's, except that a file may have to be waited for, and that the endpoint of a batch is not that
+// of its lines.
+func azureForm() form {
+	f := openAIForm()
+	f.settles = true
+	f.creation = func(d *batch.Draft, file, endpoint string) any {
+		return batches.Creation{InputFileID: file, Endpoint: strings.TrimPrefix(endpoint, "/v1"), CompletionWindow: "24h", Metadata: map[string]any{metaKey: d.Key}}
+	}
+	f.read = func(body []byte) (snapshot, error) {
+		var b batches.AzureBatch
+		err := json.Unmarshal(body, &b)
+		return openAIBatch(b.OpenAI()), err
+	}
+	f.page = func(body []byte, _ int) (all []snapshot, next string, err error) {
+		var page batches.List[batches.AzureBatch]
+		err = json.Unmarshal(body, &page)
+		for i := range page.Data {
+			all = append(all, openAIBatch(page.Data[i].OpenAI()))
+		}
+		if n := len(all); n > 0 && page.HasMore {
+			next = "?limit=100&after=" + url.QueryEscape(all[n-1].id)
+		}
+		return all, next, err
+	}
+	return f
+}
+
 func openAIBatch(b *batches.Batch) snapshot {
 	n := b.RequestCounts
 	out := snapshot{

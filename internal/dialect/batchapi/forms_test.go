@@ -1,6 +1,7 @@
 package batchapi
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,6 +41,9 @@ func TestStates(t *testing.T) {
 		rest           string // the code of lines without a result
 	}{
 		{"openai", `{"id":"b","status":"failed","errors":{"data":[{"code":"c","message":"m","line":2}]}}`, batch.Failed, 2, ""},
+		{"azure", `{"id":"b","status":"Validating","created_at":"2026-07-19T17:13:57.2491382+00:00","request_counts":{"total":null}}`, batch.Running, 0, ""},
+		{"azure", `{"id":"b","status":"completed","created_at":1721408291,"output_file_id":"x"}`, batch.Ended, 0, ""},
+		{"azure", `{"id":"b","status":"Failed","errors":{"data":[{"code":"c","message":"m","line":2}]}}`, batch.Failed, 2, ""},
 		{"gemini", gemini("BATCH_STATE_PENDING", ""), batch.Running, 0, ""},
 		{"gemini", gemini("JOB_STATE_RUNNING", ""), batch.Running, 0, ""},
 		{"gemini", gemini("BATCH_STATE_SUCCEEDED", `,"output":{"responsesFile":"files/x"}`), batch.Ended, 0, ""},
@@ -187,5 +191,39 @@ func TestUploadAddress(t *testing.T) {
 	_, err := d.Create(t.Context(), draft(t, d, question("a", 0)), nil)
 	if e := llm.AsError(err); e == nil || e.Kind != llm.KindMalformed || e.Uncertain || stolen || !strings.Contains(e.Message, "host") {
 		t.Errorf("%v, sent elsewhere: %v", err, stolen)
+	}
+}
+
+// TestSettles: at Azure, a batch is created only when its file was processed, and not at all if it cannot be.
+func TestSettles(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"processed", "error"} {
+		looked, created := 0, 0
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case r.Method == http.MethodGet:
+				status := "pending"
+				if looked++; looked > 1 {
+					status = end
+				}
+				_, _ = io.WriteString(w, `{"id":"f","status":"`+status+`"}`)
+			case strings.HasSuffix(r.URL.Path, "/files"):
+				_, _ = io.Copy(io.Discard, r.Body)
+				_, _ = io.WriteString(w, `{"id":"f","status":"pending"}`)
+			default:
+				created++
+				if body, _ := io.ReadAll(r.Body); looked < 2 || !strings.Contains(string(body), `"endpoint":"/chat/completions"`) {
+					t.Errorf("created after %d looks: %s", looked, body)
+				}
+				_, _ = io.WriteString(w, `{"id":"b","status":"Validating"}`)
+			}
+		}))
+		t.Cleanup(front.Close)
+		d := open(t, "azure", front.URL)
+		id, err := d.Create(t.Context(), draft(t, d, question("Who?", 0)), func(context.Context, string) error { return nil })
+		if ok := end == "processed"; (id == "b") != ok || (err == nil) != ok || (created == 1) != ok {
+			t.Errorf("%s: %q, %v, %d created", end, id, err, created)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package batches
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -157,3 +158,45 @@ type XAIResponse struct {
 
 // XAICancelled is the error of a request in a batch that was cancelled first.
 const XAICancelled = "Batch cancelled"
+
+// AzureBatch is Azure's object of a batch: as OpenAI's, but its times may be texts, and its status may begin with a capital letter.
+type AzureBatch struct {
+	ID            string          `json:"id"`
+	Status        string          `json:"status"`
+	InputFileID   string          `json:"input_file_id"`
+	OutputFileID  *string         `json:"output_file_id"`
+	ErrorFileID   *string         `json:"error_file_id"`
+	CreatedAt     Moment          `json:"created_at"`
+	ExpiresAt     Moment          `json:"expires_at"`
+	RequestCounts Counts          `json:"request_counts"`
+	Errors        *Faults         `json:"errors"`
+	Metadata      map[string]any  `json:"metadata"`
+	Error         json.RawMessage `json:"error,omitempty"` // instead of a batch
+}
+
+// OpenAI returns the batch as OpenAI writes it.
+func (b *AzureBatch) OpenAI() *Batch {
+	return &Batch{
+		ID: b.ID, Status: strings.ToLower(b.Status), InputFileID: b.InputFileID, OutputFileID: b.OutputFileID, ErrorFileID: b.ErrorFileID,
+		CreatedAt: int64(b.CreatedAt), ExpiresAt: int64(b.ExpiresAt), RequestCounts: b.RequestCounts, Errors: b.Errors, Metadata: b.Metadata, Error: b.Error,
+	}
+}
+
+// Moment is a time in seconds since 1970, written as such or as a text. Zero: unknown.
+type Moment int64
+
+// UnmarshalJSON reads either. What is neither is unknown.
+func (m *Moment) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			*m = Moment(at.Unix())
+		}
+		return nil
+	}
+	var seconds float64
+	if json.Unmarshal(raw, &seconds) == nil && seconds > 0 && seconds < 1e11 {
+		*m = Moment(seconds)
+	}
+	return nil
+}

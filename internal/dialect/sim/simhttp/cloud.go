@@ -25,6 +25,7 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 		})
 	}
 	handle("GET /openai/v1/models", quota.OpenAI, s.models)
+	s.batches.OpenAIRoutes("/openai/v1", func(pattern string, style quota.Style, e endpoint.Func) { handle(pattern, style, cloud.AzureBatch(e)) })
 
 	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
 	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.gemini))

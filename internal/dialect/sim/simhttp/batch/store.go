@@ -62,16 +62,7 @@ func (s *Store) maxBytes(vendors int64) int64 {
 
 // Routes adds the endpoints of files and batches.
 func (s *Store) Routes(handle func(pattern string, style quota.Style, e endpoint.Func)) {
-	handle("POST /v1/files", quota.OpenAI, s.uploadFile)
-	handle("GET /v1/files", quota.OpenAI, s.listFiles)
-	handle("GET /v1/files/{id}", quota.OpenAI, s.showFile)
-	handle("DELETE /v1/files/{id}", quota.OpenAI, s.deleteFile)
-	handle("GET /v1/files/{id}/content", quota.OpenAI, s.fileContent)
-	handle("POST /v1/batches", quota.OpenAI, s.createBatch)
-	handle("GET /v1/batches", quota.OpenAI, s.listBatches)
-	handle("GET /v1/batches/{id}", quota.OpenAI, s.one(openAI, s.show))
-	handle("POST /v1/batches/{id}/cancel", quota.OpenAI, s.one(openAI, s.cancelBatch))
-
+	s.OpenAIRoutes("/v1", handle)
 	handle("POST /v1/messages/batches", quota.Anthropic, s.createMessageBatch)
 	handle("GET /v1/messages/batches", quota.Anthropic, s.listMessageBatches)
 	handle("GET /v1/messages/batches/{id}", quota.Anthropic, s.one(anthropic, s.show))
@@ -80,6 +71,19 @@ func (s *Store) Routes(handle func(pattern string, style quota.Style, e endpoint
 	handle("GET /v1/messages/batches/{id}/results", quota.Anthropic, s.messageBatchResults)
 	s.compatibleRoutes(handle)
 	s.geminiRoutes(handle)
+}
+
+// OpenAIRoutes adds OpenAI's files and batches below a path.
+func (s *Store) OpenAIRoutes(at string, handle func(pattern string, style quota.Style, e endpoint.Func)) {
+	handle("POST "+at+"/files", quota.OpenAI, s.uploadFile)
+	handle("GET "+at+"/files", quota.OpenAI, s.listFiles)
+	handle("GET "+at+"/files/{id}", quota.OpenAI, s.showFile)
+	handle("DELETE "+at+"/files/{id}", quota.OpenAI, s.deleteFile)
+	handle("GET "+at+"/files/{id}/content", quota.OpenAI, s.fileContent)
+	handle("POST "+at+"/batches", quota.OpenAI, s.createBatch)
+	handle("GET "+at+"/batches", quota.OpenAI, s.listBatches)
+	handle("GET "+at+"/batches/{id}", quota.OpenAI, s.one(openAI, s.show))
+	handle("POST "+at+"/batches/{id}/cancel", quota.OpenAI, s.one(openAI, s.cancelBatch))
 }
 
 // Stats returns the counts so far.
