@@ -27,11 +27,11 @@ type environments struct {
 	Idle     time.Duration `default:"1h" placeholder:"DURATION" help:"Close a session after this time without a request. Default: ${default}."`
 	JSON     bool          `name:"json" help:"Print the list as JSON."`
 
-	Image      string        `group:"sandbox" default:"docker.io/library/python:3-slim" placeholder:"IMAGE" help:"Image of the containers. Default: ${default}."`
-	Command    string        `group:"sandbox" default:"python3 -c" placeholder:"WORDS" help:"What runs a program in a container; the program is added as its last argument. Default: ${default}."`
-	Memory     int           `group:"sandbox" default:"256" placeholder:"MIB" help:"Memory of a container, in MiB. Default: ${default}."`
-	Timeout    time.Duration `group:"sandbox" name:"test-timeout" default:"10s" placeholder:"DURATION" help:"Maximum time of a program for one test. Default: ${default}."`
-	Containers int           `group:"sandbox" default:"0" placeholder:"N" help:"Maximum number of containers at a time. 0: one for each core. Default: ${default}."`
+	Image      string        `group:"Sandbox:" default:"docker.io/library/python:3-slim" placeholder:"IMAGE" help:"Image of the containers. Default: ${default}."`
+	Command    string        `group:"Sandbox:" default:"python3 -c" placeholder:"WORDS" help:"What runs a program in a container; the program is added as its last argument. Default: ${default}."`
+	Memory     int           `group:"Sandbox:" default:"256" placeholder:"MIB" help:"Memory of a container, in MiB. Default: ${default}."`
+	Timeout    time.Duration `group:"Sandbox:" name:"test-timeout" default:"10s" placeholder:"DURATION" help:"Maximum time of a program for one test. Default: ${default}."`
+	Containers int           `group:"Sandbox:" default:"0" placeholder:"N" help:"Maximum number of containers at a time. 0: one for each core. Default: ${default}."`
 
 	auth.Flags
 	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`

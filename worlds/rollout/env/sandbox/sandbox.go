@@ -73,7 +73,7 @@ func Open(ctx context.Context, c Config) (*Sandbox, error) {
 	if out, err := exec.CommandContext(ctx, s.runtime, "image", "inspect", c.Image).CombinedOutput(); err != nil { //nolint:gosec // the user names the image
 		return nil, fmt.Errorf("sandbox: %s has no image %q, or cannot be used: %s; to get it: %s pull %s", s.runtime, c.Image, cut(strings.TrimSpace(string(out)), 300), s.runtime, c.Image)
 	}
-	switch r, err := s.run("", ""); {
+	switch r, err := s.run("", ""); { //nolint:contextcheck // it has a time of its own
 	case err != nil:
 		return nil, err
 	case r.code != 0 || r.late || r.long:

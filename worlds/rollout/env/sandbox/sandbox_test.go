@@ -32,7 +32,7 @@ func open(t *testing.T, change func(*Config)) (*Sandbox, string, error) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "podman")
-	if err := os.WriteFile(program, []byte(fake), 0o700); err != nil { //nolint:gosec // it must be executable
+	if err := os.WriteFile(program, []byte(fake), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
