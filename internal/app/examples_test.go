@@ -35,6 +35,8 @@ func smaller() map[string][]string {
 		"rollout-maze.yaml":              {"episodes=2"},
 		"rollout-negotiation.yaml":       {"episodes=2"},
 		"rollout-tools.yaml":             {"episodes=2"},
+		"rollout-judge.yaml":             {"episodes=2"},
+		"rollout-compare.yaml":           {"episodes=2"},
 		"rollout-refill.yaml":            {"params.refill.useful=3"},
 		"rollout-tasks.yaml":             nil,
 		"scenario/plan.yaml":             {"episodes=2"},
@@ -50,7 +52,7 @@ func smaller() map[string][]string {
 
 // elsewhere are examples that need a server beside them; their own tests play them.
 func elsewhere() []string {
-	return []string{"diplomacy-person.yaml", "replicas.yaml", "secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml"}
+	return []string{"diplomacy-person.yaml", "replicas.yaml", "secrets-batch.yaml", "rollout-count.yaml", "rollout-openenv.yaml", "rollout-mcp.yaml", "rollout-sandbox.yaml"}
 }
 
 // TestExamples plays every plan of the examples on the simulated provider, one call at a

@@ -12,18 +12,18 @@ import (
 // Moment is a moment of an episode that a check played, as its kind tells it.
 type Moment struct {
 	Title string `json:"title"`
-	Lines []Told `json:"lines"`
+	Lines []Line `json:"lines"`
 }
 
-// Told is one line of it.
-type Told struct {
+// Line is one thing that happened in it.
+type Line struct {
 	Who  string `json:"who,omitempty"` // a seat; empty: the world
 	To   string `json:"to,omitempty"`
 	Text string `json:"text"`
 }
 
-// errTold ends the search for an episode.
-var errTold = errors.New("found")
+// errFound ends the search for an episode.
+var errFound = errors.New("found")
 
 // story tells the first episode in j that did not fail or, if all did, the first. A kind without stories has none.
 func story(ctx context.Context, j journal.Journal, kind world.Kind) ([]Moment, error) {
@@ -39,13 +39,13 @@ func story(ctx context.Context, j journal.Journal, kind world.Kind) ([]Moment, e
 			return nil
 		case ended.Outcome.Failed == "":
 			found = ended
-			return errTold
+			return errFound
 		case found == nil:
 			found = ended
 		}
 		return nil
 	})
-	if found == nil || err != nil && !errors.Is(err, errTold) {
+	if found == nil || err != nil && !errors.Is(err, errFound) {
 		return nil, err
 	}
 	read, err := transcript.Read(ctx, j, head, kind, found.Episode)
@@ -63,9 +63,9 @@ func story(ctx context.Context, j journal.Journal, kind world.Kind) ([]Moment, e
 			continue
 		}
 		for _, f := range replay.Frames {
-			m := Moment{Title: f.Title, Lines: []Told{}}
+			m := Moment{Title: f.Title, Lines: []Line{}}
 			for _, l := range f.Lines {
-				m.Lines = append(m.Lines, Told{l.Who, l.To, l.Text})
+				m.Lines = append(m.Lines, Line{l.Who, l.To, l.Text})
 			}
 			moments = append(moments, m)
 		}

@@ -144,7 +144,7 @@ func TestCheckExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(src), "servers:") {
+		if strings.Contains(string(src), "servers:") || strings.Contains(string(src), "mcp:") {
 			if !strings.Contains(strings.Join(e.Warnings, " "), "acts on the outside") {
 				t.Errorf("%s: no warning that check cannot know what servers do: %v", plan, e.Warnings)
 			}

@@ -38,6 +38,12 @@ type Drawn interface {
 	Draw() string
 }
 
+// Failing is an Env that can fail, such as one that starts programs.
+type Failing interface {
+	// Failure returns why the last step has no result, or nil.
+	Failure() error
+}
+
 // Kind is a family of environments.
 type Kind struct {
 	Name string

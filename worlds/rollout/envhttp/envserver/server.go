@@ -248,6 +248,10 @@ func (s *Server) with(answer func(*session, *http.Request) (any, error)) http.Ha
 			return
 		}
 		out, err := answer(e, r)
+		if _, broken := errors.AsType[*brokenError](err); broken {
+			fail(w, http.StatusInternalServerError, err)
+			return
+		}
 		if err != nil {
 			fail(w, http.StatusBadRequest, err)
 			return
@@ -255,6 +259,9 @@ func (s *Server) with(answer func(*session, *http.Request) (any, error)) http.Ha
 		write(w, http.StatusOK, out)
 	}
 }
+
+// brokenError means that an environment failed, and not the request.
+type brokenError struct{ error }
 
 func (e *session) prompt(*http.Request) (any, error) {
 	if p := e.env.Prompt(); p != nil {
@@ -278,6 +285,9 @@ func (e *session) step(r *http.Request) (any, error) {
 		return nil, errors.New("action: is missing")
 	}
 	out := e.env.Step(*in.Action)
+	if f, ok := e.env.(env.Failing); ok && f.Failure() != nil {
+		return nil, &brokenError{f.Failure()}
+	}
 	e.steps++
 	e.done = out.Done()
 	if len(out.Observation) == 0 {

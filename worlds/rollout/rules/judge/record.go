@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -16,27 +17,23 @@ func (r *Record) Showed(seat string, messages []llm.Message) {
 		if m.Role == llm.RoleAssistant {
 			continue // it was added when it was said
 		}
-		text := m.Text()
-		for _, p := range m.Parts {
-			if p.Image != nil {
-				text += "\n(a picture)"
-			}
-		}
 		who := "environment to " + seat
 		if m.Role == llm.RoleTool {
 			who = "tool to " + seat
 		}
-		r.lines = append(r.lines, who+": "+text)
+		r.lines = append(r.lines, who+": "+m.Text())
+		if slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Image != nil }) {
+			r.lines = append(r.lines, "(a picture)")
+		}
 	}
 }
 
 // Said adds an answer.
 func (r *Record) Said(seat string, answer llm.Message) {
-	text := answer.Text()
+	r.lines = append(r.lines, seat+": "+answer.Text())
 	for _, c := range answer.ToolCalls {
-		text += fmt.Sprintf("\n(calls %s %s)", c.Name, c.Arguments)
+		r.lines = append(r.lines, fmt.Sprintf("(%s calls %s %s)", seat, c.Name, c.Arguments))
 	}
-	r.lines = append(r.lines, seat+": "+text)
 }
 
 // Text returns the record with at most so many bytes: of a longer one, the middle is left out.
