@@ -29,6 +29,26 @@ func TestNotesComeWithTheirTurn(t *testing.T) {
 	}
 }
 
+// TestPhases: a phase begins with the turn in which the world names it. Several can begin with one turn.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	s := world.Begin(world.Func(func(t *world.Table) world.Outcome {
+		t.Phase("S1901M")
+		t.One(ask("a"))
+		t.Phase("S1901R")
+		t.Phase("F1901M")
+		t.One(ask("a"))
+		return world.Outcome{}
+	}), world.Deal{})
+	var got [][]string
+	for _, replies := range [][]world.Reply{nil, {{}}, {{}}} {
+		got = append(got, s.Next(replies).Phases)
+	}
+	if want := [][]string{{"S1901M"}, {"S1901R", "F1901M"}, nil}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestForkAdvancesApart: strands of a fork do not wait for each other, and what they come
 // to does not depend on who goes first.
 func TestForkAdvancesApart(t *testing.T) {

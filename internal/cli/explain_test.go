@@ -38,7 +38,7 @@ func TestKindWords(t *testing.T) {
 		"no file":               {[]string{"resume"}, []string{"resume: <file> is missing", "usage: parley resume <file> [flags]"}},
 		"a flag with a slip":    {[]string{"run", plan, "--bugdet", "5"}, []string{"--bugdet", "did you mean", "--budget"}},
 		"a flag and no verb":    {[]string{"--budget", "5"}, []string{"--budget", "parley --help"}},
-		"flags that are needed": {[]string{"fork", run}, []string{"fork: missing flags: --episode=N, --turn=K", "usage: parley fork --episode=N --turn=K <file> [flags]"}},
+		"flags that are needed": {[]string{"fork", run}, []string{"fork: missing flags: --episode=N", "usage: parley fork --episode=N <file> [flags]"}},
 		"no number":             {[]string{"show", run, "--episode", "x"}, []string{"show: --episode"}},
 		"a run as a plan":       {[]string{"run", run}, []string{run + ": is a run file, not a plan: `parley resume` resumes it"}},
 		"no run is checked":     {[]string{"check", put("diary.parley", "dear diary")}, []string{"diary.parley is not a run file"}},

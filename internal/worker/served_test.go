@@ -190,8 +190,15 @@ func (l *live) stop() {
 func (l *live) next(path string, replies []world.Reply) object {
 	t := l.strands[path].Next(replies)
 	step := object{}
-	if len(t.Notes) > 0 {
-		step["notes"] = t.Notes
+	var notes []any
+	for _, name := range t.Phases {
+		notes = append(notes, object{"phase": name})
+	}
+	for _, n := range t.Notes {
+		notes = append(notes, n)
+	}
+	if len(notes) > 0 {
+		step["notes"] = notes
 	}
 	switch {
 	case t.Panic != "":
@@ -255,6 +262,7 @@ func (game) World(p *gameParams, _ world.Lineup) (world.World, error) {
 		sum, done := 0.0, 0
 		var said []llm.Message
 		for round := range p.Rounds {
+			t.Phase(fmt.Sprint("round ", round+1))
 			said = append(said, llm.User(fmt.Sprintf("%s, round %d, card %d", p.Mood, round, t.Rand().IntN(100))))
 			reply := t.One(world.Call{Seat: "a", Label: "talk", Ask: llm.Request{Messages: said}})
 			said = append(said, llm.Assistant(reply.Text))

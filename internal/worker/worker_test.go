@@ -196,6 +196,25 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
+// TestPhases: the phases that a world in a worker begins are those of its turns, and are not notes.
+func TestPhases(t *testing.T) {
+	t.Parallel()
+	_, k := open(t, &served{kind: world.Define(game{})}, 1)
+	params, err := k.Read(json.RawMessage(`{"rounds":1,"mood":"bold"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := k.World(params, world.Lineup{"a": {Name: "me"}, "b": {Name: "me"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := world.Begin(w, world.Deal{})
+	defer s.Stop()
+	if turn := s.Next(nil); len(turn.Phases) != 1 || turn.Phases[0] != "round 1" || len(turn.Notes) != 0 {
+		t.Errorf("%+v", turn)
+	}
+}
+
 // TestParams: params have the types, the defaults and the errors of the worker.
 func TestParams(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,16 @@ func Story(p world.Played, notes []world.Note) []world.Exhibit {
 	return []world.Exhibit{{Name: "secrets-story", Title: "Conversation by conversation", Show: world.Replay{Frames: s.frames}}}
 }
 
+// The limits of a story: a page must stay readable, whatever was played.
+const (
+	maxMessages = 1000 // messages. Those after it are told only if they are marked
+	maxText     = 4000 // bytes of a message
+)
+
 // teller builds a story.
 type teller struct {
+	shown, omitted int // messages
+
 	played  world.Played
 	frames  []world.Frame
 	talk    string            // the conversation of the last frame
@@ -103,12 +111,20 @@ func (s *teller) deal(n world.Note) {
 
 // message tells a message, or a turn without one.
 func (s *teller) message(n world.Note, m Message) {
+	if s.shown >= maxMessages && m.Reveals == "" && m.Names == "" {
+		s.omitted++
+		return
+	}
+	s.shown++
 	pair := []string{n.Seat, m.To}
 	slices.Sort(pair)
 	if talk := fmt.Sprint(m.Round, pair); talk != s.talk {
 		s.frame(talk, "Round %d: %s and %s", m.Round, s.who(n.Seat), s.who(m.To))
 	}
 	line := world.FrameLine{Who: n.Seat, To: m.To, Text: m.Text}
+	if len(m.Text) > maxText {
+		line.Text = strings.ToValidUTF8(m.Text[:maxText], "") + " …"
+	}
 	if n.Kind == "silence" {
 		line.Text = "(silence)"
 	}
@@ -148,6 +164,9 @@ func (s *teller) end() {
 		return
 	}
 	s.frame("", "The end")
+	if s.omitted > 0 {
+		s.say(world.FrameLine{Text: fmt.Sprintf("%d messages after the first %d are not told here, since they give nothing away. The transcript has them.", s.omitted, maxMessages)})
+	}
 	for _, c := range g.Conversations {
 		what := "both kept their words"
 		switch {
