@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,5 +188,24 @@ func TestUploadAddress(t *testing.T) {
 	_, err := d.Create(t.Context(), draft(t, d, question("a", 0)), nil)
 	if e := llm.AsError(err); e == nil || e.Kind != llm.KindMalformed || e.Uncertain || stolen || !strings.Contains(e.Message, "host") {
 		t.Errorf("%v, sent elsewhere: %v", err, stolen)
+	}
+}
+
+// TestNoTierInBatches: a batch is a tier of its own, which some vendors insist on.
+func TestNoTierInBatches(t *testing.T) {
+	t.Parallel()
+	for _, name := range dialects() {
+		d := open(t, name, "http://127.0.0.1:1")
+		plain := question("a", 0)
+		tiered := question("a", 0)
+		tiered.Tier = "flex"
+		w, err := d.Weigh(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := d.Weigh(tiered)
+		if err != nil || v.Bytes != w.Bytes || !slices.Contains(v.Dropped, "tier") || tiered.Tier != "flex" {
+			t.Errorf("%s: %+v, %+v without a tier, %v", name, v, w, err)
+		}
 	}
 }
