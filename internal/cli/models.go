@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -17,7 +18,14 @@ import (
 type modelsCmd struct {
 	Find   string `arg:"" optional:"" help:"List only names that contain this text."`
 	Prices string `placeholder:"FILE" help:"File of prices that override the built-in ones."`
-	JSON   bool   `name:"json" help:"Print JSON."`
+	Update string `placeholder:"FILE" help:"Newer file of prices, ours or LiteLLM's: print what it changes instead of the lists."`
+
+	Live    string `placeholder:"PROVIDER" help:"Ask this provider which models the account can use, and list these."`
+	BaseURL string `name:"base-url" placeholder:"URL" help:"Base URL of the provider of --live."`
+	KeyEnv  string `placeholder:"NAME" help:"Environment variable with the API key of the provider of --live."`
+	Dialect string `placeholder:"NAME" help:"Wire format of the provider of --live. Default: that of a known provider, else openai."`
+
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // knownProvider is a preset, and whether its key is set. It never holds the key.
@@ -41,6 +49,8 @@ type knownModel struct {
 	BatchOutput llm.Money `json:"batch_output,omitempty"`
 	Context     int       `json:"context,omitempty"`
 	MaxOutput   int       `json:"max_output,omitempty"`
+	Retired     bool      `json:"retired,omitempty"`
+	Unpriced    bool      `json:"unpriced,omitempty"` // of --live: the account has it, and its price is not known
 }
 
 // known holds both lists.
@@ -51,7 +61,13 @@ type known struct {
 }
 
 // Run prints the tables.
-func (c *modelsCmd) Run(s *State) error {
+func (c *modelsCmd) Run(ctx context.Context, s *State) error {
+	if c.Live == "" && (c.BaseURL != "" || c.KeyEnv != "" || c.Dialect != "") {
+		return exit.Usagef("--base-url, --key-env and --dialect are for the provider of --live: name it with --live")
+	}
+	if c.Live != "" && c.Update != "" {
+		return exit.Usagef("--live and --update do not go together")
+	}
 	prices := price.Embedded()
 	if c.Prices != "" {
 		own, err := price.Load(c.Prices)
@@ -60,7 +76,16 @@ func (c *modelsCmd) Run(s *State) error {
 		}
 		prices = prices.With(own)
 	}
+	if c.Update != "" {
+		return c.update(s, prices)
+	}
 	k := c.known(s, prices)
+	if c.Live != "" {
+		var err error
+		if k, err = c.live(ctx, s, prices); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, k)
 	}
@@ -84,12 +109,16 @@ func (c *modelsCmd) known(s *State, prices *price.Table) known {
 		if !ok || !strings.Contains(name, c.Find) {
 			continue
 		}
-		k.Models = append(k.Models, knownModel{
-			Name: name, Input: p.Input, Cached: p.Cached, Output: p.Output,
-			BatchInput: p.Batch.Input, BatchOutput: p.Batch.Output, Context: p.Context, MaxOutput: p.MaxOutput,
-		})
+		k.Models = append(k.Models, priced(name, p))
 	}
 	return k
+}
+
+func priced(name string, p price.Price) knownModel {
+	return knownModel{
+		Name: name, Input: p.Input, Cached: p.Cached, Output: p.Output,
+		BatchInput: p.Batch.Input, BatchOutput: p.Batch.Output, Context: p.Context, MaxOutput: p.MaxOutput, Retired: p.Retired,
+	}
 }
 
 func (k known) print(w io.Writer) error {
@@ -127,6 +156,11 @@ func (k known) print(w io.Writer) error {
 	}
 	fmt.Fprintf(t, "MODEL\tINPUT\tCACHED\tOUTPUT\tBATCH IN\tBATCH OUT\tCONTEXT\tMAX OUTPUT\n")
 	for _, m := range k.Models {
+		if m.Unpriced {
+			fmt.Fprintf(t, "%s\tunpriced\t\t\t\t\t%s\t%s\n", m.Name,
+				terminal.OrDash(terminal.Number(m.Context), m.Context == 0), terminal.OrDash(terminal.Number(m.MaxOutput), m.MaxOutput == 0))
+			continue
+		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Input, m.Cached, m.Output,
 			terminal.OrDash(m.BatchInput.String(), m.BatchInput == 0), terminal.OrDash(m.BatchOutput.String(), m.BatchOutput == 0),
 			terminal.OrDash(terminal.Number(m.Context), m.Context == 0), terminal.OrDash(terminal.Number(m.MaxOutput), m.MaxOutput == 0))

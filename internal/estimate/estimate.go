@@ -237,6 +237,7 @@ func (c Config) warn(t *trial, e *Estimate) {
 		}
 		add("no price is known for %s%s: the costs leave it out; give its price in a file and name the file under prices", model, near)
 	}
+	e.Warnings = append(e.Warnings, t.prices.Retired(slices.Sorted(maps.Keys(t.models))...)...)
 	if b := e.Budget; b != nil && len(e.Unpriced) > 0 {
 		add("with a budget every model needs a price: the run would stop at the first call of %s", e.Unpriced[0])
 	} else if b != nil && b.Call > b.Limit {

@@ -90,6 +90,10 @@ agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
 	if e.Budget.Covers != "unknown" || e.Cost != nil || !strings.Contains(strings.Join(e.Warnings, "\n"), "did you mean openai/gpt-5-mini?") {
 		t.Errorf("%+v %v", e.Budget, e.Warnings)
 	}
+	e = estimated(t, worlds.Standard(), strings.ReplaceAll(plan, "openai/gpt-5-mini", "openai/o1-mini"), Config{})
+	if !strings.Contains(strings.Join(e.Warnings, "\n"), "openai/o1-mini is retired") {
+		t.Errorf("%v", e.Warnings)
+	}
 }
 
 // TestEstimateUntil: the estimate goes from the fewest to the most episodes.

@@ -246,8 +246,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	if e.Response != nil {
 		used = llm.Usage{Input: e.Response.Usage.Input, Output: e.Response.Usage.Output}
 	}
-	p, priced := t.prices.Find(req.Model)
-	p = p.In(req.Tier)
+	p, priced := t.prices.FindIn(req.Model, req.Tier)
 	s := spent{
 		calls: 1, input: float64(used.Input), output: float64(used.Output), outputMax: float64(req.MaxTokens),
 		charged: float64(t.charged(req, used)),

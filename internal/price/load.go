@@ -107,7 +107,7 @@ func parseModel(name string, raw json.RawMessage) (Price, error) {
 	if err != nil {
 		return Price{}, err
 	}
-	if err := o.only(append(rateKeys(), "batch", "flex", "priority", "above", "max_output", "context", "note")...); err != nil {
+	if err := o.only(append(rateKeys(), "batch", "flex", "priority", "above", "max_output", "context", "retired", "note")...); err != nil {
 		return Price{}, err
 	}
 	t, err := parseRates(o)
@@ -120,6 +120,9 @@ func parseModel(name string, raw json.RawMessage) (Price, error) {
 	}
 	if p.Context, err = o.count("context"); err != nil {
 		return Price{}, err
+	}
+	if raw, ok := o["retired"]; ok && json.Unmarshal(raw, &p.Retired) != nil {
+		return Price{}, fmt.Errorf("retired: want true or false, not %s", shown(raw))
 	}
 	p.Above, err = parseAbove(o["above"])
 	return p, err
@@ -179,12 +182,12 @@ func parseRates(o object) (t Tier, err error) {
 	for _, other := range []struct {
 		key       string
 		into      *Rates
-		min, most float64
+		low, high float64
 		example   string
 	}{
 		{"batch", &t.Batch, 0, 1, "0.5"}, {"flex", &t.Flex, 0, 1, "0.5"}, {"priority", &t.Priority, 1, 20, "2"},
 	} {
-		if *other.into, err = o.parsePart(other.key, t.Rates, other.min, other.most, other.example); err != nil {
+		if *other.into, err = o.parsePart(other.key, t.Rates, other.low, other.high, other.example); err != nil {
 			return t, err
 		}
 	}

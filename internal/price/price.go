@@ -30,6 +30,8 @@ type Price struct {
 	Above []Tier
 	// MaxOutput and Context are the largest output and the context window, in tokens; 0 if not known.
 	MaxOutput, Context int
+	// Retired says that the vendor does not serve the model any more.
+	Retired bool
 }
 
 // Rates are prices in dollars per million tokens.
@@ -72,12 +74,6 @@ func (p Price) Saved(u llm.Usage, batch bool) llm.Money {
 		return 0
 	}
 	return p.Cost(llm.Usage{Input: max(u.Input, parts), Output: u.Output}, batch).Minus(p.Cost(u, batch))
-}
-
-// Short returns p without the rates for long prompts, for the usage of many calls together.
-func (p Price) Short() Price {
-	p.Above = nil
-	return p
 }
 
 // Worst returns the highest cost of a call with at most so many tokens of input and output: everything at the highest

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley/internal/price"
 	"parley/internal/report/page"
@@ -69,7 +70,11 @@ func costs(r *view.Run) (blocks []page.Block) {
 		t := c.table(accounts, all)
 		caption := c.caption(i, all)
 		if i == 0 {
-			caption += savings(accounts, price.Embedded())
+			used := map[string]llm.Usage{}
+			for _, a := range accounts {
+				used[a.Model] = used[a.Model].Plus(a.Usage)
+			}
+			caption = strings.TrimSpace(caption + " " + price.Embedded().Savings(used))
 		}
 		blocks = append(blocks, page.Block{Title: c.title, Table: t, Folded: c.quiet, Caption: caption})
 	}
@@ -85,32 +90,6 @@ func (c costing) caption(i int, all view.Account) string {
 	default:
 		return "The share is of all tokens: no cost was recorded."
 	}
-}
-
-// savings says what the providers' prompt caches saved, by the accounts of agents and models. A run records what calls cost, and
-// not the prices, so it is worked out from the tokens and the built-in prices, without those of batches and long prompts.
-func savings(accounts []view.KeyedAccount, table *price.Table) string {
-	var with, without llm.Money
-	tokens := 0
-	for _, a := range accounts {
-		p, ok := table.Find(a.Model)
-		if !ok || a.Kind != "ask" || a.Usage.Cached+a.Usage.CacheWrite+a.Usage.CacheWriteLong <= 0 {
-			continue
-		}
-		u := llm.Usage{Cached: a.Usage.Cached, CacheWrite: a.Usage.CacheWrite, CacheWriteLong: a.Usage.CacheWriteLong}
-		cost := p.Short().Cost(u, false)
-		with, without = with.Plus(cost), without.Plus(cost.Plus(p.Short().Saved(u, false)))
-		tokens = llm.AddTokens(tokens, u.Cached)
-	}
-	if tokens == 0 {
-		return ""
-	}
-	verdict := fmt.Sprintf("%v less", without.Minus(with))
-	if with > without {
-		verdict = fmt.Sprintf("%v more, since writing to a cache costs more than reading from it saved", with.Minus(without))
-	}
-	return fmt.Sprintf(" The providers' prompt caches held %d tokens of the prompts. At the list prices of %s, what was read from and written to them cost %v, and would have cost %v otherwise: %s.",
-		tokens, table.AsOf(), with, without, verdict)
 }
 
 func (c costing) table(accounts []view.KeyedAccount, all view.Account) *page.Table {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -224,6 +225,25 @@ func TestSettles(t *testing.T) {
 		id, err := d.Create(t.Context(), draft(t, d, question("Who?", 0)), func(context.Context, string) error { return nil })
 		if ok := end == "processed"; (id == "b") != ok || (err == nil) != ok || (created == 1) != ok {
 			t.Errorf("%s: %q, %v, %d created", end, id, err, created)
+		}
+	}
+}
+
+// TestNoTierInBatches: a batch is a tier of its own, which some vendors insist on.
+func TestNoTierInBatches(t *testing.T) {
+	t.Parallel()
+	for _, name := range dialects() {
+		d := open(t, name, "http://127.0.0.1:1")
+		plain := question("a", 0)
+		tiered := question("a", 0)
+		tiered.Tier = "flex"
+		w, err := d.Weigh(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := d.Weigh(tiered)
+		if err != nil || v.Bytes != w.Bytes || !slices.Contains(v.Dropped, "tier") || tiered.Tier != "flex" {
+			t.Errorf("%s: %+v, %+v without a tier, %v", name, v, w, err)
 		}
 	}
 }

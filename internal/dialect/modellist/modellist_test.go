@@ -1,0 +1,73 @@
+package modellist
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"parley/internal/provider"
+	"parley/llm"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestList reads the lists of the vendors, over several pages.
+func TestList(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		dialect, first, more string // more is the second page
+		want                 string
+	}{
+		{"openai", `{"object":"list","data":[{"id":"b","context_window":100},{"id":"a"},{"id":"b"},{"id":"bad\u001b[31m"},{"id":""},7]}`, "", "a b(100)"},
+		{"openai", `[{"id":"org/x","context_length":8,"pricing":{"input":1}}]`, "", "org/x(8)"},
+		{"openai", `{"data":[{"id":"odd","max_model_len":"many"}]}`, "", "odd"},
+		{"anthropic", `{"data":[{"id":"claude-a","max_input_tokens":5}],"has_more":true,"last_id":"claude-a"}`, `{"data":[{"id":"claude-b"}],"has_more":false}`, "claude-a(5) claude-b"},
+		{"gemini", `{"models":[{"name":"models/g1","inputTokenLimit":9}],"nextPageToken":"t"}`, `{"models":[{"name":"models/g2"}]}`, "g1(9) g2"},
+	} {
+		n := 0
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if n++; n > 1 && (r.URL.Query().Get("after_id") == "claude-a" || r.URL.Query().Get("pageToken") == "t") {
+				_, _ = io.WriteString(w, c.more)
+				return
+			}
+			_, _ = io.WriteString(w, c.first)
+		}))
+		all, err := List(t.Context(), provider.Provider{Name: "lab", Dialect: c.dialect, BaseURL: front.URL + "/v1"})
+		front.Close()
+		var names []string
+		for _, m := range all {
+			name := m.Name
+			if m.Context > 0 {
+				name += "(" + strconv.Itoa(m.Context) + ")"
+			}
+			names = append(names, name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != c.want {
+			t.Errorf("%s: %q %v", c.first, got, err)
+		}
+	}
+}
+
+func TestListFails(t *testing.T) {
+	t.Setenv("LAB_KEY", "KEY-123")
+	for body, kind := range map[string]llm.Kind{`{"error":"KEY-123 is wrong"}`: llm.KindMalformed, `no`: llm.KindMalformed} {
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, body)
+		}))
+		_, err := List(t.Context(), provider.Provider{Name: "lab", Dialect: "openai", BaseURL: front.URL + "/v1", KeyEnv: "LAB_KEY"})
+		front.Close()
+		if llm.KindOf(err) != kind || strings.Contains(err.Error(), "KEY-123") {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	if _, err := List(t.Context(), provider.Provider{Name: "sim", Dialect: "sim"}); err == nil {
+		t.Error("sim has no list")
+	}
+}
