@@ -23,9 +23,9 @@ type batchAPI struct {
 	bytes    int64
 }
 
-// batchAPIs lists the batch APIs. The limits are from the vendors' pages: OpenAI, API reference, 2026-08-21; Anthropic, Batch
-// processing, 2026-08; Google, Batch API, 2026-09 (2 GB; no number of requests); Mistral, Batch inference, 2026-09; Together,
-// Batch overview, 2026-10; xAI, Batch API, 2026-08; Microsoft, Azure OpenAI batch deployments, 2025.
+// batchAPIs lists the batch APIs. The limits are from the vendors' pages, as far as they could be read in November 2026: OpenAI, API
+// reference; Anthropic, Batch processing; Microsoft, Azure OpenAI batch deployments; Google, Batch API (2 GB; no number of requests); Mistral,
+// Batch inference; Together, Batch overview; xAI, Batch API.
 func batchAPIs() []batchAPI {
 	return []batchAPI{
 		{"anthropic", []string{"anthropic"}, 100_000, 256_000_000},
