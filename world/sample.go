@@ -43,6 +43,9 @@ func (s *Sample) Add(u Unit, values ...float64) {
 	s.values = append(s.values, sum/float64(len(values)))
 }
 
+// Grow makes room for n more episodes.
+func (s *Sample) Grow(n int) { s.values = slices.Grow(s.values, n) }
+
 // mark appends the cluster of a value. A list without clusters stays nil.
 func (s *Sample) mark(list []int32, id int) []int32 {
 	if list == nil && id == 0 {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,10 +26,30 @@ type process struct {
 	args []string
 	env  []string
 	cmd  *exec.Cmd
-	out  *bytes.Buffer
-	err  *bytes.Buffer
+	out  *printed
+	err  *printed
 	done chan error
 }
+
+// printed is what a process prints. It can be read while the process runs.
+type printed struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *printed) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *printed) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *printed) Bytes() []byte { return []byte(o.String()) }
 
 func start(t *testing.T, token string, args ...string) *process {
 	t.Helper()
@@ -44,7 +65,7 @@ func (p *process) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.cmd, p.out, p.err, p.done = exec.Command(self, p.args...), &bytes.Buffer{}, &bytes.Buffer{}, make(chan error, 1)
+	p.cmd, p.out, p.err, p.done = exec.Command(self, p.args...), &printed{}, &printed{}, make(chan error, 1)
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = p.env, p.out, p.err
 	p.cmd.WaitDelay = time.Second
 	if err := p.cmd.Start(); err != nil {
@@ -93,8 +114,8 @@ func freePorts(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// hubOf starts a hub of so many nodes, and returns them and its address.
-func hubOf(t *testing.T, nodes int) ([]*process, string) {
+// hubOf starts a hub of so many nodes, and returns them and its address. Each of several nodes has a folder of its own.
+func hubOf(t *testing.T, nodes int, folders ...string) ([]*process, string) {
 	t.Helper()
 	listen := freePorts(t, 2*nodes)
 	if nodes == 1 {
@@ -103,7 +124,10 @@ func hubOf(t *testing.T, nodes int) ([]*process, string) {
 	var all []*process
 	routes := strings.Join(listen[nodes:], ",")
 	for i := range nodes {
-		all = append(all, start(t, "secret", "hub", "--listen", listen[i], "--join", routes, "--route", listen[nodes+i], "--folder", t.TempDir()))
+		if i == len(folders) {
+			folders = append(folders, t.TempDir())
+		}
+		all = append(all, start(t, "secret", "hub", "--listen", listen[i], "--join", routes, "--route", listen[nodes+i], "--folder", folders[i]))
 	}
 	return all, "nats://" + strings.Join(listen[:nodes], ",nats://")
 }

@@ -68,8 +68,16 @@ func (c *hubCmd) Run(ctx context.Context, s *State) error {
 	watched.show(ctx, s, func() *metric.Page { return hubPage(h, began) })
 	defer watched.close(ctx, s)
 	fmt.Fprintf(s.Stdout, "listening on %s\n", h.URL())
-	<-ctx.Done()
-	return h.Close()
+	return h.Keep(ctx, s.nodeProblem)
+}
+
+// nodeProblem says what is wrong with the node of a hub, or that it is back.
+func (s *State) nodeProblem(problem error) {
+	if problem != nil {
+		s.tellError(problem)
+		return
+	}
+	s.tell("the node is back")
 }
 
 // checkNodes refuses nodes that cannot be a hub together.

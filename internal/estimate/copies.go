@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"parley/engine"
-	"parley/internal/view"
+	"parley/internal/view/copies"
 	"parley/journal"
 	"parley/llm"
 )
@@ -52,7 +52,7 @@ func (c Config) copies(t *trial, o *outlook) string {
 	if repeated > 1 {
 		where = fmt.Sprintf(" in %d of the %d cells of the sample", cells, repeated)
 	}
-	why, remedy := view.Unvarying(c.Plan.Agents, func(name string) bool { return agents[name] })
+	why, remedy := copies.Unvarying(c.Plan.Agents, func(name string) bool { return agents[name] })
 	if why == "" {
 		why, remedy = "No model is asked", "let models play"
 	}

@@ -12,6 +12,7 @@ import (
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
+	"parley/internal/view/copies"
 	"parley/journal"
 	"parley/world"
 )
@@ -33,7 +34,7 @@ func headline(source Source, several bool) page.Section {
 			s.Blocks = append(s.Blocks, page.Block{Text: text})
 		}
 	}
-	if note := view.CopiesNote(r.Head); note != "" {
+	if note := copies.Note(r.Head); note != "" {
 		s.Blocks = append(s.Blocks, page.Block{Text: note})
 	}
 	if f := r.Fault; f != nil {
@@ -47,7 +48,7 @@ func headline(source Source, several bool) page.Section {
 		},
 		Rows: [][]page.Cell{{
 			page.Word(b.Kind), page.Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), page.Whole(e.Ended), distinctCell(r.Head), page.Some(e.Failed), page.Some(e.Playing + e.Waiting),
-			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(view.CopiesNote(r.Head)),
+			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(copies.Note(r.Head)),
 		}},
 	}})
 	return s
@@ -55,7 +56,7 @@ func headline(source Source, several bool) page.Section {
 
 // distinctCell is the number of distinct plays, if known.
 func distinctCell(head *journal.Head) page.Cell {
-	distinct, _ := view.Distinct(head)
+	distinct, _ := copies.Distinct(head)
 	return page.Some(distinct)
 }
 

@@ -38,16 +38,15 @@ func ByAgent(r *view.Run) []Score {
 
 // scores returns the scores sorted by cell, seat and agent.
 func scores(r *view.Run, by func(view.Group) view.Group) []Score {
-	all := r.Scores(by)
 	tags := r.Tags()
-	out := make([]Score, len(all))
-	for i, s := range all {
+	out := []Score{}
+	r.EachScore(by, func(s view.Score) {
 		q := s.Estimate()
-		out[i] = Score{
+		out = append(out, Score{
 			Cell: s.Cell, Agent: s.Agent, Seat: s.Seat, Score: s.Score, Tags: tags(s.Agent, s.Cell), Episodes: s.Sample.Episodes(), N: q.N,
 			Mean: q.Value, SD: s.Sample.SD(), Interval: q.Interval, Method: q.Method,
-		}
-	}
+		})
+	})
 	slices.SortStableFunc(out, func(a, b Score) int {
 		return cmp.Or(cmp.Compare(a.Cell, b.Cell), cmp.Compare(a.Seat, b.Seat), cmp.Compare(a.Agent, b.Agent))
 	})

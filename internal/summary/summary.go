@@ -12,6 +12,7 @@ import (
 	"parley/internal/growth"
 	"parley/internal/replica"
 	"parley/internal/view"
+	"parley/internal/view/copies"
 	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
@@ -37,7 +38,7 @@ type Summary struct {
 		Failed   int `json:"failed"`
 	} `json:"episodes"`
 	// Distinct is how many different plays the complete episodes are, and Copies how many of them
-	// are copies of another: see view.Distinct.
+	// are copies of another: see copies.Distinct.
 	Distinct int `json:"distinct"`
 	Copies   int `json:"copies"`
 	// Grown is set if the plan asked for more than was recorded before this process.
@@ -112,8 +113,8 @@ func (p Process) Summarize(ctx context.Context, j journal.Journal) (*Summary, er
 	}
 	s := p.counts(head)
 	outcomes := view.Outcomes(head, p.Plan.Kind)
-	s.Distinct, s.Copies = view.Distinct(head)
-	s.CopiesNote = view.CopiesNote(head)
+	s.Distinct, s.Copies = copies.Distinct(head)
+	s.CopiesNote = copies.Note(head)
 	s.Scores, s.Agents = Scores(outcomes), ByAgent(outcomes)
 	if p.Plan.Until != nil && s.State == journal.Complete {
 		s.Unreached = unreached(outcomes, p.Plan)

@@ -46,14 +46,14 @@ func BenchmarkSummarize(b *testing.B) {
 	j := &ended{episodes: episodes}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}}
 	for range b.N {
-		var most [2]uint64
+		var peak [2]uint64
 		ctx, end := context.WithCancel(b.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				metrics.Read(live)
-				for i := range most {
-					most[i] = max(most[i], live[i].Value.Uint64())
+				for i := range peak {
+					peak[i] = max(peak[i], live[i].Value.Uint64())
 				}
 				time.Sleep(time.Millisecond)
 			}
@@ -64,7 +64,7 @@ func BenchmarkSummarize(b *testing.B) {
 		if err != nil || sum.Distinct != episodes || sum.Copies != 0 || len(sum.Scores) != 4 || sum.Scores[0].N != episodes {
 			b.Fatalf("%+v %v", sum, err)
 		}
-		b.ReportMetric(float64(most[0])/1e6, "MB-live")
-		b.ReportMetric(float64(most[1])/1e6, "MB-total")
+		b.ReportMetric(float64(peak[0])/1e6, "MB-live")
+		b.ReportMetric(float64(peak[1])/1e6, "MB-total")
 	}
 }

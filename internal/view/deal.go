@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 
+	"parley/internal/view/copies"
 	"parley/journal"
 	"parley/world"
 )
@@ -95,19 +96,18 @@ func (u *Units) of(r *Run, d Deal, play journal.Digest, chance bool) (unit world
 
 // runUnits are the units of the episodes of a run that ended, by their place among these.
 type runUnits struct {
-	// deals and plays say which episodes have the same: see places.
-	deals, plays []int32
+	deals, plays copies.Firsts
 	fork         bool // all episodes have one deal, and the question is how it can end
 }
 
 // of returns the unit of an episode, and what of it other episodes share: a deal or play that is only its own is 0 there.
 func (u *runUnits) of(place int, e *journal.Ended) (unit, shared world.Unit) {
 	if !u.fork {
-		shared.Deal = at(u.deals, place)
+		shared.Deal = u.deals.At(place)
 		unit.Deal = cmp.Or(shared.Deal, place+1)
 	}
 	if !e.Chance && e.Play != (journal.Digest{}) {
-		shared.Play = at(u.plays, place)
+		shared.Play = u.plays.At(place)
 		unit.Play = cmp.Or(shared.Play, place+1)
 	}
 	return unit, shared
@@ -121,9 +121,9 @@ func (r *Run) FindUnits() {
 	n := r.Head.Ended.Len()
 	r.units = &runUnits{fork: r.Head.Begun.Fork != nil}
 	if !r.units.fork {
-		r.units.deals = places(n, r.dealt())
+		r.units.deals = copies.Find(n, r.dealt())
 	}
-	r.units.plays = places(n, func(yield func(int, journal.Digest) bool) {
+	r.units.plays = copies.Find(n, func(yield func(int, journal.Digest) bool) {
 		i := 0
 		for _, e := range r.Head.Played() {
 			if !e.Chance && e.Play != (journal.Digest{}) && !yield(i, e.Play) {

@@ -12,6 +12,12 @@ import (
 // Confidence is the confidence level of every interval that is shown.
 const Confidence = 0.95
 
+// EachScore reads runs with this many episodes in several rounds, and holds so many values at a time.
+const (
+	largeRun    = 1 << 18
+	largeValues = 1 << 21
+)
+
 // Group is what a score is grouped by.
 type Group struct {
 	Score string `json:"score"`
@@ -35,15 +41,57 @@ func (s Score) Estimate() statmath.Quantity { return s.Sample.Estimate(Confidenc
 // Scores collects the scores of all episodes that did not fail, in episode order, after by has
 // removed parts of a score's group. Scores come in the order in which worlds name them, then
 // cells, agents and seats in the order in which they first occur.
-func (r *Run) Scores(by func(Group) Group) []Score {
+func (r *Run) Scores(by func(Group) Group) []Score { return r.scores(r.grouped(by)) }
+
+func (r *Run) grouped(by func(Group) Group) grouping {
 	models := map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
 		models[a.Name] = r.Model(a.Name)
 	}
-	return r.scores(func(spec world.Spec, s world.Score) (Group, bool) {
+	return func(spec world.Spec, s world.Score) (Group, bool) {
 		agent := spec.Lineup[s.Seat]
 		return by(Group{Score: s.Name, Cell: spec.Cell, Agent: agent, Model: models[agent], Seat: s.Seat}), true
+	}
+}
+
+// EachScore calls f with what Scores returns, one after the other. Of a large run it holds few values at a time, and reads
+// the episodes again for the others.
+func (r *Run) EachScore(by func(Group) Group, f func(Score)) {
+	if r.Head.Ended.Len() < largeRun {
+		for _, s := range r.Scores(by) {
+			f(s)
+		}
+		return
+	}
+	r.eachScore(largeValues, r.grouped(by), f)
+}
+
+func (r *Run) eachScore(atOnce int, group grouping, f func(Score)) {
+	found, sizes := newScoreFold(r.Bounds), map[Group]int{}
+	r.own(group, found.name, func(_ world.Unit, g Group, _ []float64) {
+		found.of(g)
+		sizes[g]++
 	})
+	for left := found.scores(); len(left) > 0; {
+		now, n, values := map[Group]*world.Sample{}, 0, 0
+		for n < len(left) && (n == 0 || values+sizes[left[n].Group] <= atOnce) {
+			s := left[n]
+			s.Sample.Grow(sizes[s.Group])
+			now[s.Group] = s.Sample
+			values += sizes[s.Group]
+			n++
+		}
+		r.own(group, func(world.Score) {}, func(u world.Unit, g Group, values []float64) {
+			if s := now[g]; s != nil {
+				s.Add(u, values...)
+			}
+		})
+		for i, s := range left[:n] {
+			f(s)
+			left[i] = Score{}
+		}
+		left = left[n:]
+	}
 }
 
 // ScoresBy does the same by the factors of this run alone, and by seat if no factor is of agents or
@@ -64,8 +112,17 @@ func (r *Run) ScoresBy(f *Factors) []Score {
 	})
 }
 
-func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score {
-	f := scoreFold{within: r.Bounds, at: map[Group]*Score{}, place: map[string]int{}}
+// grouping returns the group of a score, if it has one.
+type grouping func(world.Spec, world.Score) (Group, bool)
+
+func (r *Run) scores(group grouping) []Score {
+	f := newScoreFold(r.Bounds)
+	r.own(group, f.name, func(u world.Unit, g Group, values []float64) { f.of(g).Sample.Add(u, values...) })
+	return f.scores()
+}
+
+// own calls add with the values that each episode has in each group, after name with each score.
+func (r *Run) own(group grouping, name func(world.Score), add func(shared world.Unit, g Group, values []float64)) {
 	var own []ownScore // of one episode
 	r.each(func(p world.Played, shared world.Unit) {
 		if p.Outcome.Failed != "" {
@@ -87,13 +144,12 @@ func (r *Run) scores(group func(world.Spec, world.Score) (Group, bool)) []Score 
 				own[i].group, own[i].values = g, own[i].values[:0] // of an earlier episode
 			}
 			own[i].values = append(own[i].values, s.Value)
-			f.name(s)
+			name(s)
 		}
 		for _, o := range own {
-			f.add(shared, o.group, o.values)
+			add(shared, o.group, o.values)
 		}
 	})
-	return f.scores()
 }
 
 // Bounds returns the possible values of the scores of a run, by name, as far as its kind declares
@@ -135,18 +191,23 @@ type scoreFold struct {
 	place  map[string]int // by a score's name
 }
 
+func newScoreFold(within map[string]world.Bounds) *scoreFold {
+	return &scoreFold{within: within, at: map[Group]*Score{}, place: map[string]int{}}
+}
+
 func (f *scoreFold) name(s world.Score) {
 	if _, ok := f.place[s.Name]; !ok {
 		f.place[s.Name] = len(f.place)
 	}
 }
 
-func (f *scoreFold) add(u world.Unit, g Group, values []float64) {
+// of returns the sample of a group.
+func (f *scoreFold) of(g Group) *Score {
 	if f.at[g] == nil {
 		f.at[g] = &Score{Group: g, Sample: &world.Sample{Bounds: f.within[g.Score]}}
 		f.order = append(f.order, f.at[g])
 	}
-	f.at[g].Sample.Add(u, values...)
+	return f.at[g]
 }
 
 func (f *scoreFold) scores() []Score {

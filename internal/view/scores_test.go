@@ -1,11 +1,31 @@
 package view
 
 import (
+	"reflect"
 	"testing"
 
 	"parley/journal"
 	"parley/world"
 )
+
+// TestEachScore: scores that are gathered a few at a time are the same.
+func TestEachScore(t *testing.T) {
+	t.Parallel()
+	entries := begin(9)
+	for n := range 9 {
+		entries = append(entries, end(n, float64(n%2), float64(n)))
+	}
+	r := fold(t, append(entries, &journal.Closed{State: journal.Complete})...)
+	same := func(g Group) Group { return g }
+	want := r.Scores(same)
+	for atOnce := range 20 {
+		var got []Score
+		r.eachScore(atOnce, r.grouped(same), func(s Score) { got = append(got, s) })
+		if len(want) < 3 || !reflect.DeepEqual(got, want) {
+			t.Errorf("%d at once: %+v, want %+v", atOnce, got, want)
+		}
+	}
+}
 
 // TestAnEpisodeCountsOnce: several values of an episode in a group count as their mean.
 func TestAnEpisodeCountsOnce(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -50,9 +51,9 @@ type Config struct {
 
 // Hub is a hub that runs.
 type Hub struct {
-	server *server.Server
-	token  string
-	folder string // to remove; "" if it stays
+	server atomic.Pointer[server.Server] // Keep replaces it
+	config Config                        // with the token
+	folder string                        // to remove; "" if it stays
 }
 
 const (
@@ -60,6 +61,7 @@ const (
 	maxPayload    = 8 << 20
 	clusterName   = "parley"
 	startsWithin  = 20 * time.Second
+	anyPort       = "127.0.0.1:0"
 )
 
 // NewToken returns a random token.
@@ -67,21 +69,35 @@ func NewToken() string { return rand.Text() }
 
 // Start starts a hub. The caller must close it.
 func Start(c Config) (*Hub, error) {
-	host, port, err := address(c.Listen, "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("hub: listen: %w", err)
+	given := c.Token
+	if c.Token == "" {
+		c.Token = NewToken()
 	}
-	if !loopback(host) && (c.TLS == nil || c.Token == "") {
+	h := &Hub{config: c}
+	if host, _, err := address(c.Listen, anyPort); err == nil && !loopback(host) && (c.TLS == nil || given == "") {
 		return nil, fmt.Errorf("hub: %s is not on this machine: a certificate and a token are required", c.Listen)
 	}
-	h := &Hub{token: c.Token}
-	if h.token == "" {
-		h.token = NewToken()
+	o, err := h.options()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.start(o); err != nil {
+		return nil, errors.Join(err, h.clear())
+	}
+	return h, nil
+}
+
+// options returns how the server runs.
+func (h *Hub) options() (*server.Options, error) {
+	c := h.config
+	host, port, err := address(c.Listen, anyPort)
+	if err != nil {
+		return nil, fmt.Errorf("hub: listen: %w", err)
 	}
 	o := &server.Options{
 		ServerName: "parley-" + NewToken()[:8], Host: host, Port: port, DontListen: false, NoSigs: true, NoLog: true, NoSystemAccount: false,
 		JetStream: true, JetStreamMaxMemory: c.MaxMemory, JetStreamMaxStore: -1, MaxPayload: maxPayload, MaxPending: 256 << 20,
-		CustomClientAuthentication: &auth{token: h.token}, AlwaysEnableNonce: false, DisableShortFirstPing: true,
+		CustomClientAuthentication: &auth{token: c.Token}, AlwaysEnableNonce: false, DisableShortFirstPing: true,
 	}
 	if port == 0 {
 		o.Port = server.RANDOM_PORT
@@ -92,20 +108,26 @@ func Start(c Config) (*Hub, error) {
 	if c.TLS != nil {
 		o.TLSConfig, o.TLS, o.TLSTimeout, o.AllowNonTLS = c.TLS, true, 5, false
 	}
-	if err := h.store(o, c); err != nil {
-		return nil, err
+	return o, h.store(o, c)
+}
+
+// start starts the server. If it does not start, it is stopped.
+func (h *Hub) start(o *server.Options) error {
+	s, err := server.NewServer(o)
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
 	}
-	if h.server, err = server.NewServer(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("hub: %w", err), h.clear())
+	if h.config.Log != nil {
+		s.SetLogger(&logger{h.config.Log}, false, false) // neither debug nor trace, which would show messages
 	}
-	if c.Log != nil {
-		h.server.SetLogger(&logger{c.Log}, false, false) // neither debug nor trace, which would show messages
+	s.Start()
+	if !s.ReadyForConnections(startsWithin) {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return fmt.Errorf("hub: it did not start: is %s in use?", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
 	}
-	h.server.Start()
-	if !h.server.ReadyForConnections(startsWithin) {
-		return nil, errors.Join(fmt.Errorf("hub: it did not start: is %s in use?", net.JoinHostPort(host, strconv.Itoa(port))), h.Close())
-	}
-	return h, nil
+	h.server.Store(s)
+	return nil
 }
 
 // store says where the hub keeps messages.
@@ -129,7 +151,7 @@ func (h *Hub) store(o *server.Options, c Config) (err error) {
 	o.StoreDir = filepath.Clean(c.Folder)
 	o.SyncAlways = true // a quorum that loses its power at once must not lose replies
 	o.ServerName = "parley-" + strings.NewReplacer(":", "-", ".", "-").Replace(c.Route)
-	o.Cluster = server.ClusterOpts{Name: clusterName, Host: host, Port: port, Username: clusterName, Password: derive(h.token, "route"), NoAdvertise: true}
+	o.Cluster = server.ClusterOpts{Name: clusterName, Host: host, Port: port, Username: clusterName, Password: derive(c.Token, "route"), NoAdvertise: true}
 	if c.TLS != nil {
 		o.Cluster.TLSConfig, o.Cluster.TLSTimeout = c.TLS.Clone(), 5
 	}
@@ -162,10 +184,10 @@ func loopback(host string) bool {
 }
 
 // URL returns the address of the hub.
-func (h *Hub) URL() string { return h.server.ClientURL() }
+func (h *Hub) URL() string { return h.server.Load().ClientURL() }
 
 // Token returns what clients must know.
-func (h *Hub) Token() string { return h.token }
+func (h *Hub) Token() string { return h.config.Token }
 
 // Stats is how full a hub is. Messages are those of all runs on this node.
 type Stats struct {
@@ -176,21 +198,27 @@ type Stats struct {
 
 // Stats returns how full the hub is.
 func (h *Hub) Stats() (s Stats, err error) {
-	js, err := h.server.Jsz(nil)
+	node := h.server.Load()
+	js, err := node.Jsz(nil)
 	if err != nil {
 		return s, fmt.Errorf("hub: %w", err)
 	}
 	return Stats{
-		Clients: h.server.NumClients(), Streams: js.Streams, Messages: int(js.Messages),
+		Clients: node.NumClients(), Streams: js.Streams, Messages: int(js.Messages),
 		Memory: float64(js.Memory), MaxMemory: float64(js.Config.MaxMemory), Disk: float64(js.Store), MaxDisk: float64(js.Config.MaxStore),
 	}, nil
 }
 
 // Close stops the hub.
 func (h *Hub) Close() error {
-	h.server.Shutdown()
-	h.server.WaitForShutdown()
+	h.stop()
 	return h.clear()
+}
+
+func (h *Hub) stop() {
+	s := h.server.Load()
+	s.Shutdown()
+	s.WaitForShutdown()
 }
 
 func (h *Hub) clear() error {

@@ -22,6 +22,7 @@ import (
 	"parley/internal/near"
 	"parley/internal/statmath"
 	"parley/internal/view"
+	"parley/internal/view/copies"
 	"parley/world"
 )
 
@@ -130,7 +131,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 	}
 	r := &Result{By: c.By, Correct: c.Correct, Groups: found.groups, all: c.All}
 	for i, one := range runs {
-		if note := view.CopiesNote(one.Head); note != "" {
+		if note := copies.Note(one.Head); note != "" {
 			r.Copies = append(r.Copies, names[i]+": "+note)
 		}
 	}

@@ -1,4 +1,4 @@
-package view
+package copies
 
 import (
 	"hash/maphash"
@@ -6,10 +6,21 @@ import (
 	"slices"
 )
 
-// places returns for each key 1 + the place of the first that is equal. It may be 0 if no other is equal; nil means that
-// all differ. There are about n keys, which are read twice. Only those that occur more than once are held: among millions
-// of episodes most plays do not.
-func places[K comparable](n int, keys iter.Seq2[int, K]) []int32 {
+// Firsts has for each of many keys 1 + the place of the first that is equal; 0 if no other is equal. It may be shorter: then the
+// rest are 0.
+type Firsts []int32
+
+// At returns what a key has.
+func (f Firsts) At(place int) int {
+	if place >= len(f) {
+		return 0
+	}
+	return int(f[place])
+}
+
+// Find finds equal keys. There are about n, which are read twice, each with its place. Only keys that occur more than once are
+// held: among the deals and plays of millions of episodes most do not.
+func Find[K comparable](n int, keys iter.Seq2[int, K]) Firsts {
 	seed, end := maphash.MakeSeed(), 0
 	hashes := make([]uint64, 0, n)
 	for i, k := range keys {
@@ -19,7 +30,7 @@ func places[K comparable](n int, keys iter.Seq2[int, K]) []int32 {
 	if hashes = repeated(hashes); len(hashes) == 0 {
 		return nil
 	}
-	out, first := make([]int32, end), map[K]int32{}
+	out, first := make(Firsts, end), map[K]int32{}
 	for i, k := range keys {
 		if _, ok := slices.BinarySearch(hashes, maphash.Comparable(seed, k)); !ok {
 			continue
@@ -30,14 +41,6 @@ func places[K comparable](n int, keys iter.Seq2[int, K]) []int32 {
 		out[i] = first[k]
 	}
 	return out
-}
-
-// at returns what places returned for a key, or 0 if it was not among them.
-func at(places []int32, place int) int {
-	if place >= len(places) {
-		return 0
-	}
-	return int(places[place])
 }
 
 // repeated keeps of a sorted list what it has more than once, each once.

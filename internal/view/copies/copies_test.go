@@ -1,4 +1,4 @@
-package view
+package copies
 
 import (
 	"strings"
@@ -28,8 +28,8 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
-// TestCopiesNote: the note says how many copies there are, why, and what to do.
-func TestCopiesNote(t *testing.T) {
+// TestNote: the note says how many copies there are, why, and what to do.
+func TestNote(t *testing.T) {
 	t.Parallel()
 	zero, one, seed := 0.0, 1.0, int64(7)
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestCopiesNote(t *testing.T) {
 		for i, play := range []byte{1, c.play, 3} {
 			head.Add(&journal.Ended{Episode: i, Play: journal.Digest{play}})
 		}
-		got := CopiesNote(head)
+		got := Note(head)
 		if c.want == nil && got != "" {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -1,4 +1,7 @@
-package view
+// Package copies finds the episodes of a run that are copies of others, and says why there are any.
+//
+// It needs little memory, however many episodes there are, if few are copies.
+package copies
 
 import (
 	"fmt"
@@ -14,9 +17,9 @@ import (
 // episodes that copy an earlier one: word for word the same, and not by chance. A copy is not
 // independent evidence.
 func Distinct(head *journal.Head) (distinct, copies int) {
-	first := places(head.Ended.Len(), plays(known(head)))
+	first := Find(head.Ended.Len(), plays(known(head)))
 	for i, e := range known(head) {
-		switch at(first, i) {
+		switch first.At(i) {
 		case 0, i + 1:
 			distinct++
 		default:
@@ -55,9 +58,9 @@ func plays(episodes iter.Seq2[int, journal.Ended]) iter.Seq2[int, journal.Digest
 	}
 }
 
-// CopiesNote says how many episodes of a run are copies, why, and what to do about it. It is empty
+// Note says how many episodes of a run are copies, why, and what to do about it. It is empty
 // if no episode is a copy.
-func CopiesNote(head *journal.Head) string {
+func Note(head *journal.Head) string {
 	_, copies := Distinct(head)
 	if copies == 0 {
 		return ""
@@ -80,7 +83,7 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	sameDeal := true
 	agents := map[string]bool{}
 	i := -1
-	first := places(head.Ended.Len(), func(yield func(int, journal.Digest) bool) {
+	first := Find(head.Ended.Len(), func(yield func(int, journal.Digest) bool) {
 		n := -1
 		for _, e := range head.Played() {
 			if n++; !yield(n, e.Play) {
@@ -90,7 +93,7 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	})
 	for spec, e := range head.Played() {
 		i++
-		same := at(first, i)
+		same := first.At(i)
 		if same == 0 || e.Chance || e.Outcome.Failed != "" {
 			continue
 		}
