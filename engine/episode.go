@@ -285,6 +285,8 @@ type call struct {
 	ask     *world.Call  // as the world made it
 	maxCost llm.Money    // 0: no limit
 	paid    llm.Money    // for attempts before a pause
+	// begun is what the server wrote of the answer before a pause, if it can be continued.
+	begun *llm.Response
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.
