@@ -284,9 +284,7 @@ type call struct {
 	late    *llm.Request // what is asked of the fallback of a person
 	ask     *world.Call  // as the world made it
 	maxCost llm.Money    // 0: no limit
-	paid    llm.Money    // for attempts before a pause
-	// begun is what the server wrote of the answer before a pause, if it can be continued.
-	begun *llm.Response
+	earlier              // attempts before a pause
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.

@@ -157,6 +157,12 @@ func (s *scheduler) setUntil(n int) {
 	s.wake.Broadcast()
 }
 
+// earlier is what attempts at a call before a pause have cost, and what they have of its answer, if that can be continued.
+type earlier struct {
+	paid  llm.Money
+	begun *llm.Response
+}
+
 // requeue takes back an ask that was not sent because the run is paused. e says what attempts at it
 // have cost, and what they have of the answer.
 func (s *scheduler) requeue(c *call, e *llm.Error) {
