@@ -170,12 +170,12 @@ func billOf(e *journal.Replied) (b bill) {
 	return b
 }
 
-// sent returns the request with its cost limit, which is not recorded.
+// sent returns the request with its cost limit and the beginning of its answer, which are not recorded.
 func (c *call) sent() *llm.Request {
-	if c.maxCost == 0 {
+	if c.maxCost == 0 && c.begun == nil {
 		return c.req
 	}
 	req := *c.req
-	req.MaxCost = c.maxCost
+	req.MaxCost, req.Begun = c.maxCost, c.begun
 	return &req
 }

@@ -115,7 +115,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		return
 	}
 	if errors.Is(err, ErrHeld) && ctx.Err() == nil && !r.stop.stopped.Load() {
-		r.sched.requeue(c, llm.AsError(err).Metadata.Cost)
+		r.sched.requeue(c, llm.AsError(err))
 		return
 	}
 	if e, ok := stops(ctx, c, err); ok {

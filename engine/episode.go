@@ -284,7 +284,7 @@ type call struct {
 	late    *llm.Request // what is asked of the fallback of a person
 	ask     *world.Call  // as the world made it
 	maxCost llm.Money    // 0: no limit
-	paid    llm.Money    // for attempts before a pause
+	earlier              // attempts before a pause
 }
 
 // modelCall is a call of a model, with its request beside it: they live equally long.

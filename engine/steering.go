@@ -157,12 +157,18 @@ func (s *scheduler) setUntil(n int) {
 	s.wake.Broadcast()
 }
 
-// requeue takes back an ask that was not sent because the run is paused. paid is what attempts at it
-// have cost.
-func (s *scheduler) requeue(c *call, paid llm.Money) {
+// earlier is what attempts at a call before a pause have cost, and what they have of its answer, if that can be continued.
+type earlier struct {
+	paid  llm.Money
+	begun *llm.Response
+}
+
+// requeue takes back an ask that was not sent because the run is paused. e says what attempts at it
+// have cost, and what they have of the answer.
+func (s *scheduler) requeue(c *call, e *llm.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.paid = c.paid.Plus(paid)
+	c.paid, c.begun = c.paid.Plus(e.Metadata.Cost), e.Partial
 	s.done(c)
 	s.asked--
 	s.queued++

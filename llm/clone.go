@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Clone returns a deep copy of r.
+// Clone returns a deep copy of r. It shares Begun, which nobody changes.
 func (r *Request) Clone() *Request {
 	c := *r
 	c.Messages = cloneMessages(r.Messages)

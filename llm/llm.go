@@ -90,6 +90,9 @@ type Request struct {
 	// MaxCost limits the cost of the whole call, including retries and repairs. An attempt that might exceed it is not
 	// made, and the call fails with ErrMaxCost. Default: no limit.
 	MaxCost Money `json:"-"`
+	// Begun is the beginning of the answer, which a server wrote before it cut it off: the model continues it. Only a dialect
+	// that can do that exactly gets it.
+	Begun *Response `json:"-"`
 	// Refers means that the request refers to something that the provider stores or fetches, such as a file by its id, so
 	// its size does not bound the input.
 	Refers bool `json:"-"`

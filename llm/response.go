@@ -29,6 +29,9 @@ type Response struct {
 	PromptTokenIDs []int     `json:"prompt_token_ids,omitempty"` // of the prompt, if the server reports them
 	WeightVersion  string    `json:"weight_version,omitempty"`   // of the model's weights, if the server reports it
 
+	// Spans are the parts of an answer that was cut off and continued. WeightVersion is that of the first. Nil: it has one part.
+	Spans []Span `json:"spans,omitempty"`
+
 	// Dropped names request parameters that were not sent, since this model refuses them.
 	Dropped []string `json:"dropped,omitempty"`
 
@@ -36,6 +39,12 @@ type Response struct {
 	Rate *Rate `json:"-"`
 	// Metadata says how the answer was obtained.
 	Metadata Metadata `json:"trail"`
+}
+
+// Span is a part of an answer: successive tokens that the same weights wrote.
+type Span struct {
+	Tokens        int    `json:"tokens"`
+	WeightVersion string `json:"weight_version,omitempty"`
 }
 
 // Finish is why the model stopped.

@@ -2,8 +2,9 @@
 
     python examples/grpo/serve.py base.pt --port 8300
 
-POST /update_weights {"path": "FILE", "version": N} loads other weights between two batches. Answers say which
-version wrote them.
+POST /update_weights {"path": "FILE", "version": N} loads other weights between two batches. With "abort": true it first cuts
+off the answers in progress, which end with what they have and the finish reason "abort". POST /v1/completions continues such
+an answer: it takes a prompt as token ids. Answers say which version wrote them.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import model as lm
 class Asked:
     def __init__(self, prompt, limit, temperature):
         self.prompt, self.limit, self.temperature = prompt, limit, temperature
-        self.ids, self.logprobs, self.version, self.done = [], [], 0, threading.Event()
+        self.ids, self.logprobs, self.version, self.finish, self.done = [], [], 0, "abort", threading.Event()
 
 
 class Engine(threading.Thread):
@@ -32,11 +33,14 @@ class Engine(threading.Thread):
         self.device, self.batch = lm.device(device), batch
         self.model, self.tokenizer = lm.load(path, self.device)
         self.version, self.answered = 0, 0
-        self.waiting, self.weights = queue.Queue(), threading.Lock()
+        self.waiting, self.weights, self.cut = queue.Queue(), threading.Lock(), threading.Event()
 
-    def update(self, path, version):
+    def update(self, path, version, abort=False):
         kept = torch.load(path, map_location=self.device, weights_only=True)
+        if abort:
+            self.cut.set()
         with self.weights:
+            self.cut.clear()
             self.model.load_state_dict(kept["weights"])
             self.version = version
 
@@ -60,7 +64,7 @@ class Engine(threading.Thread):
         past, open_, context = None, set(range(len(asked))), self.model.shape["context"]
         for a in asked:
             a.version = self.version
-        while open_:
+        while open_ and not self.cut.is_set():
             logits, past = self.model(ids, there, past)
             odds = torch.log_softmax(logits[:, -1].float() / warm, -1)
             drawn = torch.multinomial(odds.exp(), 1)
@@ -69,7 +73,9 @@ class Engine(threading.Thread):
                 if n in open_:
                     asked[n].ids.append(token)
                     asked[n].logprobs.append(logprob)
-                    if token == self.tokenizer.end or len(asked[n].ids) >= asked[n].limit or there.shape[1] + 1 >= context:
+                    ended, full = token == self.tokenizer.end, len(asked[n].ids) >= asked[n].limit or there.shape[1] + 1 >= context
+                    if ended or full:
+                        asked[n].finish = "stop" if ended else "length"
                         open_.discard(n)
             ids, there = drawn, torch.cat([there, torch.ones_like(drawn)], 1)
         self.answered += len(asked)
@@ -87,8 +93,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        try:
+            self.end_headers()
+            self.wfile.write(body)
+        except ConnectionError:  # who asked is gone
+            self.close_connection = True
 
     def do_GET(self):
         if self.path == "/health":
@@ -101,11 +110,14 @@ class Handler(BaseHTTPRequestHandler):
         try:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
             if self.path == "/update_weights":
-                self.engine.update(body["path"], body["version"])
+                self.engine.update(body["path"], body["version"], body.get("abort", False))
                 return self.reply(200, {"version": self.engine.version})
-            if self.path != "/v1/chat/completions":
+            if self.path == "/v1/completions":
+                prompt = [int(n) for n in body["prompt"]]
+            elif self.path == "/v1/chat/completions":
+                prompt = self.engine.tokenizer.prompt(body["messages"])
+            else:
                 return self.reply(404, {"error": {"message": "there is no " + self.path}})
-            prompt = self.engine.tokenizer.prompt(body["messages"])
             limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
             temperature = body.get("temperature", 1.0)
         except (ValueError, KeyError, TypeError, OSError, RuntimeError) as e:
@@ -119,14 +131,15 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self, body, asked):
         words = self.engine.tokenizer
-        choice = {
-            "index": 0,
-            "finish_reason": "stop" if asked.ids[-1] == words.end else "length",
-            "message": {"role": "assistant", "content": words.decode(asked.ids)},
-        }
+        text = words.decode(asked.ids)
+        choice = {"index": 0, "finish_reason": asked.finish, "message": {"role": "assistant", "content": text}}
+        if "prompt" in body:
+            choice = {"index": 0, "finish_reason": asked.finish, "text": (" " if text else "") + text}
         if body.get("return_token_ids"):
             choice["token_ids"] = asked.ids
-        if body.get("logprobs"):
+        if "prompt" in body and body.get("logprobs"):
+            choice["logprobs"] = {"tokens": [words.words[n] for n in asked.ids], "token_logprobs": asked.logprobs}
+        elif body.get("logprobs"):
             choice["logprobs"] = {"content": [{"token": words.words[n], "logprob": p, "top_logprobs": []} for n, p in zip(asked.ids, asked.logprobs)]}
         return {
             "id": f"tiny-{id(asked)}", "object": "chat.completion", "created": int(time.time()), "model": body.get("model", "tiny"),

@@ -24,7 +24,7 @@ func Codec(dialect string) (transport.Codec, bool) {
 	switch dialect {
 	case "openai":
 		return transport.Codec{
-			Path: chat.Path, Config: bearer, Append: chat.AppendRequest, Decode: chat.DecodeResponse,
+			Path: chat.Path, Continue: chat.ContinuePath, Config: bearer, Append: chat.AppendRequest, Decode: chat.DecodeResponse,
 			Assemble: func() transport.Assembler { return chat.NewAssembler() },
 		}, true
 	case "responses":

@@ -57,5 +57,6 @@ func cutOff(ctx context.Context, err error) error {
 	was, out := llm.AsError(err), *why
 	out.Provider, out.Model, out.RequestID = was.Provider, was.Model, was.RequestID
 	out.Uncertain, out.Usage, out.Received, out.Metadata = was.Uncertain, was.Usage, was.Received, was.Metadata
+	out.Partial = was.Partial
 	return &out
 }

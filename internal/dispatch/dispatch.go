@@ -151,6 +151,7 @@ func New(c Config) (*Dispatcher, error) {
 	lanes = newLanes(c, prices, stats, batches)
 
 	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
+	tries.continues = lanes.continues
 	schemas := newSchemas(lanes.followsSchema)
 	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, cmp.Or(c.Repairs, 2)), stats: stats}
 	first = newCoalesce(first)

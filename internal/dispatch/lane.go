@@ -322,6 +322,13 @@ func (l *lanes) followsSchema(name string) bool {
 	return err != nil || lane.provider.FollowsSchema(model)
 }
 
+// continues reports whether a model can continue an answer exactly, from the ids of its tokens.
+func (l *lanes) continues(name string) bool {
+	prov, model := llm.SplitModel(name)
+	p, err := l.find(prov)
+	return err == nil && p.Continues(model)
+}
+
 // keepsLimits reports whether a model is known to keep the limit on output tokens.
 func (l *lanes) keepsLimits(name string) bool {
 	prov, _ := llm.SplitModel(name)

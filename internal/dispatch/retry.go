@@ -54,6 +54,8 @@ type retry struct {
 	// happens, never its answer.
 	jitter func() float64
 	late   error // the error of a call whose deadline passes
+	// continues reports whether a model can continue an answer exactly.
+	continues func(model string) bool
 
 	drained chan struct{} // closed by drain
 	once    sync.Once
@@ -91,7 +93,7 @@ func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nol
 	resp, err := r.model(ctx, c, &tries)
 	for i := 0; err != nil && i < len(req.Fallbacks) && fallsBack(err) && ctx.Err() == nil; i++ {
 		other := *req
-		other.Model = req.Fallbacks[i]
+		other.Model, other.Begun = req.Fallbacks[i], nil
 		next := c.with(&other)
 		next.hasty = i+1 < len(req.Fallbacks)
 		resp, err = r.model(ctx, next, &tries)
@@ -130,30 +132,41 @@ func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, 
 			r.stats.count(model, func(m *ModelStats) { m.refusedCalls-- })
 		}
 	}()
+	whole := c.continuing(nil)
 	for n := 0; ; n++ {
 		*tries++
 		resp, err := r.attempt(ctx, c)
 		cut := err == nil && resp.Finish == llm.FinishAborted
 		if err == nil && !cut {
+			resp, err = complete(c.req, resp)
+		}
+		if err == nil && !cut {
 			return resp, nil
 		}
 		if cut {
 			err = aborted(resp)
+			if c = r.goesOn(c, whole, resp); full(c) {
+				return limited(c), nil
+			}
 		}
 		e := llm.AsError(err)
+		if c.req.Begun != nil && !cut && notContinued(e) && ctx.Err() == nil {
+			c = whole
+			continue
+		}
 		busy := refused(e.Kind)
 		if !cut && (!busy || c.hasty) {
 			failures++
 		}
 		if !e.Kind.Retryable() || e.Final || failures >= r.rule.Attempts || ctx.Err() != nil {
-			return nil, r.last(ctx, e, false)
+			return nil, kept(c, r.last(ctx, e, false))
 		}
 		if busy && !waits {
 			waits = true
 			r.stats.count(model, func(m *ModelStats) { m.refusedCalls++ })
 		}
 		if err := r.rest(ctx, e, n); err != nil {
-			return nil, r.last(ctx, e, true)
+			return nil, kept(c, r.last(ctx, e, true))
 		}
 		r.stats.count(model, func(m *ModelStats) { m.Retried++ })
 	}
@@ -173,8 +186,7 @@ func (r *retry) attempt(ctx context.Context, c *call) (*llm.Response, error) {
 }
 
 // aborted returns the error of an answer that the server cut off, as it does when it is paused or
-// gets new weights. The whole answer is asked for again: the text so far may be of another model,
-// and its tokens cannot be continued exactly.
+// gets new weights.
 func aborted(resp *llm.Response) *llm.Error {
 	return &llm.Error{Kind: llm.KindOverloaded, Code: "aborted", Message: "the server cut the answer off", Usage: resp.Usage, RequestID: resp.RequestID}
 }

@@ -54,6 +54,13 @@ const (
 	ThinkingAlways   Thinking = "always"   // on
 )
 
+// Continues reports whether a model can continue an answer exactly: its server takes back the token ids that it gave, as vLLM
+// does.
+func (p Provider) Continues(model string) bool {
+	c := p.Capability(model)
+	return p.Dialect == "openai" && c.TokenIDs && !c.MetaInfo
+}
+
 // Capability returns what is known about a model: the first match of p's own Capabilities, then of the table. Without
 // a match, a chat completions server that is not a preset's gets max_tokens: all of them know that name, and only newer
 // ones the other.

@@ -75,6 +75,7 @@ func (g *generator) response() *llm.Response {
 	case 2:
 		a.Refusal, a.Thoughts, a.ToolCalls, a.Dropped, a.WeightVersion = g.utf(), g.thoughts(), g.toolCalls(), []string{"top_k"}, "v9"
 		a.TokenIDs, a.PromptTokenIDs = []int{1, g.IntN(1 << 30)}, []int{5}
+		a.Spans = []llm.Span{{Tokens: 1, WeightVersion: "v9"}, {Tokens: 1}}
 		a.Logprobs = []llm.Logprob{{Token: g.utf(), ID: 4, Logprob: -g.Float64(), Top: []llm.Logprob{{Token: "b", Logprob: -3}}}}
 	}
 	return a

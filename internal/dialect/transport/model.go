@@ -15,8 +15,10 @@ import (
 
 // Codec writes the requests and reads the answers of a dialect.
 type Codec struct {
-	Path   string // of the endpoint, below the base URL
-	Config Config
+	Path string // of the endpoint, below the base URL
+	// Continue is the path of a request with a Begun. Default: there are none.
+	Continue string
+	Config   Config
 	// PathOf returns the endpoint of a model, if it is not Path.
 	PathOf func(model string, stream bool) string
 	// Append appends the body of req, and returns the parameters that it left out because the
@@ -74,6 +76,9 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	call := Request{Path: m.codec.Path}
 	if m.codec.PathOf != nil {
 		call.Path = m.codec.PathOf(model, stream)
+	}
+	if req.Begun != nil && m.codec.Continue != "" {
+		call.Path, stream = m.codec.Continue, false
 	}
 	req, err := m.session(&call, req)
 	if err != nil {

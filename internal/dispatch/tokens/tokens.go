@@ -156,6 +156,9 @@ func SizeOf(req *llm.Request) Size {
 	if req.Schema != nil {
 		s.Bytes += len(req.Schema.JSON) + len(req.Schema.Name) + len(req.Schema.Description)
 	}
+	if req.Begun != nil {
+		s.Bytes += len(req.Begun.TokenIDs) // a token has at least a byte
+	}
 	for _, x := range req.Extra {
 		s.Bytes += len(x)
 	}

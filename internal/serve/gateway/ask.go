@@ -47,10 +47,7 @@ func (x *exchange) ask(ctx context.Context, cancel context.CancelCauseFunc) {
 		x.finish(rec, x.failure(ctx, e))
 		return
 	}
-	if x.flight.Aborted {
-		resp.Finish = llm.FinishAborted
-	}
-	rec.Response = resp
+	rec.Response = x.flight.Recorded(resp)
 	x.finish(rec, nil)
 	x.keep(rec)
 }

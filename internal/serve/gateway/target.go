@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -64,15 +65,10 @@ type target struct {
 	fallbacks []string
 }
 
-// served is the name of the model of a call that names none, and asks the one that the server serves.
-const served = "served"
-
 // target finds the model of a call: an alias, a provider named before a slash, or the first upstream of the
 // call's family.
 func (g *Gateway) target(api format.API, model string) (*target, *llm.Error) {
-	if model == "" && api.Exact() {
-		model = served
-	}
+	model = cmp.Or(model, api.Served())
 	if to, ok := g.cfg.Aliases[model]; ok {
 		model = to
 	}

@@ -228,11 +228,12 @@ type answerRest struct {
 	PromptTokenIDs []int          `json:"prompt_token_ids,omitempty"`
 	WeightVersion  string         `json:"weight_version,omitempty"`
 	Dropped        []string       `json:"dropped,omitempty"`
+	Spans          []llm.Span     `json:"spans,omitempty"`
 }
 
 func encodeAnswer(a *llm.Response) (string, error) {
-	if a.Refusal == "" && a.WeightVersion == "" && len(a.Thoughts)+len(a.ToolCalls)+len(a.Logprobs)+len(a.TokenIDs)+len(a.PromptTokenIDs)+len(a.Dropped) == 0 {
+	if a.Refusal == "" && a.WeightVersion == "" && len(a.Thoughts)+len(a.ToolCalls)+len(a.Logprobs)+len(a.TokenIDs)+len(a.PromptTokenIDs)+len(a.Dropped)+len(a.Spans) == 0 {
 		return "", nil
 	}
-	return content.Encode(answerRest{a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs, a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped})
+	return content.Encode(answerRest{a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs, a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped, a.Spans})
 }

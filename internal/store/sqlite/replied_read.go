@@ -114,7 +114,7 @@ func readAnswer(c *row.Reader, a *llm.Response) (jsonIsText bool, err error) {
 		return jsonIsText, c.Bad(err.Error())
 	}
 	a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
-	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped
+	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped, a.Spans = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped, v.Spans
 	return jsonIsText, nil
 }
 

@@ -12,6 +12,9 @@ import (
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream bool) ([]byte, []string, error) {
 	w := writer{request.Writer{Req: req, Can: c}}
 	w.Begin(dst)
+	if req.Begun != nil {
+		return w.continued(dst)
+	}
 	w.messages()
 	if w.Tools(`"type":"function","function":{`, "parameters", "}}", false) {
 		w.ToolChoice(`{"type":"function","function":{`, "}}")

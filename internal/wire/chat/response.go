@@ -31,6 +31,7 @@ type wireChoice struct {
 	Index        int             `json:"index"`
 	Message      wireMessage     `json:"message"`
 	Delta        wireMessage     `json:"delta"`
+	Text         string          `json:"text"` // of a text completion
 	FinishReason string          `json:"finish_reason"`
 	Logprobs     *wireLogprobs   `json:"logprobs"`
 	TokenIDs     []int           `json:"token_ids"`        // vLLM
@@ -64,6 +65,7 @@ type wireToolCall struct {
 type wireLogprobs struct {
 	Content []completion.Logprob `json:"content"`
 	Refusal []completion.Logprob `json:"refusal"`
+	oldLogprobs
 }
 
 type wireUsage struct {

@@ -47,6 +47,8 @@ func (c *wireChoice) Scan(b []byte) bool {
 			return c.Message.Scan(v)
 		case "delta":
 			return c.Delta.Scan(v)
+		case "text":
+			return request.Text(v, &c.Text)
 		case "finish_reason":
 			return request.Text(v, &c.FinishReason)
 		case "logprobs":

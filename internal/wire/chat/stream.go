@@ -106,6 +106,7 @@ func (a *Assembler) choice(c *wireChoice, m *wireMessage) {
 		a.r.Logprobs = completion.Logprobs(a.r.Logprobs, c.Logprobs.Content)
 		a.r.Logprobs = completion.Logprobs(a.r.Logprobs, c.Logprobs.Refusal)
 	}
+	a.completed(c)
 	a.tokens(c)
 	if c.FinishReason != "" {
 		a.finish = c.FinishReason

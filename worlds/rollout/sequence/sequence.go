@@ -35,7 +35,7 @@ type Sequence struct {
 	Logprobs []float64
 	// Answers are the answers in it, by their places in the list that was joined.
 	Answers []int
-	// Starts is where in Tokens each answer begins.
+	// Starts is where in Tokens each answer begins, and each part of an answer that was cut off and continued.
 	Starts []int
 }
 
@@ -110,7 +110,13 @@ func (s *Sequence) add(i int, a *Answer) {
 	}
 	r := a.Response
 	known := len(s.Logprobs) == len(s.Tokens) && len(r.Logprobs) == len(r.TokenIDs)
-	s.Starts = append(s.Starts, len(r.PromptTokenIDs))
+	at := len(r.PromptTokenIDs)
+	s.Starts = append(s.Starts, at)
+	for i, span := range r.Spans {
+		if at += span.Tokens; i+1 < len(r.Spans) {
+			s.Starts = append(s.Starts, at)
+		}
+	}
 	s.Tokens = append(append(s.Tokens, r.PromptTokenIDs[len(s.Tokens):]...), r.TokenIDs...)
 	s.LossMask = append(s.LossMask, make([]int, len(s.Tokens)-len(s.LossMask))...)
 	for n := range r.TokenIDs {

@@ -27,11 +27,15 @@ func TestJoin(t *testing.T) {
 	went := Answer{Messages: two.Messages, Response: &llm.Response{Text: "d"}}
 	unsure := said("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
 	unsure.Response.Logprobs = nil
+	parted := said("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
+	parted.Response.Spans = []llm.Span{{Tokens: 1}, {Tokens: 1}}
 	whole := Sequence{
 		Tokens: []int{1, 2, 3, 4, 5, 6}, LossMask: []int{0, 0, 1, 1, 0, 1}, Logprobs: []float64{0, 0, -3, -4, 0, -6},
 		Answers: []int{0, 1}, Starts: []int{2, 5},
 	}
 	first := Sequence{Tokens: []int{1, 2, 3, 4}, LossMask: []int{0, 0, 1, 1}, Logprobs: []float64{0, 0, -3, -4}, Answers: []int{0}, Starts: []int{2}}
+	parts := whole
+	parts.Starts = []int{2, 3, 5}
 	blind := whole
 	blind.Logprobs = nil
 	for _, c := range []struct {
@@ -53,6 +57,7 @@ func TestJoin(t *testing.T) {
 		{"ids from now on", []Answer{silent, one}, []Sequence{{Answers: []int{0}}, {
 			Tokens: first.Tokens, LossMask: first.LossMask, Logprobs: first.Logprobs, Answers: []int{1}, Starts: []int{2},
 		}}, Joins{Unknown: 1}},
+		{"cut off and continued", []Answer{parted, two}, []Sequence{parts}, Joins{Whole: 1}},
 		{"one without log probabilities", []Answer{unsure, two}, []Sequence{blind}, Joins{Whole: 1}},
 	} {
 		got, joins := Join(c.in)

@@ -24,9 +24,13 @@ func TestSessions(t *testing.T) {
 	add(&journal.Begun{Version: journal.Version, Run: "r", Kind: "gateway"})
 	call := func(episode, turn int, messages []llm.Message, prompt, answer []int) {
 		at := journal.Turn{Episode: episode, Turn: turn}
+		resp := &llm.Response{Text: "a", Finish: llm.FinishStop, WeightVersion: "4", PromptTokenIDs: prompt, TokenIDs: answer}
+		if len(answer) > 1 { // it was cut off and continued
+			resp.Spans = []llm.Span{{Tokens: 1, WeightVersion: "4"}, {Tokens: 1, WeightVersion: "5"}}
+		}
 		add(&journal.Turned{Turn: at, Calls: 1}, &journal.Replied{
 			Turn: at, Seat: "client", Agent: "client", Request: &llm.Request{Model: "lab/m", Messages: messages},
-			Response: &llm.Response{Text: "a", Finish: llm.FinishStop, WeightVersion: "4", PromptTokenIDs: prompt, TokenIDs: answer},
+			Response: resp,
 		})
 	}
 	for i, name := range []string{"maze-1", "maze-2", "open", "unpaid", "aborted"} {
@@ -48,12 +52,12 @@ func TestSessions(t *testing.T) {
 	account, err := Each(t.Context(), j, Filter{Trainable: true, Unequal: true}, func(g *Group) error {
 		for _, m := range g.Members {
 			for _, r := range m.Rows {
-				got = append(got, fmt.Sprint(r.GroupID, " ", r.Episode, " ", r.Status, " ", r.Return, " ", r.Tokens, r.LossMask, r.Versions))
+				got = append(got, fmt.Sprint(r.GroupID, " ", r.Episode, " ", r.Status, " ", r.Return, " ", r.Tokens, r.LossMask, r.Starts, r.Versions, r.Rewards))
 			}
 		}
 		return nil
 	})
-	want := "maze 0 completed 1 [1 2 3 4 5] [0 1 0 1 1] [4 4]\nmaze 1 completed 0 [1 2] [0 1] [4]"
+	want := "maze 0 completed 1 [1 2 3 4 5] [0 1 0 1 1] [1 3 4] [4 4 5] [0 0 1]\nmaze 1 completed 0 [1 2] [0 1] [1] [4] [0]"
 	if err != nil || strings.Join(got, "\n") != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, strings.Join(got, "\n"), want)
 	}

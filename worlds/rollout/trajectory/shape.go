@@ -54,7 +54,7 @@ type Sequence struct {
 	Tokens   []int     `json:"tokens" parquet:"tokens,list"`
 	LossMask []int     `json:"loss_mask" parquet:"loss_mask,list"`
 	Logprobs []float64 `json:"logprobs,omitempty" parquet:"logprobs,list"`
-	// Starts, Versions and Rewards have one value for each answer.
+	// Starts, Versions and Rewards have one value for each answer, or for each part of one that was continued.
 	Starts   []int     `json:"answer_starts" parquet:"answer_starts,list"`
 	Versions []string  `json:"weight_versions,omitempty" parquet:"weight_versions,list"`
 	Rewards  []float64 `json:"step_rewards" parquet:"step_rewards,list"`
@@ -123,7 +123,7 @@ func (s *Sequence) shaped(as Shape) any {
 	case VeRL:
 		return map[string]any{
 			"prompt_ids": s.Tokens[:from], "response_ids": s.Tokens[from:], "response_mask": s.LossMask[from:], "response_logprobs": tail(s.Logprobs),
-			"reward_score": s.Reward, "num_turns": 2 * len(s.Starts), "uid": s.Group,
+			"reward_score": s.Reward, "num_turns": 2 * s.answers(), "uid": s.Group,
 			"extra_fields": map[string]any{"run": s.Run, "episode": s.Episode, "agent": s.Agent, "part": s.Part, "weight_versions": s.Versions},
 		}
 	default: // AReaL
@@ -132,6 +132,16 @@ func (s *Sequence) shaped(as Shape) any {
 			"rewards": s.Reward, "group": s.Group, "episode": s.Episode, "part": s.Part,
 		}
 	}
+}
+
+// answers counts the answers. What follows a token that the model wrote is a part of an answer that was continued.
+func (s *Sequence) answers() (n int) {
+	for _, at := range s.Starts {
+		if at == 0 || s.LossMask[at-1] == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // versions returns the version of each token: -1 for those that the model did not write, or whose version is no number.

@@ -116,12 +116,14 @@ type Row struct {
 	Tokens   []int     `json:"tokens,omitempty" parquet:"tokens,list"`
 	LossMask []int     `json:"loss_mask,omitempty" parquet:"loss_mask,list"`
 	Logprobs []float64 `json:"logprobs,omitempty" parquet:"logprobs,list"`
-	// Starts is where in Tokens each answer of the part begins. Versions and Rewards are of the same answers.
+	// Starts is where in Tokens each answer of the part begins, and where it goes on if it was cut off and continued. Versions
+	// and Rewards are of the same spans.
 	Starts   []int     `json:"answer_starts,omitempty" parquet:"answer_starts,list"`
 	Versions []string  `json:"weight_versions,omitempty" parquet:"weight_versions,list"`
 	Rewards  []float64 `json:"step_rewards,omitempty" parquet:"step_rewards,list"`
 
 	prompt int // how many messages the first prompt of the part has
+	spans  []llm.Span
 
 	At time.Time `json:"created_at" parquet:"created_at,timestamp(microsecond)"` // when the answer came
 }
@@ -191,7 +193,14 @@ func join(rows []Row, places []int, number int, part sequence.Sequence, trains b
 	for _, i := range part.Answers {
 		last = &rows[places[i]]
 		last.Part, last.prompt = number, prompt
-		versions, rewards = append(versions, last.WeightVersion), append(rewards, last.StepReward)
+		for _, span := range last.spans[:max(0, len(last.spans)-1)] {
+			versions, rewards = append(versions, span.WeightVersion), append(rewards, 0) // the end of the answer has its reward
+		}
+		version := last.WeightVersion
+		if n := len(last.spans); n > 0 {
+			version = last.spans[n-1].WeightVersion
+		}
+		versions, rewards = append(versions, version), append(rewards, last.StepReward)
 		reported = reported || last.WeightVersion != ""
 	}
 	if last.IsTrainable = trains; !trains {
@@ -252,7 +261,7 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err e
 			_, r.LLMModel = llm.SplitModel(ask.Request.Model)
 		}
 	}
-	r.prompt = len(a.Messages)
+	r.prompt, r.spans = len(a.Messages), resp.Spans
 	if r.Messages, err = recorded.Conversation(a.Messages, resp); err != nil {
 		return a, err
 	}

@@ -91,6 +91,15 @@ func (a API) Anthropic() bool { return a == Messages || a == Count }
 // no model.
 func (a API) Exact() bool { return a == Tokens || a == Generate }
 
+// Served returns the name of the model of a call that names none and asks the one that the server serves, or "" if a call
+// must name one.
+func (a API) Served() string {
+	if a.Exact() {
+		return "served"
+	}
+	return ""
+}
+
 // Call is a decoded request.
 type Call struct {
 	API API

@@ -69,7 +69,7 @@ func decode(f *Flight, api format.API, b []byte) (*llm.Response, error) {
 	}
 	resp, err := generate.Decode(api.Path(), f.Call.Prompt, b)
 	if err == nil && resp.Finish == llm.FinishAborted {
-		resp.Finish, f.Aborted = llm.FinishStop, true // dispatch would ask again
+		resp.Finish, f.aborted = llm.FinishStop, true // dispatch would ask again
 	}
 	return resp, err
 }

@@ -40,8 +40,8 @@ type Flight struct {
 	Held   []byte      // what the client has still to get
 	// Said means that Held ends with the provider's own error.
 	Said bool
-	// Aborted means that the server cut the answer off, and that the client gets it as it is.
-	Aborted bool
+	// aborted means that the server cut the answer off, and that the client gets it as it is.
+	aborted bool
 	begun   bool
 	hide    *redact.Redactor // of Keys
 	err     error            // of the last attempt
@@ -89,7 +89,15 @@ func (f *Flight) attribute(e *llm.Error) {
 
 func (f *Flight) reset(u *Upstream) {
 	f.hide = u.hideKeys(f.Keys)
-	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.Aborted, f.err = 0, "", nil, nil, nil, false, false, nil
+	f.Status, f.Type, f.Answer, f.Sent, f.Held, f.Said, f.aborted, f.err = 0, "", nil, nil, nil, false, false, nil
+}
+
+// Recorded returns an answer as it is recorded.
+func (f *Flight) Recorded(resp *llm.Response) *llm.Response {
+	if f.aborted {
+		resp.Finish = llm.FinishAborted
+	}
+	return resp
 }
 
 // answer sets a whole answer.
