@@ -122,6 +122,9 @@ func geminiTable(prefix string) []Capability {
 // compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps.
 func compatibleTable() []Capability {
 	return []Capability{
+		// Which models of Bedrock follow a schema differs: say it with capabilities.
+		{Match: "bedrock/*", NoSchema: true},
+
 		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
 		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},
 
