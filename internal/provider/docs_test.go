@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the table of providers in the doc
 // tried lists with what each preset was tried: never with its real endpoint.
 var tried = map[string]string{
 	"anthropic": "Anthropic's SDK", "azure": "OpenAI's SDK, Azure mode", "bedrock": "the AWS SDK", "gemini": "Google's SDK", "openai": "OpenAI's SDK", "openai-responses": "OpenAI's SDK",
-	"vertex": "Google's SDK", "vertex-anthropic": "Anthropic's SDK", "sim": "is the simulated provider", "ollama": "the server itself", "sglang": "the server itself", "vllm": "the server itself",
+	"vertex": "Google's SDK", "vertex-anthropic": "Anthropic's SDK", "sim": "is the simulated provider", "vllm": "the server itself",
 }
 
 // row describes a preset, as far as its data says.
