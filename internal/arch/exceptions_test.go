@@ -45,22 +45,25 @@ var contextValues = map[string]string{
 // modules lists what the project depends on directly, with its licence. A new one
 // is a decision: the licence must go together with Apache-2.0.
 var modules = map[string]string{
-	"github.com/alecthomas/kong":               "MIT",
-	"github.com/expr-lang/expr":                "MIT",
-	"github.com/goccy/go-yaml":                 "MIT",
-	"github.com/santhosh-tekuri/jsonschema/v6": "Apache-2.0",
-	"go.uber.org/goleak":                       "MIT",
-	"pgregory.net/rapid":                       "MPL-2.0", // in tests only
-	"golang.org/x/sys":                         "BSD-3-Clause",
-	"golang.org/x/term":                        "BSD-3-Clause",
-	"gonum.org/v1/gonum":                       "BSD-3-Clause",
-	"github.com/klauspost/compress":            "BSD-3-Clause",
-	"github.com/nats-io/nats-server/v2":        "Apache-2.0",
-	"github.com/nats-io/nats.go":               "Apache-2.0",
-	"github.com/parquet-go/parquet-go":         "Apache-2.0",
-	"github.com/coder/websocket":               "ISC",
-	"github.com/zeebo/xxh3":                    "BSD-2-Clause",
-	"zombiezen.com/go/sqlite":                  "ISC",
+	"github.com/alecthomas/kong":                            "MIT",
+	"github.com/expr-lang/expr":                             "MIT",
+	"github.com/aws/aws-sdk-go-v2":                          "Apache-2.0",
+	"github.com/aws/aws-sdk-go-v2/config":                   "Apache-2.0",
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream": "Apache-2.0",
+	"github.com/goccy/go-yaml":                              "MIT",
+	"github.com/santhosh-tekuri/jsonschema/v6":              "Apache-2.0",
+	"go.uber.org/goleak":                                    "MIT",
+	"pgregory.net/rapid":                                    "MPL-2.0", // in tests only
+	"golang.org/x/sys":                                      "BSD-3-Clause",
+	"golang.org/x/term":                                     "BSD-3-Clause",
+	"gonum.org/v1/gonum":                                    "BSD-3-Clause",
+	"github.com/klauspost/compress":                         "BSD-3-Clause",
+	"github.com/nats-io/nats-server/v2":                     "Apache-2.0",
+	"github.com/nats-io/nats.go":                            "Apache-2.0",
+	"github.com/parquet-go/parquet-go":                      "Apache-2.0",
+	"github.com/coder/websocket":                            "ISC",
+	"github.com/zeebo/xxh3":                                 "BSD-2-Clause",
+	"zombiezen.com/go/sqlite":                               "ISC",
 }
 
 // closed lists what worlds import although no module outside can.

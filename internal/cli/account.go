@@ -16,7 +16,7 @@ type account struct {
 	BaseURL     string        `name:"base-url" placeholder:"URL" help:"Base URL of the provider: everything before /chat/completions, /responses or /messages."`
 	KeyEnv      string        `placeholder:"NAME" help:"Environment variable with the API key."`
 	KeyCommand  string        `placeholder:"COMMAND" help:"Program that prints the API key, and its arguments, separated by spaces. No shell reads it. Instead of --key-env."`
-	Dialect     string        `placeholder:"NAME" help:"Wire format: anthropic, gemini, openai, responses or sim. Default: that of a known provider, else openai."`
+	Dialect     string        `placeholder:"NAME" help:"Wire format: anthropic, bedrock, gemini, openai, responses or sim. Default: that of a known provider, else openai."`
 	Header      []string      `sep:"none" placeholder:"NAME=VALUE" help:"Header to send with every request. Repeatable."`
 	Concurrency int           `placeholder:"N" help:"Maximum number of calls in flight. Default: adjusted automatically."`
 	RPM         float64       `name:"rpm" placeholder:"N" help:"Requests per minute."`

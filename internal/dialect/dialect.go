@@ -5,12 +5,16 @@
 package dialect
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 
 	"parley/internal/credential"
+	"parley/internal/credential/sigv4"
 	"parley/internal/dialect/transport"
 	"parley/internal/provider"
+	"parley/internal/wire/bedrock"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/gemini"
 	"parley/internal/wire/messages"
@@ -45,6 +49,12 @@ func Codec(dialect string) (transport.Codec, bool) {
 			Config:   transport.Config{KeyHeader: "X-Goog-Api-Key"},
 		}, true
 	}
+	if dialect == "bedrock" {
+		return transport.Codec{
+			PathOf: bedrock.Path, Append: bedrock.AppendRequest, Decode: bedrock.DecodeResponse, Config: bearer,
+			Assemble: func() transport.Assembler { return bedrock.NewAssembler() },
+		}, true
+	}
 	return transport.Codec{}, false
 }
 
@@ -52,6 +62,8 @@ func Codec(dialect string) (transport.Codec, bool) {
 func codecOf(p provider.Provider) (transport.Codec, bool) {
 	codec, ok := Codec(p.Dialect)
 	switch {
+	case p.Dialect == "bedrock" && !p.HasKey():
+		codec.Config.Sign = lateSigner(p.BaseURL)
 	case p.APIVersion == "":
 	case p.Dialect == "anthropic":
 		codec.PathOf, codec.Append, codec.Config.Header = messages.VertexPath, messages.AppendVertexRequest, nil
@@ -65,6 +77,17 @@ func codecOf(p provider.Provider) (transport.Codec, bool) {
 		}
 	}
 	return codec, ok
+}
+
+// lateSigner returns a function that signs requests to Bedrock.
+func lateSigner(address string) func(context.Context, *http.Request, []byte) error {
+	signer, err := sigv4.New("bedrock", address)
+	return func(ctx context.Context, r *http.Request, body []byte) error {
+		if err != nil {
+			return &llm.Error{Kind: llm.KindAuth, Message: err.Error(), Err: err}
+		}
+		return signer.Sign(ctx, r, body)
+	}
 }
 
 // Open returns the model of a provider. It reads the provider's key from the environment, and opens
@@ -81,7 +104,7 @@ func OpenWith(p provider.Provider, keys *credential.Source) (llm.Model, error) {
 		return nil, fmt.Errorf("dialect: %w", err)
 	}
 	if !ok {
-		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic, gemini", p.Name, p.Dialect)
+		return nil, fmt.Errorf("dialect: provider %s: unknown dialect %q; want one of openai, responses, anthropic, bedrock, gemini", p.Name, p.Dialect)
 	}
 	m, err := transport.Open(p, codec, keys)
 	if err != nil {

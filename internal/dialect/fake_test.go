@@ -45,6 +45,11 @@ func formats() []format {
 	}
 }
 
+// simFormats are the formats of the simulated provider.
+func simFormats() []format {
+	return append(formats(), format{name: "bedrock", path: "/"})
+}
+
 // answer returns the answer of a fake server.
 func answer(q question) reply {
 	r := reply{text: "word by word by word", finish: "stop", input: 7, output: 5}
@@ -111,6 +116,9 @@ func (f format) dial(t *testing.T, url string, change ...func(*provider.Provider
 	t.Helper()
 	version, _, _ := strings.Cut(f.path[1:], "/")
 	p := provider.Provider{Name: "lab", Dialect: f.name, BaseURL: url + "/" + version}
+	if f.name == "bedrock" { // PATH stands for a key: it is always set
+		p.BaseURL, p.KeyEnv, p.Capabilities = url, "PATH", []provider.Capability{{Match: "*", Schema: true}}
+	}
 	for _, c := range change {
 		c(&p)
 	}

@@ -43,7 +43,7 @@ func startSim(t *testing.T, cfg simhttp.Config) string {
 // what the vendors refuse.
 func TestSimConformance(t *testing.T) {
 	t.Parallel()
-	for _, f := range formats() {
+	for _, f := range simFormats() {
 		for _, way := range []struct {
 			name   string
 			change func(*provider.Provider)
@@ -62,6 +62,7 @@ func TestSimConformance(t *testing.T) {
 				if f.name == "responses" { // it has no stop sequences, and a minimum of tokens
 					h.NoStop, h.MinTokens = true, 16
 				}
+				h.NoLinks = f.name == "bedrock"
 				llmtest.Exercise(t, h)
 			})
 		}
@@ -73,7 +74,7 @@ func TestSimConformance(t *testing.T) {
 func TestSimSame(t *testing.T) {
 	t.Parallel()
 	url := startSim(t, simhttp.Config{})
-	for _, f := range formats() {
+	for _, f := range simFormats() {
 		whole := f.dial(t, url, func(p *provider.Provider) { p.Stream = "never" })
 		streamed := f.dial(t, url, func(p *provider.Provider) { p.Stream = "always" })
 		for i := range 40 {
@@ -123,7 +124,7 @@ func TestSimFaults(t *testing.T) {
 		sim.FaultNoDone:     {llm.KindMalformed},
 	} {
 		url := startSim(t, simhttp.Config{Sim: sim.Config{Faults: sim.Faults{fault: 1}}})
-		for _, f := range formats() {
+		for _, f := range simFormats() {
 			for _, stream := range []string{"never", "always"} {
 				t.Run(string(fault)+" "+f.name+" "+stream, func(t *testing.T) {
 					t.Parallel()

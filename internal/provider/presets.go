@@ -6,7 +6,10 @@ func Presets() []Provider {
 		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
 		{Name: "azure", Dialect: "openai", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax, Batch: &Batch{API: "azure"}},
 		{Name: "azure-responses", Dialect: "responses", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax, Batch: &Batch{API: "azure"}},
+		{Name: "bedrock", Dialect: "bedrock", Example: "https://bedrock-runtime.REGION.amazonaws.com", Counting: CountMax},
+		{Name: "cohere", Dialect: "openai", BaseURL: "https://api.cohere.ai/compatibility/v1", KeyEnv: "COHERE_API_KEY"},
 		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},
+		{Name: "fireworks", Dialect: "openai", BaseURL: "https://api.fireworks.ai/inference/v1", KeyEnv: "FIREWORKS_API_KEY"},
 		{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta", KeyEnv: "GEMINI_API_KEY", Batch: &Batch{}},
 		{Name: "gemini-openai", Dialect: "openai", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyEnv: "GEMINI_API_KEY"},
 		{Name: "groq", Dialect: "openai", BaseURL: "https://api.groq.com/openai/v1", KeyEnv: "GROQ_API_KEY", Batch: &Batch{Bytes: 100_000_000}},
@@ -47,7 +50,9 @@ func Lookup(name string) (Provider, bool) {
 }
 
 // Dialects lists the wire formats. Two of them have no server: see InProcess.
-func Dialects() []string { return []string{"anthropic", "gemini", "go", "openai", "responses", "sim"} }
+func Dialects() []string {
+	return []string{"anthropic", "bedrock", "gemini", "go", "openai", "responses", "sim"}
+}
 
 // InProcess reports whether p has no server: its models are simulated (sim) or values of the Go program (go).
 func (p Provider) InProcess() bool { return p.Dialect == "sim" || p.Dialect == "go" }

@@ -75,6 +75,7 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.APIVersion = "2024-10-21" }, []string{"base_url", "ends in /v1"}},
 		{func(p *Provider) { p.Dialect, p.APIVersion = "gemini", "2024-10-21" }, []string{"api_version", "Azure"}},
 		{func(p *Provider) { p.Dialect, p.APIVersion = "anthropic", "2023-06-01" }, []string{"api_version", "vertex-2023-10-16"}},
+		{func(p *Provider) { p.Dialect, p.Batch = "bedrock", &Batch{} }, []string{"batch", "bucket"}},
 		{func(p *Provider) { *p, _ = Lookup("azure") }, []string{"base_url", "https://RESOURCE.openai.azure.com"}},
 		{func(p *Provider) { p.KeyHeader = "x-key" }, []string{"key_header", "api-key"}},
 		{func(p *Provider) { p.Headers = map[string]string{"Authorization": "Bearer hunter2"} }, []string{"headers", "key_env"}},
@@ -240,6 +241,8 @@ func TestOwnAddress(t *testing.T) {
 		{"vertex", "https://europe-west4-aiplatform.googleapis.com/v1/projects/p/locations/europe-west4/publishers/google", true},
 		{"vertex", "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", true},
 		{"vertex", "https://googleapis.com.example/v1", false},
+		{"bedrock", "https://bedrock-runtime.eu-central-1.amazonaws.com", true},
+		{"bedrock", "https://bedrock-runtime.eu-central-1.evil.example", false},
 	} {
 		p, ok := Lookup(c.preset)
 		if !ok {

@@ -122,6 +122,14 @@ func geminiTable(prefix string) []Capability {
 // compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps.
 func compatibleTable() []Capability {
 	return []Capability{
+		// Which models of Bedrock follow a schema differs: say it with capabilities.
+		{Match: "bedrock/*", NoSchema: true},
+
+		// The addresses and keys of Cohere and Fireworks are from their pages "Using Cohere models via the OpenAI SDK" and
+		// "OpenAI compatibility", read in November 2026. What they refuse was not found there, so they get what all servers know.
+		{Match: "cohere/*", OldMaxField: true, NoSchema: true, NoStreamOptions: true, NoLogprobs: true},
+		{Match: "fireworks/*", OldMaxField: true, NoSchema: true},
+
 		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
 		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},
 

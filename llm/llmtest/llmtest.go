@@ -31,6 +31,7 @@ type Harness struct {
 	NoForce  bool // being made to call a tool
 	NoSchema bool // native structured output
 	NoImages bool
+	NoLinks  bool // images by their address
 	NoStop   bool // stop sequences
 	NoLength bool // MaxTokens
 	NoUsage  bool // counting tokens
@@ -228,11 +229,11 @@ func toolForbidden(t *testing.T, h Harness) {
 }
 
 func image(t *testing.T, h Harness) {
-	ask(t.Context(), t, h, h.request(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
-		{Text: "What is this?"},
-		{Image: &llm.Image{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}},
-		{Image: &llm.Image{URL: "https://example.com/a.png", Detail: "low"}},
-	}}))
+	parts := []llm.Part{{Text: "What is this?"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}}
+	if !h.NoLinks {
+		parts = append(parts, llm.Part{Image: &llm.Image{URL: "https://example.com/a.png", Detail: "low"}})
+	}
+	ask(t.Context(), t, h, h.request(llm.Message{Role: llm.RoleUser, Parts: parts}))
 }
 
 func length(t *testing.T, h Harness) {

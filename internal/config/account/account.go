@@ -130,7 +130,7 @@ func (r *reader) adviseVersion(p provider.Provider) {
 		at[u] = here.To("base_urls").To(yamltree.Index(i))
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
-		if r.Tree.Has(at[u]) && provider.Unversioned(u) && p.APIVersion == "" {
+		if r.Tree.Has(at[u]) && provider.Unversioned(u) && p.APIVersion == "" && p.Dialect != "bedrock" {
 			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Place(r.Tree.Find(at[u]).At, at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}

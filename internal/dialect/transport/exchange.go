@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/wire/eventstream"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/redact"
 	"parley/internal/wire/sse"
@@ -234,16 +235,23 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	return b, fault.LooksJSON(b, a.Header.Get("Content-Type"))
 }
 
-// Events reads the body as server-sent events, until each returns true or the body ends. The caller
+// Events reads the body as a stream, until each returns true or the body ends. The caller
 // knows whether the stream is complete.
 func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, err error)) error {
 	r := a.c.readers.Get().(*bufio.Reader)
 	r.Reset(a.body)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
-	done, err := sse.Read(r, a.c.maxBody, a.alive, func(e sse.Event) (bool, error) {
+	hidden := func(e sse.Event) (bool, error) {
 		e.Data = a.hide.Bytes(e.Data)
 		return each(e)
-	})
+	}
+	var done bool
+	var err error
+	if a.framed() {
+		done, err = eventstream.Read(r, a.c.maxBody, a.alive, hidden)
+	} else {
+		done, err = sse.Read(r, a.c.maxBody, a.alive, hidden)
+	}
 	if done {
 		a.life.Reset(afterEnd)
 		_, _ = io.Copy(io.Discard, io.LimitReader(r, 4096))
@@ -282,10 +290,15 @@ func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error 
 	}
 }
 
-// IsStream reports whether the body is a stream of server-sent events.
+// framed reports whether the body is an event stream of AWS.
+func (a *Answer) framed() bool {
+	return strings.HasPrefix(a.Header.Get("Content-Type"), eventstream.MediaType)
+}
+
+// IsStream reports whether the body is a stream: server-sent events, or an event stream of AWS.
 func (a *Answer) IsStream() bool {
 	t := a.Header.Get("Content-Type")
-	return len(t) >= 17 && strings.EqualFold(t[:17], "text/event-stream")
+	return a.framed() || len(t) >= 17 && strings.EqualFold(t[:17], "text/event-stream")
 }
 
 // Latency returns the time since the request was sent.

@@ -64,6 +64,13 @@ func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, 
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)
 	}
+	if sign := c.style.Sign; sign != nil {
+		req.Header = req.Header.Clone()
+		if err := sign(inner, req, call.Body); err != nil {
+			a.Close()
+			return nil, 0, c.keyless(ctx, err)
+		}
+	}
 	a.url = req.URL
 	res, err := l.rt.RoundTrip(req)
 	a.FirstByte = time.Since(a.start)

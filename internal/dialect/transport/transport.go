@@ -42,7 +42,9 @@ type Config struct {
 	KeyHeader string            // the header that carries the key. Default: Authorization
 	KeyPrefix string            // before the key, such as "Bearer "
 	Header    map[string]string // sent with every request; the provider's headers replace it
-	MaxBody   int64             // maximum size of an answer. Default: 64 MB
+	// Sign adds a signature to the header of a request, which is its own. Default: requests are not signed.
+	Sign    func(ctx context.Context, r *http.Request, body []byte) error
+	MaxBody int64 // maximum size of an answer. Default: 64 MB
 }
 
 // Client speaks HTTP to one provider.

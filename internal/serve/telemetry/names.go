@@ -69,6 +69,8 @@ func vendor(name string) string {
 		return "azure.ai.openai"
 	case "vertex", "vertex-anthropic":
 		return "gcp.vertex_ai"
+	case "bedrock":
+		return "aws.bedrock"
 	case "mistral":
 		return "mistral_ai"
 	case "openai-responses":

@@ -20,6 +20,9 @@ import (
 // the body describes it, as in the error event of a stream.
 func Classify(status int, h http.Header, body []byte) *llm.Error {
 	f := parseFault(body)
+	if name, _, _ := strings.Cut(h.Get("X-Amzn-Errortype"), ":"); f.code == "" {
+		f.code = name // AWS has it only there
+	}
 	if status < 300 {
 		status = f.status
 	}
@@ -86,12 +89,13 @@ func kindOfName(f fault) llm.Kind {
 	for _, name := range [...]string{f.code, f.kind} {
 		switch strings.ToLower(name) {
 		case "insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active",
-			"insufficient_balance", "insufficient_credits", "payment_required", "credit_balance_too_low":
+			"insufficient_balance", "insufficient_credits", "payment_required", "credit_balance_too_low", "servicequotaexceededexception":
 			return llm.KindQuota
 		case "overloaded_error", "overloaded", "resource_unavailable", "engine_overloaded", "engine_overloaded_error",
-			"service_tier_capacity_exceeded", "capacity_exceeded", "unavailable", "service_unavailable", "service_unavailable_error":
+			"service_tier_capacity_exceeded", "capacity_exceeded", "unavailable", "service_unavailable", "service_unavailable_error",
+			"serviceunavailableexception", "modelnotreadyexception":
 			return llm.KindOverloaded
-		case "rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "rate_limited":
+		case "rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "rate_limited", "throttlingexception":
 			switch text := strings.ToLower(f.message); {
 			case strings.Contains(text, "credits are depleted"): // Gemini
 				return llm.KindQuota
@@ -104,9 +108,12 @@ func kindOfName(f fault) llm.Kind {
 		case "content_filter", "content_policy_violation", "invalid_prompt", "responsibleaipolicyviolation",
 			"image_content_policy_violation", "bio_policy", "misalignment_policy_violation", "content_filtered":
 			return llm.KindRefused
-		case "invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied", "api_key_invalid":
+		case "invalid_api_key", "authentication_error", "permission_error", "unauthenticated", "permission_denied", "api_key_invalid",
+			"accessdeniedexception", "expiredtokenexception", "unrecognizedclientexception", "invalidsignatureexception":
 			return llm.KindAuth
-		case "timeout_error", "deadline_exceeded":
+		case "internalserverexception", "modelerrorexception", "modelstreamerrorexception":
+			return llm.KindServer
+		case "timeout_error", "deadline_exceeded", "modeltimeoutexception":
 			return llm.KindTimeout
 		}
 	}
@@ -165,7 +172,7 @@ func kindOfStatus(status int, f fault) llm.Kind {
 // kindOfBareName decides without a status. A fault of the server, or one without an explanation, may
 // be temporary.
 func kindOfBareName(f fault) llm.Kind {
-	if strings.HasPrefix(f.kind, "invalid") || strings.HasPrefix(f.code, "invalid") || f.kind == "not_found_error" {
+	if strings.HasPrefix(f.kind, "invalid") || strings.HasPrefix(f.code, "invalid") || strings.EqualFold(f.code, "ValidationException") || f.kind == "not_found_error" {
 		return llm.KindBadRequest
 	}
 	return llm.KindServer

@@ -46,6 +46,7 @@ func TestClassify(t *testing.T) {
 		{"azure 429", 429, `{"error":{"code":"429","message":"Requests to the ChatCompletions_Create Operation under Azure OpenAI API version 2024-10-21 have exceeded token rate limit of your current OpenAI S0 pricing tier. Please retry after 6 seconds."}}`, llm.Error{Kind: llm.KindRateLimited, Status: 429}},
 		{"azure key", 401, `{"error":{"code":"401","message":"Access denied due to invalid subscription key or wrong API endpoint."}}`, llm.Error{Kind: llm.KindAuth, Status: 401}},
 		{"azure deployment", 404, `{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`, llm.Error{Kind: llm.KindBadRequest, Code: "DeploymentNotFound", Status: 404}},
+		{"bedrock long", 400, `{"message":"Input is too long for requested model."}`, llm.Error{Kind: llm.KindTooLong, Status: 400}},
 		{"vertex token", 401, `{"error":{"code":401,"message":"Request had invalid authentication credentials.","status":"UNAUTHENTICATED"}}`, llm.Error{Kind: llm.KindAuth, Code: "UNAUTHENTICATED", Status: 401}},
 		{"vllm", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens.","type":"BadRequestError","param":null,"code":400}`, llm.Error{Kind: llm.KindTooLong, Code: "BadRequestError", Status: 400}},
 		{"vllm new", 400, `{"error":{"message":"nope","type":"BadRequestError","param":null,"code":400}}`, llm.Error{Kind: llm.KindBadRequest, Code: "BadRequestError", Status: 400}},

@@ -84,7 +84,7 @@ func Clean(s string, n int) string {
 
 // RequestID returns the server's ID of the exchange.
 func RequestID(h http.Header) string {
-	for _, k := range [...]string{"X-Request-Id", "Request-Id", "X-Generation-Id", "Cf-Ray"} {
+	for _, k := range [...]string{"X-Request-Id", "Request-Id", "X-Amzn-Requestid", "X-Generation-Id", "Cf-Ray"} {
 		if v := h[k]; len(v) > 0 {
 			return v[0]
 		}

@@ -25,6 +25,8 @@ const (
 	Anthropic Style = "anthropic"
 	// Google charges a request and its input on arrival.
 	Google Style = "google"
+	// Amazon charges as OpenAI.
+	Amazon Style = "amazon"
 )
 
 // Limits are the limits of an account. A zero field is no limit.

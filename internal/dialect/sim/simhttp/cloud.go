@@ -8,7 +8,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/endpoint"
 )
 
-// cloudRoutes adds the paths at which Azure and Google serve the vendors' formats.
+// cloudRoutes adds the paths at which Azure, AWS and Google serve models.
 func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e endpoint.Func)) {
 	for path, f := range map[string]*format{
 		"/openai/v1/chat/completions":                  &s.formats.chat,
@@ -26,6 +26,9 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 	}
 	handle("GET /openai/v1/models", quota.OpenAI, s.models)
 	s.batches.OpenAIRoutes("/openai/v1", func(pattern string, style quota.Style, e endpoint.Func) { handle(pattern, style, cloud.AzureBatch(e)) })
+
+	handle("POST /model/{model}/converse", quota.Amazon, s.answer(&s.formats.bedrock))
+	handle("POST /model/{model}/converse-stream", quota.Amazon, s.answer(&s.formats.bedrock))
 
 	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
 	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.gemini))

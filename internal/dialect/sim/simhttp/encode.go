@@ -97,7 +97,7 @@ func (f *format) response(x *exchange) (completion.Meta, *llm.Response) {
 		}
 		return m, r
 	}
-	if f.style == quota.Google {
+	if f.style == quota.Google || f.style == quota.Amazon {
 		m.Prompt, m.Tier = x.Usage, x.Request.Tier
 		m.Prompt.Output, m.Prompt.Reasoning = 0, 0
 		r.Refusal = "" // the finish reason reports it

@@ -13,6 +13,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/batch"
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/wire/eventstream"
 	"parley/internal/wire/sse"
 	"parley/llm"
 )
@@ -81,7 +82,9 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	rep.first, rep.total = s.brain.Pace(&c, x.Answer.Output)
 	if ask.Stream {
 		rep.body = f.stream(nil, x)
-		rep.ends = sse.Ends(rep.body)
+		if rep.ends = sse.Ends(rep.body); f.style == quota.Amazon {
+			rep.ends = eventstream.Ends(rep.body)
+		}
 	} else {
 		rep.body = f.whole(make([]byte, 0, 1024+len(x.Answer.Text)), x)
 	}

@@ -15,7 +15,7 @@ import (
 // OpenAI's headers, and a time in Anthropic's.
 func (s *Server) rateHeaders(h http.Header, style quota.Style, now time.Time) {
 	rate := s.accounts[style].quota.Rate(now)
-	if rate == nil || s.cfg.NoLimitHeaders || style == quota.Google { // the last has no such headers
+	if rate == nil || s.cfg.NoLimitHeaders || style == quota.Google || style == quota.Amazon { // these have no such headers
 		return
 	}
 	if style == quota.OpenAI {

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/wire/eventstream"
 )
 
 // tick is the minimum time between two flushes of a stream. Events that are due within it are
@@ -55,10 +57,10 @@ func (s *Server) stall(ctx context.Context) {
 // sendStream sends the events of a stream at an even pace, and reports whether it sent them all.
 func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, rep *prepared) bool {
 	if rep.fault == sim.FaultClose {
-		return sim.Wait(r.Context(), rep.total-rep.first) && closeAfter(w, r, "text/event-stream; charset=utf-8", rep.body)
+		return sim.Wait(r.Context(), rep.total-rep.first) && closeAfter(w, r, rep.format.streams(), rep.body)
 	}
 	h := w.Header()
-	h["Content-Type"] = []string{"text/event-stream; charset=utf-8"}
+	h["Content-Type"] = []string{rep.format.streams()}
 	h["Cache-Control"] = []string{"no-cache"}
 	if rep.fault == sim.FaultType {
 		h["Content-Type"] = []string{"application/octet-stream"}
@@ -157,4 +159,12 @@ func closeAfter(w http.ResponseWriter, r *http.Request, mediaType string, body [
 	_, _ = fmt.Fprintf(buf, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: keep-alive\r\n\r\n", mediaType, len(body))
 	_, _ = buf.Write(body)
 	return buf.Flush() == nil
+}
+
+// streams returns the content type of a stream.
+func (f *format) streams() string {
+	if f.style == quota.Amazon {
+		return eventstream.MediaType
+	}
+	return "text/event-stream; charset=utf-8"
 }

@@ -10,6 +10,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/cloud"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/serve/auth"
+	"parley/internal/wire/bedrock"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/gemini"
@@ -34,7 +35,7 @@ const responseID = "resp_"
 // formats are the formats of the server.
 type formats struct {
 	chat, responses, messages format
-	gemini                    format
+	gemini, bedrock           format
 	vertex                    format // messages on Vertex AI
 	deployed, versioned       format // Azure's older paths: chat completions by deployment, and responses
 	batched                   format // messages in a batch
@@ -58,6 +59,10 @@ func newFormats(lax bool) (f formats) {
 	f.gemini = format{
 		quota.Google, "", "", c.Gemini, gemini.AppendResponse,
 		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress,
+	}
+	f.bedrock = format{
+		quota.Amazon, "", "tooluse_", c.Bedrock, bedrock.AppendResponse,
+		func(m completion.Meta) completion.Writer { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, cloud.BedrockAddress,
 	}
 	f.vertex = f.messages
 	f.vertex.decode, f.vertex.address = cloud.VertexBody(c.Messages), cloud.VertexAddress
@@ -134,9 +139,12 @@ func (s *Server) guard(name string, style quota.Style, e endpoint.Func) http.Han
 		defer s.stats.end()
 		id := s.requestID()
 		err := s.admit(r, style)
-		if style == quota.Anthropic {
+		switch style {
+		case quota.Anthropic:
 			w.Header()["Request-Id"] = []string{id}
-		} else {
+		case quota.Amazon:
+			w.Header()["X-Amzn-Requestid"] = []string{id}
+		default:
 			w.Header()["X-Request-Id"] = []string{id}
 		}
 		if err == nil {
@@ -172,6 +180,8 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why auth.Refusal
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		e.Type, style = "permission_error", quota.Anthropic
+	case strings.HasPrefix(r.URL.Path, "/model/"):
+		style = quota.Amazon
 	case strings.Contains(r.URL.Path, "/v1beta/"):
 		style = quota.Google
 	}
@@ -195,6 +205,8 @@ func (s *Server) admit(r *http.Request, style quota.Style) *endpoint.Error {
 	}
 	if len(s.keys) > 0 && !s.keys.Has(given) {
 		switch {
+		case style == quota.Amazon:
+			return &endpoint.Error{Status: http.StatusForbidden, Message: "The security token included in the request is invalid."}
 		case cloud.IsVertex(r):
 			return &endpoint.Error{Status: http.StatusUnauthorized, Message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."}
 		case style == quota.Google:
@@ -226,6 +238,7 @@ OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v
 Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
 Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
 Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
+Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream
 Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :batchGenerateContent; GET /v1beta/batches
 Batches as at:      /mistral/v1, /together/v1, /xai/v1, each with /chat/completions
 As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics

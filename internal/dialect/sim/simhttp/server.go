@@ -119,7 +119,7 @@ func New(cfg Config) (*Server, error) {
 		s.keys = auth.New([]string{key})
 	}
 	now := time.Now()
-	for _, style := range []quota.Style{quota.OpenAI, quota.Anthropic, quota.Google} {
+	for _, style := range []quota.Style{quota.OpenAI, quota.Anthropic, quota.Google, quota.Amazon} {
 		s.accounts[style] = &account{quota: quota.New(cfg.Sim.Limits, style, now), gate: quota.NewGate(cfg.Sim.Limits)}
 	}
 	s.batches = batch.New(cfg.Batch, s, cfg.Sim.Seed, cfg.Lax)

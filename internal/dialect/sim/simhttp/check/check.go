@@ -31,7 +31,7 @@ type Ask struct {
 
 // Checker checks requests. It may be used from several goroutines at once.
 type Checker struct {
-	chat, responses, messages, gemini format
+	chat, responses, messages, gemini, bedrock format
 }
 
 // New returns a Checker. A lax one accepts unknown members, and schemas that vendors refuse.
@@ -41,6 +41,7 @@ func New(lax bool) *Checker {
 		responses: format{responsesFields(), openAI, lax},
 		messages:  format{messagesFields(), anthropic, lax},
 		gemini:    format{geminiFields(), google, lax},
+		bedrock:   format{bedrockFields(), amazon, lax},
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package cloud is what Azure and Google change about the formats of the simulated server: where the model and the version
+// Package cloud is what Azure, AWS and Google change about the formats of the simulated server: where the model and the version
 // are, and how errors read.
 //
 // It promises nothing of its own. It does not answer: package simhttp does, with the formats of the vendors.

@@ -13,9 +13,11 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/internal/dialect/sim/quota"
+	"parley/internal/wire/bedrock"
 	"parley/internal/wire/chat"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/gemini"
@@ -70,6 +72,10 @@ func TooLarge(style quota.Style, message string) *Error {
 // TooMany returns the error of a request that exceeds a rate limit.
 func TooMany(style quota.Style, r *quota.Refusal) *Error {
 	e := &Error{Status: http.StatusTooManyRequests, Refusal: r}
+	if style == quota.Amazon {
+		e.Message = fmt.Sprintf("Too many %s, please wait before trying again.", r.What)
+		return e
+	}
 	if style == quota.Google {
 		e.Type, e.Message = googleStatus(e.Status), fmt.Sprintf("You exceeded your current quota of %.0f %s. Please retry in %s.", r.Limit, r.What, Duration(r.After))
 		return e
@@ -115,6 +121,8 @@ func Server(style quota.Style) *Error {
 // error, whose status is that of a rate limit.
 func Overloaded(style quota.Style, flex bool) *Error {
 	switch {
+	case style == quota.Amazon:
+		return &Error{Status: http.StatusServiceUnavailable, Message: "Bedrock is unable to process your request."}
 	case style == quota.Google:
 		return &Error{Status: http.StatusServiceUnavailable, Message: "The model is overloaded. Please try again later."}
 	case flex:
@@ -138,6 +146,8 @@ func MidStream(style quota.Style) *Error {
 // OutOfCredit returns the error of an account without credit.
 func OutOfCredit(style quota.Style) *Error {
 	switch style {
+	case quota.Amazon:
+		return &Error{Status: http.StatusBadRequest, Type: "ServiceQuotaExceededException", Message: "Your request exceeds the service quota for your account."}
 	case quota.Google:
 		return &Error{Status: http.StatusTooManyRequests, Message: "Your prepayment credits are depleted. Please manage your project and billing."}
 	case quota.Anthropic:
@@ -169,10 +179,34 @@ func googleStatus(status int) string {
 	}
 }
 
+// amazonType returns the name of AWS for an error.
+func (e *Error) amazonType() string {
+	switch e.Status {
+	case http.StatusForbidden, http.StatusUnauthorized:
+		return "AccessDeniedException"
+	case http.StatusNotFound:
+		return "ResourceNotFoundException"
+	case http.StatusTooManyRequests:
+		return "ThrottlingException"
+	case http.StatusServiceUnavailable:
+		return "ServiceUnavailableException"
+	case http.StatusInternalServerError:
+		return "InternalServerException"
+	default:
+		if strings.HasSuffix(e.Type, "Exception") {
+			return e.Type
+		}
+		return "ValidationException"
+	}
+}
+
 // InEvent returns e as a format writes it. Only Anthropic's format has request IDs, and it has no
 // codes. Google's has the status as its code, and the time to wait.
 func (e *Error) InEvent(style quota.Style, requestID string) completion.Error {
 	switch style {
+	case quota.Amazon:
+		name := e.amazonType()
+		return completion.Error{Type: strings.ToLower(name[:1]) + name[1:], Message: e.Message}
 	case quota.Anthropic:
 		return completion.Error{Type: e.Type, Message: e.Message, RequestID: requestID}
 	case quota.Google:
@@ -190,6 +224,9 @@ func (e *Error) Append(dst []byte, style quota.Style, requestID string) []byte {
 	if style == quota.Anthropic {
 		return messages.AppendError(dst, e.InEvent(style, requestID))
 	}
+	if style == quota.Amazon {
+		return bedrock.AppendError(dst, e.InEvent(style, ""))
+	}
 	if style == quota.Google {
 		return append(gemini.AppendError(dst, e.InEvent(style, "")), '\n')
 	}
@@ -198,7 +235,10 @@ func (e *Error) Append(dst []byte, style quota.Style, requestID string) []byte {
 
 // Write answers a request with e.
 func (e *Error) Write(w http.ResponseWriter, style quota.Style, requestID string) {
-	if r := e.Refusal; r != nil && r.After > 0 && style != quota.Google { // it is in the body
+	if style == quota.Amazon {
+		w.Header().Set("X-Amzn-Errortype", e.amazonType()+":http://internal.amazon.com/coral/com.amazon.bedrock/")
+	}
+	if r := e.Refusal; r != nil && r.After > 0 && style != quota.Google && style != quota.Amazon { // it is in the body, or nowhere
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(r.After.Seconds()))))
 		if style == quota.OpenAI {
 			w.Header().Set("Retry-After-Ms", strconv.Itoa(int(math.Ceil(float64(r.After)/float64(time.Millisecond)))))

@@ -1,0 +1,103 @@
+// Package sigv4 signs requests to AWS with the credentials that the AWS SDK finds: in the environment, in the shared files
+// of the AWS CLI, from single sign-on, or from the machine.
+//
+// What it promises: the secret key leaves neither the process nor the SDK, and only requests to AWS and to this machine are
+// signed. A Signer may be used from several goroutines at once.
+package sigv4
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/config"
+
+	"parley/llm"
+)
+
+// Signer signs the requests to one server.
+type Signer struct {
+	service, region string
+	mu              sync.Mutex
+	found           aws.CredentialsProvider
+	signer          *v4.Signer
+}
+
+// New returns the Signer of a server. The region is in its address, or found as the AWS CLI finds it.
+func New(service, address string) (*Signer, error) {
+	u, err := url.Parse(address)
+	if err != nil || !signable(u.Hostname()) {
+		return nil, fmt.Errorf("base_url: only requests to amazonaws.com and to this machine are signed; for another host, name a key with key_env")
+	}
+	return &Signer{service: service, region: region.FindString(u.Hostname()), signer: v4.NewSigner()}, nil
+}
+
+var region = regexp.MustCompile(`\b[a-z]{2}(-[a-z]+)+-[0-9]\b`)
+
+func signable(host string) bool {
+	host = strings.ToLower(host)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn")
+}
+
+// Sign adds the signature to the header of r, which nobody else may use. body is that of r.
+func (s *Signer) Sign(ctx context.Context, r *http.Request, body []byte) error {
+	from, err := s.credentials(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := from.Retrieve(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &llm.Error{Kind: llm.KindAuth, Message: "AWS credentials are not found: set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run aws sso login, or name a Bedrock key with key_env: " + err.Error(), Err: err}
+	}
+	sum := sha256.Sum256(body)
+	signed := r.Clone(ctx)
+	for name, values := range signed.Header {
+		if len(values) == 0 { // net/http does not send it
+			delete(signed.Header, name)
+		}
+	}
+	if err := s.signer.SignHTTP(ctx, c, signed, hex.EncodeToString(sum[:]), s.service, s.region, time.Now()); err != nil {
+		return fmt.Errorf("sigv4: %w", err)
+	}
+	for _, name := range []string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token"} {
+		if v := signed.Header[name]; len(v) > 0 {
+			r.Header[name] = v
+		}
+	}
+	return nil
+}
+
+// credentials returns the SDK's chain of credentials, which renews them.
+func (s *Signer) credentials(ctx context.Context) (aws.CredentialsProvider, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found != nil {
+		return s.found, nil
+	}
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, &llm.Error{Kind: llm.KindAuth, Message: "the settings of AWS cannot be read: " + err.Error(), Err: err}
+	}
+	if s.region == "" {
+		s.region = cfg.Region
+	}
+	if s.region == "" {
+		return nil, &llm.Error{Kind: llm.KindAuth, Message: "the region of AWS is not known: set AWS_REGION, or use an address that names it"}
+	}
+	s.found = cfg.Credentials
+	return s.found, nil
+}

@@ -1,0 +1,71 @@
+package check
+
+import (
+	"fmt"
+
+	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/wire/bedrock"
+	"parley/internal/wire/body"
+	"parley/internal/wire/request"
+)
+
+// bedrockFields are the members of POST /model/MODEL/converse.
+func bedrockFields() fields {
+	block := fields{"text": {kind: text}, "image": {kind: object}, "toolUse": {kind: object}, "toolResult": {kind: object}, "reasoningContent": {kind: object}, "cachePoint": {kind: object}, "document": {kind: object}}
+	return fields{
+		"messages":        {kind: array, fields: fields{"role": {kind: text, values: []string{"user", "assistant"}}, "content": {kind: array, fields: block}}},
+		"system":          {kind: array, fields: fields{"text": {kind: text}, "cachePoint": {kind: object}}},
+		"inferenceConfig": {kind: object, fields: fields{"maxTokens": {kind: integer, limits: []float64{1}}, "temperature": {kind: decimal, limits: []float64{0, 1}}, "topP": {kind: decimal, limits: []float64{0, 1}}, "stopSequences": {kind: array, texts: true}}},
+		"toolConfig":      {kind: object, fields: fields{"tools": {kind: array, fields: fields{"toolSpec": {kind: object}, "cachePoint": {kind: object}}}, "toolChoice": {kind: object}}},
+		"outputConfig":    {kind: object, fields: fields{"effort": {kind: text, values: []string{"low", "medium", "high", "xhigh", "max"}}, "textFormat": {kind: object}}},
+		"serviceTier":     {kind: object, fields: fields{"type": {kind: text, values: []string{"default", "flex", "priority", "reserved"}}}},
+	}.ignore("additionalModelRequestFields", "additionalModelResponseFieldPaths", "guardrailConfig", "performanceConfig", "promptVariables", "requestMetadata")
+}
+
+// amazon writes a fault as AWS does.
+func amazon(what fault, at string, f field, got string) *endpoint.Error {
+	why := fmt.Sprintf("1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: %s", got, at, f.kind)
+	if what == badSyntax {
+		why = "Unable to parse request body: " + got
+	}
+	return endpoint.Invalid("", "%s", why)
+}
+
+// Bedrock reads the body of POST /model/MODEL/converse.
+func (c *Checker) Bedrock(b []byte) (*Ask, *endpoint.Error) {
+	a, err := c.bedrock.open(b)
+	if err == nil {
+		err = first(a.bedrockMessages, func() *endpoint.Error { return a.read(bedrock.ReadMember) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &a.Ask, nil
+}
+
+// bedrockMessages checks that the roles alternate, beginning with the user's, and that results follow their calls.
+func (a *ask) bedrockMessages() *endpoint.Error {
+	if !a.has("messages") || string(a.members["messages"]) == "[]" {
+		return a.missing("messages")
+	}
+	calls := 0
+	return each(a.members["messages"], func(i int, m []byte) *endpoint.Error {
+		if request.Str(m, "role") != [2]string{"user", "assistant"}[i%2] {
+			return endpoint.Invalid("", "A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.")
+		}
+		called, results := 0, 0
+		body.Elements(request.Member(m, "content"), func(p []byte) bool {
+			if request.Member(p, "toolResult") != nil {
+				results++
+			} else if request.Member(p, "toolUse") != nil {
+				called++
+			}
+			return true
+		})
+		if results != calls {
+			return endpoint.Invalid("", "The number of toolResult blocks at messages.%d.content does not match the number of toolUse blocks of previous turn.", i)
+		}
+		calls = called
+		return nil
+	})
+}

@@ -1,0 +1,76 @@
+package bedrock
+
+import (
+	"bufio"
+	"bytes"
+	"strings"
+	"testing"
+
+	"parley/internal/wire/completion"
+	"parley/internal/wire/eventstream"
+	"parley/llm"
+)
+
+// read assembles a stream.
+func read(b []byte) (*llm.Response, error) {
+	a := NewAssembler()
+	if _, err := eventstream.Read(bufio.NewReader(bytes.NewReader(b)), 1<<20, func() {}, a.Event); err != nil {
+		return nil, err
+	}
+	return a.Response()
+}
+
+// TestRoundTrip: what the Writer writes is what the Assembler reads, and no part of it is an answer.
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	want := &llm.Response{
+		Text: "Hello.", Finish: llm.FinishTools, Usage: llm.Usage{Input: 9, Cached: 4, Output: 5}, Thoughts: []llm.Thought{{Text: "Hm.", Signature: "s"}},
+		ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: `{"x":1}`}, {ID: "b", Name: "g", Arguments: "{}"}},
+	}
+	b := completion.AppendStream(nil, NewWriter(completion.Meta{}), want)
+	whole := AppendResponse(nil, completion.Meta{}, want)
+	for name, read := range map[string]func() (*llm.Response, error){
+		"streamed": func() (*llm.Response, error) { return read(b) },
+		"whole":    func() (*llm.Response, error) { return DecodeResponse(whole) },
+	} {
+		got, err := read()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if got.Text != want.Text || got.Finish != want.Finish || got.Usage != want.Usage || len(got.Thoughts) != 1 || got.Thoughts[0] != want.Thoughts[0] ||
+			len(got.ToolCalls) != 2 || got.ToolCalls[0] != want.ToolCalls[0] || got.ToolCalls[1] != want.ToolCalls[1] {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	ends := eventstream.Ends(b)
+	if len(ends) == 0 || ends[len(ends)-1] != len(b) {
+		t.Errorf("%v of %d", ends, len(b))
+	}
+	for n := range b {
+		if r, err := read(b[:n]); err == nil {
+			t.Fatalf("the first %d of %d bytes are an answer: %+v", n, len(b), r)
+		}
+	}
+}
+
+// TestException: an exception ends a stream as an error of its kind.
+func TestException(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]llm.Kind{
+		"throttlingException": llm.KindRateLimited, "modelStreamErrorException": llm.KindServer, "internalServerException": llm.KindServer,
+		"serviceUnavailableException": llm.KindOverloaded, "validationException": llm.KindBadRequest, "someNewException": llm.KindServer,
+	} {
+		b := eventstream.AppendException(nil, name, []byte(`{"message":"No."}`))
+		if _, err := read(b); llm.KindOf(err) != want || !strings.Contains(err.Error(), "No.") {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+func FuzzStream(f *testing.F) {
+	f.Add(completion.AppendStream(nil, NewWriter(completion.Meta{}), &llm.Response{Text: "x", Finish: llm.FinishStop}))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		_, _ = read(b)
+		_, _ = DecodeResponse(b)
+	})
+}

@@ -1,0 +1,258 @@
+package bedrock
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"parley/internal/provider"
+	"parley/internal/wire/body"
+	"parley/internal/wire/request"
+	"parley/llm"
+)
+
+// AppendRequest appends the body of req, and returns the names of the parameters that it left out. The model and the
+// choice of a stream are in the path.
+func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, _ bool) ([]byte, []string, error) {
+	w := writer{request.Writer{Req: req, Can: c, B: append(dst, '{')}}
+	w.system()
+	w.messages()
+	w.inference()
+	w.tools()
+	w.output()
+	if req.Tier != "" {
+		w.B = append(body.Str(body.Open(body.Key(w.B, tier), '{'), "type", req.Tier), '}')
+	}
+	w.Drop(req.TopK != nil, "top_k")
+	w.Drop(req.FrequencyPenalty != nil, "frequency_penalty")
+	w.Drop(req.PresencePenalty != nil, "presence_penalty")
+	w.Drop(req.Seed != nil, "seed")
+	w.Drop(req.Logprobs, "logprobs")
+	w.Drop(req.TokenIDs, "token_ids")
+	w.Drop(req.OneTool, "one_tool")
+	return w.End(dst, messages, system, inference, tools, output, tier)
+}
+
+// writer appends a request part by part.
+type writer struct{ request.Writer }
+
+// system writes the system messages, which are not part of the conversation.
+func (w *writer) system() {
+	if w.OnlySystem() {
+		return
+	}
+	begun := false
+	for i := range w.Req.Messages {
+		m := &w.Req.Messages[i]
+		if text := m.Text(); m.Role == llm.RoleSystem && text != "" {
+			if !begun {
+				w.B = body.Open(body.Key(w.B, system), '[')
+				begun = true
+			}
+			w.text(text)
+		}
+	}
+	if begun {
+		w.B = append(w.B, ']')
+	}
+}
+
+// messages writes the turns. The format has two alternating roles, so consecutive messages of one role become one turn.
+func (w *writer) messages() {
+	ms, only := w.Messages(), w.OnlySystem()
+	w.B = body.Open(body.Key(w.B, messages), '[')
+	role := ""
+	for i := range ms {
+		m := &ms[i]
+		if m.Role == llm.RoleSystem && !only || !request.HasContent(m) {
+			continue
+		}
+		r := "user"
+		if m.Role == llm.RoleAssistant {
+			r = "assistant"
+		}
+		if r != role {
+			w.turn(role, r)
+			role = r
+		}
+		w.content(m)
+	}
+	if role != "" {
+		w.B = append(w.B, ']', '}')
+	}
+	w.B = append(w.B, ']')
+}
+
+// turn ends a turn and begins the next. The first must be the user's.
+func (w *writer) turn(from, to string) {
+	switch {
+	case from != "":
+		w.B = append(w.B, ']', '}')
+	case to == "assistant":
+		w.B = append(w.B, `{"role":"user","content":[{"text":"(The conversation begins.)"}]}`...)
+	}
+	w.B = body.Str(body.Open(w.B, '{'), "role", to)
+	w.B = body.Open(body.Key(w.B, "content"), '[')
+}
+
+func (w *writer) content(m *llm.Message) {
+	if m.Role == llm.RoleTool {
+		w.B = append(body.Open(w.B, '{'), `"toolResult":{`...)
+		w.B = body.Str(w.B, "toolUseId", toolID(m.ToolCallID))
+		w.B = body.Open(body.Key(w.B, "content"), '[')
+		w.parts(m.Parts)
+		w.B = append(w.B, ']')
+		if m.ToolFailed {
+			w.B = body.Str(w.B, "status", "error")
+		}
+		w.B = append(w.B, '}', '}')
+		return
+	}
+	if m.Role == llm.RoleAssistant {
+		for _, t := range m.Thoughts {
+			if t.ID == "" && t.Signature != "" { // those of other formats would be refused
+				w.B = appendThought(w.B, t.Text, t.Signature)
+			}
+		}
+	}
+	w.parts(m.Parts)
+	for _, c := range m.ToolCalls {
+		w.B = appendCall(w.B, llm.ToolCall{ID: toolID(c.ID), Name: c.Name, Arguments: c.Arguments})
+	}
+}
+
+func (w *writer) parts(parts []llm.Part) {
+	for i := range parts {
+		switch p := &parts[i]; {
+		case p.Image != nil:
+			w.image(p.Image)
+		case p.Text != "":
+			w.text(p.Text)
+		}
+	}
+}
+
+func (w *writer) text(text string) { w.B = append(body.Str(body.Open(w.B, '{'), "text", text), '}') }
+
+// image writes an image. The format takes no addresses of images.
+func (w *writer) image(im *llm.Image) {
+	if len(im.Data) == 0 {
+		w.Err = errImageURL
+		return
+	}
+	format := strings.TrimPrefix(im.MediaType, "image/")
+	w.B = append(body.Open(w.B, '{'), `"image":{`...)
+	w.B = append(body.Key(body.Str(w.B, "format", format), "source"), `{"bytes":"`...)
+	w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), `"}}}`...)
+}
+
+// inference writes the parameters that every model has.
+func (w *writer) inference() {
+	r, off := w.Req, w.NoSampling()
+	max := r.MaxTokens
+	if max == 0 {
+		max = w.Can.MaxOutput
+	}
+	if max == 0 && r.Temperature == nil && r.TopP == nil && len(r.Stop) == 0 {
+		return
+	}
+	w.B = body.Open(body.Key(w.B, inference), '{')
+	if max > 0 {
+		w.B = body.Int(w.B, "maxTokens", int64(max))
+	}
+	w.Float("temperature", r.Temperature, off)
+	if off {
+		w.Drop(r.TopP != nil, "top_p")
+	} else {
+		w.Float("topP", r.TopP, false)
+	}
+	w.Stop("stopSequences")
+	w.B = append(w.B, '}')
+}
+
+func (w *writer) tools() {
+	called := slices.ContainsFunc(w.Req.Messages, func(m llm.Message) bool { return len(m.ToolCalls) > 0 })
+	switch {
+	case !w.HasTools():
+		w.Drop(len(w.Req.Tools) > 0, "tools")
+		return
+	case w.Req.ToolChoice == "none" && !called: // the format has no none, and wants the tools only after a call
+		return
+	}
+	w.B = append(body.Key(w.B, tools), `{"tools":[`...)
+	for i := range w.Req.Tools {
+		t := &w.Req.Tools[i]
+		w.B = body.Str(append(body.Open(w.B, '{'), `"toolSpec":{`...), "name", t.Name)
+		if t.Description != "" {
+			w.B = body.Str(w.B, "description", t.Description)
+		}
+		schema := []byte(t.Parameters)
+		if len(schema) == 0 {
+			schema = []byte(`{"type":"object"}`)
+		}
+		if !body.Valid(schema) {
+			w.Err = request.ErrSchema
+			return
+		}
+		w.B = append(body.Raw(append(body.Key(w.B, "inputSchema"), '{'), "json", schema), '}', '}', '}')
+	}
+	w.B = append(w.B, ']')
+	switch choice := w.Req.ToolChoice; {
+	case choice == "" || choice == "none":
+		w.Drop(choice == "none", "tool_choice")
+	case choice == "auto":
+		w.B = append(body.Key(w.B, "toolChoice"), `{"auto":{}}`...)
+	case w.Can.NoForce:
+		w.Drop(true, "tool_choice")
+	case choice == "required":
+		w.B = append(body.Key(w.B, "toolChoice"), `{"any":{}}`...)
+	default:
+		w.B = append(body.Str(append(body.Key(w.B, "toolChoice"), `{"tool":{`...), "name", choice), '}', '}')
+	}
+	w.B = append(w.B, '}')
+}
+
+// output writes the effort and the schema of the answer, whose text is a string in this format.
+func (w *writer) output() {
+	effort, thinks := w.Effort(w.Req.Effort)
+	s := w.Req.Schema
+	if s != nil && !body.Valid(s.JSON) {
+		w.Err = request.ErrSchema
+		return
+	}
+	native := s != nil && !w.Can.NoSchema
+	w.Drop(s != nil && !native, "schema")
+	if !thinks && !native {
+		return
+	}
+	w.B = body.Open(body.Key(w.B, output), '{')
+	if thinks {
+		w.B = body.Str(w.B, "effort", effort)
+	}
+	if native {
+		w.B = append(body.Key(w.B, "textFormat"), `{"type":"json_schema","structure":{"jsonSchema":{`...)
+		w.B = append(body.Str(body.Str(w.B, "name", body.SchemaName(s.Name)), "schema", string(s.JSON)), `}}}`...)
+	}
+	w.B = append(w.B, '}')
+}
+
+// toolID turns the call ID of another vendor into one that this format accepts.
+func toolID(id string) string {
+	if id == "" {
+		return "call"
+	}
+	return body.SchemaName(id)
+}
+
+// Requests and answers share the blocks of content.
+
+func appendThought(b []byte, text, signature string) []byte {
+	b = append(body.Open(b, '{'), `"reasoningContent":{"reasoningText":{`...)
+	return append(body.Str(body.Str(b, "text", text), "signature", signature), `}}}`...)
+}
+
+func appendCall(b []byte, c llm.ToolCall) []byte {
+	b = append(body.Open(b, '{'), `"toolUse":{`...)
+	b = body.Str(body.Str(b, "toolUseId", c.ID), "name", c.Name)
+	return append(request.AppendObject(body.Key(b, "input"), c.Arguments, "malformed"), '}', '}')
+}
