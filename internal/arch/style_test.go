@@ -17,7 +17,7 @@ const (
 	maxFile      = 400
 	maxPackage   = 1500 // without tests
 	maxInterface = 4
-	maxDocument  = 460 // ARCHITECTURE.md, with a row for every package
+	maxDocument  = 480 // ARCHITECTURE.md, with a row for every package
 )
 
 // TestOnePackageDoc wants exactly one doc comment a package, in the package's words.

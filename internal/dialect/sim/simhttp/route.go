@@ -106,7 +106,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle("/", quota.OpenAI, s.notFound)
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("GET /stats", s.serveStats)
-	mux.HandleFunc("GET /{$}", index)
+	mux.HandleFunc("GET /{$}", endpoint.Index)
 	return mux
 }
 
@@ -228,22 +228,4 @@ func (s *Server) notFound(_ http.ResponseWriter, r *http.Request) *endpoint.Erro
 	e := endpoint.NotFound(quota.OpenAI, "", "Invalid URL ("+r.Method+" "+r.URL.Path+")")
 	e.Code = "unknown_url"
 	return e
-}
-
-// index lists the endpoints.
-func index(w http.ResponseWriter, _ *http.Request) {
-	endpoint.WriteBody(w, http.StatusOK, "text/plain; charset=utf-8", []byte(`This is parley sim, a simulated provider of language models.
-
-OpenAI's format:    POST /v1/chat/completions, /v1/responses, /v1/embeddings, /v1/files, /v1/batches; GET /v1/models
-Anthropic's format: POST /v1/messages, /v1/messages/count_tokens, /v1/messages/batches
-Azure's paths:      POST /openai/v1/chat/completions, /openai/v1/responses, /openai/deployments/NAME/chat/completions?api-version=VERSION, /openai/responses?api-version=VERSION
-Vertex AI's paths:  POST /v1/projects/PROJECT/locations/REGION/publishers/google/models/MODEL:generateContent, …/publishers/anthropic/models/MODEL:rawPredict and their streams
-Bedrock's format:   POST /model/MODEL/converse, /model/MODEL/converse-stream
-Gemini's format:    POST /v1beta/models/MODEL:generateContent, :streamGenerateContent?alt=sse, :batchGenerateContent; GET /v1beta/batches
-Batches as at:      /mistral/v1, /together/v1, /xai/v1, each with /chat/completions
-As in engines:      the above below /v1/SESSION or /v1/sessions/SESSION too, and POST …/close; POST /update_weight_version with {"new_version": "2"}; GET /metrics
-What happened:      GET /stats
-
-Any model name works. Answers depend on the request and the seed only.
-`))
 }
