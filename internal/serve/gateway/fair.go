@@ -2,9 +2,8 @@ package gateway
 
 import "sync"
 
-// fair gives calls their position in the queue so that sessions take turns: after the last call of their own
-// session, but not before the call that is served now. A session with a thousand waiting calls does not delay
-// others.
+// fair gives calls their position in the queue so that sessions take turns, however many calls one has: after the last
+// call of their own session, but not before the call that is served now.
 type fair struct {
 	mu  sync.Mutex
 	now int64 // position of the latest call that was admitted
