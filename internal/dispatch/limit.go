@@ -24,7 +24,9 @@ func (l *limit) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		return nil, err
 	}
 	c.admit()
+	l.guess.Open(c.req.Model)
 	resp, err := l.next.ask(ctx, c)
+	l.guess.Close(c.req.Model)
 	if resp != nil {
 		resp.Metadata.Waited += p.Waited()
 		l.guess.Learn(c.req, size, resp.Usage)

@@ -40,28 +40,36 @@ func TestSharedLimits(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(tt.name, " ", latency), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					l := newLab(t, tt.server, tt.given, tt.silent, uint64(i))
-					l.account.latency, l.account.short = latency, strings.HasPrefix(tt.name, "short")
-					later, all := l.play(t.Context()), l.account.total()
-					reached, whole := 0.0, 0.0
-					for i, perMinute := range []float64{tt.server.RPM, tt.server.ITPM, tt.server.OTPM} {
-						if perMinute > 0 {
-							reached = later[i] / perMinute / (playFor - playFrom).Minutes()
-							whole = all[i] / perMinute / playFor.Minutes()
+				const plays = 3 // a play may lose messages that matter: each reaches most of the limit, and all together nearly all
+				meanWhole, meanReached, meanRefused := 0.0, 0.0, 0.0
+				for seed := range plays {
+					synctest.Test(t, func(t *testing.T) {
+						l := newLab(t, tt.server, tt.given, tt.silent, uint64(plays*i+seed))
+						l.account.latency, l.account.short = latency, strings.HasPrefix(tt.name, "short")
+						later, all := l.play(t.Context()), l.account.total()
+						reached, whole := 0.0, 0.0
+						for i, perMinute := range []float64{tt.server.RPM, tt.server.ITPM, tt.server.OTPM} {
+							if perMinute > 0 {
+								reached = later[i] / perMinute / (playFor - playFrom).Minutes()
+								whole = all[i] / perMinute / playFor.Minutes()
+							}
 						}
-					}
-					a := l.account
-					refused := float64(a.refused) / float64(a.asked)
-					t.Logf("%.3f of the limit, %.3f after %v; %d of %d refused", whole, reached, playFrom, a.refused, a.asked)
-					least := 0.95
-					if l.account.short {
-						least = 0.9 // from the first call on: it takes seconds to know that answers are short
-					}
-					if whole < least || reached < 0.95 || refused > 0.005 {
-						t.Errorf("%.3f of the limit, %.3f after %v; %.4f refused", whole, reached, playFrom, refused)
-					}
-				})
+						a := l.account
+						refused := float64(a.refused) / float64(a.asked)
+						meanWhole, meanReached, meanRefused = meanWhole+whole/plays, meanReached+reached/plays, meanRefused+refused/plays
+						t.Logf("%.3f of the limit, %.3f after %v; %d of %d refused", whole, reached, playFrom, a.refused, a.asked)
+						if whole < 0.85 || reached < 0.85 || refused > 0.02 {
+							t.Errorf("%.3f of the limit, %.3f after %v; %.4f refused", whole, reached, playFrom, refused)
+						}
+					})
+				}
+				least := 0.95
+				if strings.HasPrefix(tt.name, "short") {
+					least = 0.9 // from the first call on: it takes seconds to know that answers are short
+				}
+				if meanWhole < least || meanReached < 0.95 || meanRefused > 0.005 {
+					t.Errorf("in the mean %.3f of the limit, %.3f after %v; %.4f refused", meanWhole, meanReached, playFrom, meanRefused)
+				}
 			})
 		}
 	}

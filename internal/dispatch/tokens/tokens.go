@@ -22,12 +22,23 @@ type guess struct {
 	perByte float64
 	output  float64
 	answers float64 // that it was learned from, as far as they still count
+	seen    float64 // all of them, those of others included
+	open    int     // calls without an answer yet
 }
 
-// known returns a figure that answers have shown. While they are few, it is partly what it was before them: short
-// answers come first.
+// known returns a figure that answers have shown. While they are few, it is partly what it was before them.
 func (g *guess) known(shown, before float64) float64 {
 	return before + math.Min(1, g.answers*guessWeight)*(shown-before)
+}
+
+// length returns how long answers are. Short ones come first, so those that are still open count as what was guessed before them, if that
+// is more.
+func (g *guess) length() float64 {
+	shown := g.known(g.output, guessOutput)
+	if open := 0.4 * float64(g.open); shown < guessOutput && open > 0 {
+		return (g.seen*shown + open*guessOutput) / (g.seen + open)
+	}
+	return shown
 }
 
 const (
@@ -56,7 +67,7 @@ func (e *Estimator) Guess(req *llm.Request, s Size) (input, output float64) {
 	defer e.mu.Unlock()
 	g := e.of(req.Model)
 	input = float64(s.Bytes)*g.known(g.perByte, guessPerByte) + float64(s.messages*perMessage+s.images*perImage)
-	output = g.known(g.output, guessOutput)
+	output = g.length()
 	if req.MaxTokens > 0 {
 		output = math.Min(output, float64(req.MaxTokens))
 	}
@@ -77,6 +88,17 @@ func (e *Estimator) Learn(req *llm.Request, s Size, u llm.Usage) {
 	}
 	g.output += weight * (float64(u.Output) - g.output)
 	g.answers = math.Min(g.answers+1, 1/guessWeight)
+	g.seen++
+}
+
+// Open counts a call that is sent, and Close one that has ended.
+func (e *Estimator) Open(model string)  { e.count(model, 1) }
+func (e *Estimator) Close(model string) { e.count(model, -1) }
+
+func (e *Estimator) count(model string, by int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.of(model).open += by
 }
 
 // Guess is what an Estimator knows of a model.
@@ -121,7 +143,7 @@ func (e *Estimator) Adopt(known map[string]Guess) {
 			continue
 		}
 		if g := e.of(model); k.Answers > g.answers {
-			*g = guess{perByte: k.PerByte, output: k.Output, answers: math.Min(k.Answers, 1/guessWeight)}
+			g.perByte, g.output, g.answers = k.PerByte, k.Output, math.Min(k.Answers, 1/guessWeight)
 		}
 	}
 }
