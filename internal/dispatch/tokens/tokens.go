@@ -91,8 +91,10 @@ func (e *Estimator) Learn(req *llm.Request, s Size, u llm.Usage) {
 	g.seen++
 }
 
-// Open counts a call that is sent, and Close one that has ended.
-func (e *Estimator) Open(model string)  { e.count(model, 1) }
+// Open counts a call that is sent.
+func (e *Estimator) Open(model string) { e.count(model, 1) }
+
+// Close counts a call that has ended.
 func (e *Estimator) Close(model string) { e.count(model, -1) }
 
 func (e *Estimator) count(model string, by int) {
