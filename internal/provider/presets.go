@@ -4,8 +4,8 @@ package provider
 func Presets() []Provider {
 	return []Provider{
 		{Name: "anthropic", Dialect: "anthropic", BaseURL: "https://api.anthropic.com/v1", KeyEnv: "ANTHROPIC_API_KEY", Counting: CountUsed, Warm: true, Batch: &Batch{}},
-		{Name: "azure", Dialect: "openai", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax, Batch: &Batch{API: "azure"}},
-		{Name: "azure-responses", Dialect: "responses", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax, Batch: &Batch{API: "azure"}},
+		{Name: "azure", Dialect: "openai", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
+		{Name: "azure-responses", Dialect: "responses", Example: azureExample, KeyEnv: "AZURE_OPENAI_API_KEY", KeyHeader: "api-key", Counting: CountMax},
 		{Name: "bedrock", Dialect: "bedrock", Example: "https://bedrock-runtime.REGION.amazonaws.com", Counting: CountMax},
 		{Name: "cohere", Dialect: "openai", BaseURL: "https://api.cohere.ai/compatibility/v1", KeyEnv: "COHERE_API_KEY"},
 		{Name: "deepseek", Dialect: "openai", BaseURL: "https://api.deepseek.com/v1", KeyEnv: "DEEPSEEK_API_KEY"},

@@ -269,7 +269,7 @@ func TestBatchAPIOf(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"anthropic": "anthropic", "azure": "azure", "azure-responses": "azure", "gemini": "gemini", "groq": "openai", "mistral": "mistral", "openai": "openai",
+		"anthropic": "anthropic", "gemini": "gemini", "groq": "openai", "mistral": "mistral", "openai": "openai",
 		"openai-responses": "openai", "together": "together", "xai": "xai",
 	} {
 		if with[name] != want {

@@ -16,7 +16,7 @@ func TestSettingsKey(t *testing.T) {
 	base := h.Settings(&llm.Request{})
 	without := []string{
 		"Messages", "Sample", "Prefix", "Session", "Order", // have columns
-		"MaxCost", "Refers", // are not stored
+		"MaxCost", "Refers", "Begun", // are not stored
 	}
 	typ := reflect.TypeFor[llm.Request]()
 	for i := range typ.NumField() {
