@@ -127,11 +127,15 @@ func openBrowser() (ctx context.Context, end func(), err error) {
 	return ctx, func() { cancel(); stop() }, nil
 }
 
+// pause is how long a page is left alone before it is asked when it was painted: asking takes time from painting.
+const pause = 400 * time.Millisecond
+
 // paint opens a page and returns its first paint and how many elements it has.
 func paint(ctx context.Context, address string) (first time.Duration, elements int, err error) {
 	if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
 		return 0, 0, err
 	}
+	time.Sleep(pause)
 	const entry = `performance.getEntriesByName("first-contentful-paint")[0]`
 	if err := awaited(ctx, entry+" !== undefined"); err != nil {
 		return 0, 0, err
