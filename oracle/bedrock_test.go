@@ -145,7 +145,9 @@ func TestBedrockSim(t *testing.T) {
 		"text":     {func(*llm.Request) {}, bedrockruntime.ConverseInput{}},
 		"thoughts": {func(r *llm.Request) { r.Effort = llm.EffortHigh }, bedrockruntime.ConverseInput{OutputConfig: &types.OutputConfig{Effort: aws.String("high")}}},
 		"schema":   {func(r *llm.Request) { r.Schema = &llm.Schema{Name: "answer", JSON: sorted} }, bedrockruntime.ConverseInput{OutputConfig: format}},
-		"tool":     {func(r *llm.Request) { r.Tools, r.ToolChoice = []llm.Tool{{Name: "weather", Parameters: sorted}}, "required" }, bedrockruntime.ConverseInput{ToolConfig: tool}},
+		"tool": {func(r *llm.Request) {
+			r.Tools, r.ToolChoice = []llm.Tool{{Name: "weather", Parameters: sorted}}, "required"
+		}, bedrockruntime.ConverseInput{ToolConfig: tool}},
 	} {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " stream ", stream), func(t *testing.T) {
