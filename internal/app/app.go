@@ -215,7 +215,7 @@ func (a *App) lane(c Config, name string) (dispatch.Lane, error) {
 		return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 	}
 	if _, ok := p.BatchLimits(); ok {
-		if lane.BatchAPI, err = batchapi.OpenWith(p, keys); err != nil {
+		if lane.BatchAPI, err = batchapi.Open(p, keys); err != nil {
 			return dispatch.Lane{}, &llm.Error{Kind: llm.KindAuth, Provider: name, Message: err.Error(), Err: err}
 		}
 		a.closeLater(lane.BatchAPI)

@@ -90,7 +90,7 @@ func (l *lab) dispatcher(t testing.TB, name string, change ...func(*dispatch.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := batchapi.Open(p)
+	d, err := batchapi.Open(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,12 +29,9 @@ import (
 	"parley/llm"
 )
 
-// Open returns the batch API of a provider. It reads the provider's key from the environment, and
-// opens no connection. The result is also an io.Closer, which closes idle connections.
-func Open(p provider.Provider) (batch.API, error) { return OpenWith(p, nil) }
-
-// OpenWith is Open with keys that are shared.
-func OpenWith(p provider.Provider, keys *credential.Source) (batch.API, error) {
+// Open returns the batch API of a provider, which takes its keys from a source, or from the environment if that is nil. It opens no
+// connection. The result is also an io.Closer, which closes idle connections.
+func Open(p provider.Provider, keys *credential.Source) (batch.API, error) {
 	codec, ok := dialect.Codec(p.Dialect)
 	api := p.BatchAPI()
 	if !ok || api == "" {

@@ -44,7 +44,7 @@ func at(name, url string) provider.Provider {
 
 func open(t testing.TB, dialect, url string) batch.API {
 	t.Helper()
-	d, err := Open(at(dialect, url))
+	d, err := Open(at(dialect, url), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestErrors(t *testing.T) { // not parallel: it sets a key
 				defer front.Close()
 				p := at(name, front.URL)
 				p.KeyEnv = "LAB_KEY"
-				d, err := Open(p)
+				d, err := Open(p, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -313,7 +313,7 @@ func TestOpenRefuses(t *testing.T) {
 		{Name: "lab", Dialect: "openai", BaseURL: "http://x/v1"},
 		{Name: "lab", Dialect: "anthropic", BaseURL: "http://x/v1", Batch: &provider.Batch{API: "mistral"}},
 	} {
-		if d, err := Open(p); err == nil || d != nil {
+		if d, err := Open(p, nil); err == nil || d != nil {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
