@@ -177,5 +177,8 @@ func (c *call) sent() *llm.Request {
 	}
 	req := *c.req
 	req.MaxCost, req.Begun = c.maxCost, c.begun
+	if c.maxCost > 0 { // attempts before a pause count; 0 would mean that there is no limit
+		req.MaxCost = max(1, c.maxCost.Minus(c.paid))
+	}
 	return &req
 }

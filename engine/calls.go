@@ -119,7 +119,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 		return
 	}
 	if e, ok := stops(ctx, c, err); ok {
-		if ctx.Err() != nil && c.act == nil && llm.AsError(err).Uncertain {
+		if fault := llm.AsError(err); c.act == nil && (ctx.Err() != nil && fault.Uncertain || errors.Is(err, ErrHeld) && fault.Metadata.Cost > 0) {
 			r.cutOff.Add(1)
 		}
 		if fault := llm.AsError(err); ctx.Err() == nil && fault.Kind != llm.KindCanceled {
@@ -135,6 +135,7 @@ func (r *run) onReply(ctx context.Context, c *call, resp *llm.Response, err erro
 	}
 	rep := r.replied(c, resp, e)
 	addCost(rep, c.paid)
+	r.sched.settle(c)
 	r.rec.Write(func(err error) {
 		if err != nil {
 			r.sched.deliver(c, nil, r.arrival)

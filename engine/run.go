@@ -135,7 +135,7 @@ func (r *run) process(ctx context.Context) (Result, error) {
 		}
 	}
 	if end.err == nil {
-		r.rec.Write(nil, &journal.Closed{At: time.Now(), State: end.state, Reason: end.reason, Lost: int(r.cutOff.Load())})
+		r.rec.Write(nil, &journal.Closed{At: time.Now(), State: end.state, Reason: end.reason, Lost: int(r.cutOff.Load()) + r.sched.owing})
 	}
 	recErr := r.rec.Close()
 	wg.Wait()

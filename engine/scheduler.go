@@ -34,6 +34,7 @@ type scheduler struct {
 	acting     int                       // acts in flight, or not durable yet
 	open       int                       // questions to people that have no answer, or not a durable one
 	asked      int                       // calls made
+	owing      int                       // calls without a reply of which an attempt before a pause has cost something
 	fails      int                       // of them, that ended as failures
 	held       bool                      // the run is paused: no call is sent
 	until      int                       // the first episode that must not begin yet

@@ -168,6 +168,9 @@ type earlier struct {
 func (s *scheduler) requeue(c *call, e *llm.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.paid == 0 && e.Metadata.Cost > 0 {
+		s.owing++
+	}
 	c.paid, c.begun = c.paid.Plus(e.Metadata.Cost), e.Partial
 	s.done(c)
 	s.asked--
@@ -175,6 +178,15 @@ func (s *scheduler) requeue(c *call, e *llm.Error) {
 	provider, _ := llm.SplitModel(c.req.Model)
 	s.providers[provider].asks.Push(c, int64(c.strand.episode.number))
 	s.wake.Broadcast()
+}
+
+// settle notes that what earlier attempts at a call have cost is recorded with its reply.
+func (s *scheduler) settle(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.paid > 0 {
+		s.owing--
+	}
 }
 
 // addCost adds what earlier attempts at a call have cost.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ func run(ctx context.Context, command []string) ([]byte, error) {
 	var stdout, stderr head
 	stdout.max, stderr.max = maxPrint, 4<<10
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...) //nolint:gosec // the user allowed it: see package trust
+	if cmd.Dir, _ = os.UserHomeDir(); cmd.Dir == "" {           // not the folder of a plan: it may hold a stranger's key.py
+		cmd.Dir = os.TempDir()
+	}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &stdout, &stderr, 2*time.Second
 	err := cmd.Run()
 	var status *exec.ExitError

@@ -14,6 +14,7 @@ type flights struct {
 	mu     sync.Mutex
 	ctx    context.Context //nolint:containedctx // of calls that begin now; Each, whose context it comes from, ends it
 	cancel context.CancelCauseFunc
+	landed bool // there are no more calls
 }
 
 // fly returns the flights of an Each. land must follow.
@@ -23,6 +24,9 @@ func (d *Dispatcher) fly(ctx context.Context) (f *flights, land func()) {
 	d.flying.Store(f, ctx)
 	return f, func() {
 		d.flying.Delete(f)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.landed = true
 		f.cancel(context.Canceled)
 	}
 }
@@ -43,6 +47,9 @@ func (f *flights) context() context.Context {
 func (f *flights) cut(ctx context.Context, e *llm.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.landed {
+		return
+	}
 	f.cancel(e)
 	f.begin(ctx)
 }

@@ -203,12 +203,12 @@ func (d *Dispatcher) Worst(req *llm.Request) (worst llm.Money, err error) {
 	return worst, nil
 }
 
-// List returns what tokens cost without the discounts of prompt caches and batches, at the most
-// expensive of a request's model and its fallbacks.
+// List returns what tokens cost without the discounts of prompt caches, batches and cheaper tiers than was asked for, at the
+// most expensive of a request's model and its fallbacks.
 func (d *Dispatcher) List(req *llm.Request, u llm.Usage) (highest llm.Money) {
 	for _, model := range append([]string{req.Model}, req.Fallbacks...) {
 		if m := d.prices.Look(model); m.OK {
-			highest = max(highest, m.Price.Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
+			highest = max(highest, budget.Reserved(m.Price, req).Cost(llm.Usage{Input: u.Input, Output: u.Output}, false))
 		}
 	}
 	return highest

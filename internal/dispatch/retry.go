@@ -96,7 +96,11 @@ func (r *retry) ask(ctx context.Context, c *call) (*llm.Response, error) { //nol
 		other.Model, other.Begun = req.Fallbacks[i], nil
 		next := c.with(&other)
 		next.hasty = i+1 < len(req.Fallbacks)
-		resp, err = r.model(ctx, next, &tries)
+		if resp, err = r.model(ctx, next, &tries); err != nil {
+			e := *llm.AsError(err)
+			e.Partial = nil // the tokens of another model cannot be continued
+			err = &e
+		}
 	}
 	if err != nil {
 		e := *llm.AsError(err)

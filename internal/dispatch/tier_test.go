@@ -46,11 +46,11 @@ func TestServiceTiers(t *testing.T) {
 			t.Errorf("asked %q, said %q: %v, want %v (%v)", c.asked, c.said, resp, c.want, err)
 		}
 		base := *req
-		base.Tier = ""
+		base.Tier = "default"
 		at, _ := d.Worst(req)
-		without, _ := d.Worst(&base)
-		if dear := c.asked == "priority"; dear && at != 2*without || !dear && at != without {
-			t.Errorf("asked %q: %v is set aside, %v without a tier", c.asked, at, without)
+		standard, _ := d.Worst(&base)
+		if dear := c.asked != "flex"; dear && at != 2*standard || !dear && at != standard { // without a tier, the account decides
+			t.Errorf("asked %q: %v is set aside, %v for the standard tier", c.asked, at, standard)
 		}
 	}
 	d := dispatcher(t, llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) { return nil, nil }), provider.Provider{Name: "bare"},

@@ -161,14 +161,22 @@ func (b *bench) besidePages(s *server, plan, file string, pages int) (rate float
 			return 0, err
 		}
 	}
+	rate, err = besideRate(s, began)
+	return rate, errors.Join(err, cmd.Wait())
+}
+
+// besideRate returns how many calls a second a provider answers, from besideFrom after the start of a run on.
+func besideRate(s *server, began time.Time) (float64, error) {
 	if late := time.Since(began) - besideFrom; late > 0 {
-		err = fmt.Errorf("the pages were open %v too late", late)
+		return 0, fmt.Errorf("the pages were open %v too late", late)
 	}
 	time.Sleep(time.Until(began.Add(besideFrom)))
-	before, err2 := s.stats()
+	before, err := s.stats()
+	if err != nil {
+		return 0, err
+	}
 	from := time.Now()
 	time.Sleep(besideFor)
-	after, err3 := s.stats()
-	rate = float64(after.OK-before.OK) / time.Since(from).Seconds()
-	return rate, errors.Join(err, err2, err3, cmd.Wait())
+	after, err := s.stats()
+	return float64(after.OK-before.OK) / time.Since(from).Seconds(), err
 }

@@ -36,18 +36,21 @@ type Signer struct {
 // New returns the Signer of a server. The region is in its address, or found as the AWS CLI finds it.
 func New(service, address string) (*Signer, error) {
 	u, err := url.Parse(address)
-	if err != nil || !signable(u.Hostname()) {
-		return nil, fmt.Errorf("base_url: only requests to amazonaws.com and to this machine are signed; for another host, name a key with key_env")
+	if err != nil || !signable(u) {
+		return nil, fmt.Errorf("base_url: only requests to https://bedrock-runtime.REGION.amazonaws.com and to this machine are signed; for another host, name a key with key_env")
 	}
 	return &Signer{service: service, region: region.FindString(u.Hostname()), signer: v4.NewSigner()}, nil
 }
 
 var region = regexp.MustCompile(`\b[a-z]{2}(-[a-z]+)+-[0-9]\b`)
 
-func signable(host string) bool {
-	host = strings.ToLower(host)
+// bedrock is the host of Bedrock. Other hosts of amazonaws.com may be rented by anybody.
+var bedrock = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock-runtime(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+
+func signable(u *url.URL) bool {
+	host := strings.ToLower(u.Hostname())
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback() || strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn")
+	return host == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "https" && bedrock.MatchString(host)
 }
 
 // Sign adds the signature to the header of r, which nobody else may use. body is that of r.
@@ -61,7 +64,7 @@ func (s *Signer) Sign(ctx context.Context, r *http.Request, body []byte) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return &llm.Error{Kind: llm.KindAuth, Message: "AWS credentials are not found: set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run aws sso login, or name a Bedrock key with key_env: " + err.Error(), Err: err}
+		return &llm.Error{Kind: llm.KindAuth, Message: "AWS credentials are not found: set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run aws sso login, or name a Bedrock key with key_env. aws sts get-caller-identity says what is wrong"} // the SDK's own text may have what a program printed
 	}
 	sum := sha256.Sum256(body)
 	signed := r.Clone(ctx)
@@ -90,7 +93,7 @@ func (s *Signer) credentials(ctx context.Context) (aws.CredentialsProvider, erro
 	}
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.KindAuth, Message: "the settings of AWS cannot be read: " + err.Error(), Err: err}
+		return nil, &llm.Error{Kind: llm.KindAuth, Message: "the settings of AWS cannot be read: aws configure list says what is wrong"}
 	}
 	if s.region == "" {
 		s.region = cfg.Region

@@ -17,6 +17,9 @@ func TestHosts(t *testing.T) {
 		"http://127.0.0.1:8080": "",
 		"https://bedrock-runtime.eu-central-1.amazonaws.com.evil.example": "refused",
 		"https://evilamazonaws.com":                                       "refused",
+		"http://bedrock-runtime.eu-central-1.amazonaws.com":               "refused", // anybody could read it
+		"https://ec2-1-2-3-4.compute-1.amazonaws.com":                     "refused", // anybody may rent it
+		"https://x.execute-api.us-east-1.amazonaws.com":                   "refused",
 	} {
 		s, err := New("bedrock", address)
 		switch {

@@ -106,6 +106,9 @@ func (d *fileAPI) upload(ctx context.Context, draft *batch.Draft) (string, error
 
 // settle waits until the provider has processed a file.
 func (d *fileAPI) settle(ctx context.Context, f batches.File) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, settleTime, &llm.Error{Kind: llm.KindTimeout, Message: "the provider has not processed the file of requests"})
+	defer cancel()
+	id := f.ID
 	for pause := settlePause; ; pause = min(2*pause, 60*settlePause) {
 		switch f.Status {
 		case "pending", "running", "uploaded", "not_running", "notRunning":
@@ -121,14 +124,14 @@ func (d *fileAPI) settle(ctx context.Context, f batches.File) error {
 			timer.Stop()
 			return d.c.Fail(context.Cause(ctx), "", nil)
 		}
-		if _, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: d.files + "/" + url.PathEscape(f.ID)}, &f); err != nil {
+		if _, err := d.ask(ctx, transport.Request{Method: http.MethodGet, Path: d.files + "/" + url.PathEscape(id)}, &f); err != nil {
 			return err
 		}
 	}
 }
 
-// settlePause is the first pause before a file is looked at again.
-const settlePause = time.Second
+// settlePause is the first pause before a file is looked at again, and settleTime how long it is waited for.
+const settlePause, settleTime = time.Second, 10 * time.Minute
 
 // certain marks the error of an upload: a file alone is no batch.
 func certain(err error) error {

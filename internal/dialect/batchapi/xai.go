@@ -115,8 +115,13 @@ func xaiResults(ctx context.Context, d *fileAPI, id string) iter.Seq2[batch.Resu
 					return
 				}
 			}
+			last := next
 			if next = ""; page.Next != "" {
 				next = at + "&pagination_token=" + url.QueryEscape(page.Next)
+			}
+			if next != "" && (next == last || len(page.Results) == 0) {
+				yield(batch.Result{}, d.c.Fail(fault.Malformed("the pages of results do not end", nil), "", nil))
+				return
 			}
 		}
 		if b.rest != nil {

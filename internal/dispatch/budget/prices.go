@@ -93,12 +93,21 @@ func (t *Prices) unpriced(req *llm.Request) error {
 
 // Worst returns the most that one attempt at req can cost, live or over the batch API.
 func Worst(p price.Price, req *llm.Request, batched bool) llm.Money {
-	return reserved(p, req).Worst(promptOf(p, req), MaxOutput(p, req), batched)
+	return Reserved(p, req).Worst(promptOf(p, req), MaxOutput(p, req), batched)
 }
 
-// reserved returns the price by which money is set aside for req. The server may answer in a cheaper
-// tier than it was asked for, and then says so.
-func reserved(p price.Price, req *llm.Request) price.Price {
+// Reserved returns the price by which money is set aside for req. The server may answer in a cheaper
+// tier than it was asked for, and then says so. Without a tier, the account decides which one it is.
+func Reserved(p price.Price, req *llm.Request) price.Price {
+	switch req.Tier {
+	case dearTier, "", "auto":
+		return p.In(dearTier)
+	}
+	return p
+}
+
+// priced returns the price of the tier that req asks for.
+func priced(p price.Price, req *llm.Request) price.Price {
 	if req.Tier == dearTier {
 		return p.In(dearTier)
 	}

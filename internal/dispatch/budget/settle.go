@@ -47,7 +47,7 @@ func (a Attempt) Settle(resp *llm.Response, e *llm.Error) (Charge, *llm.Error) {
 	if e != nil {
 		return a.failed(e)
 	}
-	expected := reserved(a.Price, a.Request).Cost(resp.Usage, a.Batched)
+	expected := priced(a.Price, a.Request).Cost(resp.Usage, a.Batched)
 	v, cost := a.judge(resp.Usage, resp), a.served(resp).Cost(resp.Usage, a.Batched)
 	switch {
 	case v == usageImpossible:
@@ -66,7 +66,7 @@ func (a Attempt) Settle(resp *llm.Response, e *llm.Error) (Charge, *llm.Error) {
 // one that was asked for if it names none and that costs more.
 func (a Attempt) served(resp *llm.Response) price.Price {
 	if resp.Tier == "" {
-		return reserved(a.Price, a.Request)
+		return priced(a.Price, a.Request)
 	}
 	return a.Price.In(resp.Tier)
 }
@@ -81,13 +81,13 @@ func (a Attempt) failed(e *llm.Error) (Charge, *llm.Error) {
 	if e.Uncertain || e.Received > 0 {
 		return a.unknown(e.Usage, e.Received, usageOK), e
 	}
-	return Charge{Cost: reserved(a.Price, a.Request).Cost(e.Usage, a.Batched), used: e.Usage}, e
+	return Charge{Cost: priced(a.Price, a.Request).Cost(e.Usage, a.Batched), used: e.Usage}, e
 }
 
 // unknown is the charge for an attempt that may be billed for more than u: all that was set aside,
 // or the least that the received bytes of its answer cost, whichever is more.
 func (a Attempt) unknown(u llm.Usage, received int, v verdict) Charge {
-	out := Charge{Cost: reserved(a.Price, a.Request).Cost(u, a.Batched), verdict: v, used: u}
+	out := Charge{Cost: priced(a.Price, a.Request).Cost(u, a.Batched), verdict: v, used: u}
 	out.used.Output = max(u.Output, received/bytesPerToken)
 	if a.overlong(out.used) {
 		out.used.Input = max(u.Input, tokens.SizeOf(a.Request).Bound())
@@ -97,7 +97,7 @@ func (a Attempt) unknown(u llm.Usage, received int, v verdict) Charge {
 	} else {
 		out.used.Output = u.Output
 	}
-	out.Uncertain = max(0, max(a.Worst, reserved(a.Price, a.Request).Cost(out.used, a.Batched))-out.Cost)
+	out.Uncertain = max(0, max(a.Worst, priced(a.Price, a.Request).Cost(out.used, a.Batched))-out.Cost)
 	return out
 }
 
@@ -203,7 +203,7 @@ func visible(resp *llm.Response) int {
 // were a token.
 func (a Attempt) estimate(resp *llm.Response) llm.Money {
 	u := llm.Usage{Input: max(resp.Usage.Input, tokens.SizeOf(a.Request).Bound()), Output: max(resp.Usage.Output, visible(resp))}
-	bytes := reserved(a.Price, a.Request).Cost(u, a.Batched)
+	bytes := priced(a.Price, a.Request).Cost(u, a.Batched)
 	if a.Worst > 0 && !a.mayExceed() {
 		bytes = 0
 	}

@@ -42,7 +42,7 @@ func (t Terms) beside(u Terms) Terms {
 
 // Terms returns the terms of an attempt at req.
 func (m *Model) Terms(req *llm.Request, batched bool) Terms {
-	t, p := Terms{Worst: Worst(m.Price, req, batched)}, reserved(m.Price, req)
+	t, p := Terms{Worst: Worst(m.Price, req, batched)}, Reserved(m.Price, req)
 	output, input := int(m.conduct.output.Load()), int(m.conduct.input.Load())
 	longest := MaxOutput(m.Price, req)
 	if output > 0 {

@@ -33,7 +33,15 @@ func Read(r io.Reader, limit int64, alive func(), each func(sse.Event) (bool, er
 	dec := eventstream.NewDecoder()
 	var buf []byte
 	for {
-		m, err := dec.Decode(bounded, buf[:0])
+		var prelude [8]byte
+		n, err := io.ReadFull(bounded, prelude[:])
+		if err == nil && !plausible(prelude) {
+			return false, fault.Malformed("a frame of the event stream is damaged", nil)
+		}
+		var m eventstream.Message
+		if err == nil {
+			m, err = dec.Decode(io.MultiReader(bytes.NewReader(prelude[:n]), bounded), buf[:0])
+		}
 		switch {
 		case bounded.N <= 0:
 			return false, sse.ErrTooLarge
@@ -58,6 +66,14 @@ func Read(r io.Reader, limit int64, alive func(), each func(sse.Event) (bool, er
 		buf = m.Payload
 	}
 }
+
+// plausible reports whether the lengths of a frame and its headers fit. Bedrock's headers are short; very many would take long to read.
+func plausible(prelude [8]byte) bool {
+	length, headers := int64(binary.BigEndian.Uint32(prelude[:])), int64(binary.BigEndian.Uint32(prelude[4:]))
+	return headers <= maxHeaders && 16+headers <= length && length <= maxFrame
+}
+
+const maxHeaders, maxFrame = 4 << 10, 24 << 20
 
 // source remembers how its reader ended.
 type source struct {

@@ -138,7 +138,7 @@ func (a aside) keep(seat string, messages int) {
 
 // in returns messages of the environment with what was said between them.
 func (a aside) in(seat string, of []llm.Message) []llm.Message {
-	if len(a[seat]) == 0 {
+	if len(a[seat]) == 0 || len(of) == 0 { // of a seat that is not asked
 		return of
 	}
 	var all []llm.Message

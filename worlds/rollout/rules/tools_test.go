@@ -86,3 +86,15 @@ func TestServerTools(t *testing.T) {
 		}
 	}
 }
+
+// TestAsideOfOthers: a seat that used a tool is not asked in every step, and what it was told is kept for later.
+func TestAsideOfOthers(t *testing.T) {
+	t.Parallel()
+	a := aside{"first": {{after: 1, messages: []llm.Message{llm.User("result")}}}}
+	if got := a.in("first", nil); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	if got := a.in("first", []llm.Message{llm.User("one"), llm.User("two")}); len(got) != 3 || got[1].Text() != "result" {
+		t.Errorf("%v", got)
+	}
+}

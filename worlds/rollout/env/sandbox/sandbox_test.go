@@ -165,7 +165,15 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	e := start(t, s, `{"problem":"?","tests":[{"output":"1"}]}`)
-	e.Step(act("```\necho no space left >&2; exit 125\n```"))
+	if r := e.Step(act("```\nexit 125\n```")); e.(env.Failing).Failure() != nil || r.Reward[protocol.Default] != 0 { // the program's own status
+		t.Errorf("%v, %v", r, e.(env.Failing).Failure())
+	}
+	s.runtime = filepath.Join(t.TempDir(), "podman")
+	if err := os.WriteFile(s.runtime, []byte("#!/bin/sh\necho no space left >&2; exit 125\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e = start(t, s, `{"problem":"?","tests":[{"output":"1"}]}`)
+	e.Step(act("```\nexit 0\n```"))
 	if err := e.(env.Failing).Failure(); err == nil || !strings.Contains(err.Error(), "did not run sh in tiny: no space left") {
 		t.Error(err)
 	}

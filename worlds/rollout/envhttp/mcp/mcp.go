@@ -29,10 +29,10 @@ import (
 const (
 	version = "2025-06-18"
 	// maxBody is the maximum size of an answer, and maxText how much of a result an agent gets.
-	maxBody = 16 << 20
+	maxBody = 2 << 20
 	maxText = 100_000
 	// maxPages is the maximum number of pages of a list of tools, and maxTools that of tools.
-	maxPages, maxTools = 100, 1000
+	maxPages, maxTools = 10, 1000
 )
 
 // Server is an MCP server. It is safe for concurrent use.
