@@ -1,11 +1,15 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"parley/journal"
+	"parley/llm"
+	"parley/worlds"
 )
 
 // TestCutSendsAgain: a cut ends the calls in flight at once, also if the run is paused already. Nothing of them is recorded
@@ -48,4 +52,30 @@ func TestCutSendsAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCutThenStopped: what calls that were cut off may have cost is owed after a stop too, and the next process counts it.
+func TestCutThenStopped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j, opened := &journal.Memory{}, make(chan Opened, 1)
+		drain, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() {
+			o := <-opened
+			time.Sleep(4500 * time.Millisecond)
+			if err := errors.Join(o.Steering.Cut("a test"), o.Steering.Quiet(t.Context())); err != nil {
+				t.Error(err)
+			}
+			stop()
+		}()
+		p := Play{Kinds: worlds.Standard(), Plan: parsed(t, steeredPlan, "budget=20"), Journal: j, Models: map[string]llm.Model{"openai": newSlowModel(t)}, Opened: func(o Opened) { opened <- o }}
+		if _, err := p.Run(t.Context(), drain); err != nil {
+			t.Fatal(err)
+		}
+		head, _ := j.Head(t.Context()) // Memory never fails
+		if head.Last.Lost == 0 || head.Owed == 0 {
+			t.Errorf("%d calls are lost, %v is owed", head.Last.Lost, head.Owed)
+		}
+	})
 }

@@ -192,7 +192,11 @@ func (s *Server) weights(w http.ResponseWriter, r *http.Request) {
 		fault(w, http.StatusBadRequest, errors.New(`want {"version": N}, with N from 0`))
 		return
 	}
-	if err := s.position.saveWeights(*body.Version, s.source.run(r.Context())); err != nil {
+	run, err := s.source.run(r.Context())
+	if err == nil {
+		err = s.position.saveWeights(*body.Version, run)
+	}
+	if err != nil {
 		fault(w, http.StatusInternalServerError, err)
 		return
 	}

@@ -132,13 +132,13 @@ func (f *source) after(ctx context.Context, cursor int, filter trajectory.Filter
 }
 
 // run names the run, or is empty if there is none yet.
-func (f *source) run(ctx context.Context) string {
+func (f *source) run(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if there, err := f.update(ctx); err != nil || !there {
-		return ""
+		return "", err
 	}
-	return f.groups.Run()
+	return f.groups.Run(), nil
 }
 
 // count returns how many groups there are and how many are complete, up to which cursor.
