@@ -19,7 +19,7 @@ TEMPLATE = (
 @pytest.fixture(scope="module")
 def run(program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: F811
     file = tmp_path_factory.mktemp("run") / "tools.parley"
-    command = [program, "run", str(ROOT / "examples" / "rollout-tools.yaml"), "--set", "episodes=6", "--out", str(file), "--quiet"]
+    command = [program, "run", str(ROOT / "examples" / "rollout-tools.yaml"), "--set", "episodes=40", "--out", str(file), "--quiet"]
     subprocess.run(command, check=True, env=environment(), capture_output=True)
     return file
 
