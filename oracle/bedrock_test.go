@@ -43,7 +43,7 @@ func bedrockAsk(t *testing.T, url string, stream bool, req *llm.Request) (*llm.R
 		t.Fatal("there is no preset")
 	}
 	p.Name, p.BaseURL, p.Stream = "lab", url, "never"
-	p.Capabilities = []provider.Capability{{Match: "*", Efforts: []string{"high"}, Schema: true}}
+	p.Capabilities = []provider.Capability{{Match: "*", Efforts: []string{"high"}, Schema: true, CachePoint: true}}
 	if stream {
 		p.Stream = "always"
 	}
@@ -315,7 +315,7 @@ func TestBedrockRequests(t *testing.T) {
 	png := []byte("\x89PNG")
 	half := 0.5
 	req := &llm.Request{
-		Model: "lab/m", MaxTokens: 50, Temperature: &half, Stop: []string{"END"}, Tier: "flex", ToolChoice: "weather",
+		Model: "lab/m", MaxTokens: 50, Temperature: &half, Stop: []string{"END"}, Tier: "flex", ToolChoice: "weather", Prefix: 1,
 		Tools: []llm.Tool{{Name: "weather", Description: "Tells.", Parameters: json.RawMessage(`{"type":"object"}`)}},
 		Messages: []llm.Message{
 			llm.System("Be brief."), {Role: llm.RoleUser, Parts: []llm.Part{{Text: "Look."}, {Image: &llm.Image{MediaType: "image/png", Data: png}}}},
@@ -325,7 +325,9 @@ func TestBedrockRequests(t *testing.T) {
 	}
 	_, _ = bedrockAsk(t, srv.URL, false, req)
 	_, _ = bedrockClient(srv.URL).Converse(t.Context(), &bedrockruntime.ConverseInput{
-		ModelId: aws.String("m"), System: []types.SystemContentBlock{&types.SystemContentBlockMemberText{Value: "Be brief."}},
+		ModelId: aws.String("m"), System: []types.SystemContentBlock{
+			&types.SystemContentBlockMemberText{Value: "Be brief."}, &types.SystemContentBlockMemberCachePoint{Value: types.CachePointBlock{Type: types.CachePointTypeDefault}},
+		},
 		InferenceConfig: &types.InferenceConfiguration{MaxTokens: aws.Int32(50), Temperature: aws.Float32(0.5), StopSequences: []string{"END"}},
 		ServiceTier:     &types.ServiceTier{Type: types.ServiceTierTypeFlex},
 		ToolConfig: &types.ToolConfiguration{

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +103,41 @@ func TestSimSame(t *testing.T) {
 			jb, _ := json.Marshal(b)
 			if string(ja) != string(jb) {
 				t.Errorf("%s:\nwhole    %s\nstreamed %s", f.name, ja, jb)
+			}
+		}
+	}
+}
+
+// TestSimCachePoints checks that a shared prompt is read from Bedrock's cache, where a model takes cache points, wherever the
+// prompt ends.
+func TestSimCachePoints(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 3000)
+	for name, shared := range map[string][]llm.Message{
+		"system": {llm.System("S"), llm.System(long)},
+		"user":   {llm.System("S"), llm.User(long)},
+		"result": {
+			llm.User("Look."), {Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "a", Name: "f", Arguments: "{}"}}}, llm.ToolResult("a", long),
+		},
+	} {
+		for _, can := range []bool{true, false} {
+			url := startSim(t, simhttp.Config{})
+			m := format{name: "bedrock", path: "/"}.dial(t, url, func(p *provider.Provider) {
+				p.Capabilities = []provider.Capability{{Match: "lab/*", CachePoint: can}}
+			})
+			for i := range 3 {
+				req := &llm.Request{Model: "lab/any", MaxTokens: 50, Prefix: len(shared), Messages: append(slices.Clone(shared), llm.User(fmt.Sprint("question ", i)))}
+				if name == "result" {
+					req.Tools = []llm.Tool{{Name: "f"}}
+				}
+				r, err := m.Ask(t.Context(), req)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				u := r.Usage
+				if wrote, read := u.CacheWrite > 2000, u.Cached > 2000; wrote != (can && i == 0) || read != (can && i > 0) || u.Input < 2000 {
+					t.Errorf("%s, cache points %v, request %d: %+v", name, can, i, u)
+				}
 			}
 		}
 	}

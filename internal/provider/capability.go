@@ -33,6 +33,7 @@ type Capability struct {
 	MetaInfo        bool `json:"meta_info,omitempty"`         // gives token ids as SGLang does, in meta_info of whole answers only
 	TopK            bool `json:"top_k,omitempty"`             // knows top_k, in the openai dialect
 	CacheKey        bool `json:"cache_key,omitempty"`         // knows prompt_cache_key: Request.Session is sent as it
+	CachePoint      bool `json:"cache_point,omitempty"`       // caches prompts up to a cachePoint, in the bedrock dialect
 	Thoughts        bool `json:"thoughts,omitempty"`          // wants its reasoning_content back
 	OldMaxField     bool `json:"old_max_field,omitempty"`     // spells it max_tokens, not max_completion_tokens
 

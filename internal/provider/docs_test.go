@@ -50,6 +50,8 @@ func row(p Provider) []string {
 	switch {
 	case p.Dialect == "anthropic":
 		caching = "marks"
+	case p.Dialect == "bedrock":
+		caching = "marks, for models that know them"
 	case c.CacheKey:
 		caching = "a key for each session"
 	}

@@ -123,6 +123,15 @@ func geminiTable(prefix string) []Capability {
 func compatibleTable() []Capability {
 	return []Capability{
 		// Which models of Bedrock follow a schema differs: say it with capabilities.
+		// Which cache prompts is from the page "Prompt caching for faster model inference" of Amazon Bedrock; a model that does
+		// not refuses a cache point.
+		{Match: "bedrock/*anthropic.claude-3-5-haiku*", NoSchema: true, CachePoint: true},
+		{Match: "bedrock/*anthropic.claude-3-7*", NoSchema: true, CachePoint: true},
+		{Match: "bedrock/*anthropic.claude-3*", NoSchema: true},
+		{Match: "bedrock/*anthropic.claude-opus*", NoSchema: true, CachePoint: true},
+		{Match: "bedrock/*anthropic.claude-sonnet*", NoSchema: true, CachePoint: true},
+		{Match: "bedrock/*anthropic.claude-haiku*", NoSchema: true, CachePoint: true},
+		{Match: "bedrock/*amazon.nova-*", NoSchema: true, CachePoint: true},
 		{Match: "bedrock/*", NoSchema: true},
 
 		// The addresses and keys of Cohere and Fireworks are from their pages "Using Cohere models via the OpenAI SDK" and

@@ -203,6 +203,7 @@ func capabilityKeys() *schema.Shape {
 		yes("meta_info", "Reports token ids as SGLang does, only in answers that are not streamed."),
 		yes("top_k", "Knows top_k, in the openai dialect."),
 		yes("cache_key", "Knows prompt_cache_key."),
+		yes("cache_point", "Caches the prompt up to a cachePoint, in the dialect `bedrock`."),
 		yes("thoughts", "Wants its reasoning_content back."),
 		yes("old_max_field", "Uses max_tokens, not max_completion_tokens."),
 		schema.Key{Name: "seed_field", Shape: schema.Text(), Default: "seed", Doc: "Its name for the seed."},

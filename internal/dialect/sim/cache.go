@@ -18,7 +18,7 @@ const (
 	cacheEntries = 1 << 17 // kept in each of two generations
 )
 
-// Break is a breakpoint of Anthropic's prompt cache: after a part of a message, or after the tools if
+// Break is a breakpoint of Anthropic's and Amazon's prompt caches: after a part of a message, or after the tools if
 // Message is negative.
 type Break struct {
 	Message, Part int
@@ -39,10 +39,11 @@ type entry struct {
 // ReadCache looks up a case in the prompt cache of a style. Others can read the new entries only after
 // Keep.
 func (b *Brain) ReadCache(c *Case, style quota.Style, breaks []Break, now time.Time) Reading {
-	if c.Input < cacheMin || (style == quota.Anthropic && len(breaks) == 0) {
+	marked := style == quota.Anthropic || style == quota.Amazon
+	if c.Input < cacheMin || marked && len(breaks) == 0 {
 		return Reading{}
 	}
-	if style == quota.Anthropic {
+	if marked {
 		return b.cache.atBreaks(c.boundaries(0), breaks, now)
 	}
 	return b.cache.byBlocks(c.boundaries(cacheBlock), now)

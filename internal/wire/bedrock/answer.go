@@ -45,6 +45,9 @@ func appendUsage(b []byte, m *completion.Meta, u *llm.Usage) []byte {
 	if u.Cached > 0 {
 		b = body.Int(b, "cacheReadInputTokens", int64(u.Cached))
 	}
+	if u.CacheWrite > 0 {
+		b = body.Int(b, "cacheWriteInputTokens", int64(u.CacheWrite))
+	}
 	b = append(b, `},"metrics":{"latencyMs":1}`...)
 	if m.Tier != "" {
 		b = append(body.Str(append(body.Key(b, tier), '{'), "type", m.Tier), '}')

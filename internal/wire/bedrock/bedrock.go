@@ -29,3 +29,6 @@ const (
 	output    = "outputConfig"
 	tier      = "serviceTier"
 )
+
+// cachePoint is the block after which the provider caches the prompt.
+const cachePoint = "cachePoint"

@@ -18,7 +18,9 @@ func (c reader) read(key string, v []byte) bool {
 	case system:
 		m := llm.Message{Role: llm.RoleSystem}
 		ok := body.Elements(v, func(p []byte) bool {
-			m.Parts = append(m.Parts, llm.Part{Text: request.Str(p, "text")})
+			if request.Member(p, cachePoint) == nil {
+				m.Parts = append(m.Parts, llm.Part{Text: request.Str(p, "text")})
+			}
 			return true
 		})
 		c.Request.Messages = append([]llm.Message{m}, c.Request.Messages...)
@@ -68,7 +70,7 @@ func (c reader) turn(_ int, b []byte) bool {
 			m.Thoughts = append(m.Thoughts, llm.Thought{Text: request.Str(f, "text"), Signature: request.Str(f, "signature")})
 			return true
 		}
-		if request.Member(p, "cachePoint") == nil {
+		if request.Member(p, cachePoint) == nil {
 			m.Parts = append(m.Parts, readPart(p))
 		}
 		return true

@@ -50,6 +50,7 @@ func (w *writer) system() {
 				begun = true
 			}
 			w.text(text)
+			w.cachePoint(i)
 		}
 	}
 	if begun {
@@ -76,6 +77,7 @@ func (w *writer) messages() {
 			role = r
 		}
 		w.content(m)
+		w.cachePoint(i)
 	}
 	if role != "" {
 		w.B = append(w.B, ']', '}')
@@ -129,6 +131,13 @@ func (w *writer) parts(parts []llm.Part) {
 		case p.Text != "":
 			w.text(p.Text)
 		}
+	}
+}
+
+// cachePoint tells the provider to cache the prompt up to here, if message i is the last of the shared prefix.
+func (w *writer) cachePoint(i int) {
+	if w.Can.CachePoint && i == w.Req.Prefix-1 {
+		w.B = append(body.Open(w.B, '{'), `"cachePoint":{"type":"default"}}`...)
 	}
 }
 

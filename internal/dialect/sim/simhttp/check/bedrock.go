@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 
+	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/bedrock"
 	"parley/internal/wire/body"
@@ -35,7 +36,7 @@ func amazon(what fault, at string, f field, got string) *endpoint.Error {
 func (c *Checker) Bedrock(b []byte) (*Ask, *endpoint.Error) {
 	a, err := c.bedrock.open(b)
 	if err == nil {
-		err = first(a.bedrockMessages, func() *endpoint.Error { return a.read(bedrock.ReadMember) })
+		err = first(a.bedrockMessages, a.cachePoints, func() *endpoint.Error { return a.read(bedrock.ReadMember) })
 	}
 	if err != nil {
 		return nil, err
@@ -68,4 +69,46 @@ func (a *ask) bedrockMessages() *endpoint.Error {
 		calls = called
 		return nil
 	})
+}
+
+// cachePoints notes the cache points. It counts messages as the format's reader does: each result of a tool is its own message,
+// and comes before the rest of the message that holds it.
+func (a *ask) cachePoints() *endpoint.Error {
+	point := func(b []byte, message, parts int) bool {
+		found := request.Member(b, "cachePoint") != nil
+		if found {
+			a.Breaks = append(a.Breaks, sim.Break{Message: message, Part: max(0, parts-1)})
+		}
+		return found
+	}
+	body.Elements(request.Member(a.members["toolConfig"], "tools"), func(t []byte) bool { point(t, -1, 0); return true })
+	message, parts := 0, 0
+	body.Elements(a.members["system"], func(b []byte) bool {
+		if message = 1; !point(b, 0, parts) {
+			parts++
+		}
+		return true
+	})
+	body.Elements(a.members["messages"], func(m []byte) bool {
+		parts, blocks := 0, 0
+		body.Elements(request.Member(m, "content"), func(b []byte) bool {
+			switch at := message; {
+			case request.Member(b, "toolResult") != nil:
+				message++
+			case point(b, max(0, at-1+min(blocks, 1)), parts):
+			default:
+				blocks++
+				if request.Member(b, "text") != nil || request.Member(b, "image") != nil {
+					parts++
+				}
+			}
+			return true
+		})
+		message += min(blocks, 1)
+		return true
+	})
+	if len(a.Breaks) > maxBreaks {
+		return endpoint.Invalid("", "You have exceeded the maximum number of cache points (%d). Remove cache points and try again.", maxBreaks)
+	}
+	return nil
 }

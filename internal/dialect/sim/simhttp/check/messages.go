@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/simhttp/check/strict"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/messages"
 	"parley/internal/wire/request"
@@ -120,7 +121,7 @@ func (a *ask) messagesTools() *endpoint.Error {
 			return a.missing(fmt.Sprintf("tools.%d.custom.name", i))
 		case schema == nil:
 			return a.missing(fmt.Sprintf("tools.%d.custom.input_schema", i))
-		case !a.lax && string(request.Member(t, "strict")) == "true" && Strict(schema, false) != "":
+		case !a.lax && string(request.Member(t, "strict")) == "true" && strict.Violation(schema, false) != "":
 			return endpoint.Invalid("", "tools.%d.custom: For 'object' type, 'additionalProperties' must be explicitly set to false", i)
 		}
 		return a.mark(t, fmt.Sprintf("tools.%d", i), sim.Break{Message: -1})
@@ -185,7 +186,7 @@ func (a *ask) messagesFormat() *endpoint.Error {
 		return endpoint.Invalid("", "%s.type: Input should be 'json_schema'", name)
 	case schema == nil:
 		return a.missing(name + ".schema")
-	case !a.lax && Strict(schema, false) != "":
+	case !a.lax && strict.Violation(schema, false) != "":
 		return endpoint.Invalid("", "%s.schema: For 'object' type, 'additionalProperties' must be explicitly set to false", name)
 	}
 	return nil

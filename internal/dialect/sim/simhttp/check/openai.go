@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/dialect/sim/simhttp/check/strict"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/body"
 	"parley/internal/wire/request"
@@ -85,7 +86,7 @@ func (a *ask) answerSchema(at string, s []byte) *endpoint.Error {
 	case a.lax || string(request.Member(s, "strict")) != "true":
 		return nil
 	}
-	if why := Strict(schema, true); why != "" {
+	if why := strict.Violation(schema, true); why != "" {
 		return endpoint.Invalid(at, "Invalid schema for response_format '%s': %s", name, why)
 	}
 	return nil
@@ -100,7 +101,7 @@ func (a *ask) function(at string, f []byte) *endpoint.Error {
 	if schema == nil || a.lax || string(request.Member(f, "strict")) != "true" {
 		return nil
 	}
-	if why := Strict(schema, true); why != "" {
+	if why := strict.Violation(schema, true); why != "" {
 		return endpoint.Invalid(at, "Invalid schema for function '%s': %s", name, why)
 	}
 	return nil
