@@ -41,7 +41,6 @@ func (t *trial) blind() bool { return t.idle && t.acts > 0 }
 
 // tried is one episode of a trial.
 type tried struct {
-	cell   string
 	play   journal.Digest // the zero value: it failed, or may be the same as another by chance
 	acts   int
 	models map[string]spent
@@ -194,8 +193,8 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 		return fmt.Errorf("cannot be played: %s", res.Reason)
 	}
 	t.models, t.unbounded, t.tokens = map[string]bool{}, map[string]bool{}, map[string]string{}
-	for _, spec := range sample {
-		t.episodes = append(t.episodes, &tried{cell: spec.Cell, models: map[string]spent{}, turns: map[string]int{}})
+	for range sample {
+		t.episodes = append(t.episodes, &tried{models: map[string]spent{}, turns: map[string]int{}})
 	}
 	seen := map[journal.Turn]bool{}
 	return memory.Read(ctx, journal.Whole(), func(e journal.Entry) error {

@@ -97,7 +97,7 @@ func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
 	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), lineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
 	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
 	if err == nil {
-		s.lines = transcript.New(entries, s.listed.Attempt, s.run.Kind, s.listed.Episode).Lines
+		s.lines = transcript.New(entries, s.listed.Attempt, s.run.Kind).Lines
 	}
 	return err
 }
