@@ -15,8 +15,8 @@ import (
 	"parley/world"
 )
 
-// MaxFactors is how many factors can group scores at once.
-const MaxFactors = 4
+// maxFactors is how many factors can group scores at once.
+const maxFactors = 4
 
 // ErrFactor is returned for an unknown factor.
 var ErrFactor = errors.New("unknown factor")
@@ -27,7 +27,7 @@ func OwnFactors() []string {
 }
 
 // Levels are the values of factors for one score, in the order of the factors.
-type Levels [MaxFactors]string
+type Levels [maxFactors]string
 
 // Factors are what scores are grouped by.
 type Factors struct {
@@ -74,8 +74,8 @@ func FactorsOf(runs []*Run, files, names []string) (*Factors, error) {
 	for i, r := range runs {
 		f.runs = append(f.runs, newRunFactors(r, files[i]))
 	}
-	if len(names) > MaxFactors {
-		return nil, fmt.Errorf("view: %w: %d factors are named: at most %d at once", ErrFactor, len(names), MaxFactors)
+	if len(names) > maxFactors {
+		return nil, fmt.Errorf("view: %w: %d factors are named: at most %d at once", ErrFactor, len(names), maxFactors)
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {

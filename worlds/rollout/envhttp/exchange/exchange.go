@@ -23,8 +23,8 @@ import (
 // MaxBody is the maximum size of an answer: screenshots are large.
 const MaxBody = 64 << 20
 
-// KeyHeader is the header with the name of a step.
-const KeyHeader = "Idempotency-Key"
+// keyHeader is the header with the name of a step.
+const keyHeader = "Idempotency-Key"
 
 // Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
@@ -77,7 +77,7 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 		req.Header["Content-Type"] = []string{"application/json"}
 	}
 	if key != "" {
-		req.Header[KeyHeader] = []string{key}
+		req.Header[keyHeader] = []string{key}
 	}
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
