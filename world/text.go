@@ -93,6 +93,14 @@ func markdownLine(b *strings.Builder, line string) {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
+// Shorten returns at most limit bytes of a text, followed by " …" if the text is longer.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + " …"
+}
+
 // maxFileName is the largest length of a file name, in bytes, that works on every system.
 const maxFileName = 120
 

@@ -140,12 +140,9 @@ func written(scorer string, spec world.Spec, agents []world.Agent, questions []s
 		if r.Text == "" || !slices.Contains(questions, r.Question) {
 			continue
 		}
-		t := Text{Scorer: scorer, Question: r.Question, Seat: r.Seat, Agent: spec.Lineup[r.Judge], Text: r.Text}
+		t := Text{Scorer: scorer, Question: r.Question, Seat: r.Seat, Agent: spec.Lineup[r.Judge], Text: world.Shorten(r.Text, maxText)}
 		if i := slices.IndexFunc(agents, func(a world.Agent) bool { return a.Name == t.Agent }); i >= 0 {
 			t.Model = agents[i].Model
-		}
-		if len(t.Text) > maxText {
-			t.Text = strings.ToValidUTF8(t.Text[:maxText], "") + " …"
 		}
 		all = append(all, t)
 	}

@@ -260,9 +260,4 @@ func plain(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-func cut(text string, limit int) string {
-	if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + " …"
-	}
-	return text
-}
+func cut(text string, limit int) string { return world.Shorten(strings.ToValidUTF8(text, "\uFFFD"), limit) }
