@@ -171,10 +171,8 @@ type slow struct {
 func (s slow) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	digest := req.Digest()
 	wait := s.latency.Draw(binary.BigEndian.Uint64(digest[:]))
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 	case <-ctx.Done():
 		return nil, llm.ContextError(ctx)
 	}
