@@ -260,4 +260,6 @@ func plain(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-func cut(text string, limit int) string { return world.Shorten(strings.ToValidUTF8(text, "\uFFFD"), limit) }
+func cut(text string, limit int) string {
+	return world.Shorten(strings.ToValidUTF8(text, "\uFFFD"), limit)
+}
