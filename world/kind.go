@@ -135,6 +135,7 @@ type Storyteller interface {
 // FileMaker makes files of one episode, for people and other programs.
 type FileMaker interface {
 	// Files returns files by name: Markdown texts, and tables that end in .csv and have a header line.
+	// An export guards cells of tables that a spreadsheet would read as formulas: see Formula.
 	Files(p Played, notes []Note) map[string]string
 }
 

@@ -93,6 +93,26 @@ func markdownLine(b *strings.Builder, line string) {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
+// Formula reports whether a text of a CSV file needs a ' in front, because a spreadsheet would read it as a formula. A text
+// that begins with a ' needs one too, so that removing one ' restores every text.
+func Formula(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	switch r {
+	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', '\'':
+		return true
+	default:
+		return false
+	}
+}
+
+// Shorten returns at most limit bytes of a text, followed by " …" if the text is longer.
+func Shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + " …"
+}
+
 // maxFileName is the largest length of a file name, in bytes, that works on every system.
 const maxFileName = 120
 

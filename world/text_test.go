@@ -17,6 +17,20 @@ func hostiles() []string {
 	}
 }
 
+// TestShorten: a text is cut between characters, and ends with a mark only if something is missing.
+func TestShorten(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text  string
+		limit int
+		want  string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "abc …"}, {"aé", 2, "a …"}, {"\xffabc", 3, "ab …"}, {"", 0, ""}} {
+		if got := Shorten(c.text, c.limit); got != c.want {
+			t.Errorf("Shorten(%q, %d) = %q, want %q", c.text, c.limit, got, c.want)
+		}
+	}
+}
+
 // TestMarkdown: nothing in the text is left that means something, and taking the escapes away
 // gives the text back, with what is hidden made visible.
 func TestMarkdown(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"time"
 
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
@@ -53,8 +52,6 @@ type Config struct {
 	Prices string
 	// Cache is a folder for answers. Default: no cache.
 	Cache string
-	// CacheBytes is the most that the folder holds. Default: cachestore's default.
-	CacheBytes int64
 
 	// Concurrency is the most calls in flight at one provider. Default: as many as it answers.
 	Concurrency int
@@ -65,11 +62,9 @@ type Config struct {
 
 	// Sim is how the built-in simulated provider behaves.
 	Sim sim.Config
-	// Retry, Hedge, Repairs and AttemptTimeout are those of dispatch.Config.
-	Retry          dispatch.Retry
-	Hedge          dispatch.Hedge
-	Repairs        int
-	AttemptTimeout time.Duration
+	// Retry and Hedge are those of dispatch.Config.
+	Retry dispatch.Retry
+	Hedge dispatch.Hedge
 	// Rests, Outages and Notices are those of dispatch.Config.
 	Rests   func(replica.Rest)
 	Outages func(outage.Outage)
@@ -106,7 +101,7 @@ func Open(c Config) (*App, error) {
 	}
 	a := &App{limit: c.Concurrency, providers: c.Providers, prices: prices}
 	if c.Cache != "" {
-		store, err := cachestore.Open(c.Cache, cachestore.Options{DiskBytes: c.CacheBytes})
+		store, err := cachestore.Open(c.Cache, cachestore.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -125,9 +120,9 @@ func Open(c Config) (*App, error) {
 		Cache:  a.cache,
 		Retry:  c.Retry,
 		Batch:  c.Batch, Batches: c.Batches, Record: c.Record,
-		Hedge:   c.Hedge,
-		Levels:  c.Levels,
-		Repairs: c.Repairs, AttemptTimeout: c.AttemptTimeout, Rests: c.Rests, Outages: c.Outages, Notices: c.Notices,
+		Hedge:  c.Hedge,
+		Levels: c.Levels,
+		Rests:  c.Rests, Outages: c.Outages, Notices: c.Notices,
 	})
 	if err != nil {
 		return nil, err

@@ -26,7 +26,6 @@ import (
 // It implements the Player of a cluster's worker.
 type Lots struct {
 	app     *App
-	plan    *config.Plan
 	config  engine.Config
 	actor   world.Actor
 	release func(ctx context.Context)
@@ -61,7 +60,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	if err := p.ready(plan, "run "+begun.Run); err != nil {
 		return nil, err
 	}
-	l := &Lots{plan: plan, plays: map[*lotPlay]struct{}{}}
+	l := &Lots{plays: map[*lotPlay]struct{}{}}
 	if plan.Budget > 0 {
 		l.part = part(plan.Budget)
 	}

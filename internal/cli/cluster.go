@@ -208,7 +208,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 			fmt.Fprintf(s.Stderr, "parley: workers can join at %s\n", url)
 		}
 	}
-	if j.conn, err = f.connect(url, token); err != nil {
+	if j.conn, err = f.connected(ctx, url, token); err != nil {
 		return nil, err
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
@@ -216,9 +216,6 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	c.Room = s.hubRoom
 	if !here {
 		c.Workers = refusals(s)
-	}
-	if err := waitConnected(ctx, j.conn, url); err != nil {
-		return nil, err
 	}
 	if j.hub == nil && j.conn.ConnectedClusterName() != "" {
 		c.Replicas = 3
@@ -236,22 +233,25 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 // connects is how long a hub may take to answer.
 const connects = 30 * time.Second
 
-// waitConnected waits until the hub answers.
-func waitConnected(ctx context.Context, nc *nats.Conn, url string) error {
+// connected connects to a hub, and waits until it answers.
+func (f *hubFlags) connected(ctx context.Context, url, token string) (*nats.Conn, error) {
+	nc, err := f.connect(url, token)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, connects)
 	defer cancel()
 	for !nc.IsConnected() {
 		if nc.IsClosed() || ctx.Err() != nil {
-			return exit.AsUsage(fmt.Errorf("--cluster %s: the hub does not answer: %w", url, errors.Join(nc.LastError(), context.Cause(ctx))))
+			nc.Close()
+			return nil, exit.AsUsage(fmt.Errorf("--cluster %s: the hub does not answer: %w", url, errors.Join(nc.LastError(), context.Cause(ctx))))
 		}
-		timer := time.NewTimer(20 * time.Millisecond)
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(20 * time.Millisecond):
 		}
-		timer.Stop()
 	}
-	return nil
+	return nc, nil
 }
 
 // hubRoom says that the hub is full, or has room again.
@@ -320,12 +320,10 @@ func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token st
 		if err := runWorker(ctx, s, args, token); err != nil && ctx.Err() == nil {
 			s.tell("a worker process ended, and is started again: " + err.Error())
 		}
-		timer := time.NewTimer(restart)
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(restart):
 		}
-		timer.Stop()
 	}
 }
 

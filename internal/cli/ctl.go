@@ -41,11 +41,7 @@ func (c *ctlCmd) Run(ctx context.Context, s *State) error {
 		_, err = fmt.Fprintf(s.Stdout, "%s: %s\n", c.File, a.Text())
 		return err
 	}
-	b, err := terminal.Marshal(a)
-	if err == nil {
-		_, err = fmt.Fprintln(s.Stdout, string(b))
-	}
-	return err
+	return terminal.PrintJSON(s.Stdout, a)
 }
 
 // ctlError says why a run was not steered, and what to do.

@@ -18,7 +18,6 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/output"
 	"parley/internal/cli/terminal"
-	"parley/internal/export"
 	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/internal/view/transcript"
@@ -196,7 +195,7 @@ func readTable(text string) (guarded string, rows [][]string, err error) {
 
 // guardCell puts a ' before a text that a spreadsheet would run as a formula.
 func guardCell(cell string) string {
-	if _, err := strconv.ParseFloat(cell, 64); err != nil && export.Formula(cell) {
+	if _, err := strconv.ParseFloat(cell, 64); err != nil && world.Formula(cell) {
 		return "'" + cell
 	}
 	return cell

@@ -103,8 +103,8 @@ func TestInitLooksFirst(t *testing.T) {
 	}
 }
 
-// TestFolderNamesAndTexts checks that files of a hostile run get valid names inside their folder, and Markdown
-// in which nothing is hidden.
+// TestFolderNamesAndTexts checks that files of a hostile run get valid names inside their folder, Markdown
+// in which nothing is hidden, and tables without formulas.
 func TestFolderNamesAndTexts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -113,13 +113,14 @@ func TestFolderNamesAndTexts(t *testing.T) {
 	}
 	w := &folderWriter{export: &exportCmd{}, dir: filepath.Join(dir, "out"), tables: map[string]*joinedTable{}}
 	err := w.episode(world.Played{}, map[string]string{
+		"table.csv":   "name,number\n=1+1,-2\n'a,＝3\n",
 		"../../up.md": "\x1b[31mred\u202e\r", "con.md": "a", strings.Repeat("long-", 100) + ".md": "b", "/abs.txt": "\x1b",
 	})
 	if err != nil || w.close(true) != nil {
 		t.Fatal(err)
 	}
 	there, err := os.ReadDir(filepath.Join(dir, "out", "episode-0000"))
-	if err != nil || len(there) != 4 {
+	if err != nil || len(there) != 5 {
 		t.Fatal(there, err)
 	}
 	for _, e := range there {
@@ -128,6 +129,9 @@ func TestFolderNamesAndTexts(t *testing.T) {
 		}
 	}
 	if got := read(t, filepath.Join(dir, "out", "episode-0000", "_.._.._up.md")); got != `\u001b[31mred\u202e\u000d` {
+		t.Errorf("%q", got)
+	}
+	if got := read(t, filepath.Join(dir, "out", "episode-0000", "table.csv")); got != "name,number\n'=1+1,-2\n''a,'＝3\n" {
 		t.Errorf("%q", got)
 	}
 	if above, err := os.ReadDir(dir); err != nil || len(above) != 1 {

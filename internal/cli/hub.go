@@ -127,25 +127,17 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	nc, err := c.connect(c.Cluster, token)
+	nc, err := c.connected(ctx, c.Cluster, token)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	if err := waitConnected(ctx, nc, c.Cluster); err != nil {
-		return err
-	}
 	v, err := hearCluster(ctx, nc)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		b, err := terminal.Marshal(v)
-		if err != nil {
-			return fmt.Errorf("cluster: %w", err)
-		}
-		_, err = fmt.Fprintln(s.Stdout, string(b))
-		return err
+		return terminal.PrintJSON(s.Stdout, v)
 	}
 	for _, b := range v.Runs {
 		state := "playing"
@@ -229,12 +221,10 @@ func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) 
 			return v, fmt.Errorf("cluster: %w", err)
 		}
 	}
-	timer := time.NewTimer(hears)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return v, context.Cause(ctx)
-	case <-timer.C:
+	case <-time.After(hears):
 	}
 	mu.Lock()
 	defer mu.Unlock()

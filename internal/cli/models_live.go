@@ -26,15 +26,11 @@ func (c *modelsCmd) live(ctx context.Context, s *State, prices *price.Table) (kn
 	if p.InProcess() {
 		return k, exit.Usagef("--live %s: it has no server to ask", p.Name)
 	}
-	g := exit.NewGate()
-	ctx, end := listen(ctx, s, g)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	g.OnClose(stop) // nothing has to be drained
 	all, err := modellist.List(ctx, p)
-	if code, _ := g.Reason(); code != exit.OK {
-		return k, exit.Silent(code)
+	if stopped := context.Cause(ctx); stopped != nil {
+		return k, stopped
 	}
 	if err != nil {
 		return k, &exit.Error{Code: exit.Failed, Err: err}

@@ -34,15 +34,11 @@ func (c *probeCmd) Run(ctx context.Context, s *State) error {
 	if err := needKey(account, c.KeyEnv != "", s.Env); err != nil {
 		return err
 	}
-	g := exit.NewGate()
-	ctx, end := listen(ctx, s, g)
+	ctx, end := untilSignal(ctx, s)
 	defer end()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	g.OnClose(stop) // nothing has to be drained
 	report, err := probe.Run(ctx, probe.Config{BaseURL: c.URL, KeyEnv: c.KeyEnv, Model: c.Model, Timeout: c.Timeout})
-	if code, _ := g.Reason(); code != exit.OK {
-		return exit.Silent(code)
+	if stopped := context.Cause(ctx); stopped != nil {
+		return stopped
 	}
 	if err != nil {
 		return &exit.Error{Code: exit.Failed, Err: err}

@@ -26,14 +26,11 @@ func (f *playFlags) rebuild(ctx context.Context, s *State, run, file string) (er
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	nc, err := f.connect(f.Cluster, token)
+	nc, err := f.connected(ctx, f.Cluster, token)
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	if err := waitConnected(ctx, nc, f.Cluster); err != nil {
-		return err
-	}
 	store, err := sqlite.Open(ctx, file, sqlite.Either)
 	if err != nil {
 		return exit.AsUsage(err)

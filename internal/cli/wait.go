@@ -105,12 +105,7 @@ func endOf(ctx context.Context, file string) (_ *waited, err error) {
 
 func (c *waitCmd) print(s *State, w *waited) error {
 	if c.JSON {
-		b, err := terminal.Marshal(w)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(s.Stdout, string(b))
-		return err
+		return terminal.PrintJSON(s.Stdout, w)
 	}
 	text := fmt.Sprintf("%s: %s: %s of %s ended", w.File, w.State, terminal.Number(w.Ended), terminal.Several(w.Episodes, "episode", "episodes"))
 	if w.Failed > 0 {

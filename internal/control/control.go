@@ -48,8 +48,8 @@ const (
 	answerExt   = ".answer"
 )
 
-// MaxSize is the most bytes that a request or an answer may have.
-const MaxSize = 1 << 20
+// maxSize is the most bytes that a request or an answer may have.
+const maxSize = 1 << 20
 
 // ErrNotPlayed means that no process plays the run.
 var ErrNotPlayed = errors.New("no process plays this run")
@@ -82,15 +82,15 @@ func write(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if len(b) > MaxSize {
-		return &files.TooLargeError{Path: path, Limit: MaxSize}
+	if len(b) > maxSize {
+		return &files.TooLargeError{Path: path, Limit: maxSize}
 	}
 	return files.Publish(path, 0o600, b)
 }
 
 // read reads a file of the folder.
 func read(ctx context.Context, path string, v any) error {
-	b, err := files.Read(ctx, path, MaxSize)
+	b, err := files.Read(ctx, path, maxSize)
 	if err == nil {
 		err = json.Unmarshal(b, v)
 	}

@@ -64,14 +64,14 @@ func TestSend(t *testing.T) {
 		end := serve(t, run, map[string]Handler{
 			"echo":   echo,
 			"refuse": func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("not now") },
-			"chat":   func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", MaxSize), nil },
+			"chat":   func(context.Context, json.RawMessage) (any, error) { return strings.Repeat("x", maxSize), nil },
 		})
 		for _, c := range []struct{ verb, args, want, fails string }{
 			{"echo", "hello", "hello", ""},
 			{"refuse", "", "", "not now"},
 			{"chat", "", "", "the answer is too large"},
 			{"dance", "", "", `unknown verb "dance"; want one of chat, echo, refuse`},
-			{"echo", strings.Repeat("x", MaxSize), "", "is larger than 1 MiB"},
+			{"echo", strings.Repeat("x", maxSize), "", "is larger than 1 MiB"},
 		} {
 			var got string
 			err := Send(t.Context(), run, c.verb, c.args, &got)
@@ -232,8 +232,8 @@ func TestHostileFiles(t *testing.T) {
 	defer end()
 	in := func(name string) string { return filepath.Join(run+Suffix, name) }
 	for name, text := range map[string]string{
-		"0" + requestExt: "{", "1" + requestExt: "", "2" + requestExt: "[]", "3" + requestExt: strings.Repeat("[", MaxSize),
-		"4" + requestExt: strings.Repeat(" ", 4*MaxSize), "5" + requestExt: `{"verb":"echo","args":"for nobody"}`, "other": "x", requestExt: "null",
+		"0" + requestExt: "{", "1" + requestExt: "", "2" + requestExt: "[]", "3" + requestExt: strings.Repeat("[", maxSize),
+		"4" + requestExt: strings.Repeat(" ", 4*maxSize), "5" + requestExt: `{"verb":"echo","args":"for nobody"}`, "other": "x", requestExt: "null",
 	} {
 		if err := os.WriteFile(in(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

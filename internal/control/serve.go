@@ -174,7 +174,7 @@ func carryOut(ctx context.Context, handler Handler, args json.RawMessage) (a ans
 	if err == nil {
 		a.Value, err = json.Marshal(value)
 	}
-	if err == nil && len(a.Value) > MaxSize/2 {
+	if err == nil && len(a.Value) > maxSize/2 {
 		err = errors.New("the answer is too large")
 	}
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 
 // The limits of a dataset. Rows become part of the run, so these are about what a run file can hold.
 const (
-	// MaxBytes limits the JSON of all rows of a file.
-	MaxBytes = 256 << 20
-	// MaxRow limits the JSON of one row.
-	MaxRow = 16 << 20
-	// MaxRows limits the number of rows of a file.
-	MaxRows = 1_000_000
+	// maxBytes limits the JSON of all rows of a file.
+	maxBytes = 256 << 20
+	// maxRow limits the JSON of one row.
+	maxRow = 16 << 20
+	// maxRows limits the number of rows of a file.
+	maxRows = 1_000_000
 	// maxFile limits the size of a file. JSON may contain white space that is dropped.
 	maxFile = 1 << 30
 )
@@ -35,7 +35,7 @@ type limits struct {
 	bytes, row, rows int
 }
 
-func standard() limits { return limits{bytes: MaxBytes, row: MaxRow, rows: MaxRows} }
+func standard() limits { return limits{bytes: maxBytes, row: maxRow, rows: maxRows} }
 
 // Rows yields the rows of a file. It ends with the first error. The caller may keep a row.
 func Rows(ctx context.Context, path string) iter.Seq2[json.RawMessage, error] {

@@ -3,7 +3,6 @@ package estimate
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"time"
 
 	"parley/engine"
@@ -117,24 +116,10 @@ func (b Bench) way(ctx context.Context, name string, episodes, calls int, wave b
 		plan = first(plan, episodes)
 	}
 	memory := &journal.Memory{}
-	c := engine.Config{
-		Journal: memory, Kind: b.Plan.Kind, Plan: plan, Models: models, Calls: calls, Wave: wave,
-		Begun: journal.Begun{
-			Version: journal.Version, Run: "bench", Kind: b.Plan.Kind.Name, KindVersion: b.Plan.Kind.Version,
-			Seed: b.Plan.Seed, Agents: simulated(b.Plan.Agents), Plan: b.Plan.JSON(),
-		},
-	}
-	leave, err := b.Actors.join(&c)
+	c := engine.Config{Journal: memory, Plan: plan, Models: models, Calls: calls, Wave: wave}
+	res, err := b.Actors.play(ctx, &c, "bench", b.Plan)
 	if err != nil {
 		return nil, nil, err
-	}
-	defer leave(ctx)
-	res, err := engine.Run(ctx, c)
-	switch {
-	case err != nil:
-		return nil, nil, fmt.Errorf("cannot be played: %w", err)
-	case res.State != journal.Complete:
-		return nil, nil, fmt.Errorf("cannot be played: %s", res.Reason)
 	}
 	table, err := stagesPlayed(ctx, memory)
 	if err != nil {
@@ -171,10 +156,8 @@ type slow struct {
 func (s slow) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	digest := req.Digest()
 	wait := s.latency.Draw(binary.BigEndian.Uint64(digest[:]))
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(wait):
 	case <-ctx.Done():
 		return nil, llm.ContextError(ctx)
 	}

@@ -41,7 +41,6 @@ func (t *trial) blind() bool { return t.idle && t.acts > 0 }
 
 // tried is one episode of a trial.
 type tried struct {
-	cell   string
 	play   journal.Digest // the zero value: it failed, or may be the same as another by chance
 	acts   int
 	models map[string]spent
@@ -173,29 +172,14 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 		return err
 	}
 	memory := &journal.Memory{}
-	c := engine.Config{
-		Journal: memory, Kind: t.plan.Kind, Plan: world.List(sample...), Models: models,
-		Begun: journal.Begun{
-			Version: journal.Version, Run: "check", Kind: t.plan.Kind.Name, KindVersion: t.plan.Kind.Version,
-			Seed: t.plan.Seed, Agents: simulated(t.plan.Agents), Plan: t.plan.JSON(),
-		},
-	}
-	leave, err := t.actors.join(&c)
-	if err != nil {
+	c := engine.Config{Journal: memory, Plan: world.List(sample...), Models: models}
+	if _, err := t.actors.play(ctx, &c, "check", t.plan); err != nil {
 		return err
 	}
-	defer leave(ctx)
 	_, t.idle = c.Actor.(noActor)
-	res, err := engine.Run(ctx, c)
-	switch {
-	case err != nil:
-		return fmt.Errorf("cannot be played: %w", err)
-	case res.State != journal.Complete:
-		return fmt.Errorf("cannot be played: %s", res.Reason)
-	}
 	t.models, t.unbounded, t.tokens = map[string]bool{}, map[string]bool{}, map[string]string{}
-	for _, spec := range sample {
-		t.episodes = append(t.episodes, &tried{cell: spec.Cell, models: map[string]spent{}, turns: map[string]int{}})
+	for range sample {
+		t.episodes = append(t.episodes, &tried{models: map[string]spent{}, turns: map[string]int{}})
 	}
 	seen := map[journal.Turn]bool{}
 	return memory.Read(ctx, journal.Whole(), func(e journal.Entry) error {
@@ -357,18 +341,32 @@ func (e *tried) turnsInARow() int {
 	return turns[""]
 }
 
-// join sets the actor of c: noActor if there is no other.
-func (a Actors) join(c *engine.Config) (leave func(ctx context.Context), err error) {
-	leave = func(context.Context) {}
+// play plays a run of a plan with simulated agents to its end. It sets the rest of c: the actor is noActor if there is no
+// other.
+func (a Actors) play(ctx context.Context, c *engine.Config, run string, of *config.Plan) (res engine.Result, err error) {
+	c.Kind = of.Kind
+	c.Begun = journal.Begun{
+		Version: journal.Version, Run: run, Kind: of.Kind.Name, KindVersion: of.Kind.Version,
+		Seed: of.Seed, Agents: simulated(of.Agents), Plan: of.JSON(),
+	}
 	if a != nil {
-		if leave, err = a(c); err != nil {
-			return nil, err
+		leave, err := a(c)
+		if err != nil {
+			return res, err
 		}
+		defer leave(ctx)
 	}
 	if c.Actor == nil {
 		c.Actor = noActor{}
 	}
-	return leave, nil
+	res, err = engine.Run(ctx, *c)
+	switch {
+	case err != nil:
+		return res, fmt.Errorf("cannot be played: %w", err)
+	case res.State != journal.Complete:
+		return res, fmt.Errorf("cannot be played: %s", res.Reason)
+	}
+	return res, nil
 }
 
 // noActor answers every act with a failure: a check touches nothing outside.

@@ -5,7 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"parley/world"
 )
 
 // csv writes comma-separated values as in RFC 4180, but with lines that end in \n. The standard
@@ -80,14 +81,12 @@ func appendCSV(b []byte, t Type, v cell) []byte {
 	}
 }
 
-// appendCell writes a text. A text that a spreadsheet would read as a formula gets a ' in front,
-// and so does a text that begins with a ', so removing one ' restores every text. A NUL, at
-// which many readers stop, is written as U+FFFD.
+// appendCell writes a text: see world.Formula. A NUL, at which many readers stop, is written as U+FFFD.
 func appendCell(b []byte, s string) []byte {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
 	}
-	guard := Formula(s)
+	guard := world.Formula(s)
 	if !guard && s != "" && !strings.ContainsAny(s, ",\"\r\n") && s[0] != ' ' && s[len(s)-1] != ' ' {
 		return append(b, s...)
 	}
@@ -103,16 +102,5 @@ func appendCell(b []byte, s string) []byte {
 		}
 		b = append(b, `""`...)
 		s = after
-	}
-}
-
-// Formula reports whether a text gets a ' in front.
-func Formula(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	switch r {
-	case '=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', '\'':
-		return true
-	default:
-		return false
 	}
 }

@@ -53,23 +53,32 @@ func (s *Set) Of(episode int, o world.Outcome) []world.Score {
 // Episodes that the scorer failed to score have none.
 func Read(ctx context.Context, file, id string) (*Set, error) {
 	set := &Set{By: map[int][]world.Score{}, Bounds: map[string]world.Bounds{}}
+	err := each(file, func(of, scorer string) error { return set.add(ctx, of, scorer, id) })
+	if err != nil {
+		return nil, err
+	}
+	return set, nil
+}
+
+// each calls f with the run file and the name of each scorer of the run in a file.
+func each(file string, f func(of, scorer string) error) error {
 	all, err := os.ReadDir(Folder(file))
 	if errors.Is(err, fs.ErrNotExist) {
-		return set, nil
+		return nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("score: %w", err)
+		return fmt.Errorf("score: %w", err)
 	}
 	for _, one := range all {
-		name, ok := strings.CutSuffix(one.Name(), ext)
+		scorer, ok := strings.CutSuffix(one.Name(), ext)
 		if !ok || !one.Type().IsRegular() {
 			continue
 		}
-		if err := set.add(ctx, filepath.Join(Folder(file), one.Name()), name, id); err != nil {
-			return nil, fmt.Errorf("score: %s: %w", one.Name(), err)
+		if err := f(File(file, scorer), scorer); err != nil {
+			return fmt.Errorf("score: %s: %w", one.Name(), err)
 		}
 	}
-	return set, nil
+	return nil
 }
 
 // add adds the scores of one file.

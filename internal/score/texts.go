@@ -4,12 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"parley/internal/store/sqlite"
 	"parley/journal"
@@ -43,23 +38,13 @@ const maxText = 20_000
 
 // Texts returns the texts that were written about an episode of the run in a file, scorer by scorer. id is the id of the run.
 func Texts(ctx context.Context, file, id string, episode int) (all []Text, err error) {
-	files, err := os.ReadDir(Folder(file))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("score: %w", err)
-	}
-	for _, one := range files {
-		name, ok := strings.CutSuffix(one.Name(), ext)
-		if !ok || !one.Type().IsRegular() {
-			continue
-		}
-		texts, err := textsOf(ctx, filepath.Join(Folder(file), one.Name()), name, id, episode)
-		if err != nil {
-			return nil, fmt.Errorf("score: %s: %w", one.Name(), err)
-		}
+	err = each(file, func(of, scorer string) error {
+		texts, err := textsOf(ctx, of, scorer, id, episode)
 		all = append(all, texts...)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return all, nil
 }
@@ -140,12 +125,9 @@ func written(scorer string, spec world.Spec, agents []world.Agent, questions []s
 		if r.Text == "" || !slices.Contains(questions, r.Question) {
 			continue
 		}
-		t := Text{Scorer: scorer, Question: r.Question, Seat: r.Seat, Agent: spec.Lineup[r.Judge], Text: r.Text}
+		t := Text{Scorer: scorer, Question: r.Question, Seat: r.Seat, Agent: spec.Lineup[r.Judge], Text: world.Shorten(r.Text, maxText)}
 		if i := slices.IndexFunc(agents, func(a world.Agent) bool { return a.Name == t.Agent }); i >= 0 {
 			t.Model = agents[i].Model
-		}
-		if len(t.Text) > maxText {
-			t.Text = strings.ToValidUTF8(t.Text[:maxText], "") + " …"
 		}
 		all = append(all, t)
 	}

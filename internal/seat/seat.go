@@ -74,7 +74,6 @@ type Open struct {
 // asked is a question that somebody waits for.
 type asked struct {
 	Question
-	turn  world.TurnID
 	form  *answer.Schema // nil: text
 	limit time.Duration
 	shown chan struct{}      // closed when it is in the file
@@ -131,7 +130,7 @@ func (o *Open) Ask(ctx context.Context, in engine.Question) (*llm.Response, erro
 }
 
 func newAsked(in engine.Question) (*asked, error) {
-	q := &asked{turn: in.Turn, limit: in.Deadline, shown: make(chan struct{}), got: make(chan *llm.Response, 1)}
+	q := &asked{limit: in.Deadline, shown: make(chan struct{}), got: make(chan *llm.Response, 1)}
 	q.Question = Question{ID: ID(in.Turn, in.Index), Episode: in.Turn.Episode, Seat: in.Seat, Agent: in.Agent, Label: in.Label, Offer: in.Offer}
 	q.Messages = messagesOf(in.Request)
 	if s := in.Request.Schema; s != nil {

@@ -19,8 +19,7 @@ type Key struct {
 	Label string `json:"label"` // the kind's name for the purpose of the call
 }
 
-// Account counts some calls and their cost. A call that was copied from another run counts, but
-// costs nothing here.
+// Account counts some calls and their cost. A call that was copied from another run counts, but costs nothing here.
 type Account struct {
 	Calls    int       `json:"calls"`
 	Failed   int       `json:"failed"`
@@ -44,8 +43,7 @@ type KeyedAccount struct {
 	Account
 }
 
-// Rollup adds up accounts by key, after by has removed parts of the key. They are sorted by key,
-// asks first.
+// Rollup adds up accounts by key, after by has removed parts of the key. They are sorted by key, asks first.
 func (r *Run) Rollup(by func(Key) Key) []KeyedAccount {
 	sums := map[Key]*Account{}
 	for _, a := range r.Accounts {

@@ -10,8 +10,7 @@ import (
 	"parley/world"
 )
 
-// Deal is what an episode depends on before it is played. Episodes with the same deal are pairs,
-// and not independent.
+// Deal is what an episode depends on before it is played. Episodes with the same deal are pairs, and not independent.
 type Deal struct {
 	Run    string // set if the unit is an episode of a run, not a deal
 	Kind   string

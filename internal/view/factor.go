@@ -15,8 +15,8 @@ import (
 	"parley/world"
 )
 
-// MaxFactors is how many factors can group scores at once.
-const MaxFactors = 4
+// maxFactors is how many factors can group scores at once.
+const maxFactors = 4
 
 // ErrFactor is returned for an unknown factor.
 var ErrFactor = errors.New("unknown factor")
@@ -27,7 +27,7 @@ func OwnFactors() []string {
 }
 
 // Levels are the values of factors for one score, in the order of the factors.
-type Levels [MaxFactors]string
+type Levels [maxFactors]string
 
 // Factors are what scores are grouped by.
 type Factors struct {
@@ -74,8 +74,8 @@ func FactorsOf(runs []*Run, files, names []string) (*Factors, error) {
 	for i, r := range runs {
 		f.runs = append(f.runs, newRunFactors(r, files[i]))
 	}
-	if len(names) > MaxFactors {
-		return nil, fmt.Errorf("view: %w: %d factors are named: at most %d at once", ErrFactor, len(names), MaxFactors)
+	if len(names) > maxFactors {
+		return nil, fmt.Errorf("view: %w: %d factors are named: at most %d at once", ErrFactor, len(names), maxFactors)
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -133,8 +133,7 @@ func variationTags(plan json.RawMessage) map[string]map[string]string {
 	return out
 }
 
-// Tags returns a function that joins the tags of an agent and of a cell's variation, or returns
-// nil without any.
+// Tags returns a function that joins the tags of an agent and of a cell's variation, or returns nil without any.
 func (r *Run) Tags() func(agent, cell string) map[string]string {
 	variations, agents := r.variationTags(), map[string]map[string]string{}
 	for _, a := range r.Head.Begun.Agents {
@@ -207,8 +206,7 @@ func (f *Factors) find(runs []*Run, name string) (factor, bool) {
 	return factor{}, false
 }
 
-// specsOf iterates over the specs of all runs that differ in more than their deal, with the number
-// of the run.
+// specsOf iterates over the specs of all runs that differ in more than their deal, with the number of the run.
 func specsOf(runs []*Run) iter.Seq2[int, world.Spec] {
 	return func(yield func(int, world.Spec) bool) {
 		for i, r := range runs {
@@ -223,8 +221,7 @@ func specsOf(runs []*Run) iter.Seq2[int, world.Spec] {
 	}
 }
 
-// Of returns the levels of a score of an episode. run is the index of its run. ok is false if a
-// level is missing.
+// Of returns the levels of a score of an episode. run is the index of its run. ok is false if a level is missing.
 func (f *Factors) Of(run int, spec world.Spec, seat string) (levels Levels, ok bool) {
 	known := f.runs[run]
 	for i := range f.of {

@@ -152,8 +152,7 @@ func (r *Run) own(group grouping, name func(world.Score), add func(shared world.
 	})
 }
 
-// Bounds returns the possible values of the scores of a run, by name, as far as its kind declares
-// them.
+// Bounds returns the possible values of the scores of a run, by name, as far as its kind declares them.
 func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
 	seen := map[string]bool{}
 	out := map[string]world.Bounds{}

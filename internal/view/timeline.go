@@ -27,8 +27,7 @@ const (
 	timelineWidth = 10 * time.Millisecond
 )
 
-// add counts a reply. While its time is beyond the last part, it joins parts two by two, so the
-// width is 10 ms times a power of two.
+// add counts a reply. While its time is beyond the last part, it joins parts: the width is 10 ms times a power of two.
 func (t *Timeline) add(at time.Duration, usage llm.Usage, cost llm.Money, failed bool) {
 	if t.Width == 0 {
 		t.Width = timelineWidth

@@ -5,8 +5,7 @@
 // with episodes, never with calls. It also reads a run that is being played, was cut off, or
 // has just begun.
 //
-// It is not for showing anything: that is package report. It has no statistics: samples go to
-// package statmath.
+// It is not for showing anything: that is package report. It has no statistics: samples go to package statmath.
 package view
 
 import (
@@ -15,7 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/internal/view/failure"
@@ -69,9 +70,8 @@ func (r *Run) Know(kind world.Kind) {
 // Kind returns the kind that Know set.
 func (r *Run) Kind() world.Kind { return r.kind }
 
-// Recorded returns that part of the kind that Know set. ok is whether the run records what other
-// programs asked. Other kinds note what their seats are shown; only the requests of a record
-// show it.
+// Recorded returns that part of the kind that Know set. ok is whether the run records what other programs asked. Other kinds
+// note what their seats are shown; only the requests of a record show it.
 func (r *Run) Recorded() (part world.Recorded, ok bool) { return world.As[world.Recorded](r.kind) }
 
 // Outcomes returns a run of which only the outcomes are known.
@@ -199,6 +199,15 @@ type Episode struct {
 	Failed   string            `json:"failed,omitempty"`
 	Scores   []world.Score     `json:"scores,omitempty"`
 	Spending `json:"spent"`
+}
+
+// LineupText returns a lineup as first=small second=large.
+func LineupText(lineup map[string]string) string {
+	parts := make([]string, 0, len(lineup))
+	for _, seat := range slices.Sorted(maps.Keys(lineup)) {
+		parts = append(parts, seat+"="+lineup[seat])
+	}
+	return strings.Join(parts, " ")
 }
 
 // All iterates over all episodes, in order.

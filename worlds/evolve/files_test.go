@@ -45,15 +45,12 @@ func TestFilesOfAVerdict(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnything checks that names are never formulas, that a verdict without a winner has its tables, and that
+// TestFilesOfAnything checks that a verdict without a winner has its tables, and that
 // hostile data causes no panic.
 func TestFilesOfAnything(t *testing.T) {
 	t.Parallel()
 	of := func(data string) map[string]string {
 		return definition{}.Files(world.Played{Outcome: world.Outcome{Data: json.RawMessage(data)}}, nil)
-	}
-	if all := of(`{"stopped":"x","winner":{"text":"y"},"test":[{"name":"=1+1"},{"name":"+2"}]}`); !strings.Contains(all["test.csv"], "\n'=1+1,") || !strings.Contains(all["test.csv"], "\n'+2,") {
-		t.Error(all["test.csv"])
 	}
 	if all := of(`{"stopped":"failures"}`); len(all) != 2 {
 		t.Error(all)

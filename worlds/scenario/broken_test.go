@@ -66,56 +66,51 @@ func rewrite(t *testing.T, path string, all map[string]string, last, text string
 	}
 }
 
-// TestBrokenFolders checks that every file in testdata/broken makes the good scenario invalid, with the errors
-// at the end of the file.
-func TestBrokenFolders(t *testing.T) {
-	t.Parallel()
-	cases, err := filepath.Glob(filepath.Join("testdata", "broken", "*.txt"))
-	if err != nil || len(cases) < 40 {
+// eachCase makes the text of every file in a folder of testdata, and compares it with the last part of the file.
+func eachCase(t *testing.T, folder, last string, atLeast int, text func(t *testing.T, of map[string]string) string) {
+	t.Helper()
+	cases, err := filepath.Glob(filepath.Join("testdata", folder, "*.txt"))
+	if err != nil || len(cases) < atLeast {
 		t.Fatalf("%d cases (%v)", len(cases), err)
 	}
 	for _, path := range cases {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			all := parts(t, path)
-			dir := folderOf(t, all)
-			_, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
-			if err == nil {
-				t.Fatal("nothing is wrong with it")
-			}
-			got := strings.ReplaceAll(filepath.ToSlash(err.Error()), filepath.ToSlash(dir)+"/", "") + "\n"
+			got := text(t, all)
 			if *update {
-				rewrite(t, path, all, "want", got)
-			} else if got != all["want"] {
-				t.Errorf("got\n%swant\n%s", got, all["want"])
+				rewrite(t, path, all, last, got)
+			} else if got != all[last] {
+				t.Errorf("got\n%swant\n%s", got, all[last])
 			}
 		})
 	}
+}
+
+// TestBrokenFolders checks that every file in testdata/broken makes the good scenario invalid, with the errors
+// at the end of the file.
+func TestBrokenFolders(t *testing.T) {
+	t.Parallel()
+	eachCase(t, "broken", "want", 40, func(t *testing.T, of map[string]string) string {
+		dir := folderOf(t, of)
+		_, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
+		if err == nil {
+			t.Fatal("nothing is wrong with it")
+		}
+		return strings.ReplaceAll(filepath.ToSlash(err.Error()), filepath.ToSlash(dir)+"/", "") + "\n"
+	})
 }
 
 // TestAdvice checks that every file in testdata/advice, a change of the good scenario, can be played. The advice is at the end
 // of the file.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	cases, err := filepath.Glob(filepath.Join("testdata", "advice", "*.txt"))
-	if err != nil || len(cases) < 10 {
-		t.Fatalf("%d cases (%v)", len(cases), err)
-	}
-	for _, path := range cases {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
-			all := parts(t, path)
-			dir := folderOf(t, all)
-			p, s := loaded(t, filepath.Join(dir, "plan.yaml"))
-			if out := playScript(s, 0, nil); out.failure != "" || out.outcome.Failed != "" {
-				t.Error(out.failure, out.outcome.Failed)
-			}
-			got := strings.ReplaceAll(filepath.ToSlash(strings.Join(p.Advice, "\n")), filepath.ToSlash(dir)+"/", "") + "\n"
-			if *update {
-				rewrite(t, path, all, "advice", got)
-			} else if got != all["advice"] {
-				t.Errorf("got\n%swant\n%s", got, all["advice"])
-			}
-		})
-	}
+	eachCase(t, "advice", "advice", 10, func(t *testing.T, of map[string]string) string {
+		dir := folderOf(t, of)
+		p, s := loaded(t, filepath.Join(dir, "plan.yaml"))
+		if out := playScript(s, 0, nil); out.failure != "" || out.outcome.Failed != "" {
+			t.Error(out.failure, out.outcome.Failed)
+		}
+		return strings.ReplaceAll(filepath.ToSlash(strings.Join(p.Advice, "\n")), filepath.ToSlash(dir)+"/", "") + "\n"
+	})
 }

@@ -18,22 +18,7 @@ import (
 // and plays it. The end of each file has the report and what is written.
 func TestEarlierFolders(t *testing.T) {
 	t.Parallel()
-	cases, err := filepath.Glob(filepath.Join("testdata", "earlier", "*.txt"))
-	if err != nil || len(cases) < 10 {
-		t.Fatalf("%d cases (%v)", len(cases), err)
-	}
-	for _, path := range cases {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel()
-			all := parts(t, path)
-			got := converted(t, all)
-			if *update {
-				rewrite(t, path, all, "want", got)
-			} else if got != all["want"] {
-				t.Errorf("got\n%swant\n%s", got, all["want"])
-			}
-		})
-	}
+	eachCase(t, "earlier", "want", 10, converted)
 }
 
 // converted converts the folder of a case, plays the plans that are written, and returns all that was written.

@@ -34,7 +34,7 @@ func (p *Params) check() error {
 	c.OneOf("memory", p.Memory, []string{memoryLong, memoryShort})
 	c.OneOf("target_known", p.TargetKnown, []string{everyone, holderOnly, othersOnly, nobody})
 	c.OneOf("judge", p.Judge, []string{JudgeNone, JudgeReport, JudgeDecide})
-	c.Each("context", p.Context, ContextParts())
+	c.Each("context", p.Context, contextParts())
 	c.Each("forms", p.Forms, formNames())
 	c.Each("categories", p.Categories, Categories())
 	if len(p.Forms) == 0 {

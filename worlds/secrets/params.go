@@ -38,8 +38,8 @@ const (
 	theRules         = "rules"
 )
 
-// ContextParts lists the parts that instructions can have.
-func ContextParts() []string { return []string{chatHistory, ownSecret, collectedSecrets, theRules} }
+// contextParts lists the parts that instructions can have.
+func contextParts() []string { return []string{chatHistory, ownSecret, collectedSecrets, theRules} }
 
 // textIntro begins instructions. Together with theRules it is a text that a plan may replace.
 const textIntro = "intro"
@@ -68,7 +68,7 @@ const (
 // Defaults returns the plain game: two players, one conversation.
 func (definition) Defaults() *Params {
 	return &Params{
-		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairing.Random, Memory: memoryLong, Context: ContextParts(),
+		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairing.Random, Memory: memoryLong, Context: contextParts(),
 		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),
 		Categories: Categories(), Words: []string{}, Secrets: map[string]string{}, Texts: map[string]string{},
 	}

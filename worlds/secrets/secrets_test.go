@@ -200,7 +200,7 @@ func TestExampleIsTheFile(t *testing.T) {
 			t.Errorf("the example does not show %s", name)
 		}
 	}
-	for _, list := range [][]string{Categories(), formNames(), ContextParts()} {
+	for _, list := range [][]string{Categories(), formNames(), contextParts()} {
 		if !strings.Contains(Kind().Example, "["+strings.Join(list, ", ")+"]") {
 			t.Errorf("the example does not list %v", list)
 		}

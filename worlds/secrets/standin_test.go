@@ -30,7 +30,7 @@ func TestStandIn(t *testing.T) {
 		{Params: `{"mode": "diversity", "players": 5, "rounds": 2, "pairing": "swiss", "persona": {"player1": "aggressive"}}`},
 		{Params: `{"mode": "targeted", "players": 3, "rounds": 2, "pairing": "round-robin"}`},
 	}
-	for _, part := range ContextParts() {
+	for _, part := range contextParts() {
 		plays = append(plays, worldtest.Options{Params: fmt.Sprintf(`{"context": [%q], "rounds": 2}`, part)})
 	}
 	worldtest.StandIn(t, Kind(), []string{"message", "verdict"}, plays...)

@@ -21,6 +21,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/score"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/internal/view/optional"
 	"parley/internal/view/transcript"
 	"parley/journal"
@@ -234,10 +235,10 @@ func (t *Transcript) Print(p *terminal.Page) {
 	if t.Attempt > 0 {
 		p.Fact("attempt", fmt.Sprintf("%d: those before were given up", t.Attempt))
 	}
-	if t.Cell != "" && t.Cell != lineupText(t.Lineup) {
+	if t.Cell != "" && t.Cell != view.LineupText(t.Lineup) {
 		p.Fact("cell", t.Cell)
 	}
-	p.Fact("lineup", lineupText(t.Lineup))
+	p.Fact("lineup", view.LineupText(t.Lineup))
 	p.Fact("deal", strconv.Itoa(t.Deal))
 	calls := terminal.Number(t.Calls) + ", " + t.Cost.String()
 	if t.FailedCalls > 0 {

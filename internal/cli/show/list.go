@@ -3,11 +3,9 @@ package show
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"parley/internal/cli/terminal"
@@ -252,7 +250,7 @@ func (r *Run) state() string {
 // rows returns the table of episodes. It leaves out cells that only repeat the lineup, and the failed calls if
 // no call failed.
 func (r *Run) rows() [][]terminal.Cell {
-	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != lineupText(e.Lineup) })
+	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != view.LineupText(e.Lineup) })
 	failures := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.FailedCalls > 0 })
 	head := []terminal.Cell{{Text: "EPISODE", Number: true}, {Text: "STATE"}, {Text: "CALLS", Number: true}}
 	if failures {
@@ -281,7 +279,7 @@ func (e *EpisodeRow) row(failures, cells bool) []terminal.Cell {
 	if cells {
 		row = append(row, terminal.Cell{Text: terminal.OrDash(e.Cell, e.Cell == "")})
 	}
-	row = append(row, terminal.Cell{Ink: terminal.InkName, Text: lineupText(e.Lineup)})
+	row = append(row, terminal.Cell{Ink: terminal.InkName, Text: view.LineupText(e.Lineup)})
 	if e.Failed != "" {
 		return append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OneLine(e.Failed)})
 	}
@@ -297,14 +295,6 @@ func stateInk(state string) terminal.Ink {
 	default:
 		return terminal.InkFaint
 	}
-}
-
-func lineupText(lineup map[string]string) string {
-	parts := make([]string, 0, len(lineup))
-	for _, seat := range slices.Sorted(maps.Keys(lineup)) {
-		parts = append(parts, seat+"="+lineup[seat])
-	}
-	return strings.Join(parts, " ")
 }
 
 // ScoresText formats scores as "first: points 3, revealed 0; second: …".

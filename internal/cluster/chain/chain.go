@@ -294,11 +294,9 @@ func Retry[T any](ctx context.Context, do func(ctx context.Context) (T, error)) 
 		if err == nil || !passing(err) {
 			return out, err
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 	}
 }

@@ -64,14 +64,11 @@ const (
 	anyPort       = "127.0.0.1:0"
 )
 
-// NewToken returns a random token.
-func NewToken() string { return rand.Text() }
-
 // Start starts a hub. The caller must close it.
 func Start(c Config) (*Hub, error) {
 	given := c.Token
 	if c.Token == "" {
-		c.Token = NewToken()
+		c.Token = rand.Text()
 	}
 	h := &Hub{config: c}
 	if host, _, err := address(c.Listen, anyPort); err == nil && !loopback(host) && (c.TLS == nil || given == "") {
@@ -95,7 +92,7 @@ func (h *Hub) options() (*server.Options, error) {
 		return nil, fmt.Errorf("hub: listen: %w", err)
 	}
 	o := &server.Options{
-		ServerName: "parley-" + NewToken()[:8], Host: host, Port: port, DontListen: false, NoSigs: true, NoLog: true, NoSystemAccount: false,
+		ServerName: "parley-" + rand.Text()[:8], Host: host, Port: port, DontListen: false, NoSigs: true, NoLog: true, NoSystemAccount: false,
 		JetStream: true, JetStreamMaxMemory: c.MaxMemory, JetStreamMaxStore: -1, MaxPayload: maxPayload, MaxPending: 256 << 20,
 		CustomClientAuthentication: &auth{token: c.Token}, AlwaysEnableNonce: false, DisableShortFirstPing: true,
 	}

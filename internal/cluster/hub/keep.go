@@ -46,12 +46,10 @@ func (h *Hub) again() error {
 
 // wait waits a moment. It returns false when ctx is done.
 func wait(ctx context.Context) bool {
-	timer := time.NewTimer(looks)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-timer.C:
+	case <-time.After(looks):
 		return true
 	}
 }

@@ -32,7 +32,6 @@ type sample struct {
 	Error     *evalError        `json:"error,omitempty"`
 
 	done    bool // the episode has ended
-	run     string
 	attempt int
 	order   []string // of scores
 	first   time.Time
@@ -99,7 +98,7 @@ func newSample(b *journal.Begun, e *sqlite.Listed) *sample {
 		ID: e.Episode, Epoch: 1, Input: []message{}, Messages: []message{}, Scores: map[string]score{}, Events: []event{}, Usage: map[string]*usage{},
 		Metadata: map[string]any{"state": e.State(), "deal": e.Spec.Deal, "stage": e.Stage, "attempt": end.Attempt, "lineup": e.Spec.Lineup},
 		Store:    map[string]any{}, UUID: fmt.Sprintf("%s-%d", b.Run, e.Episode),
-		done: e.Ended != nil, run: b.Run, attempt: end.Attempt, shown: map[string]bool{}, last: end.At, now: b.At,
+		done: e.Ended != nil, attempt: end.Attempt, shown: map[string]bool{}, last: end.At, now: b.At,
 	}
 	if e.Spec.Cell != "" {
 		s.Metadata["cell"] = e.Spec.Cell

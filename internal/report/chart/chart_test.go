@@ -126,7 +126,7 @@ func TestTicks(t *testing.T) {
 	if got := NewScale(4, 0, 1.74).Ticks; !slices.Equal(got, []float64{0, 0.5, 1, 1.5, 2}) {
 		t.Errorf("%v", got)
 	}
-	if s := NewLogScale(0.02, 3); s.Min != 0.01 || s.Max != 10 || s.At(0.1) < 0.333 || s.At(0.1) > 0.334 {
+	if s := newLogScale(0.02, 3); s.Min != 0.01 || s.Max != 10 || s.At(0.1) < 0.333 || s.At(0.1) > 0.334 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -55,7 +55,7 @@ func (p Plot) Lines(lines []Line) template.HTML {
 	ticks := cmp.Or(p.Ticks, 6)
 	x := NewScale(ticks, xs...)
 	if wholes(xs) {
-		x = NewWholeScale(ticks, xs...)
+		x = newWholeScale(ticks, xs...)
 	}
 	f := p.frame(x, p.yScale(ys, false))
 	if Banded(lines) {
@@ -119,7 +119,7 @@ func (p Plot) Area(width float64, values []float64, class string, tip func(i int
 
 // Histogram draws bars over ranges of a logarithmic axis; edges has one more than counts.
 func (p Plot) Histogram(edges, counts []float64, marks []Mark) template.HTML {
-	f := p.frame(NewLogScale(edges...), p.yScale(counts, true))
+	f := p.frame(newLogScale(edges...), p.yScale(counts, true))
 	for i, n := range counts {
 		from, to := f.x(edges[i]), f.x(edges[i+1])
 		tip := fmt.Sprintf("%s to %s: %s", p.xTick(edges[i]), p.xTick(edges[i+1]), Tick(n))
@@ -146,7 +146,7 @@ func (p Plot) yScale(values []float64, whole bool) Scale {
 		return *p.YScale
 	}
 	if whole {
-		return NewWholeScale(4, append(values, 0)...)
+		return newWholeScale(4, append(values, 0)...)
 	}
 	return NewScale(4, append(values, 0)...)
 }

@@ -53,7 +53,7 @@ func TestWholeTicks(t *testing.T) {
 		}
 		drawn := string(Plot{X: "year"}.Lines([]Line{{Points: points}}))
 		var got []string
-		for _, x := range NewWholeScale(6, c.values...).Ticks {
+		for _, x := range newWholeScale(6, c.values...).Ticks {
 			got = append(got, Tick(x))
 			if !strings.Contains(drawn, ">"+Tick(x)+"<") {
 				t.Errorf("%v: %s is not on the axis", c.values, Tick(x))

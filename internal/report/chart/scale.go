@@ -19,9 +19,9 @@ const scaleEnd = 1e300
 // NewScale returns a scale that holds all finite values, with about n round ticks.
 func NewScale(n int, values ...float64) Scale { return newScale(n, 0, values) }
 
-// NewWholeScale returns a scale whose ticks are whole numbers, for counts such as turns
+// newWholeScale returns a scale whose ticks are whole numbers, for counts such as turns
 // and years.
-func NewWholeScale(n int, values ...float64) Scale { return newScale(n, 1, values) }
+func newWholeScale(n int, values ...float64) Scale { return newScale(n, 1, values) }
 
 // newScale returns a scale with steps of at least minStep.
 func newScale(n int, minStep float64, values []float64) Scale {
@@ -72,8 +72,8 @@ func Unit() Scale {
 	return Scale{Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 1}}
 }
 
-// NewLogScale returns a logarithmic scale whose ticks are powers of ten. It ignores values that are not above 0.
-func NewLogScale(values ...float64) Scale {
+// newLogScale returns a logarithmic scale whose ticks are powers of ten. It ignores values that are not above 0.
+func newLogScale(values ...float64) Scale {
 	low, high := math.Inf(1), 0.0
 	for _, v := range values {
 		if finite(v) && v > 0 {

@@ -34,8 +34,7 @@ type Effect struct {
 	Score string
 	Of    string // the seat of the score; empty if the factors determine it
 	// Factor names one factor, or two for an interaction: prompt × model.
-	Factor      string
-	Interaction bool
+	Factor string
 	// Levels names what is compared: terse − verbose, or for an interaction
 	// (terse − verbose) with small − with large.
 	Levels     string
@@ -83,7 +82,7 @@ func (r *Result) add(d *design) {
 		if n++; n > maxEffects {
 			break
 		}
-		e := Effect{Score: d.score, Of: d.of, Factor: c.factor, Interaction: c.interaction, Levels: c.levels, Missing: d.missing(design, c.weights)}
+		e := Effect{Score: d.score, Of: d.of, Factor: c.factor, Levels: c.levels, Missing: d.missing(design, c.weights)}
 		e.Difference, e.Test = contrast(c.weights)
 		within := d.bounds.Difference()
 		if c.interaction {

@@ -6,11 +6,10 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"parley/internal/statmath"
 	"parley/llm"
+	"parley/world"
 )
 
 // WriteCSV writes a table. A number with an interval becomes four columns: its own, and
@@ -79,16 +78,11 @@ func plain(v any) string {
 		}
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	case string:
-		return guarded(v)
+		if world.Formula(v) {
+			return "'" + v
+		}
+		return v
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-// guarded puts a ' before a text that a spreadsheet would read as a formula, as exports do.
-func guarded(s string) string {
-	if r, _ := utf8.DecodeRuneInString(s); strings.ContainsRune("=+-@\t\r\n＝＋－＠'", r) && s != "" {
-		return "'" + s
-	}
-	return s
 }

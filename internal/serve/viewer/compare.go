@@ -14,6 +14,7 @@ import (
 	"parley/internal/serve/viewer/said"
 	"parley/internal/serve/viewer/statistics"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/internal/view/transcript"
 )
 
@@ -94,10 +95,10 @@ func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
 	if s.listed, err = findEpisode(ctx, s.run, s.Episode); err != nil {
 		return err
 	}
-	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), lineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
+	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), view.LineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
 	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
 	if err == nil {
-		s.lines = transcript.New(entries, s.listed.Attempt, s.run.Kind, s.listed.Episode).Lines
+		s.lines = transcript.New(entries, s.listed.Attempt, s.run.Kind).Lines
 	}
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/world"
@@ -83,7 +84,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	d := episodePage{Episode: e, Listed: l, Lineup: lineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
+	d := episodePage{Episode: e, Listed: l, Lineup: view.LineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
 	if l.Ended != nil {
 		added, err := r.Added(req.Context())
 		if err != nil {

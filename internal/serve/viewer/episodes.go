@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 
 	"parley/internal/label"
 	"parley/internal/report/page"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/listing"
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/internal/view/index"
 	"parley/world"
 )
@@ -103,7 +101,7 @@ func rows(r *library.Run, req *http.Request, f listing.Filter) (rows []index.Row
 	}
 	for i := range list {
 		l := &list[i]
-		row := index.Row{Episode: l.Episode, State: l.State(), Cell: l.Spec.Cell, Lineup: lineupText(l.Spec.Lineup), Deal: l.Spec.Deal, Key: index.Key{Value: strconv.Itoa(l.Episode), Episode: l.Episode}}
+		row := index.Row{Episode: l.Episode, State: l.State(), Cell: l.Spec.Cell, Lineup: view.LineupText(l.Spec.Lineup), Deal: l.Spec.Deal, Key: index.Key{Value: strconv.Itoa(l.Episode), Episode: l.Episode}}
 		if l.Ended != nil {
 			row.Failed, row.Scores = l.Ended.Outcome.Failed, added.Of(l.Episode, l.Ended.Outcome)
 		}
@@ -133,11 +131,3 @@ func (l episodeList) Page(episode int) string { return l.To + "/" + strconv.Itoa
 
 // Who returns the cell of a row, or its lineup.
 func (episodeList) Who(row index.Row) string { return cmp.Or(row.Cell, row.Lineup) }
-
-func lineupText(lineup map[string]string) string {
-	var parts []string
-	for _, seat := range slices.Sorted(maps.Keys(lineup)) {
-		parts = append(parts, seat+"="+lineup[seat])
-	}
-	return strings.Join(parts, " ")
-}

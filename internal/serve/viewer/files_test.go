@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"bufio"
 	"errors"
 	"net/http"
 	"net/url"
@@ -82,28 +81,13 @@ func TestDeleted(t *testing.T) {
 	folder := t.TempDir()
 	two(t, folder)
 	s := serve(t, folder)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/run/a.parley/events", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
+	events, grown := s.events("/run/a.parley/events")
 	if err := os.Remove(filepath.Join(folder, "a.parley")); err != nil {
 		t.Skip("the system deletes no open file:", err)
 	}
-	events := bufio.NewScanner(resp.Body)
-	for found := false; !found; {
-		if !events.Scan() {
-			t.Fatal("the events ended:", events.Err())
-		}
-		if strings.HasPrefix(events.Text(), "event: grown") { // or the index was made
-			status, _, _ := s.get("/run/a.parley")
-			found = status == http.StatusNotFound
-		}
+	for status := 0; status != http.StatusNotFound; { // an event may be of the index
+		grown()
+		status, _, _ = s.get("/run/a.parley")
 	}
 	for events.Scan() { // until the server ends them
 		continue

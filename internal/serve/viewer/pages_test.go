@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -291,23 +290,7 @@ func TestListGrows(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	s := serve(t, folder)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/events", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
+	_, grown := s.events("/events")
 	two(t, folder)
-	for events := bufio.NewScanner(resp.Body); ; {
-		if !events.Scan() {
-			t.Fatal("the events ended:", events.Err())
-		}
-		if strings.HasPrefix(events.Text(), "event: grown") {
-			break
-		}
-	}
+	grown()
 }

@@ -57,6 +57,31 @@ func serve(t *testing.T, paths ...string) *site {
 	return &site{t, "http://" + ln.Addr().String()}
 }
 
+// events returns the events of a page, line by line, and a function that waits for the next one that says that a run has grown.
+func (s *site) events(path string) (lines *bufio.Scanner, grown func()) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { resp.Body.Close() })
+	lines = bufio.NewScanner(resp.Body)
+	return lines, func() {
+		s.t.Helper()
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "event: grown") {
+				return
+			}
+		}
+		s.t.Fatal("the events ended:", lines.Err())
+	}
+}
+
 // get asks for a page with the key and the given headers.
 func (s *site) get(path string, header ...string) (status int, body string, h http.Header) {
 	s.t.Helper()
@@ -283,27 +308,12 @@ func TestGrows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.parley")
 	say := record(t, file)
 	s := serve(t, file)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/run/a.parley/events", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	events := bufio.NewScanner(resp.Body)
+	_, grown := s.events("/run/a.parley/events")
 	for i := range 3 {
 		said := fmt.Sprintf("new words %d", i)
 		say(said)
 		for { // an event may be of what was there before
-			if !events.Scan() {
-				t.Fatal("the events ended:", events.Err())
-			}
-			if !strings.HasPrefix(events.Text(), "event: grown") {
-				continue
-			}
+			grown()
 			if _, body, _ := s.get("/run/a.parley/episodes/0"); strings.Contains(body, said) {
 				break
 			}

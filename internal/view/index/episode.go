@@ -6,9 +6,9 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"parley/internal/store/sqlite"
+	"parley/internal/view"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -92,7 +92,8 @@ func (x *Index) putEpisode(l *sqlite.Listed, s *spending) error {
 			until = max(until, end.At.UnixNano())
 		}
 	}
-	err := x.exec(putSQL, l.Episode, l.State(), l.Spec.Cell, lineupText(l.Spec.Lineup), l.Spec.Deal, failed,
+	lineup := " " + view.LineupText(l.Spec.Lineup) + " " // so that a filter can find a whole word
+	err := x.exec(putSQL, l.Episode, l.State(), l.Spec.Cell, lineup, l.Spec.Deal, failed,
 		s.calls, s.errors, s.tokens, int64(s.cost), s.first, until)
 	if err != nil || l.Ended == nil {
 		return err
@@ -147,13 +148,4 @@ func (x *Index) SetAdded(scores map[int][]world.Score) error {
 		return fmt.Errorf("index: added scores: %w", err)
 	}
 	return nil
-}
-
-// lineupText returns a lineup as " first=small second=large ", so that a filter can find a whole word.
-func lineupText(lineup map[string]string) string {
-	var b strings.Builder
-	for _, seat := range slices.Sorted(maps.Keys(lineup)) {
-		b.WriteString(" " + seat + "=" + lineup[seat])
-	}
-	return b.String() + " "
 }

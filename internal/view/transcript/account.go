@@ -54,10 +54,7 @@ func accountLine(l *Line) world.FrameLine {
 	case SaidAsked:
 		text = "(asks) " + text
 	}
-	if len(text) > maxAccount {
-		text = strings.ToValidUTF8(text[:maxAccount], "") + " …"
-	}
-	return world.FrameLine{Who: who, To: l.To, Text: text, Mark: l.Mark}
+	return world.FrameLine{Who: who, To: l.To, Text: world.Shorten(text, maxAccount), Mark: l.Mark}
 }
 
 // endLines tells the result of an episode.

@@ -75,7 +75,7 @@ func ReadLines(ctx context.Context, j journal.Journal, kind world.Kind, episode,
 	s, ok := j.(sparing)
 	if _, recorded := world.As[world.Recorded](kind); !ok || recorded {
 		entries, err := journal.Episode(ctx, j, episode)
-		return &Part{Transcript: New(entries, attempt, kind, episode), Fill: func(...*journal.Replied) error { return nil }, First: true, Last: true}, err
+		return &Part{Transcript: New(entries, attempt, kind), Fill: func(...*journal.Replied) error { return nil }, First: true, Last: true}, err
 	}
 	if r.Lines > 0 && attempt == 0 {
 		before, after := margin, r.Lines+margin
@@ -86,11 +86,11 @@ func ReadLines(ctx context.Context, j journal.Journal, kind world.Kind, episode,
 		if err != nil {
 			return nil, err
 		}
-		p := &Part{New(entries, attempt, kind, episode), fill, first, last, keys}
+		p := &Part{New(entries, attempt, kind), fill, first, last, keys}
 		if !p.Partial() || p.enough(r) {
 			return p, nil
 		}
 	}
 	entries, fill, err := s.Sparing(ctx, episode)
-	return &Part{Transcript: New(entries, attempt, kind, episode), Fill: fill, First: true, Last: true}, err
+	return &Part{Transcript: New(entries, attempt, kind), Fill: fill, First: true, Last: true}, err
 }

@@ -18,7 +18,6 @@ import (
 
 // Transcript is what happened in the last attempt at an episode: see Turns for the order.
 type Transcript struct {
-	Episode int
 	Lines   []Line
 	Notes   []world.Note
 	Entries []world.TranscriptEntry // replies and notes, for a kind's own story
@@ -61,13 +60,13 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 	if err != nil {
 		return nil, err
 	}
-	return New(entries, head.Progress(episode).Attempt, kind, episode), nil
+	return New(entries, head.Progress(episode).Attempt, kind), nil
 }
 
 // New returns the transcript of entries: see Read. Only those of a record need the messages of requests.
-func New(entries []journal.Entry, attempt int, kind world.Kind, episode int) *Transcript {
+func New(entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
 	n := len(entries)
-	t := &Transcript{Episode: episode, Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
+	t := &Transcript{Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
 	said := make(map[string]int, n) // the lines of texts, from 1
 	recorded, isRecord := world.As[world.Recorded](kind)
 	var diff MessageDiff

@@ -79,7 +79,6 @@ type envoy struct {
 // post is a unit and its moves.
 type post struct {
 	unit  string
-	helps []string // who can support it where it is
 	moves []way
 }
 
@@ -119,7 +118,7 @@ func isPower(name string) bool {
 }
 
 var (
-	unitLine = regexp.MustCompile(`^([AF] [A-Z]{3}(?:/[A-Z]C)?), (?:inland|coast|sea)(.*)$`)
+	unitLine = regexp.MustCompile(`^([AF] [A-Z]{3}(?:/[A-Z]C)?), (?:inland|coast|sea)`)
 	helper   = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
 	builds   = regexp.MustCompile(`[AF] [A-Z]{3}(?:/[A-Z]C)? [BD]\b`)
 	retreat  = regexp.MustCompile(`(?m)^([AF] [A-Z]{3}(?:/[A-Z]C)?)` + brief.CanRetreat + `(.*)$`)
@@ -130,7 +129,7 @@ func (e *envoy) readUnits() {
 	for line := range strings.Lines(e.prompt) {
 		line = strings.TrimRight(line, "\n")
 		if m := unitLine.FindStringSubmatch(line); m != nil {
-			e.units = append(e.units, post{unit: m[1], helps: helpers(m[2])})
+			e.units = append(e.units, post{unit: m[1]})
 			continue
 		}
 		list, ok := strings.CutPrefix(line, " "+brief.Moves+": ")

@@ -60,7 +60,7 @@ const Answer = "{answer}"
 func (c Checker) Fits(p problem.Problem) error {
 	switch c.Type {
 	case "number":
-		if _, ok := Number(p.Answer); !ok {
+		if _, ok := last(p.Answer); !ok {
 			return fmt.Errorf("%s: the answer %q holds no number", p.ID, short(p.Answer))
 		}
 	case "choice":
@@ -82,7 +82,7 @@ type Grade struct {
 func (c Checker) Grade(text string, p problem.Problem) Grade {
 	switch c.Type {
 	case "exact":
-		got := Final(text)
+		got := final(text)
 		return Grade{short(got), got != "", got != "" && c.fold(got) == c.fold(p.Answer)}
 	case "choice":
 		return gradeChoice(text, p)
@@ -93,9 +93,9 @@ func (c Checker) Grade(text string, p problem.Problem) Grade {
 	case "template":
 		want := strings.ReplaceAll(c.Template, Answer, p.Answer)
 		right := strings.Contains(c.fold(text), c.fold(want))
-		return Grade{short(Final(text)), strings.TrimSpace(text) != "", right}
+		return Grade{short(final(text)), strings.TrimSpace(text) != "", right}
 	case "judge":
-		return Grade{Got: short(Final(text)), Found: strings.TrimSpace(text) != ""}
+		return Grade{Got: short(final(text)), Found: strings.TrimSpace(text) != ""}
 	}
 	return c.gradeNumber(text, p)
 }

@@ -20,7 +20,7 @@ func (c Checker) gradeNumber(text string, p problem.Problem) Grade {
 	if !ok {
 		return Grade{}
 	}
-	want, known := Number(p.Answer)
+	want, known := last(p.Answer)
 	return Grade{strconv.FormatFloat(got, 'g', -1, 64), true, known && near(got, want, c.Tolerance)}
 }
 
@@ -59,9 +59,6 @@ func afterMark(text string) (string, bool) {
 	}
 	return "", false
 }
-
-// Number reads a text that is a number, possibly with a currency sign, a unit or words.
-func Number(text string) (float64, bool) { return last(text) }
 
 // afterLast returns what follows the last of some words.
 func afterLast(text, words string) (string, bool) {

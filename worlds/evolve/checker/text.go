@@ -9,9 +9,9 @@ import (
 	"parley/worlds/evolve/problem"
 )
 
-// Final returns the answer of a text in words: the rest of the line after the last #### or "Answer:", or else the last
+// final returns the answer of a text in words: the rest of the line after the last #### or "Answer:", or else the last
 // line.
-func Final(text string) string {
+func final(text string) string {
 	if after, ok := afterLast(text, "####"); ok {
 		return firstLine(after)
 	}
@@ -47,7 +47,7 @@ func chosen(text string, choices []string) (string, bool) {
 	if all := markedLetter.FindAllStringSubmatch(text, -1); len(all) > 0 {
 		return strings.ToUpper(all[len(all)-1][1]), true
 	}
-	if letter, ok := letterOf(Final(text), choices); ok {
+	if letter, ok := letterOf(final(text), choices); ok {
 		return letter, true
 	}
 	if all := loneLetter.FindAllStringSubmatch(text, -1); len(all) > 0 {

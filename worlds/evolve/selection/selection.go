@@ -62,7 +62,7 @@ func Pick(method string, all []Candidate, n int, o Options, r *rand.Rand) []int 
 	case "universal":
 		return universal(aboveWorst(all), n, r)
 	case "truncation":
-		best := Ranked(all)
+		best := ranked(all)
 		best = best[:max(1, int(cmp.Or(o.Share, 0.5)*float64(len(all))))]
 		for range n {
 			picked = append(picked, best[r.IntN(len(best))])
@@ -77,8 +77,8 @@ func Pick(method string, all []Candidate, n int, o Options, r *rand.Rand) []int 
 	return picked
 }
 
-// Ranked returns the indexes of all candidates, the fittest first. Equal ones keep their order.
-func Ranked(all []Candidate) []int {
+// ranked returns the indexes of all candidates, the fittest first. Equal ones keep their order.
+func ranked(all []Candidate) []int {
 	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i

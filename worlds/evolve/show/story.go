@@ -66,10 +66,7 @@ func (s *account) frame(format string, args ...any) {
 
 // say adds a line to the last frame.
 func (s *account) say(who, text string) {
-	text = strings.TrimRight(text, "\n ")
-	if len(text) > maxStoryText {
-		text = strings.ToValidUTF8(text[:maxStoryText], "") + " …"
-	}
+	text = world.Shorten(strings.TrimRight(text, "\n "), maxStoryText)
 	last := &s.frames[len(s.frames)-1]
 	last.Lines = append(last.Lines, world.FrameLine{Who: who, Text: text})
 }

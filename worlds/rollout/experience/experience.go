@@ -205,10 +205,4 @@ func asked(r *llm.Request) string {
 	return ""
 }
 
-func short(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) > maxText {
-		return strings.ToValidUTF8(text[:maxText], "") + " …"
-	}
-	return text
-}
+func short(text string) string { return world.Shorten(strings.TrimSpace(text), maxText) }

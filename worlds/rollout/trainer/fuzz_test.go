@@ -24,7 +24,7 @@ func FuzzRequests(f *testing.F) {
 		r := httptest.NewRequest(http.MethodPost, "/v1/start", strings.NewReader(body))
 		if err := decode(r, &o, ""); err == nil {
 			for name := range o.Params {
-				if slices.Contains(Overridable(), name) && !json.Valid(o.Params[name]) {
+				if slices.Contains(overridable(), name) && !json.Valid(o.Params[name]) {
 					t.Errorf("params.%s is not JSON: %q", name, o.Params[name])
 				}
 			}

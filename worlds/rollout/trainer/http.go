@@ -111,8 +111,8 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for name := range o.Params {
-		if !slices.Contains(Overridable(), name) {
-			fault(w, http.StatusBadRequest, errors.New("params."+short(name)+" is not for clients to set: use "+strings.Join(Overridable(), ", ")))
+		if !slices.Contains(overridable(), name) {
+			fault(w, http.StatusBadRequest, errors.New("params."+short(name)+" is not for clients to set: use "+strings.Join(overridable(), ", ")))
 			return
 		}
 	}

@@ -19,8 +19,8 @@ type Override struct {
 	Params   map[string]json.RawMessage `json:"params,omitempty"`
 }
 
-// Overridable returns the params that a client may change.
-func Overridable() []string {
+// overridable returns the params that a client may change.
+func overridable() []string {
 	return []string{"env", "env_params", "group", "max_steps", "message_cut", "retries", "seed", "tokens"}
 }
 

@@ -28,8 +28,8 @@ func (c Condition) key() string {
 	return c.Metric
 }
 
-// Ops returns the comparison operators; a longer one is before its own prefix.
-func Ops() []string { return []string{">=", "<=", "==", "!=", ">", "<"} }
+// ops returns the comparison operators; a longer one is before its own prefix.
+func ops() []string { return []string{">=", "<=", "==", "!=", ">", "<"} }
 
 var (
 	comparison = regexp.MustCompile(`^\s*(>=|<=|==|!=|>|<)\s*(\S.*?)\s*$`)
@@ -49,7 +49,7 @@ func Compare(metric, with string) (Condition, error) {
 	}
 	c.Value = strings.Trim(c.Value, `"'`)
 	if c.Value == "" || strings.ContainsAny(c.Value, "<>=!") {
-		return c, fmt.Errorf("wants a comparison such as \">= 7\", found %q; it begins with one of %s", with, strings.Join(Ops(), " "))
+		return c, fmt.Errorf("wants a comparison such as \">= 7\", found %q; it begins with one of %s", with, strings.Join(ops(), " "))
 	}
 	return c, nil
 }
@@ -60,7 +60,7 @@ func ParseConditions(text string) ([]Condition, error) {
 	for _, part := range and.Split(text, -1) {
 		m := clause.FindStringSubmatch(part)
 		if m == nil {
-			return nil, fmt.Errorf("wants METRIC OP VALUE, as tension >= 7, found %q; join several with and; OP is one of %s", part, strings.Join(Ops(), " "))
+			return nil, fmt.Errorf("wants METRIC OP VALUE, as tension >= 7, found %q; join several with and; OP is one of %s", part, strings.Join(ops(), " "))
 		}
 		c, err := Compare(m[1], m[2]+" "+m[3])
 		if err != nil {

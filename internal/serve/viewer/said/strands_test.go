@@ -14,7 +14,7 @@ import (
 func TestNew(t *testing.T) {
 	t.Parallel()
 	many := ""
-	for i := range MaxColumns + 2 {
+	for i := range maxColumns + 2 {
 		many += fmt.Sprintf(" 0.%d/0", i)
 	}
 	for turns, want := range map[string]string{
@@ -30,7 +30,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("%q: %s, want %s", turns, got, want)
 		}
 	}
-	if got := New(lines(many)); got.Columns != MaxColumns {
+	if got := New(lines(many)); got.Columns != maxColumns {
 		t.Errorf("%+v", got)
 	}
 }

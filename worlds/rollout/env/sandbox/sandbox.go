@@ -41,8 +41,8 @@ type Config struct {
 	Containers int
 }
 
-// Runtimes are the programs that can run containers, the preferred first.
-func Runtimes() []string { return []string{"podman", "docker"} }
+// runtimes are the programs that can run containers, the preferred first.
+func runtimes() []string { return []string{"podman", "docker"} }
 
 // Sandbox runs programs. It is safe for concurrent use.
 type Sandbox struct {
@@ -59,7 +59,7 @@ func Open(ctx context.Context, c Config) (*Sandbox, error) {
 		return nil, errors.New("sandbox: want an image, a command, at least 16 MiB of memory, a time, and at least one container")
 	}
 	s := &Sandbox{Config: c, slots: make(chan struct{}, c.Containers), grace: starting / 2}
-	for _, name := range Runtimes() {
+	for _, name := range runtimes() {
 		if path, err := exec.LookPath(name); err == nil {
 			s.runtime = path
 			break
@@ -261,8 +261,5 @@ func plain(text string) string {
 }
 
 func cut(text string, limit int) string {
-	if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + " …"
-	}
-	return text
+	return world.Shorten(strings.ToValidUTF8(text, "\uFFFD"), limit)
 }

@@ -23,8 +23,8 @@ import (
 // MaxBody is the maximum size of an answer: screenshots are large.
 const MaxBody = 64 << 20
 
-// KeyHeader is the header with the name of a step.
-const KeyHeader = "Idempotency-Key"
+// keyHeader is the header with the name of a step.
+const keyHeader = "Idempotency-Key"
 
 // Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
@@ -35,15 +35,20 @@ type Client struct {
 
 // New returns a client of the server at an address, with as many connections as sessions.
 func New(address string, sessions int) *Client {
-	return &Client{base: strings.TrimRight(address, "/"), transport: &http.Transport{
+	return &Client{base: strings.TrimRight(address, "/"), transport: Transport(sessions + 8)}
+}
+
+// Transport returns a transport that keeps this many idle connections.
+func Transport(idle int) *http.Transport {
+	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		MaxIdleConns:        sessions + 8,
-		MaxIdleConnsPerHost: sessions + 8,
+		MaxIdleConns:        idle,
+		MaxIdleConnsPerHost: idle,
 		// Below the five seconds after which common servers close connections: the result of a step on a
 		// closing connection would be unknown.
 		IdleConnTimeout: 4 * time.Second,
-	}}
+	}
 }
 
 // Name returns the server's address.
@@ -77,19 +82,19 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 		req.Header["Content-Type"] = []string{"application/json"}
 	}
 	if key != "" {
-		req.Header[KeyHeader] = []string{key}
+		req.Header[keyHeader] = []string{key}
 	}
 	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
-		return c.broken(ctx, err)
+		return Broken(ctx, c.base, err)
 	}
 	defer resp.Body.Close()
 	text, err := read(resp)
 	if err != nil {
-		return c.broken(ctx, err)
+		return Broken(ctx, c.base, err)
 	}
 	if len(text) > MaxBody {
-		return c.malformed(fmt.Errorf("an answer of more than %d bytes", MaxBody))
+		return Malformed(c.base, fmt.Errorf("an answer of more than %d bytes", MaxBody))
 	}
 	if resp.StatusCode != http.StatusOK {
 		return c.refused(resp, text)
@@ -98,7 +103,7 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 		return nil
 	}
 	if err := decode(text, into); err != nil {
-		return c.malformed(err)
+		return Malformed(c.base, err)
 	}
 	return nil
 }
@@ -129,22 +134,23 @@ func read(resp *http.Response) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// broken returns the error of an exchange that was interrupted.
-func (c *Client) broken(ctx context.Context, err error) error {
+// Broken returns the error of an exchange with a server that was interrupted.
+func Broken(ctx context.Context, address string, err error) error {
 	if ctx.Err() != nil {
 		e := *llm.ContextError(ctx)
 		e.Uncertain = true
 		return &e
 	}
-	e := &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: c.base, Message: err.Error(), Err: err}
+	e := &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: address, Message: err.Error(), Err: err}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		e.Uncertain = false // nothing was sent
 	}
 	return e
 }
 
-func (c *Client) malformed(err error) error {
-	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: c.base, Message: err.Error(), Err: err}
+// Malformed returns the error of an answer of a server that cannot be read.
+func Malformed(address string, err error) error {
+	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: address, Message: err.Error(), Err: err}
 }
 
 // refused returns the error of a status other than 200.

@@ -16,13 +16,12 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"parley/internal/wire/sse"
 	"parley/llm"
+	"parley/worlds/rollout/envhttp/exchange"
 	"parley/worlds/rollout/rules/protocol"
 )
 
@@ -43,12 +42,7 @@ type Server struct {
 
 // New returns the server at an address.
 func New(address string) *Server {
-	return &Server{address: address, transport: &http.Transport{
-		Proxy:       http.ProxyFromEnvironment,
-		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		// Many episodes call at once. Idle connections end before common servers close them.
-		MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, IdleConnTimeout: 4 * time.Second,
-	}}
+	return &Server{address: address, transport: exchange.Transport(1024)} // many episodes call at once
 }
 
 // Close closes idle connections.
@@ -328,20 +322,8 @@ func (s *Session) refused(status int, text string) error {
 	return e
 }
 
-// broken returns the error of an exchange that was interrupted.
 func (s *Session) broken(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		e := *llm.ContextError(ctx)
-		e.Uncertain = true
-		return &e
-	}
-	e := &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: s.server.address, Message: err.Error(), Err: err}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		e.Uncertain = false // nothing was sent
-	}
-	return e
+	return exchange.Broken(ctx, s.server.address, err)
 }
 
-func (s *Session) malformed(err error) error {
-	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.server.address, Message: err.Error(), Err: err}
-}
+func (s *Session) malformed(err error) error { return exchange.Malformed(s.server.address, err) }

@@ -61,7 +61,7 @@ func (s *socket) send(ctx context.Context, what string, data any, _ string) (a a
 		return a, &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusBadRequest, Provider: s.address, Message: err.Error()}
 	}
 	if err := s.conn.Write(ctx, websocket.MessageText, raw); err != nil {
-		return a, s.broken(ctx, err)
+		return a, exchange.Broken(ctx, s.address, err)
 	}
 	select {
 	case text, ok := <-s.frames:
@@ -71,7 +71,7 @@ func (s *socket) send(ctx context.Context, what string, data any, _ string) (a a
 		}
 		return s.read(what, text)
 	case <-ctx.Done():
-		return a, s.broken(ctx, ctx.Err())
+		return a, exchange.Broken(ctx, s.address, ctx.Err())
 	}
 }
 
@@ -182,15 +182,6 @@ func (s *socket) refused(data json.RawMessage) error {
 // gone returns the error of a connection that has ended; sent reports whether a message was on its way.
 func (s *socket) gone(sent bool) error {
 	return &llm.Error{Kind: llm.KindTransport, Uncertain: sent, Provider: s.address, Message: "the server has closed the session"}
-}
-
-func (s *socket) broken(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		e := *llm.ContextError(ctx)
-		e.Uncertain = true
-		return &e
-	}
-	return &llm.Error{Kind: llm.KindTransport, Uncertain: true, Provider: s.address, Message: err.Error(), Err: err}
 }
 
 // close closes the session and the connection.

@@ -292,10 +292,8 @@ func (p *Pool) between(low, high time.Duration) time.Duration {
 
 // pause waits, unless ctx is done or the pool ends first.
 func (p *Pool) pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-p.over:
 		return p.shut // set once, before over is closed

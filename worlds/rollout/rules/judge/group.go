@@ -62,7 +62,7 @@ func (p Params) Order(t *world.Table, g Group) (verdicts []Verdict, failed strin
 		m := places[number-1]
 		score := p.Scale[0] + (p.Scale[1]-p.Scale[0])*float64(n-1-place)/float64(n-1)
 		of := g.Members[m]
-		verdicts[m] = Verdict{Seat: of.Seat, Episode: of.Episode, Environment: of.Environment, Score: score, Reward: p.Reward(of.Environment, score), Reason: short(got.Reason)}
+		verdicts[m] = Verdict{Seat: of.Seat, Episode: of.Episode, Environment: of.Environment, Score: score, Reward: p.Reward(of.Environment, score), Reason: world.Shorten(got.Reason, maxReason)}
 	}
 	return verdicts, ""
 }

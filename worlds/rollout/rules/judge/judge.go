@@ -134,7 +134,7 @@ func (p Params) Score(t *world.Table, record Record, seats []string) (scores map
 		scores[seat] = x
 	}
 	reason, _ = got["reason"].(string)
-	return scores, short(reason), ""
+	return scores, world.Shorten(reason, maxReason), ""
 }
 
 // ask asks a judge for a JSON object with these fields.
@@ -155,11 +155,5 @@ func ask[T any](t *world.Table, seat, label, text string, fields map[string]any,
 	return into, ""
 }
 
-// short bounds a reason, which a model wrote.
-func short(text string) string {
-	const limit = 1000
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + " …"
-	}
-	return text
-}
+// maxReason is how many bytes of a reason are kept: a model wrote it.
+const maxReason = 1000

@@ -273,10 +273,4 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 // maxText is how much of a text a story shows.
 const maxText = 4000
 
-func shortened(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) > maxText {
-		return strings.ToValidUTF8(text[:maxText], "") + " …"
-	}
-	return text
-}
+func shortened(text string) string { return world.Shorten(strings.TrimSpace(text), maxText) }
