@@ -48,6 +48,10 @@ func cloneMessages(ms []Message) []Message {
 				im.Data = bytes.Clone(im.Data)
 				m.Parts[j].Image = im
 			}
+			if f := clonePointer(m.Parts[j].File); f != nil {
+				f.Data = bytes.Clone(f.Data)
+				m.Parts[j].File = f
+			}
 		}
 		m.Thoughts, m.ToolCalls = slices.Clone(m.Thoughts), slices.Clone(m.ToolCalls)
 	}

@@ -163,6 +163,9 @@ func (d *digester) messages(ms []Message) {
 		d.num(len(m.Parts))
 		for _, p := range m.Parts {
 			d.str(p.Text)
+			if f := p.File; f != nil {
+				d.file(f)
+			}
 			d.flag(p.Image != nil)
 			if im := p.Image; im != nil {
 				d.str(im.URL)
@@ -187,6 +190,15 @@ func (d *digester) messages(ms []Message) {
 		d.str(m.ToolCallID)
 		d.flag(m.ToolFailed)
 	}
+}
+
+// file writes a file, after a byte that no flag is: digests of other requests stay as they are.
+func (d *digester) file(f *File) {
+	d.b = append(d.b, 2)
+	d.str(f.Name)
+	d.str(f.URL)
+	d.str(f.MediaType)
+	d.bytes(f.Data)
 }
 
 func compact(j json.RawMessage) (json.RawMessage, error) {

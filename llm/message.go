@@ -1,8 +1,8 @@
 package llm
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -34,11 +34,15 @@ type Message struct {
 	ToolFailed bool
 }
 
-// Part is a piece of a message: text, or an image if Image is set.
+// Part is a piece of a message: text, or an image or a file if one of them is set.
 type Part struct {
 	Text  string
 	Image *Image
+	File  *File
 }
+
+// IsText reports whether p is text.
+func (p *Part) IsText() bool { return p.Image == nil && p.File == nil }
 
 // Image is a picture, by address or by content.
 type Image struct {
@@ -101,27 +105,19 @@ func (m Message) Text() string {
 
 // DataURL returns the address of the image: its URL, or its content as a data: URL.
 func (i *Image) DataURL() string {
-	if len(i.Data) == 0 {
-		return i.URL
-	}
-	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+	return dataURL(i.URL, i.MediaType, i.Data)
 }
 
 // ImageFrom makes an Image from an http(s) address or a data: URL.
 func ImageFrom(url string) (*Image, error) {
-	rest, ok := strings.CutPrefix(url, "data:")
-	if !ok {
+	if !strings.HasPrefix(url, "data:") {
 		return &Image{URL: url}, nil
 	}
-	media, data, ok := strings.Cut(rest, ";base64,")
-	if !ok {
-		return nil, fmt.Errorf("llm: image: a data: URL must be base64, as data:image/png;base64,…")
-	}
-	b, err := base64.StdEncoding.DecodeString(data)
+	media, data, err := parseDataURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("llm: image: %w", err)
 	}
-	return &Image{MediaType: media, Data: b}, nil
+	return &Image{MediaType: media, Data: data}, nil
 }
 
 type wireMessage struct {
@@ -137,6 +133,8 @@ type wirePart struct {
 	Type     string     `json:"type"`
 	Text     string     `json:"text,omitempty"`
 	ImageURL *wireImage `json:"image_url,omitempty"`
+	File     *wireFile  `json:"file,omitempty"`
+	Audio    *wireAudio `json:"input_audio,omitempty"`
 }
 
 type wireImage struct {
@@ -159,7 +157,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	var err error
 	switch {
 	case isEmpty(m.Parts):
-	case len(m.Parts) == 1 && m.Parts[0].Image == nil:
+	case len(m.Parts) == 1 && m.Parts[0].IsText():
 		w.Content, err = json.Marshal(m.Parts[0].Text)
 	default:
 		w.Content, err = json.Marshal(toWireParts(m.Parts))
@@ -183,11 +181,14 @@ func isEmpty(parts []Part) bool {
 func toWireParts(parts []Part) []wirePart {
 	out := make([]wirePart, len(parts))
 	for i, p := range parts {
-		if p.Image == nil {
+		switch {
+		case p.Image != nil:
+			out[i] = wirePart{Type: "image_url", ImageURL: &wireImage{URL: p.Image.DataURL(), Detail: p.Image.Detail}}
+		case p.File != nil:
+			out[i] = toWireFile(p.File)
+		default:
 			out[i] = wirePart{Type: "text", Text: p.Text}
-			continue
 		}
-		out[i] = wirePart{Type: "image_url", ImageURL: &wireImage{URL: p.Image.DataURL(), Detail: p.Image.Detail}}
 	}
 	return out
 }
@@ -237,24 +238,37 @@ func fromWireContent(raw json.RawMessage) ([]Part, error) {
 	if err := json.Unmarshal(raw, &ps); err != nil {
 		return nil, fmt.Errorf("content: want a string or a list of parts: %w", err)
 	}
-	out := make([]Part, 0, len(ps))
-	for _, p := range ps {
-		switch {
-		case p.Type == "text" || p.Type == "input_text":
-			out = append(out, Part{Text: p.Text})
-		case p.Type == "image_url" && p.ImageURL != nil:
-			img, err := ImageFrom(p.ImageURL.URL)
-			if err != nil {
-				return nil, err
-			}
-			img.Detail = p.ImageURL.Detail
-			out = append(out, Part{Image: img})
-		default:
-			return nil, fmt.Errorf("content part of type %q: want text, or image_url with its url", p.Type)
+	out := make([]Part, len(ps))
+	for i := range ps {
+		var err error
+		if out[i], err = ps[i].part(); err != nil {
+			return nil, fmt.Errorf("content part of type %q: %w", ps[i].Type, err)
 		}
 	}
 	if isEmpty(out) {
 		return nil, nil
 	}
 	return out, nil
+}
+
+func (p *wirePart) part() (Part, error) {
+	switch {
+	case p.Type == "text" || p.Type == "input_text":
+		return Part{Text: p.Text}, nil
+	case p.Type == "image_url" && p.ImageURL != nil:
+		img, err := ImageFrom(p.ImageURL.URL)
+		if err != nil {
+			return Part{}, err
+		}
+		img.Detail = p.ImageURL.Detail
+		return Part{Image: img}, nil
+	case p.Type == "file" && p.File != nil:
+		f, err := p.File.file()
+		return Part{File: f}, err
+	case p.Type == "input_audio" && p.Audio != nil:
+		f, err := p.Audio.file()
+		return Part{File: f}, err
+	default:
+		return Part{}, errors.New("want text, image_url with its url, file with its file_data, or input_audio with its data and format")
+	}
 }

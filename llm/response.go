@@ -59,10 +59,11 @@ const (
 	FinishAborted Finish = "aborted"    // the server cut the answer off (a weight update, a pause)
 )
 
-// Usage counts tokens. Input is the whole prompt, including Cached and the two CacheWrite counts. Output is the whole
-// answer, including Reasoning.
+// Usage counts tokens. Input is the whole prompt, including Audio, Cached and the two CacheWrite counts. Output is the
+// whole answer, including Reasoning.
 type Usage struct {
 	Input          int `json:"input"`
+	Audio          int `json:"audio,omitempty"`            // of recordings, if the provider counts them separately
 	Cached         int `json:"cached,omitempty"`           // read from the provider's prompt cache
 	CacheWrite     int `json:"cache_write,omitempty"`      // written to it for minutes
 	CacheWriteLong int `json:"cache_write_long,omitempty"` // written to it for an hour
@@ -73,7 +74,7 @@ type Usage struct {
 // Plus returns the sum of u and v. Like AddTokens it never wraps around.
 func (u Usage) Plus(v Usage) Usage {
 	return Usage{
-		Input: AddTokens(u.Input, v.Input), Cached: AddTokens(u.Cached, v.Cached),
+		Input: AddTokens(u.Input, v.Input), Audio: AddTokens(u.Audio, v.Audio), Cached: AddTokens(u.Cached, v.Cached),
 		CacheWrite: AddTokens(u.CacheWrite, v.CacheWrite), CacheWriteLong: AddTokens(u.CacheWriteLong, v.CacheWriteLong),
 		Output: AddTokens(u.Output, v.Output), Reasoning: AddTokens(u.Reasoning, v.Reasoning),
 	}
@@ -97,7 +98,7 @@ func (u Usage) Max(v Usage) Usage {
 }
 
 func (u Usage) negative() bool {
-	return min(u.Input, u.Cached, u.CacheWrite, u.CacheWriteLong, u.Output, u.Reasoning) < 0
+	return min(u.Input, u.Audio, u.Cached, u.CacheWrite, u.CacheWriteLong, u.Output, u.Reasoning) < 0
 }
 
 // Total returns the tokens of input and output together.

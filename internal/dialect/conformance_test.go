@@ -23,6 +23,9 @@ func TestConformance(t *testing.T) {
 					Stall:  f.open(t, stall),
 					Name:   "lab/fake-1",
 					NoStop: f.name == "responses",
+
+					NoDocumentLinks: f.name == "openai",
+					NoAudio:         f.name == "responses" || f.name == "anthropic",
 				})
 			})
 		}
@@ -46,6 +49,9 @@ func TestConformanceHTTP2(t *testing.T) {
 				Stall:  f.openHTTP2(t, stall),
 				Name:   "lab/fake-1",
 				NoStop: f.name == "responses",
+
+				NoDocumentLinks: f.name == "openai",
+				NoAudio:         f.name == "responses" || f.name == "anthropic",
 			})
 		})
 	}

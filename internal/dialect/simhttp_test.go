@@ -65,6 +65,8 @@ func TestSimConformance(t *testing.T) {
 					h.NoStop, h.MinTokens = true, 16
 				}
 				h.NoLinks = f.name == "bedrock"
+				h.NoDocumentLinks = f.name == "bedrock" || f.name == "openai"
+				h.NoAudio = f.name == "responses" || f.name == "anthropic"
 				llmtest.Exercise(t, h)
 			})
 		}

@@ -112,7 +112,7 @@ func instructed(req *llm.Request) *llm.Request {
 	}
 	m := &r.Messages[last]
 	parts := append(make([]llm.Part, 0, len(m.Parts)+1), m.Parts...)
-	if end := &parts[len(parts)-1]; end.Image == nil {
+	if end := &parts[len(parts)-1]; end.IsText() {
 		end.Text += "\n\n" + words
 	} else {
 		parts = append(parts, llm.Part{Text: words})

@@ -37,7 +37,7 @@ func messageColumns() []column[message] {
 		col("n", Integer, "its index in the prompt, from 0", func(m *message) cell { return integer(m.n) }),
 		few("role", "`system`, `user`, `assistant` or `tool`", func(m *message) cell { return text(string(m.Role)) }),
 		col("text", Text, "its text, all parts together", func(m *message) cell { return text(m.Message.Text()) }),
-		col("whole", JSON, "the whole message, if it has more than a text: images, tool calls, reasoning", func(m *message) cell {
+		col("whole", JSON, "the whole message, if it has more than a text: images, files, tool calls, reasoning", func(m *message) cell {
 			if plain(m.Message) {
 				return cell{}
 			}
@@ -48,5 +48,5 @@ func messageColumns() []column[message] {
 
 // plain reports whether a message is one text with a role, and nothing else.
 func plain(m *llm.Message) bool {
-	return len(m.Parts) == 1 && m.Parts[0].Image == nil && len(m.Thoughts) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.ToolFailed
+	return len(m.Parts) == 1 && m.Parts[0].IsText() && len(m.Thoughts) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.ToolFailed
 }

@@ -62,7 +62,7 @@ func (o object) liteLLMName(key string) string {
 func liteLLMKeys() []string {
 	return []string{
 		"input_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost",
-		"cache_creation_input_token_cost_above_1hr", "output_cost_per_token",
+		"cache_creation_input_token_cost_above_1hr", "output_cost_per_token", "input_cost_per_audio_token",
 	}
 }
 

@@ -1,6 +1,7 @@
 package price
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"parley/internal/files"
+	"parley/llm"
 )
 
 //go:embed prices.json
@@ -30,10 +32,11 @@ func Embedded() *Table {
 // Our own format is that of the embedded table, in dollars per million tokens:
 //
 //	{"as_of": "2026-11-15", "models": {
-//	  "lab/any-*": {"input": 1, "cached": 0.1, "cache_write": 1.25, "cache_write_long": 2, "output": 5,
+//	  "lab/any-*": {"input": 1, "cached": 0.1, "cache_write": 1.25, "cache_write_long": 2, "output": 5, "audio": 3,
 //	    "batch": 0.5, "above": [{"over": 200000, "input": 2, "output": 7.5}], "max_output": 8192, "context": 128000}}}
 //
-// Only input and output are required. The other rates default to that of input. batch is a factor for all rates, or
+// Only input and output are required. The other rates default to that of input, except audio, which is that of recordings in
+// prompts: without it, what they cost is not known. batch is a factor for all rates, or
 // separate rates.
 func Load(path string) (*Table, error) {
 	f, err := files.Open(path)
@@ -125,6 +128,11 @@ func parseModel(name string, raw json.RawMessage) (Price, error) {
 		return Price{}, fmt.Errorf("retired: want true or false, not %s", shown(raw))
 	}
 	p.Above, err = parseAbove(o["above"])
+	below := p.Audio
+	for i := range p.Above {
+		p.Above[i].hear(below)
+		below = p.Above[i].Audio
+	}
 	return p, err
 }
 
@@ -171,7 +179,7 @@ func parseTier(raw json.RawMessage) (t Tier, err error) {
 }
 
 func rateKeys() []string {
-	return []string{"input", "cached", "cache_write", "cache_write_long", "output"}
+	return []string{"input", "cached", "cache_write", "cache_write_long", "output", "audio"}
 }
 
 // parseRates reads the rates in o, and those of its batch and its service tiers.
@@ -191,7 +199,18 @@ func parseRates(o object) (t Tier, err error) {
 			return t, err
 		}
 	}
+	t.hear(t.Audio)
 	return t, nil
+}
+
+// hear sets the rates of audio that are not given: those of batches and service tiers are the live one.
+func (t *Tier) hear(audio llm.Money) {
+	t.Audio = cmp.Or(t.Audio, audio)
+	for _, r := range []*Rates{&t.Batch, &t.Flex, &t.Priority} {
+		if *r != (Rates{}) {
+			r.Audio = cmp.Or(r.Audio, t.Audio)
+		}
+	}
 }
 
 // parsePart reads rates that are a part of the live ones, or are given themselves.

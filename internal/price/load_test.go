@@ -15,23 +15,28 @@ func TestOwnFormat(t *testing.T) {
 	t.Parallel()
 	table, err := Read(strings.NewReader(`{"as_of": "2027-01-01", "source": "mine", "models": {
 		"lab/a": {"input": 2, "output": 8},
+		"lab/heard": {"input": 2, "output": 8, "audio": 6, "batch": {"input": 1, "output": 4}, "flex": 0.5, "above": [{"over": 9, "input": 4, "output": 16}]},
 		"lab/b": {"input": 2, "cached": 0.2, "cache_write": 2.5, "output": 8, "batch": 0.5, "max_output": 8192, "context": 128000, "note": "x",
 			"above": [{"over": 100000, "input": 4, "output": 16, "batch": {"input": 1, "output": 3}}]}}}`), "mine.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, _ := table.Find("lab/a")
-	if want := (Rates{d(2), d(2), d(2), d(2), d(8)}); a.Rates != want || a.Batch != (Rates{}) {
+	if want := (Rates{d(2), d(2), d(2), d(2), d(8), 0}); a.Rates != want || a.Batch != (Rates{}) {
 		t.Errorf("a is %+v", a)
 	}
+	heard, _ := table.Find("lab/heard")
+	if heard.Audio != d(6) || heard.Batch.Audio != d(6) || heard.Flex.Audio != d(3) || heard.Above[0].Audio != d(6) || heard.Priority.Audio != 0 {
+		t.Errorf("the prices of audio are %+v", heard)
+	}
 	b, _ := table.Find("lab/b")
-	if want := (Rates{d(2), d(0.2), d(2.5), d(2.5), d(8)}); b.Rates != want {
+	if want := (Rates{d(2), d(0.2), d(2.5), d(2.5), d(8), 0}); b.Rates != want {
 		t.Errorf("b is %+v", b.Rates)
 	}
-	if want := (Rates{d(1), d(0.1), d(1.25), d(1.25), d(4)}); b.Batch != want {
+	if want := (Rates{d(1), d(0.1), d(1.25), d(1.25), d(4), 0}); b.Batch != want {
 		t.Errorf("b's batch is %+v", b.Batch)
 	}
-	if want := (Rates{d(1), d(1), d(1), d(1), d(3)}); len(b.Above) != 1 || b.Above[0].Over != 100_000 || b.Above[0].Batch != want {
+	if want := (Rates{d(1), d(1), d(1), d(1), d(3), 0}); len(b.Above) != 1 || b.Above[0].Over != 100_000 || b.Above[0].Batch != want {
 		t.Errorf("b's tiers are %+v", b.Above)
 	}
 	if b.MaxOutput != 8192 || b.Context != 128_000 || table.AsOf() != "2027-01-01" {
@@ -43,7 +48,7 @@ const liteLLM = `{
 	"sample_spec": {"input_cost_per_token": 0.0, "max_input_tokens": "words", "mode": "one of: chat"},
 	"gpt-x": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1.25e-06, "output_cost_per_token": 1e-05,
 		"cache_read_input_token_cost": 1.25e-07, "input_cost_per_token_batches": 6.25e-07, "output_cost_per_token_batches": 5e-06,
-		"input_cost_per_audio_token_priority": 9, "max_input_tokens": 272000, "max_output_tokens": 128000, "supports_vision": true},
+		"input_cost_per_audio_token": 3.2e-05, "max_input_tokens": 272000, "max_output_tokens": 128000, "supports_vision": true},
 	"claude-x": {"litellm_provider": "anthropic", "mode": "chat", "input_cost_per_token": 3e-06, "output_cost_per_token": 1.5e-05,
 		"cache_creation_input_token_cost": 3.75e-06, "cache_creation_input_token_cost_above_1hr": 6e-06, "cache_read_input_token_cost": 3e-07,
 		"input_cost_per_token_above_200k_tokens": 6e-06, "output_cost_per_token_above_200k_tokens": 2.25e-05,
@@ -70,14 +75,14 @@ func TestLiteLLMFormat(t *testing.T) {
 		t.Errorf("models are %s", got)
 	}
 	gpt, _ := table.Find("openai/gpt-x")
-	if want := (Rates{d(1.25), d(0.125), d(1.25), d(1.25), d(10)}); gpt.Rates != want || gpt.MaxOutput != 128_000 || gpt.Context != 272_000 {
+	if want := (Rates{d(1.25), d(0.125), d(1.25), d(1.25), d(10), d(32)}); gpt.Rates != want || gpt.MaxOutput != 128_000 || gpt.Context != 272_000 {
 		t.Errorf("gpt-x is %+v", gpt)
 	}
-	if want := (Rates{d(0.625), d(0.125), d(0.625), d(0.625), d(5)}); gpt.Batch != want {
+	if want := (Rates{d(0.625), d(0.125), d(0.625), d(0.625), d(5), d(32)}); gpt.Batch != want {
 		t.Errorf("gpt-x's batch is %+v", gpt.Batch)
 	}
 	claude, _ := table.Find("anthropic/claude-x-20270101")
-	if want := (Tier{Over: 200_000, Rates: Rates{d(6), d(0.3), d(3.75), d(12), d(22.5)}}); len(claude.Above) != 1 || claude.Above[0] != want {
+	if want := (Tier{Over: 200_000, Rates: Rates{d(6), d(0.3), d(3.75), d(12), d(22.5), 0}}); len(claude.Above) != 1 || claude.Above[0] != want {
 		t.Errorf("claude-x's tiers are %+v", claude.Above)
 	}
 	gemini, _ := table.Find("gemini/gemini-x")

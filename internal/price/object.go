@@ -40,11 +40,11 @@ const (
 // maxRate is higher than any price, and low enough for exact arithmetic.
 const maxRate = million * llm.Dollar
 
-// rates reads the five rates under the given keys, in the order of rateKeys. The first and last are required; the others
-// default to the more expensive one before them.
+// rates reads the rates under the given keys, in the order of rateKeys. Input and output are required; those of caches
+// default to the more expensive one before them, and that of audio is 0 if it is not known.
 func (o object) rates(keys []string, scale float64) (Rates, error) {
 	var r Rates
-	to := []*llm.Money{&r.Input, &r.Cached, &r.CacheWrite, &r.CacheWriteLong, &r.Output}
+	to := []*llm.Money{&r.Input, &r.Cached, &r.CacheWrite, &r.CacheWriteLong, &r.Output, &r.Audio}
 	for i, key := range keys {
 		m, found, err := o.money(key, scale)
 		if err != nil {
@@ -53,11 +53,11 @@ func (o object) rates(keys []string, scale float64) (Rates, error) {
 		switch {
 		case found:
 			*to[i] = m
-		case i == 0 || i == len(keys)-1:
+		case to[i] == &r.Input || to[i] == &r.Output:
 			return r, fmt.Errorf("%s: missing", key)
-		case i == len(keys)-2:
+		case to[i] == &r.CacheWriteLong:
 			*to[i] = max(r.Input, r.CacheWrite)
-		default:
+		case to[i] != &r.Audio:
 			*to[i] = r.Input
 		}
 	}

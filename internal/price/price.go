@@ -1,7 +1,8 @@
 // Package price computes the cost of calls: a dated table of model prices, and exact arithmetic over it.
 //
-// What it promises: Cost is exact and rounded up once, to the next billionth of a dollar. Worst is never below any Cost
-// with at most that many tokens, so the reserve for a call covers its cost. A model that is not in the table is unknown;
+// What it promises: Cost is exact and rounded up once, to the next billionth of a dollar, except that recordings which were
+// cached count as if they were not. Worst is never below any Cost with at most that many tokens, none of them of sound, so the
+// reserve for a call covers its cost; Heard is for those with sound. A model that is not in the table is unknown;
 // its price is never guessed. A Table never changes and is safe for concurrent use.
 //
 // If a provider's price depends on the hour, or is temporarily lower, the embedded table has the higher one, so that a
@@ -41,6 +42,7 @@ type Rates struct {
 	CacheWrite     llm.Money // written to it for minutes
 	CacheWriteLong llm.Money // written to it for an hour
 	Output         llm.Money
+	Audio          llm.Money // of recordings in the prompt; 0 if it is not known
 }
 
 // Tier holds the rates for prompts of more than Over tokens.
@@ -59,6 +61,8 @@ func (p Price) Cost(u llm.Usage, batch bool) llm.Money {
 	r := p.at(input, batch)
 	var t total
 	t.add(input-parts, r.Input)
+	// What sound costs more than text. Servers do not say how much of it was cached, so none counts as cheaper.
+	t.add(min(u.Audio, input), r.Audio-r.Input)
 	t.add(cached, r.Cached)
 	t.add(write, r.CacheWrite)
 	t.add(long, r.CacheWriteLong)
@@ -73,7 +77,7 @@ func (p Price) Saved(u llm.Usage, batch bool) llm.Money {
 	if parts == 0 {
 		return 0
 	}
-	return p.Cost(llm.Usage{Input: max(u.Input, parts), Output: u.Output}, batch).Minus(p.Cost(u, batch))
+	return p.Cost(llm.Usage{Input: max(u.Input, parts), Audio: u.Audio, Output: u.Output}, batch).Minus(p.Cost(u, batch))
 }
 
 // Worst returns the highest cost of a call with at most so many tokens of input and output: everything at the highest
@@ -86,6 +90,23 @@ func (p Price) Worst(inputTokens, outputTokens int, batch bool) llm.Money {
 		}
 	}
 	return worst
+}
+
+// Heard returns p for prompts with recordings: every token of a prompt may be one of sound. It is for Worst.
+func (p Price) Heard() Price {
+	p.Rates, p.Batch, p.Flex, p.Priority = p.Rates.heard(), p.Batch.heard(), p.Flex.heard(), p.Priority.heard()
+	p.Above = slices.Clone(p.Above)
+	for i := range p.Above {
+		t := &p.Above[i]
+		t.Rates, t.Batch, t.Flex, t.Priority = t.Rates.heard(), t.Batch.heard(), t.Flex.heard(), t.Priority.heard()
+	}
+	return p
+}
+
+func (r Rates) heard() Rates {
+	more := max(0, r.Audio-r.Input)
+	r.Input, r.Cached, r.CacheWrite, r.CacheWriteLong = r.Input+more, r.Cached+more, r.CacheWrite+more, r.CacheWriteLong+more
+	return r
 }
 
 // at returns the rates for a prompt of so many tokens.
@@ -149,7 +170,7 @@ func (t Tier) of(tier string) Rates {
 func (r Rates) atLeast(o Rates) Rates {
 	return Rates{
 		Input: max(r.Input, o.Input), Cached: max(r.Cached, o.Cached), CacheWrite: max(r.CacheWrite, o.CacheWrite),
-		CacheWriteLong: max(r.CacheWriteLong, o.CacheWriteLong), Output: max(r.Output, o.Output),
+		CacheWriteLong: max(r.CacheWriteLong, o.CacheWriteLong), Output: max(r.Output, o.Output), Audio: max(r.Audio, o.Audio),
 	}
 }
 
@@ -165,7 +186,7 @@ func (r Rates) times(f float64) Rates {
 	by := func(m llm.Money) llm.Money { return llm.Money(math.Ceil(float64(m) * f)) }
 	return Rates{
 		Input: by(r.Input), Cached: by(r.Cached), CacheWrite: by(r.CacheWrite),
-		CacheWriteLong: by(r.CacheWriteLong), Output: by(r.Output),
+		CacheWriteLong: by(r.CacheWriteLong), Output: by(r.Output), Audio: by(r.Audio),
 	}
 }
 

@@ -58,7 +58,7 @@ func genPrice(t *rapid.T) Price {
 	rate := rapid.Int64Range(0, int64(maxRate))
 	rates := func(label string) Rates {
 		draw := func(what string) llm.Money { return llm.Money(rate.Draw(t, label+what)) }
-		return Rates{draw("input"), draw("cached"), draw("write"), draw("long"), draw("output")}
+		return Rates{draw("input"), draw("cached"), draw("write"), draw("long"), draw("output"), draw("audio")}
 	}
 	p := Price{Rates: rates("live.")}
 	if rapid.Bool().Draw(t, "batch") {
@@ -91,6 +91,10 @@ func TestWorstIsNeverBelowCost(t *testing.T) {
 		u := genUsage(t, input, output)
 		if cost, worst := p.Cost(u, batch), p.Worst(input, output, batch); cost > worst {
 			t.Fatalf("%+v costs %d, more than the worst %d", u, cost, worst)
+		}
+		u.Audio = rapid.IntRange(0, u.Input).Draw(t, "u.audio")
+		if cost, worst := p.Cost(u, batch), p.Heard().Worst(input, output, batch); cost > worst {
+			t.Fatalf("%+v costs %d, more than the worst %d with audio", u, cost, worst)
 		}
 	})
 }
@@ -156,6 +160,25 @@ func TestSaved(t *testing.T) {
 	} {
 		if got := p.Saved(c.u, c.batch); got != c.want*llm.Dollar/1_000_000 {
 			t.Errorf("%+v: %v, want %v", c.u, got, c.want)
+		}
+	}
+}
+
+// TestAudio checks that sound has its own price, and that of text where none is known.
+func TestAudio(t *testing.T) {
+	t.Parallel()
+	p := Price{Rates: Rates{Input: d(1), Cached: d(0.1), CacheWrite: d(1), CacheWriteLong: d(1), Output: d(2), Audio: d(3)}}
+	u := llm.Usage{Input: 1_000_000, Audio: 400_000}
+	if got, want := p.Cost(u, false), d(0.6+1.2); got != want {
+		t.Errorf("it costs %v, want %v", got, want)
+	}
+	p.Audio = 0
+	if got, want := p.Cost(u, false), d(1); got != want {
+		t.Errorf("without a price of audio it costs %v, want %v", got, want)
+	}
+	for name, want := range map[string]float64{"gemini/gemini-2.5-flash": 1, "gemini/gemini-2.5-pro": 1.25, "openai/gpt-audio": 32} {
+		if p, ok := Embedded().Find(name); !ok || p.Audio != d(want) {
+			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }

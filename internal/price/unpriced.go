@@ -10,10 +10,13 @@ import (
 
 // Unpriced returns the name of a field of a request that can make it cost more than its tokens at the prices of a table:
 // a more expensive tier that priced does not report as known, tools that the provider runs and charges for, other models,
-// sound. It is "" without such a field.
-func Unpriced(req *llm.Request, priced func(tier string) bool) string {
+// sound whose price is not known. It is "" without such a field.
+func Unpriced(req *llm.Request, priced func(tier string) bool, heard bool) string {
 	if !plainTier(req.Tier) && !priced(req.Tier) {
 		return "service_tier"
+	}
+	if !heard && HasAudio(req) {
+		return "input_audio"
 	}
 	if len(req.Extra) == 0 {
 		return ""
@@ -51,6 +54,18 @@ func Unpriced(req *llm.Request, priced func(tier string) bool) string {
 		return "tools"
 	}
 	return ""
+}
+
+// HasAudio reports whether the messages of a request hold recordings.
+func HasAudio(req *llm.Request) bool {
+	for i := range req.Messages {
+		for _, p := range req.Messages[i].Parts {
+			if p.File != nil && p.File.IsAudio() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func set(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

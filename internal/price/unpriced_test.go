@@ -42,15 +42,15 @@ func TestUnpriced(t *testing.T) {
 		{"tools", `[{"type":"text_editor_20250728"},{"type":"computer_20250124"},{"type":"memory_20250818"}]`, ""},
 		{"repetition_penalty", `1.1`, ""},
 	} {
-		if got := Unpriced(&llm.Request{Extra: map[string]json.RawMessage{c.name: json.RawMessage(c.value)}}, none); got != c.want {
+		if got := Unpriced(&llm.Request{Extra: map[string]json.RawMessage{c.name: json.RawMessage(c.value)}}, none, true); got != c.want {
 			t.Errorf("%s: %s: %q, want %q", c.name, c.value, got, c.want)
 		}
 	}
 	for tier, want := range map[string]string{"": "", "flex": "", "default": "", "priority": "service_tier", "unheard-of": "service_tier"} {
-		if got := Unpriced(&llm.Request{Tier: tier}, none); got != want {
+		if got := Unpriced(&llm.Request{Tier: tier}, none, true); got != want {
 			t.Errorf("tier %q: %q, want %q", tier, got, want)
 		}
-		if got := Unpriced(&llm.Request{Tier: tier}, func(t string) bool { return t == "priority" }); got != want && tier != "priority" || tier == "priority" && got != "" {
+		if got := Unpriced(&llm.Request{Tier: tier}, func(t string) bool { return t == "priority" }, true); got != want && tier != "priority" || tier == "priority" && got != "" {
 			t.Errorf("tier %q with a price: %q", tier, got)
 		}
 	}

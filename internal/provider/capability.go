@@ -26,6 +26,9 @@ type Capability struct {
 	NoTools         bool `json:"no_tools,omitempty"`          // tool calls
 	NoForce         bool `json:"no_force,omitempty"`          // being made to call a tool
 	NoToolEffort    bool `json:"no_tool_effort,omitempty"`    // thinking together with tools: effort none is sent
+	NoDocuments     bool `json:"no_documents,omitempty"`      // PDFs in messages
+	NoAudio         bool `json:"no_audio,omitempty"`          // recordings in messages
+	FileLinks       bool `json:"file_links,omitempty"`        // reads PDFs by their address, in the openai dialect
 	NoLogprobs      bool `json:"no_logprobs,omitempty"`       // log probabilities
 	NoSystem        bool `json:"no_system,omitempty"`         // a system message: it is put before the first user message
 	NoStreamOptions bool `json:"no_stream_options,omitempty"` // stream_options: usage is sent without being asked for

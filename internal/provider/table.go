@@ -1,6 +1,10 @@
 package provider
 
-import "strings"
+import (
+	"strings"
+
+	"parley/llm"
+)
 
 // Capabilities returns the table of what models refuse, as their vendors documented it in November 2026. The first match
 // counts, so narrow patterns come before wide ones. OpenRouter, a gateway that hides differences, comes first.
@@ -10,6 +14,7 @@ func Capabilities() []Capability {
 	t = append(t, openAITable()...)
 	t = append(t, azureTable()...)
 	t = append(t, anthropicTable()...)
+	t = append(t, overChat(geminiTable("gemini-openai/"))...)
 	t = append(t, geminiTable("gemini*/")...)
 	t = append(t, geminiTable("vertex/")...)
 	return append(t, compatibleTable()...)
@@ -18,22 +23,24 @@ func Capabilities() []Capability {
 // openRouterTable: OpenRouter drops what the model behind it refuses.
 func openRouterTable() []Capability {
 	return []Capability{{
-		Match: "openrouter/*", OldMaxField: true, TopK: true,
+		Match: "openrouter/*", OldMaxField: true, TopK: true, FileLinks: true,
 		Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"},
 	}}
 }
 
 // openAITable: from GPT-5.4 on, chat completions accept tools only without thinking. Models that always think accept no
-// tools there, and need the responses dialect.
+// tools there, and need the responses dialect. PDFs are read by models with vision, and recordings only by those named after
+// audio ("File inputs" and "Audio and speech", November 2026).
 func openAITable() []Capability {
 	family := func(match string, efforts ...string) Capability {
 		return Capability{
-			Match: match, NoSampling: true, NoStop: true, NoSeed: true, NoLogprobs: true, CacheKey: true,
+			Match: match, NoSampling: true, NoStop: true, NoSeed: true, NoLogprobs: true, CacheKey: true, NoAudio: true,
 			Efforts: efforts, MaxOutput: 128_000,
 		}
 	}
 	atNone := func(c Capability) Capability { c.SampleAtNone = true; return c }
 	noTools := func(c Capability) Capability { c.NoTools = true; return c }
+	noDocuments := func(c Capability) Capability { c.NoDocuments = true; return c }
 	noToolEffort := func(c Capability) Capability { c.NoToolEffort = true; return c }
 
 	return []Capability{
@@ -49,7 +56,7 @@ func openAITable() []Capability {
 		atNone(noToolEffort(family("openai/gpt-5.5*", "none", "low", "medium", "high", "xhigh"))),
 		atNone(noToolEffort(family("openai/gpt-5.4*", "none", "low", "medium", "high", "xhigh"))),
 
-		{Match: "openai*/gpt-5*-chat-latest", NoSampling: true, NoStop: true, CacheKey: true, MaxOutput: 16_384},
+		{Match: "openai*/gpt-5*-chat-latest", NoSampling: true, NoStop: true, CacheKey: true, NoAudio: true, MaxOutput: 16_384},
 		family("openai*/gpt-5*-pro*", "medium", "high", "xhigh"),
 		atNone(family("openai*/gpt-5.5*", "none", "low", "medium", "high", "xhigh")),
 		atNone(family("openai*/gpt-5.4*", "none", "low", "medium", "high", "xhigh")),
@@ -57,11 +64,17 @@ func openAITable() []Capability {
 		atNone(family("openai*/gpt-5.2*", "none", "low", "medium", "high", "xhigh")),
 		atNone(family("openai*/gpt-5.1*", "none", "low", "medium", "high")),
 		family("openai*/gpt-5*", "minimal", "low", "medium", "high"),
-		{Match: "openai*/o1-mini*", NoSampling: true, NoStop: true, NoSeed: true, NoLogprobs: true, NoSystem: true, NoSchema: true, NoTools: true},
+		{Match: "openai*/o1-mini*", NoSampling: true, NoStop: true, NoSeed: true, NoLogprobs: true, NoSystem: true, NoSchema: true, NoTools: true, NoDocuments: true, NoAudio: true},
 		family("openai*/o1*", "low", "medium", "high"),
+		noDocuments(family("openai*/o3-mini*", "low", "medium", "high")),
 		family("openai*/o3*", "low", "medium", "high"),
 		family("openai*/o4*", "low", "medium", "high"),
-		{Match: "openai*/*", CacheKey: true},
+		{Match: "openai*/gpt-audio*", CacheKey: true, NoDocuments: true},
+		{Match: "openai*/*-audio-preview*", CacheKey: true, NoDocuments: true},
+		{Match: "openai*/gpt-3.5*", CacheKey: true, NoDocuments: true, NoAudio: true},
+		{Match: "openai*/gpt-4", CacheKey: true, NoDocuments: true, NoAudio: true},
+		{Match: "openai*/gpt-4-*", CacheKey: true, NoDocuments: true, NoAudio: true},
+		{Match: "openai*/*", CacheKey: true, NoAudio: true},
 	}
 }
 
@@ -105,7 +118,7 @@ func anthropicTable() []Capability {
 		{Match: "*/claude-sonnet-4*", NoSchema: true, Thinking: ThinkingBudget, MaxOutput: 64_000},
 		{Match: "*/claude-3?7*", NoSchema: true, Thinking: ThinkingBudget, MaxOutput: 64_000},
 		{Match: "*/claude-3?5*", NoSchema: true, MaxOutput: 8_192},
-		{Match: "*/claude-3*", NoSchema: true, MaxOutput: 4_096},
+		{Match: "*/claude-3*", NoSchema: true, NoDocuments: true, MaxOutput: 4_096},
 	}
 }
 
@@ -119,20 +132,30 @@ func geminiTable(prefix string) []Capability {
 	}
 }
 
-// compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps.
+// overChat returns a table of Google's models for its endpoint of chat completions, whose documents have audio but no PDFs.
+func overChat(t []Capability) []Capability {
+	for i := range t {
+		t[i].NoDocuments = true
+	}
+	return t
+}
+
+// compatibleTable lists the other providers, which speak OpenAI's chat completions, each with gaps. Of files in messages,
+// most of their documents say nothing, or have a form of their own, as Mistral's document_url has: none are sent to them.
 func compatibleTable() []Capability {
-	return []Capability{
+	t := []Capability{
 		// Which models of Bedrock follow a schema differs: say it with capabilities.
 		// Which cache prompts is from the page "Prompt caching for faster model inference" of Amazon Bedrock; a model that does
 		// not refuses a cache point.
-		{Match: "bedrock/*anthropic.claude-3-5-haiku*", NoSchema: true, CachePoint: true},
-		{Match: "bedrock/*anthropic.claude-3-7*", NoSchema: true, CachePoint: true},
-		{Match: "bedrock/*anthropic.claude-3*", NoSchema: true},
-		{Match: "bedrock/*anthropic.claude-opus*", NoSchema: true, CachePoint: true},
-		{Match: "bedrock/*anthropic.claude-sonnet*", NoSchema: true, CachePoint: true},
-		{Match: "bedrock/*anthropic.claude-haiku*", NoSchema: true, CachePoint: true},
-		{Match: "bedrock/*amazon.nova-*", NoSchema: true, CachePoint: true},
-		{Match: "bedrock/*", NoSchema: true},
+		{Match: "bedrock/*anthropic.claude-3-5-haiku*", NoSchema: true, CachePoint: true, NoAudio: true},
+		{Match: "bedrock/*anthropic.claude-3-7*", NoSchema: true, CachePoint: true, NoAudio: true},
+		{Match: "bedrock/*anthropic.claude-3*", NoSchema: true, NoAudio: true},
+		{Match: "bedrock/*anthropic.claude-opus*", NoSchema: true, CachePoint: true, NoAudio: true},
+		{Match: "bedrock/*anthropic.claude-sonnet*", NoSchema: true, CachePoint: true, NoAudio: true},
+		{Match: "bedrock/*anthropic.claude-haiku*", NoSchema: true, CachePoint: true, NoAudio: true},
+		{Match: "bedrock/*amazon.nova-*", NoSchema: true, CachePoint: true, NoAudio: true},
+		{Match: "bedrock/*voxtral*", NoSchema: true, NoDocuments: true},
+		{Match: "bedrock/*", NoSchema: true, NoAudio: true},
 
 		// The addresses and keys of Cohere and Fireworks are from their pages "Using Cohere models via the OpenAI SDK" and
 		// "OpenAI compatibility", read in November 2026. What they refuse was not found there, so they get what all servers know.
@@ -164,7 +187,13 @@ func compatibleTable() []Capability {
 
 		// Ollama ignores tool_choice.
 		{Match: "ollama/*", OldMaxField: true, NoForce: true, Efforts: []string{"none", "low", "medium", "high"}},
-		{Match: "vllm/*", TopK: true, TokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "vllm/*", NoDocuments: true, TopK: true, TokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
 		{Match: "sglang/*", TopK: true, TokenIDs: true, MetaInfo: true, Efforts: []string{"none", "low", "medium", "high"}},
 	}
+	for i := range t {
+		if name, _ := llm.SplitModel(t[i].Match); name != "bedrock" && name != "vllm" {
+			t[i].NoDocuments, t[i].NoAudio = true, true
+		}
+	}
+	return t
 }

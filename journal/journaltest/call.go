@@ -34,7 +34,7 @@ func (g *generator) request() *llm.Request {
 func (g *generator) message() llm.Message {
 	roles := []llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool, "odd"}
 	m := llm.Message{Role: roles[g.IntN(len(roles))]}
-	switch g.IntN(6) {
+	switch g.IntN(7) {
 	case 0:
 	case 1:
 		m.Parts = []llm.Part{{Text: g.utf()}, {Image: &llm.Image{MediaType: "image/png", Data: []byte{1, 2, 3, byte(g.Uint32())}, Detail: "low"}}, {Text: g.utf()}}
@@ -42,6 +42,8 @@ func (g *generator) message() llm.Message {
 		m.Parts = []llm.Part{{Image: &llm.Image{URL: "https://example.org/" + g.word()}}}
 		m.ToolCallID, m.ToolFailed = g.utf(), true
 	case 3:
+		m.Parts = []llm.Part{{File: &llm.File{Name: g.utf(), MediaType: llm.MediaPDF, Data: []byte{9, byte(g.Uint32())}}}, {File: &llm.File{URL: "https://example.org/" + g.word(), MediaType: llm.MediaMP3}}}
+	case 4:
 		m.Parts = []llm.Part{{Text: g.text()}}
 		m.Thoughts, m.ToolCalls = g.thoughts(), g.toolCalls()
 	default:
@@ -72,6 +74,7 @@ func (g *generator) response() *llm.Response {
 		a.JSON = json.RawMessage(a.Text)
 	case 1:
 		a.JSON = json.RawMessage(`1`)
+		a.Usage.Audio = g.IntN(99)
 	case 2:
 		a.Refusal, a.Thoughts, a.ToolCalls, a.Dropped, a.WeightVersion = g.utf(), g.thoughts(), g.toolCalls(), []string{"top_k"}, "v9"
 		a.TokenIDs, a.PromptTokenIDs = []int{1, g.IntN(1 << 30)}, []int{5}

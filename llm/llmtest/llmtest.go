@@ -32,9 +32,13 @@ type Harness struct {
 	NoSchema bool // native structured output
 	NoImages bool
 	NoLinks  bool // images by their address
+	NoAudio  bool
 	NoStop   bool // stop sequences
 	NoLength bool // MaxTokens
 	NoUsage  bool // counting tokens
+
+	NoDocuments     bool // PDFs
+	NoDocumentLinks bool // PDFs by their address
 
 	// MinTokens is the smallest MaxTokens that the model accepts. Default: 3
 	MinTokens int
@@ -57,6 +61,8 @@ func Exercise(t *testing.T, h Harness) {
 		{"tool result", h.NoTools, toolResult},
 		{"tool forbidden", h.NoTools, toolForbidden},
 		{"image", h.NoImages, image},
+		{"document", h.NoDocuments, document},
+		{"audio", h.NoAudio, audio},
 		{"length", h.NoLength, length},
 		{"stop", h.NoStop, stop},
 		{"hostile text", false, hostileText},
@@ -234,6 +240,26 @@ func image(t *testing.T, h Harness) {
 		parts = append(parts, llm.Part{Image: &llm.Image{URL: "https://example.com/a.png", Detail: "low"}})
 	}
 	ask(t.Context(), t, h, h.request(llm.Message{Role: llm.RoleUser, Parts: parts}))
+}
+
+// PDF is a document of one page, and WAV a recording of a moment of silence.
+const (
+	PDF = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF"
+	WAV = "RIFF\x26\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x02\x00\x00\x00\x00\x00"
+)
+
+func document(t *testing.T, h Harness) {
+	parts := []llm.Part{{Text: "What is this?"}, {File: &llm.File{Name: "a_b.pdf", MediaType: llm.MediaPDF, Data: []byte(PDF)}}}
+	if !h.NoDocumentLinks {
+		parts = append(parts, llm.Part{File: &llm.File{URL: "https://example.com/a.pdf", MediaType: llm.MediaPDF}})
+	}
+	ask(t.Context(), t, h, h.request(llm.Message{Role: llm.RoleUser, Parts: parts}))
+}
+
+func audio(t *testing.T, h Harness) {
+	ask(t.Context(), t, h, h.request(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{
+		{Text: "What is said?"}, {File: &llm.File{MediaType: llm.MediaWAV, Data: []byte(WAV)}},
+	}}))
 }
 
 func length(t *testing.T, h Harness) {

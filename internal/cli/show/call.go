@@ -161,12 +161,16 @@ func (c *Call) printRequest(p *terminal.Page) {
 		p.Line()
 		printThoughts(p, m.Thoughts)
 		for _, part := range m.Parts {
-			if part.Image != nil {
+			switch {
+			case part.Image != nil:
 				p.Put(terminal.InkFaint, "  image "+terminal.OneLine(imageText(part.Image)))
 				p.Line()
-				continue
+			case part.File != nil:
+				p.Put(terminal.InkFaint, "  "+terminal.OneLine(part.File.String()))
+				p.Line()
+			default:
+				p.Quote("  ", part.Text)
 			}
-			p.Quote("  ", part.Text)
 		}
 		printToolCalls(p, m.ToolCalls)
 	}
@@ -259,7 +263,11 @@ func printIDs(p *terminal.Page, answer, request string) {
 
 // printSpent writes the tokens, cost and time of a call.
 func printSpent(p *terminal.Page, u llm.Usage, t llm.Metadata) {
-	p.Fact("tokens", fmt.Sprintf("%s in, %s of them cached; %s out, %s of them thought", terminal.Number(u.Input), terminal.Number(u.Cached), terminal.Number(u.Output), terminal.Number(u.Reasoning)))
+	in := fmt.Sprintf("%s in, %s of them cached", terminal.Number(u.Input), terminal.Number(u.Cached))
+	if u.Audio > 0 {
+		in += fmt.Sprintf(", %s of them of audio", terminal.Number(u.Audio))
+	}
+	p.Fact("tokens", fmt.Sprintf("%s; %s out, %s of them thought", in, terminal.Number(u.Output), terminal.Number(u.Reasoning)))
 	cost := t.Cost.String()
 	if t.Estimated {
 		cost += ", estimated: the provider reported no usage"

@@ -108,7 +108,8 @@ func (b *Brain) text(c *Case, r *rand.Rand) string {
 		tokens += tokens / 2
 	}
 	size := tokens * 5 // bytes, about
-	out := b.words.AppendText(make([]byte, 0, size+96), r, topic, size-40)
+	out := append(make([]byte, 0, size+96), prose.Received(c.Request)...)
+	out = b.words.AppendText(out, r, topic, size-40)
 	return string(out)
 }
 

@@ -73,10 +73,9 @@ func (c *Case) boundaries(every int) []boundary {
 		w.h = w.h.str(string(m.Role))
 		w.tokens++
 		for k, p := range m.Parts {
-			if p.Image != nil {
-				w.h = w.h.str(p.Image.URL).str(string(p.Image.Data))
-				w.tokens += imageTokens
-			}
+			var n int
+			w.h, n = media(w.h, &p)
+			w.tokens += n
 			w.text(p.Text)
 			w.note(i, k)
 		}
@@ -207,7 +206,7 @@ func (p *promptCache) atBreaks(marks []boundary, breaks []Break, now time.Time) 
 // Usage returns the tokens of an answer.
 func (c *Case) Usage(a *Answer, r Reading) llm.Usage {
 	return llm.Usage{
-		Input: c.Input, Cached: r.Cached, CacheWrite: r.Write, CacheWriteLong: r.WriteLong,
+		Input: c.Input, Audio: c.Audio, Cached: r.Cached, CacheWrite: r.Write, CacheWriteLong: r.WriteLong,
 		Output: a.Output, Reasoning: a.Reasoning,
 	}
 }

@@ -9,8 +9,25 @@ import (
 	"parley/llm"
 )
 
-// imageTokens is the number of tokens of an image.
-const imageTokens = 85
+// The numbers of tokens of an image, of a document, and of a recording.
+const (
+	imageTokens    = 85
+	documentTokens = 800
+	audioTokens    = 320
+)
+
+// media adds a part that is not text to h, and returns its tokens.
+func media(h hash, p *llm.Part) (hash, int) {
+	switch im, f := p.Image, p.File; {
+	case im != nil:
+		return h.str(im.URL).str(string(im.Data)), imageTokens
+	case f != nil && f.IsAudio():
+		return h.str(f.URL).str(string(f.Data)), audioTokens
+	case f != nil:
+		return h.str(f.URL).str(string(f.Data)), documentTokens
+	}
+	return h, 0
+}
 
 // Case is a request with what the simulation derives from it.
 type Case struct {
@@ -18,6 +35,7 @@ type Case struct {
 	Model   string // without the provider
 	Digest  uint64 // of everything that can change the answer
 	Input   int    // tokens of the prompt
+	Audio   int    // those of recordings among them
 
 	// Fault is the fault of this try, or empty. DrawFault sets it.
 	Fault Fault
@@ -74,9 +92,11 @@ func (c *Case) message(h hash, m *llm.Message) hash {
 		p := &m.Parts[i]
 		h = h.str(p.Text)
 		c.Input += token.Count(p.Text)
-		if im := p.Image; im != nil {
-			h = h.str(im.URL).str(string(im.Data))
-			c.Input += imageTokens
+		var n int
+		h, n = media(h, p)
+		c.Input += n
+		if n == audioTokens {
+			c.Audio += n
 		}
 	}
 	for _, t := range m.ToolCalls {

@@ -14,7 +14,7 @@ const (
 	idAssistant
 	idTool
 	idEnd
-	idOther // part of a schema, a tool or an image
+	idOther // part of a schema, a tool, an image or a file
 
 	firstTextID = 256
 	textIDs     = 100_000
@@ -58,11 +58,8 @@ func (c *Case) PromptIDs() []int {
 		m := &c.Request.Messages[i]
 		ids = append(ids, roleID(m.Role))
 		for _, p := range m.Parts {
-			if p.Image != nil {
-				for range imageTokens {
-					ids = append(ids, idOther)
-				}
-			}
+			_, n := media(0, &p)
+			ids = append(ids, slices.Repeat([]int{idOther}, n)...)
 			ids = appendIDs(ids, p.Text)
 		}
 		for _, t := range m.ToolCalls {

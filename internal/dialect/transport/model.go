@@ -242,6 +242,9 @@ func sizeOf(req *llm.Request) int {
 			if p.Image != nil {
 				n += 64 + len(p.Image.URL) + len(p.Image.Data)*4/3
 			}
+			if p.File != nil {
+				n += 128 + len(p.File.Name) + len(p.File.URL) + len(p.File.Data)*4/3
+			}
 		}
 		for _, c := range m.ToolCalls {
 			n += 96 + len(c.Arguments) + len(c.Arguments)/8

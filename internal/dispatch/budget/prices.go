@@ -71,14 +71,17 @@ func (t *Prices) Unknown(model string) *llm.Error {
 // unpriced returns an error for a request that may cost more than its tokens do, unless its model
 // costs nothing.
 func (t *Prices) unpriced(req *llm.Request) error {
-	member := price.Unpriced(req, func(tier string) bool {
+	all := func(known func(p price.Price) bool) bool {
 		for _, model := range append([]string{req.Model}, req.Fallbacks...) {
-			if m := t.Look(model); !m.OK || !m.Price.Serves(tier) {
+			if m := t.Look(model); !m.OK || !known(m.Price) {
 				return false
 			}
 		}
 		return true
-	})
+	}
+	member := price.Unpriced(req,
+		func(tier string) bool { return all(func(p price.Price) bool { return p.Serves(tier) }) },
+		!price.HasAudio(req) || all(func(p price.Price) bool { return p.Audio > 0 }))
 	if member == "" {
 		return nil
 	}
@@ -99,6 +102,9 @@ func Worst(p price.Price, req *llm.Request, batched bool) llm.Money {
 // Reserved returns the price by which money is set aside for req. The server may answer in a cheaper
 // tier than it was asked for, and then says so. Without a tier, the account decides which one it is.
 func Reserved(p price.Price, req *llm.Request) price.Price {
+	if price.HasAudio(req) {
+		p = p.Heard()
+	}
 	switch req.Tier {
 	case dearTier, "", "auto":
 		return p.In(dearTier)

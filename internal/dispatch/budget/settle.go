@@ -128,8 +128,8 @@ const (
 
 // judge returns how far u can be believed as the usage of resp, or of a failure where resp is nil.
 func (a Attempt) judge(u llm.Usage, resp *llm.Response) verdict {
-	if min(u.Input, u.Cached, u.CacheWrite, u.CacheWriteLong, u.Output, u.Reasoning) < 0 ||
-		max(u.Cached, u.CacheWrite, u.CacheWriteLong) > u.Input {
+	if min(u.Input, u.Audio, u.Cached, u.CacheWrite, u.CacheWriteLong, u.Output, u.Reasoning) < 0 ||
+		max(u.Audio, u.Cached, u.CacheWrite, u.CacheWriteLong) > u.Input {
 		return usageImpossible
 	}
 	if n := inputOf(u); n > hiddenTokens && n > MaxInput(a.Price, a.Request) {
@@ -158,8 +158,9 @@ func inputOf(u llm.Usage) int {
 
 // MaxInput returns the most input tokens that a server can have read for req.
 func MaxInput(p price.Price, req *llm.Request) int {
-	n := llm.AddTokens(llm.MulTokens(tokens.SizeOf(req).Bound(), 2), hiddenTokens)
-	if refers(req) {
+	size := tokens.SizeOf(req)
+	n := llm.AddTokens(llm.MulTokens(size.Bound(), 2), hiddenTokens)
+	if refers(req) || size.HasFiles() {
 		n = max(n, cmp.Or(p.Context, maxContext))
 	}
 	return min(maxTokens, n)
@@ -167,8 +168,9 @@ func MaxInput(p price.Price, req *llm.Request) int {
 
 // promptOf returns the input tokens that are set aside for req.
 func promptOf(p price.Price, req *llm.Request) int {
-	n := tokens.SizeOf(req).Bound()
-	if refers(req) {
+	size := tokens.SizeOf(req)
+	n := size.Bound()
+	if size.Unbounded || refers(req) {
 		n = max(n, p.Context)
 	}
 	return n

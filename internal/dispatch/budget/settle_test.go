@@ -54,6 +54,8 @@ func TestUsageIsJudged(t *testing.T) {
 		{"1e15 thought", 50, "yes", llm.Usage{Input: 20, Output: 2, Reasoning: 1e15}, usageImpossible},
 		{"a million for a word", 50, "yes", llm.Usage{Input: 20, Output: 1_000_000}, usageImpossible},
 		{"as much as was asked for", math.MaxInt, "yes", llm.Usage{Input: 20, Output: math.MaxInt}, usageImpossible},
+		{"more sound than was read", 50, "yes", llm.Usage{Input: 20, Audio: 21, Output: 2}, usageImpossible},
+		{"negative sound", 50, "yes", llm.Usage{Input: 20, Audio: -1, Output: 2}, usageImpossible},
 		{"negative input", 50, "yes", llm.Usage{Input: -1, Output: 2}, usageImpossible},
 		{"negative output", 50, "yes", llm.Usage{Input: 20, Output: math.MinInt}, usageImpossible},
 	} {

@@ -55,7 +55,7 @@ func (m *Model) Terms(req *llm.Request, batched bool) Terms {
 	if t.Worst == 0 {
 		return t
 	}
-	if m.Price.Context == 0 && refers(req) {
+	if m.Price.Context == 0 && (tokens.SizeOf(req).Unbounded || refers(req)) {
 		limit := p.Worst(MaxInput(m.Price, req), longest, batched)
 		if batched { // its lines cannot take turns
 			t.Worst = max(t.Worst, limit)

@@ -66,7 +66,7 @@ func (e *Estimator) Guess(req *llm.Request, s Size) (input, output float64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	g := e.of(req.Model)
-	input = float64(s.Bytes)*g.known(g.perByte, guessPerByte) + float64(s.messages*perMessage+s.images*perImage)
+	input = float64(s.Bytes)*g.known(g.perByte, guessPerByte) + float64(s.messages*perMessage+s.images*perImage+s.pages*perPage+s.seconds*perSecond)
 	output = g.length()
 	if req.MaxTokens > 0 {
 		output = math.Min(output, float64(req.MaxTokens))
@@ -83,7 +83,7 @@ func (e *Estimator) Learn(req *llm.Request, s Size, u llm.Usage) {
 	defer e.mu.Unlock()
 	g := e.of(req.Model)
 	weight := math.Max(guessWeight, 1/(g.answers+1)) // the mean of the first answers, then of the newest
-	if text := float64(u.Input - s.messages*perMessage); s.images == 0 && s.Bytes > 0 && text > 0 {
+	if text := float64(u.Input - s.messages*perMessage); !s.media() && s.Bytes > 0 && text > 0 {
 		g.perByte += weight * (text/float64(s.Bytes) - g.perByte)
 	}
 	g.output += weight * (float64(u.Output) - g.output)
@@ -152,9 +152,15 @@ func (e *Estimator) Adopt(known map[string]Guess) {
 
 // Size is how large a request is on the wire.
 type Size struct {
-	Bytes            int
-	messages, images int
+	Bytes int
+	// Unbounded means that there are files whose length is not known.
+	Unbounded bool
+
+	messages, images, pages, seconds int
 }
+
+// media reports whether there is more than text.
+func (s Size) media() bool { return s.images+s.pages+s.seconds > 0 || s.Unbounded }
 
 // SizeOf returns the size of req.
 func SizeOf(req *llm.Request) Size {
@@ -165,6 +171,9 @@ func SizeOf(req *llm.Request) Size {
 			s.Bytes += len(p.Text)
 			if p.Image != nil {
 				s.images++
+			}
+			if p.File != nil {
+				s.addFile(p.File)
 			}
 		}
 		for _, t := range m.Thoughts {
@@ -196,7 +205,11 @@ const (
 )
 
 // Bound returns more input tokens than any tokenizer makes of a request: none makes more than one
-// token of a byte.
+// token of a byte. It does not hold for what is Unbounded.
 func (s Size) Bound() int {
-	return s.Bytes + s.messages*maxPerMessage + s.images*maxPerImage + maxPerCall
+	return s.Bytes + s.messages*maxPerMessage + s.images*maxPerImage + s.pages*maxPerPage + s.seconds*maxPerSecond + maxPerCall
 }
+
+// HasFiles reports whether there are documents or recordings. How many tokens a model makes of them is less certain than
+// for text.
+func (s Size) HasFiles() bool { return s.pages+s.seconds > 0 || s.Unbounded }

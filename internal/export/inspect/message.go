@@ -1,7 +1,7 @@
 package inspect
 
 import (
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -22,11 +22,16 @@ type message struct {
 	Model      string         `json:"model,omitempty"`
 }
 
-// content is a Content: a text, an image, or the reasoning of a model.
+// content is a Content: a text, an image, a document, a recording, or the reasoning of a model.
 type content struct {
 	Type      string  `json:"type"`
 	Text      *string `json:"text,omitempty"`
 	Image     string  `json:"image,omitempty"`
+	Document  string  `json:"document,omitempty"`
+	Filename  string  `json:"filename,omitempty"`
+	MimeType  string  `json:"mime_type,omitempty"`
+	Audio     string  `json:"audio,omitempty"`
+	Format    string  `json:"format,omitempty"`
 	Reasoning *string `json:"reasoning,omitempty"`
 }
 
@@ -172,12 +177,15 @@ func messageOf(m *llm.Message) message {
 	}
 	plain := len(parts) == 0
 	for _, p := range m.Parts {
-		if p.Image == nil {
+		plain = plain && p.IsText()
+		switch {
+		case p.Image != nil:
+			parts = append(parts, content{Type: "image", Image: p.Image.DataURL()})
+		case p.File != nil:
+			parts = append(parts, fileOf(p.File))
+		default:
 			parts = append(parts, content{Type: "text", Text: new(p.Text)})
-			continue
 		}
-		plain = false
-		parts = append(parts, content{Type: "image", Image: imageOf(p.Image)})
 	}
 	if !plain {
 		out.Content = parts
@@ -185,11 +193,11 @@ func messageOf(m *llm.Message) message {
 	return out
 }
 
-func imageOf(i *llm.Image) string {
-	if i.URL != "" {
-		return i.URL
+func fileOf(f *llm.File) content {
+	if f.IsAudio() {
+		return content{Type: "audio", Audio: f.DataURL(), Format: f.Format()}
 	}
-	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+	return content{Type: "document", Document: f.DataURL(), Filename: cmp.Or(f.Name, "document.pdf"), MimeType: f.MediaType}
 }
 
 // answerOf converts an answer of a model.

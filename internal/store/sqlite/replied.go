@@ -229,11 +229,12 @@ type answerRest struct {
 	WeightVersion  string         `json:"weight_version,omitempty"`
 	Dropped        []string       `json:"dropped,omitempty"`
 	Spans          []llm.Span     `json:"spans,omitempty"`
+	AudioTokens    int            `json:"audio_tokens,omitempty"` // of the usage
 }
 
 func encodeAnswer(a *llm.Response) (string, error) {
-	if a.Refusal == "" && a.WeightVersion == "" && len(a.Thoughts)+len(a.ToolCalls)+len(a.Logprobs)+len(a.TokenIDs)+len(a.PromptTokenIDs)+len(a.Dropped)+len(a.Spans) == 0 {
+	if a.Refusal == "" && a.WeightVersion == "" && a.Usage.Audio == 0 && len(a.Thoughts)+len(a.ToolCalls)+len(a.Logprobs)+len(a.TokenIDs)+len(a.PromptTokenIDs)+len(a.Dropped)+len(a.Spans) == 0 {
 		return "", nil
 	}
-	return content.Encode(answerRest{a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs, a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped, a.Spans})
+	return content.Encode(answerRest{a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs, a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped, a.Spans, a.Usage.Audio})
 }

@@ -55,7 +55,7 @@ func readAccount(c *row.Reader, k *replyCore, e *journal.Replied, a *llm.Respons
 	e.Seat, e.Label, e.Agent, e.At = c.Text(), c.Text(), c.Text(), c.Time()
 	settings = c.Int64()
 	a.Finish, a.Model, a.Provider, a.Tier = k.finish, c.Text(), c.Text(), c.Optional()
-	a.Usage = llm.Usage{Input: k.input, Cached: c.Int(), CacheWrite: c.Int(), CacheWriteLong: c.Int(), Output: k.output, Reasoning: c.Int()}
+	a.Usage = llm.Usage{Input: k.input, Audio: a.Usage.Audio, Cached: c.Int(), CacheWrite: c.Int(), CacheWriteLong: c.Int(), Output: k.output, Reasoning: c.Int()}
 	a.Metadata = llm.Metadata{
 		Attempts: c.Int(), Parsed: c.Optional(), Cost: k.cost,
 		FirstByte: time.Duration(c.Int64()), Latency: time.Duration(c.Int64()), Waited: time.Duration(c.Int64()),
@@ -115,6 +115,7 @@ func readAnswer(c *row.Reader, a *llm.Response) (jsonIsText bool, err error) {
 	}
 	a.Refusal, a.Thoughts, a.ToolCalls, a.Logprobs = v.Refusal, v.Thoughts, v.ToolCalls, v.Logprobs
 	a.TokenIDs, a.PromptTokenIDs, a.WeightVersion, a.Dropped, a.Spans = v.TokenIDs, v.PromptTokenIDs, v.WeightVersion, v.Dropped, v.Spans
+	a.Usage.Audio = v.AudioTokens
 	return jsonIsText, nil
 }
 

@@ -51,7 +51,7 @@ func (d *MessageDiff) New(req *llm.Request, answer *llm.Response) (fresh []llm.M
 	return fresh
 }
 
-// MessageText returns a message as text: its texts, a line for each image, and its tool calls.
+// MessageText returns a message as text: its texts, a line for each image and file, and its tool calls.
 func MessageText(m *llm.Message) string {
 	var parts []string
 	for _, p := range m.Parts {
@@ -60,6 +60,8 @@ func MessageText(m *llm.Message) string {
 			parts = append(parts, fmt.Sprintf("(image %s, %d bytes)", p.Image.MediaType, len(p.Image.Data)))
 		case p.Image != nil:
 			parts = append(parts, "(image "+p.Image.URL+")")
+		case p.File != nil:
+			parts = append(parts, "("+p.File.String()+")")
 		case p.Text != "":
 			parts = append(parts, p.Text)
 		}

@@ -88,6 +88,13 @@ func readPart(p []byte) llm.Part {
 			return llm.Part{Image: &llm.Image{MediaType: "image/" + request.Str(v, "format"), Data: data}}
 		}
 	}
+	for key, media := range map[string]string{"document": "application/", "audio": "audio/"} {
+		v := request.Member(p, key)
+		if f, ok := request.FileOf(media+request.Str(v, "format"), "", request.Str(request.Member(v, "source"), "bytes")); ok {
+			f.Name = request.Str(v, "name")
+			return llm.Part{File: f}
+		}
+	}
 	return llm.Part{Text: request.Str(p, "text")}
 }
 

@@ -1,9 +1,11 @@
 package bedrock
 
 import (
-	"encoding/base64"
+	"cmp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"parley/internal/provider"
 	"parley/internal/wire/body"
@@ -30,6 +32,7 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, _ bool) 
 	w.Drop(req.Logprobs, "logprobs")
 	w.Drop(req.TokenIDs, "token_ids")
 	w.Drop(req.OneTool, "one_tool")
+	w.CheckFiles("bedrock")
 	return w.End(dst, messages, system, inference, tools, output, tier)
 }
 
@@ -128,6 +131,8 @@ func (w *writer) parts(parts []llm.Part) {
 		switch p := &parts[i]; {
 		case p.Image != nil:
 			w.image(p.Image)
+		case p.File != nil:
+			w.file(p.File)
 		case p.Text != "":
 			w.text(p.Text)
 		}
@@ -151,8 +156,35 @@ func (w *writer) image(im *llm.Image) {
 	}
 	format := strings.TrimPrefix(im.MediaType, "image/")
 	w.B = append(body.Open(w.B, '{'), `"image":{`...)
-	w.B = append(body.Key(body.Str(w.B, "format", format), "source"), `{"bytes":"`...)
-	w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), `"}}}`...)
+	w.source(format, im.Data)
+}
+
+// source ends a block with its format and its bytes.
+func (w *writer) source(format string, data []byte) {
+	w.B = append(body.Key(body.Str(w.B, "format", format), "source"), `{"bytes":`...)
+	w.B = append(request.AppendBase64(w.B, data), `}}}`...)
+}
+
+func (w *writer) file(f *llm.File) {
+	if f.IsAudio() {
+		w.B = append(body.Open(w.B, '{'), `"audio":{`...)
+	} else {
+		w.B = append(body.Open(w.B, '{'), `"document":{`...)
+		w.B = body.Str(w.B, "name", documentName(request.DocumentName(f)))
+	}
+	w.source(f.Format(), f.Data)
+}
+
+// documentName returns a name as the format allows it: letters and digits, single spaces, hyphens, parentheses and brackets.
+func documentName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("-()[]", r) {
+			return r
+		}
+		return ' '
+	}, strings.TrimSuffix(name, ".pdf"))
+	name = strings.Join(strings.Fields(name), " ")
+	return cmp.Or(strings.TrimSpace(name[:min(len(name), 200)]), "document")
 }
 
 // inference writes the parameters that every model has.

@@ -97,7 +97,8 @@ func appendUsage(b []byte, u llm.Usage) []byte {
 	b = body.Int(append(body.Key(b, "usage"), '{'), "prompt_tokens", int64(u.Input))
 	b = body.Int(body.Int(b, "completion_tokens", int64(u.Output)), "total_tokens", int64(u.Total()))
 	b = body.Int(append(b, `,"prompt_tokens_details":{`...), "cached_tokens", int64(u.Cached))
-	b = body.Int(append(b, `,"audio_tokens":0},"completion_tokens_details":{`...), "reasoning_tokens", int64(u.Reasoning))
+	b = append(body.Int(b, "audio_tokens", int64(u.Audio)), `},"completion_tokens_details":{`...)
+	b = body.Int(b, "reasoning_tokens", int64(u.Reasoning))
 	return append(b, `,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}`...)
 }
 

@@ -48,7 +48,7 @@ func (w *writer) message(m *llm.Message) {
 		w.B = body.Str(w.B, "tool_call_id", m.ToolCallID)
 	}
 	switch {
-	case len(m.Parts) == 1 && m.Parts[0].Image == nil:
+	case len(m.Parts) == 1 && m.Parts[0].IsText():
 		w.B = body.Str(w.B, "content", m.Parts[0].Text)
 	case len(m.Parts) > 0:
 		w.parts(m.Parts)
@@ -69,19 +69,34 @@ func (w *writer) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
 		w.B = body.Open(w.B, '{')
-		if p.Image == nil {
-			w.B = body.Str(body.Str(w.B, "type", "text"), "text", p.Text)
-		} else {
+		switch {
+		case p.Image != nil:
 			w.B = append(w.B, `"type":"image_url","image_url":{`...)
 			w.B = request.AppendImage(body.Key(w.B, "url"), p.Image)
 			if p.Image.Detail != "" {
 				w.B = body.Str(w.B, "detail", p.Image.Detail)
 			}
 			w.B = append(w.B, '}')
+		case p.File != nil:
+			w.file(p.File)
+		default:
+			w.B = body.Str(body.Str(w.B, "type", "text"), "text", p.Text)
 		}
 		w.B = append(w.B, '}')
 	}
 	w.B = append(w.B, ']')
+}
+
+func (w *writer) file(f *llm.File) {
+	if f.IsAudio() {
+		w.B = append(w.B, `"type":"input_audio","input_audio":{`...)
+		w.B = request.AppendBase64(body.Key(w.B, "data"), f.Data)
+		w.B = append(body.Str(w.B, "format", f.Format()), '}')
+		return
+	}
+	w.B = append(w.B, `"type":"file","file":{`...)
+	w.B = body.Str(w.B, "filename", request.DocumentName(f))
+	w.B = append(request.AppendDocument(body.Key(w.B, "file_data"), f), '}')
 }
 
 // thoughts sends a model's reasoning back to it.

@@ -29,6 +29,7 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream b
 			w.B = append(w.B, `,"stream_options":{"include_usage":true}`...)
 		}
 	}
+	w.CheckFiles("openai")
 	return w.End(dst, "model", "messages", "stream")
 }
 

@@ -75,6 +75,7 @@ type wireUsage struct {
 	PromptTokensDetails struct {
 		CachedTokens     int `json:"cached_tokens"`
 		CacheWriteTokens int `json:"cache_write_tokens"`
+		AudioTokens      int `json:"audio_tokens"`
 	} `json:"prompt_tokens_details"`
 	CompletionTokensDetails struct {
 		ReasoningTokens int `json:"reasoning_tokens"`
@@ -112,6 +113,7 @@ func (u *wireUsage) usage() llm.Usage {
 		Input:      u.PromptTokens,
 		Cached:     llm.LargerTokens(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),
 		CacheWrite: u.PromptTokensDetails.CacheWriteTokens,
+		Audio:      u.PromptTokensDetails.AudioTokens,
 		Output:     u.CompletionTokens,
 		Reasoning:  llm.LargerTokens(u.CompletionTokensDetails.ReasoningTokens, u.ReasoningTokens),
 	}

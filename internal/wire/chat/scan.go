@@ -104,6 +104,8 @@ func (u *wireUsage) Scan(b []byte) bool {
 					return request.Whole(v, &u.PromptTokensDetails.CachedTokens)
 				case "cache_write_tokens":
 					return request.Whole(v, &u.PromptTokensDetails.CacheWriteTokens)
+				case "audio_tokens":
+					return request.Whole(v, &u.PromptTokensDetails.AudioTokens)
 				}
 				return true
 			})

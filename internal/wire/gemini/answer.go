@@ -63,6 +63,10 @@ func end(b []byte, m *completion.Meta, u *llm.Usage) []byte {
 		b = body.Int(b, "thoughtsTokenCount", int64(u.Reasoning))
 	}
 	b = body.Int(b, "totalTokenCount", int64(u.Total()))
+	if u.Audio > 0 {
+		b = body.Int(append(body.Key(b, "promptTokensDetails"), `[{"modality":"TEXT"`...), "tokenCount", int64(u.Input-u.Audio))
+		b = append(body.Int(append(b, `},{"modality":"AUDIO"`...), "tokenCount", int64(u.Audio)), '}', ']')
+	}
 	if m.Tier != "" {
 		b = body.Str(b, "serviceTier", m.Tier)
 	}

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"encoding/base64"
-
 	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 	"parley/llm"
@@ -79,8 +77,8 @@ func (w *writer) parts(earlier []llm.Message, m *llm.Message) {
 	sign := signature(m, textID)
 	for i := range m.Parts {
 		switch p := &m.Parts[i]; {
-		case p.Image != nil:
-			w.image(p.Image)
+		case !p.IsText():
+			w.media(p)
 		case p.Text != "":
 			w.text(p.Text, sign)
 			sign = "" // only one part has it
@@ -132,19 +130,30 @@ func (w *writer) result(earlier []llm.Message, m *llm.Message) {
 	}
 	w.B = append(w.B, '}', '}')
 	for i := range m.Parts {
-		if im := m.Parts[i].Image; im != nil {
-			w.image(im)
+		if p := &m.Parts[i]; !p.IsText() {
+			w.media(p)
 		}
 	}
 }
 
-func (w *writer) image(im *llm.Image) {
-	if len(im.Data) == 0 {
+// media writes an image or a file.
+func (w *writer) media(p *llm.Part) {
+	var media, url string
+	var data []byte
+	if f := p.File; f != nil {
+		media, url, data = f.MediaType, f.URL, f.Data
+	} else {
+		media, url, data = p.Image.MediaType, p.Image.URL, p.Image.Data
+	}
+	if len(data) == 0 {
 		w.B = append(body.Open(w.B, '{'), `"fileData":{`...)
-		w.B = append(body.Str(w.B, "fileUri", im.URL), '}', '}')
+		if media != "" {
+			w.B = body.Str(w.B, "mimeType", media)
+		}
+		w.B = append(body.Str(w.B, "fileUri", url), '}', '}')
 		return
 	}
 	w.B = append(body.Open(w.B, '{'), `"inlineData":{`...)
-	w.B = append(body.Key(body.Str(w.B, "mimeType", im.MediaType), "data"), '"')
-	w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), '"', '}', '}')
+	w.B = request.AppendBase64(body.Key(body.Str(w.B, "mimeType", media), "data"), data)
+	w.B = append(w.B, '}', '}')
 }

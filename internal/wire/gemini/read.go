@@ -89,8 +89,14 @@ func result(f []byte) llm.Message {
 	return m
 }
 
-// readPart reads a text or an image.
+// readPart reads a text, an image or a file.
 func readPart(p []byte) (llm.Part, bool) {
+	for _, key := range []string{"inlineData", "fileData"} {
+		v := request.Member(p, key)
+		if f, ok := request.FileOf(request.Str(v, "mimeType"), request.Str(v, "fileUri"), request.Str(v, "data")); ok {
+			return llm.Part{File: f}, true
+		}
+	}
 	if v := request.Member(p, "inlineData"); v != nil {
 		data, err := base64.StdEncoding.DecodeString(request.Str(v, "data"))
 		if err == nil && len(data) > 0 {

@@ -22,6 +22,7 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, _ bool) 
 	}
 	w.Drop(req.TokenIDs, "token_ids")
 	w.Drop(req.OneTool, "one_tool")
+	w.CheckFiles("gemini")
 	return w.End(dst, "contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "serviceTier")
 }
 

@@ -51,6 +51,10 @@ type wireUsage struct {
 	Output   int    `json:"candidatesTokenCount"`
 	Thoughts int    `json:"thoughtsTokenCount"`
 	Tier     string `json:"serviceTier"`
+	Details  []struct {
+		Modality string `json:"modality"`
+		Count    int    `json:"tokenCount"`
+	} `json:"promptTokensDetails"`
 }
 
 type wireLogprobs struct {
@@ -72,7 +76,13 @@ func (u *wireUsage) usage() llm.Usage {
 	if least := min(u.Prompt, u.Tools, u.Cached, u.Output, u.Thoughts); least < 0 {
 		return llm.Usage{Input: least}
 	}
-	return llm.Usage{Input: llm.AddTokens(u.Prompt, u.Tools), Cached: u.Cached, Output: llm.AddTokens(u.Output, u.Thoughts), Reasoning: u.Thoughts}
+	audio := 0
+	for _, d := range u.Details {
+		if d.Modality == "AUDIO" {
+			audio = llm.AddTokens(audio, d.Count)
+		}
+	}
+	return llm.Usage{Input: llm.AddTokens(u.Prompt, u.Tools), Audio: audio, Cached: u.Cached, Output: llm.AddTokens(u.Output, u.Thoughts), Reasoning: u.Thoughts}
 }
 
 // DecodeResponse reads a whole answer. If the body reports an error with status 200, it returns that error.

@@ -1,8 +1,6 @@
 package messages
 
 import (
-	"encoding/base64"
-
 	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 	"parley/llm"
@@ -131,13 +129,20 @@ func (w *writer) thoughts(ts []llm.Thought) {
 	}
 }
 
-// parts writes texts and images. It leaves out empty texts, which the format refuses.
+// parts writes texts, images and documents. It leaves out empty texts, which the format refuses.
 func (w *writer) parts(parts []llm.Part) {
 	for i := range parts {
 		p := &parts[i]
 		switch {
 		case p.Image != nil:
-			w.image(p.Image)
+			w.source("image", p.Image.MediaType, p.Image.URL, p.Image.Data)
+			w.B = append(w.B, '}')
+		case p.File != nil:
+			w.source("document", p.File.MediaType, p.File.URL, p.File.Data)
+			if p.File.Name != "" {
+				w.B = body.Str(w.B, "title", p.File.Name)
+			}
+			w.B = append(w.B, '}')
 		case p.Text != "":
 			w.B = appendText(w.B, p.Text)
 		}
@@ -160,16 +165,16 @@ func appendToolUse(b []byte, id, name, arguments string) []byte {
 	return append(request.AppendObject(body.Key(body.Str(b, "name", name), "input"), arguments, "malformed"), '}')
 }
 
-func (w *writer) image(im *llm.Image) {
-	w.B = append(body.Open(w.B, '{'), `"type":"image","source":{`...)
-	if len(im.Data) == 0 {
-		w.B = body.Str(body.Str(w.B, "type", "url"), "url", im.URL)
+// source begins a block of a type with its content.
+func (w *writer) source(kind, media, url string, data []byte) {
+	w.B = append(body.Str(body.Open(w.B, '{'), "type", kind), `,"source":{`...)
+	if len(data) == 0 {
+		w.B = body.Str(body.Str(w.B, "type", "url"), "url", url)
 	} else {
-		w.B = body.Str(body.Str(w.B, "type", "base64"), "media_type", im.MediaType)
-		w.B = append(body.Key(w.B, "data"), '"')
-		w.B = append(base64.StdEncoding.AppendEncode(w.B, im.Data), '"')
+		w.B = body.Str(body.Str(w.B, "type", "base64"), "media_type", media)
+		w.B = request.AppendBase64(body.Key(w.B, "data"), data)
 	}
-	w.B = append(w.B, '}', '}')
+	w.B = append(w.B, '}')
 }
 
 // toolID turns the call ID of another vendor into one that this format accepts.

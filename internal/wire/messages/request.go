@@ -48,6 +48,7 @@ func (w *writer) rest(dst []byte, stream bool) ([]byte, []string, error) {
 	if stream {
 		w.B = body.Bool(w.B, "stream", true)
 	}
+	w.CheckFiles("anthropic")
 	return w.End(dst, "model", "anthropic_version", "messages", "system", "max_tokens", "stream")
 }
 

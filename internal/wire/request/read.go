@@ -2,6 +2,7 @@ package request
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"math"
@@ -150,6 +151,21 @@ func Part(p []byte) (llm.Part, bool) {
 		return imageOf(Str(p, "image_url"), Str(p, "detail"))
 	case "image":
 		return sourceOf(Member(p, "source"))
+	case "file":
+		f := Member(p, "file")
+		return document(Str(f, "filename"), Str(f, "file_data"))
+	case "input_file":
+		return document(Str(p, "filename"), cmp.Or(Str(p, "file_data"), Str(p, "file_url")))
+	case "document":
+		s := Member(p, "source")
+		f, ok := FileOf(cmp.Or(Str(s, "media_type"), llm.MediaPDF), Str(s, "url"), Str(s, "data"))
+		if kind := Str(s, "type"); !ok || f.IsAudio() || kind != "base64" && kind != "url" || Member(p, "citations") != nil || Member(p, "context") != nil {
+			return llm.Part{}, false
+		}
+		f.Name = Str(p, "title")
+		return llm.Part{File: f}, true
+	case "input_audio":
+		return audioOf(Member(p, "input_audio"))
 	default:
 		return llm.Part{}, false
 	}

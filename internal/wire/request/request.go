@@ -78,7 +78,7 @@ func HasContent(m *llm.Message) bool {
 		return true
 	}
 	for _, p := range m.Parts {
-		if p.Text != "" || p.Image != nil {
+		if p.Text != "" || !p.IsText() {
 			return true
 		}
 	}
@@ -245,7 +245,11 @@ func AppendImage(b []byte, im *llm.Image) []byte {
 	if len(im.Data) == 0 {
 		return body.String(b, im.URL)
 	}
-	b = body.String(b, "data:"+im.MediaType+";base64,")
-	b = base64.StdEncoding.AppendEncode(b[:len(b)-1], im.Data)
+	return appendData(b, im.MediaType, im.Data)
+}
+
+func appendData(b []byte, media string, data []byte) []byte {
+	b = body.String(b, "data:"+media+";base64,")
+	b = base64.StdEncoding.AppendEncode(b[:len(b)-1], data)
 	return append(b, '"')
 }

@@ -64,11 +64,11 @@ func (w *writer) result(m *llm.Message) {
 // content writes the parts of a message, as a string if they are only text. An assistant's parts are
 // always text.
 func (w *writer) content(key string, m *llm.Message) {
-	images := false
+	plain := true
 	for i := range m.Parts {
-		images = images || m.Parts[i].Image != nil
+		plain = plain && m.Parts[i].IsText()
 	}
-	if !images || m.Role == llm.RoleAssistant {
+	if plain || m.Role == llm.RoleAssistant {
 		w.B = body.Str(w.B, key, m.Text())
 		return
 	}
@@ -76,9 +76,12 @@ func (w *writer) content(key string, m *llm.Message) {
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		w.B = body.Open(w.B, '{')
-		if p.Image == nil {
+		switch {
+		case p.File != nil:
+			w.file(p.File)
+		case p.Image == nil:
 			w.B = body.Str(body.Str(w.B, "type", "input_text"), "text", p.Text)
-		} else {
+		default:
 			w.B = request.AppendImage(body.Key(body.Str(w.B, "type", "input_image"), "image_url"), p.Image)
 			detail := p.Image.Detail
 			if detail == "" {
@@ -89,6 +92,16 @@ func (w *writer) content(key string, m *llm.Message) {
 		w.B = append(w.B, '}')
 	}
 	w.B = append(w.B, ']')
+}
+
+// file writes a document. An address has no name in this format.
+func (w *writer) file(f *llm.File) {
+	w.B = body.Str(w.B, "type", "input_file")
+	if len(f.Data) == 0 {
+		w.B = body.Str(w.B, "file_url", f.URL)
+		return
+	}
+	w.B = request.AppendDocument(body.Key(body.Str(w.B, "filename", request.DocumentName(f)), "file_data"), f)
 }
 
 // thoughts sends encrypted reasoning back. It leaves out thoughts of other formats.

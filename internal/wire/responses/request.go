@@ -29,6 +29,7 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, stream b
 	if stream {
 		w.B = body.Bool(w.B, "stream", true)
 	}
+	w.CheckFiles("responses")
 	return w.End(dst, "model", "input", "instructions", "stream", "store")
 }
 

@@ -310,9 +310,9 @@ func TestRefers(t *testing.T) {
 		{Chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`, false},
 		{Chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`, true},
 		{Chat, `{"model":"m","messages":[{"role":"assistant","audio":{"id":"a"}}]}`, true},
-		{Responses, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_url":"https://a.example/b.pdf"}]}]}`, true},
+		{Responses, `{"model":"m","input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`, true},
 		{Responses, `{"model":"m","input":[{"type":"item_reference","id":"i"}]}`, true},
-		{Messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"url","url":"https://a.example/b.pdf"}}]}]}`, true},
+		{Messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","citations":{"enabled":true},"source":{"type":"url","url":"https://a.example/b.pdf"}}]}]}`, true},
 		{Messages, `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"words"}}]}]}`, false},
 	} {
 		c, err := Decode(tt.api, []byte(tt.body))

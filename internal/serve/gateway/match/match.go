@@ -199,6 +199,9 @@ func size(q *llm.Request) (n int) {
 			if p.Image != nil {
 				n += len(p.Image.URL) + len(p.Image.Data)
 			}
+			if p.File != nil {
+				n += len(p.File.URL) + len(p.File.Data)
+			}
 		}
 		for _, t := range m.Thoughts {
 			n += len(t.Text) + len(t.Opaque) + len(t.Signature)

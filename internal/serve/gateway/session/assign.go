@@ -288,6 +288,10 @@ func (a *Sessions) talks(q *llm.Request) []uint64 {
 				add(p.Image.URL)
 				_, _ = h.Write(p.Image.Data)
 			}
+			if p.File != nil {
+				add(p.File.URL)
+				_, _ = h.Write(p.File.Data)
+			}
 		}
 		for _, t := range m.ToolCalls {
 			add(t.ID)

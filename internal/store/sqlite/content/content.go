@@ -44,7 +44,7 @@ func Role(letter byte, rest *Rest) llm.Role {
 
 // Plain reports whether a message is one text of a known role, as most are.
 func Plain(m *llm.Message) bool {
-	return len(m.Parts) == 1 && m.Parts[0].Image == nil && Letter(m.Role) != otherRole &&
+	return len(m.Parts) == 1 && m.Parts[0].IsText() && Letter(m.Role) != otherRole &&
 		len(m.Thoughts) == 0 && len(m.ToolCalls) == 0 && m.ToolCallID == "" && !m.ToolFailed
 }
 
@@ -63,6 +63,14 @@ type Rest struct {
 type part struct {
 	Text  string `json:"text,omitempty"`
 	Image *image `json:"image,omitempty"`
+	File  *file  `json:"file,omitempty"`
+}
+
+type file struct {
+	Name      string `json:"name,omitempty"`
+	URL       string `json:"url,omitempty"`
+	MediaType string `json:"media_type,omitempty"`
+	Data      []byte `json:"data,omitempty"`
 }
 
 type image struct {
@@ -81,9 +89,9 @@ func NewRest(m *llm.Message) Rest {
 	switch {
 	case len(m.Parts) == 0:
 		r.Empty = true
-	case len(m.Parts) > 1 || m.Parts[0].Image != nil:
+	case len(m.Parts) > 1 || !m.Parts[0].IsText():
 		for _, p := range m.Parts {
-			r.Parts = append(r.Parts, part{p.Text, (*image)(p.Image)})
+			r.Parts = append(r.Parts, part{p.Text, (*image)(p.Image), (*file)(p.File)})
 		}
 	}
 	return r
@@ -95,7 +103,7 @@ func (r *Rest) Message(text string, letter byte) llm.Message {
 	switch {
 	case len(r.Parts) > 0:
 		for _, p := range r.Parts {
-			m.Parts = append(m.Parts, llm.Part{Text: p.Text, Image: (*llm.Image)(p.Image)})
+			m.Parts = append(m.Parts, llm.Part{Text: p.Text, Image: (*llm.Image)(p.Image), File: (*llm.File)(p.File)})
 		}
 	case !r.Empty:
 		m.Parts = []llm.Part{{Text: text}}
@@ -109,6 +117,9 @@ func (r *Rest) Size() (n int) {
 		n += len(p.Text)
 		if p.Image != nil {
 			n += len(p.Image.Data)
+		}
+		if p.File != nil {
+			n += len(p.File.Data)
 		}
 	}
 	return n

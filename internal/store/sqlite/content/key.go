@@ -128,6 +128,10 @@ func (h *Hasher) Message(m *llm.Message) Key {
 	h.num(int64(len(m.Parts)))
 	for _, t := range m.Parts {
 		h.str(t.Text)
+		if f := t.File; f != nil {
+			h.b = append(h.b, 2) // which is no flag
+			h.strs(f.Name, f.URL, f.MediaType, string(f.Data))
+		}
 		h.flag(t.Image != nil)
 		if i := t.Image; i != nil {
 			h.str(i.URL)

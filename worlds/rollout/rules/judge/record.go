@@ -25,6 +25,11 @@ func (r *Record) Showed(seat string, messages []llm.Message) {
 		if slices.ContainsFunc(m.Parts, func(p llm.Part) bool { return p.Image != nil }) {
 			r.lines = append(r.lines, "(a picture)")
 		}
+		for _, p := range m.Parts {
+			if p.File != nil {
+				r.lines = append(r.lines, "("+p.File.String()+")")
+			}
+		}
 	}
 }
 

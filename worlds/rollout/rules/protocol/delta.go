@@ -69,6 +69,9 @@ func same(a, b *llm.Message) bool {
 }
 
 func samePart(a, b llm.Part) bool {
+	if x, y := a.File, b.File; x != nil && y != nil {
+		return x.Name == y.Name && x.URL == y.URL && x.MediaType == y.MediaType && bytes.Equal(x.Data, y.Data)
+	}
 	if a.Image == nil || b.Image == nil {
 		return a == b
 	}

@@ -160,13 +160,15 @@ func (s *teller) offers(who, to string, tools protocol.Tools) {
 }
 
 func shown(m llm.Message) string {
-	pictures := 0
+	text := m.Text()
 	for _, p := range m.Parts {
-		if p.Image != nil {
-			pictures++
+		switch {
+		case p.Image != nil:
+			text += "\n(a picture)"
+		case p.File != nil:
+			text += "\n(" + p.File.String() + ")"
 		}
 	}
-	text := m.Text() + strings.Repeat("\n(a picture)", pictures)
 	switch {
 	case m.Role == llm.RoleSystem:
 		return "(to begin with) " + text

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/simhttp/check/media"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/bedrock"
 	"parley/internal/wire/body"
@@ -12,7 +13,7 @@ import (
 
 // bedrockFields are the members of POST /model/MODEL/converse.
 func bedrockFields() fields {
-	block := fields{"text": {kind: text}, "image": {kind: object}, "toolUse": {kind: object}, "toolResult": {kind: object}, "reasoningContent": {kind: object}, "cachePoint": {kind: object}, "document": {kind: object}}
+	block := fields{"text": {kind: text}, "image": {kind: object}, "toolUse": {kind: object}, "toolResult": {kind: object}, "reasoningContent": {kind: object}, "cachePoint": {kind: object}, "document": {kind: object}, "audio": {kind: object}}
 	return fields{
 		"messages":        {kind: array, fields: fields{"role": {kind: text, values: []string{"user", "assistant"}}, "content": {kind: array, fields: block}}},
 		"system":          {kind: array, fields: fields{"text": {kind: text}, "cachePoint": {kind: object}}},
@@ -63,6 +64,9 @@ func (a *ask) bedrockMessages() *endpoint.Error {
 			}
 			return true
 		})
+		if why := media.Bedrock(fmt.Sprintf("messages.%d.content", i), request.Member(m, "content")); why != "" {
+			return endpoint.Invalid("", "%s", why)
+		}
 		if results != calls {
 			return endpoint.Invalid("", "The number of toolResult blocks at messages.%d.content does not match the number of toolUse blocks of previous turn.", i)
 		}
@@ -98,7 +102,7 @@ func (a *ask) cachePoints() *endpoint.Error {
 			case point(b, max(0, at-1+min(blocks, 1)), parts):
 			default:
 				blocks++
-				if request.Member(b, "text") != nil || request.Member(b, "image") != nil {
+				if request.Member(b, "toolUse") == nil && request.Member(b, "reasoningContent") == nil {
 					parts++
 				}
 			}

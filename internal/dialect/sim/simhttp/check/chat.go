@@ -123,7 +123,7 @@ func (a *ask) chatContent(at string, role llm.Role, v []byte) *endpoint.Error {
 	case role == llm.RoleAssistant:
 		return a.content(at, v, "text", "refusal")
 	case role == llm.RoleUser:
-		return a.content(at, v, "text", "image_url")
+		return a.content(at, v, "text", "image_url", "input_audio", "file")
 	}
 	return a.content(at, v, "text")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"parley/internal/dialect/sim"
+	"parley/internal/dialect/sim/simhttp/check/media"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/request"
 )
@@ -145,9 +146,11 @@ func (c *conversation) block(at, role string, b []byte) *endpoint.Error {
 		if request.Str(b, "text") == "" {
 			return endpoint.Invalid("", "messages: text content blocks must be non-empty")
 		}
-	case kind == "image" && !assistant && request.Member(b, "source") != nil:
+	case (kind == "image" || kind == "document") && !assistant && request.Member(b, "source") != nil:
 		c.parts++
-		return image(at, b)
+		if why := media.Anthropic(at, b); why != "" {
+			return endpoint.Invalid("", "%s", why)
+		}
 	case kind == "tool_use" && assistant:
 		id := request.Str(b, "id")
 		if id == "" || request.Str(b, "name") == "" || request.Member(b, "input") == nil {
@@ -163,16 +166,4 @@ func (c *conversation) block(at, role string, b []byte) *endpoint.Error {
 		return endpoint.Invalid("", "%s: Input tag '%s' found using 'type' does not match any of the expected tags for role '%s'", at, kind, role)
 	}
 	return nil
-}
-
-func image(at string, b []byte) *endpoint.Error {
-	switch kind := request.Str(request.Member(b, "source"), "type"); kind {
-	case "url", "base64":
-		if _, ok := request.Part(b); !ok {
-			return endpoint.Invalid("", "%s.image.source.base64: invalid base64 data", at)
-		}
-		return nil
-	default:
-		return endpoint.Invalid("", "%s.image.source: Input tag '%s' found using 'type' does not match any of the expected tags: 'base64', 'url'", at, kind)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"parley/internal/dialect/sim/simhttp/check/media"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/gemini"
 	"parley/internal/wire/request"
@@ -100,6 +101,9 @@ func (a *ask) geminiContents() *endpoint.Error {
 				called++
 			case request.Member(p, "text") == nil && request.Member(p, "inlineData") == nil && request.Member(p, "fileData") == nil:
 				return a.missing(at + ".data")
+			}
+			if why := media.Gemini(request.Member(p, "inlineData")); why != "" {
+				return &endpoint.Error{Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT", Message: why}
 			}
 			return nil
 		})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/internal/dialect/sim/simhttp/check/media"
 	"parley/internal/dialect/sim/simhttp/check/strict"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/wire/body"
@@ -66,8 +67,8 @@ func (a *ask) content(at string, v []byte, types ...string) *endpoint.Error {
 		if t := request.Str(p, "type"); !slices.Contains(types, t) {
 			return unsupported(at+".type", t, types...)
 		}
-		if _, ok := request.Part(p); !ok {
-			return endpoint.InvalidCode("invalid_image_url", at+".image_url", "Invalid image URL.")
+		if f := media.OpenAI(at, p); f != (media.Fault{}) {
+			return endpoint.InvalidCode(f.Code, f.At, "%s", f.Message)
 		}
 		return nil
 	})

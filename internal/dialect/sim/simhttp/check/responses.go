@@ -111,7 +111,7 @@ func (a *ask) item(at string, it []byte, open map[string]bool) *endpoint.Error {
 		case content == nil:
 			return invalidType(at+".content", "one of a string or array of objects")
 		}
-		return a.content(at, content, "input_text", "input_image", "output_text", "refusal")
+		return a.content(at, content, "input_text", "input_image", "input_file", "output_text", "refusal")
 	case "function_call":
 		if id == "" || request.Str(it, "name") == "" {
 			return a.missing(at + ".call_id")
