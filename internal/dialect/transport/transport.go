@@ -42,8 +42,9 @@ type Config struct {
 	KeyHeader string            // the header that carries the key. Default: Authorization
 	KeyPrefix string            // before the key, such as "Bearer "
 	Header    map[string]string // sent with every request; the provider's headers replace it
-	// Sign adds a signature to the header of a request, which is its own. Default: requests are not signed.
-	Sign    func(ctx context.Context, r *http.Request, body []byte) error
+	// Sign adds a signature to the header of a request, which is its own. hide removes from the answer what it added.
+	// Default: requests are not signed.
+	Sign    func(ctx context.Context, r *http.Request, body []byte) (hide *redact.Redactor, err error)
 	MaxBody int64 // maximum size of an answer. Default: 64 MB
 }
 
