@@ -63,7 +63,7 @@ func Codec(dialect string) (transport.Codec, bool) {
 func codecOf(p provider.Provider) (transport.Codec, bool) {
 	codec, ok := Codec(p.Dialect)
 	switch {
-	case p.Dialect == "bedrock" && !p.HasKey():
+	case p.Signs():
 		codec.Config.Sign = lateSigner(p.BaseURL)
 	case p.APIVersion == "":
 	case p.Dialect == "anthropic":

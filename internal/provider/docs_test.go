@@ -39,7 +39,9 @@ func row(p Provider) []string {
 		key = "`" + p.KeyEnv + "`"
 	case len(p.KeyCommand) > 0:
 		key = "`" + CommandLine(p.KeyCommand) + "`"
-	case p.Dialect == "bedrock":
+	case p.Credentials == CredentialsGoogle:
+		key = "Google's credentials, or a key"
+	case p.Signs():
 		key = "AWS credentials, or a key"
 	}
 	images := "bytes and links"

@@ -71,6 +71,10 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.KeyCommand = []string{""} }, []string{"key_command", "names no program"}},
 		{func(p *Provider) { p.KeyEnv, p.KeyCommand = "LAB_KEY", []string{"vault"} }, []string{"key_command", "not together with key_env"}},
 		{func(p *Provider) { p.KeyCommand = []string{"echo", "sk-hunter2hunter2hunter2"} }, []string{"key_command[1]", "is a key"}},
+		{func(p *Provider) { p.Credentials = "gogle" }, []string{"credentials", "did you mean google?"}},
+		{func(p *Provider) { p.Credentials = CredentialsGoogle }, []string{"base_url", "aiplatform.googleapis.com", "key_command"}},
+		{func(p *Provider) { p.Credentials, p.KeyEnv = CredentialsGoogle, "LAB_KEY" }, []string{"credentials", "not together with key_env"}},
+		{func(p *Provider) { p.Credentials, p.Dialect = CredentialsGoogle, "bedrock" }, []string{"credentials", "bedrock"}},
 		{func(p *Provider) { p.APIVersion = "newest" }, []string{"api_version", "2024-10-21"}},
 		{func(p *Provider) { p.APIVersion = "2024-10-21" }, []string{"base_url", "ends in /v1"}},
 		{func(p *Provider) { p.Dialect, p.APIVersion = "gemini", "2024-10-21" }, []string{"api_version", "Azure"}},
@@ -249,8 +253,8 @@ func TestOwnAddress(t *testing.T) {
 			t.Fatal(c.preset)
 		}
 		p.BaseURL = c.address
-		if err := p.Validate(); err != nil {
-			t.Error(err)
+		if err := p.Validate(); (err == nil) != (c.known || p.Credentials == "") { // Google's credentials go nowhere else
+			t.Errorf("%s at %s: %v", c.preset, c.address, err)
 		}
 		if p.KeepsLimits() != c.known {
 			t.Errorf("%s at %s: known %v", c.preset, c.address, !c.known)
@@ -304,5 +308,38 @@ func TestTiers(t *testing.T) {
 				t.Errorf("%s elsewhere: nothing is known", name)
 			}
 		}
+	}
+}
+
+// TestGoogleHosts: Google's credentials go to Vertex AI and to this machine, and nowhere else.
+func TestGoogleHosts(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"https://europe-west4-aiplatform.googleapis.com/v1":             true,
+		"https://aiplatform.googleapis.com/v1":                          true,
+		"https://aiplatform.eu.rep.googleapis.com/v1":                   true,
+		"http://127.0.0.1:8080/v1":                                      true,
+		"http://localhost:8080/v1":                                      true,
+		"http://aiplatform.googleapis.com/v1":                           false, // anybody could read it
+		"https://storage.googleapis.com/v1":                             false,
+		"https://evil-aiplatform.googleapis.com.evil.example/v1":        false,
+		"https://aiplatform.googleapis.com.evil.example/v1":             false,
+		"https://evilaiplatform.googleapis.com/v1":                      false,
+		"https://aiplatform.googleapis.com:443@evil.example/v1":         false,
+		"https://generativelanguage.googleapis.com/v1beta":              false,
+		"https://evil.example/v1#https://aiplatform.googleapis.com":     false,
+		"https://aiplatform.evil.example.rep.googleapis.com.example/v1": false,
+	} {
+		for _, p := range []Provider{
+			{Name: "v", Dialect: "gemini", BaseURL: address, Credentials: CredentialsGoogle},
+			{Name: "v", Dialect: "gemini", BaseURLs: []string{"https://aiplatform.googleapis.com/v1beta1", address}, Credentials: CredentialsGoogle},
+		} {
+			if err := p.Validate(); (err == nil) != want {
+				t.Errorf("%s: %v", address, err)
+			}
+		}
+	}
+	if (Provider{Dialect: "gemini", Credentials: CredentialsGoogle}).Origin() == (Provider{Dialect: "gemini"}).Origin() {
+		t.Error("the origin does not say whose credentials")
 	}
 }

@@ -155,6 +155,7 @@ func providerKeys() *schema.Shape {
 		schema.Key{Name: "metrics", Shape: schema.Text(), Default: "none", Doc: "The path of a server's page for Prometheus (vLLM, SGLang: /metrics). The number of calls in flight then follows the server's queue and cache."},
 		schema.Key{Name: "key_env", Shape: schema.Text(), Default: "the preset's, or no key is sent", Doc: "The name of the environment variable that holds the key; never the key itself.", Aliases: []string{"api_key", "key", "token", "apikey", "api_key_env", "secret"}},
 		schema.Key{Name: "key_command", Shape: schema.List(schema.Text()), Default: "none", Doc: "A program that prints the key, with its arguments: for keys that expire. No shell reads it. Instead of key_env."},
+		schema.Key{Name: "credentials", Shape: schema.Text(provider.CredentialNames()...), Default: "none", Doc: "google for tokens from Google's Application Default Credentials, for Vertex AI only. Instead of key_env."},
 		schema.Key{Name: "key_header", Shape: schema.Text(provider.KeyHeaders()...), Default: "by dialect", Doc: "The header that carries the key. In authorization, it follows the word Bearer."},
 		schema.Key{Name: "headers", Shape: schema.Map("HEADER", schema.Text()), Default: "none", Doc: "Sent with every request. No secrets: use key_env for these."},
 		schema.Key{Name: "limits", Shape: limitKeys(), Default: "learned from the server", Doc: "What the account allows, so that calls are paced before the server refuses them."},
