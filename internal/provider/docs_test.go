@@ -29,8 +29,11 @@ func row(p Provider) []string {
 	address.BaseURL = cmp.Or(p.BaseURL, p.Example)
 	c := p.Capability("any")
 	schema := yes(address.FollowsSchema("any"))
-	if c.NoSchema {
+	switch {
+	case c.NoSchema:
 		schema = "in the prompt"
+	case c.SchemaInPrompt:
+		schema = "yes, and in the prompt"
 	}
 	_, batches := p.BatchLimits()
 	key := "none"

@@ -121,30 +121,32 @@ func TestCapability(t *testing.T) {
 		return Provider{Name: p}.Capability(m)
 	}
 	for name, ok := range map[string]func(Capability) bool{
-		"openai/gpt-5-mini":                    func(c Capability) bool { return c.NoSampling && !c.OldMaxField && len(c.Efforts) == 4 },
-		"openai/gpt-5.2":                       func(c Capability) bool { return c.NoSampling && c.SampleAtNone },
-		"openai/gpt-5.6-sol":                   func(c Capability) bool { return c.NoToolEffort && !c.NoTools },
-		"openai/gpt-6-astra":                   func(c Capability) bool { return c.NoTools && !c.SampleAtNone },
-		"openai-responses/gpt-6-astra":         func(c Capability) bool { return !c.NoTools && c.NoSampling && c.MaxOutput == 128_000 },
-		"openai/gpt-5.2-chat-latest":           func(c Capability) bool { return len(c.Efforts) == 0 },
-		"openai/o3-mini":                       func(c Capability) bool { return c.NoSampling && c.NoStop },
-		"openai/gpt-4.1":                       func(c Capability) bool { return !c.NoSampling && c.CacheKey },
-		"anthropic/claude-opus-5-5":            func(c Capability) bool { return c.Thinking == ThinkingAlways && c.NoForce && c.NoPrefill },
-		"anthropic/claude-opus-5":              func(c Capability) bool { return c.Thinking == ThinkingDefault && !c.NoForce },
-		"anthropic/claude-haiku-5-5":           func(c Capability) bool { return c.Thinking == ThinkingDefault },
-		"anthropic/claude-opus-4-7":            func(c Capability) bool { return c.NoSampling && c.Thinking == ThinkingAdaptive },
-		"anthropic/claude-sonnet-4-6":          func(c Capability) bool { return !c.NoSampling && c.NoPrefill },
-		"anthropic/claude-sonnet-4-5-20250929": func(c Capability) bool { return c.Thinking == ThinkingBudget && !c.NoSchema && len(c.Efforts) == 0 },
-		"anthropic/claude-3-5-haiku-latest":    func(c Capability) bool { return c.NoSchema && c.MaxOutput == 8192 },
-		"openrouter/anthropic/claude-opus-5.5": func(c Capability) bool { return c.OldMaxField && !c.NoSampling },
-		"mistral/mistral-large-latest":         func(c Capability) bool { return c.SeedField == "random_seed" && c.NoStreamOptions && c.OldMaxField },
-		"gemini/gemini-3.6-flash":              func(c Capability) bool { return c.NoSeed && c.NoPenalties },
-		"deepseek/deepseek-v4-pro":             func(c Capability) bool { return c.NoSchema && c.Thoughts },
-		"groq/openai/gpt-oss-120b":             func(c Capability) bool { return c.NoLogprobs && !c.NoSchema },
-		"groq/llama-3.3-70b-versatile":         func(c Capability) bool { return c.NoSchema },
-		"xai/grok-4.5":                         func(c Capability) bool { return c.NoStop && len(c.Efforts) == 3 },
-		"vllm/any":                             func(c Capability) bool { return c.TokenIDs && c.TopK },
-		"lab/any":                              func(c Capability) bool { return c.Match == "" },
+		"openai/gpt-5-mini":                                func(c Capability) bool { return c.NoSampling && !c.OldMaxField && len(c.Efforts) == 4 },
+		"openai/gpt-5.2":                                   func(c Capability) bool { return c.NoSampling && c.SampleAtNone },
+		"openai/gpt-5.6-sol":                               func(c Capability) bool { return c.NoToolEffort && !c.NoTools },
+		"openai/gpt-6-astra":                               func(c Capability) bool { return c.NoTools && !c.SampleAtNone },
+		"openai-responses/gpt-6-astra":                     func(c Capability) bool { return !c.NoTools && c.NoSampling && c.MaxOutput == 128_000 },
+		"openai/gpt-5.2-chat-latest":                       func(c Capability) bool { return len(c.Efforts) == 0 },
+		"openai/o3-mini":                                   func(c Capability) bool { return c.NoSampling && c.NoStop },
+		"openai/gpt-4.1":                                   func(c Capability) bool { return !c.NoSampling && c.CacheKey },
+		"anthropic/claude-opus-5-5":                        func(c Capability) bool { return c.Thinking == ThinkingAlways && c.NoForce && c.NoPrefill },
+		"anthropic/claude-opus-5":                          func(c Capability) bool { return c.Thinking == ThinkingDefault && !c.NoForce },
+		"anthropic/claude-haiku-5-5":                       func(c Capability) bool { return c.Thinking == ThinkingDefault },
+		"anthropic/claude-opus-4-7":                        func(c Capability) bool { return c.NoSampling && c.Thinking == ThinkingAdaptive },
+		"anthropic/claude-sonnet-4-6":                      func(c Capability) bool { return !c.NoSampling && c.NoPrefill },
+		"anthropic/claude-sonnet-4-5-20250929":             func(c Capability) bool { return c.Thinking == ThinkingBudget && !c.NoSchema && len(c.Efforts) == 0 },
+		"anthropic/claude-3-5-haiku-latest":                func(c Capability) bool { return c.NoSchema && c.MaxOutput == 8192 },
+		"openrouter/anthropic/claude-opus-5.5":             func(c Capability) bool { return c.OldMaxField && !c.NoSampling },
+		"mistral/mistral-large-latest":                     func(c Capability) bool { return c.SeedField == "random_seed" && c.NoStreamOptions && c.OldMaxField },
+		"cohere/command-a-03-2025":                         func(c Capability) bool { return c.NoParallel && !c.NoSchema && len(c.Efforts) == 0 },
+		"fireworks/accounts/fireworks/models/minimax-m2p5": func(c Capability) bool { return c.SchemaInPrompt && len(c.Efforts) == 3 },
+		"gemini/gemini-3.6-flash":                          func(c Capability) bool { return c.NoSeed && c.NoPenalties },
+		"deepseek/deepseek-v4-pro":                         func(c Capability) bool { return c.NoSchema && c.Thoughts },
+		"groq/openai/gpt-oss-120b":                         func(c Capability) bool { return c.NoLogprobs && !c.NoSchema },
+		"groq/llama-3.3-70b-versatile":                     func(c Capability) bool { return c.NoSchema },
+		"xai/grok-4.5":                                     func(c Capability) bool { return c.NoStop && len(c.Efforts) == 3 },
+		"vllm/any":                                         func(c Capability) bool { return c.TokenIDs && c.TopK },
+		"lab/any":                                          func(c Capability) bool { return c.Match == "" },
 	} {
 		if c := of(name); !ok(c) {
 			t.Errorf("%s: %+v", name, c)
@@ -296,7 +298,7 @@ func TestTiers(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"openai": "auto default flex priority", "openai-responses": "auto default flex priority", "anthropic": "auto standard_only",
-		"gemini": "flex priority standard", "mistral": "", "sim": "?", "vllm": "?", "openrouter": "?",
+		"gemini": "flex priority standard", "mistral": "auto standard_only", "fireworks": "default priority", "cohere": "", "together": "", "sim": "?", "vllm": "?", "openrouter": "?",
 	} {
 		p, _ := Lookup(name)
 		tiers, known := p.Tiers()
