@@ -55,7 +55,8 @@ func vertexAsk(t *testing.T, preset, publisher string, u *url.URL, stream bool) 
 	if !ok {
 		t.Fatal("there is no preset " + preset)
 	}
-	p.Name, p.KeyCommand, p.KeyEnv, p.Stream = "lab", nil, "PARLEY_VERTEX_TEST_KEY", "never"
+	p.DropKey()
+	p.Name, p.KeyEnv, p.Stream = "lab", "PARLEY_VERTEX_TEST_KEY", "never"
 	p.BaseURL = u.String() + "/v1/projects/p/locations/us-east5/publishers/" + publisher
 	if stream {
 		p.Stream = "always"

@@ -58,7 +58,9 @@ type Key struct {
 	Provider string `json:"provider"`
 	Env      string `json:"env,omitempty"`
 	Command  string `json:"command,omitempty"` // the program with its arguments
-	Set      bool   `json:"set"`               // the variable is set, or the program is found
+	// Credentials is google for Google's credentials, which are found only when they are needed.
+	Credentials provider.Credentials `json:"credentials,omitempty"`
+	Set         bool                 `json:"set"` // the variable is set, or the program is found
 	// Sent lists the hosts that get it.
 	Sent []Destination `json:"sent_to"`
 }
@@ -111,6 +113,10 @@ func (c Check) keys(accounts []string) []Key {
 		if len(p.KeyCommand) > 0 {
 			_, err := exec.LookPath(p.KeyCommand[0])
 			keys = append(keys, Key{Provider: p.Name, Command: provider.CommandLine(p.KeyCommand), Set: err == nil, Sent: destinations(c.Trust, p)})
+			continue
+		}
+		if p.Credentials != "" {
+			keys = append(keys, Key{Provider: p.Name, Credentials: p.Credentials, Set: true, Sent: destinations(c.Trust, p)})
 			continue
 		}
 		set := false

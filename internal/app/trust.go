@@ -40,6 +40,18 @@ func needs(p provider.Provider, source, location string) []trust.Need {
 // destinations lists the hosts that get the key of a provider, and why they may.
 func destinations(gate *trust.Gate, p provider.Provider) []Destination {
 	all := []Destination{}
+	if p.Credentials != "" {
+		for _, one := range p.Servers() {
+			host, err := trust.Origin(one.BaseURL)
+			switch {
+			case err != nil: // provider.Validate refuses it
+			case trust.Loopback(host):
+				all = append(all, Destination{Host: host, Allowed: trust.OnLoopback})
+			default:
+				all = append(all, Destination{Host: host, Allowed: trust.Preset})
+			}
+		}
+	}
 	for _, g := range trust.Keys(p) {
 		all = append(all, Destination{Host: g.Host, Allowed: gate.Why(g), Plain: g.Plain(), Flag: g.Flag()})
 	}

@@ -39,18 +39,20 @@ func (a *account) provider(model string, env func(string) (string, bool)) (provi
 	if a.BaseURL != "" {
 		// A key is only for the address it belongs to: another --base-url needs its own --key-env.
 		if !p.Serves(a.BaseURL) {
-			p.KeyEnv, p.KeyCommand = "", nil
+			p.DropKey()
 		}
 		p.BaseURL = a.BaseURL
 	}
 	if a.KeyEnv != "" {
-		p.KeyEnv, p.KeyCommand = a.KeyEnv, nil
+		p.DropKey()
+		p.KeyEnv = a.KeyEnv
 	}
 	if a.KeyCommand != "" {
 		if a.KeyEnv != "" {
 			return p, exit.Usagef("--key-command and --key-env are both set: the key comes from a program or from a variable")
 		}
-		p.KeyCommand, p.KeyEnv = strings.Fields(a.KeyCommand), ""
+		p.DropKey()
+		p.KeyCommand = strings.Fields(a.KeyCommand)
 	}
 	if a.Dialect != "" {
 		p.Dialect = a.Dialect

@@ -335,6 +335,8 @@ func (c *checkCmd) next(e *app.Estimate, command string) string {
 func keyText(k app.Key) string {
 	comes := fmt.Sprintf("%s, which %s needs, is set", k.Env, k.Provider)
 	switch {
+	case k.Credentials != "":
+		comes = fmt.Sprintf("Google's credentials give tokens of %s", k.Provider)
 	case k.Command != "" && k.Set:
 		comes = fmt.Sprintf("%s prints the one of %s", k.Command, k.Provider)
 	case k.Command != "":

@@ -158,7 +158,7 @@ func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 		if at {
 			// A key is only for the address it belongs to: another URL needs its own --key-env.
 			if !p.Serves(url) {
-				p.KeyEnv, p.KeyCommand = "", nil
+				p.DropKey()
 			}
 			p.BaseURL = url
 		}

@@ -37,6 +37,8 @@ type knownProvider struct {
 	KeyEnv  string `json:"key_env,omitempty"`
 	KeySet  bool   `json:"key_set"`
 	Command string `json:"key_command,omitempty"` // the program that prints the key
+	// Credentials says whose credentials give the key.
+	Credentials provider.Credentials `json:"credentials,omitempty"`
 }
 
 // knownModel is a model with its prices in dollars per million tokens.
@@ -101,7 +103,7 @@ func (c *modelsCmd) known(s *State, prices *price.Table) known {
 		v, ok := s.Env(p.KeyEnv)
 		k.Providers = append(k.Providers, knownProvider{
 			Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, Example: p.Example, KeyEnv: p.KeyEnv,
-			KeySet: p.KeyEnv != "" && ok && v != "", Command: provider.CommandLine(p.KeyCommand),
+			KeySet: p.KeyEnv != "" && ok && v != "", Command: provider.CommandLine(p.KeyCommand), Credentials: p.Credentials,
 		})
 	}
 	for _, name := range prices.Models() {
@@ -135,6 +137,8 @@ func (k known) print(w io.Writer) error {
 			key = p.KeyEnv + " (not set)"
 		case p.Command != "":
 			key = p.Command
+		case p.Credentials != "":
+			key = "Google's credentials"
 		}
 		switch {
 		case p.Example != "":

@@ -1,7 +1,8 @@
-// Package credential gives the key of a provider: the value of an environment variable, or what a program prints.
+// Package credential gives the key of a provider: the value of an environment variable, what a program prints, or a token
+// from Google's credentials.
 //
-// What it promises: however many calls wait for a key, the program runs once at a time. Its key is used until shortly
-// before it expires, and the program runs again if a server refuses it. Nothing of the program's standard output is in
+// What it promises: however many calls wait for a key, the program runs once at a time, and so does the search for credentials. A
+// key is used until shortly before it expires, and replaced if a server refuses it. Nothing of the program's standard output is in
 // any error. A Source may be used from several goroutines at once.
 //
 // It does not decide whether a program may run: package trust does, before a provider is opened.
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/credential/google"
 	"parley/internal/provider"
 	"parley/internal/wire/redact"
 	"parley/llm"
@@ -35,10 +37,12 @@ type Key struct {
 	Value string
 	// Hide removes this key, and those before it, from what a server sends. It is nil without a key.
 	Hide *redact.Redactor
+	// Project is the project that calls are counted for, in Google's own header, or "".
+	Project string
 
 	expires time.Time // zero: not known
 	renew   time.Time // from then on, a new one is wanted; zero: never
-	at      time.Time // when the program printed it
+	at      time.Time // when it was got
 	again   bool      // it replaced a key that a server refused
 	refused atomic.Bool
 	before  []string // older keys
@@ -49,19 +53,25 @@ type Source struct {
 	name    string
 	command []string
 	run     func(ctx context.Context, command []string) (stdout []byte, err error)
+	fetch   func(ctx context.Context) (*Key, error) // gets a new key; nil: the key does not change
 	key     atomic.Pointer[Key]
-	turn    chan struct{} // whoever takes its element may run the program, and use the fields below
+	turn    chan struct{} // whoever takes its element may fetch, and use the fields below
 
 	failure error
 	failed  time.Time
 }
 
-// New returns the Source of a provider. It reads a variable now: it is an error if it is not set. It runs a program only
-// when a key is wanted.
+// New returns the Source of a provider. It reads a variable now: it is an error if it is not set. It runs a program, and looks
+// for credentials, only when a key is wanted.
 func New(p provider.Provider) (*Source, error) {
 	s := &Source{name: p.Name, command: p.KeyCommand, run: run, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
-	if len(p.KeyCommand) > 0 {
+	switch {
+	case p.Credentials == provider.CredentialsGoogle:
+		s.fetch = fromGoogle
+		return s, nil
+	case len(p.KeyCommand) > 0:
+		s.fetch = s.fromProgram
 		return s, nil
 	}
 	key := &Key{}
@@ -124,22 +134,19 @@ func (k *Key) good() bool {
 	return k != nil && !k.refused.Load() && (k.renew.IsZero() || time.Now().Before(k.renew))
 }
 
-// next runs the program.
+// next gets a new key.
 func (s *Source) next(ctx context.Context, k *Key) (*Key, error) {
 	if s.failure != nil && time.Since(s.failed) < rest {
 		return nil, s.failure
 	}
-	out, err := s.run(ctx, s.command)
+	next, err := s.fetch(ctx)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	var next *Key
-	if err == nil {
-		next, err = parse(out, time.Now())
-	}
 	if err != nil {
-		s.failed = time.Now()
-		s.failure = &llm.Error{Kind: llm.KindAuth, Provider: s.name, Message: fmt.Sprintf("key_command %s: %v", provider.CommandLine(s.command), err)}
+		e := *llm.AsError(err)
+		e.Provider = s.name
+		s.failed, s.failure = time.Now(), &e
 		return nil, s.failure
 	}
 	s.failure = nil
@@ -155,10 +162,44 @@ func (s *Source) next(ctx context.Context, k *Key) (*Key, error) {
 	return next, nil
 }
 
+// fromProgram runs the program.
+func (s *Source) fromProgram(ctx context.Context) (*Key, error) {
+	out, err := s.run(ctx, s.command)
+	if err == nil {
+		var k *Key
+		if k, err = parse(out, time.Now()); err == nil {
+			return k, nil
+		}
+	}
+	return nil, &llm.Error{Kind: llm.KindAuth, Message: fmt.Sprintf("key_command %s: %v", provider.CommandLine(s.command), err)}
+}
+
+// fromGoogle returns a new token from Google's credentials.
+func fromGoogle(ctx context.Context) (*Key, error) {
+	t, err := google.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	k := &Key{Value: t.Value, Project: t.Project, at: now, expires: t.Expires}
+	if k.Value == "" || len(k.Value) > maxKey || !printable(k.Value) || !printable(k.Project) {
+		return nil, &llm.Error{Kind: llm.KindAuth, Message: "Google's credentials gave a token that cannot be sent"}
+	}
+	k.plan(now)
+	return k, nil
+}
+
+// plan sets when a new key is wanted.
+func (k *Key) plan(now time.Time) {
+	if !k.expires.IsZero() {
+		k.renew = k.expires.Add(-min(ahead, k.expires.Sub(now)/10))
+	}
+}
+
 // Refuse records that a server refused k. It reports whether there may be another key: the caller asks for it with Key,
 // and tries again if it is another.
 func (s *Source) Refuse(k *Key) bool {
-	if len(s.command) == 0 || k.again && time.Since(k.at) < renewed {
+	if s.fetch == nil || k.again && time.Since(k.at) < renewed {
 		return false
 	}
 	k.refused.Store(true)

@@ -119,10 +119,8 @@ func parse(out []byte, now time.Time) (*Key, error) {
 		return nil, errors.New("it printed a character that no key has")
 	case !k.expires.IsZero() && !k.expires.After(now):
 		return nil, errors.New("the key that it printed has expired")
-	case !k.expires.IsZero():
-		left := k.expires.Sub(now)
-		k.renew = k.expires.Add(-min(ahead, left/10))
 	}
+	k.plan(now)
 	return k, nil
 }
 

@@ -1,14 +1,19 @@
 package dialect_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/internal/dialect"
 	"parley/internal/provider"
+	"parley/llm"
 )
 
 // TestCloudPaths checks the addresses and bodies of Azure and Vertex AI, whose format is another vendor's.
@@ -37,7 +42,8 @@ func TestCloudPaths(t *testing.T) {
 			url, key, body, version = r.URL.String(), r.Header.Get(c.header), string(b), r.Header.Get("Anthropic-Version")
 			w.WriteHeader(http.StatusTeapot)
 		}))
-		p.BaseURL, p.APIVersion, p.KeyCommand, p.KeyEnv, p.Stream = srv.URL+c.path, c.version, nil, "PARLEY_CLOUD_TEST_KEY", "never"
+		p.DropKey()
+		p.BaseURL, p.APIVersion, p.KeyEnv, p.Stream = srv.URL+c.path, c.version, "PARLEY_CLOUD_TEST_KEY", "never"
 		if c.stream {
 			p.Stream = "always"
 		}
@@ -53,5 +59,56 @@ func TestCloudPaths(t *testing.T) {
 		if url != c.wantURL || key != c.key || !strings.Contains(body, c.has) || strings.Contains(body, c.hasNot) || version != "" {
 			t.Errorf("%s: %s, %s %s, version %q: %s", c.preset, url, c.header, key, version, body)
 		}
+	}
+}
+
+// TestGoogleCredentials: a token from Google's credentials is sent with the project of the file, renewed when it is refused, and
+// shown nowhere.
+func TestGoogleCredentials(t *testing.T) {
+	var given atomic.Int32
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"access_token":"hunter2-token-%d","expires_in":3600,"token_type":"Bearer"}`, given.Add(1))
+	}))
+	defer tokens.Close()
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	text := `{"type":"authorized_user","client_id":"i","client_secret":"s","refresh_token":"r","quota_project_id":"my-project","token_uri":"` + tokens.URL + `"}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
+	t.Setenv("GOOGLE_CLOUD_QUOTA_PROJECT", "")
+	good := "Bearer hunter2-token-1"
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Authorization") != good || r.Header.Get("X-Goog-User-Project") != "my-project" {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":{"code":401,"status":"UNAUTHENTICATED","message":"%s is not valid"}}`, r.Header.Get("Authorization"))
+			return
+		}
+		fmt.Fprintf(w, `{"candidates":[{"content":{"parts":[{"text":"%s"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}`, r.Header.Get("Authorization"))
+	}))
+	defer srv.Close()
+	p, _ := provider.Lookup("vertex")
+	p.BaseURL = srv.URL + "/v1/projects/p/locations/global/publishers/google"
+	m, err := dialect.Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.(io.Closer).Close()
+	req := hello()
+	req.Model = "vertex/m"
+	for n := range int32(3) {
+		if n == 2 {
+			good = "Bearer hunter2-token-2"
+		}
+		r, err := m.Ask(t.Context(), req)
+		if err != nil || r.Text != "Bearer [key]" || given.Load() != max(1, n) {
+			t.Fatalf("call %d, token %d: %+v, %v", n, given.Load(), r, err)
+		}
+	}
+	good = "another"
+	if _, err := m.Ask(t.Context(), req); llm.KindOf(err) != llm.KindAuth || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
 	}
 }

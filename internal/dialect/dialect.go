@@ -18,6 +18,7 @@ import (
 	"parley/internal/wire/chat"
 	"parley/internal/wire/gemini"
 	"parley/internal/wire/messages"
+	"parley/internal/wire/redact"
 	"parley/internal/wire/responses"
 	"parley/llm"
 )
@@ -62,7 +63,7 @@ func Codec(dialect string) (transport.Codec, bool) {
 func codecOf(p provider.Provider) (transport.Codec, bool) {
 	codec, ok := Codec(p.Dialect)
 	switch {
-	case p.Dialect == "bedrock" && !p.HasKey():
+	case p.Signs():
 		codec.Config.Sign = lateSigner(p.BaseURL)
 	case p.APIVersion == "":
 	case p.Dialect == "anthropic":
@@ -80,11 +81,11 @@ func codecOf(p provider.Provider) (transport.Codec, bool) {
 }
 
 // lateSigner returns a function that signs requests to Bedrock.
-func lateSigner(address string) func(context.Context, *http.Request, []byte) error {
+func lateSigner(address string) func(context.Context, *http.Request, []byte) (*redact.Redactor, error) {
 	signer, err := sigv4.New("bedrock", address)
-	return func(ctx context.Context, r *http.Request, body []byte) error {
+	return func(ctx context.Context, r *http.Request, body []byte) (*redact.Redactor, error) {
 		if err != nil {
-			return &llm.Error{Kind: llm.KindAuth, Message: err.Error(), Err: err}
+			return nil, &llm.Error{Kind: llm.KindAuth, Message: err.Error(), Err: err}
 		}
 		return signer.Sign(ctx, r, body)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -58,6 +59,40 @@ func TestEchoedKey(t *testing.T) {
 			if strings.Contains(all, secret) {
 				t.Errorf("%s: %s is in %s", name, secret, all)
 			}
+		}
+		srv.Close()
+	}
+}
+
+// TestEchoedSignature checks that neither the session token of AWS nor a signature is in a result, if a server sends them back.
+func TestEchoedSignature(t *testing.T) {
+	const token = "session-token-0123456789-hunter2"
+	for name, value := range map[string]string{
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true", "AWS_REGION": "eu-central-1",
+		"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "hunter3", "AWS_SESSION_TOKEN": token,
+	} {
+		t.Setenv(name, value)
+	}
+	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+		var signature string
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, signature, _ = strings.Cut(r.Header.Get("Authorization"), "Signature=")
+			sent := r.Header.Get("X-Amz-Security-Token") + " " + signature
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("X-Amzn-Requestid", sent)
+			w.WriteHeader(status)
+			fmt.Fprintf(w, `{"message":%q,"output":{"message":{"content":[{"text":%q}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1}}`, sent, sent)
+		}))
+		m, err := Open(provider.Provider{Name: "bedrock", Dialect: "bedrock", BaseURL: srv.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := m.Ask(t.Context(), &llm.Request{Model: "bedrock/m", Messages: []llm.Message{llm.User("hi")}})
+		b, _ := json.Marshal(resp)
+		e, _ := json.Marshal(err)
+		all := string(b) + string(e) + fmt.Sprint(err)
+		if len(signature) != 64 || !strings.Contains(all, "[key] [key]") || strings.Contains(all, token) || strings.Contains(all, signature) {
+			t.Errorf("status %d: %s", status, all)
 		}
 		srv.Close()
 	}

@@ -21,10 +21,14 @@ type Capability struct {
 	NoStop          bool `json:"no_stop,omitempty"`           // stop sequences
 	NoSeed          bool `json:"no_seed,omitempty"`           // seed
 	NoPrefill       bool `json:"no_prefill,omitempty"`        // a last message of the assistant's
+	Prefix          bool `json:"prefix,omitempty"`            // wants a prefilled answer marked as prefix
 	NoSchema        bool `json:"no_schema,omitempty"`         // native structured output
 	Schema          bool `json:"schema,omitempty"`            // follows native schemas: the prompt need not hold them too
+	SchemaInPrompt  bool `json:"schema_in_prompt,omitempty"`  // does not see native schemas: the prompt holds them too
 	NoTools         bool `json:"no_tools,omitempty"`          // tool calls
 	NoForce         bool `json:"no_force,omitempty"`          // being made to call a tool
+	NoParallel      bool `json:"no_parallel,omitempty"`       // being asked for at most one tool call
+	ShortIDs        bool `json:"short_ids,omitempty"`         // wants ids of tool calls of nine letters and digits
 	NoToolEffort    bool `json:"no_tool_effort,omitempty"`    // thinking together with tools: effort none is sent
 	NoDocuments     bool `json:"no_documents,omitempty"`      // PDFs in messages
 	NoAudio         bool `json:"no_audio,omitempty"`          // recordings in messages
@@ -94,7 +98,7 @@ func (p Provider) ReturnsTokens(model string) bool {
 // known at their own addresses; presets for local servers at any address.
 func (p Provider) FollowsSchema(model string) bool {
 	switch c := p.Capability(model); {
-	case c.NoSchema:
+	case c.NoSchema, c.SchemaInPrompt:
 		return false
 	case c.Schema, p.Dialect == "sim":
 		return true

@@ -29,8 +29,11 @@ func row(p Provider) []string {
 	address.BaseURL = cmp.Or(p.BaseURL, p.Example)
 	c := p.Capability("any")
 	schema := yes(address.FollowsSchema("any"))
-	if c.NoSchema {
+	switch {
+	case c.NoSchema:
 		schema = "in the prompt"
+	case c.SchemaInPrompt:
+		schema = "yes, and in the prompt"
 	}
 	_, batches := p.BatchLimits()
 	key := "none"
@@ -39,7 +42,9 @@ func row(p Provider) []string {
 		key = "`" + p.KeyEnv + "`"
 	case len(p.KeyCommand) > 0:
 		key = "`" + CommandLine(p.KeyCommand) + "`"
-	case p.Dialect == "bedrock":
+	case p.Credentials == CredentialsGoogle:
+		key = "Google's credentials, or a key"
+	case p.Signs():
 		key = "AWS credentials, or a key"
 	}
 	images := "bytes and links"

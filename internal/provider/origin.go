@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Origin identifies who answers for p: wire format, addresses, the name of the key's variable or the program that prints
-// the key, and headers. A cached
+// Origin identifies who answers for p: wire format, addresses, where the key comes from, and headers. A cached
 // answer of one origin is never given to another. The key itself is not part of it, so a new key for the same account
 // finds the answers that the old one paid for. Headers cannot be read back from it.
 func (p Provider) Origin() [32]byte {
@@ -37,6 +36,10 @@ func (p Provider) Origin() [32]byte {
 	}
 	for _, word := range p.KeyCommand {
 		add(word)
+	}
+	if p.Credentials != "" {
+		add("credentials")
+		add(string(p.Credentials))
 	}
 	return sha256.Sum256(b)
 }

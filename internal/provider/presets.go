@@ -21,8 +21,8 @@ func Presets() []Provider {
 		{Name: "sglang", Dialect: "openai", BaseURL: "http://localhost:30000/v1"},
 		{Name: "sim", Dialect: "sim"},
 		{Name: "together", Dialect: "openai", BaseURL: "https://api.together.xyz/v1", KeyEnv: "TOGETHER_API_KEY", Batch: &Batch{API: "together"}},
-		{Name: "vertex", Dialect: "gemini", Example: vertexExample + "google", KeyCommand: gcloud(), KeyHeader: "authorization"},
-		{Name: "vertex-anthropic", Dialect: "anthropic", Example: vertexExample + "anthropic", APIVersion: VertexVersion, KeyCommand: gcloud(), KeyHeader: "authorization", Counting: CountUsed, Warm: true},
+		{Name: "vertex", Dialect: "gemini", Example: vertexExample + "google", Credentials: CredentialsGoogle, KeyHeader: "authorization"},
+		{Name: "vertex-anthropic", Dialect: "anthropic", Example: vertexExample + "anthropic", APIVersion: VertexVersion, Credentials: CredentialsGoogle, KeyHeader: "authorization", Counting: CountUsed, Warm: true},
 		{Name: "vllm", Dialect: "openai", BaseURL: "http://localhost:8000/v1"},
 		{Name: "xai", Dialect: "openai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY", Batch: &Batch{API: "xai"}},
 	}
@@ -35,9 +35,6 @@ const (
 	// VertexVersion is the version of Anthropic's messages on Vertex AI.
 	VertexVersion = "vertex-2023-10-16"
 )
-
-// gcloud is the program with which Google's accounts get a token. It lives an hour.
-func gcloud() []string { return []string{"gcloud", "auth", "print-access-token"} }
 
 // Lookup returns the preset of that name.
 func Lookup(name string) (Provider, bool) {

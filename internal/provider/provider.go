@@ -2,7 +2,7 @@
 // models refuse. The presets and the capability table are defaults: a plan file or a flag can override everything.
 //
 // What it promises: a Provider never contains the value of a key, only the name of the environment variable that holds
-// it, or the program that prints it.
+// it, the program that prints it, or whose credentials give it.
 //
 // Package dialect speaks to providers, and package dispatch keeps their limits.
 package provider
@@ -43,6 +43,9 @@ type Provider struct {
 	// KeyCommand is a program that prints the key, with its arguments: see package credential. It is for keys that
 	// expire. Not together with KeyEnv.
 	KeyCommand []string `json:"key_command,omitempty"`
+	// Credentials is google for tokens from Google's Application Default Credentials. They go only to Vertex AI and to this
+	// machine. Not together with KeyEnv or KeyCommand. Default: none.
+	Credentials Credentials `json:"credentials,omitempty"`
 	// KeyHeader is the header that carries the key. Default: by dialect. In Authorization, the key follows "Bearer".
 	KeyHeader string `json:"key_header,omitempty"`
 	// Headers are sent with every request.
@@ -72,7 +75,15 @@ type Provider struct {
 }
 
 // HasKey reports whether p sends a key of its own.
-func (p Provider) HasKey() bool { return p.KeyEnv != "" || len(p.KeyCommand) > 0 }
+func (p Provider) HasKey() bool {
+	return p.KeyEnv != "" || len(p.KeyCommand) > 0 || p.Credentials != ""
+}
+
+// Signs reports whether the requests of p are signed with the credentials of AWS, instead of a key.
+func (p Provider) Signs() bool { return p.Dialect == "bedrock" && !p.HasKey() }
+
+// DropKey removes what p says about its key, for another address or another key.
+func (p *Provider) DropKey() { p.KeyEnv, p.KeyCommand, p.Credentials = "", nil, "" }
 
 // Limits are what an account allows. Zero means unknown: learned from the server's headers, or unlimited.
 type Limits struct {

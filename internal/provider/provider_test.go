@@ -71,6 +71,10 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.KeyCommand = []string{""} }, []string{"key_command", "names no program"}},
 		{func(p *Provider) { p.KeyEnv, p.KeyCommand = "LAB_KEY", []string{"vault"} }, []string{"key_command", "not together with key_env"}},
 		{func(p *Provider) { p.KeyCommand = []string{"echo", "sk-hunter2hunter2hunter2"} }, []string{"key_command[1]", "is a key"}},
+		{func(p *Provider) { p.Credentials = "gogle" }, []string{"credentials", "did you mean google?"}},
+		{func(p *Provider) { p.Credentials = CredentialsGoogle }, []string{"base_url", "aiplatform.googleapis.com", "key_command"}},
+		{func(p *Provider) { p.Credentials, p.KeyEnv = CredentialsGoogle, "LAB_KEY" }, []string{"credentials", "not together with key_env"}},
+		{func(p *Provider) { p.Credentials, p.Dialect = CredentialsGoogle, "bedrock" }, []string{"credentials", "bedrock"}},
 		{func(p *Provider) { p.APIVersion = "newest" }, []string{"api_version", "2024-10-21"}},
 		{func(p *Provider) { p.APIVersion = "2024-10-21" }, []string{"base_url", "ends in /v1"}},
 		{func(p *Provider) { p.Dialect, p.APIVersion = "gemini", "2024-10-21" }, []string{"api_version", "Azure"}},
@@ -117,30 +121,32 @@ func TestCapability(t *testing.T) {
 		return Provider{Name: p}.Capability(m)
 	}
 	for name, ok := range map[string]func(Capability) bool{
-		"openai/gpt-5-mini":                    func(c Capability) bool { return c.NoSampling && !c.OldMaxField && len(c.Efforts) == 4 },
-		"openai/gpt-5.2":                       func(c Capability) bool { return c.NoSampling && c.SampleAtNone },
-		"openai/gpt-5.6-sol":                   func(c Capability) bool { return c.NoToolEffort && !c.NoTools },
-		"openai/gpt-6-astra":                   func(c Capability) bool { return c.NoTools && !c.SampleAtNone },
-		"openai-responses/gpt-6-astra":         func(c Capability) bool { return !c.NoTools && c.NoSampling && c.MaxOutput == 128_000 },
-		"openai/gpt-5.2-chat-latest":           func(c Capability) bool { return len(c.Efforts) == 0 },
-		"openai/o3-mini":                       func(c Capability) bool { return c.NoSampling && c.NoStop },
-		"openai/gpt-4.1":                       func(c Capability) bool { return !c.NoSampling && c.CacheKey },
-		"anthropic/claude-opus-5-5":            func(c Capability) bool { return c.Thinking == ThinkingAlways && c.NoForce && c.NoPrefill },
-		"anthropic/claude-opus-5":              func(c Capability) bool { return c.Thinking == ThinkingDefault && !c.NoForce },
-		"anthropic/claude-haiku-5-5":           func(c Capability) bool { return c.Thinking == ThinkingDefault },
-		"anthropic/claude-opus-4-7":            func(c Capability) bool { return c.NoSampling && c.Thinking == ThinkingAdaptive },
-		"anthropic/claude-sonnet-4-6":          func(c Capability) bool { return !c.NoSampling && c.NoPrefill },
-		"anthropic/claude-sonnet-4-5-20250929": func(c Capability) bool { return c.Thinking == ThinkingBudget && !c.NoSchema && len(c.Efforts) == 0 },
-		"anthropic/claude-3-5-haiku-latest":    func(c Capability) bool { return c.NoSchema && c.MaxOutput == 8192 },
-		"openrouter/anthropic/claude-opus-5.5": func(c Capability) bool { return c.OldMaxField && !c.NoSampling },
-		"mistral/mistral-large-latest":         func(c Capability) bool { return c.SeedField == "random_seed" && c.NoStreamOptions && c.OldMaxField },
-		"gemini/gemini-3.6-flash":              func(c Capability) bool { return c.NoSeed && c.NoPenalties },
-		"deepseek/deepseek-v4-pro":             func(c Capability) bool { return c.NoSchema && c.Thoughts },
-		"groq/openai/gpt-oss-120b":             func(c Capability) bool { return c.NoLogprobs && !c.NoSchema },
-		"groq/llama-3.3-70b-versatile":         func(c Capability) bool { return c.NoSchema },
-		"xai/grok-4.5":                         func(c Capability) bool { return c.NoStop && len(c.Efforts) == 3 },
-		"vllm/any":                             func(c Capability) bool { return c.TokenIDs && c.TopK },
-		"lab/any":                              func(c Capability) bool { return c.Match == "" },
+		"openai/gpt-5-mini":                                func(c Capability) bool { return c.NoSampling && !c.OldMaxField && len(c.Efforts) == 4 },
+		"openai/gpt-5.2":                                   func(c Capability) bool { return c.NoSampling && c.SampleAtNone },
+		"openai/gpt-5.6-sol":                               func(c Capability) bool { return c.NoToolEffort && !c.NoTools },
+		"openai/gpt-6-astra":                               func(c Capability) bool { return c.NoTools && !c.SampleAtNone },
+		"openai-responses/gpt-6-astra":                     func(c Capability) bool { return !c.NoTools && c.NoSampling && c.MaxOutput == 128_000 },
+		"openai/gpt-5.2-chat-latest":                       func(c Capability) bool { return len(c.Efforts) == 0 },
+		"openai/o3-mini":                                   func(c Capability) bool { return c.NoSampling && c.NoStop },
+		"openai/gpt-4.1":                                   func(c Capability) bool { return !c.NoSampling && c.CacheKey },
+		"anthropic/claude-opus-5-5":                        func(c Capability) bool { return c.Thinking == ThinkingAlways && c.NoForce && c.NoPrefill },
+		"anthropic/claude-opus-5":                          func(c Capability) bool { return c.Thinking == ThinkingDefault && !c.NoForce },
+		"anthropic/claude-haiku-5-5":                       func(c Capability) bool { return c.Thinking == ThinkingDefault },
+		"anthropic/claude-opus-4-7":                        func(c Capability) bool { return c.NoSampling && c.Thinking == ThinkingAdaptive },
+		"anthropic/claude-sonnet-4-6":                      func(c Capability) bool { return !c.NoSampling && c.NoPrefill },
+		"anthropic/claude-sonnet-4-5-20250929":             func(c Capability) bool { return c.Thinking == ThinkingBudget && !c.NoSchema && len(c.Efforts) == 0 },
+		"anthropic/claude-3-5-haiku-latest":                func(c Capability) bool { return c.NoSchema && c.MaxOutput == 8192 },
+		"openrouter/anthropic/claude-opus-5.5":             func(c Capability) bool { return c.OldMaxField && !c.NoSampling },
+		"mistral/mistral-large-latest":                     func(c Capability) bool { return c.SeedField == "random_seed" && c.NoStreamOptions && c.OldMaxField },
+		"cohere/command-a-03-2025":                         func(c Capability) bool { return c.NoParallel && !c.NoSchema && len(c.Efforts) == 0 },
+		"fireworks/accounts/fireworks/models/minimax-m2p5": func(c Capability) bool { return c.SchemaInPrompt && len(c.Efforts) == 3 },
+		"gemini/gemini-3.6-flash":                          func(c Capability) bool { return c.NoSeed && c.NoPenalties },
+		"deepseek/deepseek-v4-pro":                         func(c Capability) bool { return c.NoSchema && c.Thoughts },
+		"groq/openai/gpt-oss-120b":                         func(c Capability) bool { return c.NoLogprobs && !c.NoSchema },
+		"groq/llama-3.3-70b-versatile":                     func(c Capability) bool { return c.NoSchema },
+		"xai/grok-4.5":                                     func(c Capability) bool { return c.NoStop && len(c.Efforts) == 3 },
+		"vllm/any":                                         func(c Capability) bool { return c.TokenIDs && c.TopK },
+		"lab/any":                                          func(c Capability) bool { return c.Match == "" },
 	} {
 		if c := of(name); !ok(c) {
 			t.Errorf("%s: %+v", name, c)
@@ -249,8 +255,8 @@ func TestOwnAddress(t *testing.T) {
 			t.Fatal(c.preset)
 		}
 		p.BaseURL = c.address
-		if err := p.Validate(); err != nil {
-			t.Error(err)
+		if err := p.Validate(); (err == nil) != (c.known || p.Credentials == "") { // Google's credentials go nowhere else
+			t.Errorf("%s at %s: %v", c.preset, c.address, err)
 		}
 		if p.KeepsLimits() != c.known {
 			t.Errorf("%s at %s: known %v", c.preset, c.address, !c.known)
@@ -292,7 +298,7 @@ func TestTiers(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"openai": "auto default flex priority", "openai-responses": "auto default flex priority", "anthropic": "auto standard_only",
-		"gemini": "flex priority standard", "mistral": "", "sim": "?", "vllm": "?", "openrouter": "?",
+		"gemini": "flex priority standard", "mistral": "auto standard_only", "fireworks": "default priority", "cohere": "", "together": "", "sim": "?", "vllm": "?", "openrouter": "?",
 	} {
 		p, _ := Lookup(name)
 		tiers, known := p.Tiers()
@@ -304,5 +310,38 @@ func TestTiers(t *testing.T) {
 				t.Errorf("%s elsewhere: nothing is known", name)
 			}
 		}
+	}
+}
+
+// TestGoogleHosts: Google's credentials go to Vertex AI and to this machine, and nowhere else.
+func TestGoogleHosts(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"https://europe-west4-aiplatform.googleapis.com/v1":             true,
+		"https://aiplatform.googleapis.com/v1":                          true,
+		"https://aiplatform.eu.rep.googleapis.com/v1":                   true,
+		"http://127.0.0.1:8080/v1":                                      true,
+		"http://localhost:8080/v1":                                      true,
+		"http://aiplatform.googleapis.com/v1":                           false, // anybody could read it
+		"https://storage.googleapis.com/v1":                             false,
+		"https://evil-aiplatform.googleapis.com.evil.example/v1":        false,
+		"https://aiplatform.googleapis.com.evil.example/v1":             false,
+		"https://evilaiplatform.googleapis.com/v1":                      false,
+		"https://aiplatform.googleapis.com:443@evil.example/v1":         false,
+		"https://generativelanguage.googleapis.com/v1beta":              false,
+		"https://evil.example/v1#https://aiplatform.googleapis.com":     false,
+		"https://aiplatform.evil.example.rep.googleapis.com.example/v1": false,
+	} {
+		for _, p := range []Provider{
+			{Name: "v", Dialect: "gemini", BaseURL: address, Credentials: CredentialsGoogle},
+			{Name: "v", Dialect: "gemini", BaseURLs: []string{"https://aiplatform.googleapis.com/v1beta1", address}, Credentials: CredentialsGoogle},
+		} {
+			if err := p.Validate(); (err == nil) != want {
+				t.Errorf("%s: %v", address, err)
+			}
+		}
+	}
+	if (Provider{Dialect: "gemini", Credentials: CredentialsGoogle}).Origin() == (Provider{Dialect: "gemini"}).Origin() {
+		t.Error("the origin does not say whose credentials")
 	}
 }

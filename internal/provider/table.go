@@ -157,19 +157,24 @@ func compatibleTable() []Capability {
 		{Match: "bedrock/*voxtral*", NoSchema: true, NoDocuments: true},
 		{Match: "bedrock/*", NoSchema: true, NoAudio: true},
 
-		// The addresses and keys of Cohere and Fireworks are from their pages "Using Cohere models via the OpenAI SDK" and
-		// "OpenAI compatibility", read in November 2026. What they refuse was not found there, so they get what all servers know.
-		{Match: "cohere/*", OldMaxField: true, NoSchema: true, NoStreamOptions: true, NoLogprobs: true},
-		{Match: "fireworks/*", OldMaxField: true, NoSchema: true},
+		// Cohere: "Using Cohere models via the OpenAI SDK", whose lists name what is supported and what is not. They have no
+		// tool_choice, logprobs or stream_options. Only models that reason know an effort.
+		{Match: "cohere/*reasoning*", OldMaxField: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true, Efforts: []string{"none", "high"}},
+		{Match: "cohere/*", OldMaxField: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true},
+
+		// Fireworks: the types of fireworks-ai 1.2.30, and its pages "OpenAI compatibility" and "Structured response formatting":
+		// usage is in every stream, and models do not see a schema that is enforced. Efforts differ by model.
+		{Match: "fireworks/*gpt-oss*", OldMaxField: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
+		{Match: "fireworks/*minimax*", OldMaxField: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
+		{Match: "fireworks/*", OldMaxField: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"none", "low", "medium", "high"}},
 
 		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
 		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},
 
-		// Mistral answers 422 to any field it does not know.
-		{Match: "mistral/magistral*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true, Efforts: []string{"none", "high"}},
-		{Match: "mistral/mistral-small*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true, Efforts: []string{"none", "high"}},
-		{Match: "mistral/mistral-medium*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true, Efforts: []string{"none", "high"}},
-		{Match: "mistral/*", OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, NoLogprobs: true},
+		mistral("magistral*", "none", "high"),
+		mistral("mistral-small*", "none", "high"),
+		mistral("mistral-medium*", "none", "high"),
+		mistral("*"),
 
 		{Match: "groq/openai/gpt-oss*", NoLogprobs: true, Efforts: []string{"low", "medium", "high"}, MaxOutput: 65_536},
 		{Match: "groq/qwen/*", NoLogprobs: true, NoSchema: true, Efforts: []string{"none"}},
@@ -196,4 +201,13 @@ func compatibleTable() []Capability {
 		}
 	}
 	return t
+}
+
+// mistral describes models of Mistral, which answers 422 to any field that it does not know. The fields are those of the types of
+// mistralai 3.7.0. It refuses ids of tool calls that other vendors gave.
+func mistral(match string, efforts ...string) Capability {
+	return Capability{
+		Match: "mistral/" + match, OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, TopK: true, CacheKey: true,
+		Prefix: true, ShortIDs: true, Efforts: efforts,
+	}
 }

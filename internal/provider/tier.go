@@ -2,7 +2,8 @@ package provider
 
 // Tiers returns the names of p's service tiers, and false if nothing is known about them: its server is not a preset's. From
 // the vendors' pages: OpenAI, Flex and Priority processing, 2026-08; Anthropic, Service tiers, 2026-08; Google, Gemini API
-// reference (serviceTier), 2026-09; Groq, Service tiers, 2026-09; xAI, Priority processing, 2026-08.
+// reference (serviceTier), 2026-09; Groq, Service tiers, 2026-09; xAI, Priority processing, 2026-08. Those of Mistral and Fireworks
+// are from the types of their SDKs, mistralai 3.7.0 and fireworks-ai 1.2.30.
 func (p Provider) Tiers() (names []string, known bool) {
 	if p.InProcess() || !p.atPreset() {
 		return nil, false
@@ -13,7 +14,9 @@ func (p Provider) Tiers() (names []string, known bool) {
 		return nil, false
 	case host == "api.openai.com":
 		return []string{"auto", "default", "flex", "priority"}, true
-	case host == "api.anthropic.com":
+	case host == "api.fireworks.ai": // it takes flex too, as default
+		return []string{"default", "priority"}, true
+	case host == "api.anthropic.com", host == "api.mistral.ai":
 		return []string{"auto", "standard_only"}, true
 	case p.Dialect == "gemini":
 		return []string{"flex", "priority", "standard"}, true

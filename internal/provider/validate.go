@@ -68,6 +68,7 @@ func (p Provider) Check() (all []*FieldError) {
 		bad(path{"key_env"}, "must be the name of an environment variable (letters, digits, _), never the key itself")
 	}
 	p.checkKeyCommand(bad)
+	p.checkCredentials(bad)
 	if !slices.Contains([]string{"", "auto", "always", "never"}, p.Stream) {
 		bad(path{"stream"}, "%s", unknown(p.Stream, []string{"always", "auto", "never"}))
 	}

@@ -99,7 +99,8 @@ func (g Grant) free() string {
 	return ""
 }
 
-// Keys lists the grants that a provider needs to send its key: one for each host.
+// Keys lists the grants that a provider needs to send its key: one for each host. Google's credentials need none: see
+// provider.Credentials.
 func Keys(p provider.Provider) []Grant {
 	switch {
 	case len(p.KeyCommand) > 0:
@@ -110,9 +111,9 @@ func Keys(p provider.Provider) []Grant {
 	return grants(p, Variable, p.KeyEnv)
 }
 
-// Handed lists the grants that a provider without a key needs to receive the keys of a gateway's clients.
+// Handed lists the grants that a provider without a key of its own needs to receive the keys of a gateway's clients.
 func Handed(p provider.Provider) []Grant {
-	if p.HasKey() {
+	if p.HasKey() || p.Signs() {
 		return nil
 	}
 	return grants(p, ClientKeys, "")

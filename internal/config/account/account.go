@@ -44,12 +44,7 @@ func Read(c *schema.Checker, given map[string]json.RawMessage) List {
 			continue
 		}
 		p.Name = name
-		if len(p.KeyCommand) > 0 && !r.Tree.Has(here.To("key_env")) {
-			p.KeyEnv = "" // the preset's
-		}
-		if r.Tree.Has(here.To("key_env")) && !r.Tree.Has(here.To("key_command")) {
-			p.KeyCommand = nil
-		}
+		r.ownKey(here, &p)
 		if len(p.BaseURLs) > 0 && !r.Tree.Has(here.To("base_url")) {
 			p.BaseURL = "" // the preset's server is not one of them
 			if !r.Tree.Has(here.To("batch")) {
@@ -71,10 +66,25 @@ func Read(c *schema.Checker, given map[string]json.RawMessage) List {
 	return r.list
 }
 
+// ownKey removes what the preset says about the key, if the plan says it in another way.
+func (r *reader) ownKey(here yamltree.Path, p *provider.Provider) {
+	has := func(key string) bool { return r.Tree.Has(here.To(key)) }
+	variable, program, credentials := has("key_env"), has("key_command"), has("credentials")
+	if !variable && (program || credentials) {
+		p.KeyEnv = ""
+	}
+	if !program && (variable || credentials) {
+		p.KeyCommand = nil
+	}
+	if !credentials && (variable || program) {
+		p.Credentials = ""
+	}
+}
+
 // keyPlace returns where a provider names its key, or its address.
 func (r *reader) keyPlace(name string) string {
 	at := yamltree.Path{"providers", name}
-	for _, key := range []string{"key_env", "key_command", "base_url", "base_urls"} {
+	for _, key := range []string{"key_env", "key_command", "credentials", "base_url", "base_urls"} {
 		if r.Tree.Has(at.To(key)) {
 			at = at.To(key)
 			break

@@ -2,7 +2,7 @@
 // of the AWS CLI, from single sign-on, or from the machine.
 //
 // What it promises: the secret key leaves neither the process nor the SDK, and only requests to AWS and to this machine are
-// signed. A Signer may be used from several goroutines at once.
+// signed. What a signature adds to a request can be removed from its answer. A Signer may be used from several goroutines at once.
 package sigv4
 
 import (
@@ -16,12 +16,14 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"parley/internal/wire/redact"
 	"parley/llm"
 )
 
@@ -31,6 +33,13 @@ type Signer struct {
 	mu              sync.Mutex
 	found           aws.CredentialsProvider
 	signer          *v4.Signer
+	session         atomic.Pointer[session]
+}
+
+// session is the last session token, and its Redactor. All requests of some hours have the same.
+type session struct {
+	token string
+	hide  *redact.Redactor
 }
 
 // New returns the Signer of a server. The region is in its address, or found as the AWS CLI finds it.
@@ -53,18 +62,19 @@ func signable(u *url.URL) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "https" && bedrock.MatchString(host)
 }
 
-// Sign adds the signature to the header of r, which nobody else may use. body is that of r.
-func (s *Signer) Sign(ctx context.Context, r *http.Request, body []byte) error {
+// Sign adds the signature to the header of r, which nobody else may use. body is that of r. hide removes the signature and
+// the session token from what the server sends.
+func (s *Signer) Sign(ctx context.Context, r *http.Request, body []byte) (hide *redact.Redactor, _ error) {
 	from, err := s.credentials(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c, err := from.Retrieve(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
-		return &llm.Error{Kind: llm.KindAuth, Message: "AWS credentials are not found: set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run aws sso login, or name a Bedrock key with key_env. aws sts get-caller-identity says what is wrong"} // the SDK's own text may have what a program printed
+		return nil, &llm.Error{Kind: llm.KindAuth, Message: "AWS credentials are not found: set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, run aws sso login, or name a Bedrock key with key_env. aws sts get-caller-identity says what is wrong"} // the SDK's own text may have what a program printed
 	}
 	sum := sha256.Sum256(body)
 	signed := r.Clone(ctx)
@@ -74,14 +84,25 @@ func (s *Signer) Sign(ctx context.Context, r *http.Request, body []byte) error {
 		}
 	}
 	if err := s.signer.SignHTTP(ctx, c, signed, hex.EncodeToString(sum[:]), s.service, s.region, time.Now()); err != nil {
-		return fmt.Errorf("sigv4: %w", err)
+		return nil, fmt.Errorf("sigv4: %w", err)
 	}
 	for _, name := range []string{"Authorization", "X-Amz-Date", "X-Amz-Security-Token"} {
 		if v := signed.Header[name]; len(v) > 0 {
 			r.Header[name] = v
 		}
 	}
-	return nil
+	_, signature, _ := strings.Cut(r.Header.Get("Authorization"), "Signature=")
+	return redact.New(signature).And(s.hides(c.SessionToken)), nil
+}
+
+// hides returns the Redactor of a session token, or nil if it is empty.
+func (s *Signer) hides(token string) *redact.Redactor {
+	last := s.session.Load()
+	if last == nil || last.token != token {
+		last = &session{token, redact.New(token)}
+		s.session.Store(last)
+	}
+	return last.hide
 }
 
 // credentials returns the SDK's chain of credentials, which renews them.

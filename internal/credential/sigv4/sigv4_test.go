@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/wire/redact"
 	"parley/llm"
 )
 
@@ -41,6 +42,7 @@ func TestSign(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
+	var hide *redact.Redactor
 	sign := func(address string) (http.Header, error) {
 		s, err := New("bedrock", address)
 		if err != nil {
@@ -51,7 +53,8 @@ func TestSign(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header["X-Idempotency-Key"] = []string{}
-		return r.Header, s.Sign(t.Context(), r, []byte("{}"))
+		hide, err = s.Sign(t.Context(), r, []byte("{}"))
+		return r.Header, err
 	}
 	if _, err := sign("http://127.0.0.1:1"); llm.KindOf(err) != llm.KindAuth || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Error(err)
@@ -65,5 +68,12 @@ func TestSign(t *testing.T) {
 	got := h.Get("Authorization")
 	if err != nil || !strings.HasPrefix(got, "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/") || !strings.Contains(got, "/eu-central-1/bedrock/") || strings.Contains(got, "idempotency") {
 		t.Errorf("%v, %v", h, err)
+	}
+	t.Setenv("AWS_SESSION_TOKEN", "hunter3-session")
+	h, err = sign("https://bedrock-runtime.eu-central-1.amazonaws.com")
+	_, signature, _ := strings.Cut(h.Get("Authorization"), "Signature=")
+	echo := string(hide.Bytes([]byte(h.Get("X-Amz-Security-Token") + " " + signature)))
+	if err != nil || h.Get("X-Amz-Security-Token") != "hunter3-session" || len(signature) != 64 || echo != "[key] [key]" {
+		t.Errorf("%q, %v, %v", echo, h, err)
 	}
 }

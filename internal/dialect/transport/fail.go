@@ -28,6 +28,7 @@ func (c *Client) Fail(err error, model string, a *Answer) error {
 			e.Rate = fault.Rate(a.Header)
 		}
 		e.Metadata.FirstByte, e.Metadata.Latency = a.FirstByte, a.Latency()
+		a.hide.Error(&e)
 	}
 	c.Hide().Error(&e)
 	e.Message = fault.Clean(e.Message, fault.MaxMessage)

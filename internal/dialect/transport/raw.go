@@ -64,12 +64,15 @@ func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, 
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)
 	}
+	a.hide = cmp.Or(call.Hide, s.key.Hide)
 	if sign := c.style.Sign; sign != nil {
 		req.Header = req.Header.Clone()
-		if err := sign(inner, req, call.Body); err != nil {
+		hide, err := sign(inner, req, call.Body)
+		if err != nil {
 			a.Close()
 			return nil, 0, c.keyless(ctx, err)
 		}
+		a.hide = hide.And(a.hide)
 	}
 	a.url = req.URL
 	res, err := l.rt.RoundTrip(req)
@@ -81,7 +84,6 @@ func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, 
 	}
 	res.Request = nil // an answer may take long
 	c.met()
-	a.hide = cmp.Or(call.Hide, s.key.Hide)
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	a.life.Reset(c.timeout)
 	if err := a.unzip(); err != nil {

@@ -42,8 +42,9 @@ type Config struct {
 	KeyHeader string            // the header that carries the key. Default: Authorization
 	KeyPrefix string            // before the key, such as "Bearer "
 	Header    map[string]string // sent with every request; the provider's headers replace it
-	// Sign adds a signature to the header of a request, which is its own. Default: requests are not signed.
-	Sign    func(ctx context.Context, r *http.Request, body []byte) error
+	// Sign adds a signature to the header of a request, which is its own. hide removes from the answer what it added.
+	// Default: requests are not signed.
+	Sign    func(ctx context.Context, r *http.Request, body []byte) (hide *redact.Redactor, err error)
 	MaxBody int64 // maximum size of an answer. Default: 64 MB
 }
 
@@ -123,12 +124,12 @@ func (c *Client) seal(ctx context.Context) (*sealed, error) {
 	if s := c.sealed.Load(); s != nil && s.key == key {
 		return s, nil
 	}
-	s := &sealed{key, headers(c.p, c.style, key.Value)}
+	s := &sealed{key, headers(c.p, c.style, key)}
 	c.sealed.Store(s)
 	return s, nil
 }
 
-func headers(p provider.Provider, c Config, key string) http.Header {
+func headers(p provider.Provider, c Config, key *credential.Key) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"parley"}}
 	// net/http does not send an empty list. It means that the request may be sent again if an idle
 	// connection is dead: see the package comment.
@@ -139,14 +140,17 @@ func headers(p provider.Provider, c Config, key string) http.Header {
 	for k, v := range p.Headers {
 		h.Set(k, v)
 	}
-	if key != "" {
+	if key.Project != "" {
+		h.Set("X-Goog-User-Project", key.Project)
+	}
+	if key.Value != "" {
 		name, prefix := cmp.Or(c.KeyHeader, "Authorization"), c.KeyPrefix
 		if p.KeyHeader != "" {
 			if name, prefix = p.KeyHeader, ""; strings.EqualFold(name, "Authorization") {
 				prefix = "Bearer "
 			}
 		}
-		h.Set(name, prefix+key)
+		h.Set(name, prefix+key.Value)
 	}
 	return h
 }

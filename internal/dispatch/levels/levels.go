@@ -97,6 +97,9 @@ func (s *Store) path(p provider.Provider, address, pattern string) string {
 	if len(p.KeyCommand) > 0 { // what it prints changes
 		key = provider.CommandLine(p.KeyCommand)
 	}
+	if p.Credentials != "" { // tokens change too
+		key = string(p.Credentials)
+	}
 	hash := sha256.Sum256([]byte("parley limits\x00" + strings.TrimSpace(key)))
 	text, err := json.Marshal([]string{p.Dialect, strings.TrimRight(address, "/"), pattern, hex.EncodeToString(hash[:2])})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"parley/internal/wire/completion"
 	"parley/internal/wire/eventstream"
+	"parley/internal/wire/sse"
 	"parley/llm"
 )
 
@@ -73,4 +74,34 @@ func FuzzStream(f *testing.F) {
 		_, _ = read(b)
 		_, _ = DecodeResponse(b)
 	})
+}
+
+// TestBlocks: an answer has a bounded number of blocks, whole or streamed, and many pieces of a signature take linear time.
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	whole := func(blocks int, block string) string {
+		return `{"output":{"message":{"content":[` + strings.TrimSuffix(strings.Repeat(block+",", blocks), ",") + `]}},"stopReason":"end_turn","usage":{}}`
+	}
+	if r, err := DecodeResponse([]byte(whole(maxBlocks, `{"text":"a"}`))); err != nil || len(r.Text) != maxBlocks {
+		t.Errorf("%v", err)
+	}
+	for body, want := range map[string]string{
+		whole(maxBlocks+1, "{}"): "too many blocks",
+		whole(1, `{"text":7}`):   "content",
+		`{"output":{"message":{"content":{"text":"a"}}},"stopReason":"end_turn"}`: "content",
+	} {
+		if _, err := DecodeResponse([]byte(body)); llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100s: %v, want %s", body, err, want)
+		}
+	}
+	a := NewAssembler()
+	piece := sse.Event{Name: []byte("contentBlockDelta"), Data: []byte(`{"delta":{"reasoningContent":{"signature":"0123456789abcdef","redactedContent":"fedcba9876543210"}}}`)}
+	for range 200_000 { // quadratic work would take minutes
+		if _, err := a.Event(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b := a.blocks[0]; len(a.blocks) != 1 || len(b.signature) != 200_000*16 || len(b.opaque) != 200_000*16 {
+		t.Errorf("%d blocks", len(a.blocks))
+	}
 }

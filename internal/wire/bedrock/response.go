@@ -17,7 +17,7 @@ var errImageURL = errors.New("an image with an address: Bedrock wants its bytes"
 type wireResponse struct {
 	Output struct {
 		Message struct {
-			Content []wireBlock `json:"content"`
+			Content json.RawMessage `json:"content"` // a list of wireBlock, which must not be decoded at once: see maxBlocks
 		} `json:"message"`
 	} `json:"output"`
 	Stop  string     `json:"stopReason"`
@@ -92,28 +92,52 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 		return nil, fault.Malformed("the answer is not one of Converse", err)
 	}
 	a := Assembler{stop: w.Stop, done: true}
-	for i := range w.Output.Message.Content {
-		c := &w.Output.Message.Content[i]
-		one := block{kind: kindText}
-		switch {
-		case c.ToolUse != nil:
-			one = block{kind: kindCall, id: c.ToolUse.ID, name: c.ToolUse.Name}
-			if !body.IsNull(c.ToolUse.Input) {
-				one.text = append(one.text, c.ToolUse.Input...)
-			}
-		case c.Reasoning != nil:
-			one = block{kind: kindThought, signature: c.Reasoning.Text.Signature, opaque: c.Reasoning.Redacted}
-			one.text = []byte(c.Reasoning.Text.Text)
-		default:
-			one.text = []byte(c.Text)
-		}
-		a.blocks = append(a.blocks, one)
+	if err := a.decode(w.Output.Message.Content); err != nil {
+		return nil, err
 	}
 	if w.Usage != nil {
 		a.r.Usage = w.Usage.usage()
 	}
 	a.r.Tier = w.Tier.Type
 	return a.Response()
+}
+
+// decode adds the blocks of a whole answer.
+func (a *Assembler) decode(content json.RawMessage) error {
+	if body.IsNull(content) {
+		return nil
+	}
+	var failed error
+	whole := body.Elements(content, func(raw []byte) bool {
+		var c wireBlock
+		if failed = json.Unmarshal(raw, &c); failed != nil || len(a.blocks) == maxBlocks {
+			return false
+		}
+		a.blocks = append(a.blocks, c.block())
+		return true
+	})
+	switch {
+	case failed != nil || !whole && len(a.blocks) < maxBlocks:
+		return fault.Malformed("the content of the answer is not that of Converse", failed)
+	case !whole:
+		return fault.Malformed("the answer has too many blocks", nil)
+	}
+	return nil
+}
+
+func (c *wireBlock) block() block {
+	switch {
+	case c.ToolUse != nil:
+		one := block{kind: kindCall, id: c.ToolUse.ID, name: c.ToolUse.Name}
+		if !body.IsNull(c.ToolUse.Input) {
+			one.text = c.ToolUse.Input
+		}
+		return one
+	case c.Reasoning != nil:
+		t := &c.Reasoning.Text
+		return block{kind: kindThought, text: []byte(t.Text), signature: []byte(t.Signature), opaque: []byte(c.Reasoning.Redacted)}
+	}
+	return block{kind: kindText, text: []byte(c.Text)}
 }
 
 // NewAssembler returns an Assembler of a stream.
@@ -138,7 +162,7 @@ const (
 type block struct {
 	kind              int
 	text              []byte // or the arguments of a tool call
-	signature, opaque string
+	signature, opaque []byte
 	id, name          string
 }
 
@@ -199,8 +223,8 @@ func (a *Assembler) add(w *wireEvent) error {
 	case d.Reasoning != nil:
 		b.kind = kindThought
 		b.text = append(b.text, d.Reasoning.Text...)
-		b.signature += d.Reasoning.Signature
-		b.opaque += d.Reasoning.Redacted
+		b.signature = append(b.signature, d.Reasoning.Signature...)
+		b.opaque = append(b.opaque, d.Reasoning.Redacted...)
 		a.received += len(d.Reasoning.Text)
 	default:
 		b.text = append(b.text, d.Text...)
@@ -232,7 +256,7 @@ func (a *Assembler) Response() (*llm.Response, error) {
 			}
 			r.ToolCalls = append(r.ToolCalls, llm.ToolCall{ID: b.id, Name: b.name, Arguments: args})
 		case kindThought:
-			r.Thoughts = append(r.Thoughts, llm.Thought{Text: string(b.text), Signature: b.signature, Opaque: b.opaque})
+			r.Thoughts = append(r.Thoughts, llm.Thought{Text: string(b.text), Signature: string(b.signature), Opaque: string(b.opaque)})
 		default:
 			text.Write(b.text)
 		}

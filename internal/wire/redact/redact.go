@@ -12,6 +12,7 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -51,6 +52,16 @@ func New(keys ...string) *Redactor {
 		}
 	}
 	return r
+}
+
+// And returns a Redactor that removes the keys of r and those of other.
+func (r *Redactor) And(other *Redactor) *Redactor {
+	if r == nil || other == nil {
+		return cmp.Or(r, other)
+	}
+	both := *r
+	both.also = r.also.And(other)
+	return &both
 }
 
 func of(key string) *Redactor {

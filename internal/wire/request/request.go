@@ -138,7 +138,11 @@ func (w *Writer) ToolChoice(before, after string) {
 		w.B = append(body.Key(w.B, "tool_choice"), before...)
 		w.B = append(body.Str(w.B, "name", choice), after...)
 	}
-	if w.Req.OneTool {
+	switch {
+	case !w.Req.OneTool:
+	case w.Can.NoParallel:
+		w.Drop(true, "one_tool")
+	default:
 		w.B = body.Bool(w.B, "parallel_tool_calls", false)
 	}
 }
