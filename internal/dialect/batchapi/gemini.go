@@ -52,7 +52,7 @@ func (d *geminiAPI) Create(ctx context.Context, draft *batch.Draft, uploaded fun
 	_, model := llm.SplitModel(draft.Requests[0].Request.Model)
 	var made batches.GeminiBatch
 	at := "/models/" + url.PathEscape(model) + ":batchGenerateContent"
-	if _, err := d.ask(ctx, transport.Request{Path: at, Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
+	if _, err := d.ask(ctx, transport.Request{Path: at, Body: b, Once: true}, &made); err != nil {
 		return "", unsure(err)
 	}
 	if made.Name == "" {
