@@ -170,6 +170,7 @@ func (r *resolver) batches() {
 		return
 	}
 	var without []string
+	why := "use route: auto or live, which ask at full price, or say batch: {} in a provider that has one"
 	for _, a := range r.plan.Agents {
 		name, _ := llm.SplitModel(a.Model)
 		if a.Model == "" || a.Human() || slices.Contains(without, name) {
@@ -180,9 +181,12 @@ func (r *resolver) batches() {
 			return
 		}
 		without = append(without, name)
+		if who := p.BatchBucket(); who != "" {
+			why = who + " reads the requests of batches from a bucket and writes the results to one, which is not supported; use route: auto or live, which ask at full price"
+		}
 	}
 	if len(without) > 0 {
-		r.Complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): use route: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
+		r.Complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): %s", strings.Join(without, ", "), why)
 	}
 }
 

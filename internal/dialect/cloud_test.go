@@ -8,8 +8,35 @@ import (
 	"testing"
 
 	"parley/internal/dialect"
+	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/provider"
 )
+
+// TestVertexTier checks that the tier of a request to Vertex AI is in the header, and that the answer names the one that was used.
+func TestVertexTier(t *testing.T) {
+	t.Parallel()
+	s, err := simhttp.New(simhttp.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(s)
+	defer srv.Close()
+	for _, stream := range []string{"always", "never"} {
+		p := provider.Provider{Name: "lab", Dialect: "gemini", BaseURL: srv.URL + "/v1/projects/p/locations/global/publishers/google", Stream: stream, Session: provider.SessionHeader}
+		m, err := dialect.Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for asked, want := range map[string]string{"": "standard", "standard": "standard", "flex": "flex", "priority": "priority"} {
+			req := hello()
+			req.Model, req.Tier, req.Session = "lab/m", asked, "s-1"
+			if r, err := m.Ask(t.Context(), req); err != nil || r.Tier != want {
+				t.Errorf("%q, stream %s: %+v, %v", asked, stream, r, err)
+			}
+		}
+		m.(io.Closer).Close()
+	}
+}
 
 // TestCloudPaths checks the addresses and bodies of Azure and Vertex AI, whose format is another vendor's.
 func TestCloudPaths(t *testing.T) {

@@ -119,12 +119,8 @@ func (p Provider) checkServers(bad complain) {
 		}
 	case p.BaseURL != "":
 		bad(path{"base_urls"}, "not together with base_url: list all servers in base_urls")
-	case p.Batch != nil && p.Dialect == "bedrock":
-	case p.Batch != nil:
+	case p.Batch != nil && p.BatchBucket() == "":
 		bad(path{"batch"}, "not together with base_urls: a batch API belongs to one server")
-	}
-	if p.Batch != nil && p.Dialect == "bedrock" {
-		bad(path{"batch"}, "Bedrock's batches are read from a bucket and written to one, which Parley does not do: leave it out")
 	}
 	p.checkVersion(bad)
 	seen := map[string]bool{}

@@ -3,6 +3,7 @@ package gemini
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
@@ -63,7 +64,10 @@ func end(b []byte, m *completion.Meta, u *llm.Usage) []byte {
 		b = body.Int(b, "thoughtsTokenCount", int64(u.Reasoning))
 	}
 	b = body.Int(b, "totalTokenCount", int64(u.Total()))
-	if m.Tier != "" {
+	switch {
+	case strings.HasPrefix(m.Tier, Traffic("")):
+		b = body.Str(b, "trafficType", m.Tier)
+	case m.Tier != "":
 		b = body.Str(b, "serviceTier", m.Tier)
 	}
 	b = body.Str(append(b, '}'), "modelVersion", m.Model)

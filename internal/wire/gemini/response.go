@@ -51,6 +51,7 @@ type wireUsage struct {
 	Output   int    `json:"candidatesTokenCount"`
 	Thoughts int    `json:"thoughtsTokenCount"`
 	Tier     string `json:"serviceTier"`
+	Traffic  string `json:"trafficType"` // Vertex AI's
 }
 
 type wireLogprobs struct {
@@ -112,8 +113,8 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	}
 	if w.Usage != nil {
 		a.r.Usage = a.r.Usage.Max(w.Usage.usage())
-		if w.Usage.Tier != "" {
-			a.r.Tier = w.Usage.Tier
+		if tier := w.Usage.tier(); tier != "" {
+			a.r.Tier = tier
 		}
 	}
 	if !body.IsNull(w.Error) {

@@ -31,7 +31,7 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 	handle("POST /model/{model}/converse-stream", quota.Amazon, s.answer(&s.formats.bedrock))
 
 	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
-	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.gemini))
+	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.vertexGemini))
 	answer := s.answer(&s.formats.vertex)
 	handle(models+"anthropic/models/{call}", quota.Google, func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 		err := answer(w, r)

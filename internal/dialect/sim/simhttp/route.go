@@ -36,7 +36,7 @@ const responseID = "resp_"
 type formats struct {
 	chat, responses, messages format
 	gemini, bedrock           format
-	vertex                    format // messages on Vertex AI
+	vertex, vertexGemini      format // messages and generateContent on Vertex AI
 	deployed, versioned       format // Azure's older paths: chat completions by deployment, and responses
 	batched                   format // messages in a batch
 	count                     format // messages whose tokens are counted
@@ -63,6 +63,21 @@ func newFormats(lax bool) (f formats) {
 	f.bedrock = format{
 		quota.Amazon, "", "tooluse_", c.Bedrock, bedrock.AppendResponse,
 		func(m completion.Meta) completion.Writer { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, cloud.BedrockAddress,
+	}
+	f.vertexGemini = f.gemini
+	f.vertexGemini.address = func(r *http.Request, a *check.Ask) *endpoint.Error {
+		if err := cloud.VertexTier(r, a); err != nil {
+			return err
+		}
+		return geminiAddress(r, a)
+	}
+	f.vertexGemini.append = func(dst []byte, m completion.Meta, r *llm.Response) []byte {
+		m.Tier = gemini.Traffic(m.Tier)
+		return gemini.AppendResponse(dst, m, r)
+	}
+	f.vertexGemini.writer = func(m completion.Meta) completion.Writer {
+		m.Tier = gemini.Traffic(m.Tier)
+		return gemini.NewWriter(m)
 	}
 	f.vertex = f.messages
 	f.vertex.decode, f.vertex.address = cloud.VertexBody(c.Messages), cloud.VertexAddress

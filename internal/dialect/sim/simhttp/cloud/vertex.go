@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/provider"
+	"parley/internal/wire/gemini"
 )
 
 // IsVertex reports whether a request is for one of the paths of Vertex AI.
@@ -36,6 +38,18 @@ func VertexBody(read func([]byte) (*check.Ask, *endpoint.Error)) func([]byte) (*
 		}
 		return read(b)
 	}
+}
+
+// VertexTier reads the service tier of a request in Gemini's format, which is in a header. As the real one does, it refuses one in the body.
+func VertexTier(r *http.Request, a *check.Ask) *endpoint.Error {
+	if a.Request.Tier != "" {
+		return &endpoint.Error{
+			Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT",
+			Message: fmt.Sprintf("Invalid value at 'service_tier' (type.googleapis.com/google.cloud.aiplatform.v1beta1.ServiceTier), %q", a.Request.Tier),
+		}
+	}
+	a.Request.Tier = r.Header.Get(gemini.TierHeader)
+	return nil
 }
 
 // VertexAddress reads the model. A stream is asked for in the body too.
