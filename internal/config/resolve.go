@@ -170,23 +170,19 @@ func (r *resolver) batches() {
 		return
 	}
 	var without []string
-	why := "use route: auto or live, which ask at full price, or say batch: {} in a provider that has one"
 	for _, a := range r.plan.Agents {
 		name, _ := llm.SplitModel(a.Model)
-		if a.Model == "" || a.Human() || slices.Contains(without, name) {
-			continue
-		}
 		p, known := r.account(name)
-		if !known || p.Batch != nil {
+		switch who := name + p.WhyNoBatch(); {
+		case a.Model == "" || a.Human():
+		case !known || p.Batch != nil:
 			return
-		}
-		without = append(without, name)
-		if who := p.BatchBucket(); who != "" {
-			why = who + " reads the requests of batches from a bucket and writes the results to one, which is not supported; use route: auto or live, which ask at full price"
+		case !slices.Contains(without, who):
+			without = append(without, who)
 		}
 	}
 	if len(without) > 0 {
-		r.Complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): %s", strings.Join(without, ", "), why)
+		r.Complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): use route: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
 	}
 }
 

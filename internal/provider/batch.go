@@ -82,6 +82,14 @@ func (p Provider) BatchBucket() string {
 	return ""
 }
 
+// WhyNoBatch says why p cannot have a batch API, to follow its name, or "".
+func (p Provider) WhyNoBatch() string {
+	if p.BatchBucket() == "" {
+		return ""
+	}
+	return ", which reads the requests of batches from a bucket and writes the results to one, and that is not supported"
+}
+
 // BatchLimits returns the limits of p's batch API, and false if it has none.
 func (p Provider) BatchLimits() (Batch, bool) {
 	name := p.BatchAPI()

@@ -148,10 +148,10 @@ func (p Provider) checkServers(bad complain) {
 func (p Provider) checkVersion(bad complain) {
 	at := path{"api_version"}
 	switch {
-	case p.APIVersion == "" || p.Dialect == "anthropic" && p.APIVersion == VertexVersion && p.Batch == nil:
+	case p.APIVersion == "" || p.Dialect == "anthropic" && p.APIVersion == VertexVersion:
 		return
 	case p.Dialect == "anthropic":
-		bad(at, "must be %s in the anthropic dialect, for Vertex AI, which has no batches over HTTP", VertexVersion)
+		bad(at, "must be %s in the anthropic dialect, for Vertex AI", VertexVersion)
 	case p.Dialect != "openai" && p.Dialect != "responses":
 		bad(at, "is for Azure OpenAI, whose dialects are openai and responses, and for Anthropic's models on Vertex AI")
 	case !azureVersion.MatchString(p.APIVersion):

@@ -126,7 +126,23 @@ func TestLife(t *testing.T) {
 			if err := d.Cancel(t.Context(), id); err == nil {
 				t.Error("a batch that has ended was cancelled")
 			}
+			if name == "gemini" {
+				discarded(t, url, file)
+			}
 		})
+	}
+}
+
+// discarded checks that Gemini's server has no file any more.
+func discarded(t *testing.T, url, file string) {
+	t.Helper()
+	res, err := http.Get(url + "/v1beta/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusNotFound {
+		t.Errorf("%s is kept after its batch was read: %s", file, res.Status)
 	}
 }
 

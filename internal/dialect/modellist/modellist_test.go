@@ -77,9 +77,9 @@ func TestListFails(t *testing.T) {
 func TestListEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		page string
-		want string
-		most int
+		page  string
+		want  string
+		pages int // at the most
 	}{
 		"always another page": {`{"models":[{"name":"models/g"}],"nextPageToken":"t"}`, "more than 100 pages", 100},
 		"many models":         {`{"models":[` + strings.Repeat(`{"name":"g"},`, 2_000) + `{}],"nextPageToken":"t"}`, "too long", 26},
@@ -96,7 +96,7 @@ func TestListEnds(t *testing.T) {
 			}))
 			defer front.Close()
 			_, err := List(t.Context(), provider.Provider{Name: "lab", Dialect: "gemini", BaseURL: front.URL + "/v1"})
-			if llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), c.want) || int(n.Load()) > c.most {
+			if llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), c.want) || int(n.Load()) > c.pages {
 				t.Errorf("after %d pages: %v", n.Load(), err)
 			}
 		})

@@ -26,6 +26,9 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 	}
 	handle("GET /openai/v1/models", quota.OpenAI, s.models)
 	s.batches.OpenAIRoutes("/openai/v1", func(pattern string, style quota.Style, e endpoint.Func) { handle(pattern, style, cloud.AzureBatch(e)) })
+	s.batches.OpenAIRoutes("/openai", func(pattern string, style quota.Style, e endpoint.Func) {
+		handle(pattern, style, cloud.Versioned(cloud.AzureBatch(e)))
+	})
 
 	handle("POST /model/{model}/converse", quota.Amazon, s.answer(&s.formats.bedrock))
 	handle("POST /model/{model}/converse-stream", quota.Amazon, s.answer(&s.formats.bedrock))

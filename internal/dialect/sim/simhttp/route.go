@@ -58,27 +58,14 @@ func newFormats(lax bool) (f formats) {
 	}
 	f.gemini = format{
 		quota.Google, "", "", c.Gemini, gemini.AppendResponse,
-		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress,
+		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, cloud.GeminiAddress,
 	}
 	f.bedrock = format{
 		quota.Amazon, "", "tooluse_", c.Bedrock, bedrock.AppendResponse,
 		func(m completion.Meta) completion.Writer { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, cloud.BedrockAddress,
 	}
 	f.vertexGemini = f.gemini
-	f.vertexGemini.address = func(r *http.Request, a *check.Ask) *endpoint.Error {
-		if err := cloud.VertexTier(r, a); err != nil {
-			return err
-		}
-		return geminiAddress(r, a)
-	}
-	f.vertexGemini.append = func(dst []byte, m completion.Meta, r *llm.Response) []byte {
-		m.Tier = gemini.Traffic(m.Tier)
-		return gemini.AppendResponse(dst, m, r)
-	}
-	f.vertexGemini.writer = func(m completion.Meta) completion.Writer {
-		m.Tier = gemini.Traffic(m.Tier)
-		return gemini.NewWriter(m)
-	}
+	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = cloud.VertexAnswer, cloud.VertexWriter, cloud.VertexGemini
 	f.vertex = f.messages
 	f.vertex.decode, f.vertex.address = cloud.VertexBody(c.Messages), cloud.VertexAddress
 	f.deployed, f.versioned = f.chat, f.responses
@@ -131,19 +118,6 @@ func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *endpoint.Er
 		return s.batches.CreateGemini(w, r, model)
 	}
 	return s.answer(&s.formats.gemini)(w, r)
-}
-
-// geminiAddress reads the model, and whether to stream.
-func geminiAddress(r *http.Request, a *check.Ask) *endpoint.Error {
-	model, method, _ := strings.Cut(r.PathValue("call"), ":")
-	switch {
-	case method == "streamGenerateContent" && r.URL.Query().Get("alt") != "sse":
-		return endpoint.Invalid("", "A stream that is a JSON array is not simulated: use alt=sse")
-	case model == "" || method != "generateContent" && method != "streamGenerateContent":
-		return endpoint.NotFound(quota.Google, "", "models/"+model+" is not found for API version v1beta, or is not supported for "+method+".")
-	}
-	a.Request.Model, a.Stream = model, method == "streamGenerateContent"
-	return nil
 }
 
 // guard wraps an endpoint: it counts requests, checks keys, and writes request IDs and errors.

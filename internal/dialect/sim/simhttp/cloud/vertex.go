@@ -10,7 +10,9 @@ import (
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/provider"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/gemini"
+	"parley/llm"
 )
 
 // IsVertex reports whether a request is for one of the paths of Vertex AI.
@@ -40,8 +42,9 @@ func VertexBody(read func([]byte) (*check.Ask, *endpoint.Error)) func([]byte) (*
 	}
 }
 
-// VertexTier reads the service tier of a request in Gemini's format, which is in a header. As the real one does, it refuses one in the body.
-func VertexTier(r *http.Request, a *check.Ask) *endpoint.Error {
+// VertexGemini reads the address of a request in Gemini's format, and the service tier, which is in a header. As the real one does, it
+// refuses a tier in the body.
+func VertexGemini(r *http.Request, a *check.Ask) *endpoint.Error {
 	if a.Request.Tier != "" {
 		return &endpoint.Error{
 			Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT",
@@ -49,6 +52,31 @@ func VertexTier(r *http.Request, a *check.Ask) *endpoint.Error {
 		}
 	}
 	a.Request.Tier = r.Header.Get(gemini.TierHeader)
+	return GeminiAddress(r, a)
+}
+
+// VertexAnswer appends an answer in Gemini's format, which names the tier in another way.
+func VertexAnswer(dst []byte, m completion.Meta, r *llm.Response) []byte {
+	m.Tier = gemini.Traffic(m.Tier)
+	return gemini.AppendResponse(dst, m, r)
+}
+
+// VertexWriter is VertexAnswer for a stream.
+func VertexWriter(m completion.Meta) completion.Writer {
+	m.Tier = gemini.Traffic(m.Tier)
+	return gemini.NewWriter(m)
+}
+
+// GeminiAddress reads the model, and whether to stream.
+func GeminiAddress(r *http.Request, a *check.Ask) *endpoint.Error {
+	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	switch {
+	case method == "streamGenerateContent" && r.URL.Query().Get("alt") != "sse":
+		return endpoint.Invalid("", "A stream that is a JSON array is not simulated: use alt=sse")
+	case model == "" || method != "generateContent" && method != "streamGenerateContent":
+		return endpoint.NotFound(quota.Google, "", "models/"+model+" is not found for API version v1beta, or is not supported for "+method+".")
+	}
+	a.Request.Model, a.Stream = model, method == "streamGenerateContent"
 	return nil
 }
 
