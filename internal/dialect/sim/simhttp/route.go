@@ -9,6 +9,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/cloud"
 	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/dialect/sim/simhttp/promptstore"
 	"parley/internal/serve/auth"
 	"parley/internal/wire/bedrock"
 	"parley/internal/wire/chat"
@@ -42,8 +43,7 @@ type formats struct {
 	count                     format // messages whose tokens are counted
 }
 
-func newFormats(lax bool) (f formats) {
-	c := check.New(lax)
+func newFormats(c *check.Checker, prompts *promptstore.Store) (f formats) {
 	f.chat = format{
 		quota.OpenAI, "chatcmpl-", "call_", c.Chat, chat.AppendResponse,
 		func(m completion.Meta) completion.Writer { return chat.NewWriter(m) }, chat.AppendErrorEvent, nil,
@@ -57,7 +57,7 @@ func newFormats(lax bool) (f formats) {
 		func(m completion.Meta) completion.Writer { return messages.NewWriter(m) }, messages.AppendErrorEvent, nil,
 	}
 	f.gemini = format{
-		quota.Google, "", "", c.Gemini, gemini.AppendResponse,
+		quota.Google, "", "", prompts.Read, gemini.AppendResponse,
 		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, cloud.GeminiAddress,
 	}
 	f.bedrock = format{
@@ -103,6 +103,7 @@ func (s *Server) routes() *http.ServeMux {
 		handle("GET /"+vendor+"/v1/models", quota.OpenAI, s.models)
 	}
 	s.batches.Routes(count)
+	s.prompts.Routes(count)
 	s.sessionRoutes(handle)
 	handle("POST /update_weight_version", quota.OpenAI, s.updateWeightVersion)
 	handle("/", quota.OpenAI, s.notFound)
