@@ -2,6 +2,7 @@ package world
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"parley/llm"
@@ -9,6 +10,9 @@ import (
 
 // Human is the model of agents that are people.
 const Human = "human"
+
+// cachedContent is the member of Gemini's requests that names a stored prompt.
+const cachedContent = "cachedContent"
 
 // Agent sits in a seat: a model with its parameters, a bot, or a person.
 type Agent struct {
@@ -25,7 +29,10 @@ type Agent struct {
 	MaxTokens   int        `json:"max_tokens,omitempty"`
 	Effort      llm.Effort `json:"effort,omitempty"`
 	// Tier is the provider's service tier (flex, priority, …), by its own name. Default: the account's.
-	Tier      string   `json:"tier,omitempty"`
+	Tier string `json:"tier,omitempty"`
+	// CachedContent names a prompt that the user stored at Gemini, which is read before all messages. Default: none.
+	CachedContent string `json:"cached_content,omitempty"`
+
 	Seed      *int64   `json:"seed,omitempty"`
 	Stop      []string `json:"stop,omitempty"`
 	Fallbacks []string `json:"fallbacks,omitempty"`
@@ -82,6 +89,15 @@ func (a Agent) Request(ask llm.Request) llm.Request {
 		ask.Stop = a.Stop
 	}
 	ask.Fallbacks = a.Fallbacks
+	if a.CachedContent != "" && ask.Extra[cachedContent] == nil {
+		name, _ := json.Marshal(a.CachedContent) // a string always can be
+		extra := maps.Clone(ask.Extra)
+		if extra == nil {
+			extra = map[string]json.RawMessage{}
+		}
+		extra[cachedContent] = name
+		ask.Extra = extra
+	}
 	return ask
 }
 

@@ -172,14 +172,14 @@ func (r *resolver) batches() {
 	var without []string
 	for _, a := range r.plan.Agents {
 		name, _ := llm.SplitModel(a.Model)
-		if a.Model == "" || a.Human() || slices.Contains(without, name) {
-			continue
-		}
 		p, known := r.account(name)
-		if !known || p.Batch != nil {
+		switch who := name + p.WhyNoBatch(); {
+		case a.Model == "" || a.Human():
+		case !known || p.Batch != nil:
 			return
+		case !slices.Contains(without, who):
+			without = append(without, who)
 		}
-		without = append(without, name)
 	}
 	if len(without) > 0 {
 		r.Complain(yamltree.Path{"batch", "route"}, "no provider of this plan has a batch API (%s): use route: auto or live, which ask at full price, or say batch: {} in a provider that has one", strings.Join(without, ", "))
@@ -208,34 +208,11 @@ func (r *resolver) agents() {
 		for i, m := range a.Fallbacks {
 			r.model(m, here.To("fallbacks").To(yamltree.Index(i)))
 		}
-		r.tier(a, here.To("tier"))
+		account.Agent(r.Checker, a, r.account)
 		r.tags(a.Tags, here.To("tags"))
 		r.plan.Agents = append(r.plan.Agents, a)
 	}
 	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
-}
-
-// tier checks that the providers of an agent's models have its service tier.
-func (r *resolver) tier(a world.Agent, here yamltree.Path) {
-	if a.Tier == "" || a.Bot != "" || a.Human() {
-		return
-	}
-	for _, m := range append([]string{a.Model}, a.Fallbacks...) {
-		name, _ := llm.SplitModel(m)
-		p, known := r.account(name)
-		if !known {
-			continue
-		}
-		switch tiers, ok := p.Tiers(); {
-		case !ok || slices.Contains(tiers, a.Tier):
-		case len(tiers) == 0:
-			r.Complain(here, "%s has no service tiers: leave tier out", name)
-			return
-		default:
-			r.Complain(here, "%s has no service tier %s%s it has: %s", name, r.Quote(a.Tier), schema.Hint(near.Suggest(a.Tier, tiers)), document.Listed(tiers))
-			return
-		}
-	}
 }
 
 // account returns a provider of the plan, or a preset.

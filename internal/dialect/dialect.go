@@ -65,6 +65,8 @@ func codecOf(p provider.Provider) (transport.Codec, bool) {
 	switch {
 	case p.Signs():
 		codec.Config.Sign = lateSigner(p.BaseURL)
+	case p.OnVertex():
+		codec.Append, codec.Header = gemini.AppendVertexRequest, gemini.VertexHeader
 	case p.APIVersion == "":
 	case p.Dialect == "anthropic":
 		codec.PathOf, codec.Append, codec.Config.Header = messages.VertexPath, messages.AppendVertexRequest, nil

@@ -66,6 +66,30 @@ func (p Provider) BatchAPI() string {
 	return ""
 }
 
+// OnVertex reports whether p is Gemini's format on Vertex AI, which differs in tiers and batches.
+func (p Provider) OnVertex() bool {
+	return p.Dialect == "gemini" && strings.Contains(p.BaseURL, "/publishers/")
+}
+
+// BatchBucket returns who keeps the requests and results of p's batches in a bucket of the user's, which is not supported, or "".
+func (p Provider) BatchBucket() string {
+	switch {
+	case p.Dialect == "bedrock":
+		return "AWS Bedrock"
+	case p.OnVertex(), p.Dialect == "anthropic" && p.APIVersion == VertexVersion:
+		return "Vertex AI"
+	}
+	return ""
+}
+
+// WhyNoBatch says why p cannot have a batch API, to follow its name, or "".
+func (p Provider) WhyNoBatch() string {
+	if p.BatchBucket() == "" {
+		return ""
+	}
+	return ", which reads the requests of batches from a bucket and writes the results to one, and that is not supported"
+}
+
 // BatchLimits returns the limits of p's batch API, and false if it has none.
 func (p Provider) BatchLimits() (Batch, bool) {
 	name := p.BatchAPI()
@@ -88,12 +112,12 @@ func (p Provider) checkBatch(bad complain) {
 	if b.Requests < 0 || b.Bytes < 0 || b.PerHour < 0 || b.Tokens < 0 {
 		bad(path{"batch"}, "must not be negative; 0 means the usual limit")
 	}
-	switch {
-	case p.Dialect == "gemini" && strings.Contains(p.BaseURL, "/publishers/"):
-		bad(path{"batch"}, "Vertex AI reads the requests of batches from a bucket, which is not supported: leave batch out")
+	switch who := p.BatchBucket(); {
+	case who != "":
+		bad(path{"batch"}, "%s reads the requests of batches from a bucket and writes the results to one, which is not supported: leave batch out", who)
 	case p.InProcess() || !slices.Contains(Dialects(), p.Dialect) || p.BatchAPI() != "":
 	case b.API == "":
-		bad(path{"batch"}, "the dialect %s has no batch API that works over HTTP alone: leave batch out. Bedrock and Vertex keep the results of batches in a bucket, which is not supported", p.Dialect)
+		bad(path{"batch"}, "the dialect %s has no batch API: leave batch out", p.Dialect)
 	case !slices.Contains(BatchAPIs(), b.API):
 		bad(path{"batch", "api"}, "%s", unknown(b.API, BatchAPIs()))
 	default:

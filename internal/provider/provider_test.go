@@ -283,8 +283,12 @@ func TestBatchAPIOf(t *testing.T) {
 		}
 	}
 	vertex := Provider{Name: "v", Dialect: "gemini", BaseURL: "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", Batch: &Batch{}}
-	if err := vertex.Validate(); err == nil || !strings.Contains(err.Error(), "bucket") {
-		t.Errorf("Vertex AI: %v", err)
+	claude := vertex
+	claude.Dialect, claude.APIVersion = "anthropic", VertexVersion
+	for _, p := range []Provider{vertex, claude} {
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "Vertex AI") || !strings.Contains(err.Error(), "bucket") {
+			t.Errorf("%s on Vertex AI: %v", p.Dialect, err)
+		}
 	}
 	for api, want := range map[string]string{"mistral": "does not take requests of the dialect anthropic", "mistrall": "did you mean mistral"} {
 		p := Provider{Name: "lab", Dialect: "anthropic", BaseURL: "https://x/v1", Batch: &Batch{API: api}}

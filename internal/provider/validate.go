@@ -120,12 +120,8 @@ func (p Provider) checkServers(bad complain) {
 		}
 	case p.BaseURL != "":
 		bad(path{"base_urls"}, "not together with base_url: list all servers in base_urls")
-	case p.Batch != nil && p.Dialect == "bedrock":
-	case p.Batch != nil:
+	case p.Batch != nil && p.BatchBucket() == "":
 		bad(path{"batch"}, "not together with base_urls: a batch API belongs to one server")
-	}
-	if p.Batch != nil && p.Dialect == "bedrock" {
-		bad(path{"batch"}, "Bedrock's batches are read from a bucket and written to one, which Parley does not do: leave it out")
 	}
 	p.checkVersion(bad)
 	seen := map[string]bool{}
@@ -153,10 +149,10 @@ func (p Provider) checkServers(bad complain) {
 func (p Provider) checkVersion(bad complain) {
 	at := path{"api_version"}
 	switch {
-	case p.APIVersion == "" || p.Dialect == "anthropic" && p.APIVersion == VertexVersion && p.Batch == nil:
+	case p.APIVersion == "" || p.Dialect == "anthropic" && p.APIVersion == VertexVersion:
 		return
 	case p.Dialect == "anthropic":
-		bad(at, "must be %s in the anthropic dialect, for Vertex AI, which has no batches over HTTP", VertexVersion)
+		bad(at, "must be %s in the anthropic dialect, for Vertex AI", VertexVersion)
 	case p.Dialect != "openai" && p.Dialect != "responses":
 		bad(at, "is for Azure OpenAI, whose dialects are openai and responses, and for Anthropic's models on Vertex AI")
 	case !azureVersion.MatchString(p.APIVersion):

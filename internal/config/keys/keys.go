@@ -119,6 +119,7 @@ func agentsShape() *schema.Shape {
 		schema.Key{Name: "max_tokens", Shape: schema.Count(), Default: "the world's, or the provider's", Doc: "The most tokens of an answer, reasoning included.", Aliases: []string{"max_output_tokens", "max_completion_tokens"}},
 		schema.Key{Name: "effort", Shape: schema.Text(efforts()...), Default: "the provider's", Doc: "How long a reasoning model may think.", Aliases: []string{"reasoning_effort", "reasoning", "thinking"}},
 		schema.Key{Name: "tier", Shape: schema.NonEmpty(), Default: "the account's", Doc: "The service tier, by the provider's own name: flex is cheaper and slower, priority dearer and faster. See docs/how-to/providers.md.", Aliases: []string{"service_tier"}},
+		schema.Key{Name: "cached_content", Shape: schema.NonEmpty(), Default: "none", Doc: "A prompt that you stored at Gemini, by the name that Google gave it: cachedContents/ID. It is read before all messages, at the price of cached tokens. See docs/how-to/providers.md."},
 		schema.Key{Name: "seed", Shape: schema.Int(math.MinInt64, math.MaxInt64), Default: "none", Doc: "A seed that is sent to providers that take one."},
 		schema.Key{Name: "stop", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Texts at which an answer ends."},
 		schema.Key{Name: "fallbacks", Shape: schema.List(schema.NonEmpty()), Default: "none", Doc: "Models to ask in turn if this one cannot answer."},

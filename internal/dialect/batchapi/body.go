@@ -1,10 +1,7 @@
 package batchapi
 
 import (
-	"bytes"
-	"errors"
 	"io"
-	"sync/atomic"
 
 	"parley/internal/batch"
 )
@@ -77,19 +74,3 @@ func (s *stream) fill() error {
 	}
 	return nil
 }
-
-var errTwice = errors.New("the connection broke during the creation of a batch, which is not repeated")
-
-// once returns a function that opens a body one time only. The transport would open it again to
-// repeat a request, but a creation must not be repeated.
-func once(r io.ReadCloser) func() (io.ReadCloser, error) {
-	var opened atomic.Bool
-	return func() (io.ReadCloser, error) {
-		if opened.Swap(true) {
-			return nil, errTwice
-		}
-		return r, nil
-	}
-}
-
-func onceBytes(b []byte) func() (io.ReadCloser, error) { return once(io.NopCloser(bytes.NewReader(b))) }

@@ -73,7 +73,7 @@ func (d *fileAPI) Create(ctx context.Context, draft *batch.Draft, uploaded func(
 		return "", err
 	}
 	var body json.RawMessage
-	if _, err := d.ask(ctx, transport.Request{Path: d.batches, Open: onceBytes(b), Size: int64(len(b))}, &body); err != nil {
+	if _, err := d.ask(ctx, transport.Request{Path: d.batches, Body: b, Once: true}, &body); err != nil {
 		return "", unsure(err)
 	}
 	made, err := d.read(body)

@@ -155,6 +155,9 @@ func TestVendorLines(t *testing.T) {
 		{"xai", row(`{"response":{"chat_get_completion":` + goodChat + `}}`), "", ""},
 		{"xai", row(`{"error":"Batch cancelled"}`), llm.KindTimeout, batch.CodeCancelled},
 		{"xai", row(`{"error":"max_tokens must be positive"}`), llm.KindServer, ""},
+		{"xai", row(`{"error":{"code":3,"message":"max_tokens must be positive"}}`), llm.KindServer, ""},
+		{"xai", row(`{"error":{"code":1,"message":"Batch cancelled"}}`), llm.KindTimeout, batch.CodeCancelled},
+		{"xai", row(`{"error":["odd"]}`), llm.KindServer, ""},
 		{"xai", row(`{}`), llm.KindMalformed, ""},
 	} {
 		object := map[string]string{

@@ -52,7 +52,7 @@ func (d *geminiAPI) Create(ctx context.Context, draft *batch.Draft, uploaded fun
 	_, model := llm.SplitModel(draft.Requests[0].Request.Model)
 	var made batches.GeminiBatch
 	at := "/models/" + url.PathEscape(model) + ":batchGenerateContent"
-	if _, err := d.ask(ctx, transport.Request{Path: at, Open: onceBytes(b), Size: int64(len(b))}, &made); err != nil {
+	if _, err := d.ask(ctx, transport.Request{Path: at, Body: b, Once: true}, &made); err != nil {
 		return "", unsure(err)
 	}
 	if made.Name == "" {
@@ -64,7 +64,7 @@ func (d *geminiAPI) Create(ctx context.Context, draft *batch.Draft, uploaded fun
 // upload sends the requests as a file: it asks for an address, and sends the file there.
 func (d *geminiAPI) upload(ctx context.Context, draft *batch.Draft) (string, error) {
 	s := lineStream(&d.connection, draft, `{"key":"`, `","request":`)
-	var made batches.GeminiFile
+	var made batches.GeminiUpload
 	made.File.DisplayName = nameOf(draft.Key)
 	b, err := json.Marshal(made)
 	if err != nil {
@@ -86,7 +86,7 @@ func (d *geminiAPI) upload(ctx context.Context, draft *batch.Draft) (string, err
 	if err != nil {
 		return "", err
 	}
-	made = batches.GeminiFile{}
+	made = batches.GeminiUpload{}
 	_, err = d.exchange(ctx, transport.Request{
 		Path: path, Root: true, Open: func() (io.ReadCloser, error) { return s.reader(), nil }, Size: s.size(), Timeout: sendTime,
 		Header: http.Header{"Content-Type": {"application/jsonl"}, "X-Goog-Upload-Offset": {"0"}, "X-Goog-Upload-Command": {"upload, finalize"}},
@@ -202,12 +202,27 @@ func (d *geminiAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Resu
 				return
 			}
 		}
+		var rest *llm.Error
 		switch stateOf(b) {
+		case batches.GeminiSucceeded:
 		case batches.GeminiCancelled:
-			yield(batch.Result{Rest: true, Err: d.finish(batch.CancelledError(), "")}, nil)
+			rest = batch.CancelledError()
 		case batches.GeminiExpired:
-			yield(batch.Result{Rest: true, Err: d.finish(batch.ExpiredError(), "")}, nil)
+			rest = batch.ExpiredError()
+		default:
+			return // it has not ended
 		}
+		if rest == nil || yield(batch.Result{Rest: true, Err: d.finish(rest, "")}, nil) {
+			d.discard(ctx, b)
+		}
+	}
+}
+
+// discard deletes the requests of a batch whose results were read. Google deletes them after two days, but all files of a project
+// have a limit. If it fails, that is what happens.
+func (d *geminiAPI) discard(ctx context.Context, b *batches.GeminiBatch) {
+	if in := b.Metadata.InputConfig; in != nil && strings.HasPrefix(in.FileName, "files/") {
+		_, _ = d.ask(ctx, transport.Request{Method: http.MethodDelete, Path: "/files/" + url.PathEscape(strings.TrimPrefix(in.FileName, "files/"))}, &struct{}{})
 	}
 }
 

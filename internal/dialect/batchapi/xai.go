@@ -138,7 +138,7 @@ func (d *fileAPI) xaiResult(r *batches.XAIResult) batch.Result {
 	case says == batches.XAICancelled:
 		return failed(batch.CancelledError())
 	case says != "":
-		return failed(&llm.Error{Kind: llm.KindServer, Message: "the batch could not answer this request: " + fault.Clean(says, fault.MaxMessage)})
+		return failed(&llm.Error{Kind: llm.KindServer, Message: "the batch could not answer this request: " + fault.Clean(string(says), fault.MaxMessage)})
 	}
 	return failed(fault.Malformed("the batch has neither an answer nor an error for this request", nil))
 }

@@ -1,7 +1,7 @@
 // Package modellist asks an account which models it can use.
 //
 // It promises names as a plan writes them after the provider, sorted, each once. What a server says is hostile: names with
-// characters that no model has are left out.
+// characters that no model has are left out, and a list that does not end, or is too large to be one, is an error.
 //
 // It knows no prices: package price does.
 package modellist
@@ -53,7 +53,12 @@ type page struct {
 	Next    string            `json:"nextPageToken"`
 }
 
-const maxPages = 100
+// Bounds of a list. OpenRouter's, the longest known, has some hundred models and less than a megabyte.
+const (
+	maxPages  = 100
+	maxModels = 50_000
+	maxBytes  = 16 << 20 // of all pages
+)
 
 // List returns the models of an account. It reads the provider's key from the environment.
 func List(ctx context.Context, p provider.Provider) ([]Model, error) {
@@ -61,6 +66,7 @@ func List(ctx context.Context, p provider.Provider) ([]Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("modellist: provider %s: the dialect %q has no list of models", p.Name, p.Dialect)
 	}
+	codec.Config.MaxBody = maxBytes
 	c, err := transport.New(p, codec.Config)
 	if err != nil {
 		return nil, fmt.Errorf("modellist: %w", err)
@@ -68,39 +74,59 @@ func List(ctx context.Context, p provider.Provider) ([]Model, error) {
 	defer func() { _ = c.Close() }()
 	first := map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]
 	var all []Model
-	for query, n := first, 0; n < maxPages; n++ {
-		one, err := read(ctx, c, "/models"+query)
+	left, query := maxBytes, first
+	for range maxPages {
+		one, size, err := read(ctx, c, "/models"+query)
 		if err != nil {
 			return nil, err
 		}
-		for _, raw := range append(one.Data, one.Models...) {
+		all = append(all, one.all()...)
+		next := one.next(p.Dialect)
+		switch left -= size; {
+		case left < 0 || len(all) > maxModels:
+			return nil, c.Fail(fault.Malformed(fmt.Sprintf("the list of models is too long: at most %d models in %d MB are read", maxModels, maxBytes>>20), nil), "", nil)
+		case next == "":
+			slices.SortFunc(all, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
+			return slices.CompactFunc(all, func(a, b Model) bool { return a.Name == b.Name }), nil
+		}
+		query = first + next
+	}
+	return nil, c.Fail(fault.Malformed(fmt.Sprintf("the list of models does not end: it has more than %d pages", maxPages), nil), "", nil)
+}
+
+// all returns the models of a page.
+func (p *page) all() (out []Model) {
+	for _, list := range [][]json.RawMessage{p.Data, p.Models} {
+		for _, raw := range list {
 			if m, ok := modelOf(raw); ok {
-				all = append(all, m)
+				out = append(out, m)
 			}
 		}
-		switch {
-		case one.Next != "":
-			query = first + "&pageToken=" + url.QueryEscape(one.Next)
-		case one.HasMore && one.LastID != "" && p.Dialect == "anthropic":
-			query = first + "&after_id=" + url.QueryEscape(one.LastID)
-		default:
-			n = maxPages
-		}
 	}
-	slices.SortFunc(all, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(all, func(a, b Model) bool { return a.Name == b.Name }), nil
+	return out
+}
+
+// next returns what to add to the query for the next page, or "".
+func (p *page) next(dialect string) string {
+	switch {
+	case p.Next != "":
+		return "&pageToken=" + url.QueryEscape(p.Next)
+	case p.HasMore && p.LastID != "" && dialect == "anthropic":
+		return "&after_id=" + url.QueryEscape(p.LastID)
+	}
+	return ""
 }
 
 // read reads a page. Together sends a list without an object around it.
-func read(ctx context.Context, c *transport.Client, path string) (one page, err error) {
+func read(ctx context.Context, c *transport.Client, path string) (one page, size int, err error) {
 	a, err := c.Do(ctx, transport.Request{Method: http.MethodGet, Path: path})
 	if err != nil {
-		return one, c.Fail(err, "", nil)
+		return one, 0, c.Fail(err, "", nil)
 	}
 	defer a.Close()
 	b, err := a.Bytes(ctx)
 	if err != nil {
-		return one, c.Fail(err, "", a)
+		return one, 0, c.Fail(err, "", a)
 	}
 	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '[' {
 		err = json.Unmarshal(b, &one.Data)
@@ -108,9 +134,9 @@ func read(ctx context.Context, c *transport.Client, path string) (one page, err 
 		err = json.Unmarshal(b, &one)
 	}
 	if err != nil || one.Data == nil && one.Models == nil {
-		return one, c.Fail(fault.Malformed("the answer is not a list of models: "+fault.Clean(string(b[:min(len(b), 100)]), 100), nil), "", a)
+		return one, 0, c.Fail(fault.Malformed("the answer is not a list of models: "+fault.Clean(string(b[:min(len(b), 100)]), 100), nil), "", a)
 	}
-	return one, nil
+	return one, len(b), nil
 }
 
 func modelOf(raw json.RawMessage) (Model, bool) {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -69,5 +70,35 @@ func TestListFails(t *testing.T) {
 	}
 	if _, err := List(t.Context(), provider.Provider{Name: "sim", Dialect: "sim"}); err == nil {
 		t.Error("sim has no list")
+	}
+}
+
+// TestListEnds: a list that does not end is an error, and not read for ever.
+func TestListEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		page  string
+		want  string
+		pages int // at the most
+	}{
+		"always another page": {`{"models":[{"name":"models/g"}],"nextPageToken":"t"}`, "more than 100 pages", 100},
+		"many models":         {`{"models":[` + strings.Repeat(`{"name":"g"},`, 2_000) + `{}],"nextPageToken":"t"}`, "too long", 26},
+		"large models":        {`{"models":[{"name":"g","description":"` + strings.Repeat("x", 3<<20) + `"}],"nextPageToken":"t"}`, "too long", 6},
+		"one large page":      {`{"models":[{"name":"g","description":"` + strings.Repeat("x", 17<<20) + `"}]}`, "larger than 16 MB", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var n atomic.Int32
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				n.Add(1)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, c.page)
+			}))
+			defer front.Close()
+			_, err := List(t.Context(), provider.Provider{Name: "lab", Dialect: "gemini", BaseURL: front.URL + "/v1"})
+			if llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), c.want) || int(n.Load()) > c.pages {
+				t.Errorf("after %d pages: %v", n.Load(), err)
+			}
+		})
 	}
 }

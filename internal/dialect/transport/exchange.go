@@ -47,6 +47,9 @@ type Request struct {
 	// again if the request is sent again.
 	Open func() (io.ReadCloser, error)
 	Size int64
+	// Once does not send the request again if a connection breaks, since the server may have seen it. A request whose key
+	// was refused is sent again with a new key all the same: that server has done nothing.
+	Once bool
 	// Timeout is the time until the header of the answer, for a body that takes long to send.
 	// Default: the provider's.
 	Timeout time.Duration
@@ -146,6 +149,9 @@ func (c *Client) request(ctx context.Context, call Request, a *Answer, header ht
 			return io.NopCloser(bytes.NewReader(b)), nil
 		}
 		r.Body = io.NopCloser(bytes.NewReader(b))
+	}
+	if call.Once {
+		r.GetBody = nil
 	}
 	return r, nil
 }

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -21,6 +22,8 @@ type Codec struct {
 	Config   Config
 	// PathOf returns the endpoint of a model, if it is not Path.
 	PathOf func(model string, stream bool) string
+	// Header returns what the header of req has beside the usual. Default: nothing.
+	Header func(req *llm.Request) http.Header
 	// Append appends the body of req, and returns the parameters that it left out because the
 	// model refuses them.
 	Append func(dst []byte, req *llm.Request, c provider.Capability, stream bool) (body []byte, dropped []string, err error)
@@ -79,6 +82,9 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	}
 	if req.Begun != nil && m.codec.Continue != "" {
 		call.Path, stream = m.codec.Continue, false
+	}
+	if m.codec.Header != nil {
+		call.Header = m.codec.Header(req)
 	}
 	req, err := m.session(&call, req)
 	if err != nil {

@@ -20,7 +20,10 @@ func (m *Model) session(call *Request, req *llm.Request) (*llm.Request, error) {
 	}
 	switch m.p.Session {
 	case provider.SessionHeader:
-		call.Header = http.Header{"X-Session-Id": {fault.Clean(req.Session, maxSession)}}
+		if call.Header == nil {
+			call.Header = http.Header{}
+		}
+		call.Header.Set("X-Session-Id", fault.Clean(req.Session, maxSession))
 	case provider.SessionPath:
 		at, err := sessionPath(req.Session)
 		if err != nil {

@@ -96,6 +96,7 @@ func TestReferences(t *testing.T) {
 		{"a tool that the client runs", known, false, "own tools", 150_000, usageImpossible, 0, 0},
 		{"a file", known, true, "", 150_000, usageOK, 200_000, 0},
 		{"an earlier answer", known, false, "previous_response_id", 200_000, usageOK, 200_000, 0},
+		{"a prompt stored at Gemini", known, false, "cachedContent", 150_000, usageOK, 200_000, 0},
 		{"beyond the context", known, true, "", 250_000, usageImpossible, 200_000, 0},
 		{"unknown context", p, false, "tools", 9_000_000, usageLonger, 0, 1},
 		{"beyond any context", p, true, "", 11_000_000, usageImpossible, 0, 1},

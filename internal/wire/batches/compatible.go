@@ -147,8 +147,29 @@ type XAIResult struct {
 	ID     string `json:"batch_request_id"`
 	Result struct {
 		Response *XAIResponse `json:"response,omitempty"`
-		Error    string       `json:"error,omitempty"`
+		Error    XAIError     `json:"error,omitempty"`
 	} `json:"batch_result"`
+}
+
+// XAIError says why a request has no answer. It is a text by xAI's pages and its client for TypeScript, and an object with a
+// message by its protocol buffers and other clients.
+type XAIError string
+
+// UnmarshalJSON reads either. What is neither is taken as it is.
+func (e *XAIError) UnmarshalJSON(raw []byte) error {
+	var text string
+	var object struct {
+		Message string `json:"message"`
+	}
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+	case json.Unmarshal(raw, &object) == nil && object.Message != "":
+		text = object.Message
+	default:
+		text = string(raw)
+	}
+	*e = XAIError(text)
+	return nil
 }
 
 // XAIResponse holds the answer to a chat completion.

@@ -5,16 +5,21 @@ import (
 	"time"
 )
 
-// GeminiFile is Gemini's object of an uploaded file.
+// GeminiUpload is the request that begins an upload, and the answer to its end.
+type GeminiUpload struct {
+	File GeminiFile `json:"file"`
+}
+
+// GeminiFile is Gemini's object of a file.
 type GeminiFile struct {
-	File struct {
-		Name        string `json:"name,omitempty"` // files/ID
-		DisplayName string `json:"displayName,omitempty"`
-		MimeType    string `json:"mimeType,omitempty"`
-		SizeBytes   int64  `json:"sizeBytes,omitempty,string"`
-		URI         string `json:"uri,omitempty"`
-		State       string `json:"state,omitempty"`
-	} `json:"file"`
+	Name        string    `json:"name,omitempty"` // files/ID
+	DisplayName string    `json:"displayName,omitempty"`
+	MimeType    string    `json:"mimeType,omitempty"`
+	SizeBytes   int64     `json:"sizeBytes,omitempty,string"`
+	CreateTime  time.Time `json:"createTime,omitzero"`
+	ExpireTime  time.Time `json:"expirationTime,omitzero"`
+	URI         string    `json:"uri,omitempty"`
+	State       string    `json:"state,omitempty"`
 }
 
 // GeminiCreation is the request that creates one of Gemini's batches. The model is in its address.

@@ -128,6 +128,8 @@ func kindOfText(status int, text string) llm.Kind {
 		return llm.KindQuota
 	case status < 500 && hasAny(text, "api key not valid", "invalid api key", "incorrect api key"):
 		return llm.KindAuth
+	case status < 500 && hasAny(text, "cachedcontent", "cached content") && hasAny(text, "not found", "expired"):
+		return llm.KindAuth // Gemini's status is 403 for a cache that has expired: no call can be answered without it
 	case status != http.StatusTooManyRequests && hasAny(text,
 		"context length", "context_length", "context window", "context size", "exceed context limit", "maximum context",
 		"prompt is too long", "input is too long", "too many input tokens", "reduce the length of the messages", "input length exceeds"):

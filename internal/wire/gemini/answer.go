@@ -3,6 +3,7 @@ package gemini
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"parley/internal/wire/body"
 	"parley/internal/wire/completion"
@@ -67,7 +68,10 @@ func end(b []byte, m *completion.Meta, u *llm.Usage) []byte {
 		b = body.Int(append(body.Key(b, "promptTokensDetails"), `[{"modality":"TEXT"`...), "tokenCount", int64(u.Input-u.Audio))
 		b = append(body.Int(append(b, `},{"modality":"AUDIO"`...), "tokenCount", int64(u.Audio)), '}', ']')
 	}
-	if m.Tier != "" {
+	switch {
+	case strings.HasPrefix(m.Tier, Traffic("")):
+		b = body.Str(b, "trafficType", m.Tier)
+	case m.Tier != "":
 		b = body.Str(b, "serviceTier", m.Tier)
 	}
 	b = body.Str(append(b, '}'), "modelVersion", m.Model)

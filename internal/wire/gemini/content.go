@@ -6,9 +6,9 @@ import (
 	"parley/llm"
 )
 
-// system writes the system messages, which are not part of the contents.
+// system writes the system messages, which are not part of the contents. Beside cached content they are.
 func (w *writer) system() {
-	if w.OnlySystem() {
+	if w.OnlySystem() || w.cached {
 		return
 	}
 	begun := false
@@ -32,7 +32,7 @@ func (w *writer) system() {
 // contents writes the turns. The format has two alternating roles, so consecutive messages of one role become one turn.
 // The results of tools belong to the user.
 func (w *writer) contents() {
-	ms, only := w.Messages(), w.OnlySystem()
+	ms, only := w.Messages(), w.OnlySystem() || w.cached
 	w.B = body.Open(body.Key(w.B, "contents"), '[')
 	role := ""
 	for i := range ms {

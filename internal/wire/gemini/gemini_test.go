@@ -101,6 +101,14 @@ func TestContents(t *testing.T) {
 	if got := Path("a b/c", false) + " " + Path("m", true); got != "/models/a%20b%2Fc:generateContent /models/m:streamGenerateContent?alt=sse" {
 		t.Error(got)
 	}
+	stored := &llm.Request{Model: "g/m", Messages: []llm.Message{llm.System("s"), llm.User("a")}, Extra: map[string]json.RawMessage{"cachedContent": json.RawMessage(`"cachedContents/1"`)}}
+	if b, _, err := AppendRequest(nil, stored, provider.Capability{}, false); err != nil || string(b) != `{"contents":[{"role":"user","parts":[{"text":"s"},{"text":"a"}]}],"generationConfig":{},"cachedContent":"cachedContents/1"}` {
+		t.Errorf("%s %v", b, err)
+	}
+	stored.Tools = []llm.Tool{{Name: "f"}}
+	if _, _, err := AppendRequest(nil, stored, provider.Capability{}, false); err == nil || !strings.Contains(err.Error(), "cached_content") {
+		t.Errorf("tools beside cached content: %v", err)
+	}
 	for _, extra := range []string{"contents", "generationConfig"} {
 		req := &llm.Request{Model: "g/m", Messages: []llm.Message{llm.User("a")}, Extra: map[string]json.RawMessage{extra: json.RawMessage(`{}`)}}
 		if _, _, err := AppendRequest(nil, req, provider.Capability{}, false); err == nil {

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"errors"
 	"strings"
 
 	"parley/internal/provider"
@@ -12,7 +13,10 @@ import (
 // AppendRequest appends the body of req, and returns the names of the parameters that it left out
 // because the model refuses them. The model and the choice of a stream are in the path.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, _ bool) ([]byte, []string, error) {
-	w := writer{request.Writer{Req: req, Can: c, B: append(dst, '{')}}
+	w := writer{request.Writer{Req: req, Can: c, B: append(dst, '{')}, !body.IsNull(req.Extra["cachedContent"])}
+	if w.cached && len(req.Tools) > 0 {
+		return dst, nil, errCachedTools
+	}
 	w.system()
 	w.contents()
 	w.tools()
@@ -27,7 +31,12 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, _ bool) 
 }
 
 // writer appends a request part by part.
-type writer struct{ request.Writer }
+type writer struct {
+	request.Writer
+	cached bool // the request refers to cached content: Gemini refuses system instructions and tools beside it
+}
+
+var errCachedTools = errors.New("the request has tools and cached content (cached_content of an agent): Gemini takes tools only from the cache, and Parley cannot see those")
 
 func (w *writer) tools() {
 	if !w.HasTools() {

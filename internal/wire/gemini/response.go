@@ -55,6 +55,7 @@ type wireUsage struct {
 		Modality string `json:"modality"`
 		Count    int    `json:"tokenCount"`
 	} `json:"promptTokensDetails"`
+	Traffic string `json:"trafficType"` // Vertex AI's
 }
 
 type wireLogprobs struct {
@@ -122,8 +123,8 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 	}
 	if w.Usage != nil {
 		a.r.Usage = a.r.Usage.Max(w.Usage.usage())
-		if w.Usage.Tier != "" {
-			a.r.Tier = w.Usage.Tier
+		if tier := w.Usage.tier(); tier != "" {
+			a.r.Tier = tier
 		}
 	}
 	if !body.IsNull(w.Error) {

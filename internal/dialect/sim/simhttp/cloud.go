@@ -26,12 +26,15 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 	}
 	handle("GET /openai/v1/models", quota.OpenAI, s.models)
 	s.batches.OpenAIRoutes("/openai/v1", func(pattern string, style quota.Style, e endpoint.Func) { handle(pattern, style, cloud.AzureBatch(e)) })
+	s.batches.OpenAIRoutes("/openai", func(pattern string, style quota.Style, e endpoint.Func) {
+		handle(pattern, style, cloud.Versioned(cloud.AzureBatch(e)))
+	})
 
 	handle("POST /model/{model}/converse", quota.Amazon, s.answer(&s.formats.bedrock))
 	handle("POST /model/{model}/converse-stream", quota.Amazon, s.answer(&s.formats.bedrock))
 
 	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
-	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.gemini))
+	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.vertexGemini))
 	answer := s.answer(&s.formats.vertex)
 	handle(models+"anthropic/models/{call}", quota.Google, func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 		err := answer(w, r)

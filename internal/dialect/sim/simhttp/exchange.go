@@ -76,6 +76,7 @@ func (s *Server) prepare(w http.ResponseWriter, r *http.Request, f *format, star
 	rep.fault, rep.flex = c.Fault, ask.Request.Tier == "flex"
 	s.stats.fault(c.Fault)
 	rep.reading = s.brain.ReadCache(&c, f.style, ask.Breaks, start)
+	rep.reading.Cached = max(rep.reading.Cached, min(ask.Stored, c.Input))
 	x := s.exchange(ask, &c, start)
 	x.Usage = c.Usage(x.Answer, rep.reading)
 	rep.usage = x.Usage

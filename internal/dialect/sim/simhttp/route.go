@@ -9,6 +9,7 @@ import (
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/cloud"
 	"parley/internal/dialect/sim/simhttp/endpoint"
+	"parley/internal/dialect/sim/simhttp/promptstore"
 	"parley/internal/serve/auth"
 	"parley/internal/wire/bedrock"
 	"parley/internal/wire/chat"
@@ -36,14 +37,13 @@ const responseID = "resp_"
 type formats struct {
 	chat, responses, messages format
 	gemini, bedrock           format
-	vertex                    format // messages on Vertex AI
+	vertex, vertexGemini      format // messages and generateContent on Vertex AI
 	deployed, versioned       format // Azure's older paths: chat completions by deployment, and responses
 	batched                   format // messages in a batch
 	count                     format // messages whose tokens are counted
 }
 
-func newFormats(lax bool) (f formats) {
-	c := check.New(lax)
+func newFormats(c *check.Checker, prompts *promptstore.Store) (f formats) {
 	f.chat = format{
 		quota.OpenAI, "chatcmpl-", "call_", c.Chat, chat.AppendResponse,
 		func(m completion.Meta) completion.Writer { return chat.NewWriter(m) }, chat.AppendErrorEvent, nil,
@@ -57,13 +57,15 @@ func newFormats(lax bool) (f formats) {
 		func(m completion.Meta) completion.Writer { return messages.NewWriter(m) }, messages.AppendErrorEvent, nil,
 	}
 	f.gemini = format{
-		quota.Google, "", "", c.Gemini, gemini.AppendResponse,
-		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, geminiAddress,
+		quota.Google, "", "", prompts.Read, gemini.AppendResponse,
+		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, cloud.GeminiAddress,
 	}
 	f.bedrock = format{
 		quota.Amazon, "", "tooluse_", c.Bedrock, bedrock.AppendResponse,
 		func(m completion.Meta) completion.Writer { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, cloud.BedrockAddress,
 	}
+	f.vertexGemini = f.gemini
+	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = cloud.VertexAnswer, cloud.VertexWriter, cloud.VertexGemini
 	f.vertex = f.messages
 	f.vertex.decode, f.vertex.address = cloud.VertexBody(c.Messages), cloud.VertexAddress
 	f.deployed, f.versioned = f.chat, f.responses
@@ -101,6 +103,7 @@ func (s *Server) routes() *http.ServeMux {
 		handle("GET /"+vendor+"/v1/models", quota.OpenAI, s.models)
 	}
 	s.batches.Routes(count)
+	s.prompts.Routes(count)
 	s.sessionRoutes(handle)
 	handle("POST /update_weight_version", quota.OpenAI, s.updateWeightVersion)
 	handle("/", quota.OpenAI, s.notFound)
@@ -116,19 +119,6 @@ func (s *Server) geminiCall(w http.ResponseWriter, r *http.Request) *endpoint.Er
 		return s.batches.CreateGemini(w, r, model)
 	}
 	return s.answer(&s.formats.gemini)(w, r)
-}
-
-// geminiAddress reads the model, and whether to stream.
-func geminiAddress(r *http.Request, a *check.Ask) *endpoint.Error {
-	model, method, _ := strings.Cut(r.PathValue("call"), ":")
-	switch {
-	case method == "streamGenerateContent" && r.URL.Query().Get("alt") != "sse":
-		return endpoint.Invalid("", "A stream that is a JSON array is not simulated: use alt=sse")
-	case model == "" || method != "generateContent" && method != "streamGenerateContent":
-		return endpoint.NotFound(quota.Google, "", "models/"+model+" is not found for API version v1beta, or is not supported for "+method+".")
-	}
-	a.Request.Model, a.Stream = model, method == "streamGenerateContent"
-	return nil
 }
 
 // guard wraps an endpoint: it counts requests, checks keys, and writes request IDs and errors.

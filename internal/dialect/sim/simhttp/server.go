@@ -24,6 +24,8 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp/batch"
+	"parley/internal/dialect/sim/simhttp/check"
+	"parley/internal/dialect/sim/simhttp/promptstore"
 	"parley/internal/serve/auth"
 )
 
@@ -91,6 +93,7 @@ type Server struct {
 	accounts map[quota.Style]*account
 	stats    stats
 	batches  *batch.Store
+	prompts  *promptstore.Store
 	engine   engine
 	ids      atomic.Uint64
 	buffers  sync.Pool     // of *bytes.Buffer, to read bodies into
@@ -110,7 +113,7 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, brain: brain, formats: newFormats(cfg.Lax), stopping: make(chan struct{}), accounts: map[quota.Style]*account{}}
+	s := &Server{cfg: cfg, brain: brain, stopping: make(chan struct{}), accounts: map[quota.Style]*account{}}
 	if cfg.KeyEnv != "" {
 		key := os.Getenv(cfg.KeyEnv)
 		if key == "" {
@@ -122,6 +125,9 @@ func New(cfg Config) (*Server, error) {
 	for _, style := range []quota.Style{quota.OpenAI, quota.Anthropic, quota.Google, quota.Amazon} {
 		s.accounts[style] = &account{quota: quota.New(cfg.Sim.Limits, style, now), gate: quota.NewGate(cfg.Sim.Limits)}
 	}
+	checker := check.New(cfg.Lax)
+	s.prompts = promptstore.New(checker.Gemini, s.NewID)
+	s.formats = newFormats(checker, s.prompts)
 	s.batches = batch.New(cfg.Batch, s, cfg.Sim.Seed, cfg.Lax)
 	s.engine.version, s.engine.sessions = cfg.WeightVersion, map[string]bool{}
 	s.mux = s.routes()

@@ -19,7 +19,9 @@ const geminiMaxBytes = 2 << 30
 // CreateGemini.
 func (s *Store) geminiRoutes(handle func(pattern string, style quota.Style, e endpoint.Func)) {
 	handle("POST /upload/v1beta/files", quota.Google, s.uploadGemini)
-	handle("GET /download/v1beta/files/{id}", quota.Google, s.downloadGemini)
+	handle("GET /download/v1beta/files/{id}", quota.Google, s.geminiFile)
+	handle("GET /v1beta/files/{id}", quota.Google, s.geminiFile) // Google's SDKs download here
+	handle("DELETE /v1beta/files/{id}", quota.Google, s.deleteGemini)
 	handle("GET /v1beta/batches", quota.Google, s.listGemini)
 	handle("GET /v1beta/batches/{id}", quota.Google, s.one(gemini, s.show))
 	handle("POST /v1beta/batches/{id}", quota.Google, s.one(gemini, s.cancelGemini))
@@ -49,20 +51,35 @@ func (s *Store) uploadGemini(w http.ResponseWriter, r *http.Request) *endpoint.E
 	if !s.files.Add(f) {
 		return endpoint.Invalid("", "The project has reached its limit of stored files.")
 	}
-	var made batches.GeminiFile
-	made.File.Name, made.File.MimeType, made.File.SizeBytes, made.File.State = "files/"+f.ID, "application/jsonl", int64(f.Bytes), "ACTIVE"
 	w.Header().Set("X-Goog-Upload-Status", "final")
-	endpoint.WriteJSON(w, made)
+	endpoint.WriteJSON(w, batches.GeminiUpload{File: f.Gemini()})
 	return nil
 }
 
-func (s *Store) downloadGemini(w http.ResponseWriter, r *http.Request) *endpoint.Error {
+// geminiFile answers with a file, or with its object.
+func (s *Store) geminiFile(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 	id, method, _ := strings.Cut(r.PathValue("id"), ":")
 	f := s.files.Find(id)
-	if f == nil || method != "download" || r.URL.Query().Get("alt") != "media" {
-		return endpoint.NotFound(quota.Google, "", "Requested entity was not found.")
+	switch {
+	case f != nil && method == "download" && r.URL.Query().Get("alt") == "media":
+		endpoint.WriteBody(w, http.StatusOK, "application/octet-stream", f.Content)
+	case f != nil && method == "" && strings.HasPrefix(r.URL.Path, "/v1beta/"):
+		endpoint.WriteJSON(w, f.Gemini())
+	default:
+		return noGemini()
 	}
-	endpoint.WriteBody(w, http.StatusOK, "application/octet-stream", f.Content)
+	return nil
+}
+
+func noGemini() *endpoint.Error {
+	return endpoint.NotFound(quota.Google, "", "Requested entity was not found.")
+}
+
+func (s *Store) deleteGemini(w http.ResponseWriter, r *http.Request) *endpoint.Error {
+	if !s.files.Remove(r.PathValue("id")) {
+		return noGemini()
+	}
+	endpoint.WriteJSON(w, struct{}{})
 	return nil
 }
 
@@ -104,7 +121,7 @@ func (s *Store) CreateGemini(w http.ResponseWriter, r *http.Request, model strin
 
 func (s *Store) cancelGemini(b *batch, r *http.Request, now time.Time) (any, *endpoint.Error) {
 	if !strings.HasSuffix(r.PathValue("id"), ":cancel") {
-		return nil, endpoint.NotFound(quota.Google, "", "Requested entity was not found.")
+		return nil, noGemini()
 	}
 	if _, err := s.cancelAny(b, r, now); err != nil {
 		return nil, err
@@ -123,7 +140,7 @@ func (s *Store) geminiObject(b *batch, now time.Time) batches.GeminiBatch {
 	done := int64(b.progress(now))
 	o := batches.GeminiBatch{Name: "batches/" + b.id, Done: b.done != nil, Metadata: batches.GeminiMetadata{
 		Type: "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch", Model: "models/" + b.model, DisplayName: b.name,
-		CreateTime: b.created.UTC(), UpdateTime: now.UTC(), State: "BATCH_STATE_" + state,
+		CreateTime: b.created.UTC(), UpdateTime: now.UTC(), State: "BATCH_STATE_" + state, InputConfig: &batches.GeminiInput{FileName: "files/" + b.fileID},
 		Stats: batches.GeminiStats{Requests: int64(len(b.lines)), Successful: done, Pending: int64(len(b.lines)) - done},
 	}}
 	if len(b.faults) > 0 {

@@ -72,7 +72,7 @@ func (s *Store) failed(b *batch, l *batches.MessageLine, e *endpoint.Error) []by
 
 func xaiError(l *batches.MessageLine, message string) batches.XAIResult {
 	r := batches.XAIResult{ID: l.CustomID}
-	r.Result.Error = message
+	r.Result.Error = batches.XAIError(message)
 	return r
 }
 

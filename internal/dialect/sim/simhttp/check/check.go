@@ -23,6 +23,7 @@ import (
 type Ask struct {
 	Request *llm.Request
 	Breaks  []sim.Break // where the client wants the prompt cached
+	Stored  int         // tokens of the prompt that the client stored before
 
 	Stream       bool
 	IncludeUsage bool // the stream ends with the usage

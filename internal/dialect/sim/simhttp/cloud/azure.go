@@ -29,6 +29,16 @@ func AzureAddress(r *http.Request, a *check.Ask) *endpoint.Error {
 	return nil
 }
 
+// Versioned is an endpoint at one of Azure's older paths, which need a version.
+func Versioned(inner endpoint.Func) endpoint.Func {
+	return func(w http.ResponseWriter, r *http.Request) *endpoint.Error {
+		if r.URL.Query().Get("api-version") == "" {
+			return AzureError(&endpoint.Error{Status: http.StatusNotFound}, r)
+		}
+		return inner(w, r)
+	}
+}
+
 // AzureError writes an error as Azure does: its code is the status, and there is no type.
 func AzureError(e *endpoint.Error, r *http.Request) *endpoint.Error {
 	out := *e

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -9,6 +10,9 @@ import (
 	"parley/internal/dialect/sim/simhttp/check"
 	"parley/internal/dialect/sim/simhttp/endpoint"
 	"parley/internal/provider"
+	"parley/internal/wire/completion"
+	"parley/internal/wire/gemini"
+	"parley/llm"
 )
 
 // IsVertex reports whether a request is for one of the paths of Vertex AI.
@@ -36,6 +40,44 @@ func VertexBody(read func([]byte) (*check.Ask, *endpoint.Error)) func([]byte) (*
 		}
 		return read(b)
 	}
+}
+
+// VertexGemini reads the address of a request in Gemini's format, and the service tier, which is in a header. As the real one does, it
+// refuses a tier in the body.
+func VertexGemini(r *http.Request, a *check.Ask) *endpoint.Error {
+	if a.Request.Tier != "" {
+		return &endpoint.Error{
+			Status: http.StatusBadRequest, Type: "INVALID_ARGUMENT",
+			Message: fmt.Sprintf("Invalid value at 'service_tier' (type.googleapis.com/google.cloud.aiplatform.v1beta1.ServiceTier), %q", a.Request.Tier),
+		}
+	}
+	a.Request.Tier = r.Header.Get(gemini.TierHeader)
+	return GeminiAddress(r, a)
+}
+
+// VertexAnswer appends an answer in Gemini's format, which names the tier in another way.
+func VertexAnswer(dst []byte, m completion.Meta, r *llm.Response) []byte {
+	m.Tier = gemini.Traffic(m.Tier)
+	return gemini.AppendResponse(dst, m, r)
+}
+
+// VertexWriter is VertexAnswer for a stream.
+func VertexWriter(m completion.Meta) completion.Writer {
+	m.Tier = gemini.Traffic(m.Tier)
+	return gemini.NewWriter(m)
+}
+
+// GeminiAddress reads the model, and whether to stream.
+func GeminiAddress(r *http.Request, a *check.Ask) *endpoint.Error {
+	model, method, _ := strings.Cut(r.PathValue("call"), ":")
+	switch {
+	case method == "streamGenerateContent" && r.URL.Query().Get("alt") != "sse":
+		return endpoint.Invalid("", "A stream that is a JSON array is not simulated: use alt=sse")
+	case model == "" || method != "generateContent" && method != "streamGenerateContent":
+		return endpoint.NotFound(quota.Google, "", "models/"+model+" is not found for API version v1beta, or is not supported for "+method+".")
+	}
+	a.Request.Model, a.Stream = model, method == "streamGenerateContent"
+	return nil
 }
 
 // VertexAddress reads the model. A stream is asked for in the body too.

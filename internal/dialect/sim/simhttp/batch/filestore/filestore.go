@@ -24,6 +24,12 @@ type File struct {
 	Content []byte
 }
 
+// Gemini returns the file as Google shows it. Google keeps files for two days.
+func (f *File) Gemini() batches.GeminiFile {
+	made := time.Unix(f.CreatedAt, 0).UTC()
+	return batches.GeminiFile{Name: "files/" + f.ID, MimeType: "application/jsonl", SizeBytes: int64(f.Bytes), State: "ACTIVE", CreateTime: made, ExpireTime: made.Add(48 * time.Hour)}
+}
+
 // Store keeps files in memory.
 type Store struct {
 	Limit int64 // of all files together
