@@ -90,15 +90,20 @@ func (a Agent) Request(ask llm.Request) llm.Request {
 	}
 	ask.Fallbacks = a.Fallbacks
 	if a.CachedContent != "" && ask.Extra[cachedContent] == nil {
-		name, _ := json.Marshal(a.CachedContent) // a string always can be
-		extra := maps.Clone(ask.Extra)
-		if extra == nil {
-			extra = map[string]json.RawMessage{}
-		}
-		extra[cachedContent] = name
-		ask.Extra = extra
+		ask.Extra = a.withCached(ask.Extra)
 	}
 	return ask
+}
+
+// withCached returns a copy of a request's extra members, with the agent's cached content.
+func (a Agent) withCached(extra map[string]json.RawMessage) map[string]json.RawMessage {
+	name, err := json.Marshal(a.CachedContent)
+	if err != nil { // a text always can be
+		return extra
+	}
+	out := map[string]json.RawMessage{cachedContent: name}
+	maps.Copy(out, extra)
+	return out
 }
 
 // Lineup maps seats to agents.

@@ -53,6 +53,7 @@ func TestStoppedRunsSayWhatToDo(t *testing.T) {
 		kind                          llm.Kind
 	}{
 		{"key", `{"error":{"message":"bad key"}}`, "/v1", "check the key (key_env of the provider", "bad key", 401, llm.KindAuth},
+		{"cache", `{"error":{"message":"CachedContent not found"}}`, "/v1", "with a ttl that outlives the run", "CachedContent not found", 403, llm.KindAuth},
 		{"quota", `{"error":{"message":"no credit","code":"insufficient_quota"}}`, "/v1", "out of credit", "no credit", 429, llm.KindQuota},
 		{"address", `{"error":{"message":"no such page"}}`, "", "should end in /v1", "/chat/completions: no such page; does base_url lack the /v1", 404, llm.KindBadRequest},
 		{"model", `{"error":{"message":"no such model"}}`, "/v1", "check the name of the model", "no such model", 404, llm.KindBadRequest},

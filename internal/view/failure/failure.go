@@ -129,6 +129,8 @@ func Remedy(kind llm.Kind, status int, act bool, said string) string {
 	switch {
 	case act:
 		return actRemedy(kind)
+	case kind == llm.KindAuth && strings.Contains(strings.ToLower(strings.ReplaceAll(said, " ", "")), "cachedcontent"):
+		return "cached_content of the agent is not stored at Google, or not any more: store it, with a ttl that outlives the run, and play a new run with its name"
 	case status == http.StatusNotFound && strings.Contains(strings.ToLower(said), "model"):
 		return "check the name of the model: the server does not have it"
 	case status == http.StatusNotFound:

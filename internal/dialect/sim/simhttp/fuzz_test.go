@@ -3,6 +3,7 @@ package simhttp
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -49,4 +50,10 @@ func FuzzMessages(f *testing.F) {
 
 func FuzzMessageBatch(f *testing.F) {
 	fuzzEndpoint(f, "/v1/messages/batches", messageBatchBody(2), `{"requests":[{"custom_id":"a","params":{}}]}`)
+}
+
+func FuzzCachedContents(f *testing.F) {
+	long := strings.Repeat("All is written here. ", 270)
+	fuzzEndpoint(f, "/v1beta/cachedContents", `{"model":"models/m","ttl":"60s","contents":[{"role":"user","parts":[{"text":"`+long+`"}]}]}`,
+		`{"model":"models/m","expireTime":"2000-01-01T00:00:00Z","systemInstruction":{"parts":[{"text":"`+long+`"}]},"tools":[{"functionDeclarations":[{"name":"f"}]}]}`)
 }
