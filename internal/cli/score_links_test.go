@@ -16,7 +16,7 @@ func TestCategoriesLink(t *testing.T) {
 	file, site := conversation(t), filepath.Join(t.TempDir(), "site")
 	parley(t, State{}, "score", file, "--with", "../../examples/scores/why.yaml", "--quiet").want(t, exit.OK)
 	parley(t, State{}, "view", filepath.Dir(file), "--export", site).want(t, exit.OK)
-	page, err := os.ReadFile(filepath.Join(site, "run", "talk.scores", "why.parley.html"))
+	page, err := os.ReadFile(filepath.Join(site, "run", "run.scores", "why.parley.html"))
 	if err != nil {
 		t.Fatal(err)
 	}
