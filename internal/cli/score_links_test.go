@@ -21,7 +21,7 @@ func TestCategoriesLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, categories, ok := strings.Cut(string(page), "Categories of reasons")
-	links := regexp.MustCompile(`<a href="\.\./\.\./(run/talk\.parley/episodes/[0-9]+\.html)">[0-9]+</a>`).FindAllStringSubmatch(categories, -1)
+	links := regexp.MustCompile(`<a href="\.\./\.\./(run/run\.parley/episodes/[0-9]+\.html)">[0-9]+</a>`).FindAllStringSubmatch(categories, -1)
 	if !ok || len(links) < 3 {
 		t.Fatalf("%v:\n%s", links, page)
 	}
