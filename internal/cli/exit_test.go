@@ -2,7 +2,6 @@ package cli
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,20 +17,14 @@ var exampleRE = regexp.MustCompile("(?m)^\\| `parley ([^`]+)` \\| (\\d) \\|")
 // TestExitCodeExamples runs the examples of the document in order.
 func TestExitCodeExamples(t *testing.T) {
 	text := read(t, "../../docs/reference/exit-codes.md")
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
-	defer provider.Close()
-	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadRequest)
-	}))
-	defer failing.Close()
+	provider, _ := refusing(t, http.StatusUnauthorized, "")
+	failing, _ := refusing(t, http.StatusBadRequest, "")
 	const plan = "kind: secrets\nepisodes: 20\nagents: {a: {model: sim/small, max_tokens: 60}}\n"
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"plan.yaml":       plan,
-		"refused.yaml":    strings.Replace(plan, "sim/", "lab/", 1) + "providers: {lab: {dialect: openai, base_url: \"" + provider.URL + "/v1\"}}\n",
-		"failing.yaml":    strings.Replace(plan, "sim/", "lab/", 1) + "providers: {lab: {dialect: openai, base_url: \"" + failing.URL + "/v1\"}}\n",
+		"refused.yaml":    strings.Replace(plan, "sim/", "lab/", 1) + "providers: {lab: {dialect: openai, base_url: \"" + provider + "/v1\"}}\n",
+		"failing.yaml":    strings.Replace(plan, "sim/", "lab/", 1) + "providers: {lab: {dialect: openai, base_url: \"" + failing + "/v1\"}}\n",
 		"questions.jsonl": `{"prompt":"What?"}` + "\nWhy?\n" + `{"prompt":"Who?"}` + "\n",
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {

@@ -7,26 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/app"
 	"parley/internal/cli/exit"
-	"parley/internal/config"
 	"parley/internal/summary"
-	"parley/worlds"
 )
 
 // conversation plays a small run and returns its file.
 func conversation(t *testing.T) string {
 	t.Helper()
 	const plan = "kind: secrets\nepisodes: 3\nagents: {small: sim/small, large: sim/large}\nlineup: {first: small, second: large}\nparams: {messages: 2}\n"
-	p, err := config.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "talk.parley")
-	if _, err := (app.Play{Plan: p, File: file, Tool: "test"}).Run(t.Context(), t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return playedPlan(t, plan)
 }
 
 func TestFork(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 type initCmd struct {
 	Kind  string `arg:"" help:"The kind of world. parley worlds lists them." placeholder:"KIND"`
 	Out   string `placeholder:"FILE" help:"The plan file to write. Default: KIND.yaml."`
-	From  string `placeholder:"FOLDER" help:"Convert a folder of an earlier system instead, and list what has no equal. The pages of kinds say which they know."`
+	From  string `placeholder:"FOLDER" help:"Convert a folder of an earlier system instead, and list what has no counterpart. The pages of kinds say which they know."`
 	Force bool   `help:"Overwrite existing files. A file that you changed is first copied to NAME.bak."`
 }
 

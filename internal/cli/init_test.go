@@ -59,7 +59,7 @@ func TestInitFrom(t *testing.T) {
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
 	got := parley(t, State{}, "init", "scenario", "--from", old, "--out", plan).want(t, exit.OK)
-	if !strings.Contains(got.stdout, filepath.Join(old, "scenario.yaml")+":6:1: mood: has no equal and is left out\n") {
+	if !strings.Contains(got.stdout, filepath.Join(old, "scenario.yaml")+":6:1: mood: has no counterpart and is left out\n") {
 		t.Errorf("it does not say what is lost:\n%s", got.stdout)
 	}
 	parley(t, State{}, "run", plan, "--set", "agents={all: sim/large}", "--out", filepath.Join(dir, "a.parley")).want(t, exit.OK)

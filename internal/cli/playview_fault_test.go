@@ -28,14 +28,10 @@ import (
 // with the server's text made harmless, and that failed acts are counted.
 func TestWhyEpisodesFail(t *testing.T) {
 	t.Parallel()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write([]byte(`{"detail":"unknown field sizee\n\u001b[2J` + strings.Repeat("!", 500) + `"}`))
-	}))
-	defer s.Close()
+	url, _ := refusing(t, http.StatusBadRequest, `{"detail":"unknown field sizee\n\u001b[2J`+strings.Repeat("!", 500)+`"}`)
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
-	text := "kind: rollout\nepisodes: 3\nagents: {x: sim/small}\nlineup: {agent: x}\nparams: {env: count, servers: [\"" + s.URL + "\"]}\n"
+	text := "kind: rollout\nepisodes: 3\nagents: {x: sim/small}\nlineup: {agent: x}\nparams: {env: count, servers: [\"" + url + "\"]}\n"
 	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,9 @@
 package cli
 
 import (
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"parley/internal/cli/exit"
@@ -17,24 +14,12 @@ import (
 // TestWorkerMetrics: workers and hubs have pages for Prometheus, and send the same to an OpenTelemetry collector.
 func TestWorkerMetrics(t *testing.T) {
 	t.Parallel()
-	var mu sync.Mutex
-	var sent strings.Builder
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		sent.WriteString(r.URL.Path)
-		sent.Write(b)
-	}))
-	defer collector.Close()
+	collector, sent := collecting(t)
 	plain := withToken(self(t))
 	watched := plain
 	watched.Env = func(name string) (string, bool) {
 		if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
-			return collector.URL, true
+			return collector, true
 		}
 		return plain.Env(name)
 	}
@@ -46,8 +31,9 @@ func TestWorkerMetrics(t *testing.T) {
 		parley(t, plain, "run", "../../examples/secrets.yaml", "--out", filepath.Join(t.TempDir(), "r.parley"), "--cluster", url, "--quiet").want(t, exit.OK)
 		wantPage(t, <-worker.line, "parley_calls_total{model=\"sim/small\"} ", "parley_worker_runs ", "parley_in_flight 0")
 	})
+	got := sent()
 	for _, want := range []string{"/v1/metrics", "parley_hub_messages", "parley_worker_runs", "parley_calls"} {
-		if !strings.Contains(sent.String(), want) {
+		if !strings.Contains(got, want) {
 			t.Errorf("the collector did not get %s", want)
 		}
 	}
@@ -57,17 +43,9 @@ func TestWorkerMetrics(t *testing.T) {
 func wantPage(t *testing.T, said string, lines ...string) {
 	t.Helper()
 	_, address, _ := strings.Cut(said, "metrics at ")
-	answer, err := http.Get(address)
-	if err != nil {
-		t.Fatal(said, err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	page, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := fetch(t, http.MethodGet, address, "")
 	for _, line := range lines {
-		if !strings.Contains("\n"+string(page), "\n"+line) {
+		if !strings.Contains("\n"+page, "\n"+line) {
 			t.Errorf("no %s in\n%s", line, page)
 		}
 	}

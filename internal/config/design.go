@@ -9,8 +9,6 @@ import (
 
 	"parley/internal/config/document"
 	"parley/internal/config/matrix"
-	"parley/internal/config/schema"
-	"parley/internal/near"
 	"parley/internal/view"
 	"parley/internal/yamltree"
 )
@@ -111,7 +109,7 @@ func (r *resolver) variationSeats(m *matrix.Matrix, v matrix.Variation, here yam
 		at := here.To(seat)
 		switch {
 		case !r.seatKnown(seat):
-			r.ComplainOfKey(at, "%s has no such seat%s its seats: %s", r.plan.Kind.Name, schema.Hint(near.Suggest(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+			r.ComplainOfKey(at, "%s has no such seat%s", r.plan.Kind.Name, r.seatsLike(seat))
 		case slices.Contains(m.Seats, seat) || m.Lineup[seat] != nil || len(m.Lineups) > 0 && m.Lineups[0][seat] != "":
 			r.ComplainOfKey(at, "the matrix fills that seat in every variation: leave it out there or here")
 		}

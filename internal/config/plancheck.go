@@ -148,7 +148,7 @@ func (r *resolver) distinct(names []string, here yamltree.Path, known func(strin
 // matrixSeat checks a seat that a matrix fills.
 func (r *resolver) matrixSeat(seat string, here yamltree.Path) bool {
 	if !r.seatKnown(seat) {
-		r.Complain(here, "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(seat), schema.Hint(near.Suggest(seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.Complain(here, "%s has no seat %s%s", r.plan.Kind.Name, r.Quote(seat), r.seatsLike(seat))
 		return false
 	}
 	if agent, taken := r.plan.Lineup[seat]; taken {
@@ -171,7 +171,7 @@ func (r *resolver) until() {
 	}
 	switch {
 	case u.Seat != "" && !r.seatKnown(u.Seat):
-		r.Complain(here.To("seat"), "%s has no seat %s%s its seats: %s", r.plan.Kind.Name, r.Quote(u.Seat), schema.Hint(near.Suggest(u.Seat, r.plan.Seats)), document.Listed(r.plan.Seats))
+		r.Complain(here.To("seat"), "%s has no seat %s%s", r.plan.Kind.Name, r.Quote(u.Seat), r.seatsLike(u.Seat))
 	case u.Agent != "":
 		r.agentKnown(u.Agent, here.To("agent"))
 	}

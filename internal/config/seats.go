@@ -93,7 +93,7 @@ func (r *resolver) lineup() {
 		if r.seatKnown(seat) {
 			r.agentKnown(p.Lineup[seat], here)
 		} else {
-			r.ComplainOfKey(here, "%s has no such seat%s its seats: %s", p.Kind.Name, schema.Hint(near.Suggest(seat, p.Seats)), document.Listed(p.Seats))
+			r.ComplainOfKey(here, "%s has no such seat%s", p.Kind.Name, r.seatsLike(seat))
 		}
 	}
 	r.seatModels()
@@ -154,10 +154,14 @@ func (r *resolver) seatKnown(seat string) bool {
 	return !r.seated || slices.Contains(r.plan.Seats, seat)
 }
 
-// unseated removes the agents without a seat, and reports them: a misspelled name in an override adds
-// such an agent, and the one that was meant would play unchanged. An agent of the file may be a
-// template for others (&base) or lose its seat by an override, and a recorded plan may hold agents
-// of other episodes.
+// seatsLike lists the seats for an error about one that does not exist, and suggests the nearest.
+func (r *resolver) seatsLike(seat string) string {
+	return schema.Hint(near.Suggest(seat, r.plan.Seats)) + " its seats: " + document.Listed(r.plan.Seats)
+}
+
+// unseated removes the agents without a seat, and reports them: a misspelled name in an override adds such an agent, and the
+// one that was meant would play unchanged. An agent of the file may be a template for others (&base) or lose its seat by an
+// override, and a recorded plan may hold agents of other episodes.
 func (r *resolver) unseated() {
 	if !r.seated || slices.ContainsFunc(r.Errs, func(e *document.Error) bool {
 		return strings.HasPrefix(e.Key, "lineup") || strings.HasPrefix(e.Key, "plan")

@@ -37,7 +37,7 @@ func fromJSON(r io.Reader, l limits, take taker) error {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		if err == nil {
-			err = errors.New("something comes after it")
+			err = errors.New("there is more after the value")
 		}
 		return fmt.Errorf("want one list of rows: %w", err)
 	}

@@ -118,13 +118,7 @@ func (p *Progress) line(now time.Time) []string {
 	if now.Sub(p.last) >= time.Second {
 		p.last, p.counts = now, n
 	}
-	if l.Waiting > 0 {
-		parts = append(parts, terminal.Number(int(l.Waiting))+" waiting")
-	}
-	if l.RateLimited > 0 {
-		parts = append(parts, terminal.Number(int(l.RateLimited))+" rate-limited")
-	}
-	return parts
+	return append(parts, progress.Queue(l)...)
 }
 
 // Summary is the result of a file of requests.

@@ -71,6 +71,17 @@ func Reasons(waits func(time.Time) []string, now time.Time) (parts []string) {
 	return parts
 }
 
+// Queue says how many calls wait, and how many were refused because of the quota.
+func Queue(s dispatch.Snapshot) (parts []string) {
+	if s.Waiting > 0 {
+		parts = append(parts, terminal.Number(int(s.Waiting))+" waiting")
+	}
+	if s.RateLimited > 0 {
+		parts = append(parts, terminal.Number(int(s.RateLimited))+" rate-limited")
+	}
+	return parts
+}
+
 // Cost formats the cost, and says if some or all of it is not known.
 func Cost(c, budget llm.Money, s dispatch.Snapshot) string {
 	text := c.String()

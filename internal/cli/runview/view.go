@@ -225,13 +225,7 @@ func (v *View) Line(now time.Time) []string {
 	if now.Sub(v.last) >= time.Second {
 		v.last, v.before = now, st.ModelStats
 	}
-	if st.Waiting > 0 {
-		parts = append(parts, terminal.Number(int(st.Waiting))+" waiting")
-	}
-	if st.RateLimited > 0 {
-		parts = append(parts, terminal.Number(int(st.RateLimited))+" rate-limited")
-	}
-	return parts
+	return append(parts, progress.Queue(st)...)
 }
 
 // steered says whether the run is paused or draining, and returns its budget.

@@ -40,14 +40,8 @@ type Run struct {
 	State    string        `json:"state"`
 	Reason   string        `json:"reason,omitempty"`
 	Agents   []world.Agent `json:"agents"`
-	Episodes struct {
-		Total   int `json:"total"`
-		Ended   int `json:"ended"`
-		Failed  int `json:"failed"`
-		Playing int `json:"playing"`
-		Waiting int `json:"waiting"`
-	} `json:"episodes"`
-	Calls int `json:"calls"`
+	Episodes view.Counts   `json:"episodes"`
+	Calls    int           `json:"calls"`
 	// Failures are the failed calls, by model and kind.
 	Failures []failure.Failure `json:"failures"`
 	Cost     llm.Money         `json:"cost_usd"`
@@ -89,8 +83,7 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	case r.State == "":
 		r.State = view.StateNew
 	}
-	r.Episodes.Total, r.Episodes.Ended, r.Episodes.Failed, r.Episodes.Playing = o.Episodes, o.Ended, o.Failed, o.Playing
-	r.Episodes.Waiting = o.Episodes - o.Ended - o.Failed - o.Playing
+	r.Episodes = view.Counts{Total: o.Episodes, Ended: o.Ended, Failed: o.Failed, Playing: o.Playing, Waiting: o.Episodes - o.Ended - o.Failed - o.Playing}
 	var err error
 	if r.Failures, err = failure.List(ctx, v.Store); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func TestReadErrors(t *testing.T) {
 		"e.csv":   {"e.csv: want a header"},
 		"f.jsonl": {"f.jsonl: holds no problems"},
 		"g.txt":   {"g.txt: want a file that ends in .jsonl, .json, .csv or .yaml"},
-		"h.jsonl": {"h.jsonl: line 1: want a JSON object: something comes after it"},
+		"h.jsonl": {"h.jsonl: line 1: want a JSON object: there is more after the value"},
 		"i.jsonl": {"line 10: "},
 		"j.jsonl": {"there is no such file"},
 	} {

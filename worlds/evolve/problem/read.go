@@ -121,7 +121,7 @@ func readList(text string, yield func(row) bool) error {
 		return err
 	}
 	if strings.TrimSpace(text[d.InputOffset():]) != "" {
-		return errors.New("something comes after it")
+		return errors.New("there is more after the value")
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func decode(text string, into any) error {
 		return err
 	}
 	if strings.TrimSpace(text[d.InputOffset():]) != "" {
-		return errors.New("something comes after it")
+		return errors.New("there is more after the value")
 	}
 	return nil
 }

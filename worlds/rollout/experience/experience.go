@@ -42,7 +42,7 @@ func Of(ctx context.Context, j journal.Journal) ([]rules.Lesson, error) {
 	case head.Begun == nil:
 		return nil, errors.New("experience: the file holds no run yet")
 	case head.Begun.Kind != "rollout":
-		return nil, fmt.Errorf("experience: a run of %s teaches nothing: want one of rollout", head.Begun.Kind)
+		return nil, fmt.Errorf("experience: a run of %s teaches nothing: want a run of rollout", head.Begun.Kind)
 	}
 	r := &reader{head: head, uses: map[string][]float64{}, byEnv: map[string][]played{}, waiting: map[int]unpaid{}}
 	if err := r.fold(ctx, j); err != nil {

@@ -129,10 +129,8 @@ func (s *Server) groups(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.source.reached(q.cursor) // whoever sends it has what was before
-	timer := time.NewTimer(q.wait)
-	defer timer.Stop()
 	in := &q.reading
-	g, t, err := s.wait(r.Context(), in, timer.C)
+	g, t, err := s.wait(r.Context(), in, time.After(q.wait))
 	if err != nil {
 		s.wrong(w, err)
 		return

@@ -32,7 +32,7 @@ func whole(then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
-			fault(w, http.StatusRequestEntityTooLarge, errors.New("the body does not come, or is larger than 1 MiB"))
+			fault(w, http.StatusRequestEntityTooLarge, errors.New("the body cannot be read, or is larger than 1 MiB"))
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -52,7 +52,7 @@ func (s *Server) reader(then http.HandlerFunc) http.HandlerFunc {
 			then(w, r)
 		default:
 			w.Header().Set("Retry-After", "1")
-			fault(w, http.StatusServiceUnavailable, errors.New("too many read at once: come again"))
+			fault(w, http.StatusServiceUnavailable, errors.New("too many requests read at once: try again later"))
 		}
 	}
 }

@@ -261,7 +261,7 @@ func TestReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	s.want("GET", "/v1/groups", "", 503, "too many read at once")
+	s.want("GET", "/v1/groups", "", 503, "too many requests read at once")
 	s.want("GET", "/v1/status", "", 200, "waiting")
 }
 

@@ -185,7 +185,7 @@ func (g *Groups) plan(ctx context.Context, src journal.Parts) error {
 		g.run, g.stages, g.planned = begun.Run, []stage{s}, len(s.names)
 		return err
 	case begun.Kind != "rollout":
-		return fmt.Errorf("trajectory: a run of %s has no trajectories: want one of rollout, or the record of a gateway", begun.Kind)
+		return fmt.Errorf("trajectory: a run of %s has no trajectories: want a run of rollout, or the record of a gateway", begun.Kind)
 	default:
 		g.run, g.groups, g.judgements, g.judged = begun.Run, map[int]*group{}, map[string]int{}, map[string]*group{}
 	}
@@ -330,7 +330,7 @@ func (g *group) outcomes(ctx context.Context, src journal.Parts, out *Group) err
 			return err
 		}
 		if len(page) == 0 {
-			return fmt.Errorf("trajectory: episode %d is not there any more", g.members[i])
+			return fmt.Errorf("trajectory: episode %d is no longer in the run file", g.members[i])
 		}
 		for _, p := range page {
 			if p.Ended == nil {

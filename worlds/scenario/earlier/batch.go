@@ -100,7 +100,7 @@ func (b *batch) variations(m *mapping) {
 		case "scenario_parameter":
 			b.parameter(one, one.text("parameter"), values)
 		default:
-			one.note("type", "%s has no equal and is left out", kind)
+			one.note("type", "%s has no counterpart and is left out", kind)
 		}
 		one.rest()
 	}

@@ -108,7 +108,7 @@ func (m *mapping) halts() bool {
 				t.note(level, "%s: only a critical issue can end an episode", action)
 			}
 		case action != "":
-			t.note(level, "%s has no equal: every issue is noted", action)
+			t.note(level, "%s has no counterpart: every issue is noted", action)
 		}
 	}
 	t.rest()

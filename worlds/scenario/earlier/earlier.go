@@ -1,7 +1,7 @@
 // Package earlier converts scenario folders of the earlier Scenario Lab, in each of its spellings, to the spelling that
 // package folder reads.
 //
-// What it converts can be played. It reports everything that has no equal, with file, line and key. It changes no file.
+// What it converts can be played. It reports everything that has no counterpart, with file, line and key. It changes no file.
 package earlier
 
 import (
@@ -116,7 +116,7 @@ func (c *converter) background() {
 	}
 }
 
-// mapping is a mapping of a file. Its keys are taken one by one. What is left has no equal.
+// mapping is a mapping of a file. Its keys are taken one by one. What is left has no counterpart.
 type mapping struct {
 	c      *converter
 	doc    world.Document
@@ -198,7 +198,7 @@ func (m *mapping) rest() {
 	}
 	for _, k := range slices.Sorted(maps.Keys(m.values)) {
 		if m.values[k] != nil {
-			m.note(k, "has no equal and is left out")
+			m.note(k, "has no counterpart and is left out")
 		}
 	}
 }

@@ -102,7 +102,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-stopped.Done()
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		_ = h.Shutdown(patience) // the rest is cut off
+		if h.Shutdown(patience) != nil {
+			_ = h.Close() // cuts the rest off
+		}
 	})
 	err := h.Serve(l)
 	stop()
