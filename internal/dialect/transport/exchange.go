@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -71,7 +70,6 @@ type Answer struct {
 	start  time.Time
 	life   *time.Timer
 	cancel context.CancelCauseFunc
-	trace  httptrace.ClientTrace
 	sent   atomic.Bool // all of the request: from then on the server may have done the work
 	again  bool        // the body was opened again, for another connection
 	body   io.ReadCloser

@@ -1,25 +1,33 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"io"
+	"errors"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
+
+	"parley/internal/dialect/transport/http1"
 )
 
 // maxStreams is the number of calls that share an HTTP/2 connection. Most servers allow at least
 // 100. With fewer, no call waits inside the transport.
 const maxStreams = 90
 
-// pool provides transports. One transport serves HTTP/1.1, and keeps every connection for later use.
-// For HTTP/2 there are as many as needed, each with one connection, since a single transport would
-// dial for every call of a burst.
+// pool provides connections. Package http1 makes the exchanges over HTTP/1.1, except those that it is not for. For
+// HTTP/2 there are as many transports as needed, each with one connection, since a single transport would dial for
+// every call of a burst.
 type pool struct {
-	plain *http.Transport
+	small *http1.Client
+	plain *http.Transport // for HTTP/1.1 where small cannot be used
+	other bool            // small can never be used
 
 	shared bool // HTTP/2 is wanted
 	secure bool
@@ -40,16 +48,20 @@ type shard struct {
 	load int // calls in flight, under pool.mu
 }
 
-// loan is a transport that one call uses.
+// loan is what one call uses.
 type loan struct {
-	rt    *http.Transport
+	rt    *http.Transport // nil: pool.small
 	shard *shard
 	scout bool // the call holds gate
 }
 
-func newPool(shared, secure bool) *pool {
+func newPool(shared bool, base *url.URL) *pool {
+	secure := base.Scheme == "https"
 	p := &pool{shared: shared, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
 	p.plain = oldTransport()
+	p.small = &http1.Client{Dial: dialer(base)}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
+	p.other = proxy != nil || err != nil || base.User != nil || !isASCII(base.Host)
 	if !secure {
 		p.once.Do(func() { close(p.ready) })
 	}
@@ -73,11 +85,11 @@ func transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dial,
-		TLSHandshakeTimeout:    20 * time.Second,
+		TLSHandshakeTimeout:    handshakeTimeout,
 		IdleConnTimeout:        90 * time.Second,
 		ReadBufferSize:         bufferSize,
 		WriteBufferSize:        bufferSize,
-		MaxResponseHeaderBytes: 256 << 10,
+		MaxResponseHeaderBytes: http1.MaxHead,
 		DisableCompression:     true, // answers are small; a compressed one is still read
 	}
 }
@@ -85,33 +97,56 @@ func transport() *http.Transport {
 // dial opens a connection.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
-	c, err := d.DialContext(ctx, network, address)
-	if tcp, ok := c.(*net.TCPConn); ok {
-		return conn{tcp}, nil
-	}
-	return c, err
+	return d.DialContext(ctx, network, address)
 }
 
-// conn writes a body that is in memory in one piece, from where it is. net/http would copy it first.
-type conn struct{ *net.TCPConn }
-
-// ReadFrom implements io.ReaderFrom, which net/http calls for the part of a body that does not fit
-// into its buffer. It limits the body to its length, which is exact for one in memory.
-func (c conn) ReadFrom(r io.Reader) (int64, error) {
-	if l, ok := r.(*io.LimitedReader); ok {
-		if body, ok := l.R.(io.WriterTo); ok {
-			n, err := body.WriteTo(c.TCPConn)
-			l.N -= n
-			return n, err
+// dialer returns the function that opens a connection for HTTP/1.1.
+func dialer(base *url.URL) func(context.Context) (net.Conn, error) {
+	host, port := base.Hostname(), base.Port()
+	if base.Scheme != "https" {
+		address := net.JoinHostPort(host, cmp.Or(port, "80"))
+		return func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", address) }
+	}
+	address := net.JoinHostPort(host, cmp.Or(port, "443"))
+	config := &tls.Config{ServerName: host, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
+	return func(ctx context.Context) (net.Conn, error) {
+		raw, err := dial(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
 		}
+		c := tls.Client(raw, config)
+		ctx, cancel := context.WithTimeoutCause(ctx, handshakeTimeout, errHandshake)
+		defer cancel()
+		if err := c.HandshakeContext(ctx); err != nil {
+			_ = raw.Close() // it was not used
+			return nil, err
+		}
+		return c, nil
 	}
-	return c.TCPConn.ReadFrom(r)
 }
 
-// take returns a transport for one call. Call give after it.
-func (p *pool) take(ctx context.Context) (loan, error) {
+// handshakeTimeout bounds the time of a TLS handshake.
+const handshakeTimeout = 20 * time.Second
+
+var errHandshake = errors.New("the TLS handshake took too long")
+
+// isASCII reports whether a host can be sent as it is.
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
+// forHTTP1 returns the loan of a call over HTTP/1.1.
+func (p *pool) forHTTP1(inMemory, scout bool) loan {
+	if p.other || !inMemory {
+		return loan{rt: p.plain, scout: scout}
+	}
+	return loan{scout: scout}
+}
+
+// take returns what one call uses. inMemory means that the call has no body, or one that is in memory. Call give after it.
+func (p *pool) take(ctx context.Context, inMemory bool) (loan, error) {
 	if !p.shared {
-		return loan{rt: p.plain}, nil
+		return p.forHTTP1(inMemory, false), nil
 	}
 	scout := false
 	select {
@@ -126,7 +161,7 @@ func (p *pool) take(ctx context.Context) (loan, error) {
 		}
 	}
 	if p.old.Load() {
-		return loan{rt: p.plain, scout: scout}, nil
+		return p.forHTTP1(inMemory, scout), nil
 	}
 	s := p.board()
 	return loan{rt: s.Transport, shard: s, scout: scout}, nil
@@ -180,6 +215,7 @@ func (p *pool) newShard() *http.Transport {
 }
 
 func (p *pool) close() {
+	p.small.Close()
 	p.plain.CloseIdleConnections()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,15 +51,14 @@ func (c *Client) keyless(ctx context.Context, err error) error {
 
 // once is Raw with one key.
 func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, status int, _ error) {
-	l, err := c.pool.take(ctx)
+	l, err := c.pool.take(ctx, call.Open == nil)
 	if err != nil {
 		return nil, 0, c.broken(ctx, err, false)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	a := &Answer{c: c, loan: l, cancel: cancel, start: time.Now()}
 	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
-	a.trace.WroteRequest = a.wrote
-	req, err := c.request(httptrace.WithClientTrace(inner, &a.trace), call, a, s.header)
+	req, err := c.request(inner, call, a, s.header)
 	if err != nil {
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)
@@ -75,7 +74,7 @@ func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, 
 		a.hide = hide.And(a.hide)
 	}
 	a.url = req.URL
-	res, err := l.rt.RoundTrip(req)
+	res, err := a.exchange(req, call.Body)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
 		err = c.broken(ctx, c.reason(inner, call, err), a.sent.Load())
@@ -93,11 +92,17 @@ func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, 
 	return a, res.StatusCode, nil
 }
 
-// wrote records that a request was sent.
-func (a *Answer) wrote(info httptrace.WroteRequestInfo) {
-	if info.Err == nil {
-		a.sent.Store(true)
+// exchange sends a request and waits for the header of its answer.
+func (a *Answer) exchange(req *http.Request, body []byte) (*http.Response, error) {
+	if a.loan.rt == nil {
+		return a.c.pool.small.Do(req, body, func() { a.sent.Store(true) })
 	}
+	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
+		if info.Err == nil {
+			a.sent.Store(true)
+		}
+	}}
+	return a.loan.rt.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 }
 
 // Read reads some of the body of an answer from Raw, and returns io.EOF at its end. The timeout counts

@@ -3,8 +3,8 @@
 //
 // It promises that a call ends with its context, and when the server sends nothing complete for the
 // provider's Timeout: a header, a line or event of a stream, or a whole body. No stream lasts longer
-// than an hour, or the Timeout if that is longer. No answer is read beyond its limit. A call starts
-// no goroutine. Nothing that leaves the package holds the key, even if a server echoes it: see
+// than an hour, or the Timeout if that is longer. No answer is read beyond its limit. A call leaves
+// no goroutine behind. Nothing that leaves the package holds the key, even if a server echoes it: see
 // package redact. A Client may be used from several goroutines at once.
 //
 // A request is sent once, with one exception. A server may close an idle connection just when a
@@ -95,7 +95,7 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 	}
 	w := &Client{
 		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
-		keys: keys, style: c, p: p, pool: newPool(p.HTTP2, base.Scheme == "https"),
+		keys: keys, style: c, p: p, pool: newPool(p.HTTP2, base),
 	}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout

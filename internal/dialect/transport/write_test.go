@@ -18,7 +18,7 @@ import (
 func TestOneWrite(t *testing.T) {
 	t.Parallel()
 	c := piped(t, provider.Provider{}, nil)
-	c.pool.plain.DialContext = func(context.Context, string, string) (net.Conn, error) {
+	c.pool.small.Dial = func(context.Context) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
 			defer theirs.Close()

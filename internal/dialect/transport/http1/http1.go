@@ -1,0 +1,258 @@
+// Package http1 makes small exchanges with one server over HTTP/1.1.
+//
+// It is there for programs that wait for very many answers at once. net/http holds two goroutines and two buffers for
+// each connection. Here the goroutine of the caller writes and reads, and a call that waits for its answer holds no
+// buffer. Heads are parsed and bodies are delimited by net/http.
+//
+// It promises that an exchange ends with its context; that a request is sent again only if a connection that was used
+// before ends before the first byte of the answer; that a connection is used again only if the answer was read to its
+// end and nothing followed it; that no head is larger than MaxHead; and that a header that would break the head is
+// refused. A Client may be used from several goroutines at once.
+//
+// It is not for proxies, for bodies that are not in memory, or for HEAD, CONNECT and upgrades.
+package http1
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// MaxHead is the size of the largest head of an answer.
+	MaxHead = 256 << 10
+
+	idleFor  = 90 * time.Second // how long a connection is kept without use
+	readSize = 4 << 10          // of a reader; most answers fit
+	onePiece = 64 << 10         // a body up to this size is sent together with its head
+)
+
+// errHead means that the head of an answer is too large.
+var errHead = errors.New("the header of the answer is larger than 256 KB")
+
+// Client keeps the connections to a server.
+type Client struct {
+	// Dial opens a connection, with TLS if the server wants it.
+	Dial func(ctx context.Context) (net.Conn, error)
+
+	mu     sync.Mutex
+	idle   []*conn // the one used last comes last
+	sweep  *time.Timer
+	closed bool // connections are not kept any more
+
+	readers sync.Pool // *bufio.Reader
+	heads   sync.Pool // *[]byte
+}
+
+// Do sends a request whose body is in memory, and waits for the head of the answer. The fields of req that count are
+// its context, Method, URL, Host and Header. Do calls wrote when the whole request is sent. The caller must close the
+// body of the answer, and not while it reads.
+func (c *Client) Do(req *http.Request, body []byte, wrote func()) (*http.Response, error) {
+	ctx := req.Context()
+	for {
+		out, err := c.head(req, body)
+		if err != nil {
+			return nil, err
+		}
+		k, err := c.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		res, err := c.exchange(ctx, k, out, body, wrote)
+		if err == nil {
+			return res, nil
+		}
+		_ = k.Close() // the exchange has failed already
+		if !k.used || k.heard || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// head returns the head of a request, and its body if that is small.
+func (c *Client) head(req *http.Request, body []byte) (out *[]byte, err error) {
+	out, ok := c.heads.Get().(*[]byte)
+	if !ok {
+		out = new([]byte)
+	}
+	if *out, err = appendHead((*out)[:0], req, len(body)); err == nil && len(body) <= onePiece {
+		*out = append(*out, body...)
+	}
+	return out, err
+}
+
+// exchange sends a request over a connection, and reads the head of its answer.
+func (c *Client) exchange(ctx context.Context, k *conn, head *[]byte, body []byte, wrote func()) (_ *http.Response, err error) {
+	k.left, k.heard = MaxHead, false
+	stop := context.AfterFunc(ctx, k.interrupt)
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	unsent := k.send(*head, body)
+	c.heads.Put(head) // nobody needs it while the server works
+	if unsent == nil {
+		wrote()
+	}
+	if err := k.await(); err != nil { // a server may answer before it has read everything
+		return nil, cmp.Or(unsent, err)
+	}
+	r, ok := c.readers.Get().(*bufio.Reader)
+	if !ok {
+		r = bufio.NewReaderSize(nil, readSize)
+	}
+	r.Reset(k)
+	res, err := readHead(r)
+	if err != nil {
+		c.giveReader(r)
+		return nil, err
+	}
+	k.left = math.MaxInt64
+	res.Body = &content{
+		c: c, k: k, r: r, in: res.Body, stop: stop, ended: res.Body == http.NoBody,
+		keep: unsent == nil && !res.Close && res.StatusCode != http.StatusSwitchingProtocols,
+	}
+	return res, nil
+}
+
+// readHead reads the head of an answer, after those that only announce it.
+func readHead(r *bufio.Reader) (*http.Response, error) {
+	for {
+		res, err := http.ReadResponse(r, nil)
+		if err != nil || res.StatusCode >= 200 || res.StatusCode == http.StatusSwitchingProtocols {
+			return res, err
+		}
+	}
+}
+
+func (c *Client) giveReader(r *bufio.Reader) {
+	r.Reset(nil)
+	c.readers.Put(r)
+}
+
+// take returns a connection that nobody uses, or a new one.
+func (c *Client) take(ctx context.Context) (*conn, error) {
+	for {
+		c.mu.Lock()
+		n := len(c.idle) - 1
+		if n < 0 {
+			c.mu.Unlock()
+			return c.dial(ctx)
+		}
+		k := c.idle[n]
+		c.idle[n], c.idle = nil, c.idle[:n]
+		c.mu.Unlock()
+		if k.quiet() {
+			k.used = true
+			return k, nil
+		}
+		_ = k.Close() // the server has closed it
+	}
+}
+
+// dial opens a connection. It takes a goroutine of its own: a handshake needs a large stack, which the caller would
+// keep for the time of the exchange.
+func (c *Client) dial(ctx context.Context) (*conn, error) {
+	type dialed struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan dialed)
+	go func() {
+		conn, err := c.Dial(ctx)
+		done <- dialed{conn, err}
+	}()
+	d := <-done
+	if d.err != nil {
+		return nil, d.err
+	}
+	return newConn(d.conn), nil
+}
+
+// give keeps a connection for the next exchange.
+func (c *Client) give(k *conn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return k.Close()
+	}
+	k.since = time.Now()
+	c.idle = append(c.idle, k)
+	if c.sweep == nil {
+		c.sweep = time.AfterFunc(idleFor, c.prune)
+	}
+	return nil
+}
+
+// prune closes the connections that were not used for long.
+func (c *Client) prune() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for n < len(c.idle) && time.Since(c.idle[n].since) >= idleFor {
+		_ = c.idle[n].Close() // nobody uses it
+		n++
+	}
+	c.idle = append(c.idle[:0:0], c.idle[n:]...)
+	if c.sweep = nil; len(c.idle) > 0 {
+		c.sweep = time.AfterFunc(idleFor-time.Since(c.idle[0].since), c.prune)
+	}
+}
+
+// Close closes the connections that no exchange is using, now and in the future.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, k := range c.idle {
+		_ = k.Close() // nobody uses it
+	}
+	c.idle = nil
+	if c.sweep != nil {
+		c.sweep.Stop()
+		c.sweep = nil
+	}
+}
+
+// content is the body of an answer.
+type content struct {
+	c     *Client
+	k     *conn // nil once it is closed
+	r     *bufio.Reader
+	in    io.Reader // net/http's, which knows where the body ends
+	stop  func() bool
+	ended bool // it was read to its end
+	keep  bool // then the connection can be used again
+}
+
+func (b *content) Read(p []byte) (int, error) {
+	if b.k == nil {
+		return 0, net.ErrClosed
+	}
+	n, err := b.in.Read(p)
+	b.ended = b.ended || err == io.EOF
+	return n, err
+}
+
+// Close releases the connection: for the next exchange, or for good.
+func (b *content) Close() error {
+	k := b.k
+	if k == nil {
+		return nil
+	}
+	b.k, b.in = nil, nil
+	again := b.ended && b.keep && b.r.Buffered() == 0
+	b.c.giveReader(b.r)
+	if !b.stop() || !again {
+		return k.Close()
+	}
+	return b.c.give(k)
+}

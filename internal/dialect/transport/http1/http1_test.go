@@ -1,0 +1,259 @@
+package http1
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// to returns a Client of the server at an address, and counts how often it dials.
+func to(t *testing.T, address string) (c *Client, dials *atomic.Int64) {
+	t.Helper()
+	dials = new(atomic.Int64)
+	c = &Client{Dial: func(ctx context.Context) (net.Conn, error) {
+		dials.Add(1)
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
+	}}
+	t.Cleanup(c.Close)
+	return c, dials
+}
+
+func post(ctx context.Context) *http.Request {
+	u := &url.URL{Scheme: "http", Host: "lab.test", Path: "/v1/x", RawQuery: "a=b"}
+	return (&http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: http.Header{"User-Agent": {"parley"}}}).WithContext(ctx)
+}
+
+// ask makes an exchange and returns the body of its answer.
+func ask(c *Client, req *http.Request, body string) (string, error) {
+	res, err := c.Do(req, []byte(body), func() {})
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(res.Body)
+	return string(b), errors.Join(err, res.Body.Close())
+}
+
+// TestExchanges makes many exchanges with a server of net/http: small and large bodies, answers with a length and in
+// chunks. Each gets its own answer, and connections are used again.
+func TestExchanges(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil || r.Host != "lab.test" || r.URL.RawQuery != "a=b" || r.UserAgent() != "parley" || len(r.TransferEncoding) > 0 {
+			t.Errorf("got %v with %v, %v", r.URL, r.Header, err)
+		}
+		if len(b)%2 == 0 {
+			w.(http.Flusher).Flush() // in chunks
+		}
+		w.Write(b)
+	}))
+	defer srv.Close()
+	c, dials := to(t, srv.Listener.Addr().String())
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			for i := range 20 {
+				body := strings.Repeat(string(rune('a'+n)), i*i*i*20)
+				if got, err := ask(c, post(t.Context()), body); err != nil || got != body {
+					t.Errorf("%d bytes came back for %d: %v", len(got), len(body), err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if dials.Load() > 4 {
+		t.Errorf("%d connections for 4 calls at a time", dials.Load())
+	}
+}
+
+// script serves each connection with the next of some scripts: what is answered to its requests in turn. Then the
+// connection is closed.
+func script(t *testing.T, scripts ...[]string) (c *Client, dials *atomic.Int64, requests *atomic.Int64) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests = new(atomic.Int64)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for _, answers := range scripts {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			in := bufio.NewReader(conn)
+			for _, answer := range answers {
+				req, err := http.ReadRequest(in)
+				if err != nil {
+					break
+				}
+				_, _ = io.Copy(io.Discard, req.Body)
+				requests.Add(1)
+				_, _ = io.WriteString(conn, answer)
+			}
+			_ = conn.Close()
+		}
+	})
+	t.Cleanup(wg.Wait)
+	t.Cleanup(func() { _ = ln.Close() })
+	c, dials = to(t, ln.Addr().String())
+	return c, dials, requests
+}
+
+// TestAgain: a connection is used again only after a whole answer with nothing behind it, and a request is sent again
+// only if a used connection ends before the answer begins.
+func TestAgain(t *testing.T) {
+	t.Parallel()
+	const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	for _, c := range []struct {
+		name     string
+		scripts  [][]string
+		dials    int64
+		requests int64
+		fails    int // which of the two calls fails
+	}{
+		{"kept", [][]string{{whole, whole}}, 1, 2, 0},
+		{"after an announcement", [][]string{{"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + whole, whole}}, 1, 2, 0},
+		{"no body", [][]string{{"HTTP/1.1 204 No Content\r\n\r\n", whole}}, 1, 2, 0},
+		{"the server closes it", [][]string{{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"}, {whole}}, 2, 2, 0},
+		{"the body ends with the connection", [][]string{{"HTTP/1.1 200 OK\r\n\r\nok"}, {whole}}, 2, 2, 0},
+		{"something follows", [][]string{{whole + "HTTP/1.1 200 OK\r\n\r\n"}, {whole}}, 2, 2, 0},
+		{"closed when it is used again", [][]string{{whole, ""}, {whole}}, 2, 3, 0},
+		{"closed in the middle of the head", [][]string{{whole, "HTTP/1.1 200"}}, 1, 2, 2},
+		{"closed without an answer", [][]string{{""}, {whole}}, 2, 2, 1},
+		{"cut off", [][]string{{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"}, {whole}}, 2, 2, 1},
+		{"not HTTP", [][]string{{"SSH-2.0\r\n\r\n"}, {whole}}, 2, 2, 1},
+		{"a head without end", [][]string{{"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", MaxHead)}, {whole}}, 2, 2, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cl, dials, requests := script(t, c.scripts...)
+			for call := 1; call <= 2; call++ {
+				_, err := ask(cl, post(t.Context()), "{}")
+				if (err != nil) != (call == c.fails) {
+					t.Errorf("call %d: %v", call, err)
+				}
+			}
+			if dials.Load() != c.dials || requests.Load() != c.requests {
+				t.Errorf("%d connections for %d requests, want %d and %d", dials.Load(), requests.Load(), c.dials, c.requests)
+			}
+		})
+	}
+}
+
+// TestEnds: an exchange ends with its context, and its connection is not used again.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{"", "HTTP/1.1", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no"} {
+		synctest.Test(t, func(t *testing.T) {
+			var wg sync.WaitGroup
+			c := &Client{Dial: func(context.Context) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				wg.Go(func() {
+					_, _ = http.ReadRequest(bufio.NewReader(theirs))
+					_, _ = io.WriteString(theirs, answer)
+					_, _ = io.Copy(io.Discard, theirs) // until the client is gone
+				})
+				return ours, nil
+			}}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			start := time.Now()
+			if _, err := ask(c, post(ctx), ""); err == nil || time.Since(start) != time.Minute {
+				t.Errorf("%q: %v after %v", answer, err, time.Since(start))
+			}
+			if len(c.idle) > 0 {
+				t.Errorf("%q: the connection is kept", answer)
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// TestIdle: connections that are not used are closed after a while, and those that come back after Close at once.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		var open atomic.Int64
+		c := &Client{Dial: func(context.Context) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			open.Add(1)
+			wg.Go(func() {
+				for in := bufio.NewReader(theirs); ; {
+					if _, err := http.ReadRequest(in); err != nil {
+						open.Add(-1)
+						return
+					}
+					_, _ = io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+				}
+			})
+			return ours, nil
+		}}
+		want := func(n int64) {
+			t.Helper()
+			if synctest.Wait(); open.Load() != n {
+				t.Errorf("%d connections are open, want %d", open.Load(), n)
+			}
+		}
+		first, err := c.Do(post(t.Context()), nil, func() {})
+		second, err2 := c.Do(post(t.Context()), nil, func() {})
+		if err := errors.Join(err, err2, first.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(idleFor / 2)
+		_ = second.Body.Close()
+		want(2)
+		time.Sleep(idleFor/2 + time.Second)
+		want(1)
+		time.Sleep(idleFor)
+		want(0)
+		last, err := c.Do(post(t.Context()), nil, func() {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		want(1)
+		_ = last.Body.Close()
+		want(0)
+		wg.Wait()
+	})
+}
+
+// TestHead: what would break the head of a request is refused, and nothing is sent.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	c := &Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}
+	for name, change := range map[string]func(*http.Request){
+		"value":   func(r *http.Request) { r.Header["X"] = []string{"a\r\nb: c"} },
+		"name":    func(r *http.Request) { r.Header["X: y\r\nZ"] = []string{"a"} },
+		"no name": func(r *http.Request) { r.Header[""] = []string{"a"} },
+		"method":  func(r *http.Request) { r.Method = "GET /" },
+		"host":    func(r *http.Request) { r.Host = "lab\r\nx: y" },
+		"query":   func(r *http.Request) { r.URL.RawQuery = "a b\r\nc: d" },
+	} {
+		req := post(t.Context())
+		change(req)
+		if _, err := ask(c, req, ""); err == nil || err.Error() == "dialed" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	req := post(t.Context())
+	req.Header = http.Header{"B": {" b\t"}, "A": {"1", "2"}, "Content-Length": {"99"}, "Transfer-Encoding": {"chunked"}, "X-Idempotency-Key": {}}
+	b, err := appendHead(nil, req, 7)
+	if want := "POST /v1/x?a=b HTTP/1.1\r\nHost: lab.test\r\nA: 1\r\nA: 2\r\nB: b\r\nContent-Length: 7\r\n\r\n"; err != nil || string(b) != want {
+		t.Errorf("got %q, %v", b, err)
+	}
+}
