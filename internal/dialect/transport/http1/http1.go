@@ -5,7 +5,7 @@
 // buffer. Heads are parsed and bodies are delimited by net/http.
 //
 // It promises that an exchange ends with its context; that a request is sent again only if a connection that was used
-// before ends before the first byte of the answer; that a connection is used again only if the answer was read to its
+// before ends before the first byte of the answer, once, and over a new connection; that a connection is used again only if the answer was read to its
 // end and nothing followed it; that no head is larger than MaxHead; and that a header that would break the head is
 // refused. A Client may be used from several goroutines at once.
 //
@@ -52,16 +52,16 @@ type Client struct {
 }
 
 // Do sends a request whose body is in memory, and waits for the head of the answer. The fields of req that count are
-// its context, Method, URL, Host and Header. Do calls wrote when the whole request is sent. The caller must close the
-// body of the answer, and not while it reads.
+// its context, Method, URL, Host and Header, and GetBody: if it is nil, only a GET is sent again. Do calls wrote
+// when the whole request is sent. The caller must close the body of the answer, and not while it reads.
 func (c *Client) Do(req *http.Request, body []byte, wrote func()) (*http.Response, error) {
 	ctx := req.Context()
-	for {
+	for take := c.take; ; take = c.dial {
 		out, err := c.head(req, body)
 		if err != nil {
 			return nil, err
 		}
-		k, err := c.take(ctx)
+		k, err := take(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (c *Client) Do(req *http.Request, body []byte, wrote func()) (*http.Respons
 			return res, nil
 		}
 		_ = k.Close() // the exchange has failed already
-		if !k.used || k.heard || ctx.Err() != nil {
+		if !k.used || k.heard || req.GetBody == nil && req.Method != http.MethodGet || ctx.Err() != nil {
 			return nil, err
 		}
 	}

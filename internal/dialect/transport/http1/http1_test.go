@@ -122,26 +122,33 @@ func TestAgain(t *testing.T) {
 		scripts  [][]string
 		dials    int64
 		requests int64
-		fails    int // which of the two calls fails
+		fails    int  // which of the two calls fails
+		once     bool // the calls must not be sent again
 	}{
-		{"kept", [][]string{{whole, whole}}, 1, 2, 0},
-		{"after an announcement", [][]string{{"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + whole, whole}}, 1, 2, 0},
-		{"no body", [][]string{{"HTTP/1.1 204 No Content\r\n\r\n", whole}}, 1, 2, 0},
-		{"the server closes it", [][]string{{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"}, {whole}}, 2, 2, 0},
-		{"the body ends with the connection", [][]string{{"HTTP/1.1 200 OK\r\n\r\nok"}, {whole}}, 2, 2, 0},
-		{"something follows", [][]string{{whole + "HTTP/1.1 200 OK\r\n\r\n"}, {whole}}, 2, 2, 0},
-		{"closed when it is used again", [][]string{{whole, ""}, {whole}}, 2, 3, 0},
-		{"closed in the middle of the head", [][]string{{whole, "HTTP/1.1 200"}}, 1, 2, 2},
-		{"closed without an answer", [][]string{{""}, {whole}}, 2, 2, 1},
-		{"cut off", [][]string{{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"}, {whole}}, 2, 2, 1},
-		{"not HTTP", [][]string{{"SSH-2.0\r\n\r\n"}, {whole}}, 2, 2, 1},
-		{"a head without end", [][]string{{"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", MaxHead)}, {whole}}, 2, 2, 1},
+		{"kept", [][]string{{whole, whole}}, 1, 2, 0, false},
+		{"after an announcement", [][]string{{"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + whole, whole}}, 1, 2, 0, false},
+		{"no body", [][]string{{"HTTP/1.1 204 No Content\r\n\r\n", whole}}, 1, 2, 0, false},
+		{"the server closes it", [][]string{{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"}, {whole}}, 2, 2, 0, false},
+		{"the body ends with the connection", [][]string{{"HTTP/1.1 200 OK\r\n\r\nok"}, {whole}}, 2, 2, 0, false},
+		{"something follows", [][]string{{whole + "HTTP/1.1 200 OK\r\n\r\n"}, {whole}}, 2, 2, 0, false},
+		{"closed when it is used again", [][]string{{whole, ""}, {whole}}, 2, 3, 0, false},
+		{"closed when it is used again, twice", [][]string{{whole, ""}, {""}, {whole}}, 2, 3, 2, false},
+		{"closed when it is used again, by a call that must not be sent again", [][]string{{whole, ""}, {whole}}, 1, 2, 2, true},
+		{"closed in the middle of the head", [][]string{{whole, "HTTP/1.1 200"}}, 1, 2, 2, false},
+		{"closed without an answer", [][]string{{""}, {whole}}, 2, 2, 1, false},
+		{"cut off", [][]string{{"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"}, {whole}}, 2, 2, 1, false},
+		{"not HTTP", [][]string{{"SSH-2.0\r\n\r\n"}, {whole}}, 2, 2, 1, false},
+		{"a head without end", [][]string{{"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", MaxHead)}, {whole}}, 2, 2, 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			cl, dials, requests := script(t, c.scripts...)
 			for call := 1; call <= 2; call++ {
-				_, err := ask(cl, post(t.Context()), "{}")
+				req := post(t.Context())
+				if !c.once {
+					req.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil }
+				}
+				_, err := ask(cl, req, "{}")
 				if (err != nil) != (call == c.fails) {
 					t.Errorf("call %d: %v", call, err)
 				}
