@@ -131,7 +131,7 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	t := &trial{plan: c.Plan, prices: c.Prices, actors: c.Actors}
-	if err := cmp.Or(t.play(ctx, o.sample), t.tokenless()); err != nil {
+	if err := cmp.Or(t.play(ctx, o.sample), t.tokenless(), t.misfit()); err != nil {
 		return nil, err
 	}
 	return c.estimate(t, o), nil

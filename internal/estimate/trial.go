@@ -33,6 +33,7 @@ type trial struct {
 	actors    Actors
 	idle      bool              // no actor carries out acts
 	tokens    map[string]string // agents whose training needs token ids that are not requested, and their models
+	unfit     map[string]string // agents that are sent files which their models do not take, and why
 }
 
 // blind reports whether the world acted and no actor carried it out. What the world would ask
@@ -194,6 +195,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 		return fmt.Errorf("cannot be played: %s", res.Reason)
 	}
 	t.models, t.unbounded, t.tokens = map[string]bool{}, map[string]bool{}, map[string]string{}
+	t.unfit = map[string]string{}
 	for _, spec := range sample {
 		t.episodes = append(t.episodes, &tried{cell: spec.Cell, models: map[string]spent{}, turns: map[string]int{}})
 	}
@@ -266,6 +268,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	if req.TokenIDs && t.trains(e.Agent) && !t.account(req.Model).ReturnsTokens(req.Model) {
 		t.tokens[e.Agent] = req.Model
 	}
+	t.files(e.Agent, req)
 	t.models[req.Model] = true
 	ep.models[req.Model] = ep.models[req.Model].plus(s)
 }
