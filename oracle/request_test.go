@@ -14,6 +14,7 @@ import (
 	"parley/internal/wire/messages"
 	ours "parley/internal/wire/responses"
 	"parley/llm"
+	"parley/llm/llmtest"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -36,6 +37,10 @@ func requests() map[string]*llm.Request {
 		"images": ask(func(r *llm.Request) {
 			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See:"},
 				{Image: &llm.Image{MediaType: "image/png", Data: []byte("png")}}, {Image: &llm.Image{URL: "https://example.com/a.png", Detail: "low"}}}})
+		}),
+		"documents": ask(func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See:"},
+				{File: &llm.File{Name: "a.pdf", MediaType: llm.MediaPDF, Data: []byte(llmtest.PDF)}}, {File: &llm.File{MediaType: llm.MediaPDF, Data: []byte(llmtest.PDF)}}}})
 		}),
 		"tools":         ask(func(r *llm.Request) { r.Tools = tools }),
 		"tool forced":   ask(func(r *llm.Request) { r.Tools, r.ToolChoice, r.OneTool = tools, "weather", true }),
