@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"encoding/base64"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -14,10 +13,6 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 	"google.golang.org/genai"
 
-	"parley/internal/provider"
-	"parley/internal/wire/gemini"
-	"parley/internal/wire/messages"
-	ours "parley/internal/wire/responses"
 	"parley/llm"
 	"parley/llm/llmtest"
 )
@@ -151,33 +146,4 @@ func bedrockFiles(t *testing.T, url string) fileSeen {
 	}
 	text := r.Output.(*types.ConverseOutputMemberMessage).Value.Content[0].(*types.ContentBlockMemberText).Value
 	return fileSeen{text, int(*r.Usage.InputTokens), int(*r.Usage.OutputTokens), 0}
-}
-
-// TestFileLinks checks that the SDKs know documents by address, and sound at Google, in the form that we write. Documents by
-// content are among the requests of the other tests.
-func TestFileLinks(t *testing.T) {
-	t.Parallel()
-	link := &llm.File{MediaType: llm.MediaPDF, URL: paperURL}
-	talk := &llm.File{MediaType: llm.MediaMP3, Data: []byte("ID3\x04")}
-	for _, c := range []struct {
-		name   string
-		file   *llm.File
-		encode func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
-		again  func([]byte) (any, error)
-	}{
-		{"responses", link, ours.AppendRequest, readAgain[responses.ResponseNewParams]},
-		{"anthropic", link, messages.AppendRequest, readAgain[anthropic.MessageNewParams]},
-		{"gemini", link, gemini.AppendRequest, readAgain[geminiBody]},
-		{"gemini", talk, gemini.AppendRequest, readAgain[geminiBody]},
-	} {
-		b, _, err := c.encode(nil, &llm.Request{Model: "lab/m", MaxTokens: 9, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See:"}, {File: c.file}}}}}, provider.Capability{}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := c.again(b)
-		want, werr := readAgain[any](b)
-		if err != nil || werr != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s, %v: the SDK makes of\n%s\nthis:\n%v, %v", c.name, c.file, b, got, err)
-		}
-	}
 }

@@ -19,7 +19,7 @@ func TestCheckRefusesFiles(t *testing.T) {
 		"wav": {MediaType: llm.MediaWAV, Data: []byte(llmtest.WAV)},
 	}
 	for _, c := range []struct{ agent, file, providers, want string }{
-		{"deepseek/deepseek-chat", "pdf", "", "agents.a: a message of the plan holds document paper.pdf"},
+		{"deepseek/deepseek-chat", "pdf", "", "agents.a: messages[0].content[1], document paper.pdf"},
 		{"anthropic/claude-opus-4-6", "pdf", "", ""},
 		{"anthropic/claude-opus-4-6", "wav", "", "cannot be sent to anthropic/claude-opus-4-6: the model takes no audio"},
 		{"gemini/gemini-2.5-flash", "wav", "", ""},
