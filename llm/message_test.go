@@ -153,18 +153,28 @@ func genMessage(t *rapid.T) llm.Message {
 }
 
 func genPart(t *rapid.T) llm.Part {
-	switch rapid.IntRange(0, 2).Draw(t, "sort") {
+	switch rapid.IntRange(0, 5).Draw(t, "sort") {
 	case 0:
 		return llm.Part{Text: rapid.String().Draw(t, "text")}
 	case 1:
 		return llm.Part{Image: &llm.Image{URL: "https://" + rapid.StringMatching(`[a-z./?=]{0,10}`).Draw(t, "url"), Detail: rapid.SampledFrom([]string{"", "low"}).Draw(t, "detail")}}
+	case 2:
+		return llm.Part{File: &llm.File{Name: rapid.String().Draw(t, "name"), URL: "https://x/" + rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "file"), MediaType: llm.MediaPDF}}
 	}
 	data := rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "data")
+	switch rapid.IntRange(0, 2).Draw(t, "content") {
+	case 0:
+		return llm.Part{File: &llm.File{Name: rapid.String().Draw(t, "name"), MediaType: llm.MediaPDF, Data: data}}
+	case 1:
+		return llm.Part{File: &llm.File{MediaType: rapid.SampledFrom([]string{llm.MediaWAV, llm.MediaMP3}).Draw(t, "sound"), Data: data}}
+	}
 	return llm.Part{Image: &llm.Image{MediaType: rapid.SampledFrom([]string{"", "image/png", "image/webp"}).Draw(t, "type"), Data: data}}
 }
 
 func FuzzMessageJSON(f *testing.F) {
 	f.Add(`{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AQI="}}]}`)
+	f.Add(`{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}},{"type":"file","file":{"file_data":"https://x/y"}}]}`)
+	f.Add(`{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"SUQz","format":"mp3"}},{"type":"input_audio","input_audio":{"url":"https://x/y","format":"wav"}}]}`)
 	f.Add(`{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
 	f.Fuzz(func(t *testing.T, in string) {
 		var m llm.Message

@@ -11,9 +11,11 @@ import (
 
 	"parley/internal/provider"
 	"parley/internal/wire/chat"
+	"parley/internal/wire/gemini"
 	"parley/internal/wire/messages"
 	ours "parley/internal/wire/responses"
 	"parley/llm"
+	"parley/llm/llmtest"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -36,6 +38,10 @@ func requests() map[string]*llm.Request {
 		"images": ask(func(r *llm.Request) {
 			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See:"},
 				{Image: &llm.Image{MediaType: "image/png", Data: []byte("png")}}, {Image: &llm.Image{URL: "https://example.com/a.png", Detail: "low"}}}})
+		}),
+		"documents": ask(func(r *llm.Request) {
+			r.Messages = append(r.Messages, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See:"},
+				{File: &llm.File{Name: "a.pdf", MediaType: llm.MediaPDF, Data: []byte(llmtest.PDF)}}, {File: &llm.File{MediaType: llm.MediaPDF, Data: []byte(llmtest.PDF)}}}})
 		}),
 		"tools":         ask(func(r *llm.Request) { r.Tools = tools }),
 		"tool forced":   ask(func(r *llm.Request) { r.Tools, r.ToolChoice, r.OneTool = tools, "weather", true }),
@@ -119,6 +125,35 @@ func TestRequests(t *testing.T) {
 					t.Errorf("the SDK makes of\n%s\nthis:\n%s", w, g)
 				}
 			})
+		}
+	}
+}
+
+// TestFileLinks checks that the SDKs know documents by address, and sound at Google, in the form that we write. Documents by
+// content are among the requests of the other tests.
+func TestFileLinks(t *testing.T) {
+	t.Parallel()
+	link := &llm.File{MediaType: llm.MediaPDF, URL: paperURL}
+	talk := &llm.File{MediaType: llm.MediaMP3, Data: []byte("ID3\x04")}
+	for _, c := range []struct {
+		name   string
+		file   *llm.File
+		encode func([]byte, *llm.Request, provider.Capability, bool) ([]byte, []string, error)
+		again  func([]byte) (any, error)
+	}{
+		{"responses", link, ours.AppendRequest, readAgain[responses.ResponseNewParams]},
+		{"anthropic", link, messages.AppendRequest, readAgain[anthropic.MessageNewParams]},
+		{"gemini", link, gemini.AppendRequest, readAgain[geminiBody]},
+		{"gemini", talk, gemini.AppendRequest, readAgain[geminiBody]},
+	} {
+		b, _, err := c.encode(nil, &llm.Request{Model: "lab/m", MaxTokens: 9, Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Text: "See:"}, {File: c.file}}}}}, provider.Capability{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.again(b)
+		want, werr := readAgain[any](b)
+		if err != nil || werr != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s, %v: the SDK makes of\n%s\nthis:\n%v, %v", c.name, c.file, b, got, err)
 		}
 	}
 }

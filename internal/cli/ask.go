@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type askCmd struct {
 	System      string   `group:"question" placeholder:"TEXT" help:"System prompt."`
 	Temperature *float64 `group:"question" placeholder:"T" help:"Temperature."`
 	MaxTokens   int      `group:"question" placeholder:"N" help:"Maximum number of tokens in an answer."`
+	Attach      []string `group:"question" sep:"none" placeholder:"FILE" help:"Send this file with the prompt: a PDF, a picture, or audio (wav, mp3). Repeatable."`
 	Schema      string   `group:"question" placeholder:"FILE" help:"JSON Schema that the answer must follow."`
 	Effort      string   `group:"question" placeholder:"LEVEL" help:"Reasoning effort: none, minimal, low, medium, high, xhigh or max."`
 	Tier        string   `group:"question" placeholder:"NAME" help:"Service tier, by the provider's own name, such as flex or priority."`
@@ -71,6 +73,9 @@ func (c *askCmd) Run(ctx context.Context, s *State) error {
 	ctx, end := listen(ctx, s, g)
 	defer end()
 	if path, ok := c.file(); ok {
+		if len(c.Attach) > 0 {
+			return exit.Usagef("--attach is for a prompt: in a file of requests, a line has its own \"files\"")
+		}
 		return c.askFile(ctx, s, g, cfg, defs, path)
 	}
 	return c.askPrompt(ctx, s, g, cfg, defs)
@@ -172,8 +177,8 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 		return err
 	}
 	req := defs.Req
-	text := bulk.RequestLine{Prompt: &prompt}
-	if err := text.PutMessages(&req, defs.System); err != nil {
+	text := bulk.RequestLine{Prompt: &prompt, Files: c.Attach}
+	if err := text.PutMessages(&req, defs.System, bulk.OpenAny(ctx)); err != nil {
 		return exit.AsUsage(err)
 	}
 	sink := bulk.NewOrdered(s.Stdout, bulk.Window)
@@ -220,6 +225,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		return err
 	}
 	defer w.close(ctx, s)
+	defs.Open = bulk.OpenIn(ctx, filepath.Dir(path)) // the working folder, for standard input
 	in, err := bulk.OpenJSONL(s.Stdin, path, defs, g.Shut)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@
 package estimate
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,8 +131,11 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	t := &trial{plan: c.Plan, prices: c.Prices, actors: c.Actors}
-	if err := cmp.Or(t.play(ctx, o.sample), t.tokenless()); err != nil {
+	if err := t.play(ctx, o.sample); err != nil {
 		return nil, err
+	}
+	if len(t.refused) > 0 {
+		return nil, errors.New(slices.Min(t.refused))
 	}
 	return c.estimate(t, o), nil
 }

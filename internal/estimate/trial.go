@@ -3,7 +3,6 @@ package estimate
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -22,17 +21,16 @@ import (
 
 // trial is a sample of a plan, played on the simulated provider.
 type trial struct {
-	plan     *config.Plan
-	prices   *price.Table
-	episodes []*tried
-
+	plan      *config.Plan
+	prices    *price.Table
+	episodes  []*tried
 	models    map[string]bool
 	unbounded map[string]bool // agents asked without max_tokens
 	maxCall   llm.Money       // the most that one call can cost
 	acts      int
 	actors    Actors
-	idle      bool              // no actor carries out acts
-	tokens    map[string]string // agents whose training needs token ids that are not requested, and their models
+	idle      bool     // no actor carries out acts
+	refused   []string // what no server of an agent would do, and what to do about it
 }
 
 // blind reports whether the world acted and no actor carried it out. What the world would ask
@@ -177,7 +175,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 		return err
 	}
 	_, t.idle = c.Actor.(noActor)
-	t.models, t.unbounded, t.tokens = map[string]bool{}, map[string]bool{}, map[string]string{}
+	t.models, t.unbounded = map[string]bool{}, map[string]bool{}
 	for range sample {
 		t.episodes = append(t.episodes, &tried{models: map[string]spent{}, turns: map[string]int{}})
 	}
@@ -247,9 +245,7 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	if priced {
 		t.maxCall = max(t.maxCall, p.Worst(used.Input, output, false))
 	}
-	if req.TokenIDs && t.trains(e.Agent) && !t.account(req.Model).ReturnsTokens(req.Model) {
-		t.tokens[e.Agent] = req.Model
-	}
+	t.refuse(e.Agent, req)
 	t.models[req.Model] = true
 	ep.models[req.Model] = ep.models[req.Model].plus(s)
 }
@@ -260,21 +256,22 @@ func (t *trial) trains(agent string) bool {
 	return !marked || slices.ContainsFunc(t.plan.Agents, func(a world.Agent) bool { return a.Name == agent && a.Trainable })
 }
 
-// tokenless returns an error if agents that are trained ask for token ids that their servers do not return.
-func (t *trial) tokenless() error {
-	for _, agent := range slices.Sorted(maps.Keys(t.tokens)) {
-		account, _ := llm.SplitModel(t.tokens[agent])
-		return fmt.Errorf("agents.%s: the plan asks %s for token ids, and providers.%s does not say that its server returns them, so they are not requested: "+
-			"add capabilities: [{match: \"%s/*\", token_ids: true}] to providers.%s, or do not ask for them", agent, t.tokens[agent], account, account, account)
+// refuse notes what no server of an agent would do: return token ids that its training needs, or take a file.
+func (t *trial) refuse(agent string, req *llm.Request) {
+	p := t.account(req.Model)
+	why := p.Misfit(req)
+	if req.TokenIDs && t.trains(agent) && !p.ReturnsTokens(req.Model) {
+		why = fmt.Sprintf("the plan asks %s for token ids, and providers.%[2]s does not say that its server returns them, so they are not requested: add capabilities: [{match: \"%[2]s/*\", token_ids: true}] to providers.%[2]s, or do not ask for them", req.Model, p.Name)
 	}
-	return nil
+	if why != "" {
+		t.refused = append(t.refused, "agents."+agent+": "+why)
+	}
 }
 
 // charged returns the tokens that a call counts against a limit per minute: see
 // provider.Counting.
 func (t *trial) charged(req *llm.Request, u llm.Usage) int {
-	p := t.account(req.Model)
-	if p.Counts() == provider.CountUsed {
+	if t.account(req.Model).Counts() == provider.CountUsed {
 		return u.Total()
 	}
 	return max(req.MaxTokens, u.Input)

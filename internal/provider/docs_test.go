@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"parley/llm"
 )
 
 var update = flag.Bool("update", false, "write the table of providers in the documents")
@@ -51,6 +53,10 @@ func row(p Provider) []string {
 	if p.Dialect == "bedrock" {
 		images = "bytes"
 	}
+	pdfs, audio := files(p, llm.MediaPDF, "%PDF-", "any"), files(p, llm.MediaMP3, "ID3", "any")
+	if audio == "no" && files(p, llm.MediaMP3, "ID3", "gpt-audio")+files(p, llm.MediaMP3, "ID3", "voxtral") != "nono" {
+		audio = "some models"
+	}
 	caching := "nothing is asked for"
 	switch {
 	case p.Dialect == "anthropic":
@@ -60,7 +66,19 @@ func row(p Provider) []string {
 	case c.CacheKey:
 		caching = "a key for each session"
 	}
-	return []string{"`" + p.Name + "`", p.Dialect, yes(!c.NoTools), schema, images, yes(batches), caching, key, cmp.Or(tried[p.Name], "nothing")}
+	return []string{"`" + p.Name + "`", p.Dialect, yes(!c.NoTools), schema, images, pdfs, audio, yes(batches), caching, key, cmp.Or(tried[p.Name], "nothing")}
+}
+
+// files says how a model takes files of a type.
+func files(p Provider, media, content, model string) string {
+	c := p.Capability(model)
+	switch {
+	case c.Unfit(p.Dialect, &llm.File{MediaType: media, Data: []byte(content)}) != "":
+		return "no"
+	case c.Unfit(p.Dialect, &llm.File{MediaType: media, URL: "https://x/y"}) != "":
+		return "bytes"
+	}
+	return "bytes and links"
 }
 
 // TestDocs keeps the table of providers in the documents equal to the presets.
@@ -72,7 +90,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table strings.Builder
-	table.WriteString("\n| provider | dialect | tools | schemas | images | batches | prompt caching | key | tried with |\n|---|---|---|---|---|---|---|---|---|\n")
+	table.WriteString("\n| provider | dialect | tools | schemas | images | PDFs | audio | batches | prompt caching | key | tried with |\n|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, p := range Presets() {
 		fmt.Fprintf(&table, "| %s |\n", strings.Join(row(p), " | "))
 	}

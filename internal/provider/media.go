@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 
 	"parley/llm"
@@ -29,6 +30,46 @@ func (c Capability) Unfit(dialect string, f *llm.File) string {
 		return "a PDF is taken only by content: give it as a data: URL instead of its address"
 	case dialect == "bedrock" && len(f.Data) > maxBedrockBytes && !f.IsAudio():
 		return fmt.Sprintf("Bedrock takes documents of at most %d bytes: split it", maxBedrockBytes)
+	}
+	return ""
+}
+
+// Misfit says which file of a request cannot be sent to its model in a dialect, and why. It returns "" if there is none.
+func (c Capability) Misfit(dialect string, req *llm.Request) string {
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		for k := range m.Parts {
+			f := m.Parts[k].File
+			if f == nil {
+				continue
+			}
+			if why := cmp.Or(c.Unfit(dialect, f), misplaced(dialect, m, f)); why != "" {
+				return fmt.Sprintf("messages[%d].content[%d], %v, cannot be sent to %s: %s", i, k, f, req.Model, why)
+			}
+		}
+	}
+	return ""
+}
+
+// Misfit does the same for a model of p.
+func (p Provider) Misfit(req *llm.Request) string {
+	_, model := llm.SplitModel(req.Model)
+	return p.Capability(model).Misfit(p.Dialect, req)
+}
+
+// misplaced says why a file cannot be in a message.
+func misplaced(dialect string, m *llm.Message, f *llm.File) string {
+	switch {
+	case dialect == "sim" || dialect == "go":
+		return "" // no format says where files may be
+	case dialect == "bedrock" && m.Role == llm.RoleUser && !f.IsAudio() && m.Text() == "":
+		return "add a text to the message: Bedrock wants one beside a document"
+	case m.Role == llm.RoleUser:
+		return ""
+	case m.Role != llm.RoleTool:
+		return "put it into a message of the user: those of the " + string(m.Role) + " have only text"
+	case dialect == "openai" || dialect == "bedrock" && f.IsAudio():
+		return "put it into a message of the user after the result of the tool: results have no such files in this format"
 	}
 	return ""
 }

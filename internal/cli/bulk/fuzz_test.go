@@ -18,11 +18,13 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		`{"prompt":"x"}`, `{"id":1,"messages":[{"role":"user","content":"x"}]}`, `{"id":"a","prompt":"","schema":{}}`,
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]}`,
+		`{"messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}},{"type":"input_audio","input_audio":{"data":"SUQz","format":"mp3"}}]}]}`,
+		`{"prompt":"x","files":["a.pdf","../b"]}`,
 		`{"prompt":"x","schema":{"schema":{}}}`, `{"id":-0.5e3,"prompt":"x"}`, `null`, `{"schema":{"schema":null},"prompt":"x"}`, "",
 	} {
 		f.Add([]byte(s))
 	}
-	d := Defaults{Req: llm.Request{Model: "sim/small"}, Schemas: &answer.Compiler{}}
+	d := Defaults{Req: llm.Request{Model: "sim/small"}, Schemas: &answer.Compiler{}, Open: OpenIn(f.Context(), f.TempDir())}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		q, err := d.parse(line, 3)
 		if err != nil {

@@ -21,6 +21,7 @@ type RequestLine struct {
 	ID     json.RawMessage `json:"id"`     // a string or a number. Default: the line's number.
 	Prompt *string         `json:"prompt"` // a single user message; replaces messages
 	System *string         `json:"system"` // put before the messages
+	Files  []string        `json:"files"`  // added to the last message, by content
 	Schema json.RawMessage `json:"schema"` // an llm.Schema, or just its JSON Schema
 
 	llm.Request
@@ -40,6 +41,7 @@ type Defaults struct {
 	System  string
 	Req     llm.Request
 	Schemas *answer.Compiler // caches the schemas that many lines share
+	Open    Opener           // reads the files that lines name
 }
 
 // parse parses line number n. On an error, the question holds only the id, if it could be read.
@@ -53,7 +55,7 @@ func (d Defaults) parse(line []byte, n int) (Question, error) {
 		return Question{ID: id}, errors.Join(decodeErr, err)
 	}
 	req := in.Request
-	if err := in.PutMessages(&req, d.System); err != nil {
+	if err := in.PutMessages(&req, d.System, d.Open); err != nil {
 		return Question{ID: id}, err
 	}
 	if req.Schema, err = ParseSchema(in.Schema, d.Schemas); err != nil {
@@ -103,8 +105,8 @@ func (in *RequestLine) scan(line []byte) bool {
 	})
 }
 
-// PutMessages converts the short forms into messages.
-func (in *RequestLine) PutMessages(req *llm.Request, system string) error {
+// PutMessages converts the short forms into messages, and reads their files.
+func (in *RequestLine) PutMessages(req *llm.Request, system string, open Opener) error {
 	switch {
 	case in.Prompt != nil && len(req.Messages) > 0:
 		return errors.New("prompt and messages: give one of them")
@@ -121,7 +123,7 @@ func (in *RequestLine) PutMessages(req *llm.Request, system string) error {
 	if system != "" {
 		req.Messages = append([]llm.Message{llm.System(system)}, req.Messages...)
 	}
-	return nil
+	return in.attach(req, open)
 }
 
 // apply fills the fields that req leaves empty.

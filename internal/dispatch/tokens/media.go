@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"strings"
 
 	"parley/llm"
 )
@@ -76,7 +77,7 @@ func countPages(b []byte) (n int) {
 		}
 		b = after
 		rest, page := bytes.CutPrefix(bytes.TrimLeft(after, " \t\r\n\f\x00"), []byte("/Page"))
-		if page && (len(rest) == 0 || bytes.IndexByte([]byte(" \t\r\n\f\x00/<>[]()%"), rest[0]) >= 0) {
+		if page && (len(rest) == 0 || strings.IndexByte(" \t\r\n\f\x00/<>[]()%", rest[0]) >= 0) {
 			n++
 		}
 	}

@@ -48,7 +48,7 @@ func played() []journal.Entry {
 	}
 	rich := ask(at(0, 1, 1), 20, "")
 	rich.Request.Messages = append(rich.Request.Messages, llm.Assistant("<b>\x1b[31m \xff </script>"),
-		llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "see"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte{1, 2}}}}})
+		llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "see"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte{1, 2}}}, {File: &llm.File{Name: "a.pdf", MediaType: llm.MediaPDF, Data: []byte("%PDF-")}}, {File: &llm.File{MediaType: llm.MediaMP3, Data: []byte("ID3")}}}})
 	rich.Response.ToolCalls = []llm.ToolCall{{ID: "c1", Name: "look", Arguments: `{"at":2}`}, {ID: "c2", Name: "rm", Arguments: `{"path":`}}
 	rich.Response.Thoughts, rich.Response.Finish = []llm.Thought{{Text: "Let me see."}}, llm.FinishTools
 	failed := ask(at(0, 1, 2), 30, "")

@@ -96,7 +96,7 @@ func TestTranslatesTurns(t *testing.T) {
 	l := start(t, Config{Upstreams: []provider.Provider{upstream("anthropic", serving(t, up))}})
 	got := l.post("/v1/chat/completions", `{"model":"m","max_tokens":50,"stop":"END","user":"u","store":true,"messages":[
 		{"role":"system","content":"Be brief."},
-		{"role":"user","content":[{"type":"text","text":"See:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]},
+		{"role":"user","content":[{"type":"text","text":"See:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}},{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}]},
 		{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"look","arguments":"{\"at\":\"it\"}"}}]},
 		{"role":"tool","tool_call_id":"call_1","content":"A cat."}]`+chatTools+`}`)
 	got.want(t, 200, `"content":"Yes."`, `"reasoning_content":"Hm."`, `"finish_reason":"stop"`)
@@ -107,7 +107,7 @@ func TestTranslatesTurns(t *testing.T) {
 		t.Errorf("%+v", c[0].Response)
 	}
 	for _, want := range []string{
-		`"system":[{"type":"text","text":"Be brief."}]`, `"stop_sequences":["END"]`, `"max_tokens":50`, `"media_type":"image/png","data":"AAAA"`,
+		`"system":[{"type":"text","text":"Be brief."}]`, `"stop_sequences":["END"]`, `"max_tokens":50`, `"media_type":"image/png","data":"AAAA"`, `"media_type":"application/pdf","data":"JVBERi0="},"title":"a.pdf"`,
 		`{"type":"tool_use","id":"call_1","name":"look","input":{"at":"it"}}`, `"tool_use_id":"call_1"`, `"text":"A cat."`, `"input_schema":{"type":"object"`, `"tool_choice":{"type":"any"}`,
 	} {
 		if !strings.Contains(up.seen[0], want) {
@@ -118,7 +118,8 @@ func TestTranslatesTurns(t *testing.T) {
 		t.Errorf("%v", h)
 	}
 	for body, why := range map[string]string{
-		`{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}]}`: "cannot be said in the format of anthropic: messages[0].content of type input_audio",
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{}}]}]}`:                             "cannot be said in the format of anthropic: messages[0].content of type input_audio",
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"SUQz","format":"mp3"}}]}]}`: "messages[0].content[0], audio (audio/mp3, 3 bytes), cannot be sent",
 		chatOf("m", "hi", `,"n":2`): "one answer a call",
 	} {
 		l.post("/v1/chat/completions", body).want(t, 400, why)

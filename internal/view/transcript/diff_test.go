@@ -23,7 +23,7 @@ func TestMessageDiff(t *testing.T) {
 	t.Parallel()
 	look := llm.ToolCall{ID: "c1", Name: "look", Arguments: `{"at":1}`}
 	seen := llm.Message{Role: llm.RoleTool, ToolCallID: "c1", Parts: []llm.Part{{Text: "a wall"}}}
-	picture := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "And this?"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte("xyz")}}}}
+	picture := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "And this?"}, {Image: &llm.Image{MediaType: "image/png", Data: []byte("xyz")}}, {File: &llm.File{Name: "a.pdf", MediaType: llm.MediaPDF, Data: []byte("%PDF-")}}}}
 	one := []llm.Message{llm.System("Be brief."), llm.User("Who?")}
 	two := []llm.Message{llm.System("Be brief."), assistant("an example"), llm.User("Where?")}
 	more := slices.Concat(one, []llm.Message{assistant("", look), seen})
@@ -37,7 +37,7 @@ func TestMessageDiff(t *testing.T) {
 		{two, nil, "assistant an example/user Where?"}, // it failed
 		{more, &llm.Response{Text: "Nobody. "}, "tool a wall"},
 		{two, &llm.Response{Text: "Here."}, "user Where?"}, // once more
-		{slices.Concat(more, []llm.Message{assistant("Nobody."), picture}), nil, "user And this?\n(image image/png, 3 bytes)"},
+		{slices.Concat(more, []llm.Message{assistant("Nobody."), picture}), nil, "user And this?\n(image image/png, 3 bytes)\n(document a.pdf (application/pdf, 5 bytes))"},
 		{nil, nil, ""},
 	} {
 		var got []string

@@ -3,7 +3,7 @@ package request
 import (
 	"cmp"
 	"encoding/base64"
-	"fmt"
+	"errors"
 	"strings"
 
 	"parley/internal/wire/body"
@@ -12,33 +12,9 @@ import (
 
 // CheckFiles sets Err if a message has a file that the model does not take, or not there. Call it last: nothing is sent then.
 func (w *Writer) CheckFiles(dialect string) {
-	for i := range w.Req.Messages {
-		m := &w.Req.Messages[i]
-		for k := range m.Parts {
-			f := m.Parts[k].File
-			if f == nil || w.Err != nil {
-				continue
-			}
-			if why := cmp.Or(w.Can.Unfit(dialect, f), misplaced(dialect, m, f)); why != "" {
-				w.Err = fmt.Errorf("messages[%d].content[%d], %v, cannot be sent to %s: %s", i, k, f, w.Req.Model, why)
-			}
-		}
+	if why := w.Can.Misfit(dialect, w.Req); why != "" && w.Err == nil {
+		w.Err = errors.New(why)
 	}
-}
-
-// misplaced says why a file cannot be in a message.
-func misplaced(dialect string, m *llm.Message, f *llm.File) string {
-	switch {
-	case dialect == "bedrock" && m.Role == llm.RoleUser && !f.IsAudio() && m.Text() == "":
-		return "add a text to the message: Bedrock wants one beside a document"
-	case m.Role == llm.RoleUser:
-		return ""
-	case m.Role != llm.RoleTool:
-		return "put it into a message of the user: those of the " + string(m.Role) + " have only text"
-	case dialect == "openai" || dialect == "bedrock" && f.IsAudio():
-		return "put it into a message of the user after the result of the tool: results have no such files in this format"
-	}
-	return ""
 }
 
 // DocumentName returns the name of a document, for formats that require one.

@@ -35,7 +35,8 @@ func FuzzChat(f *testing.F) {
 	fuzzEndpoint(f, chatPath, chatBody, with(chatBody, `"stream":true,"logprobs":true,"top_logprobs":3,"return_token_ids":true`),
 		with(chatBody, `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}],"tool_choice":"required"`),
 		with(chatBody, `"response_format":{"type":"json_schema","json_schema":{"name":"o","schema":`+orderSchema+`}},"max_tokens":3,"stop":"a"`),
-		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjQK"}},{"type":"input_audio","input_audio":{"data":"UklGRiYAAABXQVZFZm10IBAAAAA=","format":"wav"}}]}]}`)
 }
 
 func FuzzResponses(f *testing.F) {

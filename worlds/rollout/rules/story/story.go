@@ -160,15 +160,16 @@ func (s *teller) offers(who, to string, tools protocol.Tools) {
 }
 
 func shown(m llm.Message) string {
-	text := m.Text()
+	lines := []string{m.Text()}
 	for _, p := range m.Parts {
 		switch {
 		case p.Image != nil:
-			text += "\n(a picture)"
+			lines = append(lines, "(a picture)")
 		case p.File != nil:
-			text += "\n(" + p.File.String() + ")"
+			lines = append(lines, "("+p.File.String()+")")
 		}
 	}
+	text := strings.Join(lines, "\n")
 	switch {
 	case m.Role == llm.RoleSystem:
 		return "(to begin with) " + text

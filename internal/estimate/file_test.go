@@ -1,0 +1,41 @@
+package estimate
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/internal/config"
+	"parley/llm"
+	"parley/llm/llmtest"
+	"parley/world"
+)
+
+// TestCheckRefusesFiles: a check refuses a plan whose messages hold files that a model does not take.
+func TestCheckRefusesFiles(t *testing.T) {
+	t.Parallel()
+	files := map[string]*llm.File{
+		"pdf": {Name: "paper.pdf", MediaType: llm.MediaPDF, Data: []byte(llmtest.PDF)},
+		"wav": {MediaType: llm.MediaWAV, Data: []byte(llmtest.WAV)},
+	}
+	for _, c := range []struct{ agent, file, providers, want string }{
+		{"deepseek/deepseek-chat", "pdf", "", "agents.a: messages[0].content[1], document paper.pdf"},
+		{"anthropic/claude-opus-4-6", "pdf", "", ""},
+		{"anthropic/claude-opus-4-6", "wav", "", "cannot be sent to anthropic/claude-opus-4-6: the model takes no audio"},
+		{"gemini/gemini-2.5-flash", "wav", "", ""},
+		{"vllm/any", "wav", `providers: {vllm: {capabilities: [{match: "vllm/*", no_audio: true}]}}`, "takes no audio"},
+		{"sim/small", "wav", "", ""},
+	} {
+		asking := world.Define(simple(func(t *world.Table) world.Outcome {
+			t.One(world.Call{Seat: "one", Ask: llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Text: "?"}, {File: files[c.file]}}}}}})
+			return world.Outcome{}
+		}))
+		plan, err := config.Parse("plan.yaml", fmt.Appendf(nil, "kind: test\nepisodes: 2\nagents: {a: %s}\n%s\n", c.agent, c.providers), []world.Kind{asking}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = (Config{Plan: plan}).Run(t.Context()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %s: %v", c.agent, c.file, err)
+		}
+	}
+}
