@@ -2,7 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -216,4 +219,50 @@ lineup: {first: bold, second: quiet}
 	}
 	stop().want(t, exit.OK)
 	stopSim()
+}
+
+// TestGatewayAccounts: the gateway uses accounts of a plan whose key a program prints, or whose tokens come from Google's
+// credentials, and --key-command names a program for an upstream.
+func TestGatewayAccounts(t *testing.T) {
+	if _, err := exec.LookPath("cat"); err != nil {
+		t.Skip("no cat")
+	}
+	t.Setenv("GATEWAY_ACCOUNTS_KEY", "hunter2-of-the-account") // which sends the key
+	env := map[string]string{"GATEWAY_ACCOUNTS_KEY": "hunter2-of-the-account"}
+	s := State{Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}
+	sim, stopSim := serves(t, env, "sim", "--key-env", "GATEWAY_ACCOUNTS_KEY")
+	defer stopSim()
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"access_token":"hunter2-of-the-account","expires_in":3600,"token_type":"Bearer"}`)
+	}))
+	defer tokens.Close()
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", write(t, "google.json", `{"type":"authorized_user","client_id":"i","client_secret":"s","refresh_token":"r","token_uri":"`+tokens.URL+`"}`))
+	printer := write(t, "key.txt", "hunter2-of-the-account")
+	plan := write(t, "plan.yaml", `kind: secrets
+providers:
+  lab: {dialect: openai, base_url: "`+sim+`/v1", key_command: [cat, "`+printer+`"]}
+  azure: {base_url: "`+sim+`/openai", api_version: "2024-10-21", key_env: GATEWAY_ACCOUNTS_KEY}
+  vertex: {base_url: "`+sim+`/v1/projects/p/locations/l/publishers/google"}
+  vertex-anthropic: {base_url: "`+sim+`/v1/projects/p/locations/l/publishers/anthropic"}
+agents: {lab-echo: lab/echo}
+`)
+	ask := func(url, dialect, model string) {
+		t.Helper()
+		if got := parley(t, State{}, "ask", "--model", "here/"+model, "--dialect", dialect, "--base-url", url+"/v1", "say this").want(t, exit.OK); got.stdout != "say this\n" {
+			t.Errorf("%s at %s: %q, %s", model, dialect, got.stdout, got.stderr)
+		}
+	}
+	parley(t, s, "gateway", plan, "--addr", "127.0.0.1:0", "--out", filepath.Join(t.TempDir(), "run.parley")).want(t, exit.Misuse).wantErr(t, "providers.lab.key_command", "nothing was run", "--trust")
+	url, stop := serves(t, env, "gateway", plan, "--out", filepath.Join(t.TempDir(), "run.parley"), "--trust", "command=cat "+printer+"="+sim)
+	for _, model := range []string{"lab-echo", "azure/echo", "vertex/echo", "vertex-anthropic/echo"} {
+		ask(url, "openai", model)
+		ask(url, "anthropic", model)
+	}
+	stop().want(t, exit.OK).wantErr(t, "8 calls recorded")
+
+	url, stop = serves(t, env, "gateway", "--upstream", "lab="+sim+"/v1", "--key-command", "cat "+printer, "--out", filepath.Join(t.TempDir(), "run.parley"))
+	ask(url, "openai", "lab/echo")
+	stop().want(t, exit.OK)
+	parley(t, s, "gateway", "--upstream", "lab="+sim+"/v1", "--key-command", "lab=cat "+printer, "--key-env", "GATEWAY_ACCOUNTS_KEY", "--out", "x.parley").want(t, exit.Misuse).wantErr(t, "not together with key_env")
 }

@@ -19,7 +19,8 @@ import (
 type upstreamFlags struct {
 	Upstream []string `group:"upstreams" sep:"none" placeholder:"NAME[=URL]" help:"A provider, and its base URL: everything before /chat/completions or /messages. Repeatable. A model name without a provider goes to the first upstream of its format."`
 	KeyEnv   []string `group:"upstreams" sep:"none" placeholder:"[NAME=]VAR" help:"Environment variable with the key of an upstream. Without it, the clients' own keys are passed on."`
-	Dialect  []string `group:"upstreams" sep:"none" placeholder:"NAME=FORMAT" help:"Wire format of an upstream: openai or anthropic. Default: that of a known provider, else openai."`
+	KeyCmd   []string `group:"upstreams" name:"key-command" sep:"none" placeholder:"[NAME=]COMMAND" help:"Program that prints the key of an upstream, and its arguments, separated by spaces. No shell reads it. Instead of --key-env."`
+	Dialect  []string `group:"upstreams" sep:"none" placeholder:"NAME=FORMAT" help:"Wire format of an upstream: anthropic, bedrock, gemini, openai or responses. Default: that of a known provider, else openai."`
 	Alias    []string `group:"upstreams" sep:"none" placeholder:"NAME=MODEL" help:"Another name for a model, such as small=openai/gpt-5-mini."`
 	Fallback []string `group:"upstreams" sep:"none" placeholder:"MODEL=MODEL" help:"Model to ask if another cannot answer, both as provider/model."`
 	HTTP2    bool     `group:"upstreams" name:"http2" help:"Use HTTP/2 with upstreams that support it."`
@@ -144,7 +145,7 @@ func (c *gatewayCmd) fromPlan(ctx context.Context, s *State, file string, cfg *g
 	return p.Places, nil
 }
 
-// providers parses --upstream, --key-env and --dialect.
+// providers parses --upstream, --key-env, --key-command and --dialect.
 func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 	for _, flag := range f.Upstream {
 		name, url, at := strings.Cut(flag, "=")
@@ -164,32 +165,58 @@ func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 		}
 		cfg.Upstreams = append(slices.DeleteFunc(cfg.Upstreams, func(u provider.Provider) bool { return u.Name == name }), p)
 	}
-	set := func(flag, value string, put func(*provider.Provider, string)) error {
-		name, v, named := strings.Cut(value, "=")
-		if !named {
-			if len(cfg.Upstreams) != 1 {
-				return fmt.Errorf("%s: there are several upstreams: write it NAME=VALUE", flag)
-			}
-			put(&cfg.Upstreams[0], value)
-			return nil
+	for _, v := range f.Dialect {
+		if err := f.set(cfg, "--dialect", v, func(p *provider.Provider, v string) { p.Dialect = v }); err != nil {
+			return err
 		}
-		i := slices.IndexFunc(cfg.Upstreams, func(p provider.Provider) bool { return p.Name == name })
-		if i < 0 {
-			return fmt.Errorf("%s: there is no upstream of that name", flag)
+	}
+	return f.keys(cfg)
+}
+
+// keys parses --key-command and --key-env, which replace what is known about the key of an upstream.
+func (f *upstreamFlags) keys(cfg *gateway.Config) error {
+	printed := map[string]bool{}
+	for _, v := range f.KeyCmd {
+		if name, _, _ := strings.Cut(v, "="); len(cfg.Upstreams) == 1 && name != cfg.Upstreams[0].Name {
+			v = cfg.Upstreams[0].Name + "=" + v // the arguments of the program may have a = too
 		}
-		put(&cfg.Upstreams[i], v)
-		return nil
+		put := func(p *provider.Provider, v string) {
+			p.DropKey()
+			p.KeyCommand, printed[p.Name] = strings.Fields(v), true
+		}
+		if err := f.set(cfg, "--key-command", v, put); err != nil {
+			return err
+		}
 	}
 	for _, v := range f.KeyEnv {
-		if err := set("--key-env", v, func(p *provider.Provider, v string) { p.KeyEnv, p.KeyCommand = v, nil }); err != nil {
+		put := func(p *provider.Provider, v string) {
+			if !printed[p.Name] { // both is an error, which says so
+				p.DropKey()
+			}
+			p.KeyEnv = v
+		}
+		if err := f.set(cfg, "--key-env", v, put); err != nil {
 			return err
 		}
 	}
-	for _, v := range f.Dialect {
-		if err := set("--dialect", v, func(p *provider.Provider, v string) { p.Dialect = v }); err != nil {
-			return err
+	return nil
+}
+
+// set gives an upstream the value of a flag, written VALUE or NAME=VALUE.
+func (*upstreamFlags) set(cfg *gateway.Config, flag, value string, put func(*provider.Provider, string)) error {
+	name, v, named := strings.Cut(value, "=")
+	if !named {
+		if len(cfg.Upstreams) != 1 {
+			return fmt.Errorf("%s: there are several upstreams: write it NAME=VALUE", flag)
 		}
+		put(&cfg.Upstreams[0], value)
+		return nil
 	}
+	i := slices.IndexFunc(cfg.Upstreams, func(p provider.Provider) bool { return p.Name == name })
+	if i < 0 {
+		return fmt.Errorf("%s: there is no upstream of that name", flag)
+	}
+	put(&cfg.Upstreams[i], v)
 	return nil
 }
 

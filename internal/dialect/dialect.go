@@ -59,8 +59,8 @@ func Codec(dialect string) (transport.Codec, bool) {
 	return transport.Codec{}, false
 }
 
-// codecOf returns the codec of a provider: that of its dialect, at the provider's paths.
-func codecOf(p provider.Provider) (transport.Codec, bool) {
+// CodecOf returns the codec of a provider: that of its dialect, at the provider's paths.
+func CodecOf(p provider.Provider) (transport.Codec, bool) {
 	codec, ok := Codec(p.Dialect)
 	switch {
 	case p.Signs():
@@ -71,15 +71,19 @@ func codecOf(p provider.Provider) (transport.Codec, bool) {
 	case p.Dialect == "anthropic":
 		codec.PathOf, codec.Append, codec.Config.Header = messages.VertexPath, messages.AppendVertexRequest, nil
 	default:
-		version, path := "?api-version="+p.APIVersion, codec.Path
-		codec.PathOf = func(model string, _ bool) string {
-			if path == chat.Path {
-				return "/deployments/" + url.PathEscape(model) + path + version
-			}
-			return path + version
-		}
+		path := codec.Path
+		codec.PathOf = func(model string, _ bool) string { return AzurePath(p, path, model) }
 	}
 	return codec, ok
+}
+
+// AzurePath returns the path of an endpoint of Azure, with the version of p. Only responses name the model in the body.
+func AzurePath(p provider.Provider, path, model string) string {
+	version := "?api-version=" + p.APIVersion
+	if path == responses.Path {
+		return path + version
+	}
+	return "/deployments/" + url.PathEscape(model) + path + version
 }
 
 // lateSigner returns a function that signs requests to Bedrock.
@@ -99,7 +103,7 @@ func Open(p provider.Provider) (llm.Model, error) { return OpenWith(p, nil) }
 
 // OpenWith is Open with keys that several models share.
 func OpenWith(p provider.Provider, keys *credential.Source) (llm.Model, error) {
-	codec, ok := codecOf(p)
+	codec, ok := CodecOf(p)
 	if !ok && (p.Dialect == "sim" || p.Dialect == "go") {
 		return nil, fmt.Errorf("dialect: provider %s: the %s dialect is not a wire format: package app opens it", p.Name, p.Dialect)
 	}

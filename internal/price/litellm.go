@@ -55,7 +55,21 @@ func (o object) liteLLMName(key string) string {
 	case "text-completion-openai":
 		provider = "openai"
 	}
-	return provider + "/" + strings.TrimPrefix(key, provider+"/")
+	name := strings.TrimPrefix(key, provider+"/")
+	for _, own := range presets() {
+		if provider == own.provider {
+			return own.preset + "/" + strings.TrimPrefix(name, own.before)
+		}
+	}
+	return provider + "/" + name
+}
+
+// presets lists LiteLLM's providers that are presets here under another name, and what its keys have before the model.
+func presets() []struct{ provider, preset, before string } {
+	return []struct{ provider, preset, before string }{
+		{"bedrock_converse", "bedrock", "bedrock/"}, {"bedrock", "bedrock", "bedrock/"}, {"cohere_chat", "cohere", "cohere/"}, {"fireworks_ai", "fireworks", "fireworks_ai/"},
+		{"vertex_ai-language-models", "vertex", "vertex_ai/"}, {"vertex_ai-anthropic_models", "vertex-anthropic", "vertex_ai/"},
+	}
 }
 
 // liteLLMKeys returns LiteLLM's names for the rates, in the order of rateKeys.

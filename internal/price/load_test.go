@@ -58,6 +58,9 @@ const liteLLM = `{
 	"together_ai/meta/x": {"litellm_provider": "together_ai", "mode": "chat", "input_cost_per_token": 2e-07, "output_cost_per_token": 2e-07},
 	"lab/own": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06},
 	"embed-x": {"litellm_provider": "openai", "mode": "embedding", "input_cost_per_token": 1e-07, "output_cost_per_token": 0.0},
+	"eu.anthropic.claude-x-v1:0": {"litellm_provider": "bedrock_converse", "mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06},
+	"vertex_ai/claude-x": {"litellm_provider": "vertex_ai-anthropic_models", "mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06},
+	"fireworks_ai/accounts/fireworks/models/x": {"litellm_provider": "fireworks_ai", "mode": "chat", "input_cost_per_token": 1e-06, "output_cost_per_token": 2e-06},
 	"image-x": {"litellm_provider": "openai", "mode": "image_generation", "output_cost_per_image": 0.04}
 }`
 
@@ -71,7 +74,7 @@ func TestLiteLLMFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(table.Models(), " "); got != "anthropic/claude-x gemini/gemini-x lab/own openai/gpt-x together_ai/meta/x" {
+	if got := strings.Join(table.Models(), " "); got != "anthropic/claude-x bedrock/eu.anthropic.claude-x-v1:0 fireworks/accounts/fireworks/models/x gemini/gemini-x lab/own openai/gpt-x together_ai/meta/x vertex-anthropic/claude-x" {
 		t.Errorf("models are %s", got)
 	}
 	gpt, _ := table.Find("openai/gpt-x")

@@ -107,6 +107,8 @@ func canonical(model string) string {
 		provider = "gemini"
 	case "openai-responses":
 		provider = "openai"
+	case "azure-responses":
+		provider = "azure"
 	case "mistralai":
 		provider = "mistral"
 	case "together_ai", "togetherai":
@@ -148,7 +150,7 @@ func (t *Table) Nearest(model string) (string, bool) {
 		if !strings.Contains(want, "/") {
 			_, plain = llm.SplitModel(plain)
 		}
-		if !strings.HasSuffix(name, "*") && known[plain] == "" {
+		if !strings.HasSuffix(name, "*") && (known[plain] == "" || strings.HasPrefix(known[plain], "azure/")) { // a vendor before who sells its models
 			known[plain] = name
 		}
 	}

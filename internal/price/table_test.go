@@ -57,6 +57,13 @@ func TestFind(t *testing.T) {
 		{"anthropic/gpt-5", -1},
 		{"mistral/mistral-large-2411", -1},
 		{"openrouter/ollama/llama3", -1}, // a pattern of ours is not OpenRouter's vendor
+		{"azure-responses/gpt-4.1", 2},
+		{"bedrock/eu.anthropic.claude-opus-5", 5.5},
+		{"bedrock/anthropic.claude-opus-5", 5},
+		{"vertex/gemini-3.8-flash", 0.75},
+		{"vertex-anthropic/claude-opus-5@20260801", 5},
+		{"cohere/command-a-03-2025", 2.5},
+		{"fireworks/accounts/fireworks/models/kimi-k2p5", 0.6},
 		{"openrouter/openai", -1},
 		{"openrouter/openai/gpt-5:free", -1},
 		{"gpt-5", -1},

@@ -104,6 +104,8 @@ def test_ask(program: str, tmp_path: Path) -> None:
     many = parley.map(["one", {"id": "x", "prompt": "two"}, {"prompt": 3}], model="sim/small", max_tokens=20, out=out)
     assert [a.id for a in many] == [0, "x", 2] and [a.ok for a in many] == [True, True, False] and many[2].failed == "bad_request"
     assert [a.text for a in parley.map(["one"], model="sim/small", max_tokens=20, out=out)] == [many[0].text]
+    tiers = parley.map(["one", {"prompt": "two", "tier": "priority"}], model="sim/small", tier="flex")
+    assert [a.record["response"]["tier"] for a in tiers] == ["flex", "priority"]
     assert parley.map([]) == []
     with pytest.raises(binary.ProgramError, match="nosuch"):
         parley.ask("x", model="nosuch/model")

@@ -213,7 +213,7 @@ func (g *Gateway) tell(text string, args ...any) {
 func (x *exchange) fetch(ctx context.Context, cancel context.CancelCauseFunc) {
 	t, e := x.g.target(x.rt.API, x.call.Request.Model)
 	rec := &ledger.Call{Act: &world.Act{Name: string(x.rt.API) + x.rt.Suffix}}
-	if e == nil && x.rt.API.Anthropic() && !t.upstream.Anthropic() {
+	if e == nil && x.rt.API.Anthropic() && !t.upstream.Speaks(x.rt.API) {
 		e = &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: "only a provider of Anthropic's format counts tokens, and " + t.model + " has another"}
 	}
 	if e == nil {
@@ -235,7 +235,7 @@ func (x *exchange) prepare(t *target, cancel context.CancelCauseFunc) {
 	if x.session.ID != session.Default {
 		f.Session = x.session.ID
 	}
-	if len(x.g.keys) == 0 && !t.upstream.Provider().HasKey() {
+	if len(x.g.keys) == 0 && !t.upstream.OwnsKey() {
 		f.OwnKey, f.Keys = true, auth.All(x.header) // the provider gets the client's keys
 	}
 	x.flight = f

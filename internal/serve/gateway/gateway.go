@@ -188,12 +188,6 @@ func (g *Gateway) openUpstreams() error {
 		if p.Dialect == "sim" {
 			return fmt.Errorf("gateway: upstream %s: the simulated provider is served by `parley sim`: name its address", p.Name)
 		}
-		if p.Dialect == "bedrock" {
-			return fmt.Errorf("gateway: upstream %s: the gateway does not translate to Bedrock's format", p.Name)
-		}
-		if p.Dialect == "gemini" {
-			return fmt.Errorf("gateway: upstream %s: the gateway does not translate to Gemini's own format: name gemini-openai, Gemini's endpoint for OpenAI's format", p.Name)
-		}
 		if g.upstreams[p.Name] != nil {
 			return fmt.Errorf("gateway: upstream %s is given twice", p.Name)
 		}

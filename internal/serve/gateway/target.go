@@ -54,7 +54,7 @@ func (g *Gateway) owner(h http.Header) string {
 
 // passesKeys reports whether some provider gets the clients' own keys.
 func (g *Gateway) passesKeys() bool {
-	without := func(p provider.Provider) bool { return !p.HasKey() }
+	without := func(p provider.Provider) bool { return !p.HasKey() && !p.Signs() }
 	return g.cfg.Replay || slices.ContainsFunc(g.cfg.Upstreams, without) // the record may come from such a gateway
 }
 
@@ -96,7 +96,7 @@ func aliases(c Config, found *ledger.State) map[string]string {
 // first returns the first upstream that speaks the format of api, or the first of all.
 func (g *Gateway) first(api format.API) *relay.Upstream {
 	for _, u := range g.order {
-		if u.Anthropic() == api.Anthropic() {
+		if u.Speaks(api) {
 			return u
 		}
 	}

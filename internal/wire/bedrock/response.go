@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/wire/body"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
@@ -150,7 +151,12 @@ type Assembler struct {
 	stop     string
 	done     bool // the last event came, or the answer was not streamed
 	received int
+	calls    int                    // blocks that are tool calls
+	each     func(completion.Delta) // may be nil
 }
+
+// Each sets a function that is called with every step of the answer.
+func (a *Assembler) Each(each func(completion.Delta)) { a.each = each }
 
 const (
 	kindText = iota
@@ -164,6 +170,7 @@ type block struct {
 	text              []byte // or the arguments of a tool call
 	signature, opaque []byte
 	id, name          string
+	call              int // its number, if it is a tool call
 }
 
 // maxBlocks bounds the blocks of an answer.
@@ -215,12 +222,20 @@ func (a *Assembler) add(w *wireEvent) error {
 		a.blocks = append(a.blocks, block{})
 	}
 	b, d := &a.blocks[w.Index], &w.Delta
+	step := completion.Delta{Text: d.Text}
 	switch {
 	case w.Start.ToolUse != nil:
+		if b.kind != kindCall {
+			b.call = a.calls
+			a.calls++
+		}
 		b.kind, b.id, b.name = kindCall, w.Start.ToolUse.ID, w.Start.ToolUse.Name
+		step = completion.Delta{Call: b.call, ID: b.id, Name: b.name}
 	case d.ToolUse != nil:
 		b.text = append(b.text, d.ToolUse.Input...)
+		step = completion.Delta{Call: b.call, Arguments: d.ToolUse.Input}
 	case d.Reasoning != nil:
+		step = completion.Delta{Thought: d.Reasoning.Text, Signature: d.Reasoning.Signature}
 		b.kind = kindThought
 		b.text = append(b.text, d.Reasoning.Text...)
 		b.signature = append(b.signature, d.Reasoning.Signature...)
@@ -232,6 +247,9 @@ func (a *Assembler) add(w *wireEvent) error {
 	a.received += len(d.Text)
 	if d.ToolUse != nil {
 		a.received += len(d.ToolUse.Input)
+	}
+	if a.each != nil && !step.IsEmpty() {
+		a.each(step)
 	}
 	return nil
 }

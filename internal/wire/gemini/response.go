@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/internal/wire/body"
+	"parley/internal/wire/completion"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/sse"
 	"parley/llm"
@@ -107,7 +108,11 @@ type Assembler struct {
 	why          string // the server's explanation of finish
 	blocked      bool   // the prompt was refused
 	received     int
+	each         func(completion.Delta) // may be nil
 }
+
+// Each sets a function that is called with every step of the answer. The step of a tool call has its signature too.
+func (a *Assembler) Each(each func(completion.Delta)) { a.each = each }
 
 // maxCalls bounds the tool calls of an answer.
 const maxCalls = 100_000
@@ -158,7 +163,7 @@ func (a *Assembler) Event(e sse.Event) (bool, error) {
 // part adds a part of the content.
 func (a *Assembler) part(p *wirePart) error {
 	a.received += len(p.Text)
-	id := textID
+	id, step := textID, completion.Delta{Text: p.Text}
 	switch {
 	case p.Call != nil:
 		if len(a.r.ToolCalls) == maxCalls {
@@ -172,14 +177,19 @@ func (a *Assembler) part(p *wirePart) error {
 			args = string(p.Call.Args)
 		}
 		a.received += len(args)
+		step = completion.Delta{Call: len(a.r.ToolCalls), ID: id, Name: p.Call.Name, Arguments: args, Signature: p.Signature}
 		a.r.ToolCalls = append(a.r.ToolCalls, llm.ToolCall{ID: id, Name: p.Call.Name, Arguments: args})
 	case p.Thought:
 		a.thinks.WriteString(p.Text)
+		step = completion.Delta{Thought: p.Text}
 	default:
 		a.text.WriteString(p.Text)
 	}
 	if p.Signature != "" {
 		a.r.Thoughts = append(a.r.Thoughts, llm.Thought{ID: id, Signature: p.Signature})
+	}
+	if a.each != nil && !step.IsEmpty() {
+		a.each(step)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ def ask_many(
     A request is a prompt, or a dict of the fields that docs/how-to/ask.md lists. ``out`` names a file of records: call it
     again with the same file, and only what is missing is asked. ``budget`` is in dollars. With ``out``, what the records in
     the file cost counts too; without it, each call has its own budget. What the budget does not allow has
-    ``failed == "budget"``. Other options are those of ``parley ask``, such as temperature, max_tokens, cache, retries, deadline.
+    ``failed == "budget"``. Other options are those of ``parley ask``, such as temperature, max_tokens, tier, cache, retries, deadline.
     """
     if isinstance(requests, (str, Mapping)):
         raise Misuse("map takes a list of requests: for one, use parley.ask")

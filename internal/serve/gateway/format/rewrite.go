@@ -1,6 +1,7 @@
 package format
 
 import (
+	"parley/internal/provider"
 	"parley/internal/wire/body"
 	"parley/internal/wire/request"
 )
@@ -24,6 +25,20 @@ func AskUsage(b []byte) []byte {
 		return replace(b, "stream_options", []byte(ask))
 	}
 	return insert(b, `"stream_options":`+ask)
+}
+
+// ForVertex returns the body b of messages as Vertex AI wants it: with its version and without the model, which is in the address.
+func ForVertex(b []byte) []byte {
+	members := make([]byte, 0, len(b)+48)
+	members = append(members, `{"anthropic_version":"`+provider.VertexVersion+`"`...)
+	body.Members(b, func(key, value []byte) bool {
+		if string(key) != "model" && string(key) != "anthropic_version" {
+			members = append(append(append(members, ',', '"'), key...), '"', ':')
+			members = append(members, value...)
+		}
+		return true
+	})
+	return append(members, '}')
 }
 
 func has(b []byte, name string) (found bool) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 
 	"parley/internal/dialect/transport"
 	"parley/internal/serve/gateway/format"
@@ -36,7 +37,7 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, st
 	if err := a.LooksJSON(b); err != nil {
 		return nil, err
 	}
-	resp, err := decode(f, out.api, b)
+	resp, err := decode(f, out, b)
 	if err != nil {
 		e := llm.AsError(err)
 		e.Uncertain = true
@@ -48,26 +49,29 @@ func (u *Upstream) whole(ctx context.Context, f *Flight, a *transport.Answer, st
 	}
 	a.Hide().Response(resp) // it joins texts of the provider
 	resp.Dropped = out.dropped
+	sent := *resp
+	sent.ToolCalls = slices.Clone(resp.ToolCalls)
+	pack(&sent)
 	meta := completion.Meta{ID: resp.ID, Model: f.Call.Request.Model, Created: f.Created, Usage: f.Call.Usage}
 	h := backward(a.Header)
 	out.tell(h)
 	if f.Call.Stream { // asked for as a stream, answered whole
 		h["Content-Type"] = []string{"text/event-stream"}
-		f.Status, f.Answer, f.Held = http.StatusOK, h, completion.AppendStream(nil, out.client.NewWriter(meta), resp)
+		f.Status, f.Answer, f.Held = http.StatusOK, h, completion.AppendStream(nil, out.client.NewWriter(meta), &sent)
 		return resp, nil
 	}
 	h["Content-Type"] = []string{"application/json"}
-	f.Status, f.Answer, f.Held = http.StatusOK, h, out.client.AppendResponse(nil, meta, resp)
+	f.Status, f.Answer, f.Held = http.StatusOK, h, out.client.AppendResponse(nil, meta, &sent)
 	return resp, nil
 }
 
 // decode reads a whole answer. A client that sends token ids continues an answer itself that the server cut off, so it
 // gets that as it is.
-func decode(f *Flight, api format.API, b []byte) (*llm.Response, error) {
-	if !api.Exact() {
-		return codecOf(api).Decode(b)
+func decode(f *Flight, out *outgoing, b []byte) (*llm.Response, error) {
+	if !out.api.Exact() {
+		return out.codec.Decode(b)
 	}
-	resp, err := generate.Decode(api.Path(), f.Call.Prompt, b)
+	resp, err := generate.Decode(out.api.Path(), f.Call.Prompt, b)
 	if err == nil && resp.Finish == llm.FinishAborted {
 		resp.Finish, f.aborted = llm.FinishStop, true // dispatch would ask again
 	}

@@ -45,6 +45,9 @@ func (u *Upstream) header(f *Flight, translated bool) http.Header {
 	out := make(http.Header, len(f.Header)+1)
 	if !translated {
 		u.forwards(f, func(name string, values []string) { out[name] = values })
+		if u.vertex() {
+			delete(out, "Anthropic-Version") // it is in the body
+		}
 		if key := f.usual(); key != "" {
 			if f.Call.API.Anthropic() {
 				out["X-Api-Key"] = []string{key}

@@ -31,12 +31,13 @@ import (
 
 // Upstream is a provider.
 type Upstream struct {
-	p    provider.Provider
-	c    *transport.Client
-	own  map[string]bool // headers that clients cannot replace
-	caps sync.Map        // of provider.Capability, by model
-	bufs sync.Pool       // *[]byte, to read streams with
-	hide atomic.Pointer[hidden]
+	p     provider.Provider
+	c     *transport.Client
+	codec transport.Codec // of the provider
+	own   map[string]bool // headers that clients cannot replace
+	caps  sync.Map        // of provider.Capability, by model
+	bufs  sync.Pool       // *[]byte, to read streams with
+	hide  atomic.Pointer[hidden]
 }
 
 // hidden is the Redactor of a client's keys.
@@ -64,18 +65,15 @@ const readSize = 4 << 10
 
 // Open returns the Upstream of a provider. It reads the key from the environment, and opens no connection.
 func Open(p provider.Provider) (*Upstream, error) {
-	codec, ok := dialect.Codec(p.Dialect)
+	codec, ok := dialect.CodecOf(p)
 	if !ok {
 		return nil, fmt.Errorf("relay: provider %s: %q is not a wire format", p.Name, p.Dialect)
-	}
-	if p.APIVersion != "" {
-		return nil, fmt.Errorf("relay: provider %s: api_version: the gateway does not know these paths: for Azure, use the address that ends in /openai/v1", p.Name)
 	}
 	c, err := transport.New(p, codec.Config)
 	if err != nil {
 		return nil, err
 	}
-	u := &Upstream{p: p, c: c, own: own(p.Headers)}
+	u := &Upstream{p: p, c: c, codec: codec, own: own(p.Headers)}
 	u.bufs.New = func() any { b := make([]byte, readSize); return &b }
 	return u, nil
 }
@@ -89,8 +87,22 @@ func (u *Upstream) Close() error { return u.c.Close() }
 // Alive returns nil if the server can be reached.
 func (u *Upstream) Alive(ctx context.Context) error { return u.c.Alive(ctx) }
 
-// Anthropic reports whether it speaks Anthropic's formats, and not OpenAI's.
-func (u *Upstream) Anthropic() bool { return u.p.Dialect == "anthropic" }
+// Speaks reports whether it speaks the format of an endpoint, so that calls need not be translated.
+func (u *Upstream) Speaks(api format.API) bool {
+	switch u.p.Dialect {
+	case "anthropic":
+		return api.Anthropic()
+	case "openai", "responses":
+		return !api.Anthropic()
+	}
+	return false
+}
+
+// OwnsKey reports whether calls are sent with the provider's own key or signature, never with a client's key.
+func (u *Upstream) OwnsKey() bool { return u.p.HasKey() || u.p.Signs() }
+
+// vertex reports whether it is Anthropic's format on Vertex AI.
+func (u *Upstream) vertex() bool { return u.p.Dialect == "anthropic" && u.p.APIVersion != "" }
 
 // Ask sends the flight of the context to the model of req.
 func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
@@ -154,7 +166,7 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 }
 
 func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*transport.Answer, int, error) {
-	return u.c.Raw(ctx, transport.Request{Path: out.api.Path(), Root: out.api.Exact(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
+	return u.c.Raw(ctx, transport.Request{Path: out.path, Root: out.api.Exact(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
 }
 
 // codecOf returns the codec of an endpoint's answers.
@@ -168,8 +180,10 @@ func codecOf(api format.API) transport.Codec {
 
 // outgoing is a call as it is sent.
 type outgoing struct {
-	api    format.API // of the provider
+	api    format.API // of the provider; empty if none of the gateway's endpoints has its format
 	client format.API // of the client
+	codec  transport.Codec
+	path   string
 	body   []byte
 	usage  bool // the usage was asked for by us
 	// dropped names members that the other format does not have.
@@ -198,9 +212,18 @@ func (u *Upstream) capability(model string) provider.Capability {
 // of a stream, or in the provider's format.
 func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 	c := f.Call
-	out := &outgoing{api: c.API, client: c.API, body: f.Body}
-	if c.API.Anthropic() != u.Anthropic() {
+	if !u.Speaks(c.API) {
 		return u.translated(f, model)
+	}
+	out := &outgoing{api: c.API, client: c.API, codec: codecOf(c.API), path: c.API.Path(), body: f.Body}
+	switch {
+	case u.vertex() && c.API != format.Messages:
+		return nil, fault.BadRequest("%s does not answer %s", u.p.Name, c.API)
+	case u.vertex():
+		out.path, out.body = u.codec.PathOf(model, c.Stream), format.ForVertex(f.Body)
+		return out, nil
+	case u.p.APIVersion != "" && !c.API.Exact():
+		out.path = dialect.AzurePath(u.p, out.path, model)
 	}
 	if model != c.Request.Model {
 		out.body = format.SetModel(out.body, model)
@@ -242,6 +265,10 @@ func tell(err error, a *transport.Answer) error {
 // Fetch sends a flight that asks no model: it has no price and no limits. The answer is in the flight.
 func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Error {
 	f.reset(u)
+	if (!u.Speaks(f.Call.API) && f.Call.API != format.Models) || u.codec.PathOf != nil {
+		e := &llm.Error{Kind: llm.KindBadRequest, Status: http.StatusNotFound, Message: string(f.Call.API) + ": " + u.p.Name + " does not have this in a format of the gateway's"}
+		return u.failed(f, e, model, nil)
+	}
 	call := transport.Request{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
 	if f.Call.API == format.Models {
 		call.Method = http.MethodGet

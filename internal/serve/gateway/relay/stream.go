@@ -26,8 +26,11 @@ const (
 // A stream that is not translated is decoded only at its end: an open stream costs mostly its stack, and a
 // decoder needs a deep one.
 func (u *Upstream) stream(ctx context.Context, f *Flight, a *transport.Answer, out *outgoing) (*llm.Response, error) {
-	s := newStreamer(f, a, out)
-	resp, err := u.follow(ctx, s)
+	s, follow := newStreamer(f, a, out), u.follow
+	if out.api == "" {
+		follow = followEvents
+	}
+	resp, err := follow(ctx, s)
 	if err != nil {
 		return nil, transport.WithReceived(err, s.received())
 	}
@@ -50,6 +53,31 @@ func (u *Upstream) follow(ctx context.Context, s *streamer) (*llm.Response, erro
 	}
 	if s.done {
 		s.a.Drain()
+	}
+	return s.end()
+}
+
+// followEvents is follow for a stream that none of the gateway's endpoints has the format of: it may not even be one of server-sent
+// events.
+func followEvents(ctx context.Context, s *streamer) (*llm.Response, error) {
+	err := s.a.Events(ctx, func(e sse.Event) (bool, error) {
+		if s.read += int64(len(e.Data)); s.read > maxStream {
+			return false, fault.Malformed("the stream is larger than 64 MB", nil)
+		}
+		s.piece = s.piece[:0]
+		done, err := s.assemble.Event(e)
+		if err != nil {
+			failed := llm.AsError(err)
+			failed.Uncertain = true
+			return false, failed
+		}
+		if err := s.rewritten(); err != nil {
+			return false, err
+		}
+		return done, s.send()
+	})
+	if err != nil {
+		return nil, err
 	}
 	return s.end()
 }
@@ -95,7 +123,7 @@ type streamer struct {
 func newStreamer(f *Flight, a *transport.Answer, out *outgoing) *streamer {
 	s := &streamer{f: f, a: a, out: out, hide: a.Hide().Stream()}
 	if out.translated() {
-		s.assemble = codecOf(out.api).Assemble()
+		s.assemble = out.codec.Assemble()
 		if steps, ok := s.assemble.(stepper); ok {
 			steps.Each(s.add)
 		}
@@ -222,6 +250,9 @@ type stepper interface {
 // add writes a step of the answer.
 func (s *streamer) add(d completion.Delta) {
 	s.begin()
+	if d.IsCall() {
+		d.ID, d.Signature = packed(d.ID, d.Signature), ""
+	}
 	s.written = s.writer.Add(s.written, d)
 }
 
@@ -290,7 +321,7 @@ func (s *streamer) received() int {
 
 // gather decodes the events of a stream that was not translated.
 func (s *streamer) gather() error {
-	s.assemble = codecOf(s.out.api).Assemble()
+	s.assemble = s.out.codec.Assemble()
 	for _, part := range [][]byte{s.f.Sent, s.kept, s.f.Held} {
 		for raw := range sse.Split(part) {
 			if e := sse.Parse(raw); e.Data != nil {

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/dialect"
 	"parley/internal/serve/gateway/format"
 	"parley/internal/wire/fault"
+	"parley/llm"
 )
 
 // translated writes the call in the provider's format. Members without a counterpart are dropped by name,
@@ -26,17 +28,70 @@ func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 	req.Model = u.p.Name + "/" + model
 	dropped := slices.Sorted(maps.Keys(req.Extra))
 	req.Extra = nil
-	out := &outgoing{client: c.API, api: format.Messages}
-	if c.API == format.Messages {
-		out.api = format.Chat
+	out := &outgoing{client: c.API, codec: u.codec, path: u.codec.Path}
+	switch u.p.Dialect {
+	case "anthropic":
+		out.api = format.Messages
+	case "openai", "responses":
+		out.api, out.codec, out.path = format.Chat, codecOf(format.Chat), format.Chat.Path()
+	case "gemini":
+		req.Messages = unpacked(req.Messages)
+	}
+	switch {
+	case out.codec.PathOf != nil:
+		out.path = out.codec.PathOf(model, c.Stream)
+	case u.p.APIVersion != "":
+		out.path = dialect.AzurePath(u.p, out.path, model)
 	}
 	var err error
-	out.body, out.dropped, err = codecOf(out.api).Append(nil, &req, u.capability(model), c.Stream)
+	out.body, out.dropped, err = out.codec.Append(nil, &req, u.capability(model), c.Stream)
 	if err != nil {
 		return nil, fault.BadRequest("%v", err)
 	}
 	out.dropped = append(dropped, out.dropped...)
 	return out, nil
+}
+
+// mark begins the signature of Gemini in the id of a tool call. Gemini wants it back with the call, and clients of other
+// formats send back nothing else as it was.
+const mark = "~thought~"
+
+// packed returns the id of a tool call with its signature.
+func packed(id, signature string) string {
+	if signature == "" {
+		return id
+	}
+	return id + mark + signature
+}
+
+// pack puts the signatures of an answer into the ids of its tool calls.
+func pack(r *llm.Response) {
+	for i := range r.ToolCalls {
+		c := &r.ToolCalls[i]
+		for _, t := range r.Thoughts {
+			if t.ID == c.ID && c.ID != "" {
+				c.ID = packed(c.ID, t.Signature)
+				break
+			}
+		}
+	}
+}
+
+// unpacked returns messages with the signatures as thoughts again, and leaves ms as it is.
+func unpacked(ms []llm.Message) []llm.Message {
+	out := slices.Clone(ms)
+	for i := range out {
+		m := &out[i]
+		m.ToolCallID, _, _ = strings.Cut(m.ToolCallID, mark)
+		m.ToolCalls, m.Thoughts = slices.Clone(m.ToolCalls), slices.Clone(m.Thoughts)
+		for j := range m.ToolCalls {
+			id, signature, ok := strings.Cut(m.ToolCalls[j].ID, mark)
+			if m.ToolCalls[j].ID = id; ok {
+				m.Thoughts = append(m.Thoughts, llm.Thought{ID: id, Signature: signature})
+			}
+		}
+	}
+	return out
 }
 
 func hexOf(b []byte) string { return hex.EncodeToString(b) }

@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"parley/internal/dialect/sim"
+	"parley/internal/provider"
+	"parley/internal/serve/gateway/format"
+	"parley/llm"
+)
+
+// clouds returns presets of clouds at a simulated server, each with a key of its own.
+func clouds(t *testing.T, url string) map[string]provider.Provider {
+	t.Helper()
+	for name, value := range map[string]string{
+		"PARLEY_CLOUD_KEY": "hunter2-cloud", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "hunter2-secret", "AWS_SESSION_TOKEN": "hunter2-session",
+	} {
+		t.Setenv(name, value)
+	}
+	url = strings.TrimSuffix(url, "/v1")
+	all := map[string]provider.Provider{}
+	for _, c := range []struct{ name, preset, path, version string }{
+		{"azure", "azure", "/openai/v1", ""}, {"azure-old", "azure", "/openai", "2024-10-21"}, {"gemini", "gemini", "/v1beta", ""},
+		{"vertex", "vertex", "/v1/projects/p/locations/l/publishers/google", ""}, {"vertex-anthropic", "vertex-anthropic", "/v1/projects/p/locations/l/publishers/anthropic", provider.VertexVersion},
+		{"bedrock", "bedrock", "", ""},
+	} {
+		p, ok := provider.Lookup(c.preset)
+		if !ok {
+			t.Fatal(c.preset)
+		}
+		p.DropKey()
+		p.Name, p.BaseURL, p.APIVersion, p.Batch = c.name, url+c.path, c.version, nil
+		if p.Dialect != "bedrock" { // whose requests are signed
+			p.KeyEnv = "PARLEY_CLOUD_KEY"
+		}
+		all[c.name] = p
+	}
+	return all
+}
+
+// TestClouds asks accounts at Azure, Google and AWS in both formats of clients, whole and streamed, with and without tools.
+func TestClouds(t *testing.T) {
+	for name, p := range clouds(t, simulated(t, sim.Config{})) {
+		l := start(t, Config{Upstreams: []provider.Provider{p}})
+		for _, c := range []struct {
+			api      format.API
+			ask      func(model, question string, more ...string) string
+			tools    string
+			streamed string
+		}{
+			{format.Chat, chatOf, chatTools, `,"stream":true,"stream_options":{"include_usage":true}`},
+			{format.Messages, messageOf, tools, streamed},
+		} {
+			for _, more := range []string{"", c.tools} {
+				for _, stream := range []string{"", c.streamed} {
+					got := l.post("/v1/s"+c.api.Path(), c.ask("m", "hello", more, stream), "Anthropic-Version", "2023-06-01", "Authorization", "Bearer of-the-client").want(t, 200)
+					r := read(t, c.api, stream != "", got.body)
+					if (more != "") != (len(r.ToolCalls) > 0) || (r.Text == "") == (more == "") || r.Usage.Input == 0 || r.Usage.Output == 0 {
+						t.Errorf("%s at %s%s%s: %+v\n%s", c.api, name, more, stream, r, got.body)
+					}
+					if strings.Contains(got.body, "hunter2") {
+						t.Errorf("%s: %s", name, got.body)
+					}
+				}
+			}
+		}
+		if calls := l.calls("s"); len(calls) != 8 || calls[0].Response.Text != calls[1].Response.Text || calls[0].Response.Text == "" {
+			t.Errorf("%s: %d calls", name, len(calls))
+		}
+	}
+}
+
+// TestCloudsTurns: a conversation with tools goes on in the format of each account, and Gemini gets its signatures back.
+func TestCloudsTurns(t *testing.T) {
+	const google = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"look","args":{"at":"it"}},"thoughtSignature":"SIG+/="}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}`
+	for _, stream := range []bool{false, true} {
+		up := script(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.String(), "alt=sse") != stream {
+				t.Errorf("%s", r.URL)
+			}
+			if stream {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprintf(w, "data: %s\n\n", google)
+				return
+			}
+			answering(200, google)(w, r)
+		})
+		l := start(t, Config{Upstreams: []provider.Provider{upstream("gemini", serving(t, up))}})
+		more := chatTools
+		if stream {
+			more += streamed
+		}
+		first := read(t, format.Chat, stream, l.post("/v1/chat/completions", chatOf("m", "hello", more)).want(t, 200).body)
+		if len(first.ToolCalls) != 1 || first.ToolCalls[0].Name != "look" || first.Finish != llm.FinishTools {
+			t.Fatalf("%+v", first)
+		}
+		id := first.ToolCalls[0].ID
+		l.post("/v1/chat/completions", fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"hello"},
+			{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":"{\"at\":\"it\"}"}}]},
+			{"role":"tool","tool_call_id":%q,"content":"A cat."}]%s}`, id, id, more)).want(t, 200)
+		if body := up.seen[1]; !strings.Contains(body, `"thoughtSignature":"SIG+/="`) || strings.Contains(body, mark(id)) || !strings.Contains(body, "A cat.") {
+			t.Error(body)
+		}
+	}
+}
+
+// mark returns the part of an id that only the gateway may see.
+func mark(id string) string { return id[strings.Index(id, "~"):] }
+
+// TestCloudsRefuse: what an account cannot answer is refused with a reason, and its errors have the format of the client.
+func TestCloudsRefuse(t *testing.T) {
+	up := script(answering(400, `{"message":"hunter2-session is too long"}`, "X-Amzn-Errortype", "ValidationException"))
+	all := clouds(t, serving(t, up))
+	l := start(t, Config{Upstreams: []provider.Provider{all["bedrock"], all["vertex-anthropic"]}, Retries: NoRetries})
+	l.post("/v1/messages", messageOf("bedrock/m", "hi")).want(t, 400, `"type":"invalid_request_error","message":"[key] is too long"`)
+	l.post("/v1/chat/completions", chatOf("bedrock/m", "hi")).want(t, 400, `"message":"[key] is too long"`)
+	if h := up.heads[0]; !strings.HasPrefix(h.Get("Authorization"), "AWS4-HMAC-SHA256 ") || h.Get("X-Amz-Security-Token") == "" {
+		t.Errorf("%v", h)
+	}
+	l.post("/v1/responses", `{"model":"bedrock/m","input":"hi"}`).want(t, 400, "cannot be translated")
+	l.post("/v1/embeddings", `{"model":"bedrock/m","input":"hi"}`).want(t, 400, "cannot be translated")
+	l.post("/v1/messages/count_tokens", messageOf("vertex-anthropic/m", "hi")).want(t, 404, "vertex-anthropic does not have this")
+	l.post("/v1/models", "").want(t, 404, "does not have this")
+	if up.count() != 2 {
+		t.Errorf("%d calls", up.count())
+	}
+}
