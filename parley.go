@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -33,7 +34,10 @@ import (
 // Main is the whole command line with these kinds of worlds. It takes its arguments from os.Args and ends the process.
 func Main(kinds ...world.Kind) {
 	runtime.MemProfileRate = 0 // samples of allocations cost time; --memprofile turns them on
-	idle := cli.IdleBuffer(os.LookupEnv)
+	idle, percent := cli.IdleBuffer(os.LookupEnv)
+	if percent > 0 {
+		debug.SetGCPercent(percent)
+	}
 	// Both signals are needed, one to drain and one to abort, so none may be lost.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
