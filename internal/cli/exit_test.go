@@ -17,6 +17,7 @@ var exampleRE = regexp.MustCompile("(?m)^\\| `parley ([^`]+)` \\| (\\d) \\|")
 
 // TestExitCodeExamples runs the examples of the document in order.
 func TestExitCodeExamples(t *testing.T) {
+	sequential(t)
 	text := read(t, "../../docs/reference/exit-codes.md")
 	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
