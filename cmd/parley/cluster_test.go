@@ -145,6 +145,9 @@ func TestKilledCluster(t *testing.T) {
 	}{{"in the coordinator", 0}, {"one node", 1}, {"three nodes", 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.nodes == 1 {
+				often(t)
+			}
 			least := enough(t, 6, 2)
 			for kills := 0; kills < least; {
 				n, got := killedRun(t, file, c.nodes, least-kills)
@@ -237,6 +240,7 @@ func TestSharedQuota(t *testing.T) {
 // TestRebuilt kills a coordinator, and makes its run file again elsewhere, from what the hub kept.
 func TestRebuilt(t *testing.T) {
 	t.Parallel()
+	often(t)
 	direct, _ := provider(t)
 	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	address, release := gated(t)

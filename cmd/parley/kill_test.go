@@ -169,6 +169,14 @@ func TestKilledAnywhere(t *testing.T) {
 	t.Logf("%d kills in %d runs of %d calls: %d calls were made again, %d were on record as in flight", kills, trials, want.Calls.Total, again, lost)
 }
 
+// often skips a test in short runs: it starts the program often, which takes a second under the race detector, and others play the same.
+func often(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts the program often")
+	}
+}
+
 // enough is how often a test kills: so often, or less in a short test. PARLEY_KILLS sets another number: .ci/run kills does.
 func enough(t *testing.T, usual, short int) int {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 // may be made twice.
 func TestScoringKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	often(t)
 	url, server := provider(t)
 	run := filepath.Join(t.TempDir(), "run.parley")
 	program(t, 0, "run", plan(t, url), "--out", run, "--set", "episodes=60", "--set", "params.messages=1", "--json", "--quiet")
@@ -22,7 +23,7 @@ func TestScoringKilledAnywhere(t *testing.T) {
 	if want.State != "complete" || want.Calls.Total < 300 {
 		t.Fatalf("undisturbed: %+v", want)
 	}
-	kills, trials, least, begins := 0, 0, enough(t, 8, 2), startTime(t)
+	kills, trials, least, begins := 0, 0, enough(t, 8, 8), startTime(t)
 	asked := server.Stats().Requests
 	for ; kills < least; trials++ {
 		of := copied(t, run)

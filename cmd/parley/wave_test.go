@@ -79,11 +79,12 @@ func TestKilledInWaves(t *testing.T) {
 // TestKilledInEveryLane does the same over the other batch APIs, two at a time.
 func TestKilledInEveryLane(t *testing.T) {
 	t.Parallel()
+	often(t)
 	lanes := [][]string{{"gemini", "mistral"}, {"together", "xai"}, {"azure", "gemini"}}
 	for _, apis := range lanes {
 		t.Run(strings.Join(apis, " "), func(t *testing.T) {
 			t.Parallel()
-			killInWaves(t, (enough(t, 9, 3)+len(lanes)-1)/len(lanes), apis...)
+			killInWaves(t, (enough(t, 9, 9)+len(lanes)-1)/len(lanes), apis...)
 		})
 	}
 }
