@@ -39,6 +39,7 @@ func priced(t *testing.T, context int) (file string) {
 // run is resumed with the same budget: only the calls in flight may be owed, and what the provider bills is within the budget.
 func TestKilledWithATightBudget(t *testing.T) {
 	t.Parallel()
+	often(t)
 	const budget, worst, inFlight, kills = 6.0, 0.1, 4, 4
 	latency, err := sim.ParseDelay("40ms..80ms") // so that few answers wait for a slow disk
 	if err != nil {

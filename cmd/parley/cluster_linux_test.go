@@ -50,6 +50,7 @@ func fill(t *testing.T, dir string) (free func()) {
 // goes on; with three it waits, and goes on when there is room again.
 func TestFullNodes(t *testing.T) {
 	t.Parallel()
+	often(t)
 	direct, _ := provider(t)
 	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	latency, err := sim.ParseDelay("300ms..400ms") // so that the run does not end before

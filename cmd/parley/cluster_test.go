@@ -132,18 +132,6 @@ func hubOf(t *testing.T, nodes int, folders ...string) ([]*process, string) {
 	return all, "nats://" + strings.Join(listen[:nodes], ",nats://")
 }
 
-// killClusters is how many processes TestKilledCluster kills in each case. PARLEY_KILLS sets another number.
-func killClusters(t *testing.T) (n int) {
-	t.Helper()
-	if text := os.Getenv("PARLEY_KILLS"); text != "" {
-		if _, err := fmt.Sscan(text, &n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return 6
-}
-
 // TestKilledCluster kills workers, coordinators and nodes of the hub at random moments, and wants the outcomes of
 // a single process, with every reply once.
 func TestKilledCluster(t *testing.T) {
@@ -157,8 +145,12 @@ func TestKilledCluster(t *testing.T) {
 	}{{"in the coordinator", 0}, {"one node", 1}, {"three nodes", 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for kills := 0; kills < killClusters(t); {
-				n, got := killedRun(t, file, c.nodes, killClusters(t)-kills)
+			if c.nodes == 1 {
+				often(t)
+			}
+			least := enough(t, 6, 2)
+			for kills := 0; kills < least; {
+				n, got := killedRun(t, file, c.nodes, least-kills)
 				t.Logf("%d kills in a run", n)
 				if kills += n; got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
 					t.Fatalf("after %d kills: %+v, want %+v", kills, got, want)
@@ -248,6 +240,7 @@ func TestSharedQuota(t *testing.T) {
 // TestRebuilt kills a coordinator, and makes its run file again elsewhere, from what the hub kept.
 func TestRebuilt(t *testing.T) {
 	t.Parallel()
+	often(t)
 	direct, _ := provider(t)
 	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	address, release := gated(t)

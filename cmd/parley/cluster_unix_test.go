@@ -41,6 +41,9 @@ func TestStoppedCluster(t *testing.T) {
 	}{{"in the coordinator", 0}, {"one node", 1}, {"three nodes", 3}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.nodes == 1 {
+				often(t)
+			}
 			latency, err := sim.ParseDelay("300ms..400ms") // so that the run does not end before
 			if err != nil {
 				t.Fatal(err)

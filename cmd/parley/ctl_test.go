@@ -102,6 +102,7 @@ func gated(t *testing.T) (address string, release func()) {
 // resumes it, and wants the outcomes of an undisturbed run. A killed run cannot be steered.
 func TestSteerAndKill(t *testing.T) {
 	t.Parallel()
+	often(t)
 	address, release := gated(t)
 	direct, _ := provider(t)
 	file, out := plan(t, address), filepath.Join(t.TempDir(), "run.parley")
@@ -158,6 +159,7 @@ func TestDetachAndWait(t *testing.T) {
 // TestDrainAndStopByCommand: both end the run as an interrupted one, which can be resumed.
 func TestDrainAndStopByCommand(t *testing.T) {
 	t.Parallel()
+	often(t)
 	for _, verb := range []string{"drain", "stop"} {
 		address, release := gated(t)
 		file, out := plan(t, address), filepath.Join(t.TempDir(), verb+".parley")

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +31,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	_ = flag.Set("test.parallel", "8") // most tests wait for other processes; go test -parallel sets another number
 	os.Exit(m.Run())
 }
 
@@ -131,17 +134,14 @@ func program(t *testing.T, after time.Duration, args ...string) (out summary, ki
 // run is complete, and wants the outcomes of an undisturbed run. Only calls that were in flight
 // may be made twice.
 func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	url, server := provider(t)
 	file := plan(t, url)
 	want, _ := program(t, 0, "run", file, "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
 	if want.State != "complete" {
 		t.Fatalf("undisturbed: %+v", want)
 	}
-	least := 100
-	if testing.Short() {
-		least = 10
-	}
-	kills, trials, lost, begins := 0, 0, 0, startTime(t)
+	kills, trials, lost, least, begins := 0, 0, 0, enough(t, 12, 3), startTime(t)
 	asked := server.Stats().Requests
 	for ; kills < least; trials++ {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
@@ -169,10 +169,34 @@ func TestKilledAnywhere(t *testing.T) {
 	t.Logf("%d kills in %d runs of %d calls: %d calls were made again, %d were on record as in flight", kills, trials, want.Calls.Total, again, lost)
 }
 
+// often skips a test in short runs: it starts the program often, which takes a second under the race detector, and others play the same.
+func often(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts the program often")
+	}
+}
+
+// enough is how often a test kills: so often, or less in a short test. PARLEY_KILLS sets another number: .ci/run kills does.
+func enough(t *testing.T, usual, short int) int {
+	t.Helper()
+	if text := os.Getenv("PARLEY_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("PARLEY_KILLS: %v", err)
+		}
+		return n
+	}
+	if testing.Short() {
+		return short
+	}
+	return usual
+}
+
 // killAfter is when to kill the program: at a random moment of its work, later and later, in
-// case it is slower than was thought; never (0) where there were enough kills and it is slow.
+// case it is slower than was thought; never (0) where there were enough kills.
 func killAfter(begins time.Duration, ms, tries int, enough bool) time.Duration {
-	if enough && testing.Short() {
+	if enough {
 		return 0
 	}
 	return begins/2 + time.Duration(rand.IntN(ms)*(tries+8)/8)*time.Millisecond

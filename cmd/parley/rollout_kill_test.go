@@ -89,6 +89,7 @@ params: {env: maze, env_params: {size: 3}, servers: [%q], group: %d, max_steps: 
 // there, and what comes out is what an undisturbed run gives: the same outcomes, and every
 // group with all of its episodes.
 func TestRolloutsKilledAnywhere(t *testing.T) {
+	t.Parallel()
 	model, _ := provider(t)
 	a, url := newArena(t)
 	file := rolloutPlan(t, model, url)
@@ -96,11 +97,7 @@ func TestRolloutsKilledAnywhere(t *testing.T) {
 	if want.State != "complete" {
 		t.Fatalf("undisturbed: %+v", want)
 	}
-	least := 40
-	if testing.Short() {
-		least = 6
-	}
-	kills, trials, begins := 0, 0, startTime(t)
+	kills, trials, least, begins := 0, 0, enough(t, 8, 2), startTime(t)
 	for ; kills < least; trials++ {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))
 		for tries := 0; ; tries++ {

@@ -13,6 +13,8 @@ import (
 // and continues until the scores are complete. It wants the scores of an undisturbed scorer. Only calls that were in flight
 // may be made twice.
 func TestScoringKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	often(t)
 	url, server := provider(t)
 	run := filepath.Join(t.TempDir(), "run.parley")
 	program(t, 0, "run", plan(t, url), "--out", run, "--set", "episodes=60", "--set", "params.messages=1", "--json", "--quiet")
@@ -21,11 +23,7 @@ func TestScoringKilledAnywhere(t *testing.T) {
 	if want.State != "complete" || want.Calls.Total < 300 {
 		t.Fatalf("undisturbed: %+v", want)
 	}
-	least := 40
-	if testing.Short() {
-		least = 8
-	}
-	kills, trials, begins := 0, 0, startTime(t)
+	kills, trials, least, begins := 0, 0, enough(t, 8, 8), startTime(t)
 	asked := server.Stats().Requests
 	for ; kills < least; trials++ {
 		of := copied(t, run)

@@ -14,6 +14,7 @@ import (
 // at the end of a line for the rest of it.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
+	often(t)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial.md"))
 	if err != nil {
 		t.Fatal(err)

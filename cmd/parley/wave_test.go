@@ -72,18 +72,26 @@ func asked(s simhttp.Stats) (batched, live int) {
 // outcomes of free pace, asks every line once and loses no batch. An episode that fell behind the
 // others may wait alone, and its call is made live: only such a call may be in flight and made again.
 func TestKilledInWaves(t *testing.T) {
-	killInWaves(t, 40, 8)
+	t.Parallel()
+	killInWaves(t, enough(t, 8, 2))
 }
 
 // TestKilledInEveryLane does the same over the other batch APIs, two at a time.
 func TestKilledInEveryLane(t *testing.T) {
-	for _, apis := range [][]string{{"gemini", "mistral"}, {"together", "xai"}, {"azure", "gemini"}} {
-		t.Run(strings.Join(apis, " "), func(t *testing.T) { killInWaves(t, 20, 5, apis...) })
+	t.Parallel()
+	often(t)
+	lanes := [][]string{{"gemini", "mistral"}, {"together", "xai"}, {"azure", "gemini"}}
+	for _, apis := range lanes {
+		t.Run(strings.Join(apis, " "), func(t *testing.T) {
+			t.Parallel()
+			killInWaves(t, (enough(t, 9, 9)+len(lanes)-1)/len(lanes), apis...)
+		})
 	}
 }
 
-// killInWaves kills the program at least so often, or so often in a short test.
-func killInWaves(t *testing.T, least, short int, apis ...string) {
+// killInWaves kills the program at least so often.
+func killInWaves(t *testing.T, least int, apis ...string) {
+	t.Helper()
 	latency, err := sim.ParseDelay("5ms..60ms")
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +99,6 @@ func killInWaves(t *testing.T, least, short int, apis ...string) {
 	url, server := serve(t, simhttp.Config{Batch: simhttp.BatchConfig{Latency: latency}})
 	file := wavePlan(t, url, 60, apis...)
 	want, _ := program(t, 0, "run", file, "--pace", "free", "--out", filepath.Join(t.TempDir(), "free.parley"), "--json", "--quiet")
-	if testing.Short() {
-		least = short
-	}
 	kills, trials, begins := 0, 0, startTime(t)
 	for ; kills < least; trials++ {
 		batchedBefore, liveBefore := asked(server.Stats())

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,10 @@ import (
 	"parley/worlds"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // many tests wait for servers; go test -parallel sets another number
+	goleak.VerifyTestMain(m)
+}
 
 const conversations = `kind: secrets
 seed: 5

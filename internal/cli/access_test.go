@@ -135,6 +135,7 @@ func send(t *testing.T, at, method, path, host, header string) (status int, body
 // accepts an invalid host name.
 func TestServersStayOnThisMachine(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for verb, c := range servers(t) {
 		args := append([]string{verb}, c.args...)
 		for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "0:0"} {

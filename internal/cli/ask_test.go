@@ -107,6 +107,7 @@ func TestCacheComesFromTheEnvironment(t *testing.T) {
 // TestUsage checks that invalid input makes no call, ends with code 2, and says what to do.
 func TestUsage(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	noSchema, badSchema := write(t, "s.json", `[1]`), write(t, "s.json", `{"type":"strin"}`)
 	requests := write(t, "r.jsonl", `{"prompt":"x"}`+"\n")
 	for _, c := range []struct {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -131,12 +130,10 @@ func TestCheckInterrupted(t *testing.T) {
 // did not use it.
 func TestCheckExamples(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plans, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil || len(plans) == 0 {
 		t.Fatal("no examples", err)
-	}
-	if testing.Short() { // whole games of Diplomacy are slow under the race detector
-		plans = slices.DeleteFunc(plans, func(p string) bool { return !strings.Contains(p, "/secrets") && !strings.Contains(p, "/rollout") })
 	}
 	for _, plan := range plans {
 		e := checked(t, State{}, plan)

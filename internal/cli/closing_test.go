@@ -47,6 +47,7 @@ func labPlan(t *testing.T, url string) (file string) {
 // command to resume it that works, and offer nothing to show if nothing was said.
 func TestStoppedRunsSayWhatToDo(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for _, c := range []struct {
 		name, body, base, remedy, why string
 		status                        int

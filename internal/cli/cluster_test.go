@@ -11,6 +11,7 @@ import (
 // TestClusterRefused: what cannot work, or is not safe, is refused before a process, a hub or a run file exists.
 func TestClusterRefused(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents: {a: sim/small}\n")
 	out := filepath.Join(t.TempDir(), "run.parley")
 	token := State{Env: func(name string) (string, bool) { return "secret", name == tokenEnv }}

@@ -85,6 +85,7 @@ func self(t *testing.T, more ...string) State {
 // TestCodeOfPlan: a plan names code, which is played, resumed, and named to the user. It does not get the keys of the
 // plan.
 func TestCodeOfPlan(t *testing.T) {
+	sequential(t)
 	t.Setenv("LAB_KEY", "sk-secret")
 	plan := codePlan(t, "game.py:Game")
 	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
@@ -110,6 +111,7 @@ func TestCodeOfPlan(t *testing.T) {
 // TestChangedCode: a run is not continued with other code, unless the user says so. A run that is complete can be read.
 func TestChangedCode(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := codePlan(t, "game.py:Game")
 	game, file := filepath.Join(filepath.Dir(plan), "game.py"), strings.TrimSuffix(plan, ".yaml")+".parley"
 	with := func(verb string, more ...string) outcome {
@@ -133,6 +135,7 @@ func TestChangedCode(t *testing.T) {
 // TestBrought: another program brings the world, over a port of this machine, and a wrong name of it is refused.
 func TestBrought(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := codePlan(t, "python:Game")
 	env := func(value string) State {
 		return State{Env: func(name string) (string, bool) { return value, name == "PARLEY_BROUGHT" }}
@@ -183,6 +186,7 @@ func TestCodeRefused(t *testing.T) {
 // TestParamsOfEnvironment: what the code of an environment says about its params is at their line of the plan.
 func TestParamsOfEnvironment(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := write(t, "plan.yaml", "kind: rollout\nagents: {me: {model: sim/small}}\nlineup: {agent: me}\nparams:\n  env: game.py:Game\n  env_params:\n    n: 30\n")
 	game := filepath.Join(filepath.Dir(plan), "game.py")
 	if err := os.WriteFile(game, nil, 0o644); err != nil {
@@ -210,6 +214,7 @@ func TestCodeQuestion(t *testing.T) {
 // TestScoreEdited: scores of a scorer that was edited have a name of their own, and are not mixed with the earlier ones.
 func TestScoreEdited(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := codePlan(t, "game.py:Game")
 	game, file := filepath.Join(filepath.Dir(plan), "game.py"), strings.TrimSuffix(plan, ".yaml")+".parley"
 	parley(t, self(t), "run", plan, "--trust", "code="+game).want(t, 0)

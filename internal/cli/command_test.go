@@ -67,6 +67,7 @@ func say(t *testing.T, terminal bool, fails error, args ...string) outcome {
 // TestCommandOfAKind checks that a command of a kind works like the others.
 func TestCommandOfAKind(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for _, c := range []struct {
 		fails error
 		code  int
@@ -103,6 +104,7 @@ func TestCommandOfAKind(t *testing.T) {
 // that names it, and that everything else works.
 func TestCommandsThatCannotBe(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for _, c := range []struct {
 		kinds []world.Kind
 		want  string

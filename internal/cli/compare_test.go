@@ -16,6 +16,7 @@ import (
 // original run.
 func TestCompareBranches(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	from, dir := conversation(t), t.TempDir()
 	as, other := filepath.Join(dir, "as-it-was.parley"), filepath.Join(dir, "other.parley")
 	for _, c := range [][]string{{"--out", as}, {"--out", other, "--set", "agents.large.model=sim/tiny"}} {
@@ -35,6 +36,7 @@ func TestCompareBranches(t *testing.T) {
 
 func TestCompareMistyped(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	run := conversation(t)
 	for _, c := range []struct {
 		args []string
@@ -58,6 +60,7 @@ func TestCompareMistyped(t *testing.T) {
 // and not by number if they share none.
 func TestCompareProblems(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	evolved := func(seed, problems int) string {
 		plan := fmt.Sprintf("kind: evolve\nseed: %d\nagents: {model: sim/solver}\nparams: {preset: quick, population_size: 4, max_generations: 0, problems: {train: 4, validation: 0, test: 8, seed: %d}, baselines: {seeds: 0, texts: [Guess.]}}\n", seed, problems)
 		p, err := config.Parse("plan.yaml", []byte(plan), worlds.Standard(), nil)

@@ -16,6 +16,7 @@ import (
 // shell and in the man page, in the part of that verb.
 func TestCompletionsAndManNameEverything(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	k, err := newParser(&State{Kinds: worlds.Standard()}, &grammar{})
 	if err != nil {
 		t.Fatal(err)

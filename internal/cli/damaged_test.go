@@ -75,6 +75,7 @@ func bytesOf(t *testing.T, file string) []byte {
 // their exit code. Commands that play refuse the file.
 func TestDamagedRun(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")
 	parley(t, State{}, "check", file).want(t, exit.OK).wantOut(t, "is whole")
 	alter(t, file, `UPDATE texts SET text = text || '.' WHERE id = (SELECT answer FROM replies WHERE episode = 3 ORDER BY seq DESC LIMIT 1);

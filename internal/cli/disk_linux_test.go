@@ -114,6 +114,7 @@ func wantGoesOn(t *testing.T, got, want summary.Summary) {
 // resumed once the cause is fixed.
 func TestDiskRefuses(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := write(t, "plan.yaml", longPlan)
 	want := undisturbed(t, plan)
 	file := filepath.Join(t.TempDir(), "run.parley")

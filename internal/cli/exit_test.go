@@ -16,6 +16,7 @@ var exampleRE = regexp.MustCompile("(?m)^\\| `parley ([^`]+)` \\| (\\d) \\|")
 
 // TestExitCodeExamples runs the examples of the document in order.
 func TestExitCodeExamples(t *testing.T) {
+	sequential(t)
 	text := read(t, "../../docs/reference/exit-codes.md")
 	provider, _ := refusing(t, http.StatusUnauthorized, "")
 	failing, _ := refusing(t, http.StatusBadRequest, "")

@@ -64,6 +64,7 @@ func TestExportFolder(t *testing.T) {
 // TestShowStory shows an episode as its kind presents it.
 func TestShowStory(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := droughtRun(t)
 	got := parley(t, State{}, "show", file, "--episode", "1", "--story").want(t, exit.OK).stdout
 	for _, want := range []string{"episode 1 of ", "The start\n", "Turn 3 of 3\n", "  narrator: ", "Town Waterworks: Does: ", "    | Why: ", "It is over: its last turn was played."} {

@@ -53,6 +53,7 @@ func TestExportToStdout(t *testing.T) {
 // JSON.
 func TestExportHostile(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, hostileRun()...)
 	for _, table := range []string{"calls", "episodes", "messages", "scores"} {
 		for _, format := range []string{"jsonl", "csv"} {
@@ -163,6 +164,7 @@ func TestExportFails(t *testing.T) {
 
 func TestExportBadInput(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, sample()...)
 	dir := t.TempDir()
 	there := write(t, "there.csv", "old")
@@ -203,6 +205,7 @@ func TestExportBadInput(t *testing.T) {
 // TestExportInspect checks that --format inspect, or the file name alone, writes a zip archive.
 func TestExportInspect(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file, dir := sqlitetest.File(t, sample()...), t.TempDir()
 	for _, args := range [][]string{{"--format", "inspect", "--out", "a.eval"}, {"--out", "c.eval"}} {
 		out := filepath.Join(dir, args[len(args)-1])

@@ -14,6 +14,7 @@ import (
 // TestForkPhase forks episodes at phases, by the names that their worlds give them.
 func TestForkPhase(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	secrets := playedPlan(t, "kind: secrets\nepisodes: 1\nagents: {small: sim/small}\nparams: {players: 4, rounds: 3, messages: 1}\n")
 	diplomacy := playedPlan(t, "kind: diplomacy\nepisodes: 1\nagents: {small: sim/small}\nparams: {rounds: 0, diary: false, end_phase: S1902M}\n")
 	scenario := filepath.Join(t.TempDir(), "scenario.parley")

@@ -57,6 +57,7 @@ func TestFork(t *testing.T) {
 
 func TestForkBadInput(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	from := conversation(t)
 	for _, c := range []struct {
 		args []string

@@ -56,6 +56,7 @@ func tablesOf(t *testing.T, names []string, args ...string) map[string][][]strin
 // TestMergedReport checks that a report of overlapping parts equals the report of the whole run.
 func TestMergedReport(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	whole := duel(t, "whole.parley", "plan.matrix.repeat=4", "plan.matrix.params={messages: [1, 2, 3]}")
 	a := duel(t, "a.parley", "plan.matrix.repeat=4", "plan.matrix.params={messages: [1, 2]}")
 	b := duel(t, "b.parley", "plan.matrix.repeat=4", "plan.matrix.params={messages: [3, 2]}")
@@ -101,6 +102,7 @@ func TestMergedReport(t *testing.T) {
 // Runs with other seeds are parts of one experiment, with their own deals.
 func TestMergeConflicts(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	a := duel(t, "a.parley", "plan.matrix.repeat=2")
 	for set, want := range map[string]string{
 		"agents.small.model=sim/tiny": `agents.small.model is "sim/small" in a.parley, and "sim/tiny" in b.parley`,

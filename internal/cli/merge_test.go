@@ -57,6 +57,7 @@ func TestShards(t *testing.T) {
 // TestShardsRefused: what cannot be played or merged is refused, with the reason.
 func TestShardsRefused(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	plan := write(t, "plan.yaml", shardedPlan)
 	file, other := filepath.Join(dir, "run.parley"), filepath.Join(dir, "other.parley")

@@ -37,6 +37,7 @@ func TestNew(t *testing.T) {
 // TestNewRefuses checks that invalid arguments write nothing.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	parent := t.TempDir()
 	in := func(name string) string { return filepath.Join(parent, name) }
 	for _, c := range []struct{ args, says []string }{

@@ -15,6 +15,7 @@ import (
 // TestNobodysFile checks that no command overwrites a file that parley did not write, except with --force.
 func TestNobodysFile(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	run := duel(t, "run.parley")
 	const mine = "<!DOCTYPE html>\nmy own notes, on which I worked for a week\n"
 	dir := t.TempDir()
@@ -74,6 +75,7 @@ func TestNobodysFile(t *testing.T) {
 // TestOwnFile checks that parley overwrites its own files without a question.
 func TestOwnFile(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	run, dir := duel(t, "run.parley"), t.TempDir()
 	page := filepath.Join(dir, "x.html")
 	for range 2 {
@@ -88,6 +90,7 @@ func TestOwnFile(t *testing.T) {
 // TestInputsStay checks that inputs are never overwritten, under any name and even with --force.
 func TestInputsStay(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	run := duel(t, "run.parley")
 	before := read(t, run)
 	dir := t.TempDir()
@@ -110,6 +113,7 @@ func TestInputsStay(t *testing.T) {
 // TestLinksInFolders checks that links in a folder that the user named are not followed.
 func TestLinksInFolders(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	run, dir := duel(t, "run.parley"), t.TempDir()
 	mine := write(t, "mine.txt", "mine")
 	link := filepath.Join(dir, "calls.parquet")
@@ -132,6 +136,7 @@ func TestLinksInFolders(t *testing.T) {
 // TestFolderLinks checks the same for the files of episodes and their tables.
 func TestFolderLinks(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "scenario.yaml")
 	parley(t, State{}, "init", "scenario", "--out", plan).want(t, exit.OK)

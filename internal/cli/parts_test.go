@@ -134,6 +134,7 @@ func withBroken(t *testing.T, bad string, args ...string) outcome {
 // TestReportWithoutAPart checks that a report leaves out a failing part of a kind, and names it.
 func TestReportWithoutAPart(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := brokenRun(t)
 	for _, c := range []struct {
 		bad, says string
@@ -164,6 +165,7 @@ func TestReportWithoutAPart(t *testing.T) {
 // TestShowWithoutAPart checks that show fails with an error if the requested part fails.
 func TestShowWithoutAPart(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := brokenRun(t)
 	for _, part := range []string{"Mark", "Hidden"} {
 		withBroken(t, part, "show", file, "--episode", "0").want(t, exit.OK).wantErr(t, "the kind broken: "+part+" panicked: out of ")
@@ -176,6 +178,7 @@ func TestShowWithoutAPart(t *testing.T) {
 // cell may be a formula.
 func TestExportWithoutAPart(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := brokenRun(t)
 	for _, c := range []struct {
 		bad  string
@@ -207,6 +210,7 @@ func TestExportWithoutAPart(t *testing.T) {
 // TestCommandsThatFail checks that a kind with failing commands does not affect other commands.
 func TestCommandsThatFail(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for bad, says := range map[string]string{
 		"Commands": "the kind broken: Commands panicked: out of \\u001b[2Jluck: its commands are left out",
 		"ring":     `the kind broken: the command "break": cli.ring embeds itself: its commands are left out`,
@@ -226,6 +230,7 @@ func TestCommandsThatFail(t *testing.T) {
 // completion.
 func TestManualOfHostileText(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for _, args := range [][]string{{"man"}, {"completion", "bash"}, {"completion", "zsh"}, {"completion", "fish"}} {
 		if got := withBroken(t, "", args...).want(t, exit.OK).stdout; strings.Contains(got, "\x1b") || !strings.Contains(got, "break") {
 			t.Errorf("%v: an escape code is in it, or the command is not", args)

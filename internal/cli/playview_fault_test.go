@@ -28,6 +28,7 @@ import (
 // with the server's text made harmless, and that failed acts are counted.
 func TestWhyEpisodesFail(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	url, _ := refusing(t, http.StatusBadRequest, `{"detail":"unknown field sizee\n\u001b[2J`+strings.Repeat("!", 500)+`"}`)
 	dir := t.TempDir()
 	plan := filepath.Join(dir, "plan.yaml")
@@ -85,6 +86,7 @@ func TestWaitingIsSaid(t *testing.T) {
 // what to do about it.
 func TestClosingNamesTheCause(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	var calls atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if calls.Add(1)%3 == 0 {

@@ -74,6 +74,7 @@ params:
 // prompt to a file, and that resuming the complete run prints the same.
 func TestEvolutionSummary(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := filepath.Join(t.TempDir(), "mine.parley")
 	plan := write(t, "plan.yaml", evolution)
 	got := parley(t, State{}, "run", plan, "--out", file).want(t, exit.OK).stdout
@@ -104,6 +105,7 @@ func TestEvolutionSummary(t *testing.T) {
 // part.
 func TestCheckOfParts(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	got := parley(t, State{}, "check", write(t, "plan.yaml", evolution)).want(t, exit.OK).stdout
 	for _, want := range []string{"\nPART ", "\ngeneration 0 ", "\ngenerations 1 to 2 ", "0 to 100", "\nvalidation ", "\nfinal test ", "\nall ", "the kind makes the plan during play"} {
 		if !strings.Contains(got, want) {
@@ -115,6 +117,7 @@ func TestCheckOfParts(t *testing.T) {
 // TestEvolutionsCompared compares two evolutions by how their winners solve the same test problems.
 func TestEvolutionsCompared(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan, dir := write(t, "plan.yaml", evolution), t.TempDir()
 	a, b := filepath.Join(dir, "a.parley"), filepath.Join(dir, "b.parley")
 	parley(t, State{}, "run", plan, "--out", a, "--quiet").want(t, exit.OK)

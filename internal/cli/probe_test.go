@@ -61,6 +61,7 @@ func TestProbe(t *testing.T) {
 
 func TestProbeErrors(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	parley(t, State{}, "probe", gone.URL).want(t, exit.Failed).wantErr(t, "no server listens there")

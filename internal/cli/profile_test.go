@@ -21,6 +21,7 @@ import (
 // TestProfiles is one test, because a process has only one CPU profile and one trace.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	if flag.Lookup("test.cpuprofile").Value.String() != "" || flag.Lookup("test.trace").Value.String() != "" {
 		t.Skip("this process is already profiled")
 	}

@@ -14,6 +14,7 @@ import (
 // opened on resume.
 func TestAllowFiles(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 // TestServersInSummary checks that a run on two servers reports that one is missing, and the calls of each.
 func TestServersInSummary(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	sim, stop := serves(t, nil, "sim")
 	defer stop()
 	gone := httptest.NewServer(nil)

@@ -22,6 +22,7 @@ var (
 // and cells.
 func TestReportOfKinds(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for name, c := range map[string]struct {
 		plan string
 		set  []string

@@ -60,6 +60,7 @@ func stripped(text string) string {
 // TestReportHostile checks that text from models does not reach a terminal or a page raw.
 func TestReportHostile(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	entries := sample()
 	for _, e := range entries {
 		switch e := e.(type) {
@@ -88,6 +89,7 @@ func TestReportHostile(t *testing.T) {
 
 func TestReportForms(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	a, b := duel(t, "a.parley"), duel(t, "b.parley", "agents.small.model=sim/tiny")
 	dir := filepath.Join(t.TempDir(), "new", "tables")
 	got := parley(t, State{}, "report", a, b, "--json", "--csv", dir).want(t, exit.OK)
@@ -122,6 +124,7 @@ func TestReportForms(t *testing.T) {
 
 func TestReportRefuses(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, sample()...)
 	other := sqlitetest.File(t, sample()...)
 	before := read(t, file)
@@ -147,6 +150,7 @@ func TestReportRefuses(t *testing.T) {
 // TestCompare checks that the simulated models differ, and that a run does not differ from itself.
 func TestCompare(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	a := duel(t, "a.parley")
 	again := filepath.Join(t.TempDir(), "again.parley")
 	if err := os.WriteFile(again, []byte(read(t, a)), 0o644); err != nil {
@@ -237,6 +241,7 @@ func TestFactors(t *testing.T) {
 // TestCheckBalance checks that check says in which ways the lineups are balanced.
 func TestCheckBalance(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := write(t, "plan.yaml", "kind: secrets\nagents: {a: sim/a, b: sim/b, c: sim/c}\nplan: {matrix: {agents: [a, b, c]}}\n")
 	for rotate, want := range map[string]string{
 		"latin":    "balance  not equal in 3 lineups: a follows c 1 times, and a follows b 0 times",
@@ -266,6 +271,7 @@ func digestIn(t *testing.T, closing string) string {
 // TestReportOfParts checks that a report of several runs has the variations of all of them.
 func TestReportOfParts(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	plan := write(t, "plan.yaml", duelPlan)
 	var files []string

@@ -115,6 +115,7 @@ func TestSignalWhileRowsAreRead(t *testing.T) {
 // TestJudges checks that runs with a judge can be played, reported, learned from, and written as rows with the whole reward.
 func TestJudges(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	for _, name := range []string{"judge", "compare"} {
 		file, rows := filepath.Join(dir, name+".parley"), filepath.Join(dir, name+".jsonl")

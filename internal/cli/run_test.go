@@ -36,6 +36,7 @@ func summed(t *testing.T, code int, args ...string) (sum summary.Summary, raw st
 // TestUnpricedIsSaid checks that an unknown cost is never shown as zero.
 func TestUnpricedIsSaid(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	plan := write(t, "plan.yaml", unpricedPlan)
 	some, _ := summed(t, exit.OK, "run", plan, "--out", filepath.Join(dir, "some.parley"))
@@ -88,6 +89,7 @@ func TestAskSummaryAsJSON(t *testing.T) {
 // TestResumeOfNothing checks that resuming a complete run does not change the file.
 func TestResumeOfNothing(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := conversation(t)
 	before := read(t, file)
 	shown := parley(t, State{}, "show", file).stdout

@@ -13,6 +13,7 @@ import (
 // TestCategoriesLink checks that the examples of categories lead to the episodes of the scored run.
 func TestCategoriesLink(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file, site := conversation(t), filepath.Join(t.TempDir(), "site")
 	parley(t, State{}, "score", file, "--with", "../../examples/scores/why.yaml", "--quiet").want(t, exit.OK)
 	parley(t, State{}, "view", filepath.Dir(file), "--export", site).want(t, exit.OK)

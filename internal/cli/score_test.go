@@ -38,6 +38,7 @@ func sameResult(t *testing.T, got, want outcome) {
 // scores are the same as without a stop.
 func TestRubric(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	file, with := filepath.Join(dir, "run.parley"), filepath.Join(dir, "trust.yaml")
 	write := func(text string) {
@@ -109,6 +110,7 @@ agents: {critic: {model: sim/small, max_tokens: 300}}
 // for nothing twice. A rule that fails for a seat leaves out only its own score.
 func TestInterview(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	dir := t.TempDir()
 	file, with := filepath.Join(dir, "run.parley"), filepath.Join(dir, "asked.yaml")
 	if err := os.WriteFile(with, []byte(seatRubric), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 // TestDocumentedServers checks the plan of every server in docs/how-to/servers.md.
 func TestDocumentedServers(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	seen := 0
 	for i, block := range strings.Split(read(t, "../../docs/how-to/servers.md"), "```") {
 		entry, ok := strings.CutPrefix(block, "yaml\n")

@@ -14,6 +14,7 @@ import (
 // TestShowBoard checks that the picture of a phase is a complete SVG, and that a missing phase is an error.
 func TestShowBoard(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := filepath.Join(t.TempDir(), "game.parley")
 	parley(t, State{}, "run", "../../examples/diplomacy-baseline.yaml", "--set", "params.max_year=1901", "--out", file, "--quiet").want(t, exit.OK)
 	for _, phase := range []string{"S1901M", "last"} {

@@ -49,6 +49,7 @@ func listedBy(t *testing.T, args ...string) string {
 
 func TestShowChooses(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, crowds(60)...)
 	for _, c := range []struct{ args, want string }{
 		{"--limit 3", "0 1 2"},
@@ -82,6 +83,7 @@ func TestShowChooses(t *testing.T) {
 
 func TestShowChoosesInEpisode(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, sample()...)
 	for name, args := range map[string][]string{
 		"show-episode-failed":      {"--failed"},

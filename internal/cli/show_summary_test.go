@@ -14,6 +14,7 @@ import (
 // TestShowSummary checks that a model writes a summary once, in a run of its own, and only if it is asked for.
 func TestShowSummary(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := conversation(t)
 	story := []string{"show", file, "--episode", "1", "--story"}
 	if plain := parley(t, State{}, story...).want(t, exit.OK).stdout; strings.Contains(plain, "summary") {

@@ -85,6 +85,7 @@ func sample() []journal.Entry {
 
 func TestShow(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, sample()...)
 	for name, args := range map[string][]string{
 		"show-run":          nil,
@@ -122,6 +123,7 @@ func atTerminal(env map[string]string) State {
 // TestShowColors checks that a terminal gets colors and nothing else, and only if it wants them.
 func TestShowColors(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, sample()...)
 	for _, args := range [][]string{{"show", file}, {"show", file, "--episode", "0"}, {"show", file, "--episode", "0", "--call", "2:1"}} {
 		plain := parley(t, State{}, args...).stdout
@@ -204,6 +206,7 @@ func hostileRun() []journal.Entry {
 // pass it on.
 func TestShowHostile(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, hostileRun()...)
 	for _, args := range [][]string{
 		{}, {"--failed"}, {"--episode", "0"}, {"--episode", "1"}, {"--episode", "0", "--call", "0:0"}, {"--episode", "0", "--call", "0:1"}, {"--episode", "0", "--call", "0:2"},
@@ -273,6 +276,7 @@ func TestShowWhilePlayed(t *testing.T) {
 
 func TestShowBadInput(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	file := sqlitetest.File(t, sample()...)
 	begun := sqlitetest.File(t, sample()[0])
 	for _, c := range []struct {

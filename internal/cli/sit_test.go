@@ -174,6 +174,7 @@ func TestSit(t *testing.T) {
 // is not open changes nothing. At the deadline the fallback answers.
 func TestSitRefuses(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan, file := write(t, "plan.yaml", personPlan), filepath.Join(t.TempDir(), "run.parley")
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

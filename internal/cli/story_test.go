@@ -14,6 +14,7 @@ import (
 // TestStories compares the stories of example runs, and that of a kind without stories, with files.
 func TestStories(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	small := []string{"--set", "params.max_generations=2", "--set", "params.population_size=4", "--set", "params.problems.train=4", "--set", "params.problems.validation=0", "--set", "params.problems.test=4"}
 	for _, c := range []struct {
 		name, plan string

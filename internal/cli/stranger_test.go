@@ -46,6 +46,7 @@ func parleyOf(t *testing.T, kind world.Kind, args ...string) outcome {
 // refused before anything is printed or written.
 func TestRunOfAnotherVersion(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	for state, budget := range map[string]string{"complete": "9", "stopped": "0.0005"} {
 		plan, file := strangerPlan(t)
 		parleyOf(t, world.Define(stranger(1, "Hello.")), "run", plan, "--quiet", "--budget", budget)

@@ -135,6 +135,7 @@ func TestTrainerClient(t *testing.T) {
 
 func TestTrainerBadInput(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := write(t, "plan.yaml", rolloutPlan)
 	other := write(t, "other.yaml", "kind: secrets\nepisodes: 1\nagents: {a: sim/small}\nlineup: {first: a, second: a}\n")
 	for _, c := range []struct {
@@ -186,6 +187,7 @@ func TestEnv(t *testing.T) {
 
 func TestTrajectories(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	plan := write(t, "plan.yaml", rolloutPlan)
 	file := filepath.Join(t.TempDir(), "run.parley")
 	parley(t, State{}, "run", plan, "--out", file, "--quiet").want(t, exit.OK)

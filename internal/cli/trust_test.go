@@ -82,6 +82,7 @@ func (e *elsewhere) terminal(t *testing.T, answer string) State {
 // resume, fork, trainer and gateway.
 func TestStrangersPlan(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	e := strangers(t)
 	plan, s := e.plan(t), scripted(t)
 	flag := "PATH=" + e.url
@@ -154,6 +155,7 @@ func TestStrangersTrainer(t *testing.T) {
 // host.
 func TestTrustIsAsked(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	e := strangers(t)
 	plan := e.plan(t)
 	question := "The plan " + plan + " sends the environment variable PATH to " + e.url + " over plain HTTP, where others on the network can read it. Allow? [y/N] "
@@ -199,6 +201,7 @@ func TestTrustQuestionEnds(t *testing.T) {
 // TestPresetKeyElsewhere checks that the key of a preset goes only to the preset's hosts, whatever a plan says.
 func TestPresetKeyElsewhere(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	s := scripted(t)
 	s.Env = func(name string) (string, bool) { return "secret", strings.HasSuffix(name, "_KEY") }
 	const agents = "kind: secrets\nagents: {a: {model: openai/gpt-5-mini, max_tokens: 50}}\nproviders:\n  openai: "
@@ -274,6 +277,7 @@ func TestRedirectedKey(t *testing.T) {
 // this machine.
 func TestKeyCommandNeedsTrust(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	cat, err := exec.LookPath("cat")
 	if err != nil {
 		t.Skip("there is no cat here: ", err)

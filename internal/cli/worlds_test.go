@@ -14,6 +14,7 @@ import (
 // TestWorlds checks that the list has every kind, and that each kind has a page of details.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
+	sequential(t)
 	all := parley(t, State{}, "worlds").want(t, exit.OK).stdout
 	for _, k := range worlds.Standard() {
 		if !strings.Contains(all, k.Name) || !strings.Contains(all, k.Doc) {

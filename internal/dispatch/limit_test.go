@@ -65,9 +65,12 @@ func TestPaceReachesLimits(t *testing.T) {
 		{"output configured", rules{otpm: 300_000, used: true}, provider.Limits{OTPM: 300_000}, provider.CountUsed, 1000, 0.005},
 		{"all", rules{rpm: 3000, itpm: 1_000_000, otpm: 400_000, burst: 5 * time.Second, used: true}, provider.Limits{}, provider.CountUsed, 1000, 0.005},
 	}
-	for _, tt := range tests {
+	for i, tt := range tests {
 		latencies := []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 4 * time.Second}
-		if testing.Short() {
+		switch {
+		case testing.Short() && i%4 != 3: // some with headers, and the last
+			continue
+		case testing.Short():
 			latencies = latencies[1:2]
 		}
 		for _, latency := range latencies {

@@ -83,6 +83,9 @@ func TestExamples(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && filepath.Base(file) != "evolve.yaml" {
+				t.Skip("the others play the same")
+			}
 			var sets []string
 			if strings.Contains(file, "against-random") {
 				sets = append(sets, "plan.matrix.repeat=2", "params.max_generations=4")

@@ -16,7 +16,7 @@ import (
 func TestSharedLimits(t *testing.T) {
 	t.Parallel()
 	const rpm, itpm, otpm, short, long = 6000, 1_800_000, 600_000, 2 * time.Second, 4 * time.Second
-	for _, tt := range []struct {
+	for n, tt := range []struct {
 		name   string
 		server quota.Limits
 		given  provider.Limits
@@ -35,7 +35,7 @@ func TestSharedLimits(t *testing.T) {
 		{"short output, by headers", quota.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{}, false},
 	} {
 		for i, latency := range []time.Duration{time.Second, 300 * time.Millisecond, 4 * time.Second} {
-			if i > 0 && testing.Short() || strings.HasPrefix(tt.name, "short") && latency > time.Second {
+			if i+n%5 > 0 && testing.Short() || strings.HasPrefix(tt.name, "short") && latency > time.Second {
 				continue // of slow answers, it takes too long to know that they are short
 			}
 			t.Run(fmt.Sprint(tt.name, " ", latency), func(t *testing.T) {

@@ -72,6 +72,7 @@ func TestSiblings(t *testing.T) {
 // TestSiblingsWithoutADifference checks that false findings are no more frequent than chance allows.
 func TestSiblingsWithoutADifference(t *testing.T) {
 	t.Parallel()
+	draws(t)
 	r := rand.New(rand.NewPCG(2, 2))
 	wrong := 0
 	for range 200 {

@@ -120,6 +120,7 @@ func TestFiles(t *testing.T) {
 // each: about one in twenty may have a false finding.
 func TestNone(t *testing.T) {
 	t.Parallel()
+	draws(t)
 	r := rand.New(rand.NewPCG(3, 3))
 	wrong := 0
 	for range 100 {
@@ -178,6 +179,7 @@ func TestNothingToCompare(t *testing.T) {
 // TestManyCells checks that P from random draws is small enough to find one of many comparisons.
 func TestManyCells(t *testing.T) {
 	t.Parallel()
+	draws(t)
 	r := rand.New(rand.NewPCG(2, 2))
 	var all []episode
 	for d := range 40 {

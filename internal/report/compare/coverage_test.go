@@ -204,15 +204,21 @@ func differences95() []setup {
 	}
 }
 
+// draws skips a test in short runs: it only computes, and much.
+func draws(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("draws many runs")
+	}
+}
+
 // TestCoverage draws runs with a known truth: the 95% intervals that tables show must hold
 // it in 93 to 97% of them, or docs/reference/statistics.md says why not. This test writes its table:
 //
 //	PARLEY_WRITE_GOLDEN=1 go test ./internal/report/compare -run TestCoverage
 func TestCoverage(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("draws tens of thousands of runs")
-	}
+	draws(t)
 	const trials = 2000
 	page := filepath.Join("..", "..", "..", "docs", "reference", "statistics.md")
 	all := append(means95(), differences95()...)

@@ -95,6 +95,7 @@ func TestNeededIsAnalytic(t *testing.T) {
 // ten comparisons and the correction for them.
 func TestNeededIsEnough(t *testing.T) {
 	t.Parallel()
+	draws(t)
 	r := rand.New(rand.NewPCG(5, 5))
 	names := strings.Split("abcde", "")
 	noisy := func(n int) (out []episode) { // only a is better than the others, by 0.8
