@@ -154,8 +154,7 @@ func refused(err error, hasFile bool, read *file) error {
 	if len(read.Source.Program) > 0 && os.Getenv(programVariable) != "1" {
 		return fmt.Errorf("%s has a program run for each token, which you have not allowed: set %s to 1 if you trust it", from, programVariable)
 	}
-	var answer *oauth2.RetrieveError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 		var body struct {
 			Error string `json:"error"`
 		}

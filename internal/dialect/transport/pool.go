@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -85,7 +84,7 @@ func transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dial,
-		TLSHandshakeTimeout:    handshakeTimeout,
+		TLSHandshakeTimeout:    http1.HandshakeTimeout,
 		IdleConnTimeout:        90 * time.Second,
 		ReadBufferSize:         bufferSize,
 		WriteBufferSize:        bufferSize,
@@ -114,30 +113,9 @@ func dialer(base *url.URL) func(context.Context) (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return secured(ctx, raw, config)
+		return http1.Secure(ctx, raw, config)
 	}
 }
-
-// secured returns a connection with TLS. If there is none, it closes raw.
-func secured(ctx context.Context, raw net.Conn, config *tls.Config) (net.Conn, error) {
-	c := tls.Client(raw, config)
-	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTimeout, errHandshake)
-	defer cancel()
-	err := c.HandshakeContext(ctx)
-	if err == nil {
-		return c, nil
-	}
-	_ = raw.Close() // it was not used
-	if context.Cause(ctx) == errHandshake {
-		err = errHandshake
-	}
-	return nil, err
-}
-
-// handshakeTimeout bounds the time of a TLS handshake.
-const handshakeTimeout = 20 * time.Second
-
-var errHandshake = errors.New("the TLS handshake took too long")
 
 // isASCII reports whether a host can be sent as it is.
 func isASCII(s string) bool {

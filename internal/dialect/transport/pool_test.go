@@ -2,7 +2,6 @@ package transport
 
 import (
 	"bufio"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -12,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"parley/internal/provider"
@@ -126,18 +124,6 @@ func TestUntrusted(t *testing.T) {
 	if e := llm.AsError(err); e.Kind != llm.KindTransport || !e.Final || e.Uncertain {
 		t.Errorf("got %v, final %v, uncertain %v", e, e.Final, e.Uncertain)
 	}
-}
-
-// TestHandshake: a server that accepts connections and says nothing is named as what it is.
-func TestHandshake(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		ours, theirs := net.Pipe()
-		defer theirs.Close()
-		if _, err := secured(t.Context(), ours, &tls.Config{ServerName: "lab.test"}); err != errHandshake {
-			t.Errorf("got %v", err)
-		}
-	})
 }
 
 // TestRefusesLarge: a server refuses a large body without reading it, and the call gets its answer.

@@ -223,8 +223,7 @@ func TestUnread(t *testing.T) {
 		c := &Client{Dial: func(ctx context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			wg.Go(func() { _ = tls.Server(theirs, server).HandshakeContext(ctx) })
-			conn := tls.Client(ours, client)
-			return conn, conn.HandshakeContext(ctx)
+			return Secure(ctx, ours, client)
 		}}
 		server.SessionTicketsDisabled = true // nobody reads them
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -234,6 +233,18 @@ func TestUnread(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		wg.Wait()
+	})
+}
+
+// TestHandshake: a server that accepts connections and says nothing is named as what it is.
+func TestHandshake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		if _, err := Secure(t.Context(), ours, &tls.Config{ServerName: "lab.test"}); err != errHandshake {
+			t.Errorf("got %v", err)
+		}
 	})
 }
 

@@ -344,7 +344,7 @@ func TestCutIDs(t *testing.T) {
 		`{"messages":[{"tool_calls":[{"id":"a"}]}],"id":"a~b"}`:     ``,
 		`{"input":["a~b"]}`:  ``,
 		`{"messages":"a~b"}`: ``,
-		` {"messages": [{"tool_calls":[ {"id" : "a~b", "function":{"name":"f","arguments":"{\"id\":\"a~b\"}"}},{"id":"c\\~d~e"}]}, {"tool_call_id":"a~b","content":"a~b"}]} `:                                                            ` {"messages": [{"tool_calls":[ {"id" : "a", "function":{"name":"f","arguments":"{\"id\":\"a~b\"}"}},{"id":"c\\"}]}, {"tool_call_id":"a","content":"a~b"}]} `,
+		`{"messages": [{"tool_calls":[ {"id" : "a~b", "function":{"name":"f","arguments":"{\"id\":\"a~b\"}"}},{"id":"c\\~d~e"}]}, {"tool_call_id":"a~b","content":"a~b"} ]}`:                                                             `{"messages": [{"tool_calls":[ {"id" : "a", "function":{"name":"f","arguments":"{\"id\":\"a~b\"}"}},{"id":"c\\"}]}, {"tool_call_id":"a","content":"a~b"} ]}`,
 		`{"messages":[{"content":[{"type":"tool_use","id":"a~b","input":{"id":"a~b"}},{"id":"a~b","type":"tool_use"},{"type":"tool_result","tool_use_id":"a~b","content":[{"type":"text","text":"a~b"}]},{"type":"text","id":"a~b"}]}]}`: `{"messages":[{"content":[{"type":"tool_use","id":"a","input":{"id":"a~b"}},{"id":"a","type":"tool_use"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"a~b"}]},{"type":"text","id":"a~b"}]}]}`,
 		`{"input":[{"type":"function_call","id":"a~b","call_id":"a~b"},{"call_id":"a~b","output":"a~b"}]}`:                                                                                                                               `{"input":[{"type":"function_call","id":"a~b","call_id":"a"},{"call_id":"a","output":"a~b"}]}`,
 	} {
