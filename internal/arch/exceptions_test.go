@@ -39,7 +39,7 @@ var large = map[string]string{
 var contextValues = map[string]string{
 	"llm/llm.go OnBegan":                          "tells a model behind any llm.Model that somebody waits for the beginning of its answer",
 	"internal/serve/gateway/relay/flight.go With": "a client's call as it came: llm.Request has no room for another format's bytes",
-	"internal/credential/google/google.go Find":   "golang.org/x/oauth2 takes its HTTP client from the context only",
+	"internal/credential/google/google.go search": "golang.org/x/oauth2 takes its HTTP client from the context only",
 	"internal/serve/gateway/conn/conn.go Context": "net/http hands a connection to its requests in their context only",
 }
 

@@ -91,9 +91,9 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 
 // calmCollector keeps the garbage collector from running all the time while little memory is in use, and from
 // letting memory double when there are many streams. It allocates memory for this that is never touched and so
-// takes no space. If GOGC is set, it does nothing.
+// takes no space. If GOGC or GOMEMLIMIT is set, it does nothing.
 func calmCollector(s *State) (relax func()) {
-	if v, ok := s.Env("GOGC"); ok && v != "" {
+	if isSet(s.Env, "GOGC") || isSet(s.Env, "GOMEMLIMIT") {
 		return func() {}
 	}
 	floor := make([]byte, 128<<20)

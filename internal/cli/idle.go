@@ -1,5 +1,7 @@
 package cli
 
+import "runtime/debug"
+
 const (
 	// idleBytes is the size of a buffer that is never touched and so takes no memory. It makes the garbage collector run
 	// less often while little else is in use: frequent collections take a quarter of the time of a run whose calls are
@@ -14,10 +16,32 @@ const (
 // collector waits until at least half as much memory as its size is allocated. Both are zero if the user sets GOGC or
 // GOMEMLIMIT.
 func IdleBuffer(env func(string) (string, bool)) (buffer []byte, percent int) {
-	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
-		if value, ok := env(name); ok && value != "" {
-			return nil, 0
-		}
+	if isSet(env, "GOGC") || isSet(env, "GOMEMLIMIT") {
+		return nil, 0
 	}
 	return make([]byte, idleBytes), idlePercent
+}
+
+// limitMemory makes the garbage collector work harder beyond so much memory, until restore is called.
+func limitMemory(s *State, limit int64) (restore func()) {
+	was := debug.SetMemoryLimit(memoryLimit(s.Env, limit))
+	return func() { debug.SetMemoryLimit(was) }
+}
+
+// memoryLimit returns the value for debug.SetMemoryLimit so that the program may use so much memory beside the idle buffer, which
+// counts although it takes none. It is negative, which changes nothing, if the user sets GOMEMLIMIT.
+func memoryLimit(env func(string) (string, bool), limit int64) int64 {
+	switch {
+	case isSet(env, "GOMEMLIMIT"):
+		return -1
+	case isSet(env, "GOGC"):
+		return limit
+	}
+	return limit + idleBytes
+}
+
+// isSet reports whether the user sets a variable of Go's garbage collector.
+func isSet(env func(string) (string, bool), name string) bool {
+	value, ok := env(name)
+	return ok && value != ""
 }

@@ -12,3 +12,13 @@ func TestIdleBuffer(t *testing.T) {
 		}
 	}
 }
+
+// TestMemoryLimit: the idle buffer does not use up the memory of a verb with a limit, and what the user sets is left alone.
+func TestMemoryLimit(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int64{"GOGC": viewMemory, "GOMEMLIMIT": -1, "GODEBUG": viewMemory + idleBytes} {
+		if got := memoryLimit(func(asked string) (string, bool) { return "50", asked == name }, viewMemory); got != want {
+			t.Errorf("%s is set: the limit is %d, want %d", name, got, want)
+		}
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 
 	"parley/internal/cli/exit"
@@ -57,7 +56,7 @@ func (c *reportCmd) Run(ctx context.Context, s *State) (err error) {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(frugal))
+	defer limitMemory(s, frugal)()
 	var d *page.Document
 	stores, err := readRuns(ctx, s, c.Files, func(runs []report.Source) (err error) {
 		if len(runs) > 1 && !c.Separate && !slices.Contains(c.By, compare.ByFile) {

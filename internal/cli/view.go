@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -53,7 +52,7 @@ func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 	if c.Export != "" {
 		return c.export(ctx, s)
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(viewMemory))
+	defer limitMemory(s, viewMemory)()
 	v, ln, address, err := c.listen(ctx, s)
 	if err != nil {
 		return c.explain(err)

@@ -51,37 +51,57 @@ type file struct {
 	} `json:"credential_source"`
 }
 
+var errSlow = errors.New("it took too long")
+
+// found is what a search for a token gives.
+type found struct {
+	token     Token
+	err       error
+	unreached error // the last failure to reach a server
+}
+
 // Find returns a new token. An error is an *llm.Error, or that of ctx.
 func Find(ctx context.Context) (Token, error) {
-	slow := errors.New("it took too long")
-	inner, cancel := context.WithTimeoutCause(ctx, patience, slow)
+	inner, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
 	defer cancel()
-	var unreached error
+	done := make(chan found, 1)
+	go func() { done <- search(inner) }() // the library asks the metadata server without a context
+	var f found
+	select {
+	case f = <-done:
+	case <-inner.Done():
+		f.err = context.Cause(inner)
+	}
+	switch {
+	case f.err == nil:
+		return f.token, nil
+	case ctx.Err() != nil:
+		return Token{}, context.Cause(ctx)
+	case inner.Err() != nil:
+		f.unreached = errSlow
+	}
+	if f.unreached != nil {
+		return Token{}, &llm.Error{Kind: llm.KindTransport, Unreachable: true, Message: "the server of Google's tokens cannot be reached: " + f.unreached.Error()}
+	}
+	return Token{}, &llm.Error{Kind: llm.KindAuth, Message: f.err.Error()}
+}
+
+// search is find with a client that remembers whether a server was reached.
+func search(ctx context.Context) (f found) {
 	way := http.DefaultTransport.(*http.Transport).Clone()
 	way.DisableKeepAlives = true // a token lasts an hour
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: send(func(r *http.Request) (*http.Response, error) {
-			res, err := way.RoundTrip(r.WithContext(inner)) // the library does not always pass it on
+			res, err := way.RoundTrip(r.WithContext(ctx)) // the library does not always pass it on
 			if err != nil {
-				unreached = err
+				f.unreached = err
 			}
 			return res, err
 		}),
 	}
-	t, err := find(context.WithValue(inner, oauth2.HTTPClient, client))
-	switch {
-	case err == nil:
-		return t, nil
-	case ctx.Err() != nil:
-		return Token{}, context.Cause(ctx)
-	case inner.Err() != nil:
-		unreached = slow
-	}
-	if unreached != nil {
-		return Token{}, &llm.Error{Kind: llm.KindTransport, Unreachable: true, Message: "the server of Google's tokens cannot be reached: " + unreached.Error()}
-	}
-	return Token{}, &llm.Error{Kind: llm.KindAuth, Message: err.Error()}
+	f.token, f.err = find(context.WithValue(ctx, oauth2.HTTPClient, client))
+	return f
 }
 
 // send is an http.RoundTripper.

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,9 +25,15 @@ import (
 // is one.
 var metadataStatus = http.StatusOK
 
+// metadataWait is called before it answers, if it is there.
+var metadataWait atomic.Pointer[func()]
+
 // TestMain serves the metadata of a machine.
 func TestMain(m *testing.M) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wait := metadataWait.Load(); wait != nil {
+			(*wait)()
+		}
 		if r.Header.Get("Metadata-Flavor") != "Google" || metadataStatus != http.StatusOK {
 			http.Error(w, "hunter2 on the metadata server", metadataStatus)
 			return
@@ -232,6 +239,24 @@ func TestGivenUp(t *testing.T) {
 	write(t, named, serviceAccount(t, srv.URL))
 	t.Setenv(fileVariable, named)
 	if _, err := Find(ctx); err != context.Canceled {
+		t.Error(err)
+	}
+}
+
+// TestMetadataGivenUp: a metadata server that does not answer holds up nobody who no longer waits.
+func TestMetadataGivenUp(t *testing.T) {
+	clean(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	wait := func() {
+		cancel()
+		<-over
+	}
+	metadataWait.Store(&wait)
+	_, err := Find(ctx)
+	metadataWait.Store(nil)
+	close(over)
+	if err != context.Canceled {
 		t.Error(err)
 	}
 }

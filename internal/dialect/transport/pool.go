@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -85,7 +84,7 @@ func transport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            dial,
-		TLSHandshakeTimeout:    handshakeTimeout,
+		TLSHandshakeTimeout:    http1.HandshakeTimeout,
 		IdleConnTimeout:        90 * time.Second,
 		ReadBufferSize:         bufferSize,
 		WriteBufferSize:        bufferSize,
@@ -114,21 +113,9 @@ func dialer(base *url.URL) func(context.Context) (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := tls.Client(raw, config)
-		ctx, cancel := context.WithTimeoutCause(ctx, handshakeTimeout, errHandshake)
-		defer cancel()
-		if err := c.HandshakeContext(ctx); err != nil {
-			_ = raw.Close() // it was not used
-			return nil, err
-		}
-		return c, nil
+		return http1.Secure(ctx, raw, config)
 	}
 }
-
-// handshakeTimeout bounds the time of a TLS handshake.
-const handshakeTimeout = 20 * time.Second
-
-var errHandshake = errors.New("the TLS handshake took too long")
 
 // isASCII reports whether a host can be sent as it is.
 func isASCII(s string) bool {
@@ -136,17 +123,17 @@ func isASCII(s string) bool {
 }
 
 // forHTTP1 returns the loan of a call over HTTP/1.1.
-func (p *pool) forHTTP1(inMemory, scout bool) loan {
-	if p.other || !inMemory {
+func (p *pool) forHTTP1(small, scout bool) loan {
+	if p.other || !small {
 		return loan{rt: p.plain, scout: scout}
 	}
 	return loan{scout: scout}
 }
 
-// take returns what one call uses. inMemory means that the call has no body, or one that is in memory. Call give after it.
-func (p *pool) take(ctx context.Context, inMemory bool) (loan, error) {
+// take returns what one call uses. small means that package http1 can send the body of the call. Call give after it.
+func (p *pool) take(ctx context.Context, small bool) (loan, error) {
 	if !p.shared {
-		return p.forHTTP1(inMemory, false), nil
+		return p.forHTTP1(small, false), nil
 	}
 	scout := false
 	select {
@@ -161,7 +148,7 @@ func (p *pool) take(ctx context.Context, inMemory bool) (loan, error) {
 		}
 	}
 	if p.old.Load() {
-		return p.forHTTP1(inMemory, scout), nil
+		return p.forHTTP1(small, scout), nil
 	}
 	s := p.board()
 	return loan{rt: s.Transport, shard: s, scout: scout}, nil

@@ -1,13 +1,17 @@
 package transport
 
 import (
+	"bufio"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/internal/provider"
 	"parley/llm"
@@ -119,5 +123,60 @@ func TestUntrusted(t *testing.T) {
 	_, err = cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 	if e := llm.AsError(err); e.Kind != llm.KindTransport || !e.Final || e.Uncertain {
 		t.Errorf("got %v, final %v, uncertain %v", e, e.Final, e.Uncertain)
+	}
+}
+
+// TestRefusesLarge: a server refuses a large body without reading it, and the call gets its answer.
+func TestRefusesLarge(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		conn, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			io.WriteString(conn, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+		}
+		<-ended
+	})
+	cl, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://" + ln.Addr().String(), Timeout: 5 * time.Second}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = cl.Do(t.Context(), Request{Path: "/x", Body: make([]byte, 32<<20)})
+	if e := llm.AsError(err); e.Status != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %v", err)
+	}
+	close(ended)
+	wg.Wait()
+	_ = errors.Join(cl.Close(), ln.Close())
+}
+
+// TestUnzipCloses: Close closes the body of a compressed answer, whether it was read or not and whether it is compressed or not.
+func TestUnzipCloses(t *testing.T) {
+	t.Parallel()
+	for _, reads := range []bool{false, true} {
+		in, out := io.Pipe()
+		a := &Answer{Header: http.Header{"Content-Encoding": {"gzip"}}, body: in}
+		if err := a.unzip(); err != nil {
+			t.Fatal(err)
+		}
+		if reads {
+			go out.Write([]byte("this is not compressed"))
+			if _, err := a.body.Read(make([]byte, 10)); err == nil || !isGzip(err) {
+				t.Errorf("got %v", err)
+			}
+		}
+		_ = a.body.Close()
+		if _, err := out.Write(nil); err != io.ErrClosedPipe {
+			t.Errorf("reads %v: the body is open: %v", reads, err)
+		}
 	}
 }

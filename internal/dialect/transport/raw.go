@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"time"
 
+	"parley/internal/dialect/transport/http1"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/redact"
 	"parley/llm"
@@ -51,7 +52,7 @@ func (c *Client) keyless(ctx context.Context, err error) error {
 
 // once is Raw with one key.
 func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, status int, _ error) {
-	l, err := c.pool.take(ctx, call.Open == nil)
+	l, err := c.pool.take(ctx, call.Open == nil && len(call.Body) <= http1.MaxBody)
 	if err != nil {
 		return nil, 0, c.broken(ctx, err, false)
 	}

@@ -16,14 +16,14 @@ func (a *Answer) unzip() error {
 		return nil
 	case "gzip", "x-gzip":
 		a.size = -1
-		a.body = &lateBody{open: unzipper(a.body)}
+		a.body = &zippedBody{ReadCloser: a.body}
 		return nil
 	default:
 		return fault.Malformed(fmt.Sprintf("the answer is encoded as %q, which we did not ask for", enc), nil)
 	}
 }
 
-// lateBody opens a body when it is first read.
+// lateBody opens the body of a request when it is first read.
 type lateBody struct {
 	open func() (io.ReadCloser, error)
 	rc   io.ReadCloser
@@ -47,15 +47,19 @@ func (b *lateBody) Close() error {
 	return b.rc.Close()
 }
 
-func unzipper(body io.ReadCloser) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) {
-		z, err := gzip.NewReader(body)
+// zippedBody decompresses a body. It reads nothing before it is read, and its Close is that of the body.
+type zippedBody struct {
+	io.ReadCloser
+	plain *gzip.Reader
+}
+
+func (b *zippedBody) Read(p []byte) (int, error) {
+	if b.plain == nil {
+		z, err := gzip.NewReader(b.ReadCloser)
 		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
+			return 0, fmt.Errorf("gzip: %w", err)
 		}
-		return struct {
-			io.Reader
-			io.Closer
-		}{z, body}, nil
+		b.plain = z
 	}
+	return b.plain.Read(p)
 }

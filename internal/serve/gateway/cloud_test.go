@@ -10,6 +10,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway/format"
+	"parley/internal/wire/gemini"
 	"parley/llm"
 )
 
@@ -106,6 +107,42 @@ func TestCloudsTurns(t *testing.T) {
 		if body := up.seen[1]; !strings.Contains(body, `"thoughtSignature":"SIG+/="`) || strings.Contains(body, mark(id)) || !strings.Contains(body, "A cat.") {
 			t.Error(body)
 		}
+	}
+}
+
+// TestCloudsSwitch: a conversation that began with Gemini goes on elsewhere without the signatures, in the client's own format or
+// in another, and nothing else in it changes.
+func TestCloudsSwitch(t *testing.T) {
+	const id, text = "call_1~thought~SIG+/=", "about ~thought~ in ids"
+	chat := fmt.Sprintf(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":%q},
+		{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":%q,"content":"A cat."}]}`, text, id, id)
+	message := fmt.Sprintf(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":%q},
+		{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"look","input":{}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"A cat."}]}]}`, text, id, id)
+	for _, dialect := range []string{"openai", "anthropic"} {
+		up := script(answering(400, `{"error":{"message":"no"}}`))
+		l := start(t, Config{Upstreams: []provider.Provider{upstream(dialect, serving(t, up))}, Retries: NoRetries})
+		for api, body := range map[format.API]string{format.Chat: chat, format.Messages: message, format.Count: message} {
+			if api == format.Count && dialect != "anthropic" {
+				continue
+			}
+			l.post("/v1"+api.Path(), body, "Anthropic-Version", "2023-06-01").want(t, 400)
+			if got := up.seen[up.count()-1]; strings.Count(got, `"call_1"`) != 2 || strings.Contains(got, "SIG") || !strings.Contains(got, text) {
+				t.Errorf("%s to %s: %s", api, dialect, got)
+			}
+		}
+	}
+}
+
+// TestCloudsTier: Vertex AI gets the service tier in its header, if it is another than the usual one.
+func TestCloudsTier(t *testing.T) {
+	up := script(answering(400, `{"error":{"message":"no"}}`))
+	l := start(t, Config{Upstreams: []provider.Provider{clouds(t, serving(t, up))["vertex"]}, Retries: NoRetries})
+	l.post("/v1/chat/completions", chatOf("m", "hi", `,"service_tier":"flex"`)).want(t, 400)
+	l.post("/v1/chat/completions", chatOf("m", "hi", `,"service_tier":"auto"`)).want(t, 400)
+	if flex, auto := up.heads[0].Get(gemini.TierHeader), up.heads[1][gemini.TierHeader]; flex != "flex" || auto != nil {
+		t.Errorf("the headers have the tiers %q and %q", flex, auto)
 	}
 }
 

@@ -20,9 +20,11 @@ func AppendVertexRequest(dst []byte, req *llm.Request, c provider.Capability, st
 	return AppendRequest(dst, req, c, stream)
 }
 
-// VertexHeader returns the header of a request to Vertex AI. The standard tier has none.
+// VertexHeader returns the header of a request to Vertex AI. The standard tier has none, whatever vendor's name for it a
+// client of the gateway uses.
 func VertexHeader(req *llm.Request) http.Header {
-	if req.Tier == "" || req.Tier == standard {
+	switch req.Tier {
+	case "", standard, "auto", "default", "standard_only":
 		return nil
 	}
 	return http.Header{TierHeader: {req.Tier}}

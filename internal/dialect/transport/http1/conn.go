@@ -2,7 +2,9 @@ package http1
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
 	"syscall"
 	"time"
 )
@@ -10,7 +12,8 @@ import (
 // conn is a connection that one exchange uses at a time.
 type conn struct {
 	net.Conn
-	raw   syscall.RawConn // nil: not known
+	below net.Conn        // what TLS uses, or Conn itself
+	raw   syscall.RawConn // of below; nil: not known
 	since time.Time       // when the last exchange ended
 	used  bool            // for an exchange before this one
 	heard bool            // the answer has begun
@@ -21,12 +24,11 @@ type conn struct {
 }
 
 func newConn(c net.Conn) *conn {
-	k := &conn{Conn: c}
-	below := c
+	k := &conn{Conn: c, below: c}
 	if t, ok := c.(*tls.Conn); ok {
-		below = t.NetConn()
+		k.below = t.NetConn()
 	}
-	if s, ok := below.(syscall.Conn); ok {
+	if s, ok := k.below.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
 			k.raw = raw
 		}
@@ -37,13 +39,17 @@ func newConn(c net.Conn) *conn {
 // interrupt ends a Read or a Write in progress, and all later ones.
 func (k *conn) interrupt() { _ = k.SetDeadline(time.Unix(1, 0)) } // a closed connection has ended anyway
 
-// send writes a request. A small body is already behind the head.
-func (k *conn) send(head, body []byte) error {
-	_, err := k.Write(head)
-	if err == nil && len(body) > onePiece {
-		_, err = k.Write(body)
+// cut closes the connection without a word to the server. Close of a TLS connection would wait for a server that does not read.
+func (k *conn) cut() error { return k.below.Close() }
+
+// silent reports whether a Read gets nothing until a time, not even an end. A time in the past asks only for what the TLS connection
+// has already read.
+func (k *conn) silent(until time.Time) bool {
+	if k.SetReadDeadline(until) != nil {
+		return false
 	}
-	return err
+	n, err := k.Conn.Read(k.first[:])
+	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && k.SetReadDeadline(time.Time{}) == nil
 }
 
 // await waits for the first byte of the answer. No buffer is needed meanwhile.

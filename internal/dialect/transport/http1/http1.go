@@ -9,7 +9,8 @@
 // end and nothing followed it; that no head is larger than MaxHead; and that a header that would break the head is
 // refused. A Client may be used from several goroutines at once.
 //
-// It is not for proxies, for bodies that are not in memory, or for HEAD, CONNECT and upgrades.
+// It is not for proxies, for HEAD, CONNECT and upgrades, or for bodies larger than MaxBody: it does not read while it writes, so it would
+// miss the answer of a server that refuses a large body and stops reading it.
 package http1
 
 import (
@@ -28,10 +29,11 @@ import (
 const (
 	// MaxHead is the size of the largest head of an answer.
 	MaxHead = 256 << 10
+	// MaxBody is the size of the largest body of a request.
+	MaxBody = 64 << 10
 
 	idleFor  = 90 * time.Second // how long a connection is kept without use
 	readSize = 4 << 10          // of a reader; most answers fit
-	onePiece = 64 << 10         // a body up to this size is sent together with its head
 )
 
 // errHead means that the head of an answer is too large.
@@ -51,7 +53,7 @@ type Client struct {
 	heads   sync.Pool // *[]byte
 }
 
-// Do sends a request whose body is in memory, and waits for the head of the answer. The fields of req that count are
+// Do sends a request with a body of at most MaxBody bytes, and waits for the head of the answer. The fields of req that count are
 // its context, Method, URL, Host and Header, and GetBody: if it is nil, only a GET is sent again. Do calls wrote
 // when the whole request is sent. The caller must close the body of the answer, and not while it reads.
 func (c *Client) Do(req *http.Request, body []byte, wrote func()) (*http.Response, error) {
@@ -65,31 +67,30 @@ func (c *Client) Do(req *http.Request, body []byte, wrote func()) (*http.Respons
 		if err != nil {
 			return nil, err
 		}
-		res, err := c.exchange(ctx, k, out, body, wrote)
+		res, err := c.exchange(ctx, k, out, wrote)
 		if err == nil {
 			return res, nil
 		}
-		_ = k.Close() // the exchange has failed already
+		_ = k.cut() // the exchange has failed already
 		if !k.used || k.heard || req.GetBody == nil && req.Method != http.MethodGet || ctx.Err() != nil {
 			return nil, err
 		}
 	}
 }
 
-// head returns the head of a request, and its body if that is small.
+// head returns the head of a request with its body, so that both are sent in one piece.
 func (c *Client) head(req *http.Request, body []byte) (out *[]byte, err error) {
 	out, ok := c.heads.Get().(*[]byte)
 	if !ok {
 		out = new([]byte)
 	}
-	if *out, err = appendHead((*out)[:0], req, len(body)); err == nil && len(body) <= onePiece {
-		*out = append(*out, body...)
-	}
+	*out, err = appendHead((*out)[:0], req, len(body))
+	*out = append(*out, body...)
 	return out, err
 }
 
 // exchange sends a request over a connection, and reads the head of its answer.
-func (c *Client) exchange(ctx context.Context, k *conn, head *[]byte, body []byte, wrote func()) (_ *http.Response, err error) {
+func (c *Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (_ *http.Response, err error) {
 	k.left, k.heard = MaxHead, false
 	stop := context.AfterFunc(ctx, k.interrupt)
 	defer func() {
@@ -97,8 +98,8 @@ func (c *Client) exchange(ctx context.Context, k *conn, head *[]byte, body []byt
 			stop()
 		}
 	}()
-	unsent := k.send(*head, body)
-	c.heads.Put(head) // nobody needs it while the server works
+	_, unsent := k.Write(*out)
+	c.heads.Put(out) // nobody needs it while the server works
 	if unsent == nil {
 		wrote()
 	}
@@ -252,7 +253,7 @@ func (b *content) Close() error {
 	again := b.ended && b.keep && b.r.Buffered() == 0
 	b.c.giveReader(b.r)
 	if !b.stop() || !again {
-		return k.Close()
+		return k.cut()
 	}
 	return b.c.give(k)
 }

@@ -3,6 +3,7 @@ package http1
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -77,13 +78,33 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
+// certified returns how a server and a client speak TLS with each other.
+func certified(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	defer srv.Close()
+	client = srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	client.ServerName, client.NextProtos = "example.com", nil
+	return &tls.Config{Certificates: srv.TLS.Certificates}, client
+}
+
 // script serves each connection with the next of some scripts: what is answered to its requests in turn. Then the
 // connection is closed.
-func script(t *testing.T, scripts ...[]string) (c *Client, dials *atomic.Int64, requests *atomic.Int64) {
+func script(t *testing.T, secure bool, scripts ...[]string) (c *Client, dials *atomic.Int64, requests *atomic.Int64) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
+	}
+	c, dials = to(t, ln.Addr().String())
+	if secure {
+		server, client := certified(t)
+		ln = tls.NewListener(ln, server)
+		plain := c.Dial
+		c.Dial = func(ctx context.Context) (net.Conn, error) {
+			conn, err := plain(ctx)
+			return tls.Client(conn, client), err
+		}
 	}
 	requests = new(atomic.Int64)
 	var wg sync.WaitGroup
@@ -108,7 +129,7 @@ func script(t *testing.T, scripts ...[]string) (c *Client, dials *atomic.Int64, 
 	})
 	t.Cleanup(wg.Wait)
 	t.Cleanup(func() { _ = ln.Close() })
-	c, dials = to(t, ln.Addr().String())
+	t.Cleanup(c.Close) // before the server waits for its connections
 	return c, dials, requests
 }
 
@@ -117,6 +138,7 @@ func script(t *testing.T, scripts ...[]string) (c *Client, dials *atomic.Int64, 
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	const whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	long := "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n" + strings.Repeat("x", 99999)
 	for _, c := range []struct {
 		name     string
 		scripts  [][]string
@@ -131,6 +153,8 @@ func TestAgain(t *testing.T) {
 		{"the server closes it", [][]string{{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"}, {whole}}, 2, 2, 0, false},
 		{"the body ends with the connection", [][]string{{"HTTP/1.1 200 OK\r\n\r\nok"}, {whole}}, 2, 2, 0, false},
 		{"something follows", [][]string{{whole + "HTTP/1.1 200 OK\r\n\r\n"}, {whole}}, 2, 2, 0, false},
+		{"TLS, kept", [][]string{{long, whole}}, 1, 2, 0, false},
+		{"TLS, something follows", [][]string{{long + "HTTP/1.1 200 OK\r\n\r\n", whole}, {whole}}, 2, 2, 0, false},
 		{"closed when it is used again", [][]string{{whole, ""}, {whole}}, 2, 3, 0, false},
 		{"closed when it is used again, twice", [][]string{{whole, ""}, {""}, {whole}}, 2, 3, 2, false},
 		{"closed when it is used again, by a call that must not be sent again", [][]string{{whole, ""}, {whole}}, 1, 2, 2, true},
@@ -142,7 +166,7 @@ func TestAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cl, dials, requests := script(t, c.scripts...)
+			cl, dials, requests := script(t, strings.HasPrefix(c.name, "TLS"), c.scripts...)
 			for call := 1; call <= 2; call++ {
 				req := post(t.Context())
 				if !c.once {
@@ -187,6 +211,62 @@ func TestEnds(t *testing.T) {
 			wg.Wait()
 		})
 	}
+}
+
+// TestUnread: an exchange over TLS ends with its context, also if the server has stopped to read.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	server, client := certified(t)
+	client.Time = func() time.Time { return time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) } // the time of synctest is earlier than the certificate's
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		c := &Client{Dial: func(ctx context.Context) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			wg.Go(func() { _ = tls.Server(theirs, server).HandshakeContext(ctx) })
+			return Secure(ctx, ours, client)
+		}}
+		server.SessionTicketsDisabled = true // nobody reads them
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if _, err := ask(c, post(ctx), "{}"); err == nil || time.Since(start) != time.Minute {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		wg.Wait()
+	})
+}
+
+// TestHandshake: a server that accepts connections and says nothing is named as what it is.
+func TestHandshake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		if _, err := Secure(t.Context(), ours, &tls.Config{ServerName: "lab.test"}); err != errHandshake {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestSilent: a connection is silent only if the server sends nothing and does not close it.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for name, do := range map[string]func(net.Conn){
+			"nothing": func(net.Conn) {},
+			"a byte":  func(c net.Conn) { _, _ = c.Write([]byte("x")) },
+			"an end":  func(c net.Conn) { _ = c.Close() },
+		} {
+			ours, theirs := net.Pipe()
+			go do(theirs)
+			k := newConn(ours)
+			if got := k.silent(time.Now().Add(time.Millisecond)); got != (name == "nothing") {
+				t.Errorf("%s: %v", name, got)
+			}
+			_ = k.cut()
+			_ = theirs.Close()
+		}
+	})
 }
 
 // TestIdle: connections that are not used are closed after a while, and those that come back after Close at once.

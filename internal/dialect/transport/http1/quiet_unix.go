@@ -5,10 +5,15 @@ package http1
 import (
 	"errors"
 	"syscall"
+	"time"
 )
 
-// quiet reports whether the server has neither closed the connection nor sent anything since the last exchange.
-func (k *conn) quiet() bool {
+// quiet reports whether the server has neither closed the connection nor sent anything since the last exchange. What a TLS connection
+// has read already, the system does not know.
+func (k *conn) quiet() bool { return k.drained() && (k.below == k.Conn || k.silent(time.Unix(1, 0))) }
+
+// drained reports whether the system has nothing more of the server, not even an end.
+func (k *conn) drained() bool {
 	if k.raw == nil {
 		return true
 	}

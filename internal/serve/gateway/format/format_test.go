@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -290,6 +291,9 @@ func FuzzDecode(f *testing.F) {
 			if out := SetModel(b, "m"); json.Valid(b) && !json.Valid(out) {
 				t.Errorf("%q became %q", b, out)
 			}
+			if out := CutIDs(b, "~"); json.Valid(b) && !json.Valid(out) {
+				t.Fatalf("CutIDs: %q became %q", b, out)
+			}
 			if out := AskUsage(b); json.Valid(b) && !json.Valid(out) {
 				t.Errorf("%q became %q", b, out)
 			}
@@ -330,4 +334,22 @@ func FuzzEvents(f *testing.F) {
 			_, _, _ = Chat.Ends(e), Messages.Fails(e), OnlyUsage(e)
 		}
 	})
+}
+
+// TestCutIDs: only the ids of tool calls and of their results are changed.
+func TestCutIDs(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"messages":[{"role":"user","content":"a~b","id":"a~b"}]}`: ``,
+		`{"messages":[{"tool_calls":[{"id":"a"}]}],"id":"a~b"}`:     ``,
+		`{"input":["a~b"]}`:  ``,
+		`{"messages":"a~b"}`: ``,
+		`{"messages": [{"tool_calls":[ {"id" : "a~b", "function":{"name":"f","arguments":"{\"id\":\"a~b\"}"}},{"id":"c\\~d~e"}]}, {"tool_call_id":"a~b","content":"a~b"} ]}`:                                                             `{"messages": [{"tool_calls":[ {"id" : "a", "function":{"name":"f","arguments":"{\"id\":\"a~b\"}"}},{"id":"c\\"}]}, {"tool_call_id":"a","content":"a~b"} ]}`,
+		`{"messages":[{"content":[{"type":"tool_use","id":"a~b","input":{"id":"a~b"}},{"id":"a~b","type":"tool_use"},{"type":"tool_result","tool_use_id":"a~b","content":[{"type":"text","text":"a~b"}]},{"type":"text","id":"a~b"}]}]}`: `{"messages":[{"content":[{"type":"tool_use","id":"a","input":{"id":"a~b"}},{"id":"a","type":"tool_use"},{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"a~b"}]},{"type":"text","id":"a~b"}]}]}`,
+		`{"input":[{"type":"function_call","id":"a~b","call_id":"a~b"},{"call_id":"a~b","output":"a~b"}]}`:                                                                                                                               `{"input":[{"type":"function_call","id":"a~b","call_id":"a"},{"call_id":"a","output":"a~b"}]}`,
+	} {
+		if got := string(CutIDs([]byte(body), "~")); got != cmp.Or(want, body) {
+			t.Errorf("%s\nbecame %s", body, got)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package format
 
 import (
+	"bytes"
+
 	"parley/internal/provider"
 	"parley/internal/wire/body"
 	"parley/internal/wire/request"
@@ -39,6 +41,61 @@ func ForVertex(b []byte) []byte {
 		return true
 	})
 	return append(members, '}')
+}
+
+// CutIDs returns the body b with each id of a tool call and of its result cut off before mark, and every other byte unchanged.
+func CutIDs(b []byte, mark string) []byte {
+	if !bytes.Contains(b, []byte(mark)) {
+		return b
+	}
+	out, from := make([]byte, 0, len(b)), 0
+	cut := func(id []byte) {
+		if end := bytes.Index(id, []byte(mark)); end > 0 && id[0] == '"' {
+			at := cap(b) - cap(id) // id is a slice of b
+			out = append(append(out, b[from:at+end]...), '"')
+			from = at + len(id)
+		}
+	}
+	body.Members(b, func(key, list []byte) bool {
+		if string(key) == "messages" || string(key) == "input" {
+			body.Elements(list, func(message []byte) bool {
+				idsOf(message, cut)
+				return true
+			})
+		}
+		return true
+	})
+	return append(out, b[from:]...)
+}
+
+// idsOf calls each with the ids of the tool calls and their results in a message of any format, in their order.
+func idsOf(message []byte, each func(id []byte)) {
+	body.Members(message, func(key, value []byte) bool {
+		switch string(key) {
+		case "tool_call_id", "call_id":
+			each(value)
+		case "tool_calls":
+			body.Elements(value, func(call []byte) bool {
+				return body.Members(call, func(key, value []byte) bool {
+					if string(key) == "id" {
+						each(value)
+					}
+					return true
+				})
+			})
+		case "content":
+			body.Elements(value, func(block []byte) bool {
+				kind := request.Str(block, "type")
+				return body.Members(block, func(key, value []byte) bool {
+					if string(key) == "id" && kind == "tool_use" || string(key) == "tool_use_id" && kind == "tool_result" {
+						each(value)
+					}
+					return true
+				})
+			})
+		}
+		return true
+	})
 }
 
 func has(b []byte, name string) (found bool) {

@@ -20,7 +20,8 @@ func own(configured map[string]string) map[string]bool {
 }
 
 // forwards calls each with every header of the client that is sent along: all except those of the connection,
-// those that Connection names, and the account's own. Keys are sent along only in their vendor's own header:
+// those that Connection names, and the account's own. Those of Google say who pays, so they are the account's if the key
+// is. Keys are sent along only in their vendor's own header:
 // see header for the others.
 func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) {
 	h := f.Header
@@ -31,7 +32,7 @@ func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) 
 		}
 	}
 	for name, values := range h {
-		if auth.IsKey(name) && len(f.Keys) == 0 {
+		if auth.IsKey(name) && len(f.Keys) == 0 || strings.HasPrefix(name, "X-Goog-") && u.OwnsKey() {
 			continue
 		}
 		if !hop(name) && !strings.HasPrefix(name, "X-Parley-") && !u.own[name] && !slices.Contains(listed, name) {

@@ -14,6 +14,7 @@ package relay
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -166,7 +167,9 @@ func (u *Upstream) try(ctx context.Context, f *Flight, model string) (*llm.Respo
 }
 
 func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*transport.Answer, int, error) {
-	return u.c.Raw(ctx, transport.Request{Path: out.path, Root: out.api.Exact(), Body: out.body, Header: u.header(f, out.translated()), Hide: f.hide})
+	header := u.header(f, out.translated())
+	maps.Copy(header, out.header)
+	return u.c.Raw(ctx, transport.Request{Path: out.path, Root: out.api.Exact(), Body: out.body, Header: header, Hide: f.hide})
 }
 
 // codecOf returns the codec of an endpoint's answers.
@@ -184,6 +187,7 @@ type outgoing struct {
 	client format.API // of the client
 	codec  transport.Codec
 	path   string
+	header http.Header // of the codec
 	body   []byte
 	usage  bool // the usage was asked for by us
 	// dropped names members that the other format does not have.
@@ -208,19 +212,19 @@ func (u *Upstream) capability(model string) provider.Capability {
 	return c
 }
 
-// outgoing returns the call as it is sent: unchanged except for the model's name and a request for the usage
-// of a stream, or in the provider's format.
+// outgoing returns the call as it is sent: unchanged except for the model's name, a request for the usage of a
+// stream and the signatures of Gemini, or in the provider's format.
 func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 	c := f.Call
 	if !u.Speaks(c.API) {
 		return u.translated(f, model)
 	}
-	out := &outgoing{api: c.API, client: c.API, codec: codecOf(c.API), path: c.API.Path(), body: f.Body}
+	out := &outgoing{api: c.API, client: c.API, codec: codecOf(c.API), path: c.API.Path(), body: format.CutIDs(f.Body, mark)}
 	switch {
 	case u.vertex() && c.API != format.Messages:
 		return nil, fault.BadRequest("%s does not answer %s", u.p.Name, c.API)
 	case u.vertex():
-		out.path, out.body = u.codec.PathOf(model, c.Stream), format.ForVertex(f.Body)
+		out.path, out.body = u.codec.PathOf(model, c.Stream), format.ForVertex(out.body)
 		return out, nil
 	case u.p.APIVersion != "" && !c.API.Exact():
 		out.path = dialect.AzurePath(u.p, out.path, model)
@@ -272,8 +276,8 @@ func (u *Upstream) Fetch(ctx context.Context, f *Flight, model string) *llm.Erro
 	call := transport.Request{Path: f.Call.API.Path() + f.Suffix, Header: u.header(f, false), Hide: f.hide}
 	if f.Call.API == format.Models {
 		call.Method = http.MethodGet
-	} else if call.Body = f.Body; model != f.Call.Request.Model {
-		call.Body = format.SetModel(f.Body, model)
+	} else if call.Body = format.CutIDs(f.Body, mark); model != f.Call.Request.Model {
+		call.Body = format.SetModel(call.Body, model)
 	}
 	a, status, err := u.c.Raw(ctx, call)
 	if err != nil {

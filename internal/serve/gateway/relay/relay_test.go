@@ -34,6 +34,10 @@ func TestHeaders(t *testing.T) {
 	if ours.Keys = nil; u.header(&ours, false)["Api-Key"] != nil || u.header(&ours, false)["X-Api-Key"] != nil {
 		t.Error("a key goes along to a provider that is asked with another")
 	}
+	google := &Flight{Call: f.Call, Header: http.Header{"X-Goog-User-Project": {"theirs"}}}
+	if (&Upstream{p: provider.Provider{Credentials: provider.CredentialsGoogle}}).header(google, false)["X-Goog-User-Project"] != nil {
+		t.Error("a client chooses the project that pays")
+	}
 	if got := u.header(f, true); len(got) != 1 || got.Get("X-Session-Id") != "s" {
 		t.Errorf("to another vendor goes %v", got)
 	}

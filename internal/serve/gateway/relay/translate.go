@@ -34,9 +34,8 @@ func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 		out.api = format.Messages
 	case "openai", "responses":
 		out.api, out.codec, out.path = format.Chat, codecOf(format.Chat), format.Chat.Path()
-	case "gemini":
-		req.Messages = unpacked(req.Messages)
 	}
+	req.Messages = unpacked(req.Messages, u.p.Dialect == "gemini")
 	switch {
 	case out.codec.PathOf != nil:
 		out.path = out.codec.PathOf(model, c.Stream)
@@ -49,6 +48,9 @@ func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 		return nil, fault.BadRequest("%v", err)
 	}
 	out.dropped = append(dropped, out.dropped...)
+	if out.codec.Header != nil {
+		out.header = out.codec.Header(&req)
+	}
 	return out, nil
 }
 
@@ -77,8 +79,12 @@ func pack(r *llm.Response) {
 	}
 }
 
-// unpacked returns messages with the signatures as thoughts again, and leaves ms as it is.
-func unpacked(ms []llm.Message) []llm.Message {
+// unpacked returns messages with the ids as the provider gave them, and leaves ms as it is. The signatures become thoughts again if thoughts is
+// true: only Gemini wants them.
+func unpacked(ms []llm.Message, thoughts bool) []llm.Message {
+	if !slices.ContainsFunc(ms, isPacked) {
+		return ms
+	}
 	out := slices.Clone(ms)
 	for i := range out {
 		m := &out[i]
@@ -86,12 +92,17 @@ func unpacked(ms []llm.Message) []llm.Message {
 		m.ToolCalls, m.Thoughts = slices.Clone(m.ToolCalls), slices.Clone(m.Thoughts)
 		for j := range m.ToolCalls {
 			id, signature, ok := strings.Cut(m.ToolCalls[j].ID, mark)
-			if m.ToolCalls[j].ID = id; ok {
+			if m.ToolCalls[j].ID = id; ok && thoughts {
 				m.Thoughts = append(m.Thoughts, llm.Thought{ID: id, Signature: signature})
 			}
 		}
 	}
 	return out
+}
+
+// isPacked reports whether an id in a message has a signature.
+func isPacked(m llm.Message) bool {
+	return strings.Contains(m.ToolCallID, mark) || slices.ContainsFunc(m.ToolCalls, func(c llm.ToolCall) bool { return strings.Contains(c.ID, mark) })
 }
 
 func hexOf(b []byte) string { return hex.EncodeToString(b) }
