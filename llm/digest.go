@@ -199,6 +199,9 @@ func (d *digester) file(f *File) {
 	d.str(f.URL)
 	d.str(f.MediaType)
 	d.bytes(f.Data)
+	if err := f.place(); err != nil {
+		d.err = fmt.Errorf("%v: %w", f, err)
+	}
 }
 
 func compact(j json.RawMessage) (json.RawMessage, error) {

@@ -58,17 +58,28 @@ func (f *File) String() string {
 	return s + " " + f.URL
 }
 
-// Check returns what is wrong with f: its type, its size, or content of another type.
+// Check returns what is wrong with f: its type, its size, its address, or content of another type.
 func (f *File) Check() error {
 	switch {
 	case f.Format() == "":
 		return fmt.Errorf("its type is %q; want %s, %s or %s", f.MediaType, MediaPDF, MediaWAV, MediaMP3)
 	case len(f.Data) > MaxFileBytes:
 		return fmt.Errorf("it has %d bytes, and at most %d are allowed", len(f.Data), MaxFileBytes)
-	case len(f.Data) == 0 && !isWeb(f.URL):
-		return errors.New("it has no content, and no address that begins with http:// or https://")
+	case f.place() != nil:
+		return f.place()
 	case len(f.Data) > 0 && (&File{MediaType: MediaOf(f.Data)}).Format() != f.Format():
 		return fmt.Errorf("its content is not of the type %s", f.MediaType)
+	}
+	return nil
+}
+
+// place returns what is wrong with where the content of f is. Such a file has no JSON.
+func (f *File) place() error {
+	switch {
+	case len(f.Data) == 0 && !isWeb(f.URL):
+		return errors.New("it has no content, and no address that begins with http:// or https://")
+	case len(f.Data) > 0 && f.URL != "":
+		return errors.New("it has content and an address: give one of them")
 	}
 	return nil
 }
@@ -141,7 +152,7 @@ func (w *wireAudio) file() (*File, error) {
 	case len(w.Data) == 0:
 		f.URL = w.URL
 	}
-	return f, nil
+	return f, f.place()
 }
 
 // dataURL returns the address of some content: its URL, or the content as a data: URL.

@@ -151,8 +151,16 @@ type wireToolCall struct {
 	} `json:"function"`
 }
 
-// MarshalJSON writes m as OpenAI's chat completions do.
+// MarshalJSON writes m as OpenAI's chat completions do. It refuses a file without content and a web address, or with both.
 func (m Message) MarshalJSON() ([]byte, error) {
+	for i, p := range m.Parts {
+		if p.File == nil {
+			continue
+		}
+		if err := p.File.place(); err != nil {
+			return nil, fmt.Errorf("llm: content[%d], %v: %w", i, p.File, err)
+		}
+	}
 	w := wireMessage{Role: m.Role, Thoughts: m.Thoughts, ToolCallID: m.ToolCallID, ToolFailed: m.ToolFailed}
 	var err error
 	switch {
