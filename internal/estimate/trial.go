@@ -27,7 +27,7 @@ type trial struct {
 	models    map[string]bool
 	unbounded map[string]bool                       // agents asked without max_tokens
 	maxCall   llm.Money                             // the most that one call can cost
-	atMost    func(*llm.Request) (llm.Money, error) // the most that a request can cost, as a run sets it aside
+	worst     func(*llm.Request) (llm.Money, error) // the most that a request can cost, as a run sets it aside
 	acts      int
 	actors    Actors
 	idle      bool     // no actor carries out acts
@@ -170,7 +170,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	if err != nil {
 		return err
 	}
-	t.atMost = models.Worst
+	t.worst = models.Worst
 	memory := &journal.Memory{}
 	c := engine.Config{Journal: memory, Plan: world.List(sample...), Models: models}
 	if _, err := t.actors.play(ctx, &c, "check", t.plan); err != nil {
@@ -241,8 +241,8 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 		s.open = 1
 		t.unbounded[e.Agent] = true
 	}
-	if most, err := t.atMost(req); err == nil {
-		t.maxCall = max(t.maxCall, most)
+	if worst, err := t.worst(req); err == nil {
+		t.maxCall = max(t.maxCall, worst)
 	}
 	t.refuse(e.Agent, req)
 	t.models[req.Model] = true

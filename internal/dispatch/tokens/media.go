@@ -33,11 +33,11 @@ func (s *Size) addFile(f *llm.File) {
 		s.seconds = llm.AddTokens(s.seconds, n)
 		s.files = llm.AddTokens(s.files, llm.MulTokens(n, maxPerSecond))
 	default:
-		n, most := pages(f.Data)
+		n, highest := pages(f.Data)
 		s.Unbounded = s.Unbounded || n == 0
 		s.pages = llm.AddTokens(s.pages, max(1, n))
 		// A page may have any length, but most of its text is in the file.
-		s.files = llm.AddTokens(s.files, max(llm.MulTokens(max(1, most), maxPerPage), len(f.Data)))
+		s.files = llm.AddTokens(s.files, max(llm.MulTokens(max(1, highest), maxPerPage), len(f.Data)))
 	}
 }
 
@@ -50,16 +50,16 @@ const (
 
 // pages returns the number of pages of a PDF, old versions of pages included, and the most that the file says it has. Both are 0 if
 // they cannot be read.
-func pages(b []byte) (n, most int) {
+func pages(b []byte) (n, highest int) {
 	if escapes(b) {
 		return 0, 0
 	}
-	n, most = countPages(b)
+	n, highest = countPages(b)
 	left := min(maxInflated, 1<<20+32*len(b)) // object streams are rarely a tenth of their content
 	for range maxStreams {
 		_, after, found := bytes.Cut(b, []byte("/ObjStm"))
 		if !found {
-			return n, max(n, most)
+			return n, max(n, highest)
 		}
 		_, stream, found := bytes.Cut(after, []byte("stream"))
 		if !found {
@@ -72,7 +72,7 @@ func pages(b []byte) (n, most int) {
 		}
 		left -= len(objects)
 		more, says := countPages(objects)
-		n, most = llm.AddTokens(n, more), max(most, says)
+		n, highest = llm.AddTokens(n, more), max(highest, says)
 		b = stream[len(stream)-packed.Len():]
 	}
 	return 0, 0
@@ -117,7 +117,7 @@ const maxName = 8
 func isLetter(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
 
 // countPages counts the objects of the type Page, and returns the highest count that b says.
-func countPages(b []byte) (n, most int) {
+func countPages(b []byte) (n, highest int) {
 	for rest := range behind(b, "/Type") {
 		rest, page := bytes.CutPrefix(rest, []byte("/Page"))
 		if page && (len(rest) == 0 || strings.IndexByte(" \t\r\n\f\x00/<>[]()%", rest[0]) >= 0) {
@@ -129,9 +129,9 @@ func countPages(b []byte) (n, most int) {
 		for i := 0; i < min(len(rest), 9) && rest[i] >= '0' && rest[i] <= '9'; i++ {
 			says = 10*says + int(rest[i]-'0')
 		}
-		most = max(most, says)
+		highest = max(highest, says)
 	}
-	return n, most
+	return n, highest
 }
 
 // behind iterates over what follows each name in b and the space behind it.

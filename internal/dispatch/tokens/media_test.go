@@ -48,8 +48,8 @@ func TestPages(t *testing.T) {
 	for pdf, want := range map[string]int{
 		"/Type/Page /Count 300": 300, "/Type/Page /Type/Page /Count\n1": 2, "/Type/Page /Count 99999999999": 999_999_999, "/Type/Page /Count -7": 1,
 	} {
-		if n, most := pages([]byte(pdf)); n > 2 || most != want {
-			t.Errorf("%s: %d pages, at most %d, want %d", pdf, n, most, want)
+		if n, highest := pages([]byte(pdf)); n > 2 || highest != want {
+			t.Errorf("%s: %d pages, at most %d, want %d", pdf, n, highest, want)
 		}
 	}
 }
@@ -154,8 +154,8 @@ func FuzzFiles(f *testing.F) {
 	f.Add(mp3(3))
 	f.Add(packed(f, "/Type/Page"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if n, most := pages(b); n < 0 || most < n {
-			t.Errorf("%d pages, at most %d", n, most)
+		if n, highest := pages(b); n < 0 || highest < n {
+			t.Errorf("%d pages, at most %d", n, highest)
 		}
 		for _, media := range []string{llm.MediaWAV, llm.MediaMP3} {
 			if n := duration(&llm.File{MediaType: media, Data: b}); n < 1 || n > 2+len(b) {
