@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -199,9 +200,7 @@ func (d *digester) file(f *File) {
 	d.str(f.URL)
 	d.str(f.MediaType)
 	d.bytes(f.Data)
-	if err := f.place(); err != nil {
-		d.err = fmt.Errorf("%v: %w", f, err)
-	}
+	d.err = cmp.Or(d.err, f.place())
 }
 
 func compact(j json.RawMessage) (json.RawMessage, error) {

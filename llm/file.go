@@ -75,13 +75,10 @@ func (f *File) Check() error {
 
 // place returns what is wrong with where the content of f is. Such a file has no JSON.
 func (f *File) place() error {
-	switch {
-	case len(f.Data) == 0 && !isWeb(f.URL):
-		return errors.New("it has no content, and no address that begins with http:// or https://")
-	case len(f.Data) > 0 && f.URL != "":
-		return errors.New("it has content and an address: give one of them")
+	if len(f.Data) > 0 && f.URL == "" || len(f.Data) == 0 && isWeb(f.URL) {
+		return nil
 	}
-	return nil
+	return errors.New("the file has no content and no address that begins with http:// or https://, or it has both")
 }
 
 func isWeb(url string) bool {
@@ -145,14 +142,11 @@ func (w *wireFile) file() (*File, error) {
 }
 
 func (w *wireAudio) file() (*File, error) {
-	f := &File{MediaType: "audio/" + w.Format, Data: w.Data}
-	switch {
-	case w.Format == "" || len(w.Data) == 0 && w.URL == "":
-		return nil, errors.New("want data in base64, and format, which is wav or mp3")
-	case len(w.Data) == 0:
-		f.URL = w.URL
+	f := &File{MediaType: "audio/" + w.Format, Data: w.Data, URL: w.URL}
+	if w.Format == "" || f.place() != nil {
+		return nil, errors.New("want data in base64 or a url, and format, which is wav or mp3")
 	}
-	return f, f.place()
+	return f, nil
 }
 
 // dataURL returns the address of some content: its URL, or the content as a data: URL.
