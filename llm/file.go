@@ -85,13 +85,10 @@ func isWeb(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
-// pdfHead is how far from its beginning a PDF may say that it is one, as readers allow.
-const pdfHead = 1024
-
 // MediaOf returns the type of some content, whatever its name says: MediaPDF, MediaWAV, MediaMP3 or "".
 func MediaOf(b []byte) string {
 	switch {
-	case bytes.Contains(b[:min(len(b), pdfHead)], []byte("%PDF-")):
+	case bytes.Contains(b[:min(len(b), 1024)], []byte("%PDF-")): // not only at the beginning, as readers allow
 		return MediaPDF
 	case len(b) >= 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WAVE":
 		return MediaWAV
