@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -133,8 +134,9 @@ func (d *digester) flag(v bool) {
 
 // raw writes JSON without insignificant white space.
 func (d *digester) raw(j json.RawMessage) {
-	if c, err := compact(j); err == nil {
-		j = c
+	var b bytes.Buffer
+	if err := json.Compact(&b, j); err == nil {
+		j = b.Bytes()
 	} else if len(j) > 0 {
 		d.err = fmt.Errorf("%.40q is not JSON: %w", j, err)
 	}
@@ -199,10 +201,5 @@ func (d *digester) file(f *File) {
 	d.str(f.URL)
 	d.str(f.MediaType)
 	d.bytes(f.Data)
-}
-
-func compact(j json.RawMessage) (json.RawMessage, error) {
-	var b bytes.Buffer
-	err := json.Compact(&b, j)
-	return b.Bytes(), err
+	d.err = cmp.Or(d.err, f.place())
 }

@@ -58,32 +58,37 @@ func (f *File) String() string {
 	return s + " " + f.URL
 }
 
-// Check returns what is wrong with f: its type, its size, or content of another type.
+// Check returns what is wrong with f: its type, its size, its address, or content of another type.
 func (f *File) Check() error {
 	switch {
 	case f.Format() == "":
 		return fmt.Errorf("its type is %q; want %s, %s or %s", f.MediaType, MediaPDF, MediaWAV, MediaMP3)
 	case len(f.Data) > MaxFileBytes:
 		return fmt.Errorf("it has %d bytes, and at most %d are allowed", len(f.Data), MaxFileBytes)
-	case len(f.Data) == 0 && !isWeb(f.URL):
-		return errors.New("it has no content, and no address that begins with http:// or https://")
+	case f.place() != nil:
+		return f.place()
 	case len(f.Data) > 0 && (&File{MediaType: MediaOf(f.Data)}).Format() != f.Format():
 		return fmt.Errorf("its content is not of the type %s", f.MediaType)
 	}
 	return nil
 }
 
+// place returns what is wrong with where the content of f is. Such a file has no JSON.
+func (f *File) place() error {
+	if len(f.Data) > 0 && f.URL == "" || len(f.Data) == 0 && isWeb(f.URL) {
+		return nil
+	}
+	return errors.New("the file has no content and no address that begins with http:// or https://, or it has both")
+}
+
 func isWeb(url string) bool {
 	return strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")
 }
 
-// pdfHead is how far from its beginning a PDF may say that it is one, as readers allow.
-const pdfHead = 1024
-
 // MediaOf returns the type of some content, whatever its name says: MediaPDF, MediaWAV, MediaMP3 or "".
 func MediaOf(b []byte) string {
 	switch {
-	case bytes.Contains(b[:min(len(b), pdfHead)], []byte("%PDF-")):
+	case bytes.Contains(b[:min(len(b), 1024)], []byte("%PDF-")): // not only at the beginning, as readers allow
 		return MediaPDF
 	case len(b) >= 12 && string(b[:4]) == "RIFF" && string(b[8:12]) == "WAVE":
 		return MediaWAV
@@ -134,12 +139,9 @@ func (w *wireFile) file() (*File, error) {
 }
 
 func (w *wireAudio) file() (*File, error) {
-	f := &File{MediaType: "audio/" + w.Format, Data: w.Data}
-	switch {
-	case w.Format == "" || len(w.Data) == 0 && w.URL == "":
-		return nil, errors.New("want data in base64, and format, which is wav or mp3")
-	case len(w.Data) == 0:
-		f.URL = w.URL
+	f := &File{MediaType: "audio/" + w.Format, Data: w.Data, URL: w.URL}
+	if w.Format == "" || f.place() != nil {
+		return nil, errors.New("want data in base64 or a url, and format, which is wav or mp3")
 	}
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -104,9 +105,7 @@ func (m Message) Text() string {
 }
 
 // DataURL returns the address of the image: its URL, or its content as a data: URL.
-func (i *Image) DataURL() string {
-	return dataURL(i.URL, i.MediaType, i.Data)
-}
+func (i *Image) DataURL() string { return dataURL(i.URL, i.MediaType, i.Data) }
 
 // ImageFrom makes an Image from an http(s) address or a data: URL.
 func ImageFrom(url string) (*Image, error) {
@@ -151,8 +150,11 @@ type wireToolCall struct {
 	} `json:"function"`
 }
 
-// MarshalJSON writes m as OpenAI's chat completions do.
+// MarshalJSON writes m as OpenAI's chat completions do. It refuses a file without content and a web address, or with both.
 func (m Message) MarshalJSON() ([]byte, error) {
+	if i := slices.IndexFunc(m.Parts, func(p Part) bool { return p.File != nil && p.File.place() != nil }); i >= 0 {
+		return nil, fmt.Errorf("llm: content[%d]: %w", i, m.Parts[i].File.place())
+	}
 	w := wireMessage{Role: m.Role, Thoughts: m.Thoughts, ToolCallID: m.ToolCallID, ToolFailed: m.ToolFailed}
 	var err error
 	switch {

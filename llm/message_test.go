@@ -111,6 +111,24 @@ func TestMessageErrors(t *testing.T) {
 	}
 }
 
+func TestMisplacedFiles(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]*llm.File{
+		"empty":    {MediaType: llm.MediaPDF},
+		"no sound": {MediaType: llm.MediaWAV},
+		"a bucket": {MediaType: llm.MediaPDF, URL: "gs://bucket/a.pdf"},
+		"both":     {MediaType: llm.MediaPDF, URL: "https://x/a.pdf", Data: []byte("%PDF-")},
+	} {
+		if b, err := json.Marshal(llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "x"}, {File: f}}}); err == nil || !strings.Contains(err.Error(), "content[1]") || f.Check() == nil {
+			t.Errorf("%s: %s, %v", name, b, err)
+		}
+		req := llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{File: f}}}}}
+		if _, err := req.AppendDigested(nil); err == nil {
+			t.Errorf("%s has a digest", name)
+		}
+	}
+}
+
 func TestMessageRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -178,7 +178,7 @@ func hostileRun() []journal.Entry {
 	turn := journal.Turn{}
 	request := &llm.Request{Model: x, Stop: []string{x}, Fallbacks: []string{x}, Messages: []llm.Message{
 		llm.User(x), {Role: llm.RoleAssistant, Thoughts: []llm.Thought{{Text: x}}, ToolCalls: []llm.ToolCall{{ID: x, Name: x, Arguments: x}}},
-		llm.ToolResult(x, x), {Role: llm.RoleUser, Parts: []llm.Part{{Image: &llm.Image{URL: x}}, {File: &llm.File{Name: x, URL: x, MediaType: x}}, {File: &llm.File{MediaType: "audio/" + x, Data: []byte(x)}}, {Text: x}}},
+		llm.ToolResult(x, x), {Role: llm.RoleUser, Parts: []llm.Part{{Image: &llm.Image{URL: x}}, {File: &llm.File{Name: x, URL: "https://" + x, MediaType: x}}, {File: &llm.File{MediaType: "audio/" + x, Data: []byte(x)}}, {Text: x}}},
 	}}
 	answer := &llm.Response{
 		Text: x, Refusal: x, Thoughts: []llm.Thought{{Text: x}}, ToolCalls: []llm.ToolCall{{ID: x, Name: x, Arguments: x}}, Finish: llm.Finish(x),

@@ -84,7 +84,7 @@ func (x *trial) answer(_ context.Context, req *llm.Request) (*llm.Response, erro
 		Finish: draw(&x.tape, llm.FinishStop, llm.FinishLength, llm.FinishAborted),
 	}
 	asked := budget.MaxOutput(x.price, req)
-	if max(u.Input, u.Cached+u.CacheWrite+u.CacheWriteLong) > tokens.SizeOf(req).Bound() || u.Output > asked || len(resp.Text) > asked {
+	if max(u.Input, u.Cached+u.CacheWrite+u.CacheWriteLong) > tokens.SizeOf(req).Bound(0) || u.Output > asked || len(resp.Text) > asked {
 		x.honest = false
 	}
 	dropped := draw(&x.tape, 0, 0, 3, 400, 100_000, 1<<26)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"parley/internal/config"
+	"parley/internal/dispatch/budget"
+	"parley/internal/price"
 	"parley/llm"
 	"parley/llm/llmtest"
 	"parley/world"
@@ -36,6 +38,43 @@ func TestCheckRefusesFiles(t *testing.T) {
 		}
 		if _, err = (Config{Plan: plan}).Run(t.Context()); (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s: %v", c.agent, c.file, err)
+		}
+	}
+}
+
+// TestMaxCall: the most that a call can cost is what a run sets aside for it, also for files and stored prompts.
+func TestMaxCall(t *testing.T) {
+	t.Parallel()
+	prices, err := price.Read(strings.NewReader(`{"models":{"gemini/m":{"input":1,"output":1,"audio":3,"context":100000}}}`), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := prices.Find("gemini/m")
+	for name, part := range map[string]llm.Part{
+		"text":  {Text: "?"},
+		"pdf":   {File: &llm.File{MediaType: llm.MediaPDF, Data: []byte(llmtest.PDF)}},
+		"sound": {File: &llm.File{MediaType: llm.MediaWAV, Data: []byte(llmtest.WAV)}},
+	} {
+		for _, more := range []string{"", ", cached_content: cachedContents/1"} {
+			asking := world.Define(simple(func(t *world.Table) world.Outcome {
+				t.One(world.Call{Seat: "one", Ask: llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{part}}}}})
+				return world.Outcome{}
+			}))
+			plan, err := config.Parse("plan.yaml", fmt.Appendf(nil, "kind: test\nepisodes: 2\nbudget: 9\nagents: {a: {model: gemini/m, max_tokens: 10%s}}\n", more), []world.Kind{asking}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := (Config{Plan: plan, Prices: prices}).Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			req := plan.Agents[0].Request(llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{part}}}})
+			if want := budget.Worst(p, &req, false); e.Budget.Call != want {
+				t.Errorf("%s%s: a call can cost %v, want %v", name, more, e.Budget.Call, want)
+			}
+			if least := p.Heard().Cost(llm.Usage{Input: 320}, false); name == "sound" && llm.Dollars(e.Cost.Episode.Mean) < least {
+				t.Errorf("%s%s: an episode costs %v, want at least %v", name, more, e.Cost.Episode.Mean, least)
+			}
 		}
 	}
 }

@@ -25,8 +25,9 @@ type trial struct {
 	prices    *price.Table
 	episodes  []*tried
 	models    map[string]bool
-	unbounded map[string]bool // agents asked without max_tokens
-	maxCall   llm.Money       // the most that one call can cost
+	unbounded map[string]bool                       // agents asked without max_tokens
+	maxCall   llm.Money                             // the most that one call can cost
+	worst     func(*llm.Request) (llm.Money, error) // the most that a request can cost, as a run sets it aside
 	acts      int
 	actors    Actors
 	idle      bool     // no actor carries out acts
@@ -169,6 +170,7 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 	if err != nil {
 		return err
 	}
+	t.worst = models.Worst
 	memory := &journal.Memory{}
 	c := engine.Config{Journal: memory, Plan: world.List(sample...), Models: models}
 	if _, err := t.actors.play(ctx, &c, "check", t.plan); err != nil {
@@ -226,24 +228,21 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	}
 	var used llm.Usage
 	if e.Response != nil {
-		used = llm.Usage{Input: e.Response.Usage.Input, Output: e.Response.Usage.Output}
+		u := e.Response.Usage
+		used = budget.Heard(req, llm.Usage{Input: u.Input, Audio: u.Audio, Output: u.Output})
 	}
-	p, priced := t.prices.FindIn(req.Model, req.Tier)
+	p, _ := t.prices.FindIn(req.Model, req.Tier)
 	s := spent{
 		calls: 1, input: float64(used.Input), output: float64(used.Output), outputMax: float64(req.MaxTokens),
 		charged: float64(t.charged(req, used)),
-		cost:    p.Cost(used, false), batch: p.Cost(used, true), worst: p.Cost(llm.Usage{Input: used.Input, Output: req.MaxTokens}, false),
+		cost:    p.Cost(used, false), batch: p.Cost(used, true), worst: p.Cost(llm.Usage{Input: used.Input, Audio: used.Audio, Output: req.MaxTokens}, false),
 	}
-	output := req.MaxTokens
-	if output <= 0 {
+	if req.MaxTokens <= 0 {
 		s.open = 1
 		t.unbounded[e.Agent] = true
-		if output = p.MaxOutput; output == 0 {
-			output = budget.MaxUnboundedOutput
-		}
 	}
-	if priced {
-		t.maxCall = max(t.maxCall, p.Worst(used.Input, output, false))
+	if worst, err := t.worst(req); err == nil {
+		t.maxCall = max(t.maxCall, worst)
 	}
 	t.refuse(e.Agent, req)
 	t.models[req.Model] = true

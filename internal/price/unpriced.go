@@ -21,6 +21,9 @@ func Unpriced(req *llm.Request, priced func(tier string) bool, heard bool) strin
 	if len(req.Extra) == 0 {
 		return ""
 	}
+	if name := stored(req); !heard && name != "" {
+		return name
+	}
 	for _, name := range []string{
 		"audio", "input_audio", "prediction", // more expensive tokens
 		"models", "provider", "route", "preset", // OpenRouter: another model may answer
@@ -66,6 +69,22 @@ func HasAudio(req *llm.Request) bool {
 		}
 	}
 	return false
+}
+
+// MayHaveAudio reports whether a request has recordings, or names a prompt stored at Gemini, which may have them.
+func MayHaveAudio(req *llm.Request) bool { return HasAudio(req) || stored(req) != "" }
+
+// stored returns the name of the member that names a prompt stored at Gemini.
+func stored(req *llm.Request) string {
+	for name, v := range req.Extra {
+		switch strings.ToLower(name) {
+		case "cachedcontent", "cached_content":
+			if set(v) {
+				return name
+			}
+		}
+	}
+	return ""
 }
 
 func set(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

@@ -54,8 +54,9 @@ func OpenIn(ctx context.Context, folder string) Opener {
 	}
 }
 
-// attach adds the files of a line to its last message.
+// attach adds the files of a line to its last message. Together they are bounded as one file is.
 func (in *RequestLine) attach(req *llm.Request, open Opener) error {
+	total := 0
 	for i, path := range in.Files {
 		last := &req.Messages[len(req.Messages)-1]
 		if last.Role != llm.RoleUser {
@@ -64,6 +65,14 @@ func (in *RequestLine) attach(req *llm.Request, open Opener) error {
 		part, err := open(path)
 		if err != nil {
 			return fmt.Errorf("files[%d]: %w", i, err)
+		}
+		if part.File != nil {
+			total += len(part.File.Data)
+		} else if part.Image != nil {
+			total += len(part.Image.Data)
+		}
+		if total > llm.MaxFileBytes {
+			return fmt.Errorf("files[%d]: with %s, the files of the request have more than %d bytes: split the request", i, path, llm.MaxFileBytes)
 		}
 		last.Parts = append(last.Parts, part)
 	}

@@ -60,6 +60,18 @@ func TestLineFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
+	large := make([]byte, llm.MaxFileBytes/4)
+	opened := 0
+	d.Open = func(string) (llm.Part, error) {
+		opened++
+		return llm.Part{Image: &llm.Image{Data: large}}, nil
+	}
+	if _, err := d.parse([]byte(`{"prompt":"x","files":["a","a","a","a"]}`), 7); err != nil {
+		t.Error(err)
+	}
+	if _, err := d.parse([]byte(`{"prompt":"x","files":["a","a","a","a","b","c","d"]}`), 7); err == nil || !strings.Contains(err.Error(), "files[4]: with b, the files of the request have more than") || opened != 9 {
+		t.Errorf("%v, %d opened", err, opened)
+	}
 	if _, err := (Defaults{Req: d.Req, Schemas: d.Schemas, Open: OpenIn(t.Context(), filepath.Join(folder, "none"))}).parse([]byte(`{"prompt":"x","files":["a.pdf"]}`), 1); err == nil {
 		t.Error("a folder that does not exist is no error")
 	}

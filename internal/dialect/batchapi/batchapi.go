@@ -56,6 +56,8 @@ func Open(p provider.Provider, keys *credential.Source) (batch.API, error) {
 const (
 	sendTime  = time.Hour       // for an upload, if the provider's timeout is shorter
 	smallTime = 2 * time.Minute // for a small exchange
+
+	discardTime = 5 * time.Second // for what nobody waits for
 )
 
 // connection is the part that all APIs share.

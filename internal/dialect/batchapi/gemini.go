@@ -219,9 +219,11 @@ func (d *geminiAPI) Results(ctx context.Context, id string) iter.Seq2[batch.Resu
 }
 
 // discard deletes the requests of a batch whose results were read. Google deletes them after two days, but all files of a project
-// have a limit. If it fails, that is what happens.
+// have a limit. If it fails or takes long, that is what happens.
 func (d *geminiAPI) discard(ctx context.Context, b *batches.GeminiBatch) {
 	if in := b.Metadata.InputConfig; in != nil && strings.HasPrefix(in.FileName, "files/") {
+		ctx, cancel := context.WithTimeout(ctx, discardTime)
+		defer cancel()
 		_, _ = d.ask(ctx, transport.Request{Method: http.MethodDelete, Path: "/files/" + url.PathEscape(strings.TrimPrefix(in.FileName, "files/"))}, &struct{}{})
 	}
 }

@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -39,6 +40,60 @@ func TestFilesAreReserved(t *testing.T) {
 	}
 }
 
+// TestFilesAreCapped: a file is not read beyond the context, whatever its size. Without a known one, all of it counts.
+func TestFilesAreCapped(t *testing.T) {
+	t.Parallel()
+	p := price.Price{Rates: price.Rates{Input: llm.Dollar}, Context: 200_000}
+	scan := withFile(&llm.File{MediaType: llm.MediaPDF, Data: append([]byte(llmtest.PDF), make([]byte, 5_000_000)...)})
+	if n := promptOf(p, scan); n != p.Context {
+		t.Errorf("%d tokens are set aside, want %d", n, p.Context)
+	}
+	if n := MaxInput(p, scan); n != 2*p.Context+hiddenTokens {
+		t.Errorf("%d tokens are believed", n)
+	}
+	p.Context = 0
+	if n := promptOf(p, scan); n < 5_000_000 {
+		t.Errorf("%d tokens are set aside", n)
+	}
+}
+
+// TestUncountedAudio: where an answer does not say how much of the input is sound, all of it is charged as sound.
+func TestUncountedAudio(t *testing.T) {
+	t.Parallel()
+	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Audio: 5 * llm.Dollar}, Context: 200_000}
+	sound := withFile(&llm.File{MediaType: llm.MediaWAV, Data: []byte(llmtest.WAV)})
+	for _, c := range []struct {
+		req   *llm.Request
+		audio int
+		want  llm.Money
+	}{{sound, 0, p.Audio / 1000}, {sound, 500, (p.Audio + p.Input) / 2000}, {asked(1), 0, p.Input / 1000}} {
+		u := llm.Usage{Input: 1000, Audio: c.audio, Output: 1}
+		a := Attempt{Request: c.req, Price: p}
+		charge, err := a.Settle(&llm.Response{Text: "yes", Usage: u}, nil)
+		if err != nil || charge.Cost != c.want || charge.used != u {
+			t.Errorf("%v: %+v, want %v", err, charge, c.want)
+		}
+		if charge, _ := a.Settle(nil, &llm.Error{Usage: u}); charge.Cost != c.want {
+			t.Errorf("a failure: %v, want %v", charge.Cost, c.want)
+		}
+	}
+	none, _ := Attempt{Request: sound, Price: p}.Settle(&llm.Response{Text: "yes"}, nil)
+	if least := p.Heard().Cost(llm.Usage{Input: bound(p, sound)}, false); none.Cost < least {
+		t.Errorf("without usage: %v, want at least %v", none.Cost, least)
+	}
+}
+
+// TestStoredAudio: a prompt stored at Gemini may hold sound.
+func TestStoredAudio(t *testing.T) {
+	t.Parallel()
+	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Audio: 5 * llm.Dollar}, Context: 200_000}
+	req := asked(1)
+	req.Extra = map[string]json.RawMessage{"cachedContent": []byte(`"cachedContents/1"`)}
+	if got, want := Worst(p, req, false), p.Heard().Worst(p.Context, 1, false); got != want {
+		t.Errorf("%v is set aside, want %v", got, want)
+	}
+}
+
 // TestAudioNeedsAPrice: a call with sound is refused if a budget must be kept and nobody knows what sound costs.
 func TestAudioNeedsAPrice(t *testing.T) {
 	t.Parallel()
@@ -52,6 +107,10 @@ func TestAudioNeedsAPrice(t *testing.T) {
 		names := strings.Fields(models)
 		req.Model, req.Fallbacks = names[0], names[1:]
 		if err := prices.unpriced(req); (err != nil) != refused || refused && !strings.Contains(err.Error(), "input_audio") {
+			t.Errorf("%s: %v", models, err)
+		}
+		stored := &llm.Request{Model: req.Model, Fallbacks: req.Fallbacks, Extra: map[string]json.RawMessage{"cachedContent": []byte(`"cachedContents/1"`)}}
+		if err := prices.unpriced(stored); (err != nil) != refused || refused && !strings.Contains(err.Error(), "cachedContent: the stored prompt may hold sound") {
 			t.Errorf("%s: %v", models, err)
 		}
 	}

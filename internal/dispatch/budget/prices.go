@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"parley/internal/price"
@@ -81,16 +82,23 @@ func (t *Prices) unpriced(req *llm.Request) error {
 	}
 	member := price.Unpriced(req,
 		func(tier string) bool { return all(func(p price.Price) bool { return p.Serves(tier) }) },
-		!price.HasAudio(req) || all(func(p price.Price) bool { return p.Audio > 0 }))
+		!price.MayHaveAudio(req) || all(func(p price.Price) bool { return p.Audio > 0 }))
 	if member == "" {
 		return nil
 	}
 	if m := t.Look(req.Model); m.OK && m.Price.Worst(1, 1, false) == 0 && len(req.Fallbacks) == 0 {
 		return nil
 	}
+	says, do := "it changes what the call costs, and the price table does not say by how much", ""
+	switch strings.ToLower(member) {
+	case "cachedcontent", "cached_content":
+		says, do = "the stored prompt may hold sound, and the price table does not say what that costs", "give the model a price of audio in a price file, "
+	case "input_audio":
+		do = "give the model a price of audio in a price file, "
+	}
 	return &llm.Error{
-		Kind: llm.KindBadRequest, Code: "price_unknown", Message: fmt.Sprintf(
-			"%s: it changes what the call costs, and the price table does not say by how much, so a budget cannot be kept: leave it out, or set no budget", member),
+		Kind: llm.KindBadRequest, Code: "price_unknown",
+		Message: fmt.Sprintf("%s: %s, so a budget cannot be kept: %sleave it out, or set no budget", member, says, do),
 	}
 }
 
@@ -102,7 +110,7 @@ func Worst(p price.Price, req *llm.Request, batched bool) llm.Money {
 // Reserved returns the price by which money is set aside for req. The server may answer in a cheaper
 // tier than it was asked for, and then says so. Without a tier, the account decides which one it is.
 func Reserved(p price.Price, req *llm.Request) price.Price {
-	if price.HasAudio(req) {
+	if price.MayHaveAudio(req) || req.Refers {
 		p = p.Heard()
 	}
 	switch req.Tier {

@@ -47,19 +47,34 @@ func (a Attempt) Settle(resp *llm.Response, e *llm.Error) (Charge, *llm.Error) {
 	if e != nil {
 		return a.failed(e)
 	}
-	expected := priced(a.Price, a.Request).Cost(resp.Usage, a.Batched)
-	v, cost := a.judge(resp.Usage, resp), a.served(resp).Cost(resp.Usage, a.Batched)
+	u := Heard(a.Request, resp.Usage)
+	expected := a.cost(u)
+	v, cost := a.judge(resp.Usage, resp), a.served(resp).Cost(u, a.Batched)
 	switch {
 	case v == usageImpossible:
 		return a.unknown(llm.Usage{}, visible(resp), v), a.impossible(resp)
 	case v == usageMissing:
 		used := resp.Usage
 		used.Output = max(used.Output, visible(resp)/bytesPerToken)
-		return Charge{Cost: max(a.estimate(resp), a.served(resp).Cost(used, a.Batched)), verdict: v, used: used}, nil
+		return Charge{Cost: max(a.estimate(resp), a.served(resp).Cost(Heard(a.Request, used), a.Batched)), verdict: v, used: used}, nil
 	case a.Worst > 0 && expected > a.Worst:
 		v = usageLonger
 	}
-	return Charge{Cost: cost, Saved: a.served(resp).Saved(resp.Usage, a.Batched), verdict: v, used: resp.Usage}, nil
+	return Charge{Cost: cost, Saved: a.served(resp).Saved(u, a.Batched), verdict: v, used: resp.Usage}, nil
+}
+
+// Heard returns u with all input as sound if req has recordings and the server does not say how much of the input they are. It is for
+// prices.
+func Heard(req *llm.Request, u llm.Usage) llm.Usage {
+	if u.Audio == 0 && price.HasAudio(req) {
+		u.Audio = inputOf(u)
+	}
+	return u
+}
+
+// cost returns what u costs in the tier that was asked for.
+func (a Attempt) cost(u llm.Usage) llm.Money {
+	return priced(a.Price, a.Request).Cost(Heard(a.Request, u), a.Batched)
 }
 
 // served returns the price in the service tier of an answer: the one that the server names, or the
@@ -81,23 +96,23 @@ func (a Attempt) failed(e *llm.Error) (Charge, *llm.Error) {
 	if e.Uncertain || e.Received > 0 {
 		return a.unknown(e.Usage, e.Received, usageOK), e
 	}
-	return Charge{Cost: priced(a.Price, a.Request).Cost(e.Usage, a.Batched), used: e.Usage}, e
+	return Charge{Cost: a.cost(e.Usage), used: e.Usage}, e
 }
 
 // unknown is the charge for an attempt that may be billed for more than u: all that was set aside,
 // or the least that the received bytes of its answer cost, whichever is more.
 func (a Attempt) unknown(u llm.Usage, received int, v verdict) Charge {
-	out := Charge{Cost: priced(a.Price, a.Request).Cost(u, a.Batched), verdict: v, used: u}
+	out := Charge{Cost: a.cost(u), verdict: v, used: u}
 	out.used.Output = max(u.Output, received/bytesPerToken)
 	if a.overlong(out.used) {
-		out.used.Input = max(u.Input, tokens.SizeOf(a.Request).Bound())
+		out.used.Input = max(u.Input, bound(a.Price, a.Request))
 		if v == usageOK {
 			out.verdict = usageLonger
 		}
 	} else {
 		out.used.Output = u.Output
 	}
-	out.Uncertain = max(0, max(a.Worst, priced(a.Price, a.Request).Cost(out.used, a.Batched))-out.Cost)
+	out.Uncertain = max(0, max(a.Worst, a.cost(out.used))-out.Cost)
 	return out
 }
 
@@ -159,7 +174,7 @@ func inputOf(u llm.Usage) int {
 // MaxInput returns the most input tokens that a server can have read for req.
 func MaxInput(p price.Price, req *llm.Request) int {
 	size := tokens.SizeOf(req)
-	n := llm.AddTokens(llm.MulTokens(size.Bound(), 2), hiddenTokens)
+	n := llm.AddTokens(llm.MulTokens(size.Bound(p.Context), 2), hiddenTokens)
 	if refers(req) || size.HasFiles() {
 		n = max(n, cmp.Or(p.Context, maxContext))
 	}
@@ -169,12 +184,15 @@ func MaxInput(p price.Price, req *llm.Request) int {
 // promptOf returns the input tokens that are set aside for req.
 func promptOf(p price.Price, req *llm.Request) int {
 	size := tokens.SizeOf(req)
-	n := size.Bound()
+	n := size.Bound(p.Context)
 	if size.Unbounded || refers(req) {
 		n = max(n, p.Context)
 	}
 	return n
 }
+
+// bound returns the most tokens of what req itself holds.
+func bound(p price.Price, req *llm.Request) int { return tokens.SizeOf(req).Bound(p.Context) }
 
 // maxOutput returns more output tokens than a model can have produced.
 func (a Attempt) maxOutput(resp *llm.Response) int {
@@ -204,12 +222,12 @@ func visible(resp *llm.Response) int {
 // if the server may exceed the limit, it is at least the cost of prompt and answer if every byte
 // were a token.
 func (a Attempt) estimate(resp *llm.Response) llm.Money {
-	u := llm.Usage{Input: max(resp.Usage.Input, tokens.SizeOf(a.Request).Bound()), Output: max(resp.Usage.Output, visible(resp))}
-	bytes := priced(a.Price, a.Request).Cost(u, a.Batched)
+	u := llm.Usage{Input: max(resp.Usage.Input, bound(a.Price, a.Request)), Output: max(resp.Usage.Output, visible(resp))}
+	bytes := a.cost(u)
 	if a.Worst > 0 && !a.mayExceed() {
 		bytes = 0
 	}
-	return max(a.served(resp).Cost(resp.Usage, a.Batched), a.Worst, bytes)
+	return max(a.served(resp).Cost(Heard(a.Request, resp.Usage), a.Batched), a.Worst, bytes)
 }
 
 // CodeUsage is the code of the error for an answer with an impossible usage. Neither its model nor

@@ -82,7 +82,7 @@ func unlimited(p price.Price, seen int) int {
 func (m *Model) Observe(req *llm.Request, resp *llm.Response, c Charge) {
 	k := m.conduct
 	over := c.used.Output-endTokens > MaxOutput(m.Price, req)
-	input := inputOf(c.used) - tokens.SizeOf(req).Bound()
+	input := inputOf(c.used) - bound(m.Price, req)
 	switch {
 	case over:
 		raise(&k.output, c.used.Output)

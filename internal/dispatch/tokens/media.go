@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"io"
+	"iter"
 	"math"
 	"strings"
 
@@ -27,58 +29,120 @@ func (s *Size) addFile(f *llm.File) {
 	case len(f.Data) == 0:
 		s.Unbounded = true
 	case f.IsAudio():
-		s.seconds = llm.AddTokens(s.seconds, duration(f))
+		n := duration(f)
+		s.seconds = llm.AddTokens(s.seconds, n)
+		s.files = llm.AddTokens(s.files, llm.MulTokens(n, maxPerSecond))
 	default:
-		n := pages(f.Data)
+		n, highest := pages(f.Data)
 		s.Unbounded = s.Unbounded || n == 0
 		s.pages = llm.AddTokens(s.pages, max(1, n))
+		// A page may have any length, but most of its text is in the file.
+		s.files = llm.AddTokens(s.files, max(llm.MulTokens(max(1, highest), maxPerPage), len(f.Data)))
 	}
 }
 
 // Limits on what is read of a PDF to count its pages: a small file must not become a large one.
 const (
-	maxObjects = 8 << 20 // bytes of an object stream
-	maxStreams = 4096    // object streams
+	maxObjects  = 8 << 20  // bytes of an object stream
+	maxInflated = 32 << 20 // bytes of all object streams
+	maxStreams  = 4096     // object streams
 )
 
-// pages returns the number of pages of a PDF, or more; 0 if it cannot be read. Old versions of pages count too.
-func pages(b []byte) int {
-	n := countPages(b)
+// pages returns the number of pages of a PDF, old versions of pages included, and the most that the file says it has. Both are 0 if
+// they cannot be read.
+func pages(b []byte) (n, highest int) {
+	if escapes(b) {
+		return 0, 0
+	}
+	n, highest = countPages(b)
+	left := min(maxInflated, 1<<20+32*len(b)) // object streams are rarely a tenth of their content
 	for range maxStreams {
 		_, after, found := bytes.Cut(b, []byte("/ObjStm"))
 		if !found {
-			return n
+			return n, max(n, highest)
 		}
-		_, stream, found := bytes.Cut(after[:min(len(after), maxObjects)], []byte("stream"))
+		_, stream, found := bytes.Cut(after, []byte("stream"))
 		if !found {
-			return 0
+			return 0, 0
 		}
-		stream = bytes.TrimPrefix(bytes.TrimPrefix(stream, []byte("\r")), []byte("\n"))
-		r, err := zlib.NewReader(bytes.NewReader(stream))
-		if err != nil {
-			return 0 // another compression, or encrypted
+		packed := bytes.NewReader(bytes.TrimPrefix(bytes.TrimPrefix(stream, []byte("\r")), []byte("\n")))
+		objects, err := inflate(packed, min(left, maxObjects))
+		if err != nil || escapes(objects) {
+			return 0, 0 // another compression, or encrypted
 		}
-		objects, err := io.ReadAll(io.LimitReader(r, maxObjects+1))
-		if err != nil || len(objects) > maxObjects {
-			return 0
-		}
-		n = llm.AddTokens(n, countPages(objects))
-		b = after
+		left -= len(objects)
+		more, says := countPages(objects)
+		n, highest = llm.AddTokens(n, more), max(highest, says)
+		b = stream[len(stream)-packed.Len():]
 	}
-	return 0
+	return 0, 0
 }
 
-// countPages counts the objects of the type Page.
-func countPages(b []byte) (n int) {
-	for {
-		_, after, found := bytes.Cut(b, []byte("/Type"))
-		if !found {
-			return n
+// inflate reads a stream of at most limit bytes. It reads no byte of packed behind its end.
+func inflate(packed *bytes.Reader, limit int) ([]byte, error) {
+	r, err := zlib.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(b) > limit {
+		err = errLarge
+	}
+	return b, err
+}
+
+var errLarge = errors.New("tokens: the object streams are too large")
+
+// escapes reports whether a name in b hides letters, as /P#61ge does, which no program needs.
+func escapes(b []byte) bool {
+	for at := 0; ; at++ {
+		next := bytes.IndexByte(b[at:], '#')
+		if next < 0 {
+			return false
 		}
-		b = after
-		rest, page := bytes.CutPrefix(bytes.TrimLeft(after, " \t\r\n\f\x00"), []byte("/Page"))
+		at += next
+		if at+2 >= len(b) || b[at+1] < '4' || b[at+1] > '7' || strings.IndexByte("0123456789abcdefABCDEF", b[at+2]) < 0 {
+			continue
+		}
+		name := bytes.TrimRightFunc(b[max(0, at-maxName):at], isLetter)
+		if len(name) > 0 && name[len(name)-1] == '/' {
+			return true
+		}
+	}
+}
+
+// maxName is the longest of the names that are looked for.
+const maxName = 8
+
+func isLetter(r rune) bool { return r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' }
+
+// countPages counts the objects of the type Page, and returns the highest count that b says.
+func countPages(b []byte) (n, highest int) {
+	for rest := range behind(b, "/Type") {
+		rest, page := bytes.CutPrefix(rest, []byte("/Page"))
 		if page && (len(rest) == 0 || strings.IndexByte(" \t\r\n\f\x00/<>[]()%", rest[0]) >= 0) {
 			n++
+		}
+	}
+	for rest := range behind(b, "/Count") {
+		says := 0
+		for i := 0; i < min(len(rest), 9) && rest[i] >= '0' && rest[i] <= '9'; i++ {
+			says = 10*says + int(rest[i]-'0')
+		}
+		highest = max(highest, says)
+	}
+	return n, highest
+}
+
+// behind iterates over what follows each name in b and the space behind it.
+func behind(b []byte, name string) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			_, after, found := bytes.Cut(b, []byte(name))
+			if !found || !yield(bytes.TrimLeft(after, " \t\r\n\f\x00")) {
+				return
+			}
+			b = after
 		}
 	}
 }
@@ -95,19 +159,44 @@ func duration(f *llm.File) int {
 const slowest = 1000
 
 // waveSeconds returns the seconds of a WAV file. Its header says how many bytes a second has.
-func waveSeconds(b []byte) int {
-	rate := slowest
-	if at := bytes.Index(b[:min(len(b), 4096)], []byte("fmt ")); at >= 0 && len(b) >= at+20 {
-		rate = int(binary.LittleEndian.Uint32(b[at+16:]))
+func waveSeconds(b []byte) int { return 1 + len(b)/max(waveRate(b), slowest) }
+
+// waveRate returns the bytes of a second of a WAV file: the fewest that its header allows. It returns 0 if the header is odd.
+func waveRate(b []byte) int {
+	chunk := b[min(len(b), 12):]
+	for range 64 {
+		if len(chunk) < 8 {
+			return 0
+		}
+		size := int64(binary.LittleEndian.Uint32(chunk[4:]))
+		if string(chunk[:4]) == "fmt " {
+			break
+		}
+		chunk = chunk[min(int64(len(chunk)), 8+size+size&1):]
 	}
-	return 1 + len(b)/max(rate, slowest)
+	if len(chunk) < 24 || string(chunk[:4]) != "fmt " {
+		return 0
+	}
+	short := func(at int) int { return int(binary.LittleEndian.Uint16(chunk[at:])) }
+	long := func(at int) int { return int(binary.LittleEndian.Uint32(chunk[at:])) }
+	samples, perSample := long(12), min(short(20), short(10)*short(22)/8)
+	switch short(8) {
+	case 1, 3, 6, 7, 0xfffe: // PCM, floating point, A-law, µ-law, or one of these
+	default:
+		return 0 // compressed
+	}
+	if samples > 192_000 || perSample > 64 {
+		return 0
+	}
+	return min(long(16), samples*perSample)
 }
 
 // frameSeconds returns the seconds of an MP3 file, from its frames.
 func frameSeconds(b []byte) int {
-	if len(b) > 10 && string(b[:3]) == "ID3" { // a tag, whose size has 7 bits in a byte
-		size := int(b[6]&0x7f)<<21 | int(b[7]&0x7f)<<14 | int(b[8]&0x7f)<<7 | int(b[9]&0x7f)
-		b = b[min(len(b), 10+size):]
+	if len(b) > 10 && string(b[:3]) == "ID3" && max(b[6], b[7], b[8], b[9]) < 0x80 { // a tag, whose size has 7 bits in a byte
+		if size := 10 + (int(b[6])<<21 | int(b[7])<<14 | int(b[8])<<7 | int(b[9])); size <= len(b) {
+			b = b[size:]
+		}
 	}
 	seconds, odd := 0.0, 0
 	for len(b) >= 4 {

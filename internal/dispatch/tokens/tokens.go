@@ -157,6 +157,7 @@ type Size struct {
 	Unbounded bool
 
 	messages, images, pages, seconds int
+	files                            int // the most tokens of documents and recordings
 }
 
 // media reports whether there is more than text.
@@ -205,9 +206,15 @@ const (
 )
 
 // Bound returns more input tokens than any tokenizer makes of a request: none makes more than one
-// token of a byte. It does not hold for what is Unbounded.
-func (s Size) Bound() int {
-	return s.Bytes + s.messages*maxPerMessage + s.images*maxPerImage + s.pages*maxPerPage + s.seconds*maxPerSecond + maxPerCall
+// token of a byte. It does not hold for what is Unbounded. A context above 0 is what a model reads at most: files do not count
+// beyond it.
+func (s Size) Bound(context int) int {
+	n := s.Bytes + s.messages*maxPerMessage + s.images*maxPerImage + maxPerCall
+	all := llm.AddTokens(n, s.files)
+	if context > 0 {
+		all = min(all, max(n, context))
+	}
+	return all
 }
 
 // HasFiles reports whether there are documents or recordings. How many tokens a model makes of them is less certain than

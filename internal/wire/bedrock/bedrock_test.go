@@ -3,13 +3,16 @@ package bedrock
 import (
 	"bufio"
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
+	"parley/internal/provider"
 	"parley/internal/wire/completion"
 	"parley/internal/wire/eventstream"
 	"parley/internal/wire/sse"
 	"parley/llm"
+	"parley/llm/llmtest"
 )
 
 // read assembles a stream.
@@ -65,6 +68,29 @@ func TestException(t *testing.T) {
 		if _, err := read(b); llm.KindOf(err) != want || !strings.Contains(err.Error(), "No.") {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
+	}
+}
+
+// TestDocumentNames: documents of a request have different names, as the format wants it.
+func TestDocumentNames(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 300)
+	var ms []llm.Message
+	for _, name := range []string{"", "a/b.pdf", "A_B.pdf", "", "\u00fc.pdf", "document-2", long, long} {
+		ms = append(ms, llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Text: "?"}, {File: &llm.File{Name: name, MediaType: llm.MediaPDF, Data: []byte(llmtest.PDF)}}}})
+	}
+	b, _, err := AppendRequest(nil, &llm.Request{Messages: ms}, provider.Capability{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, rest := range strings.Split(string(b), `"document":{"name":"`)[1:] {
+		name, _, _ := strings.Cut(rest, `"`)
+		got = append(got, name)
+	}
+	want := []string{"document", "a b", "A B-2", "document-2", "document-3", "document-2-2", long[:200], long[:198] + "-2"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

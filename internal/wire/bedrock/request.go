@@ -3,6 +3,7 @@ package bedrock
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,7 +17,7 @@ import (
 // AppendRequest appends the body of req, and returns the names of the parameters that it left out. The model and the
 // choice of a stream are in the path.
 func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, _ bool) ([]byte, []string, error) {
-	w := writer{request.Writer{Req: req, Can: c, B: append(dst, '{')}}
+	w := writer{Writer: request.Writer{Req: req, Can: c, B: append(dst, '{')}}
 	w.system()
 	w.messages()
 	w.inference()
@@ -37,7 +38,10 @@ func AppendRequest(dst []byte, req *llm.Request, c provider.Capability, _ bool) 
 }
 
 // writer appends a request part by part.
-type writer struct{ request.Writer }
+type writer struct {
+	request.Writer
+	names map[string]bool // of documents, in lower case
+}
 
 // system writes the system messages, which are not part of the conversation.
 func (w *writer) system() {
@@ -170,7 +174,7 @@ func (w *writer) file(f *llm.File) {
 		w.B = append(body.Open(w.B, '{'), `"audio":{`...)
 	} else {
 		w.B = append(body.Open(w.B, '{'), `"document":{`...)
-		w.B = body.Str(w.B, "name", documentName(request.DocumentName(f)))
+		w.B = body.Str(w.B, "name", w.unique(documentName(request.DocumentName(f))))
 	}
 	w.source(f.Format(), f.Data)
 }
@@ -184,7 +188,24 @@ func documentName(name string) string {
 		return ' '
 	}, strings.TrimSuffix(name, ".pdf"))
 	name = strings.Join(strings.Fields(name), " ")
-	return cmp.Or(strings.TrimSpace(name[:min(len(name), 200)]), "document")
+	return cmp.Or(strings.TrimSpace(name[:min(len(name), maxName)]), "document")
+}
+
+// maxName is how long the name of a document may be.
+const maxName = 200
+
+// unique returns a name that no earlier document has, as the format wants it: with -2, -3 and so on at its end.
+func (w *writer) unique(name string) string {
+	if w.names == nil {
+		w.names = map[string]bool{}
+	}
+	own := name
+	for i := 2; w.names[strings.ToLower(own)]; i++ {
+		end := "-" + strconv.Itoa(i)
+		own = strings.TrimSpace(name[:min(len(name), maxName-len(end))]) + end
+	}
+	w.names[strings.ToLower(own)] = true
+	return own
 }
 
 // inference writes the parameters that every model has.

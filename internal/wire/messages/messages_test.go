@@ -275,3 +275,23 @@ func BenchmarkAppendRequest(b *testing.B) {
 		buf, _, _ = AppendRequest(buf[:0], req, provider.Capability{}, false)
 	}
 }
+
+// TestBlocks: a whole answer has as many blocks as a streamed one, at most.
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	whole := func(blocks int, block string) string {
+		return `{"type":"message","stop_reason":"end_turn","content":[` + strings.TrimSuffix(strings.Repeat(block+",", blocks), ",") + `]}`
+	}
+	if r, err := DecodeResponse([]byte(whole(maxBlocks, `{"type":"text","text":"a"}`))); err != nil || len(r.Text) != maxBlocks {
+		t.Errorf("%v", err)
+	}
+	for body, want := range map[string]string{
+		whole(maxBlocks+1, "{}"):               "too many blocks",
+		whole(1, `{"text":7}`):                 "content",
+		`{"type":"message","content":{"a":1}}`: "content",
+	} {
+		if _, err := DecodeResponse([]byte(body)); llm.KindOf(err) != llm.KindMalformed || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100s: %v, want %s", body, err, want)
+		}
+	}
+}

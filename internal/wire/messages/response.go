@@ -13,7 +13,7 @@ type wireMessage struct {
 	Type        string          `json:"type"`
 	ID          string          `json:"id"`
 	Model       string          `json:"model"`
-	Content     []wireBlock     `json:"content"`
+	Content     json.RawMessage `json:"content"` // a list of wireBlock, which must not be decoded at once: see maxBlocks
 	StopReason  string          `json:"stop_reason"`
 	StopDetails *stopDetails    `json:"stop_details"`
 	Usage       wireUsage       `json:"usage"`
@@ -65,16 +65,41 @@ func DecodeResponse(b []byte) (*llm.Response, error) {
 	if w.Type == "error" || !body.IsNull(w.Error) {
 		return nil, fault.Classify(0, nil, b)
 	}
-	if w.Type != "message" && w.Content == nil {
+	if w.Type != "message" && body.IsNull(w.Content) {
 		return nil, fault.Malformed("the answer is not a message", nil)
 	}
 	var a Assembler
 	a.begin(w)
-	for i := range w.Content {
-		a.blocks = append(a.blocks, block{wireBlock: w.Content[i]})
+	if err := a.decode(w.Content); err != nil {
+		return nil, err
 	}
 	a.stop, a.details, a.done = w.StopReason, w.StopDetails, true
 	return a.Response()
+}
+
+// decode adds the blocks of a whole answer.
+func (a *Assembler) decode(content json.RawMessage) error {
+	if body.IsNull(content) {
+		return nil
+	}
+	var failed error
+	whole := body.Elements(content, func(raw []byte) bool {
+		if len(a.blocks) == maxBlocks {
+			failed = fault.Malformed("the answer has too many blocks", nil)
+			return false
+		}
+		one, err := body.Decode[wireBlock](raw)
+		if err != nil {
+			failed = fault.Malformed("the content of the answer is not in the messages format", err)
+			return false
+		}
+		a.blocks = append(a.blocks, block{wireBlock: *one})
+		return true
+	})
+	if failed == nil && !whole {
+		failed = fault.Malformed("the content of the answer is not in the messages format", nil)
+	}
+	return failed
 }
 
 // count is the running total of an answer's tokens.

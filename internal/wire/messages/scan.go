@@ -20,7 +20,7 @@ func (w *wireMessage) Scan(b []byte) bool {
 		case "model":
 			return request.Text(v, &w.Model)
 		case "content":
-			return body.List(v, &w.Content)
+			w.Content = v
 		case "stop_reason":
 			return request.Text(v, &w.StopReason)
 		case "stop_details":

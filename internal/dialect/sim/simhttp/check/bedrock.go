@@ -50,7 +50,7 @@ func (a *ask) bedrockMessages() *endpoint.Error {
 	if !a.has("messages") || string(a.members["messages"]) == "[]" {
 		return a.missing("messages")
 	}
-	calls := 0
+	calls, names := 0, map[string]bool{}
 	return each(a.members["messages"], func(i int, m []byte) *endpoint.Error {
 		if request.Str(m, "role") != [2]string{"user", "assistant"}[i%2] {
 			return endpoint.Invalid("", "A conversation must alternate between user and assistant roles. Make sure the conversation alternates between user and assistant roles and try again.")
@@ -64,7 +64,7 @@ func (a *ask) bedrockMessages() *endpoint.Error {
 			}
 			return true
 		})
-		if why := media.Bedrock(fmt.Sprintf("messages.%d.content", i), request.Member(m, "content")); why != "" {
+		if why := media.Bedrock(fmt.Sprintf("messages.%d.content", i), request.Member(m, "content"), names); why != "" {
 			return endpoint.Invalid("", "%s", why)
 		}
 		if results != calls {

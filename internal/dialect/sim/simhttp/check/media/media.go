@@ -73,8 +73,9 @@ func Gemini(v []byte) string {
 // documentName is what the name of a document may be at Bedrock.
 var documentName = regexp.MustCompile(`^[a-zA-Z0-9\-()\[\]]+( [a-zA-Z0-9\-()\[\]]+)*$`)
 
-// Bedrock checks the documents in the content of a message. It returns "" if nothing is wrong.
-func Bedrock(at string, content []byte) (why string) {
+// Bedrock checks the documents in the content of a message, and adds their names to those of earlier messages. It returns "" if nothing
+// is wrong.
+func Bedrock(at string, content []byte, names map[string]bool) (why string) {
 	texts, documents := 0, 0
 	body.Elements(content, func(p []byte) bool {
 		if request.Str(p, "text") != "" {
@@ -86,7 +87,12 @@ func Bedrock(at string, content []byte) (why string) {
 		}
 		documents++
 		f, ok := request.FileOf("application/"+request.Str(d, "format"), "", request.Str(request.Member(d, "source"), "bytes"))
-		switch name := request.Str(d, "name"); {
+		name := request.Str(d, "name")
+		known := names[strings.ToLower(name)]
+		names[strings.ToLower(name)] = true
+		switch {
+		case known:
+			why = "Messages can't contain duplicate document names. Rename the documents and try your request again."
 		case !documentName.MatchString(name) || len(name) > 200:
 			why = fmt.Sprintf("The document file name '%s' can only contain alphanumeric characters, whitespace characters, hyphens, parentheses, and square brackets. The name can't contain more than one consecutive whitespace character.", name)
 		case !ok || f.Check() != nil:

@@ -16,8 +16,9 @@ func TestRefuses(t *testing.T) {
 		`[{"text":"x"},{"document":{"name":"a  b","format":"pdf","source":{` + pdf + `}}}]`:       "more than one consecutive whitespace",
 		`[{"text":"x"},{"document":{"name":"a","format":"pdf","source":{"bytes":"AAAA"}}}]`:       "not valid",
 		`[{"text":"x"}]`: "",
+		`[{"text":"x"},{"document":{"name":"a","format":"pdf","source":{` + pdf + `}}},{"document":{"name":"A","format":"pdf","source":{` + pdf + `}}}]`: "duplicate document names",
 	} {
-		if got := Bedrock("messages.0.content", []byte(content)); (got == "") != (want == "") || !strings.Contains(got, want) {
+		if got := Bedrock("messages.0.content", []byte(content), map[string]bool{}); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", content, got, want)
 		}
 	}
