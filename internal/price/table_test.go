@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 		{"azure-responses/gpt-4.1", 2},
 		{"bedrock/eu.anthropic.claude-opus-5", 5.5},
 		{"bedrock/anthropic.claude-opus-5", 5},
-		{"vertex/gemini-3.8-flash", 0.75},
+		{"vertex/gemini-3.8-flash", 1.5},
 		{"vertex-anthropic/claude-opus-5@20260801", 5},
 		{"cohere/command-a-03-2025", 2.5},
 		{"fireworks/accounts/fireworks/models/kimi-k2p5", 0.6},
