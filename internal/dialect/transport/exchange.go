@@ -221,14 +221,14 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	for {
 		n, err := a.body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		if err == io.EOF {
+		if int64(len(b)) > a.c.maxBody {
+			return nil, a.tooLarge()
+		}
+		if err == io.EOF { // it may come with the last bytes
 			break
 		}
 		if err != nil {
 			return nil, a.cut(ctx, err)
-		}
-		if int64(len(b)) > a.c.maxBody {
-			return nil, a.tooLarge()
 		}
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
