@@ -36,6 +36,12 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if err == nil {
 		m.fill(resp, req, time.Since(start))
 	}
+	return m.settle(c, model, t, held, resp, err)
+}
+
+// settle charges an attempt. It is not a part of ask, so that a call that waits for its answer needs little stack.
+func (m *meter) settle(c *call, model *budget.Model, t budget.Terms, held llm.Money, resp *llm.Response, err error) (*llm.Response, error) {
+	req := c.req
 	paid, e := budget.Attempt{Request: req, Price: model.Price, Terms: t}.Settle(resp, llm.AsError(err))
 	if t.Worst > 0 {
 		if err != nil {
@@ -43,7 +49,7 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		}
 		model.Observe(req, resp, paid) // before others are let in
 	}
-	a.End(held, paid)
+	c.account.End(held, paid)
 	m.notices.settled(model, req, t.Worst, paid)
 	m.notices.answered(req, resp)
 	m.count(req, resp, e, paid, model.OK)

@@ -68,52 +68,68 @@ func (m *Model) Close() error { return m.c.Close() }
 // Ask implements llm.Model.
 func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	_, model := llm.SplitModel(req.Model)
-	switch {
-	case model == "":
-		return nil, m.c.Fail(fault.BadRequest("the request names no model"), model, nil)
-	case len(req.Messages) == 0:
-		return nil, m.c.Fail(fault.BadRequest("the request has no messages"), model, nil)
-	}
-	limits := m.capability(model)
-	stream := m.streams(ctx, req, limits)
-	call := Request{Path: m.codec.Path}
-	if m.codec.PathOf != nil {
-		call.Path = m.codec.PathOf(model, stream)
-	}
-	if req.Begun != nil && m.codec.Continue != "" {
-		call.Path, stream = m.codec.Continue, false
-	}
-	if m.codec.Header != nil {
-		call.Header = m.codec.Header(req)
-	}
-	req, err := m.session(&call, req)
+	o, err := m.compose(ctx, req, model)
 	if err != nil {
 		return nil, m.c.Fail(err, model, nil)
 	}
-	var dropped []string
-	buf := m.c.bodies.Get().(*[]byte)
-	call.Body, dropped, err = m.codec.Append(slices.Grow((*buf)[:0], sizeOf(req)), req, limits, stream)
-	if err != nil {
-		return nil, m.c.Fail(fault.BadRequest("%v", err), model, nil)
-	}
-	a, err := m.c.Do(ctx, call)
+	a, err := m.c.do(ctx, &o.call)
 	if err != nil {
 		return nil, m.c.Fail(err, model, nil)
 	}
 	defer a.Close()
-	if a.sent.Load() && !a.again && cap(call.Body) <= maxKept { // nobody reads the body any more
-		*buf = call.Body
-		m.c.bodies.Put(buf)
+	if a.sent.Load() && !a.again && cap(o.call.Body) <= maxKept { // nobody reads the body any more
+		*o.buf = o.call.Body
+		m.c.bodies.Put(o.buf)
 	}
 	resp, err := m.receive(ctx, a)
+	if err == nil {
+		err = wasCut(o.req, resp)
+	}
 	if err != nil {
 		return nil, m.c.Fail(err, model, a)
 	}
-	if err := wasCut(req, resp); err != nil {
-		return nil, m.c.Fail(err, model, a)
-	}
-	m.finish(resp, a, model, dropped)
+	m.finish(resp, a, model, o.dropped)
 	return resp, nil
+}
+
+// outgoing is a request on its way to the server.
+type outgoing struct {
+	call    Request
+	req     *llm.Request // what is sent of it
+	dropped []string     // what the model does not take
+	buf     *[]byte      // of the body
+}
+
+// compose writes the body of a request.
+func (m *Model) compose(ctx context.Context, req *llm.Request, model string) (*outgoing, error) {
+	switch {
+	case model == "":
+		return nil, fault.BadRequest("the request names no model")
+	case len(req.Messages) == 0:
+		return nil, fault.BadRequest("the request has no messages")
+	}
+	limits := m.capability(model)
+	stream := m.streams(ctx, req, *limits)
+	o := &outgoing{call: Request{Path: m.codec.Path}}
+	if m.codec.PathOf != nil {
+		o.call.Path = m.codec.PathOf(model, stream)
+	}
+	if req.Begun != nil && m.codec.Continue != "" {
+		o.call.Path, stream = m.codec.Continue, false
+	}
+	if m.codec.Header != nil {
+		o.call.Header = m.codec.Header(req)
+	}
+	var err error
+	if o.req, err = m.session(&o.call, req); err != nil {
+		return nil, err
+	}
+	o.buf = m.c.bodies.Get().(*[]byte)
+	o.call.Body, o.dropped, err = m.codec.Append(slices.Grow((*o.buf)[:0], sizeOf(o.req)), o.req, *limits, stream)
+	if err != nil {
+		return nil, fault.BadRequest("%v", err)
+	}
+	return o, nil
 }
 
 // receive reads the answer, streamed or not. Some servers never stream, and some always do.
@@ -228,13 +244,13 @@ func (m *Model) streams(ctx context.Context, req *llm.Request, c provider.Capabi
 	return n > 8192 || llm.WantsBegan(ctx)
 }
 
-func (m *Model) capability(model string) provider.Capability {
+func (m *Model) capability(model string) *provider.Capability {
 	if c, ok := m.caps.Load(model); ok {
-		return c.(provider.Capability)
+		return c.(*provider.Capability)
 	}
 	c := m.p.Capability(model)
-	m.caps.Store(model, c)
-	return c
+	m.caps.Store(model, &c)
+	return &c
 }
 
 // sizeOf estimates the size of a request's body, a little too high.

@@ -19,6 +19,12 @@ import (
 // relay the answer. They read the body with Read. If the server refuses a key that a program printed, the program is
 // run again, and the request sent once more with its new key.
 func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, _ error) {
+	return c.raw(ctx, &call)
+}
+
+// raw is Raw. Functions that wait for an answer keep little in their frames: very many calls may wait at once, and a
+// goroutine that needs more than 8 KB of stack takes 16.
+func (c *Client) raw(ctx context.Context, call *Request) (_ *Answer, status int, _ error) {
 	if ctx.Err() != nil {
 		return nil, 0, c.broken(ctx, ctx.Err(), false)
 	}
@@ -50,11 +56,27 @@ func (c *Client) keyless(ctx context.Context, err error) error {
 	return c.broken(ctx, err, false)
 }
 
-// once is Raw with one key.
-func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, status int, _ error) {
+// once is raw with one key.
+func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer, status int, _ error) {
+	a, req, err := c.prepare(ctx, call, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	res, err := a.exchange(req, call.Body)
+	a.FirstByte = time.Since(a.start)
+	if err != nil {
+		err = c.broken(ctx, c.reason(req.Context(), call, err), a.sent.Load())
+		a.Close()
+		return nil, 0, err
+	}
+	return a, res.StatusCode, a.begin(res)
+}
+
+// prepare returns the HTTP request of a call, and the Answer that will take what comes.
+func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer, *http.Request, error) {
 	l, err := c.pool.take(ctx, call.Open == nil && len(call.Body) <= http1.MaxBody)
 	if err != nil {
-		return nil, 0, c.broken(ctx, err, false)
+		return nil, nil, c.broken(ctx, err, false)
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	a := &Answer{c: c, loan: l, cancel: cancel, start: time.Now()}
@@ -62,7 +84,7 @@ func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, 
 	req, err := c.request(inner, call, a, s.header)
 	if err != nil {
 		a.Close()
-		return nil, 0, c.broken(ctx, err, false)
+		return nil, nil, c.broken(ctx, err, false)
 	}
 	a.hide = cmp.Or(call.Hide, s.key.Hide)
 	if sign := c.style.Sign; sign != nil {
@@ -70,27 +92,25 @@ func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, 
 		hide, err := sign(inner, req, call.Body)
 		if err != nil {
 			a.Close()
-			return nil, 0, c.keyless(ctx, err)
+			return nil, nil, c.keyless(ctx, err)
 		}
 		a.hide = hide.And(a.hide)
 	}
 	a.url = req.URL
-	res, err := a.exchange(req, call.Body)
-	a.FirstByte = time.Since(a.start)
-	if err != nil {
-		err = c.broken(ctx, c.reason(inner, call, err), a.sent.Load())
-		a.Close()
-		return nil, 0, err
-	}
+	return a, req, nil
+}
+
+// begin takes the header of the answer.
+func (a *Answer) begin(res *http.Response) error {
 	res.Request = nil // an answer may take long
-	c.met()
+	a.c.met()
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
-	a.life.Reset(c.timeout)
-	if err := a.unzip(); err != nil {
+	a.life.Reset(a.c.timeout)
+	err := a.unzip()
+	if err != nil {
 		a.Close()
-		return nil, 0, err
 	}
-	return a, res.StatusCode, nil
+	return err
 }
 
 // exchange sends a request and waits for the header of its answer.

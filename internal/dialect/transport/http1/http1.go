@@ -90,22 +90,23 @@ func (c *Client) head(req *http.Request, body []byte) (out *[]byte, err error) {
 }
 
 // exchange sends a request over a connection, and reads the head of its answer.
-func (c *Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (_ *http.Response, err error) {
+func (c *Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (*http.Response, error) {
 	k.left, k.heard = MaxHead, false
 	stop := context.AfterFunc(ctx, k.interrupt)
-	defer func() {
-		if err != nil {
-			stop()
-		}
-	}()
 	_, unsent := k.Write(*out)
 	c.heads.Put(out) // nobody needs it while the server works
 	if unsent == nil {
 		wrote()
 	}
 	if err := k.await(); err != nil { // a server may answer before it has read everything
+		stop()
 		return nil, cmp.Or(unsent, err)
 	}
+	return c.read(k, stop, unsent == nil)
+}
+
+// read reads the head of an answer that has begun. sent says that the server got the whole request.
+func (c *Client) read(k *conn, stop func() bool, sent bool) (*http.Response, error) {
 	r, ok := c.readers.Get().(*bufio.Reader)
 	if !ok {
 		r = bufio.NewReaderSize(nil, readSize)
@@ -113,13 +114,14 @@ func (c *Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func(
 	r.Reset(k)
 	res, err := readHead(r)
 	if err != nil {
+		stop()
 		c.giveReader(r)
 		return nil, err
 	}
 	k.left = math.MaxInt64
 	res.Body = &content{
 		c: c, k: k, r: r, in: res.Body, stop: stop, ended: res.Body == http.NoBody,
-		keep: unsent == nil && !res.Close && res.StatusCode != http.StatusSwitchingProtocols,
+		keep: sent && !res.Close && res.StatusCode != http.StatusSwitchingProtocols,
 	}
 	return res, nil
 }
