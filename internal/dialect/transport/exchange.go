@@ -55,6 +55,28 @@ type Request struct {
 	// Hide removes the key in Header from the answer, if it is not the Client's. Default: the
 	// Client's own.
 	Hide *redact.Redactor
+
+	from *outgoing // writes Body again; nil: Body stays
+}
+
+// load sees to it that Body is there.
+func (r *Request) load() error {
+	if r.from == nil {
+		return nil
+	}
+	return r.from.fill()
+}
+
+// appendBody appends Body to b, and lets it go if it can be written again.
+func (r *Request) appendBody(b []byte) ([]byte, error) {
+	if err := r.load(); err != nil {
+		return b, err
+	}
+	b = append(b, r.Body...)
+	if r.from != nil {
+		r.from.free()
+	}
+	return b, nil
 }
 
 // Answer is the answer to a Request: the header, and a body that Bytes, Events or Lines reads once.
@@ -145,6 +167,10 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 		r.Body = &lateBody{open: open}
 	case call.Body != nil:
 		r.ContentLength = int64(len(call.Body))
+		if a.loan.rt == nil {
+			r.GetBody = sendsAgain
+			break
+		}
 		b := call.Body // so that the closure does not keep call
 		// net/http knows this type, and sends the header and the body together.
 		r.GetBody = func() (io.ReadCloser, error) {
@@ -158,6 +184,9 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 	}
 	return r, nil
 }
+
+// sendsAgain says to http1 that a request may be sent again.
+func sendsAgain() (io.ReadCloser, error) { return nil, errors.ErrUnsupported }
 
 // address is the URL of a path.
 type address struct {

@@ -77,9 +77,8 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 		return nil, m.c.Fail(err, model, nil)
 	}
 	defer a.Close()
-	if a.sent.Load() && !a.again && cap(o.call.Body) <= maxKept { // nobody reads the body any more
-		*o.buf = o.call.Body
-		m.c.bodies.Put(o.buf)
+	if a.sent.Load() && !a.again { // nobody reads the body any more
+		o.free()
 	}
 	resp, err := m.receive(ctx, a)
 	if err == nil {
@@ -92,15 +91,41 @@ func (m *Model) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error
 	return resp, nil
 }
 
-// outgoing is a request on its way to the server.
+// outgoing is a request on its way to the server. It keeps its body only until that is sent: while very many calls wait, their
+// bodies would take much memory. In the rare case that the request is sent again, the body is written again.
 type outgoing struct {
+	m       *Model
 	call    Request
 	req     *llm.Request // what is sent of it
-	dropped []string     // what the model does not take
-	buf     *[]byte      // of the body
+	limits  *provider.Capability
+	stream  bool
+	dropped []string // what the model does not take
+	buf     *[]byte  // of the body
 }
 
-// compose writes the body of a request.
+// fill writes the body, if it is not there.
+func (o *outgoing) fill() (err error) {
+	if o.call.Body != nil {
+		return nil
+	}
+	o.buf = o.m.c.bodies.Get().(*[]byte)
+	o.call.Body, o.dropped, err = o.m.codec.Append(slices.Grow((*o.buf)[:0], sizeOf(o.req)), o.req, *o.limits, o.stream)
+	if err != nil {
+		return fault.BadRequest("%v", err)
+	}
+	return nil
+}
+
+// free gives the memory of the body back.
+func (o *outgoing) free() {
+	if o.call.Body != nil && cap(o.call.Body) <= maxKept {
+		*o.buf = o.call.Body
+		o.m.c.bodies.Put(o.buf)
+	}
+	o.call.Body, o.buf = nil, nil
+}
+
+// compose returns what is sent for a request.
 func (m *Model) compose(ctx context.Context, req *llm.Request, model string) (*outgoing, error) {
 	switch {
 	case model == "":
@@ -108,14 +133,14 @@ func (m *Model) compose(ctx context.Context, req *llm.Request, model string) (*o
 	case len(req.Messages) == 0:
 		return nil, fault.BadRequest("the request has no messages")
 	}
-	limits := m.capability(model)
-	stream := m.streams(ctx, req, *limits)
-	o := &outgoing{call: Request{Path: m.codec.Path}}
+	o := &outgoing{m: m, call: Request{Path: m.codec.Path}, limits: m.capability(model)}
+	o.call.from = o
+	o.stream = m.streams(ctx, req, *o.limits)
 	if m.codec.PathOf != nil {
-		o.call.Path = m.codec.PathOf(model, stream)
+		o.call.Path = m.codec.PathOf(model, o.stream)
 	}
 	if req.Begun != nil && m.codec.Continue != "" {
-		o.call.Path, stream = m.codec.Continue, false
+		o.call.Path, o.stream = m.codec.Continue, false
 	}
 	if m.codec.Header != nil {
 		o.call.Header = m.codec.Header(req)
@@ -124,12 +149,7 @@ func (m *Model) compose(ctx context.Context, req *llm.Request, model string) (*o
 	if o.req, err = m.session(&o.call, req); err != nil {
 		return nil, err
 	}
-	o.buf = m.c.bodies.Get().(*[]byte)
-	o.call.Body, o.dropped, err = m.codec.Append(slices.Grow((*o.buf)[:0], sizeOf(o.req)), o.req, *limits, stream)
-	if err != nil {
-		return nil, fault.BadRequest("%v", err)
-	}
-	return o, nil
+	return o, o.fill()
 }
 
 // receive reads the answer, streamed or not. Some servers never stream, and some always do.

@@ -62,7 +62,7 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 	if err != nil {
 		return nil, 0, err
 	}
-	res, err := a.exchange(req, call.Body)
+	res, err := a.exchange(req, call)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
 		err = c.broken(ctx, c.reason(req.Context(), call, err), a.sent.Load())
@@ -74,6 +74,9 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 
 // prepare returns the HTTP request of a call, and the Answer that will take what comes.
 func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer, *http.Request, error) {
+	if err := call.load(); err != nil {
+		return nil, nil, err
+	}
 	l, err := c.pool.take(ctx, call.Open == nil && len(call.Body) <= http1.MaxBody)
 	if err != nil {
 		return nil, nil, c.broken(ctx, err, false)
@@ -114,9 +117,9 @@ func (a *Answer) begin(res *http.Response) error {
 }
 
 // exchange sends a request and waits for the header of its answer.
-func (a *Answer) exchange(req *http.Request, body []byte) (*http.Response, error) {
+func (a *Answer) exchange(req *http.Request, call *Request) (*http.Response, error) {
 	if a.loan.rt == nil {
-		return a.c.pool.small.Do(req, body, func() { a.sent.Store(true) })
+		return a.c.pool.small.Do(req, call.appendBody, func() { a.sent.Store(true) })
 	}
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
 		if info.Err == nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 
@@ -93,5 +94,54 @@ func TestBodies(t *testing.T) {
 		}
 		wg.Wait()
 		m.Close()
+	}
+}
+
+// TestSentAgain: a request that is sent again, with a new key and over a new connection, has the same body, although
+// its memory was given back when it was first sent.
+func TestSentAgain(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var bodies []string
+	command, set := printer(t)
+	set("old")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		bodies = append(bodies, string(b))
+		w.Header().Set("Content-Type", "application/json")
+		switch len(bodies) {
+		case 1:
+			set("new")
+			w.WriteHeader(http.StatusUnauthorized)
+		case 3: // this connection was used before
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conn.Close()
+			return
+		}
+		io.WriteString(w, "{}")
+	}))
+	defer srv.Close()
+	texts := codec()
+	texts.Append = func(dst []byte, req *llm.Request, _ provider.Capability, _ bool) ([]byte, []string, error) {
+		return append(dst, req.Messages[0].Parts[0].Text...), nil, nil
+	}
+	m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, KeyCommand: command}, texts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, text := range []string{"first", "second"} {
+		if _, err := m.Ask(t.Context(), &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User(text)}}); err != nil {
+			t.Error(err)
+		}
+	}
+	if want := []string{"first", "first", "second", "second"}; !slices.Equal(bodies, want) {
+		t.Errorf("sent %q, want %q", bodies, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // appendHead appends the head of a request with a body of so many bytes.
-func appendHead(b []byte, req *http.Request, size int) ([]byte, error) {
+func appendHead(b []byte, req *http.Request) ([]byte, error) {
 	target := req.URL.RequestURI()
 	if !isToken(req.Method) || !isText(target) || !isText(req.Host) || strings.ContainsAny(target+req.Host, " ") {
 		return b, fmt.Errorf("the method %q, the host %q or the path %q cannot be sent", req.Method, req.Host, target)
@@ -34,8 +34,8 @@ func appendHead(b []byte, req *http.Request, size int) ([]byte, error) {
 			b = append(append(append(append(b, name...), ": "...), strings.Trim(value, " \t")...), "\r\n"...)
 		}
 	}
-	if size > 0 || req.Method == http.MethodPost || req.Method == http.MethodPut || req.Method == http.MethodPatch {
-		b = append(strconv.AppendInt(append(b, "Content-Length: "...), int64(size), 10), "\r\n"...)
+	if size := req.ContentLength; size > 0 || req.Method == http.MethodPost || req.Method == http.MethodPut || req.Method == http.MethodPatch {
+		b = append(strconv.AppendInt(append(b, "Content-Length: "...), size, 10), "\r\n"...)
 	}
 	return append(b, "\r\n"...), nil
 }

@@ -39,6 +39,9 @@ const (
 // errHead means that the head of an answer is too large.
 var errHead = errors.New("the header of the answer is larger than 256 KB")
 
+// errLength means that a body is not as long as its head says.
+var errLength = errors.New("the body of the request does not have the announced length")
+
 // Client keeps the connections to a server.
 type Client struct {
 	// Dial opens a connection, with TLS if the server wants it.
@@ -54,9 +57,10 @@ type Client struct {
 }
 
 // Do sends a request with a body of at most MaxBody bytes, and waits for the head of the answer. The fields of req that count are
-// its context, Method, URL, Host and Header, and GetBody: if it is nil, only a GET is sent again. Do calls wrote
+// its context, Method, URL, Host, Header and ContentLength, and GetBody: if it is nil, only a GET is sent again. body appends the
+// body; Do calls it again if the request is sent again. Do calls wrote
 // when the whole request is sent. The caller must close the body of the answer, and not while it reads.
-func (c *Client) Do(req *http.Request, body []byte, wrote func()) (*http.Response, error) {
+func (c *Client) Do(req *http.Request, body func([]byte) ([]byte, error), wrote func()) (*http.Response, error) {
 	ctx := req.Context()
 	for take := c.take; ; take = c.dial {
 		out, err := c.head(req, body)
@@ -79,13 +83,18 @@ func (c *Client) Do(req *http.Request, body []byte, wrote func()) (*http.Respons
 }
 
 // head returns the head of a request with its body, so that both are sent in one piece.
-func (c *Client) head(req *http.Request, body []byte) (out *[]byte, err error) {
+func (c *Client) head(req *http.Request, body func([]byte) ([]byte, error)) (out *[]byte, err error) {
 	out, ok := c.heads.Get().(*[]byte)
 	if !ok {
 		out = new([]byte)
 	}
-	*out, err = appendHead((*out)[:0], req, len(body))
-	*out = append(*out, body...)
+	if *out, err = appendHead((*out)[:0], req); err != nil {
+		return nil, err
+	}
+	head := len(*out)
+	if *out, err = body(*out); err == nil && int64(len(*out)-head) != req.ContentLength {
+		err = errLength
+	}
 	return out, err
 }
 

@@ -35,9 +35,13 @@ func post(ctx context.Context) *http.Request {
 	return (&http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: http.Header{"User-Agent": {"parley"}}}).WithContext(ctx)
 }
 
+// empty is no body.
+func empty(b []byte) ([]byte, error) { return b, nil }
+
 // ask makes an exchange and returns the body of its answer.
 func ask(c *Client, req *http.Request, body string) (string, error) {
-	res, err := c.Do(req, []byte(body), func() {})
+	req.ContentLength = int64(len(body))
+	res, err := c.Do(req, func(b []byte) ([]byte, error) { return append(b, body...), nil }, func() {})
 	if err != nil {
 		return "", err
 	}
@@ -295,8 +299,8 @@ func TestIdle(t *testing.T) {
 				t.Errorf("%d connections are open, want %d", open.Load(), n)
 			}
 		}
-		first, err := c.Do(post(t.Context()), nil, func() {})
-		second, err2 := c.Do(post(t.Context()), nil, func() {})
+		first, err := c.Do(post(t.Context()), empty, func() {})
+		second, err2 := c.Do(post(t.Context()), empty, func() {})
 		if err := errors.Join(err, err2, first.Body.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +311,7 @@ func TestIdle(t *testing.T) {
 		want(1)
 		time.Sleep(idleFor)
 		want(0)
-		last, err := c.Do(post(t.Context()), nil, func() {})
+		last, err := c.Do(post(t.Context()), empty, func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +343,8 @@ func TestHead(t *testing.T) {
 	}
 	req := post(t.Context())
 	req.Header = http.Header{"B": {" b\t"}, "A": {"1", "2"}, "Content-Length": {"99"}, "Transfer-Encoding": {"chunked"}, "X-Idempotency-Key": {}}
-	b, err := appendHead(nil, req, 7)
+	req.ContentLength = 7
+	b, err := appendHead(nil, req)
 	if want := "POST /v1/x?a=b HTTP/1.1\r\nHost: lab.test\r\nA: 1\r\nA: 2\r\nB: b\r\nContent-Length: 7\r\n\r\n"; err != nil || string(b) != want {
 		t.Errorf("got %q, %v", b, err)
 	}
