@@ -23,10 +23,15 @@ type answers struct {
 // ask asks. For a request with a Schema it returns a response whose JSON is valid, or an error of
 // KindInvalid.
 func (a *answers) ask(ctx context.Context, c *call) (*llm.Response, error) {
-	req := c.req
-	if req.Schema == nil {
+	if c.req.Schema == nil {
 		return a.next.ask(ctx, c)
 	}
+	return a.structured(ctx, c)
+}
+
+// structured is ask for a request with a Schema.
+func (a *answers) structured(ctx context.Context, c *call) (*llm.Response, error) {
+	req := c.req
 	schema, err := a.compiler.Compile(req.Schema.JSON)
 	if err != nil {
 		return nil, &llm.Error{Kind: llm.KindBadRequest, Message: err.Error(), Err: err}

@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,10 +96,10 @@ func (c *Client) Do(ctx context.Context, call Request) (*Answer, error) {
 }
 
 // begins returns the time that a call has until the header of its answer.
-func (c *Client) begins(call Request) time.Duration { return max(c.timeout, call.Timeout) }
+func (c *Client) begins(call *Request) time.Duration { return max(c.timeout, call.Timeout) }
 
 // reason returns our own reason for the end of a call, or err.
-func (c *Client) reason(inner context.Context, call Request, err error) error {
+func (c *Client) reason(inner context.Context, call *Request, err error) error {
 	if context.Cause(inner) == errSilent {
 		return &silentError{c.begins(call)}
 	}
@@ -114,17 +115,17 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return errSilent }
 
+// blank is an empty request. It is never changed.
+var blank = &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
+
 // request returns the HTTP request of a call.
-func (c *Client) request(ctx context.Context, call Request, a *Answer, header http.Header) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, call *Request, a *Answer, header http.Header) (*http.Request, error) {
 	u, err := c.address(call)
 	if err != nil {
 		return nil, err
 	}
-	post := http.Request{Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, URL: u, Host: u.Host, Header: header}
-	r := post.WithContext(ctx)
-	if call.Method != "" {
-		r.Method = call.Method
-	}
+	r := blank.WithContext(ctx)
+	r.Method, r.URL, r.Host, r.Header = cmp.Or(call.Method, http.MethodPost), u, u.Host, header
 	if len(call.Header) > 0 {
 		r.Header = make(http.Header, len(header)+len(call.Header))
 		maps.Copy(r.Header, header) // nobody changes the values
@@ -162,7 +163,7 @@ type address struct {
 }
 
 // address returns the URL of a call. Most calls have the path of the call before. Do not change it.
-func (c *Client) address(call Request) (*url.URL, error) {
+func (c *Client) address(call *Request) (*url.URL, error) {
 	if a := c.last.Load(); a != nil && a.path == call.Path && a.root == call.Root {
 		return a.url, nil
 	}
@@ -174,7 +175,7 @@ func (c *Client) address(call Request) (*url.URL, error) {
 }
 
 // join returns the base URL with the path of a call.
-func (c *Client) join(call Request) (*url.URL, error) {
+func (c *Client) join(call *Request) (*url.URL, error) {
 	u := *c.base
 	if call.Root {
 		u.Path, u.RawPath = "", ""

@@ -26,7 +26,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 	if err != nil {
 		return nil, 0, c.keyless(ctx, err)
 	}
-	a, status, err := c.once(ctx, call, s)
+	a, status, err := c.once(ctx, &call, s)
 	if err != nil || status != http.StatusUnauthorized || call.Hide != nil || !c.keys.Refuse(s.key) {
 		return a, status, err
 	}
@@ -35,7 +35,7 @@ func (c *Client) Raw(ctx context.Context, call Request) (_ *Answer, status int, 
 		return a, status, nil // the server's answer says what is wrong
 	}
 	a.Close()
-	a, status, err = c.once(ctx, call, next)
+	a, status, err = c.once(ctx, &call, next)
 	if a != nil {
 		a.again = true
 	}
@@ -51,7 +51,7 @@ func (c *Client) keyless(ctx context.Context, err error) error {
 }
 
 // once is Raw with one key.
-func (c *Client) once(ctx context.Context, call Request, s *sealed) (_ *Answer, status int, _ error) {
+func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer, status int, _ error) {
 	l, err := c.pool.take(ctx, call.Open == nil && len(call.Body) <= http1.MaxBody)
 	if err != nil {
 		return nil, 0, c.broken(ctx, err, false)
