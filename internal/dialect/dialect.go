@@ -72,18 +72,18 @@ func CodecOf(p provider.Provider) (transport.Codec, bool) {
 		codec.PathOf, codec.Append, codec.Config.Header = messages.VertexPath, messages.AppendVertexRequest, nil
 	default:
 		path := codec.Path
-		codec.PathOf = func(model string, _ bool) string { return AzurePath(p, path, model) }
+		codec.PathOf = func(model string, _ bool) string { return AzurePath(p.APIVersion, path, model) }
 	}
 	return codec, ok
 }
 
-// AzurePath returns the path of an endpoint of Azure, with the version of p. Only responses name the model in the body.
-func AzurePath(p provider.Provider, path, model string) string {
-	version := "?api-version=" + p.APIVersion
+// AzurePath returns the path of an endpoint of Azure. Only responses name the model in the body.
+func AzurePath(version, path, model string) string {
+	query := "?api-version=" + version
 	if path == responses.Path {
-		return path + version
+		return path + query
 	}
-	return "/deployments/" + url.PathEscape(model) + path + version
+	return "/deployments/" + url.PathEscape(model) + path + query
 }
 
 // lateSigner returns a function that signs requests to Bedrock.

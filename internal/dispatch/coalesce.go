@@ -32,6 +32,11 @@ func (j *coalesce) ask(ctx context.Context, c *call) (*llm.Response, error) {
 	if t := c.req.Temperature; t == nil || *t != 0 {
 		return j.next.ask(ctx, c)
 	}
+	return j.join(ctx, c)
+}
+
+// join is ask for a call at temperature zero.
+func (j *coalesce) join(ctx context.Context, c *call) (*llm.Response, error) {
 	key := c.req.Digest()
 	for {
 		j.mu.Lock()

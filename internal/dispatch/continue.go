@@ -11,16 +11,16 @@ import (
 // the server gave the ids of all tokens so far and takes them back, and nothing but the tokens decides how the answer goes
 // on. Otherwise the whole answer is asked for again.
 
-// goesOn returns the call with what an answer that was cut off has, if the model can continue it. whole is the call without
-// it.
-func (r *retry) goesOn(c, whole *call, resp *llm.Response) *call {
+// goesOn returns the call with what an answer that was cut off has, if the model can continue it. first is the call before its
+// first attempt.
+func (r *retry) goesOn(c, first *call, resp *llm.Response) *call {
 	n := len(resp.TokenIDs)
 	switch req := c.req; {
 	case n == 0:
 		return c
 	case r.continues == nil || !r.continues(req.Model) || !plain(req), resp.Refusal != "" || len(resp.Thoughts)+len(resp.ToolCalls) > 0,
 		req.Logprobs && len(resp.Logprobs) != n, req.Begun == nil && len(resp.PromptTokenIDs) == 0:
-		return whole
+		return first.continuing(nil)
 	}
 	return c.continuing(joined(c.req.Begun, resp))
 }

@@ -18,39 +18,49 @@ type meter struct {
 	timeout time.Duration // of an attempt; 0: none
 }
 
-// ask makes one attempt.
+// attempt is what is known of an attempt before it is made.
+type attempt struct {
+	model *budget.Model
+	terms budget.Terms
+	held  llm.Money
+	began time.Time
+}
+
+// ask makes one attempt. What it does after that is in another function: a stream may be open for long, and keeps the
+// stack of every function that waits for it.
 func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
-	req, a := c.req, c.account
-	model := m.prices.Look(req.Model)
-	var t budget.Terms
-	var held llm.Money
-	if model.OK && a.Bounded() {
-		t = model.Terms(req, false)
+	a := attempt{model: m.prices.Look(c.req.Model)}
+	if a.model.OK && c.account.Bounded() {
+		a.terms = a.model.Terms(c.req, false)
 		var e *llm.Error
-		if held, e = a.Begin(ctx, t); e != nil {
+		if a.held, e = c.account.Begin(ctx, a.terms); e != nil {
 			return nil, e
 		}
 	}
-	start := time.Now()
-	resp, err := m.attempt(ctx, req)
-	if err == nil {
-		m.fill(resp, req, time.Since(start))
+	a.began = time.Now()
+	if m.timeout > 0 {
+		resp, err := m.bounded(ctx, c.req)
+		return m.settle(c, &a, resp, err)
 	}
-	return m.settle(c, model, t, held, resp, err)
+	resp, err := m.next.Ask(ctx, c.req)
+	return m.settle(c, &a, resp, err)
 }
 
-// settle charges an attempt. It is not a part of ask, so that a call that waits for its answer needs little stack.
-func (m *meter) settle(c *call, model *budget.Model, t budget.Terms, held llm.Money, resp *llm.Response, err error) (*llm.Response, error) {
-	req := c.req
-	paid, e := budget.Attempt{Request: req, Price: model.Price, Terms: t}.Settle(resp, llm.AsError(err))
-	if t.Worst > 0 {
+// settle decides what an attempt cost, and counts it.
+func (m *meter) settle(c *call, a *attempt, resp *llm.Response, err error) (*llm.Response, error) {
+	req, model := c.req, a.model
+	if err == nil {
+		m.fill(resp, req, time.Since(a.began))
+	}
+	paid, e := budget.Attempt{Request: req, Price: model.Price, Terms: a.terms}.Settle(resp, llm.AsError(err))
+	if a.terms.Worst > 0 {
 		if err != nil {
 			resp = nil
 		}
 		model.Observe(req, resp, paid) // before others are let in
 	}
-	c.account.End(held, paid)
-	m.notices.settled(model, req, t.Worst, paid)
+	c.account.End(a.held, paid)
+	m.notices.settled(model, req, a.terms.Worst, paid)
 	m.notices.answered(req, resp)
 	m.count(req, resp, e, paid, model.OK)
 	if e != nil {
@@ -59,10 +69,8 @@ func (m *meter) settle(c *call, model *budget.Model, t budget.Terms, held llm.Mo
 	return resp, nil
 }
 
-func (m *meter) attempt(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	if m.timeout <= 0 {
-		return m.next.Ask(ctx, req)
-	}
+// bounded asks, for at most the timeout of an attempt.
+func (m *meter) bounded(ctx context.Context, req *llm.Request) (*llm.Response, error) {
 	bounded, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	resp, err := m.next.Ask(bounded, req)

@@ -136,7 +136,7 @@ func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, 
 			r.stats.count(model, func(m *ModelStats) { m.refusedCalls-- })
 		}
 	}()
-	whole := c.continuing(nil)
+	first := c
 	for n := 0; ; n++ {
 		*tries++
 		resp, err := r.attempt(ctx, c)
@@ -149,13 +149,13 @@ func (r *retry) model(ctx context.Context, c *call, tries *int) (*llm.Response, 
 		}
 		if cut {
 			err = aborted(resp)
-			if c = r.goesOn(c, whole, resp); full(c) {
+			if c = r.goesOn(c, first, resp); full(c) {
 				return limited(c), nil
 			}
 		}
 		e := llm.AsError(err)
 		if c.req.Begun != nil && !cut && notContinued(e) && ctx.Err() == nil {
-			c = whole
+			c = first.continuing(nil)
 			continue
 		}
 		busy := refused(e.Kind)

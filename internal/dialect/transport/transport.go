@@ -124,12 +124,12 @@ func (c *Client) seal(ctx context.Context) (*sealed, error) {
 	if s := c.sealed.Load(); s != nil && s.key == key {
 		return s, nil
 	}
-	s := &sealed{key, headers(c.p, c.style, key)}
+	s := &sealed{key, headers(&c.p, &c.style, key)}
 	c.sealed.Store(s)
 	return s, nil
 }
 
-func headers(p provider.Provider, c Config, key *credential.Key) http.Header {
+func headers(p *provider.Provider, c *Config, key *credential.Key) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"parley"}}
 	// net/http does not send an empty list. It means that the request may be sent again if an idle
 	// connection is dead: see the package comment.

@@ -224,7 +224,7 @@ func (g *Gateway) openDispatch(spent llm.Money) error {
 	}
 	lanes := make([]dispatch.Lane, len(g.order))
 	for i, u := range g.order {
-		lanes[i] = dispatch.Lane{Provider: u.Provider(), Model: u}
+		lanes[i] = dispatch.Lane{Provider: *u.Provider(), Model: u}
 	}
 	var err error
 	g.dispatch, err = dispatch.New(dispatch.Config{

@@ -39,7 +39,7 @@ func newMetrics(g *Gateway) *metrics {
 		recorded: metric.NewHistogram(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1),
 	}
 	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}
-	for _, api := range []format.API{format.Chat, format.Responses, format.Embeddings, format.Models, format.Messages, format.Count, format.Tokens, format.Generate} {
+	for _, api := range format.APIs() {
 		m.byAPI[api] = &apiMetrics{seconds: metric.NewHistogram(buckets...), first: metric.NewHistogram(buckets...)}
 	}
 	return m

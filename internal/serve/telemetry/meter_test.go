@@ -49,7 +49,7 @@ func TestMeasured(t *testing.T) {
 	t.Parallel()
 	to := &collector{}
 	x := openTo(t, to, map[string]string{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_TRACES_SAMPLER": "always_off"})
-	call, p := callOf(t), provider.Provider{Name: "gemini"}
+	call, p := callOf(t), &provider.Provider{Name: "gemini"}
 	answer := &llm.Response{Text: "a secret", Model: "m-2", Usage: llm.Usage{Input: 7}}
 	x.Start(nil, format.Chat, p, "s", call).End(answer, nil)
 	x.Start(nil, format.Chat, p, "s", call).End(nil, &llm.Error{Kind: llm.KindOverloaded, Message: "a secret"})
@@ -106,7 +106,7 @@ func TestMetricsAreSent(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				to := &collector{answers: c.answers}
 				x := openTo(t, to, map[string]string{"OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": "10000"})
-				x.Start(nil, format.Chat, provider.Provider{}, "s", callOf(t)).End(nil, nil)
+				x.Start(nil, format.Chat, &provider.Provider{}, "s", callOf(t)).End(nil, nil)
 				time.Sleep(25 * time.Second)
 				err := x.Close(t.Context())
 				if fmt.Sprint(to.at) != c.at || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

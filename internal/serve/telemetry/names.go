@@ -82,7 +82,7 @@ func vendor(name string) string {
 	}
 }
 
-func asked(of operation, p provider.Provider, session string, c *format.Call) []message {
+func asked(of operation, p *provider.Provider, session string, c *format.Call) []message {
 	out := append(requested(of, session, &c.Request), boolOf(requestStream, c.Stream))
 	if u, err := url.Parse(p.BaseURL); err == nil {
 		out = append(out, textOf(serverAddress, u.Hostname()))

@@ -27,7 +27,7 @@ type Span struct {
 }
 
 // Start begins the span of a call, as a child of the one in the client's header.
-func (x *Exporter) Start(h http.Header, api format.API, p provider.Provider, session string, c *format.Call) *Span {
+func (x *Exporter) Start(h http.Header, api format.API, p *provider.Provider, session string, c *format.Call) *Span {
 	if x == nil {
 		return nil
 	}

@@ -151,7 +151,7 @@ func TestSpans(t *testing.T) {
 	to := &collector{}
 	tr := openTo(t, to, map[string]string{"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_HEADERS": "x-key=a%20b"})
 	call := callOf(t)
-	p := provider.Provider{Name: "gemini", BaseURL: "https://llm.example.com:8443/v1"}
+	p := &provider.Provider{Name: "gemini", BaseURL: "https://llm.example.com:8443/v1"}
 	parent := http.Header{"Traceparent": {traceparent}}
 	tr.Start(parent, format.Chat, p, "s\xff", call).End(&llm.Response{
 		Text: "another secret", Model: "m-2", ID: "id", Finish: llm.FinishStop, Usage: llm.Usage{Input: 7, Output: 3},
@@ -195,7 +195,7 @@ func TestSpans(t *testing.T) {
 func TestNone(t *testing.T) {
 	t.Parallel()
 	var none *Exporter
-	none.Start(nil, format.Chat, provider.Provider{}, "s", &format.Call{}).End(nil, nil)
+	none.Start(nil, format.Chat, &provider.Provider{}, "s", &format.Call{}).End(nil, nil)
 	none.Measure(nil)
 	if err := none.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -239,7 +239,7 @@ func TestFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				to := &collector{answers: c.answers}
 				tr := openTo(t, to, nil)
-				tr.Start(nil, format.Chat, provider.Provider{}, "s", callOf(t)).End(nil, nil)
+				tr.Start(nil, format.Chat, &provider.Provider{}, "s", callOf(t)).End(nil, nil)
 				time.Sleep(3 * time.Minute)
 				err := tr.Close(t.Context())
 				if fmt.Sprint(to.at) != fmt.Sprint(c.at) || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || (err == nil) != (len(to.spans) == 1) {
@@ -262,7 +262,7 @@ func TestSlow(t *testing.T) {
 		tr := openTo(t, to, nil)
 		end := func(n int) {
 			for range n {
-				tr.Start(nil, format.Chat, provider.Provider{}, "s", callOf(t)).End(nil, nil)
+				tr.Start(nil, format.Chat, &provider.Provider{}, "s", callOf(t)).End(nil, nil)
 			}
 			synctest.Wait()
 		}
@@ -374,7 +374,7 @@ func TestSampling(t *testing.T) {
 	} {
 		env := map[string]string{"OTEL_TRACES_SAMPLER": c.sampler, "OTEL_TRACES_SAMPLER_ARG": c.arg}
 		tr := openTo(t, &collector{}, env)
-		got := tr.Start(http.Header{"Traceparent": {c.header}}, format.Chat, provider.Provider{}, "s", callOf(t)).sampled
+		got := tr.Start(http.Header{"Traceparent": {c.header}}, format.Chat, &provider.Provider{}, "s", callOf(t)).sampled
 		if err := tr.Close(t.Context()); got != c.want || err != nil {
 			t.Errorf("%+v: %v %v", c, got, err)
 		}

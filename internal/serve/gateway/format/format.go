@@ -44,6 +44,11 @@ const (
 	Generate   API = "generate"     // SGLang's, from token ids to token ids
 )
 
+// APIs returns all endpoints.
+func APIs() []API {
+	return []API{Chat, Responses, Embeddings, Models, Messages, Count, Tokens, Generate}
+}
+
 // Path returns the path of the endpoint below a base URL.
 func (a API) Path() string {
 	switch a {

@@ -20,9 +20,8 @@ func own(configured map[string]string) map[string]bool {
 }
 
 // forwards calls each with every header of the client that is sent along: all except those of the connection,
-// those that Connection names, and the account's own. Those of Google say who pays, so they are the account's if the key
-// is. Keys are sent along only in their vendor's own header:
-// see header for the others.
+// those that Connection names, and the account's own, which are those that say who pays if the key is the account's.
+// Keys are sent along only in their vendor's own header: see header for the others.
 func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) {
 	h := f.Header
 	var listed []string
@@ -32,7 +31,7 @@ func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) 
 		}
 	}
 	for name, values := range h {
-		if auth.IsKey(name) && len(f.Keys) == 0 || strings.HasPrefix(name, "X-Goog-") && u.OwnsKey() {
+		if auth.IsKey(name) && len(f.Keys) == 0 || u.ownsKey && pays(name) {
 			continue
 		}
 		if !hop(name) && !strings.HasPrefix(name, "X-Parley-") && !u.own[name] && !slices.Contains(listed, name) {
@@ -41,12 +40,17 @@ func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) 
 	}
 }
 
+// pays reports whether a header says who pays for a call, of those that its key may use.
+func pays(name string) bool {
+	return strings.HasPrefix(name, "X-Goog-") || name == "Openai-Organization" || name == "Openai-Project"
+}
+
 // header returns the headers to send. Another vendor gets only the session.
 func (u *Upstream) header(f *Flight, translated bool) http.Header {
 	out := make(http.Header, len(f.Header)+1)
 	if !translated {
 		u.forwards(f, func(name string, values []string) { out[name] = values })
-		if u.vertex() {
+		if u.vertex {
 			delete(out, "Anthropic-Version") // it is in the body
 		}
 		if key := f.usual(); key != "" {

@@ -32,13 +32,18 @@ import (
 
 // Upstream is a provider.
 type Upstream struct {
-	p     provider.Provider
+	p       provider.Provider
+	ownsKey bool // see OwnsKey
+	vertex  bool // it is Anthropic's format on Vertex AI
+
 	c     *transport.Client
 	codec transport.Codec // of the provider
-	own   map[string]bool // headers that clients cannot replace
-	caps  sync.Map        // of provider.Capability, by model
-	bufs  sync.Pool       // *[]byte, to read streams with
-	hide  atomic.Pointer[hidden]
+	// codecs are those of endpoints whose calls are not translated. They are never changed.
+	codecs map[format.API]*transport.Codec
+	own    map[string]bool // headers that clients cannot replace
+	caps   sync.Map        // of *provider.Capability, by model
+	bufs   sync.Pool       // *[]byte, to read streams with
+	hide   atomic.Pointer[hidden]
 }
 
 // hidden is the Redactor of a client's keys.
@@ -74,13 +79,16 @@ func Open(p provider.Provider) (*Upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &Upstream{p: p, c: c, codec: codec, own: own(p.Headers)}
+	u := &Upstream{
+		p: p, ownsKey: p.HasKey() || p.Signs(), vertex: p.Dialect == "anthropic" && p.APIVersion != "",
+		c: c, codec: codec, codecs: codecs(), own: own(p.Headers),
+	}
 	u.bufs.New = func() any { b := make([]byte, readSize); return &b }
 	return u, nil
 }
 
-// Provider returns the provider.
-func (u *Upstream) Provider() provider.Provider { return u.p }
+// Provider returns the provider. Do not change it.
+func (u *Upstream) Provider() *provider.Provider { return &u.p }
 
 // Close closes idle connections.
 func (u *Upstream) Close() error { return u.c.Close() }
@@ -100,10 +108,7 @@ func (u *Upstream) Speaks(api format.API) bool {
 }
 
 // OwnsKey reports whether calls are sent with the provider's own key or signature, never with a client's key.
-func (u *Upstream) OwnsKey() bool { return u.p.HasKey() || u.p.Signs() }
-
-// vertex reports whether it is Anthropic's format on Vertex AI.
-func (u *Upstream) vertex() bool { return u.p.Dialect == "anthropic" && u.p.APIVersion != "" }
+func (u *Upstream) OwnsKey() bool { return u.ownsKey }
 
 // Ask sends the flight of the context to the model of req.
 func (u *Upstream) Ask(ctx context.Context, req *llm.Request) (*llm.Response, error) {
@@ -172,20 +177,24 @@ func (u *Upstream) send(ctx context.Context, f *Flight, out *outgoing) (*transpo
 	return u.c.Raw(ctx, transport.Request{Path: out.path, Root: out.api.Exact(), Body: out.body, Header: header, Hide: f.hide})
 }
 
-// codecOf returns the codec of an endpoint's answers.
-func codecOf(api format.API) transport.Codec {
-	codec, _ := dialect.Codec(api.Dialect())
-	if api == format.Embeddings {
-		codec.Decode = decodeEmbeddings
+// codecs returns the codecs of the endpoints' answers.
+func codecs() map[format.API]*transport.Codec {
+	all := map[format.API]*transport.Codec{}
+	for _, api := range format.APIs() {
+		codec, _ := dialect.Codec(api.Dialect())
+		if api == format.Embeddings {
+			codec.Decode = decodeEmbeddings
+		}
+		all[api] = &codec
 	}
-	return codec
+	return all
 }
 
 // outgoing is a call as it is sent.
 type outgoing struct {
 	api    format.API // of the provider; empty if none of the gateway's endpoints has its format
 	client format.API // of the client
-	codec  transport.Codec
+	codec  *transport.Codec
 	path   string
 	header http.Header // of the codec
 	body   []byte
@@ -204,12 +213,17 @@ func (o *outgoing) tell(h http.Header) {
 }
 
 func (u *Upstream) capability(model string) provider.Capability {
-	if c, ok := u.caps.Load(model); ok {
-		return c.(provider.Capability)
+	c, ok := u.caps.Load(model)
+	if !ok {
+		c = u.lookUp(model)
 	}
+	return *c.(*provider.Capability)
+}
+
+func (u *Upstream) lookUp(model string) any {
 	c := u.p.Capability(model)
-	u.caps.Store(model, c)
-	return c
+	u.caps.Store(model, &c)
+	return &c
 }
 
 // outgoing returns the call as it is sent: unchanged except for the model's name, a request for the usage of a
@@ -219,15 +233,15 @@ func (u *Upstream) outgoing(f *Flight, model string) (*outgoing, error) {
 	if !u.Speaks(c.API) {
 		return u.translated(f, model)
 	}
-	out := &outgoing{api: c.API, client: c.API, codec: codecOf(c.API), path: c.API.Path(), body: format.CutIDs(f.Body, mark)}
+	out := &outgoing{api: c.API, client: c.API, codec: u.codecs[c.API], path: c.API.Path(), body: format.CutIDs(f.Body, mark)}
 	switch {
-	case u.vertex() && c.API != format.Messages:
+	case u.vertex && c.API != format.Messages:
 		return nil, fault.BadRequest("%s does not answer %s", u.p.Name, c.API)
-	case u.vertex():
+	case u.vertex:
 		out.path, out.body = u.codec.PathOf(model, c.Stream), format.ForVertex(out.body)
 		return out, nil
 	case u.p.APIVersion != "" && !c.API.Exact():
-		out.path = dialect.AzurePath(u.p, out.path, model)
+		out.path = dialect.AzurePath(u.p.APIVersion, out.path, model)
 	}
 	if model != c.Request.Model {
 		out.body = format.SetModel(out.body, model)

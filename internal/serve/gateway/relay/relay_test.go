@@ -34,10 +34,6 @@ func TestHeaders(t *testing.T) {
 	if ours.Keys = nil; u.header(&ours, false)["Api-Key"] != nil || u.header(&ours, false)["X-Api-Key"] != nil {
 		t.Error("a key goes along to a provider that is asked with another")
 	}
-	google := &Flight{Call: f.Call, Header: http.Header{"X-Goog-User-Project": {"theirs"}}}
-	if (&Upstream{p: provider.Provider{Credentials: provider.CredentialsGoogle}}).header(google, false)["X-Goog-User-Project"] != nil {
-		t.Error("a client chooses the project that pays")
-	}
 	if got := u.header(f, true); len(got) != 1 || got.Get("X-Session-Id") != "s" {
 		t.Errorf("to another vendor goes %v", got)
 	}
@@ -45,6 +41,31 @@ func TestHeaders(t *testing.T) {
 		"Set-Cookie": {"c"}, "X-Request-Id": {"r"}, "Content-Length": {"3"}, "Access-Control-Allow-Origin": {"*"}, "X-Parley-Cached": {"true"}, "Location": {"/"},
 	}); len(back) != 1 || back.Get("X-Request-Id") != "r" {
 		t.Errorf("%v", back)
+	}
+}
+
+// TestPayer checks that a client chooses who pays only with its own key.
+func TestPayer(t *testing.T) {
+	t.Parallel()
+	h := http.Header{}
+	for _, name := range []string{"X-Goog-User-Project", "OpenAI-Organization", "OpenAI-Project"} {
+		h.Set(name, "theirs")
+	}
+	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:1/v1"}
+	for _, c := range []struct {
+		command []string
+		want    int
+	}{{[]string{"echo", "sk-ours"}, 0}, {nil, len(h)}} {
+		p.KeyCommand = c.command
+		u, err := Open(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer u.Close()
+		f := &Flight{Call: &format.Call{API: format.Chat}, Header: h}
+		if got := u.header(f, false); len(got) != c.want {
+			t.Errorf("%v: %v", c.command, got)
+		}
 	}
 }
 

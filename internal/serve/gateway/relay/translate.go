@@ -28,19 +28,19 @@ func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 	req.Model = u.p.Name + "/" + model
 	dropped := slices.Sorted(maps.Keys(req.Extra))
 	req.Extra = nil
-	out := &outgoing{client: c.API, codec: u.codec, path: u.codec.Path}
+	out := &outgoing{client: c.API, codec: &u.codec, path: u.codec.Path}
 	switch u.p.Dialect {
 	case "anthropic":
 		out.api = format.Messages
 	case "openai", "responses":
-		out.api, out.codec, out.path = format.Chat, codecOf(format.Chat), format.Chat.Path()
+		out.api, out.codec, out.path = format.Chat, u.codecs[format.Chat], format.Chat.Path()
 	}
 	req.Messages = unpacked(req.Messages, u.p.Dialect == "gemini")
 	switch {
 	case out.codec.PathOf != nil:
 		out.path = out.codec.PathOf(model, c.Stream)
 	case u.p.APIVersion != "":
-		out.path = dialect.AzurePath(u.p, out.path, model)
+		out.path = dialect.AzurePath(u.p.APIVersion, out.path, model)
 	}
 	var err error
 	out.body, out.dropped, err = out.codec.Append(nil, &req, u.capability(model), c.Stream)
