@@ -115,16 +115,13 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return errSilent }
 
-// blank is an empty request. It is never changed.
-var blank = &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-
 // request returns the HTTP request of a call.
 func (c *Client) request(ctx context.Context, call *Request, a *Answer, header http.Header) (*http.Request, error) {
 	u, err := c.address(call)
 	if err != nil {
 		return nil, err
 	}
-	r := blank.WithContext(ctx)
+	r := c.blank.WithContext(ctx)
 	r.Method, r.URL, r.Host, r.Header = cmp.Or(call.Method, http.MethodPost), u, u.Host, header
 	if len(call.Header) > 0 {
 		r.Header = make(http.Header, len(header)+len(call.Header))
