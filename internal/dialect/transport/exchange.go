@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,20 +139,14 @@ func (e *silentError) Error() string {
 
 func (e *silentError) Unwrap() error { return errSilent }
 
-// post is what most requests have in common. It is never written.
-var post = http.Request{Method: http.MethodPost, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
-
 // request returns the HTTP request of a call.
 func (c *Client) request(ctx context.Context, call *Request, a *Answer, header http.Header) (*http.Request, error) {
 	u, err := c.address(call)
 	if err != nil {
 		return nil, err
 	}
-	r := post.WithContext(ctx)
-	r.URL, r.Host, r.Header = u, u.Host, header
-	if call.Method != "" {
-		r.Method = call.Method
-	}
+	r := c.blank.WithContext(ctx)
+	r.Method, r.URL, r.Host, r.Header = cmp.Or(call.Method, http.MethodPost), u, u.Host, header
 	if len(call.Header) > 0 {
 		r.Header = make(http.Header, len(header)+len(call.Header))
 		maps.Copy(r.Header, header) // nobody changes the values

@@ -56,6 +56,7 @@ type Client struct {
 	style   Config
 	p       provider.Provider
 	sealed  atomic.Pointer[sealed]
+	blank   *http.Request // a request without its parts; never changed
 	timeout time.Duration
 	maxBody int64
 	pool    *pool
@@ -95,7 +96,7 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 	}
 	w := &Client{
 		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
-		keys: keys, style: c, p: p, pool: newPool(p.HTTP2, base),
+		keys: keys, style: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: newPool(p.HTTP2, base),
 	}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout

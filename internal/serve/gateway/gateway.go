@@ -326,6 +326,7 @@ func (g *Gateway) stop(ctx context.Context, srv *http.Server, abort context.Canc
 	}
 	<-ended
 	g.calls.Wait() // calls that began meanwhile
+	g.streams.End()
 }
 
 var errStopping = errors.New("the gateway stops")

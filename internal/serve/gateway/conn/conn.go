@@ -34,9 +34,18 @@ type Conn struct {
 	byte1   bool          // the server's own watch has read its byte
 	gone    func()        // called when the client goes away; nil: nobody watches
 	reading chan struct{} // closed when the watch ends; nil: there is no watch
+	ready   *readiness    // that starts the watch
+	waits   uint64        // number of the wait there; 0: there is none
 	all     *Streams      // where it is forgotten when data arrives; may be nil
-	held    map[any]func()
+	hold    hold          // most connections have one
+	more    map[any]func()
 	closed  bool
+}
+
+// hold is what is called when a connection is closed.
+type hold struct {
+	key  any
+	left func()
 }
 
 // maxAhead is how many bytes of its next requests a client may send while it waits for an answer. A client
@@ -64,13 +73,16 @@ func Of(ctx context.Context) *Conn {
 func (c *Conn) Hold(key any, left func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held[key] != nil || c.closed {
+	switch {
+	case c.closed || c.hold.key == key || c.more[key] != nil:
 		return false
+	case c.hold.left == nil:
+		c.hold = hold{key, left}
+		return true
+	case c.more == nil:
+		c.more = map[any]func(){}
 	}
-	if c.held == nil {
-		c.held = map[any]func(){}
-	}
-	c.held[key] = left
+	c.more[key] = left
 	return true
 }
 
@@ -117,10 +129,13 @@ func (c *Conn) Read(p []byte) (int, error) {
 func (c *Conn) Close() error {
 	c.dataArrived()
 	c.mu.Lock()
-	held := c.held
-	c.held, c.closed = nil, true
+	first, more := c.hold.left, c.more
+	c.hold, c.more, c.closed = hold{}, nil, true
 	c.mu.Unlock()
-	for _, left := range held {
+	if first != nil {
+		first()
+	}
+	for _, left := range more {
 		left()
 	}
 	return c.Conn.Close()
@@ -150,12 +165,25 @@ func (c *Conn) dataArrived() {
 	}
 }
 
-// watch reads until the client goes away, which calls gone, or until unwatch.
-func (c *Conn) watch(gone func()) {
+// watch reads until the client goes away, which calls gone, or until unwatch. It begins when there is something to read, if r
+// can say so: until then it needs no goroutine.
+func (c *Conn) watch(r *readiness, gone func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.gone = gone
-	c.begin()
+	c.gone, c.ready = gone, r
+	if c.waits = r.wait(c); c.waits == 0 {
+		c.begin()
+	}
+}
+
+// isReady starts the watch that has waited under a number. 0 is any number.
+func (c *Conn) isReady(number uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits != 0 && (c.waits == number || number == 0) {
+		c.waits = 0
+		c.begin()
+	}
 }
 
 // begin starts the watch. Conn.mu is held.
@@ -191,9 +219,12 @@ func (c *Conn) readAhead() bool {
 // unwatch ends the watch and waits for it.
 func (c *Conn) unwatch() {
 	c.mu.Lock()
-	reading := c.reading
-	c.gone, c.reading, c.byte1 = nil, nil, false
+	reading, waits := c.reading, c.waits
+	c.gone, c.reading, c.byte1, c.waits = nil, nil, false, 0
 	c.mu.Unlock()
+	if waits != 0 {
+		c.ready.cancel(c, waits)
+	}
 	if reading == nil {
 		return
 	}

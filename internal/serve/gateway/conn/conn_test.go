@@ -61,6 +61,7 @@ func (h *testServer) shut(t *testing.T) {
 		t.Error(err)
 	}
 	h.wg.Wait()
+	h.streams.End()
 	if len(h.streams.open) > 0 {
 		t.Errorf("%d connections are not accounted for", len(h.streams.open))
 	}
