@@ -28,23 +28,36 @@ func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx
 	if !plan.Kind.External() {
 		return none, nil
 	}
-	actor, err := plan.Kind.Actor(plan.Params, run)
+	var actor world.Actor
+	err = plan.CheckParams(func(params world.Params) error {
+		if actor != nil && !plan.Kind.Local(params) {
+			return nil // a server says what is wrong when it is asked
+		}
+		made, err := plan.Kind.Actor(params, run)
+		if actor == nil {
+			actor = made // of the plan's own params; those of the matrix are only checked
+		} else if err == nil {
+			closeActor(context.Background(), made)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, usageError{plan.ParamsError(err)}
+		return nil, usageError{err}
 	}
 	c.Actor = actor
 	if r, ok := actor.(world.Roomy); ok {
 		c.Room = r.Room
 	}
-	closer, ok := actor.(world.Closer)
-	if !ok {
-		return none, nil
-	}
-	return func(ctx context.Context) {
+	return func(ctx context.Context) { closeActor(ctx, actor) }, nil
+}
+
+// closeActor closes what an actor has open.
+func closeActor(ctx context.Context, a world.Actor) {
+	if closer, ok := a.(world.Closer); ok {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
 		closer.Close(ctx)
-	}, nil
+	}
 }
 
 // waiting returns a function that says what an actor waits for.
