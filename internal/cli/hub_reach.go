@@ -6,7 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,7 +66,7 @@ func (w *hubWatch) failed(int) time.Duration {
 			w.tell(err.Error() + ". This process waits until one can be used")
 		}
 	}
-	return 250*time.Millisecond + rand.N(100*time.Millisecond) //nolint:gosec // clients should not try at the same moment
+	return 250*time.Millisecond + time.Duration(os.Getpid()%100)*time.Millisecond // not all clients at the same moment
 }
 
 // back is called when a node is connected.
