@@ -11,17 +11,17 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Unreachable says why no node of a hub can be used.
-type Unreachable struct {
+// UnreachableError says why no node of a hub can be used.
+type UnreachableError struct {
 	// Nodes are the addresses that were tried, each with its own problem.
 	Nodes []string
 }
 
-func (e *Unreachable) Error() string { return strings.Join(e.Nodes, "; ") }
+func (e *UnreachableError) Error() string { return strings.Join(e.Nodes, "; ") }
 
-// Reach tries the nodes of a hub one by one, for at most so long each. It returns an Unreachable, or nil if one answers.
+// Reach tries the nodes of a hub one by one, for at most so long each. It returns an UnreachableError, or nil if one answers.
 func Reach(nodes []string, wait time.Duration, options ...nats.Option) error {
-	var all Unreachable
+	var all UnreachableError
 	seen := map[string]bool{}
 	for _, node := range nodes {
 		name := host(node)

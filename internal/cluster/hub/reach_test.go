@@ -22,7 +22,7 @@ func TestReach(t *testing.T) {
 		return l
 	}
 	closed, silent := listen(), listen()
-	defer silent.Close() //nolint:errcheck // it is a test
+	defer silent.Close()
 	_ = closed.Close()
 	plain := begin(t, Config{Listen: "127.0.0.1:0", Token: "hunter2"})
 	own, pool := certificate(t)
@@ -40,7 +40,7 @@ func TestReach(t *testing.T) {
 		{"tls://" + addr(secured.URL()), "tls error: tls: failed to verify certificate", []nats.Option{nats.Token("hunter2")}},
 	} {
 		err := Reach([]string{c.node, c.node}, time.Minute, c.options...)
-		of, ok := errors.AsType[*Unreachable](err)
+		of, ok := errors.AsType[*UnreachableError](err)
 		want := host(c.node) + ": " + c.want
 		if !ok || len(of.Nodes) != 1 || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %s", c.node, err, want)

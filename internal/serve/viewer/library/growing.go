@@ -2,6 +2,7 @@ package library
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -43,9 +44,7 @@ func (g *Growing) Sparing(ctx context.Context, episode int) (out []journal.Entry
 	}
 	of.entries, of.last = append(of.entries, entries...), last
 	out, copied := make([]journal.Entry, len(of.entries)), make(map[*journal.Replied]int64, len(of.keys)+len(keys))
-	for r, key := range keys {
-		of.keys[r] = key
-	}
+	maps.Copy(of.keys, keys)
 	for i, e := range of.entries {
 		if r, ok := e.(*journal.Replied); ok { // fill changes it
 			one := *r

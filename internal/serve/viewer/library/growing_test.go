@@ -21,7 +21,7 @@ func TestGrowing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // it is a test
+	defer store.Close()
 	add := func(entries ...journal.Entry) {
 		if err := store.Append(t.Context(), entries...); err != nil {
 			t.Fatal(err)
