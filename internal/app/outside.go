@@ -24,26 +24,33 @@ func (p Play) setActor(c *engine.Config, plan *config.Plan) (release func(ctx co
 // setActor gives c the actor of the plan's kind, if the kind has an environment, for the run with this id: see
 // world.Environment. release closes the actor.
 func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx context.Context), err error) {
-	none := func(context.Context) {}
 	if !plan.Kind.External() {
-		return none, nil
+		return func(context.Context) {}, nil
 	}
-	actor, err := plan.Kind.Actor(plan.Params, run)
+	var made []world.Actor // the first is of the plan's own params; those of the matrix are only checked
+	err = plan.CheckParams(func(params world.Params) error {
+		if len(made) > 0 && !plan.Kind.Local(params) {
+			return nil // a server says what is wrong when it is asked
+		}
+		actor, err := plan.Kind.Actor(params, run)
+		made = append(made, actor)
+		return err
+	})
 	if err != nil {
-		return nil, usageError{plan.ParamsError(err)}
+		return nil, usageError{err}
 	}
-	c.Actor = actor
-	if r, ok := actor.(world.Roomy); ok {
+	c.Actor = made[0]
+	if r, ok := made[0].(world.Roomy); ok {
 		c.Room = r.Room
-	}
-	closer, ok := actor.(world.Closer)
-	if !ok {
-		return none, nil
 	}
 	return func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
-		closer.Close(ctx)
+		for _, actor := range made {
+			if closer, ok := actor.(world.Closer); ok {
+				closer.Close(ctx)
+			}
+		}
 	}, nil
 }
 

@@ -7,6 +7,7 @@ var sideways = map[string]string{}
 
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{
+	"internal/goldentest.update":   "a flag of tests, which must be known before they begin",
 	"internal/cluster/wire.codecs": "how to encode each type, found out once by reflection",
 	"internal/cluster/wire.items":  "the types of entries, by their number: a function would make the table for every message",
 }

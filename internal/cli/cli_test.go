@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"flag"
 	"iter"
 	"os"
 	"path/filepath"
@@ -16,11 +15,10 @@ import (
 	"parley/internal/app"
 	"parley/internal/cli/bulk"
 	"parley/internal/dispatch"
+	"parley/internal/goldentest"
 	"parley/llm"
 	"parley/worlds"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childSteps) != "" {
@@ -90,25 +88,7 @@ func (o outcome) wantErr(t *testing.T, texts ...string) outcome {
 // golden compares got with a file of testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	goldenFile(t, filepath.Join("testdata", name+".golden"), got)
-}
-
-// goldenFile compares a text with a file. With -update it writes the file.
-func goldenFile(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from %s (run with -update to accept):\n%s", path, got)
-	}
+	goldentest.Compare(t, filepath.Join("testdata", name+".golden"), got)
 }
 
 // write puts text into a new file of the test's own folder.

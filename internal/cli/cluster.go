@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -114,26 +113,6 @@ func (f *hubFlags) authorities() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// connect connects to a hub. It waits for one that is not there yet.
-func (f *hubFlags) connect(url, token string) (*nats.Conn, error) {
-	options, _ := hub.Options(token)
-	options = append(options,
-		nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond), nats.RetryOnFailedConnect(true),
-		nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2), nats.Name("parley"))
-	if f.TLSCA != "" {
-		pool, err := f.authorities()
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, nats.Secure(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS13}))
-	}
-	nc, err := nats.Connect(url, options...)
-	if err != nil {
-		return nil, exit.AsUsage(fmt.Errorf("--cluster %s: %w", url, err))
-	}
-	return nc, nil
-}
-
 // buildID identifies this program for a cluster. Programs of the same commit are the same on every system; of
 // others, only the same file is.
 func buildID() string {
@@ -208,7 +187,11 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 			fmt.Fprintf(s.Stderr, "parley: workers can join at %s\n", url)
 		}
 	}
-	if j.conn, err = f.connected(ctx, url, token); err != nil {
+	tell := s.tell
+	if j.hub != nil {
+		tell = nil // it is in this process
+	}
+	if j.conn, err = f.connected(ctx, url, token, tell); err != nil {
 		return nil, err
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
@@ -228,30 +211,6 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 		})
 	}
 	return j, nil
-}
-
-// connects is how long a hub may take to answer.
-const connects = 30 * time.Second
-
-// connected connects to a hub, and waits until it answers.
-func (f *hubFlags) connected(ctx context.Context, url, token string) (*nats.Conn, error) {
-	nc, err := f.connect(url, token)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, connects)
-	defer cancel()
-	for !nc.IsConnected() {
-		if nc.IsClosed() || ctx.Err() != nil {
-			nc.Close()
-			return nil, exit.AsUsage(fmt.Errorf("--cluster %s: the hub does not answer: %w", url, errors.Join(nc.LastError(), context.Cause(ctx))))
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-	return nc, nil
 }
 
 // hubRoom says that the hub is full, or has room again.

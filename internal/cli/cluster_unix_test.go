@@ -175,3 +175,25 @@ func TestWorkersHere(t *testing.T) {
 	}
 	parley(t, known, "run", plan, "--workers", "2", "--out", out+"2").want(t, exit.Broken).wantErr(t, "would run the code of "+file)
 }
+
+// TestHubRefuses: a run and a worker say for each node of a hub why they cannot use it.
+func TestHubRefuses(t *testing.T) {
+	t.Parallel()
+	s := withToken(self(t))
+	url := clusterOf(t, s, 0)
+	both := url + ",nats://127.0.0.1:1"
+	other := s
+	other.Env = func(name string) (string, bool) {
+		if name == tokenEnv {
+			return "hunter2", true
+		}
+		return s.Env(name)
+	}
+	want := "no node of the hub can be used: " + strings.TrimPrefix(url, "nats://") + ": it refuses the token; 127.0.0.1:1: connect: connection refused. Start one with parley hub"
+	_, problems := serving(t, other, "worker", "--cluster", both)
+	if got := <-problems.line; !strings.Contains(got, want) || strings.Contains(got, "hunter2") {
+		t.Errorf("%s, want %s", got, want)
+	}
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nagents: {small: sim/small}\nlineup: {first: small, second: small}\n")
+	parley(t, other, "run", plan, "--cluster", url).want(t, exit.Misuse).wantErr(t, strings.Replace(want, "; 127.0.0.1:1: connect: connection refused", "", 1))
+}

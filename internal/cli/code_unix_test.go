@@ -198,6 +198,18 @@ func TestParamsOfEnvironment(t *testing.T) {
 	}
 	maze := write(t, "maze.yaml", "kind: rollout\nagents: {me: {model: sim/small}}\nlineup: {agent: me}\nparams:\n  env: maze\n  env_params: {size: 1}\n")
 	parley(t, State{}, "run", maze).want(t, 2).wantErr(t, "maze.yaml:6:22: params.env_params.size: 1: want 2 to 30")
+	const matrix = "kind: rollout\nagents: {me: {model: sim/small}}\nlineup: {agent: me}\nparams: {env: maze}\nplan:\n  matrix:\n"
+	for end, want := range map[string]string{
+		"    variations:\n      small: {params: {env_params: {size: 3}}}\n      tiny: {params: {env_params: {size: 1}}}\n": "9:42: plan.matrix.variations.tiny.params.env_params.size: 1: want 2 to 30",
+		"    params:\n      env_params:\n        - {size: 3}\n        - {size: 1}\n":                                       "10:18: plan.matrix.params.env_params[1].size: 1: want 2 to 30",
+		"    params: {env: [maze, mase]}\n": `7:26: plan.matrix.params.env[1]: env: unknown environment "mase"`,
+		"    params: {env: [maze, word]}\n    variations: {a: {params: {max_steps: 4}}, b: {params: {env_params: {size: 99}}}}\n": "8:79: plan.matrix.variations.b.params.env_params.size: 99: want 2 to 30",
+	} {
+		plan := write(t, "plan.yaml", matrix+end)
+		for _, verb := range []string{"check", "run"} {
+			parley(t, State{}, verb, plan).want(t, 2).wantErr(t, "plan.yaml:"+want)
+		}
+	}
 }
 
 // TestCodeQuestion: the command that is suggested allows what was asked for and nothing else, whatever the file is called.

@@ -12,6 +12,7 @@ import (
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/goldentest"
 	"parley/llm"
 	"parley/world"
 	"parley/worlds"
@@ -180,7 +181,7 @@ func TestCommandReference(t *testing.T) {
 		help := parley(t, State{}, verb.Name, "--help").want(t, exit.OK).stdout
 		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", verb.Name, strings.TrimSpace(help))
 	}
-	goldenFile(t, "../../docs/reference/commands.md", page.String())
+	goldentest.Compare(t, "../../docs/reference/commands.md", page.String())
 }
 
 func TestHelp(t *testing.T) {

@@ -127,7 +127,7 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	nc, err := c.connected(ctx, c.Cluster, token)
+	nc, err := c.connected(ctx, c.Cluster, token, s.tell)
 	if err != nil {
 		return err
 	}

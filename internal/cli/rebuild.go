@@ -26,7 +26,7 @@ func (f *playFlags) rebuild(ctx context.Context, s *State, run, file string) (er
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
-	nc, err := f.connected(ctx, f.Cluster, token)
+	nc, err := f.connected(ctx, f.Cluster, token, s.tell)
 	if err != nil {
 		return err
 	}

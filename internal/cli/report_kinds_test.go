@@ -51,6 +51,9 @@ func TestReportOfKinds(t *testing.T) {
 			if marked := talkRE.Match(b); marked != (name == "secrets") {
 				t.Errorf("messages are marked: %v", marked)
 			}
+			if _, talk, _ := strings.Cut(string(b), `<details class="talk"`); !strings.Contains(talk, `<div class="replay"`) {
+				t.Error("the first transcript has no story")
+			}
 			shown := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout
 			if marked := strings.Contains(shown, "  * gives its own secret away ("); marked != (name == "secrets") {
 				t.Errorf("show marks messages: %v", marked)

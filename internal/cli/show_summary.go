@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,11 +13,13 @@ import (
 
 	"parley/internal/app"
 	"parley/internal/cli/exit"
+	"parley/internal/cli/show"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/score"
 	"parley/internal/score/rubric"
 	"parley/internal/score/scored"
+	"parley/internal/store/sqlite"
 	"parley/journal"
 )
 
@@ -61,14 +64,30 @@ func (f *summaryFlags) write(ctx context.Context, s *State, file string, episode
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil { //nolint:gosec // scores are for others to read too
 		return exit.Usagef("%w", err)
 	}
-	if err := flags.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: file, File: out}); err != nil {
-		return err
+	err = flags.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: file, File: out})
+	about, broken := outlineOf(context.WithoutCancel(ctx), out)
+	if about.Calls > 0 {
+		s.tell("the summary: " + show.Cost(about.Calls, about.Spent) + ", recorded in " + out)
 	}
-	if done, err := f.done(ctx, file, of.head, name, episode); done || err != nil {
-		s.tell("the summary is recorded: parley show " + terminal.ShellWord(out) + " says what it cost")
-		return err
+	if err != nil && err.Error() == "" { // it played quietly
+		return &exit.Error{Code: exit.CodeOf(err), Err: f.failure(about, out)}
 	}
-	return fmt.Errorf("show: %s wrote no summary: parley show %s --episode 0 says why. To ask again, delete that file", f.Summary, out)
+	if err := cmp.Or(err, broken); err != nil {
+		return playError(out, err)
+	}
+	done, err := f.done(ctx, file, of.head, name, episode)
+	if err == nil && !done {
+		err = f.failure(about, out)
+	}
+	return err
+}
+
+// failure says why there is no summary, and what to do.
+func (f *summaryFlags) failure(about sqlite.Outline, out string) error {
+	if why := about.Last.Reason.String(); why != "" {
+		return fmt.Errorf("show: %s wrote no summary: %s. The same command continues it", f.Summary, terminal.Safe(why))
+	}
+	return fmt.Errorf("show: %s wrote no summary: parley show %s --episode 0 says why. To ask again, delete that file", f.Summary, terminal.ShellWord(out))
 }
 
 // name returns the name of the scorer: the episode and the model, which may have letters that a name cannot have.

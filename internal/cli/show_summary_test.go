@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/score"
+	"parley/llm"
 )
 
 // TestShowSummary checks that a model writes a summary once, in a run of its own, and only if it is asked for.
@@ -24,7 +25,8 @@ func TestShowSummary(t *testing.T) {
 		t.Error("there are scores")
 	}
 	with := append(story, "--summary", "sim/small", "--json")
-	first := parley(t, State{}, with...).want(t, exit.OK).stdout
+	ran := parley(t, State{}, with...).want(t, exit.OK)
+	first := ran.stdout
 	var got struct{ Texts []score.Text }
 	if err := json.Unmarshal([]byte(first), &got); err != nil || len(got.Texts) != 1 || got.Texts[0].Model != "sim/small" || got.Texts[0].Text == "" {
 		t.Fatalf("%v: %s", err, first)
@@ -34,6 +36,13 @@ func TestShowSummary(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	before := parley(t, State{}, "show", files[0], "--json").want(t, exit.OK).stdout
+	var spent struct {
+		Cost llm.Money `json:"cost_usd"`
+	}
+	if err := json.Unmarshal([]byte(before), &spent); err != nil || spent.Cost == 0 {
+		t.Fatal(err, before)
+	}
+	ran.wantErr(t, "the summary: "+spent.Cost.String()+", recorded in "+files[0])
 	if again := parley(t, State{}, with...).want(t, exit.OK).stdout; again != first {
 		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
 	}
@@ -58,7 +67,8 @@ func TestShowSummary(t *testing.T) {
 	} {
 		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, want)
 	}
-	parley(t, State{}, "show", file, "--episode", "2", "--story", "--summary", "sim/small", "--budget", "0.0001").want(t, exit.Budget)
+	parley(t, State{}, "show", file, "--episode", "2", "--story", "--summary", "sim/small", "--budget", "0.0001").want(t, exit.Budget).
+		wantErr(t, "sim/small wrote no summary: budget: this call may cost up to")
 }
 
 // TestShowInterview checks that the texts of an interview are in the transcript of the run.

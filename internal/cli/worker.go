@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cluster/allot"
@@ -68,7 +70,11 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	defer watched.close(ctx, s)
 	count := &workerCounts{began: time.Now(), plays: map[*player]int{}}
 	watched.show(ctx, s, count.page)
-	nc, err := c.connect(c.Cluster, token)
+	tell := s.tell
+	if c.Attached {
+		tell = nil // who started it tells
+	}
+	nc, err := c.connect(c.Cluster, token, tell, nats.IgnoreAuthErrorAbort()) // a hub may come back with another token
 	if err != nil {
 		return err
 	}

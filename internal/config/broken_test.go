@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"parley/internal/goldentest"
 )
 
 // planFiles lists the plans of a folder of testdata.
@@ -27,24 +29,6 @@ func setsIn(src []byte) []string {
 	return sets
 }
 
-// golden compares got with a file, or writes it with -update.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
-	}
-}
-
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	files := planFiles(t, "broken")
@@ -62,7 +46,7 @@ func TestBroken(t *testing.T) {
 			if err == nil {
 				t.Fatalf("no error: %s", p.JSON())
 			}
-			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
+			goldentest.Compare(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
 		})
 	}
 }

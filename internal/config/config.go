@@ -187,14 +187,32 @@ func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, se
 	return resolve(rep, root, kinds, sets, beside)
 }
 
-// ParamsError returns an error that was found after the plan was read, such as one of the code that params name. If it
-// names a param, it gets its file and line, as the errors of Load.
-func (p *Plan) ParamsError(err error) error {
-	if p.checker == nil || !schema.NamesParam(err) {
+// CheckParams calls check with the params of the plan, and with those of each variant of its matrix. An error was found after the plan
+// was read, such as one of the code that params name: if it names a param, it gets its file and line, as the errors of Load. The
+// variants of a recorded plan are not checked: the run began with them.
+func (p *Plan) CheckParams(check func(world.Params) error) error {
+	if err := check(p.Params); err != nil || p.Matrix == nil || p.checker == nil {
+		return p.paramsError(err, yamltree.Path{"params"}, nil)
+	}
+	for _, v := range p.Matrix.Variants() {
+		params, _, err := p.vary(v)
+		if err == nil {
+			err = check(params)
+		}
+		if err != nil {
+			at, tried := p.Matrix.Place(v)
+			return p.paramsError(err, at, tried)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) paramsError(err error, at yamltree.Path, tried map[string]int) error {
+	if err == nil || p.checker == nil || !schema.NamesParam(err) {
 		return err
 	}
 	c := &schema.Checker{Report: &document.Report{Source: p.checker.Source}, Tree: p.checker.Tree}
-	c.ComplainOfParams(p.Kind.Name, err, yamltree.Path{"params"})
+	c.ComplainOfParams(p.Kind.Name, err, at, tried)
 	return c.Err()
 }
 

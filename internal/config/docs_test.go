@@ -9,6 +9,7 @@ import (
 
 	"parley/internal/config/keys"
 	"parley/internal/config/schema"
+	"parley/internal/goldentest"
 	"parley/internal/yamltree"
 )
 
@@ -31,7 +32,7 @@ func TestReference(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s: the marks around the keys are missing", file)
 	}
-	golden(t, file, head+keysBegin+reference()+keysEnd+tail)
+	goldentest.Compare(t, file, head+keysBegin+reference()+keysEnd+tail)
 }
 
 // The plans that the text shows are plans, except for their kind.

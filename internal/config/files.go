@@ -35,7 +35,7 @@ func (r *resolver) load(beside *reach.Files) bool {
 			r.plan.ParamsJSON, err = schema.Canonical(full, r.file.Params)
 		}
 		if err != nil {
-			r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"})
+			r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"}, nil)
 		}
 		return err == nil
 	}
@@ -43,7 +43,7 @@ func (r *resolver) load(beside *reach.Files) bool {
 		if e, ok := one.(*document.Error); ok {
 			r.beside = append(r.beside, e)
 		} else {
-			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"})
+			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"}, nil)
 		}
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/internal/config/document"
+	"parley/internal/goldentest"
 	"parley/internal/provider"
 	"parley/llm"
 	"parley/world"
@@ -73,7 +74,7 @@ func TestRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := load(t, name)
-			golden(t, strings.TrimSuffix(file, ".yaml")+".json", string(p.JSON())+"\n")
+			goldentest.Compare(t, strings.TrimSuffix(file, ".yaml")+".json", string(p.JSON())+"\n")
 			fromJSON, err := FromJSON(p.JSON(), testKinds(), nil)
 			if err != nil {
 				t.Fatal(err)

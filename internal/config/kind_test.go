@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,8 +9,6 @@ import (
 	"parley/world"
 	"parley/world/worldtest"
 )
-
-var update = flag.Bool("update", false, "write golden files again")
 
 // talkParams are the params of a kind made for these tests. They have one of everything.
 type talkParams struct {

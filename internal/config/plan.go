@@ -81,30 +81,27 @@ func (p *Plan) worldMatrix() (planner.Matrix, error) {
 		maps.Copy(lineup, seating)
 		m.Lineups = append(m.Lineups, lineup)
 	}
-	for _, name := range p.Matrix.VariationNames() {
-		v := p.Matrix.Variations[name]
-		for _, change := range p.Matrix.Combinations() {
-			_, params, err := p.vary(v.Params, change)
-			if err != nil {
-				return m, fmt.Errorf("config: plan.matrix: %w", err)
-			}
-			m.Variants = append(m.Variants, planner.Variant{Variation: name, Name: p.Matrix.CellLabel(change), Params: params, Lineup: v.Lineup})
+	for _, v := range p.Matrix.Variants() {
+		_, params, err := p.vary(v)
+		if err != nil {
+			return m, fmt.Errorf("config: plan.matrix: %w", err)
 		}
+		m.Variants = append(m.Variants, planner.Variant{Variation: v.Name, Name: p.Matrix.CellLabel(v.Change), Params: params, Lineup: v.Lineup})
 	}
 	return m, nil
 }
 
 // vary resolves params with the changes of a variation and then those of a combination.
-func (p *Plan) vary(own, change map[string]any) (world.Params, json.RawMessage, error) {
+func (p *Plan) vary(v matrix.Variant) (world.Params, json.RawMessage, error) {
 	values := map[string]any{}
 	if err := schema.Unmarshal(p.ParamsJSON, &values); err != nil {
 		return world.Params{}, nil, err
 	}
-	values, _ = matrix.Merge(values, own).(map[string]any)
+	values, _ = matrix.Merge(values, v.Params).(map[string]any)
 	// A path with dots changes a part of a whole param, so shorter names are applied first.
 	shape := keys.ParamsShape(p.Kind)
-	for _, name := range slices.Sorted(maps.Keys(change)) {
-		matrix.Set(values, shape, name, change[name])
+	for _, name := range slices.Sorted(maps.Keys(v.Change)) {
+		matrix.Set(values, shape, name, v.Change[name])
 	}
 	return decodeParams(p.Kind, values)
 }

@@ -100,17 +100,10 @@ func (r *resolver) cells(m *matrix.Matrix, here yamltree.Path) {
 		return
 	}
 	names := map[string]bool{}
-	combinations := m.Combinations()
-	for _, name := range m.VariationNames() {
-		for _, change := range combinations {
-			at := here.To("params")
-			if name != "" {
-				at = here.To("variations").To(name).To("params")
-			}
-			r.variant(m.Variations[name].Params, change, at)
-		}
+	for _, v := range m.Variants() {
+		r.variant(m, v)
 	}
-	for _, change := range combinations {
+	for _, change := range m.Combinations() {
 		name := matrix.Label(change)
 		if names[name] {
 			r.Complain(here.To("params"), "lists %s twice", r.Quote(name))
@@ -120,19 +113,19 @@ func (r *resolver) cells(m *matrix.Matrix, here yamltree.Path) {
 }
 
 // variant checks one setting of the params: the kind must accept it and have the same seats.
-func (r *resolver) variant(own, change map[string]any, here yamltree.Path) {
-	params, _, err := r.plan.vary(own, change)
-	if err != nil {
-		r.ComplainOfParams(r.plan.Kind.Name, err, here)
-		return
+func (r *resolver) variant(m *matrix.Matrix, v matrix.Variant) {
+	here, tried := m.Place(v)
+	params, _, err := r.plan.vary(v)
+	var seats []string
+	if err == nil {
+		seats, err = seatsOf(r.plan.Kind, params)
 	}
-	seats, err := seatsOf(r.plan.Kind, params)
 	if err != nil {
-		r.ComplainOfParams(r.plan.Kind.Name, err, here)
+		r.ComplainOfParams(r.plan.Kind.Name, err, here, tried)
 		return
 	}
 	if !slices.Equal(seats, r.plan.Seats) {
-		r.Complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.Quote(matrix.Label(matrix.Merge(own, change).(map[string]any))), document.Listed(seats), document.Listed(r.plan.Seats))
+		r.Complain(here, "%s has other seats (%s) than the params of the plan (%s): a matrix needs the same", r.Quote(matrix.Label(matrix.Merge(v.Params, v.Change).(map[string]any))), document.Listed(seats), document.Listed(r.plan.Seats))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/internal/config/document"
+	"parley/internal/config/matrix"
 	"parley/internal/config/person"
 	"parley/internal/config/reach"
 	"parley/internal/config/schema"
@@ -25,7 +26,7 @@ func (r *resolver) params(beside *reach.Files) {
 	var err error
 	p.Params, p.ParamsJSON, err = decodeParams(p.Kind, r.file.Params)
 	if err != nil {
-		r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"})
+		r.ComplainOfParams(r.plan.Kind.Name, err, yamltree.Path{"params"}, nil)
 		return
 	}
 	loaded := r.load(beside)
@@ -37,7 +38,7 @@ func (r *resolver) params(beside *reach.Files) {
 	}
 	for _, one := range leaves(err) {
 		if one != nil && (loaded || !errors.Is(one, world.ErrUnread)) { // unread files were reported
-			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"})
+			r.ComplainOfParams(r.plan.Kind.Name, one, yamltree.Path{"params"}, nil)
 		}
 	}
 	if loaded && err == nil {
@@ -57,7 +58,7 @@ func (r *resolver) firstCell() ([]string, error) {
 			change[name] = values[0]
 		}
 	}
-	params, _, err := r.plan.vary(m.Variations[m.VariationNames()[0]].Params, change)
+	params, _, err := r.plan.vary(matrix.Variant{Variation: m.Variations[m.VariationNames()[0]], Change: change})
 	if err != nil {
 		return nil, err
 	}

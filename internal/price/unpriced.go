@@ -1,6 +1,7 @@
 package price
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -74,17 +75,37 @@ func HasAudio(req *llm.Request) bool {
 // MayHaveAudio reports whether a request has recordings, or names a prompt stored at Gemini, which may have them.
 func MayHaveAudio(req *llm.Request) bool { return HasAudio(req) || stored(req) != "" }
 
-// stored returns the name of the member that names a prompt stored at Gemini.
+// stored returns the name of the member that names a prompt stored at Gemini. In OpenAI's format it is within another member.
 func stored(req *llm.Request) string {
 	for name, v := range req.Extra {
-		switch strings.ToLower(name) {
-		case "cachedcontent", "cached_content":
-			if set(v) {
-				return name
+		switch {
+		case !set(v):
+		case isStored(name):
+			return name
+		case strings.EqualFold(name, "extra_body") || strings.EqualFold(name, "google"):
+			if inner := storedWithin(v); inner != "" {
+				return name + "." + inner
 			}
 		}
 	}
 	return ""
+}
+
+func isStored(name string) bool {
+	return strings.EqualFold(name, "cachedContent") || strings.EqualFold(name, "cached_content")
+}
+
+// storedWithin looks at every text of a value, at any depth: of a member that is there twice, a server may read either.
+func storedWithin(v json.RawMessage) string {
+	for d := json.NewDecoder(bytes.NewReader(v)); ; {
+		t, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		if text, ok := t.(string); ok && isStored(text) {
+			return text
+		}
+	}
 }
 
 func set(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }

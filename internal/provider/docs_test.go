@@ -2,16 +2,14 @@ package provider
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"parley/internal/goldentest"
 	"parley/llm"
 )
-
-var update = flag.Bool("update", false, "write the table of providers in the documents")
 
 // tried lists with what each preset was tried: never with its real endpoint.
 var tried = map[string]string{
@@ -100,7 +98,7 @@ func TestDocs(t *testing.T) {
 	switch {
 	case !ok || !found:
 		t.Fatal("the table has no place")
-	case *update && got != table.String():
+	case goldentest.Update() && got != table.String():
 		if err := os.WriteFile(file, []byte(before+begin+table.String()+end+after), 0o600); err != nil {
 			t.Fatal(err)
 		}

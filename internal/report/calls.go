@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/internal/digits"
 	"parley/internal/report/page"
 	"parley/internal/view"
 )
@@ -50,7 +51,7 @@ func share(n, of int) page.Cell {
 	if n == 0 || of == 0 {
 		return page.Cell{Text: "–", Value: n}
 	}
-	return page.Cell{Text: fmt.Sprintf("%s (%.3g%%)", page.Grouped(n), 100*float64(n)/float64(of)), Value: n}
+	return page.Cell{Text: fmt.Sprintf("%s (%.3g%%)", digits.Grouped(n), 100*float64(n)/float64(of)), Value: n}
 }
 
 func failures(r *view.Run) page.Block {
@@ -73,7 +74,7 @@ func batches(r *view.Run) page.Block {
 	b := page.Block{Title: "Batches", Table: t}
 	for i, k := range r.Batches {
 		if i == maxBatches {
-			b.Caption = fmt.Sprintf("The first %d of %s.", maxBatches, page.Grouped(len(r.Batches)))
+			b.Caption = fmt.Sprintf("The first %d of %s.", maxBatches, digits.Grouped(len(r.Batches)))
 			break
 		}
 		took, closed := page.Cell{Text: "–"}, page.Cell{Text: "open"}

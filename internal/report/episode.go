@@ -43,12 +43,6 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	failed.note(colours.Failed)
 	failed.note(read.Failed)
 	failed.note(read.Mark(kind))
-	e := &Episode{Partial: read.Partial(), Total: len(read.Lines), Style: colours.Style(), Began: transcript.ByTime(read.Lines)}
-	window, around := read.Window(at, limit)
-	e.From, e.Next, e.Prev = around.From, around.Next, around.Prev
-	if e.Prompts, err = transcript.Prompts(read.Lines, window, read.Fill); err != nil {
-		return nil, err
-	}
 	row := view.Episode{Number: l.Episode, State: "playing"}
 	played := world.Played{Episode: l.Episode, Spec: l.Spec}
 	if l.Ended != nil {
@@ -57,15 +51,21 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 		}
 		row.Failed, row.Scores, played.Outcome = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores, l.Ended.Outcome
 	}
+	var story []world.Exhibit
+	if !read.Partial() {
+		story, err = read.Story(kind, played)
+		if l.Ended != nil { // a kind may need the outcome for its story
+			failed.note(err)
+		}
+	}
+	e := &Episode{Partial: read.Partial(), Total: len(read.Lines), Style: colours.Style(), Began: transcript.ByTime(read.Lines)}
+	window, around := read.Window(at, limit)
+	e.From, e.Next, e.Prev = around.From, around.Next, around.Prev
+	if e.Prompts, err = transcript.Prompts(read.Lines, window, read.Fill); err != nil {
+		return nil, err
+	}
 	left := maxWords
 	e.Transcript = newTranscript(row, read.Transcript, window, &left, colours)
-	if e.Problems = failed; e.Partial {
-		return e, nil
-	}
-	story, err := read.Story(kind, played)
-	if l.Ended != nil { // a kind may need the outcome for its story
-		failed.note(err)
-	}
 	e.Replays, e.Problems = blocks(story, colours), failed
 	return e, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"parley/internal/digits"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
@@ -57,7 +58,7 @@ func episodes(r *view.Run, limit int, talk page.Section, run string) page.Sectio
 	}
 	s.Blocks = []page.Block{{Table: t}}
 	if n := r.Episodes.Total; n > limit {
-		s.Text = fmt.Sprintf("The first %s of %s episodes. The run file has all of them, and every number above is of all.", page.Grouped(limit), page.Grouped(n))
+		s.Text = fmt.Sprintf("The first %s of %s episodes. The run file has all of them, and every number above is of all.", digits.Grouped(limit), digits.Grouped(n))
 	}
 	return s
 }
@@ -96,7 +97,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 		all = append(all, t)
 	}
 	if begun > len(all) {
-		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N shows any of them in full.", page.Grouped(len(all)), page.Grouped(begun))
+		out.Text = fmt.Sprintf("The first %s of %s episodes. parley show FILE --episode N shows any of them in full.", digits.Grouped(len(all)), digits.Grouped(begun))
 	}
 	if len(all) > 0 {
 		out.Blocks = []page.Block{{Transcripts: all}}
@@ -129,7 +130,7 @@ func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcri
 	}
 	for i, l := range lines {
 		if i == maxLines || *left <= 0 {
-			t.Cut = fmt.Sprintf("%s more lines are not shown.", page.Grouped(len(lines)-i))
+			t.Cut = fmt.Sprintf("%s more lines are not shown.", digits.Grouped(len(lines)-i))
 			break
 		}
 		line, limit := page.TranscriptLine{Line: l}, maxLine

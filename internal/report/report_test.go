@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/internal/digits"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/statmath"
@@ -268,7 +269,7 @@ func TestCuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, say := range []string{page.Grouped(maxLines) + " lines", page.Grouped(maxLine) + " characters", "beyond four million"} {
+	for _, say := range []string{digits.Grouped(maxLines) + " lines", digits.Grouped(maxLine) + " characters", "beyond four million"} {
 		if !strings.Contains(strings.Join(strings.Fields(string(doc)), " "), say) {
 			t.Errorf("docs/how-to/report.md does not say %q", say)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/digits"
 	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
@@ -38,7 +39,7 @@ func headline(source Source, several bool) page.Section {
 		s.Blocks = append(s.Blocks, page.Block{Text: note})
 	}
 	if f := r.Fault; f != nil {
-		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Failed episodes: %s. The most frequent cause (%s): %s", page.Grouped(e.Failed), page.Grouped(f.Episodes), f)})
+		s.Blocks = append(s.Blocks, page.Block{Text: fmt.Sprintf("Failed episodes: %s. The most frequent cause (%s): %s", digits.Grouped(e.Failed), digits.Grouped(f.Episodes), f)})
 	}
 	s.Blocks = append(s.Blocks, page.Block{OffPage: !several, Table: &page.Table{
 		Name: "runs", Title: "Runs", Track: -1,
@@ -104,9 +105,9 @@ func grownText(grown []journal.Growth, total int) string {
 	}
 	var steps []string
 	for _, g := range grown {
-		steps = append(steps, fmt.Sprintf("%s episodes until %s", page.Grouped(g.Episodes), stamp(g.At)))
+		steps = append(steps, fmt.Sprintf("%s episodes until %s", digits.Grouped(g.Episodes), stamp(g.At)))
 	}
-	return fmt.Sprintf("The plan of this run was enlarged: it had %s, and has %s now.", strings.Join(steps, ", then "), page.Grouped(total))
+	return fmt.Sprintf("The plan of this run was enlarged: it had %s, and has %s now.", strings.Join(steps, ", then "), digits.Grouped(total))
 }
 
 // editedText describes when the code of a run was changed.
@@ -116,7 +117,7 @@ func editedText(edited []journal.Growth) string {
 	}
 	var steps []string
 	for _, g := range edited {
-		steps = append(steps, fmt.Sprintf("when %s episodes had begun, on %s", page.Grouped(g.Episodes), stamp(g.At)))
+		steps = append(steps, fmt.Sprintf("when %s episodes had begun, on %s", digits.Grouped(g.Episodes), stamp(g.At)))
 	}
 	return fmt.Sprintf("The code of this run was changed while it was played: %s. Its episodes do not all follow the same rules.", strings.Join(steps, ", and "))
 }
@@ -127,14 +128,14 @@ func facts(r *view.Run) page.Block {
 	facts := []page.Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
 		{Name: "state", Value: r.State, More: r.Reason},
-		{Name: "episodes", Value: page.Grouped(e.Ended), More: episodesText(e)},
-		{Name: "calls", Value: page.Grouped(all.Calls), More: failedText(all.Failed)},
+		{Name: "episodes", Value: digits.Grouped(e.Ended), More: episodesText(e)},
+		{Name: "calls", Value: digits.Grouped(all.Calls), More: failedText(all.Failed)},
 		{Name: "cost", Value: cost, More: each},
 		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Processes))},
 	}
 	if n := len(r.Head.Steered); n > 0 {
 		last := r.Head.Steered[n-1]
-		facts = append(facts, page.Fact{Name: "steered", Value: page.Grouped(n) + " times", More: stamp(last.At) + ": " + last.String()})
+		facts = append(facts, page.Fact{Name: "steered", Value: digits.Grouped(n) + " times", More: stamp(last.At) + ": " + last.String()})
 	}
 	return page.Block{Facts: facts}
 }
@@ -176,10 +177,10 @@ func agentsText(r *view.Run) string {
 func episodesText(e view.Counts) string {
 	text := "all ended"
 	if e.Ended < e.Total {
-		text = fmt.Sprintf("ended of %s", page.Grouped(e.Total))
+		text = fmt.Sprintf("ended of %s", digits.Grouped(e.Total))
 	}
 	if e.Failed > 0 {
-		text += fmt.Sprintf(", %s failed", page.Grouped(e.Failed))
+		text += fmt.Sprintf(", %s failed", digits.Grouped(e.Failed))
 	}
 	return text
 }
@@ -188,7 +189,7 @@ func failedText(n int) string {
 	if n == 0 {
 		return "none failed"
 	}
-	return page.Grouped(n) + " failed"
+	return digits.Grouped(n) + " failed"
 }
 
 func processesText(n int) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"parley/internal/digits"
 	"parley/internal/report/page"
 	"parley/internal/view/optional"
 	"parley/world"
@@ -20,7 +21,7 @@ func sessions(ctx context.Context, from Source, recorded world.Recorded, limit i
 	}}
 	for e := range r.All() {
 		if len(t.Rows) == limit {
-			s.Text = fmt.Sprintf("The first %s of %s sessions.", page.Grouped(limit), page.Grouped(r.Episodes.Total))
+			s.Text = fmt.Sprintf("The first %s of %s sessions.", digits.Grouped(limit), digits.Grouped(r.Episodes.Total))
 			break
 		}
 		state, why := "open", ""

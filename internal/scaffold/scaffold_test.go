@@ -3,7 +3,6 @@ package scaffold
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"go/format"
 	"os"
 	"path"
@@ -13,9 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write examples/auction again")
+	"parley/internal/goldentest"
+)
 
 // here is the checkout that is tested.
 func here(t *testing.T) Source {
@@ -40,7 +39,7 @@ func TestExample(t *testing.T) {
 			continue
 		}
 		file := filepath.Join("../..", example, name)
-		if *update {
+		if goldentest.Update() {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 				t.Fatal(err)
 			}

@@ -1,19 +1,16 @@
 package diplomacy
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
+	"parley/internal/goldentest"
 	"parley/world"
 	"parley/worlds/diplomacy/prompt"
 	"parley/worlds/diplomacy/rules/board"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 var (
 	unitHead    = regexp.MustCompile(`^([AF] \S+), (?:inland|coast|sea)`)
@@ -94,27 +91,5 @@ func TestPrompts(t *testing.T) {
 			t.Errorf("the game has no call %s: choose another deal", label)
 		}
 	}
-	const golden = "testdata/prompts.golden"
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := b.String(); got != string(want) {
-		t.Errorf("prompts have changed: run with -update and check the difference: %s", firstDifference(got, string(want)))
-	}
-}
-
-func firstDifference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return fmt.Sprintf("line %d: %q, was %q", i+1, a[i], b[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, were %d", len(a), len(b))
+	goldentest.Compare(t, "testdata/prompts.golden", b.String())
 }

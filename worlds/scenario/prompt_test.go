@@ -1,17 +1,14 @@
 package scenario
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"parley/internal/goldentest"
 	"parley/worlds/scenario/script"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // TestPromptsGolden compares every prompt with its golden file. A change of a prompt needs a new Version of the
 // kind.
@@ -58,16 +55,7 @@ func TestPromptsGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "--- schema\n%s\n", c.Ask.Schema.JSON)
 	}
-	path := filepath.Join("testdata", "prompts.golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil || string(want) != b.String() {
-		t.Errorf("prompts are not those of %s (%v): run with -update and look at the difference", path, err)
-	}
+	goldentest.Compare(t, filepath.Join("testdata", "prompts.golden"), b.String())
 }
 
 // TestSharedPrefix: all actors of a turn read the same first message, and as long as

@@ -1,17 +1,14 @@
 package secrets
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"parley/internal/goldentest"
 	"parley/world"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // TestPromptsGolden compares every prompt of some games with golden files. A change of a prompt
 // changes the game and needs a new Version of the kind.
@@ -41,7 +38,7 @@ func TestPromptsGolden(t *testing.T) {
 			fmt.Fprintf(&b, "=== %s, %d players\n%s\n", mode, players, g.rulesText(0))
 		}
 	}
-	goldenText(t, "rules.golden", b.String())
+	goldentest.Compare(t, filepath.Join("testdata", "rules.golden"), b.String())
 }
 
 func golden(t *testing.T, name string, p *played) {
@@ -53,24 +50,7 @@ func golden(t *testing.T, name string, p *played) {
 			fmt.Fprintf(&b, "--- %s\n%s\n", m.Role, m.Text())
 		}
 	}
-	goldenText(t, name, b.String())
-}
-
-func goldenText(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil || string(want) != got {
-		t.Errorf("the text differs from %s (%v): run with -update and check the difference\n%s", path, err, got)
-	}
+	goldentest.Compare(t, filepath.Join("testdata", name), b.String())
 }
 
 // TestContext checks that instructions have the parts in params.context, and no others.

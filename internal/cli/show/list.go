@@ -181,7 +181,7 @@ func (r *Run) Print(p *terminal.Page) {
 	}
 	e := r.Episodes
 	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), terminal.Number(e.Waiting)))
-	p.Fact("calls", terminal.Number(r.Calls)+", "+r.cost())
+	p.Fact("calls", terminal.Number(r.Calls)+", "+Cost(r.Calls, r.Cost))
 	for i, line := range FailureLines(r.Failures, r.Calls) {
 		p.Fact([]string{"failed", "", ""}[i], line)
 	}
@@ -200,12 +200,12 @@ func (r *Run) Print(p *terminal.Page) {
 	}
 }
 
-// cost formats the recorded cost. A model without a known price records none.
-func (r *Run) cost() string {
-	if r.Cost == 0 && r.Calls > 0 {
+// Cost formats the recorded cost of calls. A model without a known price records none.
+func Cost(calls int, cost llm.Money) string {
+	if cost == 0 && calls > 0 {
 		return "no cost recorded"
 	}
-	return r.Cost.String()
+	return cost.String()
 }
 
 // rest says how to see the episodes that are not listed.

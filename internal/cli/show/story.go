@@ -42,15 +42,12 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 		return nil, err
 	}
 	story := &Story{File: v.File, Episode: played.Episode, Frames: []world.Frame{}, Exhibits: []Exhibit{}}
+	if err := read.Mark(kind); err != nil {
+		v.Tell(err.Error())
+	}
 	exhibits, err := read.Story(kind, played)
 	if err != nil {
 		return nil, err
-	}
-	if len(exhibits) == 0 { // the kind has no stories, or nothing to tell of this episode
-		if err := read.Mark(kind); err != nil {
-			v.Tell(err.Error())
-		}
-		exhibits = read.Account(played)
 	}
 	for _, e := range exhibits {
 		b, ok := exhibit.Block(e, &exhibit.Palette{})

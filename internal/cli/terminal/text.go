@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"parley/internal/digits"
 	"parley/world"
 )
 
@@ -22,13 +23,7 @@ func Speed(v float64) string {
 }
 
 // Number formats n with commas between thousands.
-func Number(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func Number(n int) string { return digits.Grouped(n) }
 
 // Several formats a count with its noun.
 func Several(n int, one, many string) string {

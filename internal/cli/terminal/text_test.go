@@ -39,12 +39,3 @@ func TestWidthIsThatOfTheMoment(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
-
-func TestNumber(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567", 12345678: "12,345,678"} {
-		if got := Number(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}

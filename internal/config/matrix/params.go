@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	"parley/internal/config/schema"
+	"parley/internal/yamltree"
 )
 
 // Combinations lists every choice of one value for each param; the last param by name changes
@@ -26,6 +28,37 @@ func (m *Matrix) Combinations() []map[string]any {
 		all = longer
 	}
 	return all
+}
+
+// Variant is a variation with a combination of params.
+type Variant struct {
+	Name string // of the variation; empty: there are none
+	Variation
+	Change map[string]any // the combination
+}
+
+// Variants lists every variation with every combination.
+func (m *Matrix) Variants() (all []Variant) {
+	combinations := m.Combinations()
+	for _, name := range m.VariationNames() {
+		for _, change := range combinations {
+			all = append(all, Variant{name, m.Variations[name], change})
+		}
+	}
+	return all
+}
+
+// Place returns where the matrix has the params of a variant, and which values of its own params that has, by their indexes.
+func (m *Matrix) Place(v Variant) (at yamltree.Path, tried map[string]int) {
+	at = yamltree.Path{"plan", "matrix", "params"}
+	if v.Name != "" {
+		at = yamltree.Path{"plan", "matrix", "variations", v.Name, "params"}
+	}
+	tried = map[string]int{}
+	for name, value := range v.Change {
+		tried[name] = slices.IndexFunc(m.Params[name], func(one any) bool { return reflect.DeepEqual(one, value) })
+	}
+	return at, tried
 }
 
 // CellLabel is Label without the params with one value, which do not distinguish cells.

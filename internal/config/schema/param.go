@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,17 +16,17 @@ var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)`)
 // NamesParam reports whether an error of a kind names a param.
 func NamesParam(err error) bool { return namedParam.MatchString(err.Error()) }
 
-// ComplainOfParams reports an error of a kind about params, each line at the param that it names. params is where they are.
-func (c *Checker) ComplainOfParams(kind string, err error, params yamltree.Path) {
+// ComplainOfParams reports an error of a kind about params, each line at the param that it names. params is where they are. tried
+// has the params that a matrix varies, with the indexes of their values.
+func (c *Checker) ComplainOfParams(kind string, err error, params yamltree.Path, tried map[string]int) {
 	for line := range strings.Lines(err.Error()) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), kind+": ")
 		here := params
 		if m := namedParam.FindStringSubmatch(line); m != nil {
 			named, rest := m[2], m[3]
 			line = m[1] + rest
-			if inner := c.variedWithin(params, named, rest); inner != "" {
-				here = params.To(inner)
-			} else {
+			if here = c.tried(tried, named, rest); here == nil {
+				here = params
 				steps := c.Tree.Find(params).Steps(named)
 				if c.Tree.Find(params).Field(steps[0]) == nil {
 					here = yamltree.Path{"params"} // the matrix does not vary it
@@ -39,17 +40,18 @@ func (c *Checker) ComplainOfParams(kind string, err error, params yamltree.Path)
 	}
 }
 
-// variedWithin finds the key of a matrix, such as set.turns, that a problem is about: the param it
-// names, or one whose problem begins with the rest of the key.
-func (c *Checker) variedWithin(params yamltree.Path, named, problem string) string {
-	if len(params) < 2 {
-		return "" // no matrix
-	}
-	for _, f := range c.Tree.Find(params).Fields {
-		head, rest, dotted := strings.Cut(f.Name, ".")
-		if dotted && (f.Name == named || head == named && strings.HasPrefix(problem, rest+": ")) {
-			return f.Name
+// tried returns where the matrix has the value that a problem is about: of the param that it names, of one that holds that, or of
+// one such as set.turns whose problem begins with the rest of its name. It is nil if the matrix does not vary it.
+func (c *Checker) tried(tried map[string]int, named, problem string) yamltree.Path {
+	for _, name := range slices.Sorted(maps.Keys(tried)) {
+		here := yamltree.Path{"plan", "matrix", "params", name, yamltree.Index(tried[name])}
+		head, rest, dotted := strings.Cut(name, ".")
+		switch inner, within := strings.CutPrefix(named, name+"."); {
+		case within:
+			return append(here, c.Tree.Find(here).Steps(inner)...)
+		case name == named, dotted && head == named && strings.HasPrefix(problem, rest+": "):
+			return here
 		}
 	}
-	return ""
+	return nil
 }

@@ -87,10 +87,25 @@ func TestUncountedAudio(t *testing.T) {
 func TestStoredAudio(t *testing.T) {
 	t.Parallel()
 	p := price.Price{Rates: price.Rates{Input: llm.Dollar, Audio: 5 * llm.Dollar}, Context: 200_000}
+	for member, value := range storedPrompts() {
+		req := asked(1)
+		req.Extra = map[string]json.RawMessage{member: json.RawMessage(value)}
+		if got, want := Worst(p, req, false), p.Heard().Worst(p.Context, 1, false); got != want {
+			t.Errorf("%s: %v is set aside, want %v", value, got, want)
+		}
+	}
 	req := asked(1)
-	req.Extra = map[string]json.RawMessage{"cachedContent": []byte(`"cachedContents/1"`)}
-	if got, want := Worst(p, req, false), p.Heard().Worst(p.Context, 1, false); got != want {
-		t.Errorf("%v is set aside, want %v", got, want)
+	req.Extra = map[string]json.RawMessage{"extra_body": []byte(`{"google":{"thinking_config":{"thinking_budget":9}}}`)}
+	if got, want := Worst(p, req, false), p.Worst(p.Context, 1, false); got != want {
+		t.Errorf("without a stored prompt, %v is set aside, want %v", got, want)
+	}
+}
+
+// storedPrompts are members of a body that name a prompt stored at Gemini, in its own format and in OpenAI's.
+func storedPrompts() map[string]string {
+	return map[string]string{
+		"cachedContent": `"cachedContents/1"`, "cached_content": `"cachedContents/1"`, "google": `{"cached_content":"cachedContents/1"}`,
+		"extra_body": `{"google":{"cached\u005fcontent":"cachedContents/1","cached_content":null}}`,
 	}
 }
 
@@ -109,9 +124,11 @@ func TestAudioNeedsAPrice(t *testing.T) {
 		if err := prices.unpriced(req); (err != nil) != refused || refused && !strings.Contains(err.Error(), "input_audio") {
 			t.Errorf("%s: %v", models, err)
 		}
-		stored := &llm.Request{Model: req.Model, Fallbacks: req.Fallbacks, Extra: map[string]json.RawMessage{"cachedContent": []byte(`"cachedContents/1"`)}}
-		if err := prices.unpriced(stored); (err != nil) != refused || refused && !strings.Contains(err.Error(), "cachedContent: the stored prompt may hold sound") {
-			t.Errorf("%s: %v", models, err)
+		for member, value := range storedPrompts() {
+			stored := &llm.Request{Model: req.Model, Fallbacks: req.Fallbacks, Extra: map[string]json.RawMessage{member: json.RawMessage(value)}}
+			if err := prices.unpriced(stored); (err != nil) != refused || refused && !(strings.Contains(err.Error(), member) && strings.Contains(err.Error(), ": the stored prompt may hold sound")) {
+				t.Errorf("%s, %s: %v", models, value, err)
+			}
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (t *Prices) unpriced(req *llm.Request) error {
 		return nil
 	}
 	says, do := "it changes what the call costs, and the price table does not say by how much", ""
-	switch strings.ToLower(member) {
+	switch strings.ToLower(member[strings.LastIndexByte(member, '.')+1:]) {
 	case "cachedcontent", "cached_content":
 		says, do = "the stored prompt may hold sound, and the price table does not say what that costs", "give the model a price of audio in a price file, "
 	case "input_audio":

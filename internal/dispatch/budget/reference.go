@@ -27,7 +27,7 @@ func isReference(key string, v json.RawMessage) bool {
 	case "tools":
 		return hosted(v)
 	case "previous_response_id", "conversation", "prompt", "web_search_options", "search_parameters", "enable_search", "mcp_servers",
-		"container", "plugins", "data_sources", "cached_content", "cachedcontent", "extra_body", "attachments", "file_ids", "tool_resources":
+		"container", "plugins", "data_sources", "cached_content", "cachedcontent", "extra_body", "google", "attachments", "file_ids", "tool_resources":
 		return string(v) != "null"
 	}
 	return false

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"maps"
 	"math"
@@ -17,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"parley/internal/goldentest"
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
@@ -25,8 +25,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // played is a run with one of everything: answers, tools, thoughts, images, failures, acts, bots,
 // notes, an attempt that was given up, and episodes in every state.
@@ -169,7 +167,7 @@ func TestGolden(t *testing.T) {
 		t.Errorf("%d members, want the start, three samples, the summaries and the header", len(members))
 	}
 	rich := filepath.Join("testdata", "rich.eval") // for test/sdk, which reads it with inspect_ai
-	if *update {
+	if goldentest.Update() {
 		if err := os.WriteFile(rich, whole, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -187,16 +185,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		golden := filepath.Join("testdata", filepath.Base(name)+".golden")
-		if *update {
-			if err := os.WriteFile(golden, pretty.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil || !bytes.Equal(want, pretty.Bytes()) {
-			t.Errorf("%s is not %s (%v):\n%s", name, golden, err, pretty.Bytes())
-		}
+		goldentest.Compare(t, filepath.Join("testdata", filepath.Base(name)+".golden"), pretty.String())
 	}
 }
 

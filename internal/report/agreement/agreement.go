@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"parley/internal/digits"
 	"parley/internal/label"
 	"parley/internal/report/page"
 	"parley/internal/statmath"
@@ -36,7 +37,7 @@ func LeftOut(r *view.Run) string {
 	if r.TagsLeft == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The %d tags that most labels have are scores. %s others are left out.", label.MaxTags, page.Grouped(r.TagsLeft))
+	return fmt.Sprintf("The %d tags that most labels have are scores. %s others are left out.", label.MaxTags, digits.Grouped(r.TagsLeft))
 }
 
 // Block returns a table of every score that is 0 or 1 against the verdicts of people on the same episodes. ok is false

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/digits"
 	"parley/internal/statmath"
 	"parley/internal/view"
 	"parley/llm"
@@ -26,7 +27,7 @@ func Words(name string) Column { return Column{Name: name} }
 func Word(s string) Cell { return Cell{Text: s, Value: s} }
 
 // Whole returns a cell with a count.
-func Whole(n int) Cell { return Cell{Text: Grouped(n), Value: n} }
+func Whole(n int) Cell { return Cell{Text: digits.Grouped(n), Value: n} }
 
 // Some returns a cell with a count, and a dash for 0.
 func Some(n int) Cell {
@@ -113,22 +114,9 @@ func decimals(half float64) int {
 // Digits formats a number with four digits.
 func Digits(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1e7 {
-		return Grouped(int(x))
+		return digits.Grouped(int(x))
 	}
 	return strconv.FormatFloat(x, 'g', 4, 64)
-}
-
-// Grouped formats 1234567 as 1,234,567.
-func Grouped(n int) string {
-	s := strconv.Itoa(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
 }
 
 // Dollars formats an amount with its significant digits: $0.0042, $1.23, $1,234.
@@ -136,7 +124,7 @@ func Dollars(m llm.Money) string {
 	d := m.Dollars()
 	switch a := math.Abs(d); {
 	case a >= 1000:
-		return "$" + Grouped(int(math.Round(d)))
+		return "$" + digits.Grouped(int(math.Round(d)))
 	case a >= 1 || a == 0:
 		return fmt.Sprintf("$%.2f", d)
 	default:

@@ -169,7 +169,6 @@ func TestWords(t *testing.T) {
 		Duration(3*time.Hour + 5*time.Minute):      "3 h 05 min",
 		Duration(260 * time.Second):                "4 min 20 s",
 		Duration(-1):                               "–",
-		Grouped(-1234567):                          "-1,234,567",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -156,14 +157,24 @@ func mark(id string) string {
 func TestCloudsRefuse(t *testing.T) {
 	up := script(answering(400, `{"message":"hunter2-session is too long"}`, "X-Amzn-Errortype", "ValidationException"))
 	all := clouds(t, serving(t, up))
-	l := start(t, Config{Upstreams: []provider.Provider{all["bedrock"], all["vertex-anthropic"]}, Retries: NoRetries})
+	l := start(t, Config{Upstreams: []provider.Provider{all["bedrock"], all["vertex-anthropic"], all["gemini"], all["vertex"]}, Retries: NoRetries})
+	for _, account := range []string{"bedrock", "vertex-anthropic", "gemini", "vertex"} {
+		for _, api := range []format.API{format.Responses, format.Embeddings} {
+			got := l.post("/v1"+api.Path(), `{"model":"`+account+`/m","input":"hi"}`).want(t, 400)
+			var e struct {
+				Error struct{ Message, Type, Code string }
+			} // as OpenAI writes it
+			want := string(api) + " cannot be translated to the format of " + account + ", which the gateway answers at /v1/chat/completions and /v1/messages: "
+			if err := json.Unmarshal([]byte(got.body), &e); err != nil || !strings.Contains(e.Error.Message, want) || e.Error.Type == "" {
+				t.Errorf("%v: %s, want %s", err, got.body, want)
+			}
+		}
+	}
 	l.post("/v1/messages", messageOf("bedrock/m", "hi")).want(t, 400, `"type":"invalid_request_error","message":"[key] is too long"`)
 	l.post("/v1/chat/completions", chatOf("bedrock/m", "hi")).want(t, 400, `"message":"[key] is too long"`)
 	if h := up.heads[0]; !strings.HasPrefix(h.Get("Authorization"), "AWS4-HMAC-SHA256 ") || h.Get("X-Amz-Security-Token") == "" {
 		t.Errorf("%v", h)
 	}
-	l.post("/v1/responses", `{"model":"bedrock/m","input":"hi"}`).want(t, 400, "cannot be translated")
-	l.post("/v1/embeddings", `{"model":"bedrock/m","input":"hi"}`).want(t, 400, "cannot be translated")
 	l.post("/v1/messages/count_tokens", messageOf("vertex-anthropic/m", "hi")).want(t, 404, "vertex-anthropic does not have this")
 	l.post("/v1/models", "").want(t, 404, "does not have this")
 	if up.count() != 2 {

@@ -75,11 +75,7 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := placeOf(req.URL.Query().Get("from"))
-	if err != nil {
-		return nil, err
-	}
-	e, err := report.ReadEpisode(req.Context(), r.Store, r.Begun, r.Kind, journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}, l.Attempt, from, linesPerPage, l.Ended != nil && !v.static && !req.URL.Query().Has("story"))
+	e, err := v.readEpisode(req, r, l)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +121,23 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	p.Style = stylesOf(e.Style, e.Replays)
 	p.template, p.Data = "episode", d
 	return p, nil
+}
+
+// readEpisode reads the part of an episode that a page shows. An episode that is being played is read whole, for its story, but
+// each entry only once.
+func (v *Viewer) readEpisode(req *http.Request, r *library.Run, l *sqlite.Listed) (*report.Episode, error) {
+	from, err := placeOf(req.URL.Query().Get("from"))
+	if err != nil {
+		return nil, err
+	}
+	var store journal.Journal = r.Growing
+	if l.Ended != nil {
+		store = r.Store
+		r.Growing.Forget(l.Episode)
+	}
+	planned := journal.Planned{Episode: l.Episode, Spec: l.Spec, Ended: l.Ended}
+	quick := l.Ended != nil && !v.static && !req.URL.Query().Has("story")
+	return report.ReadEpisode(req.Context(), store, r.Begun, r.Kind, planned, l.Attempt, from, linesPerPage, quick)
 }
 
 // addWindows adds the addresses of other parts of the episode, whose page is at an address.

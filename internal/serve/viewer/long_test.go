@@ -82,8 +82,13 @@ func TestLongEpisode(t *testing.T) {
 	if strings.Contains(all, "data-load") || !strings.Contains(all, "lines 1 to 50 of 150") {
 		t.Errorf("the whole: %s", all)
 	}
-	if _, page := lines("/run/short.parley/episodes/0"); strings.Contains(page, "data-load") || !strings.Contains(page, "lines 1 to 50 of 50") {
-		t.Errorf("a short episode: %s", page)
+	_, short := lines("/run/short.parley/episodes/0")
+	if strings.Contains(short, "data-load") || !strings.Contains(short, "lines 1 to 50 of 50") {
+		t.Errorf("a short episode: %s", short)
+	}
+	const story = "<h3>Turn by turn</h3>" // of a kind that has none of its own
+	if strings.Contains(page, story) || !strings.Contains(all, story) || !strings.Contains(short, story) || !strings.Contains(short, "<h4>The end</h4>") {
+		t.Errorf("stories: %v on the first page, %v of the whole, %v of a short episode", strings.Contains(page, story), strings.Contains(all, story), strings.Contains(short, story))
 	}
 }
 

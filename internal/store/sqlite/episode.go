@@ -48,7 +48,7 @@ func (s *Store) episodes(ctx context.Context, in journal.Span, each func(journal
 	for _, e := range all {
 		var entries []journal.Entry
 		err := s.readers.with(func(r *reader) (err error) {
-			entries, _, err = r.episode(ctx, e, true)
+			entries, _, err = r.episode(ctx, e, 0, true)
 			return err
 		})
 		if err != nil {
@@ -129,20 +129,30 @@ func (all extents) dense() bool {
 // Sparing reads the turns and replies of one episode, in order, without the messages of requests: in a long episode
 // nearly all that is stored is messages that are repeated in every request. fill reads those of some replies.
 func (s *Store) Sparing(ctx context.Context, episode int) (out []journal.Entry, fill func(...*journal.Replied) error, err error) {
-	var keys map[*journal.Replied]int64
+	out, keys, _, err := s.Since(ctx, episode, 0)
+	return out, func(replies ...*journal.Replied) error { return s.Fill(episode, keys, replies...) }, err
+}
+
+// Since reads what an episode has after the entry that an earlier Since returned as last, as Sparing does; 0 is the beginning.
+// keys has the number of the entry of each reply, for Fill.
+func (s *Store) Since(ctx context.Context, episode int, after int64) (out []journal.Entry, keys map[*journal.Replied]int64, last int64, err error) {
+	last = after
 	err = s.readers.with(func(r *reader) error {
 		all, err := r.extents(journal.Span{From: episode, To: episode + 1})
 		if err != nil || len(all) == 0 {
 			return err
 		}
-		out, keys, err = r.episode(ctx, all[0], false)
+		last = all[0].last
+		out, keys, err = r.episode(ctx, all[0], after, false)
 		return err
 	})
-	fill = func(replies ...*journal.Replied) error {
-		err := s.readers.with(func(r *reader) error { return r.fillPrompts(keys, replies) })
-		return explain(s.path, fmt.Sprintf("read episode %d", episode), err)
-	}
-	return out, fill, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+	return out, keys, last, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
+}
+
+// Fill reads the messages of requests that Since or Window left out.
+func (s *Store) Fill(episode int, keys map[*journal.Replied]int64, replies ...*journal.Replied) error {
+	err := s.readers.with(func(r *reader) error { return r.fillPrompts(keys, replies) })
+	return explain(s.path, fmt.Sprintf("read episode %d", episode), err)
 }
 
 // Window reads a part of one episode as Sparing does: so many replies up to the entry at, and so many after it, with their
@@ -167,10 +177,7 @@ func (s *Store) Window(ctx context.Context, episode int, at int64, before, after
 		out, keys, last, err = r.beginning(ctx, of, n)
 		return err
 	})
-	fill = func(replies ...*journal.Replied) error {
-		err := s.readers.with(func(r *reader) error { return r.fillPrompts(keys, replies) })
-		return explain(s.path, fmt.Sprintf("read episode %d", episode), err)
-	}
+	fill = func(replies ...*journal.Replied) error { return s.Fill(episode, keys, replies...) }
 	return out, keys, fill, first, last, explain(s.path, fmt.Sprintf("read episode %d", episode), err)
 }
 
@@ -197,7 +204,7 @@ const maxForeign = 20_000
 func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []journal.Entry, keys map[*journal.Replied]int64, end bool, err error) {
 	keys = map[*journal.Replied]int64{}
 	if r.lost != nil { // the entries between may be lost
-		out, keys, err = r.episode(ctx, of, false)
+		out, keys, err = r.episode(ctx, of, 0, false)
 		return out, keys, true, err
 	}
 	const own = `WHERE seq > ? AND seq <= ? AND episode = ? ORDER BY seq LIMIT ?`
@@ -227,7 +234,7 @@ func (r *reader) beginning(ctx context.Context, of extent, replies int) (out []j
 		})
 	}
 	if end = last >= abs(of.last); err != nil || !end && len(all) < replies {
-		out, keys, err = r.episode(ctx, of, false) // too many others are in between
+		out, keys, err = r.episode(ctx, of, 0, false) // too many others are in between
 		return out, keys, true, err
 	}
 	slices.SortFunc(out, func(a, b journal.Entry) int { return cmp.Compare(seqs[a], seqs[b]) })
@@ -288,13 +295,19 @@ func (r *reader) fillPrompts(keys map[*journal.Replied]int64, replies []*journal
 	return nil
 }
 
-// episode follows an episode's turns and replies back from the last. keys has the seq of each reply.
-func (r *reader) episode(ctx context.Context, of extent, prompts bool) (out []journal.Entry, keys map[*journal.Replied]int64, err error) {
+// episode follows an episode's turns and replies back from the last to the one after an entry. keys has the seq of each reply.
+func (r *reader) episode(ctx context.Context, of extent, after int64, prompts bool) (out []journal.Entry, keys map[*journal.Replied]int64, err error) {
 	var replies []unfilled
 	if !prompts {
 		keys = map[*journal.Replied]int64{}
 	}
 	err = follow(ctx, of.last, func(at int64) (prev int64, err error) {
+		switch {
+		case at == after:
+			return 0, nil
+		case abs(at) <= abs(after):
+			return 0, errMissing("entry %d", abs(after))
+		}
 		if at < 0 {
 			err = one(r.byKey.turn, row.Turns, -at, func(c row.Reader) error {
 				e, p, err := readTurned(c)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"parley/engine"
+	"parley/internal/goldentest"
 	"parley/journal"
 	"parley/journal/journaltest"
 )
@@ -30,7 +31,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := dump(t, mustOpen(t, copied(t, base+"-entries.parley"), Resume)); got != string(want) {
-		t.Errorf("the entries differ; the first difference:\n%s", firstDifference(got, string(want)))
+		t.Errorf("the entries differ; the first difference:\n%s", goldentest.Difference(got, string(want)))
 	}
 	want, err = os.ReadFile(base + "-talk.txt")
 	if err != nil {
@@ -69,16 +70,6 @@ func dump(t *testing.T, s *Store) string {
 		t.Fatal(err)
 	}
 	return b.String()
-}
-
-func firstDifference(got, want string) string {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return fmt.Sprintf("got  %s\nwant %s", a[i], b[i])
-		}
-	}
-	return fmt.Sprintf("got %d lines, want %d", len(a), len(b))
 }
 
 // writeGolden writes the files of this version.

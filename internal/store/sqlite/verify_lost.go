@@ -68,7 +68,7 @@ func (v *verifier) checkFound() error {
 		if v.Has(e.episode) {
 			continue
 		}
-		if _, _, err := v.r.episode(context.Background(), e, true); isDamage(err) {
+		if _, _, err := v.r.episode(context.Background(), e, 0, true); isDamage(err) {
 			v.addEpisode(e.episode, what(err))
 		} else if err != nil {
 			return err

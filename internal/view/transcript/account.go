@@ -8,21 +8,32 @@ import (
 	"parley/world"
 )
 
-// maxAccount is how many bytes of a text an account shows.
-const maxAccount = 4000
+// The limits of an account: a page must stay readable, whatever was played.
+const (
+	maxAccount      = 4000 // bytes of a text
+	maxQuestion     = 2000 // bytes of what a client asked
+	maxAccountLines = 1000 // lines. Those after it are told only if they are marked
+)
 
-// Account tells an episode turn by turn, for a kind that has no story of its own: what was said and noted, and the result.
-// Structured answers and notes are written as lines. Mark must have been called before.
-func (t *Transcript) Account(p world.Played) []world.Exhibit {
+// account tells an episode turn by turn, for a kind that has no story of its own: what was said and noted, and the result.
+// Structured answers and notes are written as lines.
+func (t *Transcript) account(p world.Played) []world.Exhibit {
 	var frames []world.Frame
-	turn := ""
+	turn, shown := "", 0
 	for _, l := range t.Lines {
+		if shown >= maxAccountLines && l.Mark == "" {
+			continue
+		}
 		if name, _, _ := strings.Cut(l.Turn, "."); name != turn || len(frames) == 0 { // strands belong to the turn that forked them
 			turn = name
 			frames = append(frames, world.Frame{Title: "Turn " + turn})
 		}
 		last := &frames[len(frames)-1]
 		last.Lines = append(last.Lines, accountLine(&l))
+		shown++
+	}
+	if n := len(t.Lines) - shown; n > 0 {
+		frames = append(frames, world.Frame{Title: "Later", Lines: []world.FrameLine{{Text: fmt.Sprintf("%d more lines are in the transcript.", n)}}})
 	}
 	if end := endLines(p.Outcome); len(end) > 0 {
 		frames = append(frames, world.Frame{Title: "The end", Lines: end})
@@ -38,7 +49,7 @@ func accountLine(l *Line) world.FrameLine {
 	if l.Agent != "" && l.Agent != l.Seat {
 		who += " (" + l.Agent + ")"
 	}
-	text := Readable(l.Text)
+	text, limit := Readable(l.Text), maxAccount
 	switch l.Said {
 	case SaidNote:
 		if who, text = l.Seat, strings.TrimSpace(strings.Join(strings.Split(text, "\n"), "; ")); text == "null" {
@@ -52,9 +63,9 @@ func accountLine(l *Line) world.FrameLine {
 	case SaidFailed:
 		text = "failed: " + text
 	case SaidAsked:
-		text = "(asks) " + text
+		text, limit = "(asks) "+text, maxQuestion
 	}
-	return world.FrameLine{Who: who, To: l.To, Text: world.Shorten(text, maxAccount), Mark: l.Mark}
+	return world.FrameLine{Who: who, To: l.To, Text: world.Shorten(text, limit), Mark: l.Mark}
 }
 
 // endLines tells the result of an episode.

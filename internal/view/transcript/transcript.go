@@ -152,11 +152,14 @@ func marksOf(marker world.Marker, entries []world.TranscriptEntry) map[int]strin
 	return marks
 }
 
-// Story returns the kind's exhibits of an episode, if it has any. Its error is one of
-// optional.Call.
+// Story returns the kind's exhibits of an episode. If it has none, the episode is told turn by turn: Mark must have been
+// called before. Its error is one of optional.Call; there is a story nevertheless.
 func (t *Transcript) Story(kind world.Kind, p world.Played) (story []world.Exhibit, err error) {
 	if teller, ok := world.As[world.Storyteller](kind); ok {
 		err = optional.Call(kind, "Story", func() error { story = teller.Story(p, t.Entries); return nil })
+	}
+	if len(story) == 0 || err != nil {
+		story = t.account(p)
 	}
 	return story, err
 }

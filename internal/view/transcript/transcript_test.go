@@ -102,3 +102,48 @@ func TestMarks(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestAccount: a kind without a story, or whose story is empty or fails, is told turn by turn. Only so many lines are told, and
+// after them those that are marked.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	const lines = maxAccountLines + 10
+	tr := &Transcript{}
+	for i := range lines {
+		tr.Lines = append(tr.Lines, Line{Turn: TurnName("", i/2), Seat: "left", Said: SaidAnswer, Text: strings.Repeat("a", maxAccount+1)})
+	}
+	tr.Lines[lines-1].Mark = "slip"
+	played := world.Played{Outcome: world.Outcome{Scores: []world.Score{{Name: "points", Value: 2}}}}
+	for name, c := range map[string]struct {
+		kind world.Kind
+		fail bool
+	}{"none": {}, "empty": {kind: world.Define(telling{})}, "fails": {world.Define(telling{fail: true}), true}} {
+		story, err := tr.Story(c.kind, played)
+		if len(story) != 1 || c.fail != (err != nil) {
+			t.Fatal(name, len(story), err)
+		}
+		frames := story[0].Show.(world.Replay).Frames
+		var got []string
+		for _, f := range frames[len(frames)-4:] {
+			last := f.Lines[len(f.Lines)-1]
+			got = append(got, f.Title+": "+last.Mark+world.Shorten(last.Text, 40))
+		}
+		want := []string{"Turn 499: " + world.Shorten(strings.Repeat("a", 50), 40), "Turn 504: slip" + world.Shorten(strings.Repeat("a", 50), 40), "Later: 9 more lines are in the transcript.", "The end: points 2"}
+		if !slices.Equal(got, want) || len(frames[0].Lines[0].Text) > maxAccount+10 {
+			t.Errorf("%s: %q\nwant %q", name, got, want)
+		}
+	}
+}
+
+// telling is a kind whose story is empty, or fails.
+type telling struct {
+	worldtest.Simple[struct{}]
+	fail bool
+}
+
+func (k telling) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
+	if k.fail {
+		panic("no story")
+	}
+	return nil
+}

@@ -234,7 +234,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Name: name, Path: path, Store: store, Index: x, Begun: about.Begun, info: info, gone: make(chan struct{}), waiting: map[chan int]bool{}, looked: make(chan struct{}, 1)}, nil
+	return &Run{Name: name, Path: path, Store: store, Growing: newGrowing(store), Index: x, Begun: about.Begun, info: info, gone: make(chan struct{}), waiting: map[chan int]bool{}, looked: make(chan struct{}, 1)}, nil
 }
 
 // Close closes all runs.

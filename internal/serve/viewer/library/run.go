@@ -25,6 +25,7 @@ import (
 type Run struct {
 	Name, Path string
 	Store      *sqlite.Store
+	Growing    *Growing // Store, for episodes that are being played
 	Index      *index.Index
 	Begun      *journal.Begun
 	Kind       world.Kind // zero if it is unknown
