@@ -31,6 +31,8 @@ type episodeList struct {
 	First   string // the first page
 	Next    string // the next page
 	Total   int
+
+	Indexing bool // the list comes from an index that does not have all episodes yet
 }
 
 // maxScores is how many scores have a column.
@@ -46,7 +48,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes}
+	d := episodeList{Filter: f, To: runPath(r.Name, "episodes"), Total: o.Episodes, Indexing: !f.Plain() && !r.Indexed()}
 	for _, a := range o.Begun.Agents {
 		d.Agents = append(d.Agents, a.Name)
 	}

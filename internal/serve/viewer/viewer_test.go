@@ -82,7 +82,7 @@ func (s *site) events(path string) (lines *bufio.Scanner, grown func()) {
 	}
 }
 
-// get asks for a page with the key and the given headers.
+// get asks for a page with the key and the given headers, until the index has all that it shows.
 func (s *site) get(path string, header ...string) (status int, body string, h http.Header) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, http.NoBody)
@@ -90,7 +90,11 @@ func (s *site) get(path string, header ...string) (status int, body string, h ht
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
-	return s.do(http.DefaultClient, req, header...)
+	for {
+		if status, body, h = s.do(http.DefaultClient, req, header...); !strings.Contains(body, "still being added to the index") {
+			return status, body, h
+		}
+	}
 }
 
 func (s *site) do(c *http.Client, req *http.Request, header ...string) (status int, body string, h http.Header) {

@@ -179,6 +179,9 @@ func (r *Run) seen() int {
 	return r.entries
 }
 
+// Indexed reports whether the index has had the whole run once.
+func (r *Run) Indexed() bool { return r.seen() > 0 }
+
 func (r *Run) watched() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
