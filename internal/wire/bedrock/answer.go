@@ -24,17 +24,7 @@ func AppendResponse(b []byte, m completion.Meta, r *llm.Response) []byte {
 }
 
 func stopReason(m *completion.Meta, r *llm.Response) string {
-	switch {
-	case r.Finish == llm.FinishLength:
-		return "max_tokens"
-	case r.Finish == llm.FinishTools:
-		return "tool_use"
-	case r.Finish == llm.FinishRefused:
-		return "content_filtered"
-	case m.Stop != "":
-		return "stop_sequence"
-	}
-	return "end_turn"
+	return m.StopReason(r, "content_filtered")
 }
 
 func appendUsage(b []byte, m *completion.Meta, u *llm.Usage) []byte {

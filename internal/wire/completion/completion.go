@@ -29,6 +29,22 @@ type Meta struct {
 	Request        *llm.Request // the request, if the answer repeats some of it
 }
 
+// StopReason returns why an answer ended, in the words of Anthropic's messages and of Bedrock. They differ only in that of a refusal.
+func (m *Meta) StopReason(r *llm.Response, refused string) string {
+	switch {
+	case r.Finish == llm.FinishLength:
+		return "max_tokens"
+	case r.Finish == llm.FinishTools:
+		return "tool_use"
+	case r.Finish == llm.FinishRefused:
+		return refused
+	case m.Stop != "":
+		return "stop_sequence"
+	default:
+		return "end_turn"
+	}
+}
+
 // Delta is a step of an answer: a piece of text, of a thought, or of a tool call, but never of two
 // of these.
 type Delta struct {

@@ -29,43 +29,11 @@ func (w *writer) system() {
 	}
 }
 
-// contents writes the turns. The format has two alternating roles, so consecutive messages of one role become one turn.
-// The results of tools belong to the user.
+// contents writes the turns.
 func (w *writer) contents() {
-	ms, only := w.Messages(), w.OnlySystem() || w.cached
-	w.B = body.Open(body.Key(w.B, "contents"), '[')
-	role := ""
-	for i := range ms {
-		m := &ms[i]
-		if m.Role == llm.RoleSystem && !only || !request.HasContent(m) {
-			continue
-		}
-		r := "user"
-		if m.Role == llm.RoleAssistant {
-			r = "model"
-		}
-		if r != role {
-			w.turn(role, r)
-			role = r
-		}
-		w.parts(ms[:i], m)
-	}
-	if role != "" {
-		w.B = append(w.B, ']', '}')
-	}
-	w.B = append(w.B, ']')
-}
-
-// turn ends a turn and begins the next. The first must be the user's.
-func (w *writer) turn(from, to string) {
-	switch {
-	case from != "":
-		w.B = append(w.B, ']', '}')
-	case to == "model":
-		w.B = append(w.B, `{"role":"user","parts":[{"text":"(The conversation begins.)"}]}`...)
-	}
-	w.B = body.Str(body.Open(w.B, '{'), "role", to)
-	w.B = body.Open(body.Key(w.B, "parts"), '[')
+	w.Turns(request.Turns{Key: "contents", Content: "parts", Assistant: "model", First: `{"role":"user","parts":[{"text":"(The conversation begins.)"}]}`}, w.OnlySystem() || w.cached, func(ms []llm.Message, i int) {
+		w.parts(ms[:i], &ms[i])
+	})
 }
 
 // parts writes the parts of a message. earlier are the messages before it.

@@ -33,20 +33,7 @@ func head(b []byte, m *completion.Meta) []byte {
 	return body.Key(body.Str(body.Str(b, "role", "assistant"), "model", m.Model), "content")
 }
 
-func stopReason(m *completion.Meta, r *llm.Response) string {
-	switch {
-	case r.Finish == llm.FinishLength:
-		return "max_tokens"
-	case r.Finish == llm.FinishTools:
-		return "tool_use"
-	case r.Finish == llm.FinishRefused:
-		return "refusal"
-	case m.Stop != "":
-		return "stop_sequence"
-	default:
-		return "end_turn"
-	}
-}
+func stopReason(m *completion.Meta, r *llm.Response) string { return m.StopReason(r, "refusal") }
 
 // appendUsage appends the usage. The format counts cached tokens separately.
 func appendUsage(b []byte, m *completion.Meta, u llm.Usage) []byte {

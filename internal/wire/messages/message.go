@@ -45,45 +45,12 @@ func (w *writer) hasSystem() bool {
 	return false
 }
 
-// messages writes the turns. The format has two alternating roles, so consecutive messages of one
-// role become one turn. Tool results belong to the user.
+// messages writes the turns.
 func (w *writer) messages() {
-	ms := w.Messages()
-	only := w.OnlySystem()
-	w.B = body.Open(body.Key(w.B, "messages"), '[')
-	role := ""
-	for i := range ms {
-		m := &ms[i]
-		if m.Role == llm.RoleSystem && !only || !request.HasContent(m) {
-			continue
-		}
-		r := "user"
-		if m.Role == llm.RoleAssistant {
-			r = "assistant"
-		}
-		if r != role {
-			w.turn(role, r)
-			role = r
-		}
-		w.blocks(m)
+	w.Turns(request.Turns{Key: "messages", Content: "content", Assistant: "assistant", First: `{"role":"user","content":[{"type":"text","text":"(The conversation begins.)"}]}`}, w.OnlySystem(), func(ms []llm.Message, i int) {
+		w.blocks(&ms[i])
 		w.mark(i == w.Req.Prefix-1)
-	}
-	if role != "" {
-		w.B = append(w.B, ']', '}')
-	}
-	w.B = append(w.B, ']')
-}
-
-// turn ends a turn and begins the next. The first must be the user's.
-func (w *writer) turn(from, to string) {
-	switch {
-	case from != "":
-		w.B = append(w.B, ']', '}')
-	case to == "assistant":
-		w.B = append(w.B, `{"role":"user","content":[{"type":"text","text":"(The conversation begins.)"}]}`...)
-	}
-	w.B = body.Str(body.Open(w.B, '{'), "role", to)
-	w.B = body.Open(body.Key(w.B, "content"), '[')
+	})
 }
 
 // mark adds a cache breakpoint to the last block.
