@@ -18,26 +18,25 @@ import (
 // clusterPart measures something of clusters. It returns rows for the table.
 type clusterPart struct {
 	name string
-	long bool // measured only if it is named
 	run  func(*bench) ([]clusterRow, error)
 }
 
 // clusterRow is what is measured, how it should be, and what it is.
 type clusterRow struct{ what, wanted, measured string }
 
-// clusters measures runs that several processes play: the parts that are named, or all but the long ones. It writes their rows into the page.
+// clusters measures runs that several processes play: the parts that are named, or all. It writes their rows into the page.
 func clusters(b *bench, names []string) error {
-	parts := []clusterPart{{"speed", false, clusterSpeed}, {"cpu", false, clusterCPU}, {"limits", false, clusterLimits}, {"failures", false, clusterFailures}, {"binary", true, clusterBinary}}
+	parts := []clusterPart{{"speed", clusterSpeed}, {"cpu", clusterCPU}, {"limits", clusterLimits}, {"failures", clusterFailures}}
 	for _, name := range names {
 		if !slices.ContainsFunc(parts, func(p clusterPart) bool { return p.name == name }) {
-			return fmt.Errorf("unknown part %q of cluster; want speed, cpu, limits, failures or binary", name)
+			return fmt.Errorf("unknown part %q of cluster; want speed, cpu, limits or failures", name)
 		}
 	}
 	began := time.Now()
 	about := fmt.Sprintf("Measured on %s with Go %s on %d cores; the load average was %s before.",
 		began.Format("2006-01-02"), strings.TrimPrefix(runtime.Version(), "go"), runtime.NumCPU(), loadAverage())
 	for _, p := range parts {
-		if len(names) > 0 && !slices.Contains(names, p.name) || len(names) == 0 && p.long {
+		if len(names) > 0 && !slices.Contains(names, p.name) {
 			continue
 		}
 		start := time.Now()

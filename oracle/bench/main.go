@@ -9,12 +9,13 @@
 //	go -C oracle run ./bench          all of it, a few minutes
 //	go -C oracle run ./bench limits   or: flight, cpu, dispatch, gateway, one, rollouts
 //
-// Five more have arguments of their own. The first four write their tables into docs/reference/benchmarks.md.
+// Six more are run only by name. All but soak write their tables into docs/reference/benchmarks.md.
 //
 //	go -C oracle run ./bench tasks [NAME...]         the tasks that we want to be fast, each beside a plain loop
 //	go -C oracle run ./bench peers [NAME...]         the same tasks with other programs
 //	go -C oracle run ./bench view [--dir DIR]        parley view: a million episodes, and beside a run
 //	go -C oracle run ./bench cluster [NAME...]       a run that several processes play
+//	go -C oracle run ./bench weights                 what each module adds to the first build and to the program
 //	go -C oracle run ./bench soak [--for DURATION]   a long run with faults and kills
 package main
 
@@ -57,7 +58,7 @@ func run(args []string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build: %w\n%s", err, out)
 	}
-	more := map[string]func(*bench, []string) error{"tasks": tasks, "peers": peers, "soak": soak, "view": view, "cluster": clusters}
+	more := map[string]func(*bench, []string) error{"tasks": tasks, "peers": peers, "soak": soak, "view": view, "cluster": clusters, "weights": weights}
 	if len(args) > 0 && more[args[0]] != nil {
 		return more[args[0]](b, args[1:])
 	}
@@ -73,7 +74,7 @@ func (b *bench) parts(names []string) error {
 	parts := []part{{"limits", limits}, {"flight", flight}, {"cpu", cpu}, {"dispatch", dispatchOnly}, {"gateway", gateway}, {"one", one}, {"rollouts", rollouts}}
 	for _, name := range names {
 		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("unknown part %q; want limits, flight, cpu, dispatch, gateway, one, rollouts, tasks, peers, soak, view or cluster", name)
+			return fmt.Errorf("unknown part %q; want limits, flight, cpu, dispatch, gateway, one, rollouts, tasks, peers, soak, view, cluster or weights", name)
 		}
 	}
 	for _, p := range parts {

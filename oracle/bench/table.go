@@ -13,29 +13,50 @@ const page = "../docs/reference/benchmarks.md"
 // updateTable writes rows into a table of the page, which is between two comments that name it. A row replaces the one
 // with the same last cell; the others stay. about replaces the line above the table, unless it is empty.
 func updateTable(name, about string, rows []string) error {
+	return changePage(func(text string) (string, error) { return withRows(text, name, about, rows) })
+}
+
+// replaceTable writes all that is between the two comments that name a table of the page.
+func replaceTable(name string, lines []string) error {
+	return changePage(func(text string) (string, error) {
+		before, _, after, err := cutTable(text, name)
+		return before + strings.Join(lines, "\n") + "\n" + after, err
+	})
+}
+
+func changePage(change func(text string) (string, error)) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	changed, err := withRows(string(text), name, about, rows)
+	changed, err := change(string(text))
 	if err != nil {
 		return fmt.Errorf("%s: %w", page, err)
 	}
 	return os.WriteFile(page, []byte(changed), 0o644)
 }
 
-// withRows returns the text of a page with other rows in one of its tables.
-func withRows(text, name, about string, rows []string) (string, error) {
+// cutTable returns the text of a page in three parts: up to the comment before a table, the table, and the rest.
+func cutTable(text, name string) (before, inside, after string, err error) {
 	begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(text, begin)
 	inside, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		return "", fmt.Errorf("has no %q followed by %q", strings.TrimSpace(begin), end)
+		return "", "", "", fmt.Errorf("has no %q followed by %q", strings.TrimSpace(begin), end)
+	}
+	return before + begin, inside, end + after, nil
+}
+
+// withRows returns the text of a page with other rows in one of its tables.
+func withRows(text, name, about string, rows []string) (string, error) {
+	before, inside, after, err := cutTable(text, name)
+	if err != nil {
+		return "", err
 	}
 	lines := strings.Split(strings.TrimRight(inside, "\n"), "\n")
 	head := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "|---") })
 	if head < 1 {
-		return "", fmt.Errorf("has no table after %q", strings.TrimSpace(begin))
+		return "", fmt.Errorf("has no table named %s", name)
 	}
 	if about != "" {
 		lines = slices.Concat([]string{about, ""}, lines[head-1:])
@@ -49,7 +70,7 @@ func withRows(text, name, about string, rows []string) (string, error) {
 			lines[head+1+i] = row
 		}
 	}
-	return before + begin + strings.Join(lines, "\n") + "\n" + end + after, nil
+	return before + strings.Join(lines, "\n") + "\n" + after, nil
 }
 
 // key is the last cell of a row.
