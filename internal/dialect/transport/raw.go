@@ -64,7 +64,7 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 		a.Close()
 		return nil, 0, c.broken(ctx, err, false)
 	}
-	a.hide = cmp.Or(call.Hide, s.key.Hide)
+	a.url, a.hide = req.URL, cmp.Or(call.Hide, s.key.Hide)
 	if sign := c.style.Sign; sign != nil {
 		req.Header = req.Header.Clone()
 		hide, err := sign(inner, req, call.Body)
@@ -74,7 +74,6 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 		}
 		a.hide = hide.And(a.hide)
 	}
-	a.url = req.URL
 	res, err := a.exchange(req, call.Body)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
@@ -82,7 +81,10 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 		a.Close()
 		return nil, 0, err
 	}
-	res.Request = nil // an answer may take long
+	res.Request = nil // an answer may take long, and net/http keeps this and what was sent
+	if a.in != nil && a.sent.Load() && !a.again {
+		a.in.Reset(nil)
+	}
 	c.met()
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	a.life.Reset(c.timeout)
