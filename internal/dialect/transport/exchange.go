@@ -93,8 +93,9 @@ type Answer struct {
 	start  time.Time
 	life   *time.Timer
 	cancel context.CancelCauseFunc
-	sent   atomic.Bool // all of the request: from then on the server may have done the work
-	again  bool        // the body was opened again, for another connection
+	sent   atomic.Bool   // all of the request: from then on the server may have done the work
+	again  bool          // the body was opened again, for another connection
+	in     *bytes.Reader // what is sent; nil if that is not a Body
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
@@ -161,18 +162,19 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: open}, nil }
 		r.Body = &lateBody{open: open}
 	case call.Body != nil:
-		r.ContentLength = int64(len(call.Body))
+		b := call.Body // so that the closure does not keep call
+		r.ContentLength = int64(len(b))
 		if a.loan.rt == nil {
 			r.GetBody = sendsAgain
 			break
 		}
-		b := call.Body // so that the closure does not keep call
+		a.in = bytes.NewReader(b)
 		// net/http knows this type, and sends the header and the body together.
 		r.GetBody = func() (io.ReadCloser, error) {
 			a.again = true
 			return io.NopCloser(bytes.NewReader(b)), nil
 		}
-		r.Body = io.NopCloser(bytes.NewReader(b))
+		r.Body = io.NopCloser(a.in)
 	}
 	if call.Once {
 		r.GetBody = nil

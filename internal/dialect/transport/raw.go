@@ -89,7 +89,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 		a.Close()
 		return nil, nil, c.broken(ctx, err, false)
 	}
-	a.hide = cmp.Or(call.Hide, s.key.Hide)
+	a.url, a.hide = req.URL, cmp.Or(call.Hide, s.key.Hide)
 	if sign := c.style.Sign; sign != nil {
 		req.Header = req.Header.Clone()
 		hide, err := sign(inner, req, call.Body)
@@ -99,13 +99,15 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 		}
 		a.hide = hide.And(a.hide)
 	}
-	a.url = req.URL
 	return a, req, nil
 }
 
 // begin takes the header of the answer.
 func (a *Answer) begin(res *http.Response) error {
-	res.Request = nil // an answer may take long
+	res.Request = nil // an answer may take long, and net/http keeps this and what was sent
+	if a.in != nil && a.sent.Load() && !a.again {
+		a.in.Reset(nil)
+	}
 	a.c.met()
 	a.Header, a.body, a.size = a.hide.Header(res.Header), res.Body, res.ContentLength
 	a.life.Reset(a.c.timeout)

@@ -1,12 +1,16 @@
 package transport
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"parley/internal/provider"
 	"parley/llm"
@@ -52,6 +56,39 @@ func TestRaw(t *testing.T) {
 	}
 	if _, err = a.Read(t.Context(), b); llm.KindOf(err) != llm.KindTimeout || !strings.Contains(err.Error(), "stalled") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestForgetsRequest checks that an answer that takes long does not keep what was sent, over HTTP/2.
+func TestForgetsRequest(t *testing.T) {
+	t.Parallel()
+	wrote := make(chan struct{})
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-wrote
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	srv.Config.Protocols = new(http.Protocols)
+	srv.Config.Protocols.SetUnencryptedHTTP2(true)
+	srv.Start()
+	defer srv.Close()
+	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", HTTP2: true}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(wrote) }})
+	body := bytes.Repeat([]byte(" "), 1000)
+	sent := weak.Make(&body[0])
+	a, _, err := c.Raw(ctx, Request{Path: "/chat/completions", Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	runtime.GC()
+	if sent.Value() != nil {
+		t.Error("the request is kept")
 	}
 }
 
