@@ -36,7 +36,7 @@ func servers(t *testing.T) map[string]struct {
 // one.
 func TestEveryServerIsListed(t *testing.T) {
 	t.Parallel()
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

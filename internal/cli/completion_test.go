@@ -17,7 +17,7 @@ import (
 func TestCompletionsAndManNameEverything(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	k, err := newParser(&State{Kinds: worlds.Standard()}, &grammar{})
+	k, err := newParser(&State{Kinds: worlds.Standard()}, &grammar{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

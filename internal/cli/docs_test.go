@@ -40,7 +40,7 @@ func TestDocumentedCommandsParse(t *testing.T) {
 					continue
 				}
 				seen++
-				k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+				k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{}, words[min(1, len(words)-1)])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +71,7 @@ func TestManifestCommandsParse(t *testing.T) {
 			continue
 		}
 		seen++
-		k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+		k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{}, "")
 		if err == nil {
 			_, err = k.Parse(words)
 		}
@@ -167,7 +167,7 @@ func TestDocumentedPrices(t *testing.T) {
 func TestCommandReference(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
