@@ -9,7 +9,6 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
-	"parley/worlds"
 )
 
 // TestCompletionsAndManNameEverything wants every verb with every flag in the completions of every
@@ -17,7 +16,7 @@ import (
 func TestCompletionsAndManNameEverything(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	k, err := newParser(&State{Kinds: worlds.Standard()}, &grammar{}, "")
+	k, err := newParser(&State{Kinds: standard()}, &grammar{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
