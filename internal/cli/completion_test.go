@@ -74,3 +74,16 @@ func TestVersionOfABuild(t *testing.T) {
 		}
 	}
 }
+
+// TestParserOfOneCommand: a parser for one of our own commands knows only that one. For any other word it knows all, so that the command
+// of a kind is found, and the nearest name is suggested.
+func TestParserOfOneCommand(t *testing.T) {
+	t.Parallel()
+	all := len(Verbs(standard()))
+	for only, want := range map[string]int{"": all, "run": 1, "sim": 1, "env": all, "nothing": all, "--help": all} {
+		k, err := newParser(&State{Kinds: standard()}, &grammar{}, only)
+		if err != nil || len(k.Model.Children) != want || want == 1 && k.Model.Children[0].Name != only {
+			t.Errorf("%q: %d commands, want %d: %v", only, len(k.Model.Children), want, err)
+		}
+	}
+}
