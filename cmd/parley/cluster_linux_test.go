@@ -8,9 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
 )
 
 // disk mounts a small disk on a folder, if this machine allows it.
@@ -53,11 +50,7 @@ func TestFullNodes(t *testing.T) {
 	often(t)
 	direct, _ := provider(t)
 	want, _ := program(t, 0, "run", plan(t, direct), "--out", filepath.Join(t.TempDir(), "whole.parley"), "--json", "--quiet")
-	latency, err := sim.ParseDelay("300ms..400ms") // so that the run does not end before
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, server := serve(t, simhttp.Config{Sim: sim.Config{Latency: latency}})
+	url, server, quick := slowed(t)
 	var disks []string
 	for range 3 {
 		disks = append(disks, disk(t))
@@ -95,6 +88,7 @@ func TestFullNodes(t *testing.T) {
 		free()
 		says(i, back, 1+i%2)
 	}
+	quick()
 	var got summary
 	if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
 		t.Errorf("%v: %+v, want %+v: %s", err, got, want, run.err)

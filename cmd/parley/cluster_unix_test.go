@@ -9,9 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"parley/internal/dialect/sim"
-	"parley/internal/dialect/sim/simhttp"
 )
 
 // outlasts is longer than every lease of a run with --lease 2s: those of lots, of shares of limits and of the budget, and of workers themselves.
@@ -44,11 +41,7 @@ func TestStoppedCluster(t *testing.T) {
 			if c.nodes == 1 {
 				often(t)
 			}
-			latency, err := sim.ParseDelay("300ms..400ms") // so that the run does not end before
-			if err != nil {
-				t.Fatal(err)
-			}
-			url, server := serve(t, simhttp.Config{Sim: sim.Config{Latency: latency}})
+			url, server, quick := slowed(t)
 			args := []string{"run", plan(t, url), "--out", filepath.Join(t.TempDir(), "run.parley"), "--json", "--quiet", "--lease", "2s", "--set", episodes}
 			var address string
 			if c.nodes == 0 {
@@ -73,6 +66,7 @@ func TestStoppedCluster(t *testing.T) {
 			time.Sleep(outlasts)
 			run.signal(syscall.SIGCONT)
 			workers[0].signal(syscall.SIGCONT)
+			quick()
 			var got summary
 			if err := errors.Join(run.wait(), json.Unmarshal(run.out.Bytes(), &got)); err != nil || got.State != "complete" || got.Digest != want.Digest || got.Calls.Total != want.Calls.Total {
 				t.Errorf("%v: %+v, want %+v: %s", err, got, want, run.err)

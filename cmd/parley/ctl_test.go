@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +14,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"parley/internal/dialect/sim/simhttp"
 )
 
 // finished is what a process of the program has printed, and its exit code.
@@ -71,31 +71,51 @@ func background(t *testing.T, args ...string) (d detached) {
 	return d
 }
 
-// gated serves the simulated provider, but answers only a few requests before release is called, so that a run does not
-// end before it is steered.
-func gated(t *testing.T) (address string, release func()) {
+// held serves the simulated provider. The n-th request waits for so long, or until release is called, so that a run does not end
+// before something is done to it.
+func held(t *testing.T, wait func(n int64) time.Duration) (address string, server *simhttp.Server, release func()) {
 	t.Helper()
-	behind, _ := provider(t)
-	to, err := url.Parse(strings.TrimSuffix(behind, "/v1"))
+	server, err := simhttp.New(simhttp.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, ErrorLog: log.New(io.Discard, "", 0)} // the run is killed
-	var served atomic.Int64
+	var asked atomic.Int64
 	open := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if served.Add(1) > 10 {
-			select {
-			case <-open:
-			case <-r.Context().Done():
-				return
-			}
+		body, err := io.ReadAll(r.Body) // or the server does not notice that the client is gone
+		if err != nil {
+			return
 		}
-		proxy.ServeHTTP(w, r)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		select {
+		case <-time.After(wait(asked.Add(1))):
+		case <-open:
+		case <-r.Context().Done():
+			return
+		}
+		server.ServeHTTP(w, r)
 	}))
 	release = sync.OnceFunc(func() { close(open) })
 	t.Cleanup(func() { release(); s.Close() })
-	return s.URL + "/v1", release
+	return s.URL + "/v1", server, release
+}
+
+// gated answers only a few requests before release is called.
+func gated(t *testing.T) (address string, release func()) {
+	t.Helper()
+	address, _, release = held(t, func(n int64) time.Duration {
+		if n <= 10 {
+			return 0
+		}
+		return time.Hour
+	})
+	return address, release
+}
+
+// slowed takes 350 ms for an answer until quick is called.
+func slowed(t *testing.T) (address string, server *simhttp.Server, quick func()) {
+	t.Helper()
+	return held(t, func(int64) time.Duration { return 350 * time.Millisecond })
 }
 
 // TestSteerAndKill pauses a run in the background by two commands at once, kills it with kill -9 while it is paused,

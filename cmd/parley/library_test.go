@@ -61,8 +61,11 @@ func TestPartsOutside(t *testing.T) {
 	}
 	printed := map[string]string{} // by verb
 	for _, line := range indented(rest) {
-		if words := strings.Fields(line); words[0] == "go" {
-			printed[words[min(3, len(words)-1)]] = shell(t, dir, words)
+		switch words := strings.Fields(line); {
+		case len(words) > 3 && words[1] == "run":
+			printed[words[3]] = shell(t, dir, append([]string{built(t, dir)}, words[3:]...))
+		case words[0] == "go":
+			shell(t, dir, words)
 		}
 	}
 	for verb, want := range map[string]string{"price": "40\n", "report": "Profit by seat"} {

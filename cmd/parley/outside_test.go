@@ -71,12 +71,12 @@ func TestNewNames(t *testing.T) {
 			args = append(args, "--module", module)
 		}
 		shell(t, dir, append([]string{"parley"}, args...))
-		shell(t, filepath.Join(dir, name), []string{"go", "vet", "./..."})
+		shell(t, filepath.Join(dir, name), []string{"go", "list", "-export", "-test", "./..."}) // compiles; go vet would look at every dependency
 	}
 }
 
 // follow runs the commands of a document one after the other and returns the folder where it ends. It wants every verb
-// that it runs to succeed.
+// that it runs to succeed. The program of go run is built once.
 func follow(t *testing.T, dir, doc string) string {
 	t.Helper()
 	text, err := os.ReadFile(doc)
@@ -95,6 +95,9 @@ func follow(t *testing.T, dir, doc string) string {
 			if words[0] == "parley" && words[1] == "new" { // a program that was built with -trimpath cannot find it
 				words = append(words, "--parley", abs(t, tree))
 			}
+			if strings.HasPrefix(strings.Join(words, " "), "go run ./cmd/parley ") {
+				words = append([]string{built(t, dir)}, words[3:]...)
+			}
 			shell(t, dir, words)
 			ran++
 		}
@@ -103,6 +106,16 @@ func follow(t *testing.T, dir, doc string) string {
 		t.Errorf("%s has only %d commands", doc, ran)
 	}
 	return dir
+}
+
+// built returns the program of a module, which it builds if it is not there yet.
+func built(t *testing.T, dir string) string {
+	t.Helper()
+	bin := filepath.Join(dir, "program.exe")
+	if _, err := os.Stat(bin); err != nil {
+		shell(t, dir, []string{"go", "build", "-ldflags=-s", "-o", bin, "./cmd/parley"})
+	}
+	return bin
 }
 
 // shell runs a command in a folder and returns what it prints. parley is the program under test; Go fetches nothing.
@@ -149,8 +162,7 @@ func checkModule(t *testing.T, dir, kind string) {
 			t.Errorf("the module imports %s, which is not public", i)
 		}
 	}
-	bin := filepath.Join(dir, "program.exe")
-	shell(t, dir, []string{"go", "build", "-o", bin, "./cmd/parley"})
+	bin := built(t, dir)
 	lab := newLab(t)
 	plan, err := os.ReadFile(filepath.Join(dir, kind+".yaml"))
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
-	"parley/worlds"
 )
 
 // servers returns the commands that serve, with their arguments and a path that each answers.
@@ -36,7 +35,7 @@ func servers(t *testing.T) map[string]struct {
 // one.
 func TestEveryServerIsListed(t *testing.T) {
 	t.Parallel()
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: standard()}, &grammar{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,41 +78,55 @@ type State struct {
 type grammar struct {
 	Help helpFlag `help:"Show this help." short:"h"`
 	profileFlags
+	Own ownVerbs `kong:"-"`
+}
 
-	Run    runCmd    `cmd:"" group:"play" help:"Run a plan. If the run file exists, resume it."`
-	Resume resumeCmd `cmd:"" group:"play" help:"Resume a run."`
-	Ctl    ctlCmd    `cmd:"" group:"play" help:"Pause, drain or stop a run that is played, or set its budget."`
-	Sit    sitCmd    `cmd:"" group:"play" help:"Take a seat of a run that is played: answer its questions."`
-	Check  checkCmd  `cmd:"" group:"play" help:"Validate a plan; estimate its calls, cost and time."`
-	Bench  benchCmd  `cmd:"" group:"play" help:"Time a plan on the simulated provider."`
-	Fork   forkCmd   `cmd:"" group:"play" help:"Continue an episode from one of its turns, with changes."`
-	Score  scoreCmd  `cmd:"" group:"play" help:"Score the episodes of a run with a scorer or a judge in Python."`
+// ownVerbs has the commands. Each is called as its field, in lower case.
+type ownVerbs struct {
+	Run    runCmd    `group:"play" help:"Run a plan. If the run file exists, resume it."`
+	Resume resumeCmd `group:"play" help:"Resume a run."`
+	Ctl    ctlCmd    `group:"play" help:"Pause, drain or stop a run that is played, or set its budget."`
+	Sit    sitCmd    `group:"play" help:"Take a seat of a run that is played: answer its questions."`
+	Check  checkCmd  `group:"play" help:"Validate a plan; estimate its calls, cost and time."`
+	Bench  benchCmd  `group:"play" help:"Time a plan on the simulated provider."`
+	Fork   forkCmd   `group:"play" help:"Continue an episode from one of its turns, with changes."`
+	Score  scoreCmd  `group:"play" help:"Score the episodes of a run with a scorer or a judge in Python."`
 
-	View    viewCmd    `cmd:"" group:"read" help:"Show runs as web pages, while they are played and afterwards."`
-	Show    showCmd    `cmd:"" group:"read" help:"Show the episodes of a run, a transcript, or a call."`
-	Report  reportCmd  `cmd:"" group:"read" help:"Summarize runs in tables, or on a page with charts."`
-	Compare compareCmd `cmd:"" group:"read" help:"Compare runs, agents, models or cells."`
-	Export  exportCmd  `cmd:"" group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
+	View    viewCmd    `group:"read" help:"Show runs as web pages, while they are played and afterwards."`
+	Show    showCmd    `group:"read" help:"Show the episodes of a run, a transcript, or a call."`
+	Report  reportCmd  `group:"read" help:"Summarize runs in tables, or on a page with charts."`
+	Compare compareCmd `group:"read" help:"Compare runs, agents, models or cells."`
+	Export  exportCmd  `group:"read" help:"Write a run as JSON lines, CSV or Parquet."`
 
-	Worker  workerCmd  `cmd:"" group:"cluster" help:"Play episodes of runs on other machines."`
-	Hub     hubCmd     `cmd:"" group:"cluster" help:"Connect runs with workers on other machines."`
-	Cluster clusterCmd `cmd:"" group:"cluster" help:"Show the runs and workers of a hub."`
-	Merge   mergeCmd   `cmd:"" group:"cluster" help:"Write a run that has shards as one run file."`
+	Worker  workerCmd  `group:"cluster" help:"Play episodes of runs on other machines."`
+	Hub     hubCmd     `group:"cluster" help:"Connect runs with workers on other machines."`
+	Cluster clusterCmd `group:"cluster" help:"Show the runs and workers of a hub."`
+	Merge   mergeCmd   `group:"cluster" help:"Write a run that has shards as one run file."`
 
-	Init   initCmd   `cmd:"" group:"begin" help:"Write a commented plan file to start from."`
-	New    newCmd    `cmd:"" group:"begin" help:"Write a Go module with a world of your own to start from."`
-	Worlds worldsCmd `cmd:"" group:"begin" help:"List the kinds of worlds, or describe one."`
+	Init   initCmd   `group:"begin" help:"Write a commented plan file to start from."`
+	New    newCmd    `group:"begin" help:"Write a Go module with a world of your own to start from."`
+	Worlds worldsCmd `group:"begin" help:"List the kinds of worlds, or describe one."`
 
-	Ask     askCmd     `cmd:"" group:"models" help:"Ask a model a question, or every question in a file."`
-	Models  modelsCmd  `cmd:"" group:"models" help:"List known providers, and the prices of their models."`
-	Probe   probeCmd   `cmd:"" group:"models" help:"Test what a model server supports."`
-	Sim     simCmd     `cmd:"" group:"models" help:"Serve the simulated provider over HTTP."`
-	Gateway gatewayCmd `cmd:"" group:"models" help:"Serve the APIs of OpenAI and Anthropic, and record calls."`
+	Ask     askCmd     `group:"models" help:"Ask a model a question, or every question in a file."`
+	Models  modelsCmd  `group:"models" help:"List known providers, and the prices of their models."`
+	Probe   probeCmd   `group:"models" help:"Test what a model server supports."`
+	Sim     simCmd     `group:"models" help:"Serve the simulated provider over HTTP."`
+	Gateway gatewayCmd `group:"models" help:"Serve the APIs of OpenAI and Anthropic, and record calls."`
 
-	Wait       waitCmd       `cmd:"" group:"shell" help:"Wait until runs end."`
-	Completion completionCmd `cmd:"" group:"shell" help:"Print completions for bash, zsh or fish."`
-	Man        manCmd        `cmd:"" group:"shell" help:"Print the man page."`
-	Version    versionCmd    `cmd:"" group:"shell" help:"Print the version."`
+	Wait       waitCmd       `group:"shell" help:"Wait until runs end."`
+	Completion completionCmd `group:"shell" help:"Print completions for bash, zsh or fish."`
+	Man        manCmd        `group:"shell" help:"Print the man page."`
+	Version    versionCmd    `group:"shell" help:"Print the version."`
+}
+
+// options returns the commands for a parser: all, or only the one with this name.
+func (v *ownVerbs) options(only string) (all []kong.Option) {
+	for f, value := range reflect.ValueOf(v).Elem().Fields() {
+		if name := strings.ToLower(f.Name); only == "" || only == name {
+			all = append(all, kong.DynamicCommand(name, f.Tag.Get("help"), f.Tag.Get("group"), value.Addr().Interface()))
+		}
+	}
+	return all
 }
 
 // helpFlag prints the help and ends the parse. Kong's own flag would end the process.
@@ -172,7 +186,7 @@ func printError(s *State, err error) int {
 func Verbs(kinds []world.Kind) []string {
 	s := &State{Kinds: kinds}
 	fill(s)
-	k, err := newParser(s, &grammar{})
+	k, err := newParser(s, &grammar{}, "")
 	if err != nil {
 		return nil
 	}
@@ -187,17 +201,21 @@ func run(ctx context.Context, s *State, measured *profiles) error {
 	if err := checkKinds(s.Kinds); err != nil {
 		return fmt.Errorf("cli: %w", err)
 	}
-	var g grammar
-	parser, err := newParser(s, &g)
-	if err != nil {
-		return fmt.Errorf("cli: %w", err)
-	}
 	args := s.Args
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
 	case args[0] == "help": // as in git and go
 		args = append(slices.Clone(args[1:]), "--help")
+	}
+	only := args[0]
+	if only == "completion" || only == "man" { // they are about all commands
+		only = ""
+	}
+	var g grammar
+	parser, err := newParser(s, &g, only)
+	if err != nil {
+		return fmt.Errorf("cli: %w", err)
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
@@ -231,8 +249,15 @@ func readText(c *kong.DecodeContext, to reflect.Value) error {
 	return nil
 }
 
-func newParser(s *State, g *grammar) (*kong.Kong, error) {
-	return kong.New(g, append(commands(s),
+// newParser makes a parser of command lines. Kong looks at every flag of every command that it gets, which takes longer than many
+// commands do: if only is one of ours, the parser knows no other.
+func newParser(s *State, g *grammar, only string) (*kong.Kong, error) {
+	kinds := commands(s)
+	verbs := g.Own.options(only)
+	if only == "" || len(verbs) == 0 {
+		verbs = append(g.Own.options(""), kinds...)
+	}
+	return kong.New(g, append(verbs,
 		kong.Name("parley"),
 		kong.Description("Run very many interactions of language models at once, and analyze them."),
 		kong.NoDefaultHelp(),

@@ -103,9 +103,12 @@ func write(t *testing.T, name, text string) string {
 
 // mainWith is Main with the kinds that come with parley.
 func mainWith(ctx context.Context, s State) int {
-	s.Kinds = worlds.Standard()
+	s.Kinds = standard()
 	return Main(ctx, s)
 }
+
+// standard makes the kinds that come with parley once for all tests.
+var standard = sync.OnceValue(worlds.Standard)
 
 func read(t *testing.T, path string) string {
 	t.Helper()

@@ -9,7 +9,6 @@ import (
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/manual"
-	"parley/worlds"
 )
 
 // TestCompletionsAndManNameEverything wants every verb with every flag in the completions of every
@@ -17,7 +16,7 @@ import (
 func TestCompletionsAndManNameEverything(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	k, err := newParser(&State{Kinds: worlds.Standard()}, &grammar{})
+	k, err := newParser(&State{Kinds: standard()}, &grammar{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +71,19 @@ func TestVersionOfABuild(t *testing.T) {
 	} {
 		if got := buildOf(&info).String(); got != want+machine {
 			t.Errorf("%q, want %q", got, want+machine)
+		}
+	}
+}
+
+// TestParserOfOneCommand: a parser for one of our own commands knows only that one. For any other word it knows all, so that the command
+// of a kind is found, and the nearest name is suggested.
+func TestParserOfOneCommand(t *testing.T) {
+	t.Parallel()
+	all := len(Verbs(standard()))
+	for only, want := range map[string]int{"": all, "run": 1, "sim": 1, "env": all, "nothing": all, "--help": all} {
+		k, err := newParser(&State{Kinds: standard()}, &grammar{}, only)
+		if err != nil || len(k.Model.Children) != want || want == 1 && k.Model.Children[0].Name != only {
+			t.Errorf("%q: %d commands, want %d: %v", only, len(k.Model.Children), want, err)
 		}
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"parley/internal/goldentest"
 	"parley/llm"
 	"parley/world"
-	"parley/worlds"
 )
 
 // TestDocumentedCommandsParse parses every command line of the documents.
@@ -41,7 +40,7 @@ func TestDocumentedCommandsParse(t *testing.T) {
 					continue
 				}
 				seen++
-				k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+				k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: standard()}, &grammar{}, words[min(1, len(words)-1)])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,7 +71,7 @@ func TestManifestCommandsParse(t *testing.T) {
 			continue
 		}
 		seen++
-		k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+		k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: standard()}, &grammar{}, "")
 		if err == nil {
 			_, err = k.Parse(words)
 		}
@@ -168,7 +167,7 @@ func TestDocumentedPrices(t *testing.T) {
 func TestCommandReference(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: worlds.Standard()}, &grammar{})
+	k, err := newParser(&State{Stdout: io.Discard, Stderr: io.Discard, Kinds: standard()}, &grammar{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"parley/internal/files"
 	"parley/llm"
@@ -18,13 +19,16 @@ import (
 var embedded []byte
 
 // Embedded returns the prices that are built into the program, as of AsOf.
-func Embedded() *Table {
+func Embedded() *Table { return embeddedOnce() }
+
+// embeddedOnce parses the table once for all.
+var embeddedOnce = sync.OnceValue(func() *Table {
 	t, err := parse(embedded)
 	if err != nil {
 		panic("price: the embedded table: " + err.Error()) // our own data, checked by a test
 	}
 	return t
-}
+})
 
 // Load reads a file of prices in our own format or in LiteLLM's (model_prices_and_context_window.json), and detects
 // which. Errors name the file and the key.

@@ -213,13 +213,21 @@ func draws(t *testing.T) {
 }
 
 // TestCoverage draws runs with a known truth: the 95% intervals that tables show must hold
-// it in 93 to 97% of them, or docs/reference/statistics.md says why not. This test writes its table:
+// it in 93 to 97% of them, or docs/reference/statistics.md says why not. With PARLEY_TRIALS=2000, as .ci/run statistics sets it, the
+// test is exact; with the usual few trials of each design, it leaves room for chance. This test writes its table:
 //
-//	PARLEY_WRITE_GOLDEN=1 go test ./internal/report/compare -run TestCoverage
+//	PARLEY_TRIALS=2000 PARLEY_WRITE_GOLDEN=1 go test ./internal/report/compare -run TestCoverage
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	draws(t)
-	const trials = 2000
+	trials, room := 300, 4.0 // percent: three standard errors
+	if text := os.Getenv("PARLEY_TRIALS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 2000 {
+			t.Fatalf("PARLEY_TRIALS=%s: want at least 2000: %v", text, err)
+		}
+		trials, room = n, 0
+	}
 	page := filepath.Join("..", "..", "..", "docs", "reference", "statistics.md")
 	all := append(means95(), differences95()...)
 	held := make([]float64, len(all))
@@ -234,12 +242,12 @@ func TestCoverage(t *testing.T) {
 						yes++
 					}
 				}
-				held[i] = 100 * float64(yes) / trials
+				held[i] = 100 * float64(yes) / float64(trials)
 				low, high := 93.0, 97.0
 				if d.why != "" {
 					low, high = d.low, d.high
 				}
-				if held[i] < low || held[i] > high {
+				if held[i] < low-room || held[i] > high+room {
 					t.Errorf("95%% intervals hold the truth in %.1f%%, want %g to %g", held[i], low, high)
 				}
 			})
@@ -263,7 +271,7 @@ func TestCoverage(t *testing.T) {
 			continue
 		}
 		// Processors round differently, which can change a few trials.
-		if documented, err := strconv.ParseFloat(string(row[1]), 64); err != nil || math.Abs(documented-held[i]) > 0.5 {
+		if documented, err := strconv.ParseFloat(string(row[1]), 64); err != nil || math.Abs(documented-held[i]) > 0.5+room {
 			t.Errorf("%s says %s%% for %s, %s; it is %.1f%%", page, row[1], d.name, d.size, held[i])
 		}
 	}
