@@ -80,7 +80,7 @@ func TestPaceReachesLimits(t *testing.T) {
 					s := server{rules: tt.server}
 					s.latency, s.output, s.perByte = latency, 100, 0.25
 					d := dispatcher(t, &s, provider.Provider{Dialect: "openai", Limits: tt.configured, Counting: tt.counting})
-					const n = 10_000
+					const n = 20_000
 					start := time.Now()
 					d.All(t.Context(), asked(n, 1200, tt.maxTokens))
 					took := time.Since(start)

@@ -40,7 +40,7 @@ func TestSharedLimits(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(tt.name, " ", latency), func(t *testing.T) {
 				t.Parallel()
-				const plays = 2 // a play may lose messages that matter: each reaches most of the limit, and all together nearly all
+				const plays = 3 // a play may lose messages that matter: each reaches most of the limit, and all together nearly all
 				meanWhole, meanReached, meanRefused := 0.0, 0.0, 0.0
 				for seed := range plays {
 					synctest.Test(t, func(t *testing.T) {

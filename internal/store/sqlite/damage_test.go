@@ -203,7 +203,7 @@ func TestFlipped(t *testing.T) {
 	t.Parallel()
 	atLength(t)
 	d, file := newDamaged(t)
-	d.flip(file, 100)
+	d.flip(file, 250)
 }
 
 // TestFlippedShard is TestFlipped for a shard.
@@ -213,7 +213,7 @@ func TestFlippedShard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.db")
 	playInto(t, mustOpenSharded(t, path, Create, 2))
 	d := original(t, path, shardFile(path, 1))
-	d.flip(readFile(t, d.file), 30)
+	d.flip(readFile(t, d.file), 60)
 }
 
 // flip checks so many flipped bits of a file.
@@ -249,7 +249,7 @@ func TestFlippedPages(t *testing.T) {
 	d, file := newDamaged(t)
 	r := rand.New(rand.NewPCG(15, 12))
 	for page := 0; page < len(file); page += schema.PageSize {
-		for range 2 {
+		for range 3 {
 			at := page + r.IntN(64)
 			spoiled := slices.Clone(file)
 			spoiled[at] ^= 1 << r.IntN(8)
