@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/dialect/transport/pool"
 	"parley/internal/wire/eventstream"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/redact"
@@ -89,7 +90,7 @@ type Answer struct {
 	c      *Client
 	url    *url.URL // of the request
 	hide   *redact.Redactor
-	loan   loan
+	loan   pool.Loan
 	start  time.Time
 	life   *time.Timer
 	cancel context.CancelCauseFunc
@@ -164,7 +165,7 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 	case call.Body != nil:
 		b := call.Body // so that the closure does not keep call
 		r.ContentLength = int64(len(b))
-		if a.loan.rt == nil {
+		if a.loan.Transport == nil {
 			r.GetBody = sendsAgain
 			break
 		}
@@ -346,7 +347,7 @@ func (a *Answer) Close() {
 		a.body.Close()
 	}
 	a.cancel(nil)
-	a.c.pool.give(a.loan)
+	a.c.pool.Give(a.loan)
 	if a.buf != nil && cap(*a.buf) <= maxKept {
 		a.c.bufs.Put(a.buf)
 	}

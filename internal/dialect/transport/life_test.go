@@ -25,8 +25,8 @@ func piped(t *testing.T, p provider.Provider, serve func(net.Conn, *http.Request
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.pool.other = false
-	c.pool.small.Dial = func(context.Context) (net.Conn, error) {
+	c.pool.Other = false
+	c.pool.Small.Dial = func(context.Context) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
 			defer theirs.Close()

@@ -50,7 +50,7 @@ type Model struct {
 	p     provider.Provider
 	c     *Client
 	codec Codec
-	caps  sync.Map // of provider.Capability, by model
+	caps  sync.Map // of *provider.Capability, by model
 }
 
 // Open returns the Model of a provider. Without keys, it reads the provider's.

@@ -40,6 +40,9 @@ func (c *Client) raw(ctx context.Context, call *Request) (_ *Answer, status int,
 	if err != nil || next.key.Value == s.key.Value {
 		return a, status, nil // the server's answer says what is wrong
 	}
+	if a.loan.Transport != nil {
+		call.from = nil // net/http may still read the body, so it is not used for another call
+	}
 	a.Close()
 	a, status, err = c.once(ctx, call, next)
 	if a != nil {
@@ -69,7 +72,10 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 		a.Close()
 		return nil, 0, err
 	}
-	return a, res.StatusCode, a.begin(res)
+	if err := a.begin(res); err != nil {
+		return nil, 0, err
+	}
+	return a, res.StatusCode, nil
 }
 
 // prepare returns the HTTP request of a call, and the Answer that will take what comes.
@@ -77,7 +83,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	if err := call.load(); err != nil {
 		return nil, nil, err
 	}
-	l, err := c.pool.take(ctx, call.Open == nil && len(call.Body) <= http1.MaxBody)
+	l, err := c.pool.Take(ctx, call.Open == nil && len(call.Body) <= http1.MaxBody)
 	if err != nil {
 		return nil, nil, c.broken(ctx, err, false)
 	}
@@ -120,15 +126,15 @@ func (a *Answer) begin(res *http.Response) error {
 
 // exchange sends a request and waits for the header of its answer.
 func (a *Answer) exchange(req *http.Request, call *Request) (*http.Response, error) {
-	if a.loan.rt == nil {
-		return a.c.pool.small.Do(req, call.appendBody, func() { a.sent.Store(true) })
+	if a.loan.Transport == nil {
+		return a.c.pool.Small.Do(req, call.appendBody, func() { a.sent.Store(true) })
 	}
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
 		if info.Err == nil {
 			a.sent.Store(true)
 		}
 	}}
-	return a.loan.rt.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	return a.loan.Transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 }
 
 // Read reads some of the body of an answer from Raw, and returns io.EOF at its end. The timeout counts

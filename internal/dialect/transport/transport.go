@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"parley/internal/credential"
+	"parley/internal/dialect/transport/pool"
 	"parley/internal/provider"
 	"parley/internal/wire/redact"
 )
@@ -59,7 +60,7 @@ type Client struct {
 	blank   *http.Request // a request without its parts; never changed
 	timeout time.Duration
 	maxBody int64
-	pool    *pool
+	pool    *pool.Pool
 	reached atomic.Bool // the server has answered once
 	last    atomic.Pointer[address]
 	bufs    sync.Pool // *[]byte, of answers
@@ -96,7 +97,7 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 	}
 	w := &Client{
 		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
-		keys: keys, style: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: newPool(p.HTTP2, base),
+		keys: keys, style: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: pool.New(p.HTTP2, base),
 	}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout
@@ -112,7 +113,7 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 
 // Close closes the connections that no call is using.
 func (c *Client) Close() error {
-	c.pool.close()
+	c.pool.Close()
 	return nil
 }
 

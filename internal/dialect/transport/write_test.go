@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"parley/internal/provider"
@@ -19,7 +20,7 @@ import (
 func TestOneWrite(t *testing.T) {
 	t.Parallel()
 	c := piped(t, provider.Provider{}, nil)
-	c.pool.small.Dial = func(context.Context) (net.Conn, error) {
+	c.pool.Small.Dial = func(context.Context) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
 			defer theirs.Close()
@@ -103,14 +104,24 @@ func TestSentAgain(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var bodies []string
+	var m *Model
 	command, set := printer(t)
 	set("old")
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		if string(b) == "other" {
+			io.WriteString(w, "{}")
+			return
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		bodies = append(bodies, string(b))
-		w.Header().Set("Content-Type", "application/json")
+		if len(bodies)%2 == 1 { // another call uses the memory
+			if _, err := m.Ask(t.Context(), &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User("other")}}); err != nil {
+				t.Error(err)
+			}
+		}
 		switch len(bodies) {
 		case 1:
 			set("new")
@@ -128,11 +139,13 @@ func TestSentAgain(t *testing.T) {
 	}))
 	defer srv.Close()
 	texts := codec()
+	var written atomic.Int32
 	texts.Append = func(dst []byte, req *llm.Request, _ provider.Capability, _ bool) ([]byte, []string, error) {
+		written.Add(1)
 		return append(dst, req.Messages[0].Parts[0].Text...), nil, nil
 	}
-	m, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, KeyCommand: command}, texts, nil)
-	if err != nil {
+	var err error
+	if m, err = Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL, KeyCommand: command}, texts, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
@@ -143,5 +156,8 @@ func TestSentAgain(t *testing.T) {
 	}
 	if want := []string{"first", "first", "second", "second"}; !slices.Equal(bodies, want) {
 		t.Errorf("sent %q, want %q", bodies, want)
+	}
+	if n := written.Load(); n != 6 {
+		t.Errorf("bodies were written %d times, want once for each request that was sent", n)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// appendHead appends the head of a request with a body of so many bytes.
+// appendHead appends the head of a request.
 func appendHead(b []byte, req *http.Request) ([]byte, error) {
 	target := req.URL.RequestURI()
 	if !isToken(req.Method) || !isText(target) || !isText(req.Host) || strings.ContainsAny(target+req.Host, " ") {

@@ -15,6 +15,7 @@ type readiness struct {
 	epoll *os.File // nil: it is not open, or cannot be
 	fd    int      // of epoll
 	done  chan struct{}
+	ended bool
 	last  uint64           // number of a wait
 	waits map[uint64]*Conn // by number
 }
@@ -27,13 +28,17 @@ func (r *readiness) wait(c *Conn) (number uint64) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.epoll == nil && !r.open() {
+	if r.ended || r.epoll == nil && !r.open() {
 		return 0
 	}
 	r.last++
 	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLONESHOT, Fd: int32(r.last), Pad: int32(r.last >> 32)}
 	var failed error
-	err := raw.Control(func(fd uintptr) { failed = unix.EpollCtl(r.fd, unix.EPOLL_CTL_ADD, int(fd), &e) })
+	err := raw.Control(func(fd uintptr) {
+		if failed = unix.EpollCtl(r.fd, unix.EPOLL_CTL_ADD, int(fd), &e); failed == unix.EEXIST { // from a wait that is over
+			failed = unix.EpollCtl(r.fd, unix.EPOLL_CTL_MOD, int(fd), &e)
+		}
+	})
 	if err != nil || failed != nil {
 		return 0
 	}
@@ -54,7 +59,11 @@ func (r *readiness) cancel(c *Conn, number uint64) {
 // open begins to wait. Readiness.mu is held.
 func (r *readiness) open() bool {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil || unix.SetNonblock(fd, true) != nil {
+	if err != nil {
+		return false
+	}
+	if unix.SetNonblock(fd, true) != nil {
+		_ = unix.Close(fd) // nobody uses it
 		return false
 	}
 	file := os.NewFile(uintptr(fd), "epoll")
@@ -99,7 +108,7 @@ func (r *readiness) next(fd uintptr) bool {
 func (r *readiness) end() {
 	r.mu.Lock()
 	file, done := r.epoll, r.done
-	r.epoll = nil
+	r.epoll, r.ended = nil, true
 	r.mu.Unlock()
 	if file != nil {
 		_ = file.Close() // nothing is written to it

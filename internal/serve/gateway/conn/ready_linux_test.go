@@ -46,3 +46,23 @@ func TestWaitsAfterClose(t *testing.T) {
 		t.Errorf("%d waits are left", len(r.waits))
 	}
 }
+
+// TestWaitsAgain checks that a connection can wait again after a wait that is over, and that nothing waits after the end.
+func TestWaitsAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, pieces)
+	c, _ := dial(t, h)
+	k := &Conn{Conn: c}
+	var r readiness
+	first := r.wait(k)
+	r.mu.Lock()
+	delete(r.waits, first) // as next does
+	r.mu.Unlock()
+	if second := r.wait(k); first == 0 || second == 0 {
+		t.Errorf("the waits are %d and %d", first, second)
+	}
+	r.end()
+	if r.wait(k) != 0 || r.epoll != nil {
+		t.Error("it waits after the end")
+	}
+}

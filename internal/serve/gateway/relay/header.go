@@ -40,9 +40,13 @@ func (u *Upstream) forwards(f *Flight, each func(name string, values []string)) 
 	}
 }
 
-// pays reports whether a header says who pays for a call, of those that its key may use.
+// pays reports whether a header says who pays for a call, of those that its key may use, or at which rate.
 func pays(name string) bool {
-	return strings.HasPrefix(name, "X-Goog-") || name == "Openai-Organization" || name == "Openai-Project"
+	switch name {
+	case "Openai-Organization", "Openai-Project", "X-Hf-Bill-To", "X-Dashscope-Workspace", "X-Ms-Spillover-Deployment":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Goog-") || strings.HasPrefix(name, "X-Vertex-Ai-") || strings.HasPrefix(name, "X-Amzn-Bedrock-")
 }
 
 // header returns the headers to send. Another vendor gets only the session.

@@ -48,7 +48,7 @@ func TestHeaders(t *testing.T) {
 func TestPayer(t *testing.T) {
 	t.Parallel()
 	h := http.Header{}
-	for _, name := range []string{"X-Goog-User-Project", "OpenAI-Organization", "OpenAI-Project"} {
+	for _, name := range []string{"X-Goog-User-Project", "OpenAI-Organization", "OpenAI-Project", "X-HF-Bill-To", "X-DashScope-WorkSpace", "x-ms-spillover-deployment", "X-Vertex-AI-LLM-Shared-Request-Type", "X-Amzn-Bedrock-Service-Tier"} {
 		h.Set(name, "theirs")
 	}
 	p := provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "http://127.0.0.1:1/v1"}

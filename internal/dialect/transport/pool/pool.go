@@ -1,4 +1,7 @@
-package transport
+// Package pool has the connections to one server: for small exchanges over HTTP/1.1, for large ones, and for HTTP/2. It
+// promises that a call over HTTP/2 never waits for room on a connection, and that connections are used again. A Pool may be used from several goroutines
+// at once.
+package pool
 
 import (
 	"cmp"
@@ -20,13 +23,14 @@ import (
 // 100. With fewer, no call waits inside the transport.
 const maxStreams = 90
 
-// pool provides connections. Package http1 makes the exchanges over HTTP/1.1, except those that it is not for. For
+// Pool provides connections. Package http1 makes the exchanges over HTTP/1.1, except those that it is not for. For
 // HTTP/2 there are as many transports as needed, each with one connection, since a single transport would dial for
 // every call of a burst.
-type pool struct {
-	small *http1.Client
-	plain *http.Transport // for HTTP/1.1 where small cannot be used
-	other bool            // small can never be used
+type Pool struct {
+	Small *http1.Client
+	Other bool // Small can never be used
+
+	plain *http.Transport // for HTTP/1.1 where Small cannot be used
 
 	shared bool // HTTP/2 is wanted
 	secure bool
@@ -44,23 +48,25 @@ type pool struct {
 
 type shard struct {
 	*http.Transport
-	load int // calls in flight, under pool.mu
+	load int // calls in flight, under Pool.mu
 }
 
-// loan is what one call uses.
-type loan struct {
-	rt    *http.Transport // nil: pool.small
+// Loan is what one call uses.
+type Loan struct {
+	Transport *http.Transport // nil: Pool.Small
+
 	shard *shard
 	scout bool // the call holds gate
 }
 
-func newPool(shared bool, base *url.URL) *pool {
+// New returns the Pool of the server of a URL. shared means that HTTP/2 is wanted.
+func New(shared bool, base *url.URL) *Pool {
 	secure := base.Scheme == "https"
-	p := &pool{shared: shared, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
+	p := &Pool{shared: shared, secure: secure, gate: make(chan struct{}, 1), ready: make(chan struct{})}
 	p.plain = oldTransport()
-	p.small = &http1.Client{Dial: dialer(base)}
+	p.Small = &http1.Client{Dial: dialer(base)}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
-	p.other = proxy != nil || err != nil || base.User != nil || !isASCII(base.Host)
+	p.Other = proxy != nil || err != nil || base.User != nil || !isASCII(base.Host)
 	if !secure {
 		p.once.Do(func() { close(p.ready) })
 	}
@@ -123,15 +129,15 @@ func isASCII(s string) bool {
 }
 
 // forHTTP1 returns the loan of a call over HTTP/1.1.
-func (p *pool) forHTTP1(small, scout bool) loan {
-	if p.other || !small {
-		return loan{rt: p.plain, scout: scout}
+func (p *Pool) forHTTP1(small, scout bool) Loan {
+	if p.Other || !small {
+		return Loan{Transport: p.plain, scout: scout}
 	}
-	return loan{scout: scout}
+	return Loan{scout: scout}
 }
 
-// take returns what one call uses. small means that package http1 can send the body of the call. Call give after it.
-func (p *pool) take(ctx context.Context, small bool) (loan, error) {
+// Take returns what one call uses. small means that package http1 can send the body of the call. Call Give after it.
+func (p *Pool) Take(ctx context.Context, small bool) (Loan, error) {
 	if !p.shared {
 		return p.forHTTP1(small, false), nil
 	}
@@ -144,17 +150,18 @@ func (p *pool) take(ctx context.Context, small bool) (loan, error) {
 		case p.gate <- struct{}{}:
 			scout = true
 		case <-ctx.Done():
-			return loan{}, context.Cause(ctx)
+			return Loan{}, context.Cause(ctx)
 		}
 	}
 	if p.old.Load() {
 		return p.forHTTP1(small, scout), nil
 	}
 	s := p.board()
-	return loan{rt: s.Transport, shard: s, scout: scout}, nil
+	return Loan{Transport: s.Transport, shard: s, scout: scout}, nil
 }
 
-func (p *pool) give(l loan) {
+// Give ends what Take began.
+func (p *Pool) Give(l Loan) {
 	if l.scout {
 		<-p.gate
 	}
@@ -166,7 +173,7 @@ func (p *pool) give(l loan) {
 }
 
 // board returns the first connection with room for a call, or a new one.
-func (p *pool) board() *shard {
+func (p *Pool) board() *shard {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.shards {
@@ -180,7 +187,7 @@ func (p *pool) board() *shard {
 	return s
 }
 
-func (p *pool) newShard() *http.Transport {
+func (p *Pool) newShard() *http.Transport {
 	t := transport()
 	t.MaxConnsPerHost = 1
 	t.ReadBufferSize, t.WriteBufferSize = 16<<10, 16<<10 // shared by all its calls
@@ -201,8 +208,9 @@ func (p *pool) newShard() *http.Transport {
 	return t
 }
 
-func (p *pool) close() {
-	p.small.Close()
+// Close closes the connections that no call is using.
+func (p *Pool) Close() {
+	p.Small.Close()
 	p.plain.CloseIdleConnections()
 	p.mu.Lock()
 	defer p.mu.Unlock()
