@@ -68,7 +68,7 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 	res, err := a.exchange(req, call)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
-		err = c.broken(ctx, c.reason(req.Context(), call, err), a.sent.Load())
+		err = c.broken(ctx, c.reason(req.Context(), call, err), a.sent.Load()) //nolint:contextcheck // it comes from ctx
 		a.Close()
 		return nil, 0, err
 	}
