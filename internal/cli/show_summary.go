@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,28 +67,57 @@ func (f *summaryFlags) write(ctx context.Context, s *State, file string, episode
 	}
 	err = flags.play(ctx, s, keys, app.Play{Plan: plan, PlanFile: file, File: out})
 	about, broken := outlineOf(context.WithoutCancel(ctx), out)
-	if about.Calls > 0 {
-		s.tell("the summary: " + show.Cost(about.Calls, about.Spent) + ", recorded in " + out)
-	}
 	if err != nil && err.Error() == "" { // it played quietly
-		return &exit.Error{Code: exit.CodeOf(err), Err: f.failure(about, out)}
+		return &exit.Error{Code: exit.CodeOf(err), Err: f.failure(context.WithoutCancel(ctx), about, out)}
 	}
 	if err := cmp.Or(err, broken); err != nil {
 		return playError(out, err)
 	}
 	done, err := f.done(ctx, file, of.head, name, episode)
 	if err == nil && !done {
-		err = f.failure(about, out)
+		err = f.failure(ctx, about, out)
+	}
+	if err == nil && about.Calls > 0 {
+		s.tell("the summary: " + show.Cost(about.Calls, about.Spent) + ", recorded in " + out)
 	}
 	return err
 }
 
 // failure says why there is no summary, and what to do.
-func (f *summaryFlags) failure(about sqlite.Outline, out string) error {
-	if why := about.Last.Reason.String(); why != "" {
-		return fmt.Errorf("show: %s wrote no summary: %s. The same command continues it", f.Summary, terminal.Safe(why))
+func (f *summaryFlags) failure(ctx context.Context, about sqlite.Outline, out string) error {
+	why, next := about.Last.Reason.String(), "The same command continues it"
+	switch {
+	case about.Last.Reason.Kind == journal.ByBudget:
+		next = "Give a larger --budget"
+	case why == "":
+		failed, err := failedCall(ctx, out)
+		if err != nil {
+			return playError(out, err)
+		}
+		why, next = failed, "To ask again, delete "+out
+		if about.Spent > 0 {
+			next = "It cost " + about.Spent.String() + ". " + next
+		}
 	}
-	return fmt.Errorf("show: %s wrote no summary: parley show %s --episode 0 says why. To ask again, delete that file", f.Summary, terminal.ShellWord(out))
+	why = strings.TrimPrefix(terminal.OneLine(why), f.Summary+": ")
+	return fmt.Errorf("show: %s wrote no summary: %s. %s", f.Summary, terminal.Safe(terminal.Cut(strings.TrimSuffix(why, "."), 600)), terminal.Safe(next))
+}
+
+// failedCall returns why the last call of a run with one episode failed, or what is wrong with its answer.
+func failedCall(ctx context.Context, file string) (why string, err error) {
+	store, err := sqlite.OpenRead(file)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	entries, err := journal.Episode(ctx, store, 0)
+	why = "its answer cannot be used: parley show " + terminal.ShellWord(file) + " --episode 0 shows it"
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok && r.Error != nil {
+			why = r.Error.Error()
+		}
+	}
+	return why, err
 }
 
 // name returns the name of the scorer: the episode and the model, which may have letters that a name cannot have.

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +71,28 @@ func TestShowSummary(t *testing.T) {
 		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, want)
 	}
 	parley(t, State{}, "show", file, "--episode", "2", "--story", "--summary", "sim/small", "--budget", "0.0001").want(t, exit.Budget).
-		wantErr(t, "sim/small wrote no summary: budget: this call may cost up to")
+		wantErr(t, "sim/small wrote no summary: budget: this call may cost up to", " is spent. Give a larger --budget\n")
+}
+
+// TestShowNoSummary checks that show says in one line why a model wrote no summary, each time.
+func TestShowNoSummary(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":{"message":"too much to read"}}`)
+	}))
+	defer server.Close()
+	file := playedPlan(t, "kind: secrets\nproviders: {lab: {dialect: openai, base_url: \""+server.URL+"/v1\"}}\nagents: {small: sim/small}\nlineup: {first: small, second: small}\nparams: {messages: 2}\n")
+	for range 2 {
+		got := parley(t, State{}, "show", file, "--episode", "0", "--story", "--summary", "lab/x").want(t, exit.Failed).stderr
+		files, err := filepath.Glob(filepath.Join(score.Folder(file), "*.parley"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		if want := "parley: show: lab/x wrote no summary: bad request (400): too much to read. To ask again, delete " + files[0] + "\n"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }
 
 // TestShowInterview checks that the texts of an interview are in the transcript of the run.

@@ -1,6 +1,6 @@
 // Package digits writes numbers for people.
 //
-// It is for terminals and pages alike. What only one of them needs is in theirs.
+// It is for terminals and pages alike. Formats that only one of the two needs are in the package that writes there.
 package digits
 
 import "strconv"

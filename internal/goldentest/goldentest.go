@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the golden files again")
 // Update reports whether the test writes its files again.
 func Update() bool { return *update }
 
-// Compare compares got with a file, after it was written with -update.
+// Compare compares got with a file. With -update it writes got to the file first.
 func Compare(t *testing.T, file, got string) {
 	t.Helper()
 	if Update() {

@@ -13,7 +13,7 @@ import (
 	"parley/world"
 )
 
-// Episode is one episode to read, a window of its lines at a time. The lines are in the order of time.
+// Episode is one episode to read, a window of its lines, in the order of time, at a time. The first window has the story.
 type Episode struct {
 	page.Transcript
 	From, Total int               // the first line of the window, and how many lines were read
@@ -52,7 +52,8 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 		row.Failed, row.Scores, played.Outcome = l.Ended.Outcome.Failed, l.Ended.Outcome.Scores, l.Ended.Outcome
 	}
 	var story []world.Exhibit
-	if !read.Partial() {
+	if _, around := read.Window(at, limit); around.Prev == nil && !read.Partial() {
+		read.Playing = l.Ended == nil
 		story, err = read.Story(kind, played)
 		if l.Ended != nil { // a kind may need the outcome for its story
 			failed.note(err)

@@ -21,7 +21,7 @@ const (
 	maxLine  = 6000    // characters of a line
 	maxAsked = 2000    // characters of a line of a client's request
 	maxLines = 400     // lines of a transcript
-	maxWords = 4 << 20 // characters of all transcripts
+	maxWords = 4 << 20 // characters of all transcripts, with their stories
 )
 
 // episodes returns the table of the first limit episodes.
@@ -93,6 +93,7 @@ func transcripts(ctx context.Context, s Source, limit int, run string, colours *
 			story, err := read.Story(s.Kind, world.Played{Episode: e.Number, Spec: spec, Outcome: end.Outcome})
 			s.problems.note(err)
 			t.Replays = blocks(story, colours)
+			left -= t.StoryWords()
 		}
 		all = append(all, t)
 	}

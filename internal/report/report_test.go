@@ -309,3 +309,47 @@ func TestByFactors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestStoriesAreLimited: a report of a kind without a story of its own tells each episode turn by turn, and stories count as
+// words of transcripts: a run that says very much has a page that is hardly larger.
+func TestStoriesAreLimited(t *testing.T) {
+	t.Parallel()
+	j := &journal.Memory{}
+	const episodes, calls = 14, 60
+	entries := []journal.Entry{
+		&journal.Begun{Version: 1, Run: "r", Kind: "duel", KindVersion: 1, Plan: json.RawMessage(`{"kind":"duel"}`)},
+		&journal.Opened{}, &journal.Staged{Specs: world.Repeat(world.Spec{Kind: "duel"}, episodes)},
+	}
+	long := strings.Repeat("a", 5900)
+	for i := range episodes {
+		for k := range calls {
+			turn := journal.Turn{Episode: i, Turn: k}
+			entries = append(entries, &journal.Turned{Turn: turn, Calls: 1}, &journal.Replied{Turn: turn, Seat: "left", Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{Text: long}})
+		}
+		entries = append(entries, &journal.Ended{Episode: i, Outcome: world.Outcome{Failed: strings.Repeat("b", 5000)}})
+	}
+	if err := j.Append(t.Context(), append(entries, &journal.Closed{State: journal.Complete})...); err != nil {
+		t.Fatal(err)
+	}
+	r, err := view.Fold(t.Context(), j, "a.parley")
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk, err := transcripts(t.Context(), Source{Run: r, Journal: j, problems: &problems{}}, episodes, "a", exhibit.NewPalette(r, world.Kind{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, size := talk.Blocks[0].Transcripts, 0
+	for _, one := range all {
+		size += one.StoryWords()
+		for _, l := range one.Lines {
+			size += len(l.Text)
+		}
+		if len(one.Replays) != 1 || one.Replays[0].Replay == nil {
+			t.Errorf("%s has no story", one.Title)
+		}
+	}
+	if size > maxWords+1<<19 || len(all) < 5 || len(all) == episodes || !strings.Contains(talk.Text, fmt.Sprintf("The first %d of %d episodes", len(all), episodes)) {
+		t.Errorf("%d transcripts with %d characters: %s", len(all), size, talk.Text)
+	}
+}

@@ -47,7 +47,7 @@ func (v *Reader) Story(ctx context.Context, episode int) (*Story, error) {
 	}
 	exhibits, err := read.Story(kind, played)
 	if err != nil {
-		return nil, err
+		v.Tell(err.Error())
 	}
 	for _, e := range exhibits {
 		b, ok := exhibit.Block(e, &exhibit.Palette{})

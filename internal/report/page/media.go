@@ -2,6 +2,7 @@ package page
 
 import (
 	"html/template"
+	"unicode/utf8"
 
 	"parley/internal/view/transcript"
 	"parley/world"
@@ -56,6 +57,23 @@ type Transcript struct {
 	Lines   []TranscriptLine
 	Cut     string // describes what is missing; empty if nothing is
 	Replays []Block
+}
+
+// StoryWords counts the characters of the texts and replays of the story.
+func (t *Transcript) StoryWords() (n int) {
+	for _, b := range t.Replays {
+		n += utf8.RuneCountInString(b.Text)
+		if b.Replay == nil {
+			continue
+		}
+		for _, f := range b.Replay.Frames {
+			n += utf8.RuneCountInString(f.Title)
+			for _, l := range f.Lines {
+				n += utf8.RuneCountInString(l.Who + l.To + l.Mark + l.Text)
+			}
+		}
+	}
+	return n
 }
 
 // TranscriptLine is a line of a Transcript.

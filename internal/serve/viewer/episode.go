@@ -38,6 +38,7 @@ type episodePage struct {
 	Before, After  string // the episodes before and after
 	LastLine       int
 	Story          string // where the whole episode is read; empty: it was
+	First          string // the page that has the story, if everything was read for another one
 	Labels         labelForm
 	Lines          []said.Line
 	Layout         said.Layout
@@ -143,11 +144,17 @@ func (v *Viewer) readEpisode(req *http.Request, r *library.Run, l *sqlite.Listed
 // addWindows adds the addresses of other parts of the episode, whose page is at an address.
 func (d *episodePage) addWindows(at string) {
 	e := d.Episode
-	if e.Partial {
+	switch {
+	case e.Partial:
 		d.Story = at + "?story=1"
+	case e.Prev != nil:
+		d.First = at
 	}
 	if e.Prev != nil {
-		d.Earlier = at + "?from=" + placeText(*e.Prev)
+		d.Earlier = at
+		if *e.Prev != (transcript.Place{}) { // the first page has one address
+			d.Earlier += "?from=" + placeText(*e.Prev)
+		}
 	}
 	if e.Next != nil {
 		d.Later = at + "?from=" + placeText(*e.Next)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,14 +22,28 @@ import (
 	"parley/world"
 )
 
-// recordLong writes a run whose only episode has so many calls, with a note after each.
+// recordLong writes a run whose only episode has so many calls, with a note after each, and has ended.
 func recordLong(t *testing.T, path string, calls int) {
+	t.Helper()
+	at := recordPlaying(t, path, calls)
+	store, err := sqlite.Open(t.Context(), path, sqlite.Either)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := []journal.Entry{&journal.Ended{At: at.Add(time.Hour), Outcome: world.Outcome{Scores: []world.Score{{Name: "points", Value: 1}}}}, &journal.Closed{At: at.Add(time.Hour), State: journal.Complete}}
+	if err := errors.Join(store.Append(t.Context(), ended...), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recordPlaying writes a run whose only episode has not ended.
+func recordPlaying(t *testing.T, path string, calls int) (at time.Time) {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), path, sqlite.Create)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	at = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	entries := []journal.Entry{
 		&journal.Begun{Version: journal.Version, Run: path, Kind: "duel", KindVersion: 1, At: at, Plan: []byte(`{}`), Agents: []world.Agent{{Name: "a", Model: "lab/a"}}},
 		&journal.Opened{At: at}, &journal.Staged{Specs: world.List(world.Spec{Kind: "duel", Lineup: map[string]string{"one": "a"}})},
@@ -47,13 +63,10 @@ func recordLong(t *testing.T, path string, calls int) {
 			Request: &llm.Request{Model: "lab/a", Messages: []llm.Message{llm.User(fmt.Sprintf("question %d", i))}}, Response: &llm.Response{Text: said(i), Finish: llm.FinishStop},
 		})
 	}
-	entries = append(entries, &journal.Ended{At: at.Add(time.Hour), Outcome: world.Outcome{Scores: []world.Score{{Name: "points", Value: 1}}}}, &journal.Closed{At: at.Add(time.Hour), State: journal.Complete})
-	if err := store.Append(t.Context(), entries...); err != nil {
+	if err := errors.Join(store.Append(t.Context(), entries...), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	return at
 }
 
 // TestLongEpisode checks that the first page of a long episode has the same lines as if all of it were read, and says
@@ -89,6 +102,50 @@ func TestLongEpisode(t *testing.T) {
 	const story = "<h3>Turn by turn</h3>" // of a kind that has none of its own
 	if strings.Contains(page, story) || !strings.Contains(all, story) || !strings.Contains(short, story) || !strings.Contains(short, "<h4>The end</h4>") {
 		t.Errorf("stories: %v on the first page, %v of the whole, %v of a short episode", strings.Contains(page, story), strings.Contains(all, story), strings.Contains(short, story))
+	}
+}
+
+// TestStoryIsSentOnce: only the first page of an episode has its story, also while it is played and in exported pages. Of an
+// episode that is being played, it tells the last lines.
+func TestStoryIsSentOnce(t *testing.T) {
+	t.Parallel()
+	live, ended := filepath.Join(t.TempDir(), "playing.parley"), filepath.Join(t.TempDir(), "ended.parley")
+	recordPlaying(t, live, 5*linesPerPage)
+	recordLong(t, ended, linesPerPage+1)
+	const story, first = "<h3>Turn by turn</h3>", "is on the first page"
+	want := func(name, body string, there bool) {
+		t.Helper()
+		if strings.Contains(body, story) != there || strings.Contains(body, first) == there || strings.Contains(body, "data-load") {
+			t.Errorf("%s: the story is there: %v, want %v:\n%s", name, !there, there, body)
+		}
+	}
+	s := serve(t, live)
+	const playing = "/run/playing.parley/episodes/0"
+	for from, there := range map[string]bool{"": true, "?from=0": true, "?from=50": false, "?from=end": false} {
+		_, body, _ := s.get(playing + from)
+		want(playing+from, body, there)
+		if there && (strings.Contains(body, "<h4>Turn 0</h4>") || !strings.Contains(body, "<h4>Turn 249</h4>") || !strings.Contains(body, "<h4>Earlier</h4>")) {
+			t.Errorf("%s does not tell the last lines: %s", from, body)
+		}
+	}
+	v, err := New(Config{Paths: []string{ended}, KindOf: func(*journal.Begun) world.Kind { return world.Kind{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, stories := filepath.Join(t.TempDir(), "site"), 0
+	if _, err := v.Export(t.Context(), dir, 1); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		stories += strings.Count(string(b), story)
+		return err
+	})
+	if err != nil || stories != 2 {
+		t.Errorf("%d stories, want one on the first page and one in the report; %v", stories, err)
 	}
 }
 

@@ -22,6 +22,7 @@ type Transcript struct {
 	Notes   []world.Note
 	Entries []world.TranscriptEntry // replies and notes, for a kind's own story
 	Failed  error                   // of optional.Call: a part of the kind that failed
+	Playing bool                    // the episode is being played: if its kind has no story, the last lines are told
 
 	lines []int // by entry: the number of lines up to the last of its lines
 }

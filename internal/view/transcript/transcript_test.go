@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -103,17 +104,25 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestAccount: a kind without a story, or whose story is empty or fails, is told turn by turn. Only so many lines are told, and
-// after them those that are marked.
+// TestAccount: a kind without a story, or whose story is empty or fails, is told turn by turn, with the result.
 func TestAccount(t *testing.T) {
 	t.Parallel()
-	const lines = maxAccountLines + 10
-	tr := &Transcript{}
-	for i := range lines {
-		tr.Lines = append(tr.Lines, Line{Turn: TurnName("", i/2), Seat: "left", Said: SaidAnswer, Text: strings.Repeat("a", maxAccount+1)})
+	tr := &Transcript{Lines: []Line{
+		{Turn: "0", Seat: "user", Said: SaidAsked, Text: "why?"},
+		{Turn: "0", Seat: "left", Agent: "ann", Said: SaidThought, Text: "hm"},
+		{Turn: "0", Seat: "left", Agent: "ann", Said: SaidAnswer, Text: `{"word":"ace"}`, To: "right", Mark: "slip"},
+		{Turn: "1.0/0", Seat: "right", Agent: "right", Label: "step", Said: SaidAct, Text: "moved"},
+		{Turn: "1.1/0", Seat: "right", Said: SaidFailed, Text: "timeout"},
+		{Turn: "2", Seat: "left", Label: "board", Said: SaidNote, Text: `{"a":1,"b":2}`},
+		{Turn: "2", Label: "rain", Said: SaidNote, Text: "null"},
+	}}
+	played := world.Played{Outcome: world.Outcome{Failed: "no more", Scores: []world.Score{{Name: "points", Seat: "left", Value: 2}}}}
+	want := []string{
+		"Turn 0", "user: (asks) why?", "left (ann): (thinks) hm", "left (ann) to right: word: ace *slip",
+		"Turn 1", "right: does step: moved", "right: failed: timeout",
+		"Turn 2", "left: board: a: 1; b: 2", ": rain",
+		"The end", ": failed: no more", "left: points 2",
 	}
-	tr.Lines[lines-1].Mark = "slip"
-	played := world.Played{Outcome: world.Outcome{Scores: []world.Score{{Name: "points", Value: 2}}}}
 	for name, c := range map[string]struct {
 		kind world.Kind
 		fail bool
@@ -122,15 +131,79 @@ func TestAccount(t *testing.T) {
 		if len(story) != 1 || c.fail != (err != nil) {
 			t.Fatal(name, len(story), err)
 		}
-		frames := story[0].Show.(world.Replay).Frames
-		var got []string
-		for _, f := range frames[len(frames)-4:] {
-			last := f.Lines[len(f.Lines)-1]
-			got = append(got, f.Title+": "+last.Mark+world.Shorten(last.Text, 40))
-		}
-		want := []string{"Turn 499: " + world.Shorten(strings.Repeat("a", 50), 40), "Turn 504: slip" + world.Shorten(strings.Repeat("a", 50), 40), "Later: 9 more lines are in the transcript.", "The end: points 2"}
-		if !slices.Equal(got, want) || len(frames[0].Lines[0].Text) > maxAccount+10 {
+		if got, _ := wordsOf(story); !slices.Equal(got, want) {
 			t.Errorf("%s: %q\nwant %q", name, got, want)
+		}
+	}
+}
+
+// wordsOf returns the words of a story, and how many bytes they are.
+func wordsOf(story []world.Exhibit) (out []string, size int) {
+	for _, f := range story[0].Show.(world.Replay).Frames {
+		out = append(out, f.Title)
+		for _, l := range f.Lines {
+			line := l.Who
+			if l.To != "" {
+				line += " to " + l.To
+			}
+			if line += ": " + l.Text; l.Mark != "" {
+				line += " *" + l.Mark
+			}
+			out = append(out, line)
+		}
+	}
+	return out, len(strings.Join(out, ""))
+}
+
+// TestAccountIsLimited: whatever was said, an account is not long. It says how many lines it leaves out: the last ones, or the
+// first ones of an episode that is being played.
+func TestAccountIsLimited(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 1<<20)
+	many := func(n int, l Line) []Line {
+		lines := slices.Repeat([]Line{l}, n)
+		for i := range lines {
+			lines[i].Turn = TurnName("", i)
+		}
+		return lines
+	}
+	for name, c := range map[string]struct {
+		lines  []Line
+		failed string
+		shown  [2]int // lines, of an episode that has ended and of one that has not
+	}{
+		"long texts":   {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: long}), shown: [2]int{48, 4}},
+		"many texts":   {lines: many(10_000, Line{Seat: "left", Said: SaidAnswer, Text: "b"}), shown: [2]int{1904, 190}},
+		"marked":       {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: "b", Mark: long}), shown: [2]int{100, 64}},
+		"to many":      {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: "b", To: long}), shown: [2]int{100, 64}},
+		"from many":    {lines: many(100, Line{Seat: long, Said: SaidAnswer, Text: "b"}), shown: [2]int{100, 65}},
+		"it failed":    {failed: long},
+		"little":       {lines: many(3, Line{Seat: "left", Said: SaidAnswer, Text: "b"}), shown: [2]int{3, 3}},
+		"long, failed": {lines: many(100, Line{Seat: "left", Said: SaidAnswer, Text: long}), failed: long, shown: [2]int{48, 4}},
+	} {
+		for i, playing := range []bool{false, true} {
+			tr := &Transcript{Lines: c.lines, Playing: playing}
+			story, err := tr.Story(world.Kind{}, world.Played{Outcome: world.Outcome{Failed: c.failed}})
+			if err != nil || len(story) != 1 {
+				t.Fatal(name, err)
+			}
+			words, size := wordsOf(story)
+			limit := maxAccount
+			if playing {
+				limit = maxPlaying
+			}
+			if size > limit+maxText+1000 {
+				t.Errorf("%s, playing %v: %d bytes", name, playing, size)
+			}
+			turns := slices.DeleteFunc(slices.Clone(words), func(s string) bool { return !strings.HasPrefix(s, "Turn ") })
+			n := len(c.lines) - len(turns)
+			says := fmt.Sprintf(": %d more lines are in the transcript.", n)
+			if len(turns) != c.shown[i] || slices.Contains(words, says) != (n > 0) {
+				t.Errorf("%s, playing %v: %d lines are told, %d are not: %.300q", name, playing, len(turns), n, words)
+			}
+			if last := fmt.Sprint("Turn ", len(c.lines)-1); len(c.lines) > 0 && slices.Contains(turns, last) != (playing || n == 0) {
+				t.Errorf("%s, playing %v: %q", name, playing, turns)
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ type Prompt struct {
 }
 
 // ByTime puts lines in the order of time, if they are of several strands, and returns the time of the first reply. The
-// lines of a turn stay together. A turn without replies follows what comes before it in the
+// lines of a turn stay together. A turn without replies follows what comes before it in lines.
 func ByTime(lines []Line) (began time.Time) {
 	strands := false
 	when := map[string]time.Time{} // by turn

@@ -2,10 +2,14 @@ package library
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"parley/internal/store/sqlite"
 	"parley/journal"
@@ -54,7 +58,7 @@ func TestGrowing(t *testing.T) {
 	look(0)
 	for i := range turns {
 		for episode := range episodes {
-			turn := journal.Turn{Episode: episode, Turn: i}
+			turn := journal.Turn{Episode: episode, Attempt: i / 20, Turn: i}
 			add(&journal.Turned{Turn: turn, Calls: 1})
 			look(episode)
 			add(&journal.Replied{Turn: turn, Seat: "one", Request: &llm.Request{Model: "lab/a", Messages: []llm.Message{llm.User(fmt.Sprint(i))}}, Response: &llm.Response{Text: fmt.Sprint("word ", i)}})
@@ -71,4 +75,79 @@ func TestGrowing(t *testing.T) {
 	if want := 2*turns*episodes + 2*2*turns; read != want || len(g.kept) != maxGrowing {
 		t.Errorf("%d entries were read, want %d; %d episodes are kept", read, want, len(g.kept))
 	}
+	for _, of := range g.kept[len(g.kept):cap(g.kept)] {
+		if of != nil {
+			t.Errorf("episode %d is not kept and still in memory", of.episode)
+		}
+	}
+}
+
+// TestGrowingFails: after an error, an episode is read from its start, also by a page that waited.
+func TestGrowingFails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("a broken disk")
+	var from []int64
+	g := &Growing{since: func(_ context.Context, _ int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) {
+		if from = append(from, after); len(from) == 2 {
+			return nil, nil, 0, broken
+		}
+		return []journal.Entry{&journal.Turned{}}, nil, after + 1, nil
+	}}
+	for i, want := range []int{1, 0, 1, 2} {
+		got, _, err := g.Sparing(t.Context(), 0)
+		if len(got) != want || errors.Is(err, broken) != (i == 1) {
+			t.Errorf("%d: %d entries, want %d: %v", i, len(got), want, err)
+		}
+	}
+	if want := []int64{0, 1, 0, 1}; !slices.Equal(from, want) {
+		t.Errorf("it was read from %v, want %v", from, want)
+	}
+}
+
+// TestGrowingWaits: while an episode is read, its other pages wait for that, until they are given up. Nobody else waits.
+func TestGrowingWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		reads := map[int]int{}
+		var mu sync.Mutex
+		g := &Growing{}
+		g.since = func(_ context.Context, episode int, after int64) ([]journal.Entry, map[*journal.Replied]int64, int64, error) {
+			if episode == 0 {
+				<-release
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if reads[episode]++; after > 0 {
+				return nil, nil, after, nil
+			}
+			return []journal.Entry{&journal.Turned{}}, nil, 1, nil
+		}
+		done := make(chan int, 2)
+		for range 2 {
+			go func() {
+				got, _, err := g.Sparing(t.Context(), 0)
+				if err != nil {
+					t.Error(err)
+				}
+				done <- len(got)
+			}()
+		}
+		synctest.Wait()
+		stopped := errors.New("the page was closed")
+		ctx, stop := context.WithCancelCause(t.Context())
+		stop(stopped)
+		if _, _, err := g.Sparing(ctx, 0); !errors.Is(err, stopped) {
+			t.Errorf("a page that was given up: %v", err)
+		}
+		if got, _, err := g.Sparing(t.Context(), 1); len(got) != 1 || err != nil {
+			t.Errorf("another episode: %d entries, %v", len(got), err)
+		}
+		g.Forget(1)
+		g.Forget(0)
+		close(release)
+		if one, two := <-done, <-done; one != 1 || two != 1 || reads[0] != 2 || len(g.kept) != 0 {
+			t.Errorf("%d and %d entries after %d reads, %d episodes are kept", one, two, reads[0], len(g.kept))
+		}
+	})
 }
