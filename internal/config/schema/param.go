@@ -43,7 +43,7 @@ func (c *Checker) ComplainOfParams(kind string, err error, params yamltree.Path,
 // tried returns where the matrix has the value that a problem is about: of the param that it names, of one that holds that, or of
 // one such as set.turns whose problem begins with the rest of its name. It is nil if the matrix does not vary it.
 func (c *Checker) tried(tried map[string]int, named, problem string) yamltree.Path {
-	for _, name := range slices.Sorted(maps.Keys(tried)) {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(tried))) { // pool.warm before pool: it is applied later
 		here := yamltree.Path{"plan", "matrix", "params", name, yamltree.Index(tried[name])}
 		head, rest, dotted := strings.Cut(name, ".")
 		switch inner, within := strings.CutPrefix(named, name+"."); {
