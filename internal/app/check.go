@@ -86,11 +86,11 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	var played journal.Journal
 	actors := func(e *engine.Config) (func(context.Context), error) {
 		if !c.Act || !all {
-			return setLocalActor(e, c.Plan)
+			return setLocalActor(ctx, e, c.Plan)
 		}
 		played = e.Journal
 		e.Begun.Run = "check-" + newID() // sessions on servers carry this name
-		return setActor(e, c.Plan, e.Begun.Run)
+		return setActor(ctx, e, c.Plan, e.Begun.Run)
 	}
 	e, err := estimate.Config{Plan: c.Plan, Prices: prices, Episodes: c.Episodes, Latency: c.Latency, Actors: actors}.Run(ctx)
 	if err != nil {
@@ -131,6 +131,6 @@ func (c Check) keys(accounts []string) []Key {
 
 // Bench runs b. It plays only environments in this process.
 func Bench(ctx context.Context, b estimate.Bench) (*estimate.BenchResult, error) {
-	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(e, b.Plan) }
+	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(ctx, e, b.Plan) }
 	return b.Run(ctx)
 }

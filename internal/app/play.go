@@ -284,7 +284,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if head.Begun != nil {
 		c.Begun.Run = head.Begun.Run
 	}
-	release, err := p.setActor(&c, plan)
+	release, err := p.setActor(ctx, &c, plan)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
