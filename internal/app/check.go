@@ -82,15 +82,18 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prices: %w", err)
 	}
+	if err := checkActors(ctx, c.Plan); err != nil {
+		return nil, err
+	}
 	servers, all := probe(ctx, c.Plan)
 	var played journal.Journal
 	actors := func(e *engine.Config) (func(context.Context), error) {
 		if !c.Act || !all {
-			return setLocalActor(ctx, e, c.Plan)
+			return setLocalActor(e, c.Plan)
 		}
 		played = e.Journal
 		e.Begun.Run = "check-" + newID() // sessions on servers carry this name
-		return setActor(ctx, e, c.Plan, e.Begun.Run)
+		return setActor(e, c.Plan, e.Begun.Run)
 	}
 	e, err := estimate.Config{Plan: c.Plan, Prices: prices, Episodes: c.Episodes, Latency: c.Latency, Actors: actors}.Run(ctx)
 	if err != nil {
@@ -131,6 +134,9 @@ func (c Check) keys(accounts []string) []Key {
 
 // Bench runs b. It plays only environments in this process.
 func Bench(ctx context.Context, b estimate.Bench) (*estimate.BenchResult, error) {
-	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(ctx, e, b.Plan) }
+	if err := checkActors(ctx, b.Plan); err != nil {
+		return nil, err
+	}
+	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(e, b.Plan) }
 	return b.Run(ctx)
 }

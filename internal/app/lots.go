@@ -80,7 +80,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	if l.app.sessions() {
 		l.config.Released = l.app.Release
 	}
-	if l.release, err = setActor(context.Background(), &l.config, plan, begun.Run+"."+name); err != nil {
+	if l.release, err = setActor(&l.config, plan, begun.Run+"."+name); err != nil {
 		return nil, errors.Join(err, l.app.Close())
 	}
 	if l.actor = l.config.Actor; l.actor != nil {

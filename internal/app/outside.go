@@ -13,59 +13,54 @@ import (
 // closeTime is how long an actor may take to release everything when a run ends.
 const closeTime = 20 * time.Second
 
-// setActor is setActor, unless other processes play: then what they will need is only checked.
-func (p Play) setActor(ctx context.Context, c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
-	if p.Remote == nil {
-		return setActor(ctx, c, plan, c.Begun.Run)
+// setActor is setActor, unless other processes play.
+func (p Play) setActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
+	if p.Remote != nil {
+		return func(context.Context) {}, nil
 	}
-	if plan.Kind.External() {
-		err = plan.CheckParams(func(params world.Params) error { return checkActor(ctx, plan.Kind, params, c.Begun.Run) })
-	}
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return func(context.Context) {}, nil
+	return setActor(c, plan, c.Begun.Run)
 }
 
 // setActor gives c the actor of the plan's kind, if the kind has an environment, for the run with this id: see
-// world.Environment. The params of the matrix are checked. release closes the actor.
-func setActor(ctx context.Context, c *engine.Config, plan *config.Plan, run string) (release func(ctx context.Context), err error) {
+// world.Environment. release closes the actor.
+func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx context.Context), err error) {
 	if !plan.Kind.External() {
 		return func(context.Context) {}, nil
 	}
-	made := false
-	err = plan.CheckParams(func(params world.Params) (err error) {
-		if made {
-			return checkActor(ctx, plan.Kind, params, run)
-		}
-		made = true // the plan's own params come first
-		c.Actor, err = plan.Kind.Actor(params, run)
-		return err
-	})
+	actor, err := plan.Kind.Actor(plan.Params, run)
 	if err != nil {
-		closeActor(ctx, c.Actor)
-		return nil, usageError{err}
+		return nil, usageError{plan.ParamsError(err)}
 	}
-	actor := c.Actor // whoever calls this may put another around it
+	c.Actor = actor
 	if r, ok := actor.(world.Roomy); ok {
 		c.Room = r.Room
 	}
 	return func(ctx context.Context) { closeActor(ctx, actor) }, nil
 }
 
-// checkActor makes an actor for params, and closes it. Params of a server are not checked: it says what is wrong when it is asked.
-func checkActor(ctx context.Context, kind world.Kind, params world.Params, run string) error {
-	if !kind.Local(params) {
+// checkActors makes actors for the params of a plan and of its matrix, and closes each at once. Where a server plays, there is
+// nothing to check: it says what is wrong when it is asked.
+func checkActors(ctx context.Context, plan *config.Plan) error {
+	if !plan.Kind.External() {
 		return nil
 	}
-	actor, err := kind.Actor(params, run)
-	if err == nil {
-		closeActor(ctx, actor)
+	err := plan.CheckParams(func(params world.Params) error {
+		if !plan.Kind.Local(params) {
+			return nil
+		}
+		actor, err := plan.Kind.Actor(params, "check")
+		if err == nil {
+			closeActor(ctx, actor)
+		}
+		return err
+	})
+	if err != nil {
+		return usageError{err}
 	}
-	return err
+	return nil
 }
 
-// closeActor gives back what an actor holds. actor may be nil.
+// closeActor gives back what an actor holds.
 func closeActor(ctx context.Context, actor world.Actor) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 	defer cancel()
@@ -83,9 +78,9 @@ func waiting(a world.Actor) func() string {
 }
 
 // setLocalActor is setActor for environments in this process. Acts on any other environment fail.
-func setLocalActor(ctx context.Context, c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
+func setLocalActor(c *engine.Config, plan *config.Plan) (release func(ctx context.Context), err error) {
 	if plan.Kind.Local(plan.Params) {
-		return setActor(ctx, c, plan, c.Begun.Run)
+		return setActor(c, plan, c.Begun.Run)
 	}
 	return func(context.Context) {}, nil
 }

@@ -138,6 +138,9 @@ func TestActorsOfMatrix(t *testing.T) {
 			if fine != (err == nil) || err != nil && (!IsUsage(err) || !strings.Contains(err.Error(), "plan.yaml:4:39: plan.matrix.params.loud[2]: want at most 9")) {
 				t.Errorf("%s, far %v: %v", loud, far, err)
 			}
+			if _, stat := os.Stat(p.File); fine != (stat == nil) {
+				t.Errorf("%s, far %v: the run file: %v", loud, far, stat)
+			}
 			if b.made.Load() != b.closed.Load() || b.most.Load() > 1 {
 				t.Errorf("%s, far %v: made %d, closed %d, %d during an act", loud, far, b.made.Load(), b.closed.Load(), b.most.Load())
 			}

@@ -135,6 +135,9 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 		if err := p.ready(p.Plan, p.PlanFile); err != nil {
 			return nil, err
 		}
+		if err := checkActors(ctx, p.Plan); err != nil {
+			return nil, err
+		}
 	}
 	if p.Journal != nil {
 		return p.run(ctx, drain, p.Journal)
@@ -284,7 +287,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	if head.Begun != nil {
 		c.Begun.Run = head.Begun.Run
 	}
-	release, err := p.setActor(ctx, &c, plan)
+	release, err := p.setActor(&c, plan)
 	if err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

@@ -192,7 +192,7 @@ func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, se
 // variants of a recorded plan are not checked: the run began with them.
 func (p *Plan) CheckParams(check func(world.Params) error) error {
 	if err := check(p.Params); err != nil || p.Matrix == nil || p.checker == nil {
-		return p.paramsError(err, yamltree.Path{"params"}, nil)
+		return p.ParamsError(err)
 	}
 	for _, v := range p.Matrix.Variants() {
 		params, _, err := p.vary(v)
@@ -206,6 +206,9 @@ func (p *Plan) CheckParams(check func(world.Params) error) error {
 	}
 	return nil
 }
+
+// ParamsError gives an error about the plan's own params its file and line, if it names a param: see CheckParams.
+func (p *Plan) ParamsError(err error) error { return p.paramsError(err, yamltree.Path{"params"}, nil) }
 
 func (p *Plan) paramsError(err error, at yamltree.Path, tried map[string]int) error {
 	if err == nil || p.checker == nil || !schema.NamesParam(err) {
