@@ -13,6 +13,7 @@
 package config
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -205,6 +206,22 @@ func (p *Plan) CheckParams(check func(world.Params) error) error {
 		}
 	}
 	return nil
+}
+
+// ParamPlace says where the plan file has a param of an episode with these params, as plan.yaml:8:8: plan.matrix.params.env[1]. It is
+// empty if the plan has no matrix, or no file.
+func (p *Plan) ParamPlace(params json.RawMessage, name string) string {
+	if p.Matrix == nil || p.checker == nil {
+		return ""
+	}
+	for _, v := range p.Matrix.Variants() {
+		if _, own, err := p.vary(v); err == nil && bytes.Equal(own, params) {
+			at, tried := p.Matrix.Place(v)
+			here := p.checker.Param(name, "", at, tried)
+			return p.checker.Place(p.checker.Tree.Find(here).At, here)
+		}
+	}
+	return ""
 }
 
 // ParamsError gives an error about the plan's own params its file and line, if it names a param: see CheckParams.

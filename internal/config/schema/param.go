@@ -25,19 +25,24 @@ func (c *Checker) ComplainOfParams(kind string, err error, params yamltree.Path,
 		if m := namedParam.FindStringSubmatch(line); m != nil {
 			named, rest := m[2], m[3]
 			line = m[1] + rest
-			if here = c.tried(tried, named, rest); here == nil {
-				here = params
-				steps := c.Tree.Find(params).Steps(named)
-				if c.Tree.Find(params).Field(steps[0]) == nil {
-					here = yamltree.Path{"params"} // the matrix does not vary it
-				}
-				here = append(slices.Clone(here), steps...)
-			}
+			here = c.Param(named, rest, params, tried)
 		}
 		if line != "" {
 			c.Complain(here, "%s", document.OneLine(line, 500))
 		}
 	}
+}
+
+// Param returns where the plan has the param that a problem is about. params and tried are as those of ComplainOfParams.
+func (c *Checker) Param(named, problem string, params yamltree.Path, tried map[string]int) yamltree.Path {
+	if here := c.tried(tried, named, problem); here != nil {
+		return here
+	}
+	steps := c.Tree.Find(params).Steps(named)
+	if c.Tree.Find(params).Field(steps[0]) == nil {
+		params = yamltree.Path{"params"} // the matrix does not vary it
+	}
+	return append(slices.Clone(params), steps...)
 }
 
 // tried returns where the matrix has the value that a problem is about: of the param that it names, of one that holds that, or of
