@@ -38,6 +38,17 @@ func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx
 	return func(ctx context.Context) { closeActor(ctx, actor) }, nil
 }
 
+// check checks a plan that was not read from the run file, before that file is made.
+func (p Play) check(ctx context.Context) error {
+	if p.Plan == nil {
+		return nil
+	}
+	if err := p.ready(p.Plan, p.PlanFile); err != nil {
+		return err
+	}
+	return checkActors(ctx, p.Plan)
+}
+
 // checkActors makes actors for the params of a plan and of its matrix, and closes each at once. Where a server plays, there is
 // nothing to check: it says what is wrong when it is asked.
 func checkActors(ctx context.Context, plan *config.Plan) error {

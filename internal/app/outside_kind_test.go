@@ -21,7 +21,7 @@ import (
 type bell struct {
 	worldtest.Simple[bellParams]
 	acts, made, closed *atomic.Int64
-	most               *atomic.Int64 // actors that were there during an act
+	opened             *atomic.Int64 // actors that were there during an act
 }
 
 type bellParams struct {
@@ -30,7 +30,7 @@ type bellParams struct {
 }
 
 func newBell() bell {
-	b := bell{acts: &atomic.Int64{}, made: &atomic.Int64{}, closed: &atomic.Int64{}, most: &atomic.Int64{}}
+	b := bell{acts: &atomic.Int64{}, made: &atomic.Int64{}, closed: &atomic.Int64{}, opened: &atomic.Int64{}}
 	b.Simple = worldtest.Simple[bellParams]{
 		Kind: world.About{Name: "bell", Version: 1, Doc: "Ring."}, Sits: []string{"ringer"},
 		Play: func(_ *bellParams, t *world.Table) world.Outcome {
@@ -64,7 +64,7 @@ type ringer struct{ bell }
 
 func (r *ringer) Act(context.Context, world.TurnID, int, string, world.Act) (*llm.Response, error) {
 	r.acts.Add(1)
-	r.most.Store(max(r.most.Load(), r.made.Load()-r.closed.Load())) // it has room for one act at a time
+	r.opened.Store(max(r.opened.Load(), r.made.Load()-r.closed.Load())) // it has room for one act at a time
 	return &llm.Response{Text: "ding"}, nil
 }
 
@@ -141,8 +141,8 @@ func TestActorsOfMatrix(t *testing.T) {
 			if _, stat := os.Stat(p.File); fine != (stat == nil) {
 				t.Errorf("%s, far %v: the run file: %v", loud, far, stat)
 			}
-			if b.made.Load() != b.closed.Load() || b.most.Load() > 1 {
-				t.Errorf("%s, far %v: made %d, closed %d, %d during an act", loud, far, b.made.Load(), b.closed.Load(), b.most.Load())
+			if b.made.Load() != b.closed.Load() || b.opened.Load() > 1 {
+				t.Errorf("%s, far %v: made %d, closed %d, %d during an act", loud, far, b.made.Load(), b.closed.Load(), b.opened.Load())
 			}
 		}
 	}

@@ -100,15 +100,15 @@ func (w *hubWatch) failed(int) time.Duration {
 		delay = min(retryDelay<<min(w.refusals, 10), maxRetryDelay) // the token is hardly right a moment later
 		w.refusals++
 	}
-	return delay + delay*ownShare()/250 // not all clients at the same moment
+	return delay + delay*time.Duration(ownShare())/250 // not all clients at the same moment
 }
 
 // ownShare returns a number below 100 that differs between processes, also in containers, where all have the same number.
-func ownShare() time.Duration {
+func ownShare() uint32 {
 	name, _ := os.Hostname() // without a name, the number of the process has to do
 	h := fnv.New32a()
 	fmt.Fprint(h, name, os.Getpid())
-	return time.Duration(h.Sum32() % 100)
+	return h.Sum32() % 100
 }
 
 // look finds out why no node can be used, and tells it unless one is connected meanwhile.

@@ -202,7 +202,7 @@ func (p *Plan) CheckParams(check func(world.Params) error) error {
 		}
 		if err != nil {
 			at, tried := p.Matrix.Place(v)
-			return p.paramsError(err, at, tried)
+			return p.checker.ParamsError(p.Kind.Name, err, at, tried)
 		}
 	}
 	return nil
@@ -225,15 +225,8 @@ func (p *Plan) ParamPlace(params json.RawMessage, name string) string {
 }
 
 // ParamsError gives an error about the plan's own params its file and line, if it names a param: see CheckParams.
-func (p *Plan) ParamsError(err error) error { return p.paramsError(err, yamltree.Path{"params"}, nil) }
-
-func (p *Plan) paramsError(err error, at yamltree.Path, tried map[string]int) error {
-	if err == nil || p.checker == nil || !schema.NamesParam(err) {
-		return err
-	}
-	c := &schema.Checker{Report: &document.Report{Source: p.checker.Source}, Tree: p.checker.Tree}
-	c.ComplainOfParams(p.Kind.Name, err, at, tried)
-	return c.Err()
+func (p *Plan) ParamsError(err error) error {
+	return p.checker.ParamsError(p.Kind.Name, err, yamltree.Path{"params"}, nil)
 }
 
 // Agent returns the agent of that name.

@@ -13,8 +13,16 @@ import (
 // namedParam matches the param that an error of a kind names.
 var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)`)
 
-// NamesParam reports whether an error of a kind names a param.
-func NamesParam(err error) bool { return namedParam.MatchString(err.Error()) }
+// ParamsError returns an error of a kind with the file and line of the param that it names. If it names none, or c is nil because
+// the plan has no file, it returns the error as it is.
+func (c *Checker) ParamsError(kind string, err error, params yamltree.Path, tried map[string]int) error {
+	if c == nil || err == nil || !namedParam.MatchString(err.Error()) {
+		return err
+	}
+	own := &Checker{Report: &document.Report{Source: c.Source}, Tree: c.Tree}
+	own.ComplainOfParams(kind, err, params, tried)
+	return own.Err()
+}
 
 // ComplainOfParams reports an error of a kind about params, each line at the param that it names. params is where they are. tried
 // has the params that a matrix varies, with the indexes of their values.
