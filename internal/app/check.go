@@ -82,6 +82,9 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prices: %w", err)
 	}
+	if err := checkActors(ctx, c.Plan); err != nil {
+		return nil, err
+	}
 	servers, all := probe(ctx, c.Plan)
 	var played journal.Journal
 	actors := func(e *engine.Config) (func(context.Context), error) {
@@ -131,6 +134,9 @@ func (c Check) keys(accounts []string) []Key {
 
 // Bench runs b. It plays only environments in this process.
 func Bench(ctx context.Context, b estimate.Bench) (*estimate.BenchResult, error) {
+	if err := checkActors(ctx, b.Plan); err != nil {
+		return nil, err
+	}
 	b.Actors = func(e *engine.Config) (func(context.Context), error) { return setLocalActor(e, b.Plan) }
 	return b.Run(ctx)
 }

@@ -27,31 +27,57 @@ func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx
 	if !plan.Kind.External() {
 		return func(context.Context) {}, nil
 	}
-	var made []world.Actor // the first is of the plan's own params; those of the matrix are only checked
-	err = plan.CheckParams(func(params world.Params) error {
-		if len(made) > 0 && !plan.Kind.Local(params) {
-			return nil // a server says what is wrong when it is asked
+	actor, err := plan.Kind.Actor(plan.Params, run)
+	if err != nil {
+		return nil, usageError{plan.ParamsError(err)}
+	}
+	c.Actor = actor
+	if r, ok := actor.(world.Roomy); ok {
+		c.Room = r.Room
+	}
+	return func(ctx context.Context) { closeActor(ctx, actor) }, nil
+}
+
+// check checks a plan that was not read from the run file, before that file is made.
+func (p Play) check(ctx context.Context) error {
+	if p.Plan == nil {
+		return nil
+	}
+	if err := p.ready(p.Plan, p.PlanFile); err != nil {
+		return err
+	}
+	return checkActors(ctx, p.Plan)
+}
+
+// checkActors makes actors for the params of a plan and of its matrix, and closes each at once. Where a server plays, there is
+// nothing to check: it says what is wrong when it is asked.
+func checkActors(ctx context.Context, plan *config.Plan) error {
+	if !plan.Kind.External() {
+		return nil
+	}
+	err := plan.CheckParams(func(params world.Params) error {
+		if !plan.Kind.Local(params) {
+			return nil
 		}
-		actor, err := plan.Kind.Actor(params, run)
-		made = append(made, actor)
+		actor, err := plan.Kind.Actor(params, "check")
+		if err == nil {
+			closeActor(ctx, actor)
+		}
 		return err
 	})
 	if err != nil {
-		return nil, usageError{err}
+		return usageError{err}
 	}
-	c.Actor = made[0]
-	if r, ok := made[0].(world.Roomy); ok {
-		c.Room = r.Room
+	return nil
+}
+
+// closeActor gives back what an actor holds.
+func closeActor(ctx context.Context, actor world.Actor) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	if closer, ok := actor.(world.Closer); ok {
+		closer.Close(ctx)
 	}
-	return func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-		defer cancel()
-		for _, actor := range made {
-			if closer, ok := actor.(world.Closer); ok {
-				closer.Close(ctx)
-			}
-		}
-	}, nil
 }
 
 // waiting returns a function that says what an actor waits for.

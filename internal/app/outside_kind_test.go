@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
+	"parley/engine"
 	"parley/internal/config"
 	"parley/journal"
 	"parley/llm"
@@ -18,15 +20,17 @@ import (
 // bell is a stranger's kind that acts on something outside.
 type bell struct {
 	worldtest.Simple[bellParams]
-	acts, closed *atomic.Int64
+	acts, made, closed *atomic.Int64
+	opened             *atomic.Int64 // actors that were there during an act
 }
 
 type bellParams struct {
 	Server string `json:"server" doc:"Where the bell is."`
+	Loud   int    `json:"loud" doc:"How loud it is."`
 }
 
 func newBell() bell {
-	b := bell{acts: &atomic.Int64{}, closed: &atomic.Int64{}}
+	b := bell{acts: &atomic.Int64{}, made: &atomic.Int64{}, closed: &atomic.Int64{}, opened: &atomic.Int64{}}
 	b.Simple = worldtest.Simple[bellParams]{
 		Kind: world.About{Name: "bell", Version: 1, Doc: "Ring."}, Sits: []string{"ringer"},
 		Play: func(_ *bellParams, t *world.Table) world.Outcome {
@@ -43,6 +47,10 @@ func (b bell) Actor(p *bellParams, run string) (world.Actor, error) {
 	if run == "" || p.Server == "gone" {
 		return nil, errors.New("bell: there is no bell")
 	}
+	if p.Loud > 9 {
+		return nil, errors.New("bell: params.loud: want at most 9")
+	}
+	b.made.Add(1)
 	return &ringer{b}, nil
 }
 
@@ -56,6 +64,7 @@ type ringer struct{ bell }
 
 func (r *ringer) Act(context.Context, world.TurnID, int, string, world.Act) (*llm.Response, error) {
 	r.acts.Add(1)
+	r.opened.Store(max(r.opened.Load(), r.made.Load()-r.closed.Load())) // it has room for one act at a time
 	return &llm.Response{Text: "ding"}, nil
 }
 
@@ -90,6 +99,51 @@ func TestEnvironmentOfAnyKind(t *testing.T) {
 		there, all := probe(t.Context(), load(server))
 		if len(there) != 1 || there[0].Server != server || all != (server == "here") {
 			t.Errorf("%s: %+v, %v", server, there, all)
+		}
+	}
+}
+
+// remote is a Remote that nobody should ask.
+type remote struct{ t *testing.T }
+
+func (r remote) Play(context.Context, *engine.RemoteRun) error {
+	r.t.Error("played")
+	return errors.New("played")
+}
+
+// TestActorsOfMatrix: the params of a matrix are checked before anything is played, also if other processes play. The actors that
+// were made for that are closed at once.
+func TestActorsOfMatrix(t *testing.T) {
+	t.Parallel()
+	for loud, fine := range map[string]bool{"[1, 2, 3]": true, "[1, 2, 30]": false} {
+		for _, far := range []bool{false, true} {
+			if far && fine {
+				continue
+			}
+			b := newBell()
+			kinds := []world.Kind{world.Define(b)}
+			file := filepath.Join(t.TempDir(), "plan.yaml")
+			if err := os.WriteFile(file, []byte("kind: bell\nagents: {x: sim/small}\nlineup: {ringer: x}\nplan: {matrix: {params: {loud: "+loud+"}}}\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			plan, err := config.Load(t.Context(), file, kinds, nil, config.Reach{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := Play{Plan: plan, Kinds: kinds, File: filepath.Join(t.TempDir(), "run.parley"), Tool: "test"}
+			if far {
+				p.Remote = remote{t}
+			}
+			_, err = p.Run(t.Context(), context.Background())
+			if fine != (err == nil) || err != nil && (!IsUsage(err) || !strings.Contains(err.Error(), "plan.yaml:4:39: plan.matrix.params.loud[2]: want at most 9")) {
+				t.Errorf("%s, far %v: %v", loud, far, err)
+			}
+			if _, stat := os.Stat(p.File); fine != (stat == nil) {
+				t.Errorf("%s, far %v: the run file: %v", loud, far, stat)
+			}
+			if b.made.Load() != b.closed.Load() || b.opened.Load() > 1 {
+				t.Errorf("%s, far %v: made %d, closed %d, %d during an act", loud, far, b.made.Load(), b.closed.Load(), b.opened.Load())
+			}
 		}
 	}
 }

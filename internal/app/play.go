@@ -131,10 +131,8 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 			return sum, err
 		}
 	}
-	if p.Plan != nil {
-		if err := p.ready(p.Plan, p.PlanFile); err != nil {
-			return nil, err
-		}
+	if err := p.check(ctx); err != nil {
+		return nil, err
 	}
 	if p.Journal != nil {
 		return p.run(ctx, drain, p.Journal)

@@ -17,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"parley/internal/app"
 	"parley/internal/cli/exit"
 	"parley/internal/cluster/coordinator"
@@ -140,7 +138,7 @@ func buildID() string {
 // joint is what a run with workers uses. A nil one is a run without.
 type joint struct {
 	hub   *hub.Hub // nil: it is elsewhere
-	conn  *nats.Conn
+	conn  *hubConn
 	stop  context.CancelFunc
 	local sync.WaitGroup
 }
@@ -195,7 +193,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 		return nil, err
 	}
 	here := j.hub != nil && f.Listen == "" // all workers are on this machine
-	c := &coordinator.Coordinator{Conn: j.conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
+	c := &coordinator.Coordinator{Conn: j.conn.Conn, Build: buildID(), AckWait: f.Lease, Retain: f.Retain, Alone: here, Strict: here}
 	c.Room = s.hubRoom
 	if !here {
 		c.Workers = refusals(s)

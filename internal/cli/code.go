@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,31 +123,31 @@ func (s *State) openParams(plan *config.Plan, of source) error {
 		if err != nil {
 			return exit.AsUsage(err)
 		}
-		if err := s.openNames(plan.Kind.Code(params), of); err != nil {
-			return err
+		for _, n := range plan.Kind.Code(params) {
+			if err := s.openName(n, of, func() string { return plan.ParamPlace(spec.Params, n.Param) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// openNames starts workers for code, unless it has some.
-func (s *State) openNames(names []world.CodeName, of source) error {
-	for _, n := range names {
-		if _, err := s.codes.Find(n.Name); err == nil {
-			continue
-		}
-		place := of.At("params", n.Param)
-		c, err := s.codeConfig(n.Name, place, of)
-		if err != nil {
-			return err
-		}
-		code, err := worker.OpenEnvironment(c)
-		if err != nil {
-			return exit.Usagef("%s: %s", place, terminal.Safe(err.Error()))
-		}
-		s.pools = append(s.pools, code)
-		s.codes.add(n.Name, code)
+// openName starts workers for code, unless it has some. place says where the plan names it; empty: in its params.
+func (s *State) openName(n world.CodeName, of source, place func() string) error {
+	if _, err := s.codes.Find(n.Name); err == nil {
+		return nil
 	}
+	at := cmp.Or(place(), of.At("params", n.Param))
+	c, err := s.codeConfig(n.Name, at, of)
+	if err != nil {
+		return err
+	}
+	code, err := worker.OpenEnvironment(c)
+	if err != nil {
+		return exit.Usagef("%s: %s", at, terminal.Safe(err.Error()))
+	}
+	s.pools = append(s.pools, code)
+	s.codes.add(n.Name, code)
 	return nil
 }
 

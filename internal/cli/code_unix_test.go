@@ -203,6 +203,8 @@ func TestParamsOfEnvironment(t *testing.T) {
 		"    variations:\n      small: {params: {env_params: {size: 3}}}\n      tiny: {params: {env_params: {size: 1}}}\n": "9:42: plan.matrix.variations.tiny.params.env_params.size: 1: want 2 to 30",
 		"    params:\n      env_params:\n        - {size: 3}\n        - {size: 1}\n":                                       "10:18: plan.matrix.params.env_params[1].size: 1: want 2 to 30",
 		"    params: {env: [maze, mase]}\n": `7:26: plan.matrix.params.env[1]: env: unknown environment "mase"`,
+		"    variations: {a: {params: {env_params: {size: 3}}}, b: {params: {env: \"missing.py:X\"}}}\n":                          "7:74: plan.matrix.variations.b.params.env: there is no file missing.py in the folder of ",
+		"    params: {env: [maze, \"missing.py:X\"]}\n":                                                                           "7:26: plan.matrix.params.env[1]: there is no file missing.py in the folder of ",
 		"    params: {env: [maze, word]}\n    variations: {a: {params: {max_steps: 4}}, b: {params: {env_params: {size: 99}}}}\n": "8:79: plan.matrix.variations.b.params.env_params.size: 99: want 2 to 30",
 	} {
 		plan := write(t, "plan.yaml", matrix+end)

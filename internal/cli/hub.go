@@ -132,7 +132,7 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		return err
 	}
 	defer nc.Close()
-	v, err := hearCluster(ctx, nc)
+	v, err := hearCluster(ctx, nc.Conn)
 	if err != nil {
 		return err
 	}

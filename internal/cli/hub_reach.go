@@ -6,7 +6,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,35 +24,64 @@ const (
 	connects = 30 * time.Second // how long a hub may take to answer
 	tries    = 3 * time.Second  // how long one of its nodes may take, if none does
 	silence  = 2 * time.Second  // how long a hub cannot be used before this is said
+
+	retryDelay    = 250 * time.Millisecond // how long after all nodes failed they are tried again
+	maxRetryDelay = 30 * time.Second       // the same, if they refuse the token
 )
 
-// connect connects to a hub. It waits for one that is not there yet. While none of its nodes can be used, it tells once why; nil
-// tells nothing.
-func (f *hubFlags) connect(url, token string, tell func(string), more ...nats.Option) (*nats.Conn, error) {
+// hubConn is a connection to a hub.
+type hubConn struct {
+	*nats.Conn
+	watch *hubWatch
+}
+
+// Close closes the connection, and waits for what looks why the hub cannot be used.
+func (c *hubConn) Close() {
+	c.watch.stop()
+	c.Conn.Close()
+	c.watch.looks.Wait()
+}
+
+// connect connects to a hub. It waits for one that is not there yet, for ever if limit is 0: otherwise whoever calls it gives up after
+// that. While none of its nodes can be used, it tells once why; nil tells nothing.
+func (f *hubFlags) connect(ctx context.Context, addresses, token string, limit time.Duration, tell func(string), more ...nats.Option) (*hubConn, error) {
+	nodes, err := hub.Nodes(addresses)
+	if err != nil {
+		return nil, exit.Usagef("--cluster: %w. The token of a hub comes from %s or --token-file", err, tokenEnv)
+	}
 	own, err := f.options(token)
 	if err != nil {
 		return nil, err
 	}
-	w := &hubWatch{tell: tell, why: func(nc *nats.Conn) error { return f.unreachable(nc, url, token) }}
-	nc, err := nats.Connect(url, append(append(own,
+	ctx, cancel := context.WithCancel(ctx)
+	w := &hubWatch{tell: tell, limit: limit, cancel: cancel}
+	w.why = func() error { return f.unreachable(ctx, w.conn.Load(), nodes, own) }
+	nc, err := nats.Connect(strings.Join(nodes, ","), append(append(slices.Clone(own),
 		nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.CustomReconnectDelay(w.failed), nats.ReconnectHandler(w.back), nats.ConnectHandler(w.back),
 		nats.PingInterval(5*time.Second), nats.MaxPingsOutstanding(2), nats.Name("parley")), more...)...)
 	if err != nil {
+		w.stop()
 		return nil, exit.AsUsage(fmt.Errorf("--cluster: %w", err))
 	}
 	w.conn.Store(nc)
-	return nc, nil
+	return &hubConn{nc, w}, nil
 }
 
 // hubWatch tells that a hub cannot be used, once, and that it can be used again.
 type hubWatch struct {
-	tell func(string) // nil: nothing is said
-	why  func(*nats.Conn) error
-	conn atomic.Pointer[nats.Conn]
+	tell   func(string)  // nil: nothing is said
+	limit  time.Duration // how long the process waits for the first connection; 0: for ever
+	why    func() error  // it asks the nodes, until cancel is called
+	cancel context.CancelFunc
+	conn   atomic.Pointer[nats.Conn]
+	looks  sync.WaitGroup // the goroutine that calls why
 
-	mu    sync.Mutex
-	since time.Time // when all nodes were tried for the first time; zero: one is connected
-	said  bool
+	mu       sync.Mutex
+	since    time.Time // when all nodes were tried for the first time; zero: one is connected
+	looking  bool
+	over     bool  // nothing may be started any more
+	reason   error // what was said
+	refusals int   // how often the nodes were tried since one was seen to refuse the token; 0: none does
 }
 
 // failed is called after all nodes were tried. It returns how long to wait before they are tried again.
@@ -60,23 +91,69 @@ func (w *hubWatch) failed(int) time.Duration {
 	if w.since.IsZero() {
 		w.since = time.Now()
 	}
-	if w.tell != nil && !w.said && time.Since(w.since) >= silence {
-		if err := w.why(w.conn.Load()); err != nil {
-			w.said = true
-			w.tell(err.Error() + ". This process waits until one can be used")
-		}
+	if w.tell != nil && w.reason == nil && !w.looking && !w.over && time.Since(w.since) >= silence {
+		w.looking = true
+		w.looks.Go(w.look)
 	}
-	return 250*time.Millisecond + time.Duration(os.Getpid()%100)*time.Millisecond // not all clients at the same moment
+	delay := retryDelay
+	if w.refusals > 0 {
+		delay = min(retryDelay<<min(w.refusals, 10), maxRetryDelay) // the token is hardly right a moment later
+		w.refusals++
+	}
+	return delay + delay*time.Duration(ownShare())/250 // not all clients at the same moment
+}
+
+// ownShare returns a number below 100 that differs between processes, also in containers, where all have the same number.
+func ownShare() uint32 {
+	name, _ := os.Hostname() // without a name, the number of the process has to do
+	h := fnv.New32a()
+	fmt.Fprint(h, name, os.Getpid())
+	return h.Sum32() % 100
+}
+
+// look finds out why no node can be used, and tells it unless one is connected meanwhile.
+func (w *hubWatch) look() {
+	err := w.why()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looking = false
+	if err == nil || w.since.IsZero() || w.over {
+		return
+	}
+	w.reason = err
+	if of, ok := errors.AsType[*hub.UnreachableError](err); ok && of.Refused {
+		w.refusals = 1
+	}
+	waits := "until one can be used"
+	if w.limit > 0 {
+		waits = fmt.Sprintf("up to %v", w.limit)
+	}
+	w.tell(err.Error() + ". This process waits " + waits)
 }
 
 // back is called when a node is connected.
 func (w *hubWatch) back(*nats.Conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.said {
+	if w.reason != nil {
 		w.tell("the hub answers again")
 	}
-	w.since, w.said = time.Time{}, false
+	w.since, w.reason, w.refusals, w.limit = time.Time{}, nil, 0, 0
+}
+
+// said returns the reason that was told, or nil.
+func (w *hubWatch) said() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reason
+}
+
+// stop ends the goroutine that looks, and starts no other.
+func (w *hubWatch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	w.cancel()
 }
 
 // options returns what every connection to the hub needs.
@@ -93,45 +170,36 @@ func (f *hubFlags) options(token string) ([]nats.Option, error) {
 }
 
 // unreachable says for each node of a hub why it cannot be used, and what to do. It returns nil if one answers. nc may be nil.
-func (f *hubFlags) unreachable(nc *nats.Conn, url, token string) error {
-	options, err := f.options(token)
-	if err != nil {
-		return err
-	}
-	nodes := strings.Split(url, ",")
+func (f *hubFlags) unreachable(ctx context.Context, nc *nats.Conn, nodes []string, options []nats.Option) error {
 	if nc != nil {
-		nodes = append(nodes, nc.DiscoveredServers()...)
+		nodes = slices.Concat(nodes, nc.DiscoveredServers())
 	}
-	if err := hub.Reach(nodes, tries, options...); err != nil {
+	if err := hub.Reach(ctx, nodes, tries, options...); err != nil {
 		return fmt.Errorf("no node of the hub can be used: %w. Start one with parley hub, or correct --cluster, --tls-ca or the token (%s, --token-file); a node prints why it stopped", err, tokenEnv)
 	}
 	return nil
 }
 
 // connected connects to a hub, and waits until it answers.
-func (f *hubFlags) connected(ctx context.Context, url, token string, tell func(string)) (*nats.Conn, error) {
-	var said atomic.Bool
-	says := tell
-	if tell != nil {
-		says = func(text string) { said.Store(true); tell(text) }
-	}
-	nc, err := f.connect(url, token, says)
+func (f *hubFlags) connected(ctx context.Context, addresses, token string, tell func(string)) (*hubConn, error) {
+	nc, err := f.connect(ctx, addresses, token, connects, tell)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connects)
+	wait, cancel := context.WithTimeout(ctx, connects)
 	defer cancel()
 	for !nc.IsConnected() {
-		if nc.IsClosed() || ctx.Err() != nil {
-			err := fmt.Errorf("--cluster: the hub does not answer: %w", cmp.Or(context.Cause(ctx), nc.LastError()))
-			if !said.Load() && !errors.Is(ctx.Err(), context.Canceled) {
-				err = cmp.Or(f.unreachable(nc, url, token), err)
+		if nc.IsClosed() || wait.Err() != nil {
+			err := nc.watch.said()
+			if err == nil && ctx.Err() == nil {
+				err = nc.watch.why()
 			}
+			err = cmp.Or(err, fmt.Errorf("--cluster: the hub does not answer: %w", cmp.Or(context.Cause(wait), nc.LastError())))
 			nc.Close()
 			return nil, exit.AsUsage(err)
 		}
 		select {
-		case <-ctx.Done():
+		case <-wait.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

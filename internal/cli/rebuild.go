@@ -35,7 +35,7 @@ func (f *playFlags) rebuild(ctx context.Context, s *State, run, file string) (er
 	if err != nil {
 		return exit.AsUsage(err)
 	}
-	if err := errors.Join(coordinator.Rebuild(ctx, nc, run, store), store.Close()); err != nil {
+	if err := errors.Join(coordinator.Rebuild(ctx, nc.Conn, run, store), store.Close()); err != nil {
 		_ = os.Remove(file) // it has nothing
 		return exit.AsUsage(fmt.Errorf("--rebuild: %w", err))
 	}

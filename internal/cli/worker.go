@@ -74,7 +74,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 	if c.Attached {
 		tell = nil // who started it tells
 	}
-	nc, err := c.connect(c.Cluster, token, tell, nats.IgnoreAuthErrorAbort()) // a hub may come back with another token
+	nc, err := c.connect(ctx, c.Cluster, token, 0, tell, nats.IgnoreAuthErrorAbort()) // a hub may come back with another token
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *workerCmd) Run(ctx context.Context, s *State) error {
 		level = slog.LevelError
 	}
 	_, run := hub.Options(token)
-	w := worker.Worker{Conn: nc, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
+	w := worker.Worker{Conn: nc.Conn, Build: buildID(), Run: run, Log: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))}
 	w.Open = func(_ context.Context, session string, begun *journal.Begun) (worker.Opened, error) {
 		return c.player(s, gate, count, session, begun)
 	}

@@ -13,6 +13,7 @@
 package config
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -192,7 +193,7 @@ func fromJSON(src *document.Source, plan json.RawMessage, kinds []world.Kind, se
 // variants of a recorded plan are not checked: the run began with them.
 func (p *Plan) CheckParams(check func(world.Params) error) error {
 	if err := check(p.Params); err != nil || p.Matrix == nil || p.checker == nil {
-		return p.paramsError(err, yamltree.Path{"params"}, nil)
+		return p.ParamsError(err)
 	}
 	for _, v := range p.Matrix.Variants() {
 		params, _, err := p.vary(v)
@@ -201,19 +202,31 @@ func (p *Plan) CheckParams(check func(world.Params) error) error {
 		}
 		if err != nil {
 			at, tried := p.Matrix.Place(v)
-			return p.paramsError(err, at, tried)
+			return p.checker.ParamsError(p.Kind.Name, err, at, tried)
 		}
 	}
 	return nil
 }
 
-func (p *Plan) paramsError(err error, at yamltree.Path, tried map[string]int) error {
-	if err == nil || p.checker == nil || !schema.NamesParam(err) {
-		return err
+// ParamPlace says where the plan file has a param of an episode with these params, as plan.yaml:8:8: plan.matrix.params.env[1]. It is
+// empty if the plan has no matrix, or no file.
+func (p *Plan) ParamPlace(params json.RawMessage, name string) string {
+	if p.Matrix == nil || p.checker == nil {
+		return ""
 	}
-	c := &schema.Checker{Report: &document.Report{Source: p.checker.Source}, Tree: p.checker.Tree}
-	c.ComplainOfParams(p.Kind.Name, err, at, tried)
-	return c.Err()
+	for _, v := range p.Matrix.Variants() {
+		if _, own, err := p.vary(v); err == nil && bytes.Equal(own, params) {
+			at, tried := p.Matrix.Place(v)
+			here := p.checker.Param(name, "", at, tried)
+			return p.checker.Place(p.checker.Tree.Find(here).At, here)
+		}
+	}
+	return ""
+}
+
+// ParamsError gives an error about the plan's own params its file and line, if it names a param: see CheckParams.
+func (p *Plan) ParamsError(err error) error {
+	return p.checker.ParamsError(p.Kind.Name, err, yamltree.Path{"params"}, nil)
 }
 
 // Agent returns the agent of that name.

@@ -159,12 +159,15 @@ func TestCloudsRefuse(t *testing.T) {
 	all := clouds(t, serving(t, up))
 	l := start(t, Config{Upstreams: []provider.Provider{all["bedrock"], all["vertex-anthropic"], all["gemini"], all["vertex"]}, Retries: NoRetries})
 	for _, account := range []string{"bedrock", "vertex-anthropic", "gemini", "vertex"} {
-		for _, api := range []format.API{format.Responses, format.Embeddings} {
+		for api, advice := range map[format.API]string{
+			format.Responses:  "use /v1/chat/completions or /v1/messages, or route the model to a provider that has responses",
+			format.Embeddings: "route the model to a provider that has embeddings",
+		} {
 			got := l.post("/v1"+api.Path(), `{"model":"`+account+`/m","input":"hi"}`).want(t, 400)
 			var e struct {
 				Error struct{ Message, Type, Code string }
 			} // as OpenAI writes it
-			want := string(api) + " cannot be translated to the format of " + account + ", which the gateway answers at /v1/chat/completions and /v1/messages: "
+			want := string(api) + " cannot be translated to the format of " + account + ": " + advice
 			if err := json.Unmarshal([]byte(got.body), &e); err != nil || !strings.Contains(e.Error.Message, want) || e.Error.Type == "" {
 				t.Errorf("%v: %s, want %s", err, got.body, want)
 			}

@@ -17,8 +17,10 @@ import (
 func (u *Upstream) translated(f *Flight, model string) (*outgoing, error) {
 	c := f.Call
 	switch {
-	case c.API == format.Responses || c.API == format.Embeddings || c.API == format.Count || c.API.Exact():
-		return nil, fault.BadRequest("%s cannot be translated to the format of %s, which the gateway answers at /v1/chat/completions and /v1/messages: use one of these, or route the model to a provider that speaks %[1]s", c.API, u.p.Name)
+	case c.API == format.Responses:
+		return nil, fault.BadRequest("responses cannot be translated to the format of %s: use /v1/chat/completions or /v1/messages, or route the model to a provider that has responses", u.p.Name)
+	case c.API == format.Embeddings || c.API == format.Count || c.API.Exact():
+		return nil, fault.BadRequest("%s cannot be translated to the format of %s: route the model to a provider that has %[1]s", c.API, u.p.Name)
 	case len(c.Strange) > 0:
 		return nil, fault.BadRequest("this cannot be said in the format of %s: %s", u.p.Name, strings.Join(c.Strange, ", "))
 	case c.Choices > 1:
