@@ -42,8 +42,8 @@ func TestWherever(t *testing.T) {
 		if f.left(t)+g.left(t) > 0 || len(f.twice())+len(g.twice()) > 0 {
 			t.Errorf("%s: %d and %d sessions are left; sent twice: %v %v", pool, f.left(t), g.left(t), f.twice(), g.twice())
 		}
-		if f.requests["step"] == 0 || g.requests["step"] == 0 {
-			t.Errorf("a server was not used: %v %v", f.requests, g.requests)
+		if a, b := f.count("step"), g.count("step"); a == 0 || b == 0 {
+			t.Errorf("a server was not used: %d and %d steps", a, b)
 		}
 	}
 }
@@ -253,8 +253,8 @@ func TestRefused(t *testing.T) {
 			t.Error(e.Outcome.Failed)
 		}
 	}
-	if len(ended) != 2 || f.requests["reset"] != 2 {
-		t.Errorf("%d ended, %v", len(ended), f.requests)
+	if resets := f.count("reset"); len(ended) != 2 || resets != 2 {
+		t.Errorf("%d ended, %d resets", len(ended), resets)
 	}
 }
 

@@ -143,9 +143,7 @@ func TestGoesSilent(t *testing.T) {
 	_, want := setup{params: `{` + mazes + `}`, episodes: 12}.play(t.Context(), t)
 	f, g := newFarm(t, nil), newFarm(t, nil)
 	f.fault = func(_ int, _ string, _ http.ResponseWriter, r *http.Request) bool {
-		f.mu.Lock()
-		silent := f.requests["step"] > 20
-		f.mu.Unlock()
+		silent := f.count("step") > 20
 		if silent {
 			select {
 			case <-f.gone:

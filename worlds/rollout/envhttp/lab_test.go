@@ -173,6 +173,13 @@ func (f *farm) serve(w http.ResponseWriter, r *http.Request) {
 	inner.ServeHTTP(w, r)
 }
 
+// count returns how many requests of a verb have arrived.
+func (f *farm) count(verb string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requests[verb]
+}
+
 // twice lists steps that arrived more than once.
 func (f *farm) twice() (out []string) {
 	f.mu.Lock()
