@@ -121,28 +121,40 @@ func (b *bench) talks(n int) (string, error) {
 // width is how many calls are in flight where latency is zero.
 const width = 64
 
-// beside measures a command of parley beside the plain loop: so many calls at zero latency, the best of three in turn.
-func (b *bench) beside(calls int, measure func(url string) (pace, error)) (string, error) {
+// beside measures a command of parley beside a plain loop: so many calls at zero latency, the best of three in turn. It
+// also writes how many input tokens a call of each has, as the server counts them.
+func (b *bench) beside(calls int, loop plan, measure func(url string) (pace, error)) (string, error) {
 	s, err := b.sim()
 	if err != nil {
 		return "", err
 	}
 	defer s.stop()
+	loop.Client, loop.Dialect, loop.URL, loop.Concurrency, loop.MaxTokens = "plain", "openai", s.url+"/v1", width, 64
 	var plain, ours pace
+	var input [2]int
 	for range 3 {
-		r, err := b.client(plan{Client: "plain", Dialect: "openai", URL: s.url + "/v1", Calls: calls, Concurrency: width, Bytes: 400, MaxTokens: 64})
+		r, err := b.client(loop)
 		if err != nil {
 			return "", err
 		}
 		plain.add(pace{rate: float64(calls) / r.Walls[0], cpu: r.CPU / float64(calls) * 1e6})
+		after, err := s.stats()
+		if err != nil {
+			return "", err
+		}
+		input[0] = after.Tokens.Input - input[1]
 		one, err := measure(s.url)
 		if err != nil {
 			return "", err
 		}
 		ours.add(one)
+		if after, err = s.stats(); err != nil {
+			return "", err
+		}
+		input[1] = after.Tokens.Input - input[0]
 	}
-	return fmt.Sprintf("%s calls/s, %.2f of the plain loop (%s); %.3f ms CPU a call (%.3f)",
-		figure(ours.rate), ours.rate/plain.rate, figure(plain.rate), ours.cpu/1000, plain.cpu/1000), nil
+	return fmt.Sprintf("%s calls/s, %.2f of the plain loop (%s); %.3f ms CPU a call (%.3f); %d input tokens a call (%d)",
+		figure(ours.rate), ours.rate/plain.rate, figure(plain.rate), ours.cpu/1000, plain.cpu/1000, input[1]/calls/3, input[0]/calls/3), nil
 }
 
 func (b *bench) taskAsk() (string, error) {
@@ -151,7 +163,7 @@ func (b *bench) taskAsk() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return b.beside(calls, func(url string) (pace, error) { return b.ask(in, calls, url, "--concurrency", strconv.Itoa(width)) })
+	return b.beside(calls, plan{Calls: calls, Bytes: 400}, func(url string) (pace, error) { return b.ask(in, calls, url, "--concurrency", strconv.Itoa(width)) })
 }
 
 // requests writes a file of n requests.
@@ -175,7 +187,8 @@ func (b *bench) ask(in string, calls int, url string, flags ...string) (pace, er
 
 func (b *bench) taskRun() (string, error) {
 	const episodes, calls = 2000, 8
-	return b.beside(episodes*calls, func(url string) (pace, error) {
+	loop := plan{Calls: episodes, Turns: calls, Bytes: 170} // conversations that have about as many tokens
+	return b.beside(episodes*calls, loop, func(url string) (pace, error) {
 		p, sum, err := b.play(secretsPlan(url, episodes, calls/2), episodes*calls, "--concurrency", strconv.Itoa(width))
 		if err == nil && sum.Calls.Total != episodes*calls {
 			err = fmt.Errorf("%d calls", sum.Calls.Total)
