@@ -79,7 +79,7 @@ func newAdapt(chosen int, s Start) adapt {
 		limit: FirstConcurrency, max: MaxConcurrency, share: 1, doubling: true, reports: s.Reports, settles: farSettle,
 		step: math.Max(firstStep, knownShare*float64(s.Known.InFlight)),
 	}
-	a.proven, a.roundEnd, a.tried = firstProven, FirstConcurrency, true
+	a.proven, a.roundEnd, a.tried = math.Max(firstProven, float64(s.Known.InFlight)/provenFactor), FirstConcurrency, true
 	if s.Near {
 		a.settles = nearSettle
 	}

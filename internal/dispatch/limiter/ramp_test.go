@@ -66,6 +66,30 @@ func TestKnownRamp(t *testing.T) {
 	}
 }
 
+// TestUnanswered: before the first answers, no more than a thousand calls are in flight, or as many as the server
+// answered in an earlier run.
+func TestUnanswered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		known Level
+		want  int
+	}{
+		{Level{}, 1024}, {Level{InFlight: 300}, 1024}, {Level{InFlight: 6000}, 6000},
+		{Level{InFlight: 6000, Limited: true}, 6000}, {Level{InFlight: 300, Limited: true}, 300},
+	} {
+		a, now, n := newAdapt(0, Start{Known: c.known}), time.Unix(1000, 0), 0
+		for range 10_000 {
+			for a.allows(n, 0, now) {
+				n++
+			}
+			now = now.Add(a.settles / growths)
+		}
+		if n != c.want {
+			t.Errorf("%+v: %d calls without an answer, want %d", c.known, n, c.want)
+		}
+	}
+}
+
 // TestRampTime: the estimate agrees with the ramp.
 func TestRampTime(t *testing.T) {
 	t.Parallel()
