@@ -225,7 +225,8 @@ func TestCodeQuestion(t *testing.T) {
 	parley(t, self(t), "run", plan).want(t, 2).wantErr(t, "--trust 'code="+name+"'")
 }
 
-// TestScoreEdited: scores of a scorer that was edited have a name of their own, and are not mixed with the earlier ones.
+// TestScoreEdited: scores of a scorer that was edited have a name of their own, and are not mixed with the earlier ones. They grow
+// with the run.
 func TestScoreEdited(t *testing.T) {
 	t.Parallel()
 	sequential(t)
@@ -253,9 +254,11 @@ func TestScoreEdited(t *testing.T) {
 	parley(t, self(t), score...).want(t, 0).wantErr(t, "named Game-3")
 	edit("")
 	parley(t, self(t), score...).want(t, 0).wantErr(t, "nothing is left to play")
+	parley(t, self(t), "run", plan, "--set", "episodes=7", "--trust", "code="+game).want(t, 0)
+	parley(t, self(t), score...).want(t, 0).wantOut(t, "7 of 7 episodes").wantErr(t, "5 episodes recorded, 2 new")
 	rows := parley(t, State{}, "export", file, "--table", "scores").want(t, 0).stdout
-	for _, name := range []string{"Game", "Game-2", "Game-3"} {
-		if strings.Count(rows, `"name":"`+name+`.points","value":2`) != 5 {
+	for name, n := range map[string]int{"Game": 7, "Game-2": 5, "Game-3": 5} {
+		if strings.Count(rows, `"name":"`+name+`.points","value":2`) != n {
 			t.Errorf("%s: %s", name, rows)
 		}
 	}

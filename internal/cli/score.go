@@ -92,6 +92,8 @@ type scorer struct {
 	head *journal.Head // of the run that it scores
 	// same reports whether a run of scores is of the same scorer, and not of one that was edited since.
 	same func(*journal.Begun) bool
+	// fixed means that it scores the episodes with which it began, since what it asks depends on all of them.
+	fixed bool
 }
 
 // openScorer starts a scorer, and makes its kind known. run is the run file whose episodes it scores.
@@ -118,7 +120,7 @@ func (s *State) openScorer(ctx context.Context, name, run string, of source) (*s
 	}
 	s.pools = append(s.pools, pool)
 	s.Kinds = append(slices.Clip(s.Kinds), kind)
-	return &scorer{kind, from.head, func(b *journal.Begun) bool { return sameCode(b.Code, pool.Code()) }}, nil
+	return &scorer{kind: kind, head: from.head, same: func(b *journal.Begun) bool { return sameCode(b.Code, pool.Code()) }}, nil
 }
 
 // scoredRun is a run that is scored.
@@ -177,6 +179,9 @@ func (c *scoreCmd) begun(ctx context.Context, s *State, of *scorer) (was scored.
 			if was.Run != of.head.Begun.Run {
 				return was, exit.Usagef("%s has the scores of another run: use another --name, or delete it", file)
 			}
+			if b := about.Begun; b.Kind == rubric.Name && b.KindVersion != of.kind.Version {
+				return was, exit.Usagef("%s has scores of %s version %d, and this is version %d: use another --name, or delete it", file, b.Kind, b.KindVersion, of.kind.Version)
+			}
 		}
 		if about.Begun == nil || c.ChangedCode || of.same(about.Begun) {
 			if c.Name != first {
@@ -231,15 +236,20 @@ func (c *scoreCmd) classPlan(ctx context.Context, s *State) (*config.Plan, error
 	return plan, nil
 }
 
-// what returns what is scored: all episodes that have ended or, if the run of the scorer has begun, those that it has.
+// what returns what is scored: all episodes that have ended. A scorer that is fixed keeps those with which it began.
 func (c *scoreCmd) what(ctx context.Context, s *State, of *scorer, measures []world.Measure) (scored.Scored, error) {
 	what := scored.New(of.head.Begun.Run, score.Ended(of.head), measures)
 	was, err := c.begun(ctx, s, of)
 	if err != nil {
 		return what, err
 	}
-	if was.Run != "" && was.Episodes != what.Episodes {
-		s.tell(fmt.Sprintf("%s has episodes that had not ended when %s began to score it: to score them too, use another --name", c.File, c.Name))
+	if was.Run != "" && was.Episodes != what.Episodes && of.fixed {
+		later, err := what.Without(was)
+		if err != nil {
+			return what, playError(score.File(c.File, c.Name), err)
+		}
+		s.tell(fmt.Sprintf("%s has episodes that ended after %s began to score it. They have no scores: %s. Categories are made for all episodes together: to score these too, use another --name",
+			c.File, c.Name, terminal.Cut(later.Episodes, 200)))
 		what.Episodes = was.Episodes
 	}
 	if what.Episodes == "" {

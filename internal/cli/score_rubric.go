@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
+	"parley/internal/config/document"
 	"parley/internal/config/peek"
 	"parley/internal/files"
 	"parley/internal/provider"
@@ -20,9 +20,6 @@ import (
 	"parley/journal"
 	"parley/world"
 )
-
-// maxRubric limits the size of a plan file.
-const maxRubric = 64 << 20
 
 // openRubric makes the kind of rubrics known, with the run whose episodes are scored.
 func (s *State) openRubric(ctx context.Context, run string) (*scorer, error) {
@@ -41,16 +38,24 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 	if err != nil {
 		return nil, err
 	}
-	text, err := files.Read(ctx, c.With, maxRubric)
-	if err != nil {
+	if _, err := files.Read(ctx, c.With, document.MaxSize); err != nil {
 		return nil, exit.Usagef("--with: %w; want a plan file of the kind rubric, or a class in Python such as polite.py:Politeness", err)
 	}
-	if kind := peek.File(ctx, c.With).Kind; kind != rubric.Name {
-		return nil, exit.Usagef("%s: kind %q: want a plan file with kind: rubric", c.With, terminal.Safe(kind))
+	file := peek.File(ctx, c.With)
+	if file.Kind != rubric.Name {
+		return nil, exit.Usagef("%s: kind %q: want a plan file with kind: rubric", c.With, terminal.Safe(file.Kind))
 	}
-	digest := fmt.Sprintf("%x", sha256.Sum256(text))
-	of.same = func(b *journal.Begun) bool { return rubric.Source(b.Plan) == digest }
-	sets := append(c.sets(), "episodes=1", "params.source="+digest)
+	order := file.Names("params", "questions")
+	digest := file.Digest("seed", "params", "agents", "lineup", "episode_budget") // what decides scores
+	of.same = func(b *journal.Begun) bool {
+		was, in := rubric.Source(b.Plan)
+		return was == digest && slices.Equal(in, order)
+	}
+	asked, err := json.Marshal(append([]string{}, order...))
+	if err != nil {
+		return nil, err
+	}
+	sets := append(c.sets(), "episodes=1", "params.source="+digest, "params.order="+string(asked))
 	for _, seat := range slices.Sorted(maps.Keys(c.Judge)) {
 		sets = append(sets, fmt.Sprintf("agents.%s.model=%s", seat, c.Judge[seat]), fmt.Sprintf("lineup.%s=%s", seat, seat))
 	}
@@ -72,6 +77,7 @@ func (c *scoreCmd) rubricPlan(ctx context.Context, s *State) (*config.Plan, erro
 		}
 		sets = append(sets, more...)
 	}
+	of.fixed = rubric.Categorises(plan.ParamsJSON)
 	what, err := c.what(ctx, s, of, plan.Kind.Measures(plan.Params))
 	if err != nil {
 		return nil, err

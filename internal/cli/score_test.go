@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +74,7 @@ func TestRubric(t *testing.T) {
 	}
 	parley(t, State{}, "report", file).want(t, 0).wantOut(t, "trust.tone: cold")
 	parley(t, State{}, "report", filepath.Join(dir, "run.scores", "trust.parley")).want(t, 0).wantOut(t, "Agreement of judges", "Do judges prefer long texts?", "Do judges prefer the first choice?")
-	write(trustRubric + "# edited\n")
+	write(strings.Replace(trustRubric, `'\?'`, `'[?]'`, 1))
 	score().want(t, 0).wantErr(t, "its scores are named trust-2")
 	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
 		t.Errorf("the run file has changed, or %v", err)
@@ -94,6 +95,64 @@ func TestRubric(t *testing.T) {
 	write(trustRubric)
 	parley(t, State{}, "run", with).want(t, 2).wantErr(t, "it scores a run; use parley score RUN --with")
 	parley(t, State{}, "score", file, "--with", filepath.Join(dir, "nothing.yaml")).want(t, 2).wantErr(t, "there is no such file")
+}
+
+// TestRubricEdited: what does not decide scores can change in a plan file. Judges are asked again only if something else does.
+func TestRubricEdited(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	dir := t.TempDir()
+	file, with := filepath.Join(dir, "run.parley"), filepath.Join(dir, "trust.yaml")
+	score := func(text string, more ...string) outcome {
+		t.Helper()
+		if err := os.WriteFile(with, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return parley(t, State{}, append([]string{"score", file, "--with", with, "--json"}, more...)...)
+	}
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat=3", "--out", file).want(t, 0)
+	whole := score(trustRubric, "--name", "whole").want(t, 0)
+	score(trustRubric+"budget: 0.0004\n").want(t, 3)
+	agents := "agents:\n  strict: {model: sim/small, max_tokens: 300}\n  mild: {model: sim/large, max_tokens: 300}\n"
+	other := strings.Replace("# A comment.\n"+trustRubric, agents, "providers: {sim: {limits: {concurrency: 3}}}\nagents: {mild: {max_tokens: 300, model: 'sim/large'}, strict: {model: sim/small, max_tokens: 300}}\n", 1)
+	sameResult(t, score(other+"budget: 1\nlimits: {concurrency: 2}\n").want(t, 0).wantOut(t, "trust.parley"), whole)
+	friendly, tone, _ := strings.Cut(trustRubric[strings.Index(trustRubric, "    friendly"):strings.Index(trustRubric, "  judges")], "\n")
+	for i, changed := range []string{
+		strings.Replace(trustRubric, "max_tokens: 300", "max_tokens: 301", 1),
+		strings.Replace(trustRubric, "How friendly", "How kind", 1),
+		strings.Replace(trustRubric, friendly+"\n"+tone, tone+friendly+"\n", 1), // judges read the questions in another order
+		trustRubric + "seed: 2\n",
+	} {
+		score(changed).want(t, 0).wantErr(t, fmt.Sprintf("has changed since the scores trust: its scores are named trust-%d", i+2))
+	}
+	score(trustRubric, "--judge", "strict=sim/large").want(t, 2).wantErr(t, "agents.strict.model was", "use --name")
+}
+
+// TestScoreGrown: the scores of a run grow with it. Nothing is paid for twice, and the result is that of scoring all at once.
+func TestScoreGrown(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	dir := t.TempDir()
+	file, with := filepath.Join(dir, "run.parley"), filepath.Join(dir, "trust.yaml")
+	if err := os.WriteFile(with, []byte(trustRubric), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(repeat string) {
+		t.Helper()
+		parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat="+repeat, "--out", file).want(t, 0)
+	}
+	score := func(with string, more ...string) outcome {
+		t.Helper()
+		return parley(t, State{}, append([]string{"score", file, "--with", with, "--json"}, more...)...)
+	}
+	why := "../../examples/scores/why.yaml"
+	run("2")
+	score(with).want(t, 0).wantOut(t, `"complete":4`, `"asked":16`)
+	score(why).want(t, 0)
+	run("3")
+	grown := score(with).want(t, 0).wantOut(t, `"complete":6`, `"earlier":16`, `"asked":8`).wantErr(t, "4 episodes recorded, 2 new")
+	sameResult(t, score(with, "--name", "whole").want(t, 0), grown)
+	score(why).want(t, 0).wantOut(t, `"asked":0`).wantErr(t, "They have no scores: 4-5. Categories are made for all episodes together: to score these too, use another --name")
 }
 
 const seatRubric = `kind: rubric

@@ -60,14 +60,13 @@ func (s *scorer) Plan(p *params.Params, cell world.Spec, _ uint64) (world.Plan, 
 	}
 	specs := make([]world.Spec, len(numbers))
 	for i, n := range numbers {
-		of.Episode = n
-		raw, err := json.Marshal(of)
+		raw, err := json.Marshal(of.Of(n))
 		if err != nil {
 			return nil, err
 		}
 		own[scored.Param] = raw
 		specs[i] = cell
-		specs[i].Deal = i
+		specs[i].Deal = n
 		if specs[i].Params, err = json.Marshal(own); err != nil {
 			return nil, err
 		}

@@ -2,8 +2,13 @@
 package peek
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"parley/internal/config/document"
@@ -34,6 +39,45 @@ func (n Named) At(key ...string) string {
 		}
 	}
 	return n.report.Place(node.At, yamltree.Path(key))
+}
+
+// Names lists the keys of the mapping under a key, in the order of the file.
+func (n Named) Names(key ...string) []string {
+	var all []string
+	if n.root.Has(key) {
+		for _, f := range n.root.Find(key).Fields {
+			all = append(all, f.Name)
+		}
+	}
+	return all
+}
+
+// Digest returns a digest of the values under keys. Comments, the way in which a value is written and the order of mappings do
+// not count.
+func (n Named) Digest(keys ...string) string {
+	h := sha256.New()
+	for _, k := range keys {
+		fmt.Fprintf(h, "%q:", k)
+		write(h, n.root.Field(k))
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// write writes a value such that different values differ.
+func write(to io.Writer, n *yamltree.Node) {
+	if n == nil {
+		return
+	}
+	fmt.Fprintf(to, "%d%q%t[", n.Form, n.Text, n.Flag)
+	for _, item := range n.Items {
+		write(to, item)
+	}
+	fields := slices.SortedStableFunc(slices.Values(n.Fields), func(a, b yamltree.Field) int { return cmp.Compare(a.Name, b.Name) })
+	for _, f := range fields {
+		fmt.Fprintf(to, "%q:", f.Name)
+		write(to, f.Value)
+	}
+	fmt.Fprint(to, "]")
 }
 
 // File reads what a plan file names. config.Load reports what is wrong with the file.

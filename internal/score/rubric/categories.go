@@ -143,12 +143,14 @@ func (s *staged) judging() ([]world.Spec, error) {
 // specsOf returns an episode for each that is scored. Judges answer twice in those of again.
 func specsOf(p Params, cell world.Spec, numbers, again []int) (specs []world.Spec, err error) {
 	specs = make([]world.Spec, len(numbers))
+	p.Source = "" // as in Scored.Of: an episode does not depend on it
 	for i, n := range numbers {
-		p.Scored.Episode = n
-		_, p.Again = slices.BinarySearch(again, n)
+		one := p
+		one.Scored = p.Scored.Of(n)
+		_, one.Again = slices.BinarySearch(again, n)
 		specs[i] = cell
-		specs[i].Deal = i
-		if specs[i].Params, err = json.Marshal(p); err != nil {
+		specs[i].Deal = n
+		if specs[i].Params, err = json.Marshal(one); err != nil {
 			return nil, err
 		}
 	}
@@ -191,6 +193,12 @@ func (*definition) Forecast(p *Params, cell world.Spec, _ uint64) (parts []world
 }
 
 // categorises reports whether there are questions with categories.
+// Categorises reports whether params have questions with categories: those depend on all episodes that are scored.
+func Categorises(params json.RawMessage) bool {
+	var p Params
+	return json.Unmarshal(params, &p) == nil && p.categorises()
+}
+
 func (p *Params) categorises() bool {
 	for _, q := range p.Questions {
 		if q.Categories > 0 {

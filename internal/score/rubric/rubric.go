@@ -31,7 +31,8 @@ type Params struct {
 	Agents    []string            `json:"agents" doc:"The agents of the run that answer questions themselves. parley score sets it."`
 	Intro     string              `json:"intro" doc:"What judges read first."`
 	MaxText   int                 `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
-	Source    string              `json:"source" doc:"The digest of the plan file. parley score sets it."`
+	Source    string              `json:"source" doc:"The digest of what decides scores in the plan file. parley score sets it."`
+	Order     []string            `json:"order" doc:"The names of the questions in the order in which they are asked. parley score sets it to that of the plan file."`
 	Reasons   map[string][]string `json:"reasons" doc:"The answers that categories are made of, by question. parley score sets it."`
 	Again     bool                `json:"again" doc:"Whether judges choose categories twice. parley score sets it."`
 	Scored    scored.Scored       `json:"scored" doc:"What is scored. parley score sets it."`
@@ -67,15 +68,17 @@ const (
 	maxScale    = 1000
 )
 
-// Source returns the digest of the plan file that a recorded plan was made of.
-func Source(plan json.RawMessage) string {
+// Source returns the digest of what decides scores in the plan file that a recorded plan was made of,
+// and the order of its questions.
+func Source(plan json.RawMessage) (digest string, order []string) {
 	var p struct {
 		Params struct {
-			Source string `json:"source"`
+			Source string   `json:"source"`
+			Order  []string `json:"order"`
 		} `json:"params"`
 	}
 	_ = json.Unmarshal(plan, &p) // another plan has none
-	return p.Params.Source
+	return p.Params.Source, p.Params.Order
 }
 
 // Open returns the kind. played returns an episode of the run that is scored.
@@ -89,12 +92,12 @@ type definition struct {
 
 // About describes the kind.
 func (*definition) About() world.About {
-	return world.About{Name: Name, Version: 1, Doc: "Score the episodes of a run by rules and judges."}
+	return world.About{Name: Name, Version: 2, Doc: "Score the episodes of a run by rules and judges."}
 }
 
 // Defaults returns params that score nothing.
 func (*definition) Defaults() *Params {
-	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
+	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Order: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
 }
 
 // Seats checks params and lists the judges and the seats of interviews.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 type Scored struct {
 	// Run is the id of the run whose episodes are scored.
 	Run string `json:"run"`
-	// Episodes are the numbers of the episodes, such as 0-99,103.
+	// Episodes are the numbers of the episodes, such as 0-99,103. The params of an episode do not have them: see Of.
 	Episodes string `json:"episodes"`
 	// Measures are the scores that the scorer declares.
 	Measures []Measure `json:"measures"`
@@ -68,9 +69,29 @@ func (s Scored) Numbers() (all []int, err error) {
 	return all, nil
 }
 
+// Without returns s without the episodes of others.
+func (s Scored) Without(others Scored) (Scored, error) {
+	all, err := s.Numbers()
+	if err != nil {
+		return s, err
+	}
+	not, err := others.Numbers()
+	s.Episodes = ranges(slices.DeleteFunc(all, func(n int) bool {
+		_, found := slices.BinarySearch(not, n)
+		return found
+	}))
+	return s, err
+}
+
 // New says that episodes of a run are scored by measures. The numbers of the episodes are in order.
 func New(run string, episodes []int, measures []world.Measure) Scored {
 	s := Scored{Run: run}.With(measures)
+	s.Episodes = ranges(episodes)
+	return s
+}
+
+// ranges writes numbers that are in order.
+func ranges(episodes []int) string {
 	var parts []string
 	for i := 0; i < len(episodes); {
 		last := i
@@ -83,7 +104,13 @@ func New(run string, episodes []int, measures []world.Measure) Scored {
 		}
 		parts, i = append(parts, part), last+1
 	}
-	s.Episodes = strings.Join(parts, ",")
+	return strings.Join(parts, ",")
+}
+
+// Of returns s for the episode that scores the one with this number. It does not depend on which others are scored, so that
+// the run of a scorer can grow with the run that it scores.
+func (s Scored) Of(episode int) Scored {
+	s.Episode, s.Episodes = episode, ""
 	return s
 }
 
