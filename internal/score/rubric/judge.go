@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"parley/internal/score"
 	"parley/llm"
@@ -81,8 +80,18 @@ func (s *scoring) ask(t *world.Table, of *score.Episode, seats []string) []Ratin
 
 // about lists the questions by who answers and what they are about.
 func (s *scoring) about(by, per string) (all []string) {
-	for _, n := range slices.Sorted(maps.Keys(s.Questions)) {
+	for _, n := range s.ordered() {
 		if q := s.Questions[n]; q.by() == by && q.per() == per {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// ordered lists the questions in their order. Those that it does not name are at the end.
+func (p *Params) ordered() (all []string) {
+	for _, n := range slices.Concat(p.Order, slices.Sorted(maps.Keys(p.Questions))) {
+		if _, ok := p.Questions[n]; ok && !slices.Contains(all, n) {
 			all = append(all, n)
 		}
 	}
@@ -95,40 +104,35 @@ func (s *scoring) call(a asked, said string) world.Call {
 	if a.stood != nil {
 		b.WriteString(interviewIntro)
 	} else {
-		fmt.Fprintf(&b, "%s\n\n<record>\n%s\n</record>", s.Intro, unclosed(said))
+		fmt.Fprintf(&b, "%s\n\n%s\n\n<record>\n%s\n</record>", s.Intro, recordForm, unclosed(said))
 	}
 	b.WriteString("\n\nAnswer as JSON.\n")
-	fields, required := map[string]any{}, []string{reasonField}
-	fields[reasonField] = map[string]any{"type": "string", "description": "Why you answer so, in a sentence or two."}
+	var answer form
+	answer.add(reasonField, map[string]any{"type": "string", "description": "Why you answer so, in a sentence or two."})
 	for _, n := range a.questions {
 		q := s.Questions[n]
 		fmt.Fprintf(&b, "\n%s: %s", n, strings.ReplaceAll(q.Ask, "{seat}", a.seat))
 		switch {
 		case q.Text:
 			b.WriteString(" A text.")
-			fields[n] = map[string]any{"type": "string"}
+			answer.add(n, map[string]any{"type": "string"})
 		case len(q.Choices) > 0:
 			list := make([]string, len(q.Choices))
 			for i, k := range a.order[n] {
 				list[i] = q.Choices[k]
 			}
 			fmt.Fprintf(&b, " One of: %s.", strings.Join(list, "; "))
-			fields[n] = map[string]any{"type": "string", "enum": list}
+			answer.add(n, map[string]any{"type": "string", "enum": list})
 		case len(q.Scale) == 2:
 			fmt.Fprintf(&b, " A whole number from %d to %d.", q.Scale[0], q.Scale[1])
-			fields[n] = map[string]any{"type": "integer", "minimum": q.Scale[0], "maximum": q.Scale[1]}
+			answer.add(n, map[string]any{"type": "integer", "minimum": q.Scale[0], "maximum": q.Scale[1]})
 		default:
 			b.WriteString(" true or false.")
-			fields[n] = map[string]any{"type": "boolean"}
+			answer.add(n, map[string]any{"type": "boolean"})
 		}
-		required = append(required, n)
-	}
-	schema, err := json.Marshal(map[string]any{"type": "object", "properties": fields, "required": required, "additionalProperties": false})
-	if err != nil {
-		panic(fmt.Sprintf("rubric: schema: %v", err)) // texts and numbers always marshal
 	}
 	c := world.Call{Seat: a.judge, Label: onlyJudge, Ask: llm.Request{
-		Messages: []llm.Message{llm.User(b.String())}, Schema: &llm.Schema{Name: "judgement", JSON: schema},
+		Messages: []llm.Message{llm.User(b.String())}, Schema: &llm.Schema{Name: "judgement", JSON: answer.schema()},
 	}}
 	if a.stood != nil {
 		c.Label = interview
@@ -136,9 +140,6 @@ func (s *scoring) call(a asked, said string) world.Call {
 	}
 	return c
 }
-
-// unclosed returns a text that cannot end a record.
-func unclosed(text string) string { return strings.ReplaceAll(text, "</record>", "</ record>") }
 
 // read returns the ratings in an answer. A call that failed has none.
 func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all []Rating) {
@@ -216,26 +217,4 @@ func mean(values []float64) float64 {
 		sum += v
 	}
 	return sum / float64(len(values))
-}
-
-// record returns what the seats wrote, and how many characters each did; "" has all of them. The middle of a long
-// text is left out.
-func record(of *score.Episode, limit int) (text string, lengths map[string]int) {
-	var b strings.Builder
-	lengths = map[string]int{}
-	for _, c := range of.Calls {
-		if c.Act != nil || !c.Reply.OK() || c.Reply.Text == "" {
-			continue
-		}
-		n := utf8.RuneCountInString(c.Reply.Text)
-		lengths[c.Seat] += n
-		lengths[""] += n
-		fmt.Fprintf(&b, "%s: %s\n", c.Seat, c.Reply.Text)
-	}
-	text = strings.TrimSuffix(b.String(), "\n")
-	if n := utf8.RuneCountInString(text); n > limit {
-		runes := []rune(text)
-		text = fmt.Sprintf("%s\n[%d characters are left out]\n%s", string(runes[:limit/2]), n-limit/2*2, string(runes[n-limit/2:]))
-	}
-	return text, lengths
 }
