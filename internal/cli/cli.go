@@ -90,7 +90,7 @@ type ownVerbs struct {
 	Check  checkCmd  `group:"play" help:"Validate a plan; estimate its calls, cost and time."`
 	Bench  benchCmd  `group:"play" help:"Time a plan on the simulated provider."`
 	Fork   forkCmd   `group:"play" help:"Continue an episode from one of its turns, with changes."`
-	Score  scoreCmd  `group:"play" help:"Score the episodes of a run with a scorer or a judge in Python."`
+	Score  scoreCmd  `group:"play" help:"Score the episodes of a run by a plan file or a class in Python."`
 
 	View    viewCmd    `group:"read" help:"Show runs as web pages, while they are played and afterwards."`
 	Show    showCmd    `group:"read" help:"Show the episodes of a run, a transcript, or a call."`

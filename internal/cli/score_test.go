@@ -80,10 +80,11 @@ func TestRubric(t *testing.T) {
 		t.Errorf("the run file has changed, or %v", err)
 	}
 	for text, want := range map[string]string{
-		strings.Replace(trustRubric, `'\?'`, `'('`, 1):                   "trust.yaml:4:5: params.rules.questions: error parsing regexp",
-		strings.ReplaceAll(trustRubric, "strict", "first"):               "params.judges[0]: first is a seat of ",
-		strings.Replace(trustRubric, "kind: rubric", "kind: secrets", 1): "want a plan file with kind: rubric",
-		trustRubric + "plan: {matrix: {}}\n":                             "trust.yaml:14:1: plan: cannot be combined with episodes",
+		strings.Replace(trustRubric, `'\?'`, `'('`, 1):                               "trust.yaml:4:5: params.rules.questions: error parsing regexp",
+		strings.ReplaceAll(trustRubric, "strict", "first"):                           "params.judges[0]: first is a seat of ",
+		strings.Replace(trustRubric, `{count: '\?'}`, `{field: bid, take: frst}`, 1): `params.rules.questions.take: wants one of first, last, mean, sum, min, max, found the text "frst"; did you mean first?`,
+		strings.Replace(trustRubric, "kind: rubric", "kind: secrets", 1):             "want a plan file with kind: rubric",
+		trustRubric + "plan: {matrix: {}}\n":                                         "trust.yaml:14:1: plan: cannot be combined with episodes",
 	} {
 		write(text)
 		score().want(t, 2).wantErr(t, want)
@@ -145,13 +146,21 @@ func TestScoreGrown(t *testing.T) {
 		t.Helper()
 		return parley(t, State{}, append([]string{"score", file, "--with", with, "--json"}, more...)...)
 	}
-	why := "../../examples/scores/why.yaml"
+	why, words := "../../examples/scores/why.yaml", filepath.Join(dir, "words.yaml")
+	if err := os.WriteFile(words, []byte("kind: rubric\nparams: {questions: {story: {ask: 'What happens?', per: episode, text: true}}}\nagents: {critic: {model: sim/small, max_tokens: 300}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	run("2")
+	score(words).want(t, 0)
 	score(with).want(t, 0).wantOut(t, `"complete":4`, `"asked":16`)
 	score(why).want(t, 0)
 	run("3")
 	grown := score(with).want(t, 0).wantOut(t, `"complete":6`, `"earlier":16`, `"asked":8`).wantErr(t, "4 episodes recorded, 2 new")
 	sameResult(t, score(with, "--name", "whole").want(t, 0), grown)
+	score(words).want(t, 0).wantOut(t, `"asked":2`)
+	for _, episode := range []string{"3", "4"} {
+		parley(t, State{}, "show", file, "--episode", episode).want(t, 0).wantOut(t, "asked afterwards: words, story")
+	}
 	score(why).want(t, 0).wantOut(t, `"asked":0`).wantErr(t, "They have no scores: 4-5. Categories are made for all episodes together: to score these too, use another --name")
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sort"
 
 	"parley/internal/store/sqlite"
 	"parley/journal"
@@ -65,32 +66,24 @@ func textsOf(ctx context.Context, file, name, id string, episode int) (all []Tex
 	if err != nil || what.Run != id || len(questions) == 0 {
 		return nil, err
 	}
-	numbers, err := what.Numbers()
-	if err != nil {
-		return nil, err
-	}
-	place, ok := slices.BinarySearch(numbers, episode)
-	if !ok {
-		return nil, nil
-	}
 	head, err := store.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, st := range head.Stages {
-		if st.Specs.Len() != len(numbers) { // it scores a sample, or makes categories
+	for _, st := range head.Stages { // several, if the scores have grown
+		place := sort.Search(st.Specs.Len(), func(i int) bool { return st.Specs.At(i).Deal >= episode }) // see Scored.Of
+		if place == st.Specs.Len() || st.Specs.At(place).Deal != episode {
 			continue
 		}
-		spec := st.Specs.At(place)
-		if of, err := scoredOf(spec.Params); err != nil || of.Episode != episode {
-			continue
+		if of, err := scoredOf(st.Specs.At(place).Params); err != nil || of.Episode != episode {
+			continue // it is of an earlier version
 		}
 		ended, err := head.Ended.Outcome(ctx, store, st.First+place)
 		if err != nil {
 			return nil, err
 		}
 		if ended != nil {
-			all = written(name, spec, about.Begun.Agents, questions, ended.Outcome)
+			all = append(all, written(name, st.Specs.At(place), about.Begun.Agents, questions, ended.Outcome)...)
 		}
 	}
 	return all, nil

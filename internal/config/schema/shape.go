@@ -3,6 +3,7 @@ package schema
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,7 +123,7 @@ func (s *Shape) Describe() string {
 	switch s.Form {
 	case yamltree.Text:
 		if len(s.oneOf) > 0 {
-			return "one of " + strings.Join(s.oneOf, ", ")
+			return "one of " + strings.Join(slices.DeleteFunc(slices.Clone(s.oneOf), func(t string) bool { return t == "" }), ", ") // "" is the same as no key
 		}
 		return "a text"
 	case yamltree.Boolean:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/internal/score/rule"
 	"parley/llm"
 	"parley/world"
 )
@@ -79,7 +80,7 @@ func (s *staged) sample() (all []int) {
 // reasoning returns the episodes in which the first judge answers in words.
 func (s *staged) reasoning() ([]world.Spec, error) {
 	of := s.Params
-	of.Rules, of.Questions, of.Judges = map[string]Rule{}, map[string]Question{}, s.judges()[:1]
+	of.Rules, of.Questions, of.Judges = map[string]rule.Rule{}, map[string]Question{}, s.judges()[:1]
 	for _, n := range s.unknown() {
 		q := s.Questions[n]
 		q.Categories, q.Text = 0, true
@@ -192,13 +193,13 @@ func (*definition) Forecast(p *Params, cell world.Spec, _ uint64) (parts []world
 	return parts, err
 }
 
-// categorises reports whether there are questions with categories.
 // Categorises reports whether params have questions with categories: those depend on all episodes that are scored.
 func Categorises(params json.RawMessage) bool {
 	var p Params
 	return json.Unmarshal(params, &p) == nil && p.categorises()
 }
 
+// categorises reports whether there are questions with categories.
 func (p *Params) categorises() bool {
 	for _, q := range p.Questions {
 		if q.Categories > 0 {

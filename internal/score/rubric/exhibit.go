@@ -30,6 +30,7 @@ type exhibitor struct {
 type question struct {
 	Question
 	things []raters.Rated
+	judges [][]string // of each thing, in the order of its values
 	rating map[string]*judged
 	again  map[string][]raters.Rated // by judge: what it chose both times
 	chosen []*cluster                // by choice, if they are categories
@@ -97,9 +98,9 @@ func (e *exhibitor) Add(p world.Played) {
 		if !ok {
 			at = len(q.things)
 			things[[2]string{r.Question, r.Seat}] = at
-			q.things = append(q.things, raters.Rated{Cluster: p.Episode})
+			q.things, q.judges = append(q.things, raters.Rated{Cluster: p.Episode}), append(q.judges, nil)
 		}
-		q.things[at].Values = append(q.things[at].Values, r.Value)
+		q.things[at].Values, q.judges[at] = append(q.things[at].Values, r.Value), append(q.judges[at], r.Judge)
 		j := q.rating[r.Judge]
 		if j == nil {
 			j = &judged{first: world.Sample{Bounds: world.Share()}}
@@ -179,8 +180,8 @@ func (j *judged) add(unit world.Unit, r Rating) {
 // Exhibits returns which rules failed, how far judges agree, what their answers go with, and answers that are texts.
 func (e *exhibitor) Exhibits() []world.Exhibit {
 	agree := world.Grid{Columns: []string{"question", "judges", "rated by two or more", "alpha", "from", "to"}}
-	length := world.Grid{Columns: []string{"question", "judge", "answers", "correlation", "from", "to", "sign of bias"}}
-	position := world.Grid{Columns: []string{"question", "judge", "answers", "first chosen", "expected", "sign of bias"}}
+	pairs := world.Grid{Columns: []string{"question", "judge", "other judge", "rated by both", "kappa", "from", "to"}}
+	var tests biasTests
 	texts := world.Grid{Columns: []string{"question", "episode", "about", "by", "answer"}}
 	found := world.Grid{Columns: []string{"question", "category", "answers", "share", "episodes such as", "reason in the first"}}
 	again := world.Grid{Columns: []string{"question", "judge", "judged twice", "alpha", "from", "to"}}
@@ -195,34 +196,22 @@ func (e *exhibitor) Exhibits() []world.Exhibit {
 		}
 		texts.Rows = append(texts.Rows, q.texts...)
 		if len(q.rating) > 1 && q.by() == byJudges {
-			scale := raters.Ordinal
-			if len(q.Choices) > 0 {
-				scale = raters.Nominal
-			}
-			a := raters.Alpha(q.things, scale, confidence)
+			a := raters.Alpha(q.things, q.scale(), confidence)
 			agree.Rows = append(agree.Rows, append([]any{n, len(q.rating), a.N}, quantity(a)...))
+			pairs.Rows = append(pairs.Rows, q.pairs(n)...)
 		}
-		for _, name := range slices.Sorted(maps.Keys(q.rating)) {
-			j := q.rating[name]
-			if len(j.values) > 0 && q.by() == byJudges {
-				c := raters.Spearman(j.lengths, j.values, confidence)
-				length.Rows = append(length.Rows, append(append([]any{n, name, len(j.values)}, quantity(c)...), sign(c, 0)))
-			}
-			if len(q.Choices) > 0 && j.listed > 0 {
-				expected := 1 / float64(len(q.Choices))
-				position.Rows = append(position.Rows, []any{n, name, j.listed, &j.first, expected, sign(j.first.Estimate(confidence), expected)})
-			}
-		}
+		tests.add(n, q)
 	}
+	length, position := tests.grids()
 	failed := world.Grid{Columns: []string{"rule", "episodes", "scores", "example", "reason"}}
 	for _, n := range slices.Sorted(maps.Keys(e.failed)) {
 		f := e.failed[n]
 		failed.Rows = append(failed.Rows, []any{n, f.episodes, f.scores, strings.TrimSpace(fmt.Sprintf("episode %d %s", f.episode, f.example.Seat)), f.example.Reason})
 	}
-	return exhibits(failed, found, again, agree, length, position, texts)
+	return exhibits(failed, found, again, agree, pairs, length, position, texts)
 }
 
-func exhibits(failed, found, again, agree, length, position, texts world.Grid) (all []world.Exhibit) {
+func exhibits(failed, found, again, agree, pairs, length, position, texts world.Grid) (all []world.Exhibit) {
 	for _, e := range []world.Exhibit{
 		{Name: "failed-rules", Title: "Rules that failed", Show: failed,
 			Caption: "Where a rule failed, its score is missing: in how many episodes, how many scores, and the first reason."},
@@ -232,10 +221,12 @@ func exhibits(failed, found, again, agree, length, position, texts world.Grid) (
 			Caption: "A sample is judged twice, with the categories in another order: Krippendorff's alpha of a judge with itself, with a 95% interval."},
 		{Name: "agreement-of-judges", Title: "Agreement of judges", Show: agree,
 			Caption: "Krippendorff's alpha with a 95% interval: 1 if judges always agree, 0 if they agree as often as chance would make them. Below 0.67 it is usual not to draw conclusions."},
+		{Name: "agreement-of-pairs", Title: "Agreement of each two judges", Show: pairs,
+			Caption: "Cohen's kappa with a 95% interval, which means what alpha does. On a scale it is the weighted one: a disagreement counts by the square of its distance."},
 		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,
-			Caption: "Spearman's correlation between the answer and the length of what was judged. It can have a good reason: what is better may be longer."},
+			Caption: "Spearman's correlation between the answer and the length of what was judged. It can have a good reason: what is better may be longer. " + corrected},
 		{Name: "position-bias", Title: "Do judges prefer the first choice?", Show: position,
-			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share."},
+			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share. " + corrected},
 		{Name: "texts", Title: "Answers in words", Show: texts,
 			Caption: fmt.Sprintf("The first answers to each question, at most %d.", maxTexts)},
 	} {
@@ -252,16 +243,4 @@ func quantity(q stats.Quantity) []any {
 		return []any{"unknown", "", ""}
 	}
 	return []any{q.Value, q.Low, q.High}
-}
-
-// sign says whether the interval of a quantity leaves out what is expected without a bias.
-func sign(q stats.Quantity, expected float64) string {
-	switch {
-	case !q.Known():
-		return ""
-	case q.Low > expected || q.High < expected:
-		return "yes"
-	default:
-		return "no"
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/internal/score"
+	"parley/internal/score/rule"
 	"parley/llm"
 	"parley/world"
 )
@@ -171,7 +172,7 @@ func (s *scoring) read(t *world.Table, a asked, r world.Reply, length int) (all 
 				continue
 			}
 			one.Value, one.Position = float64(k), slices.Index(a.order[n], k)+1
-		} else if v, ok := number(decode(fields[n])); ok {
+		} else if v, ok := rule.Number(fields[n]); ok {
 			one.Value = v
 		} else {
 			continue

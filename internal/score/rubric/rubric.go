@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"parley/internal/score"
+	"parley/internal/score/rule"
 	"parley/internal/score/scored"
 	"parley/world"
 )
@@ -25,17 +26,17 @@ const Name = "rubric"
 
 // Params are the params of a plan. The doc tags explain each.
 type Params struct {
-	Rules     map[string]Rule     `json:"rules" doc:"Scores by rules, by name."`
-	Questions map[string]Question `json:"questions" doc:"Questions for the judges or the seats, by the name of the score."`
-	Judges    []string            `json:"judges" doc:"The seats of the judges: each of them answers every question that is for judges. Default: one, with the name judge, if there are such questions."`
-	Agents    []string            `json:"agents" doc:"The agents of the run that answer questions themselves. parley score sets it."`
-	Intro     string              `json:"intro" doc:"What judges read first."`
-	MaxText   int                 `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
-	Source    string              `json:"source" doc:"The digest of what decides scores in the plan file. parley score sets it."`
-	Order     []string            `json:"order" doc:"The names of the questions in the order in which they are asked. parley score sets it to that of the plan file."`
-	Reasons   map[string][]string `json:"reasons" doc:"The answers that categories are made of, by question. parley score sets it."`
-	Again     bool                `json:"again" doc:"Whether judges choose categories twice. parley score sets it."`
-	Scored    scored.Scored       `json:"scored" doc:"What is scored. parley score sets it."`
+	Rules     map[string]rule.Rule `json:"rules" doc:"Scores by rules, by name."`
+	Questions map[string]Question  `json:"questions" doc:"Questions for the judges or the seats, by the name of the score."`
+	Judges    []string             `json:"judges" doc:"The seats of the judges: each of them answers every question that is for judges. Default: one, with the name judge, if there are such questions."`
+	Agents    []string             `json:"agents" doc:"The agents of the run that answer questions themselves. parley score sets it."`
+	Intro     string               `json:"intro" doc:"What judges read first."`
+	MaxText   int                  `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
+	Source    string               `json:"source" doc:"The digest of what decides scores in the plan file. parley score sets it."`
+	Order     []string             `json:"order" doc:"The names of the questions in the order in which they are asked. parley score sets it to that of the plan file."`
+	Reasons   map[string][]string  `json:"reasons" doc:"The answers that categories are made of, by question. parley score sets it."`
+	Again     bool                 `json:"again" doc:"Whether judges choose categories twice. parley score sets it."`
+	Scored    scored.Scored        `json:"scored" doc:"What is scored. parley score sets it."`
 }
 
 // Question is asked of each judge, or of each seat. An answer is yes or no, unless there is a scale, there are choices or it is a text.
@@ -97,7 +98,7 @@ func (*definition) About() world.About {
 
 // Defaults returns params that score nothing.
 func (*definition) Defaults() *Params {
-	return &Params{Rules: map[string]Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Order: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
+	return &Params{Rules: map[string]rule.Rule{}, Questions: map[string]Question{}, Judges: []string{}, Agents: []string{}, Order: []string{}, Reasons: map[string][]string{}, Intro: intro, MaxText: defaultText, Scored: scored.Scored{Measures: []scored.Measure{}}}
 }
 
 // Seats checks params and lists the judges and the seats of interviews.
@@ -152,7 +153,7 @@ func (p *Params) check(c *world.Complaints) {
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.Rules)) {
 		checkName(c, "rules", n)
-		if _, err := p.Rules[n].compile(); err != nil {
+		if _, err := p.Rules[n].Compile(); err != nil {
 			c.Say("rules."+n, "%w", err)
 		}
 	}
@@ -217,7 +218,7 @@ func (q Question) by() string {
 // Measures lists the scores.
 func (*definition) Measures(p *Params) (all []world.Measure) {
 	for _, n := range slices.Sorted(maps.Keys(p.Rules)) {
-		all = append(all, world.Measure{Name: n, Bounds: p.Rules[n].bounds()})
+		all = append(all, world.Measure{Name: n, Bounds: p.Rules[n].Bounds()})
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.Questions)) {
 		switch q := p.Questions[n]; {
@@ -315,15 +316,15 @@ func (s *scoring) Play(t *world.Table) world.Outcome {
 
 // rule adds the scores of one rule, and returns where it failed.
 func (s *scoring) rule(of *score.Episode, n string, seats []string) (failed []FailedRule) {
-	rule, err := s.Rules[n].compile()
+	compiled, err := s.Rules[n].Compile()
 	if err != nil {
 		return []FailedRule{{Rule: n, Reason: err.Error()}}
 	}
-	if rule.per() == perEpisode {
+	if compiled.PerEpisode() {
 		seats = []string{""}
 	}
 	for _, seat := range seats {
-		value, ok, err := rule.eval(of, seat)
+		value, ok, err := compiled.Eval(of, seat)
 		if err != nil {
 			failed = append(failed, FailedRule{Rule: n, Seat: seat, Reason: err.Error()})
 		} else if ok {

@@ -3,6 +3,7 @@ package rubric
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"parley/internal/score"
+	"parley/internal/score/rule"
 	"parley/internal/score/scored"
 	"parley/llm"
 	"parley/world"
@@ -67,11 +69,11 @@ func TestRules(t *testing.T) {
 		{`{"expr":"1 / (scores[\"points\"] - 3)"}`, "b=-0.5"},
 		{`{"expr":"notes[9].data"}`, "failed: the rule r: "},
 	} {
-		var r Rule
+		var r rule.Rule
 		if err := json.Unmarshal([]byte(c.rule), &r); err != nil {
 			t.Fatal(err)
 		}
-		out := play(t, &Params{Rules: map[string]Rule{"r": r}, MaxText: defaultText}, nil)
+		out := play(t, &Params{Rules: map[string]rule.Rule{"r": r}, MaxText: defaultText}, nil)
 		if got := written(out); got != c.want && !(strings.HasSuffix(c.want, ": ") && strings.HasPrefix(got, c.want)) {
 			t.Errorf("%s: %s, want %s", c.rule, got, c.want)
 		}
@@ -81,7 +83,7 @@ func TestRules(t *testing.T) {
 // TestFailedRule: a rule that fails leaves out its own score, and the report says where and why.
 func TestFailedRule(t *testing.T) {
 	t.Parallel()
-	p := &Params{Rules: map[string]Rule{"bad": {Expr: `1 / (scores["points"] - 3)`}, "worse": {Expr: "notes[9].data"}, "good": {Count: `\?`, Per: perEpisode}}, MaxText: defaultText}
+	p := &Params{Rules: map[string]rule.Rule{"bad": {Expr: `1 / (scores["points"] - 3)`}, "worse": {Expr: "notes[9].data"}, "good": {Count: `\?`, Per: perEpisode}}, MaxText: defaultText}
 	out := play(t, p, nil)
 	if got := written(out); got != "b=-0.5 =2" {
 		t.Errorf("scores %s", got)
@@ -99,7 +101,7 @@ func TestFailedRule(t *testing.T) {
 		e.Add(world.Played{Spec: world.Spec{Params: params}, Outcome: world.Outcome{Data: json.RawMessage(raw)}})
 	}
 	rows := e.Exhibits()[0].Show.(world.Grid).Rows
-	if len(rows) != 2 || fmt.Sprint(rows[0]) != "[bad 2 2 episode 0 a the value is float64: want a number, true, false or nil]" || fmt.Sprint(rows[1][:3]) != "[worse 2 4]" {
+	if len(rows) != 2 || fmt.Sprint(rows[0]) != "[bad 2 2 episode 0 a the value is +Inf, as after a division by 0: want a finite number, or nil for no score]" || fmt.Sprint(rows[1][:3]) != "[worse 2 4]" {
 		t.Errorf("rows %v", rows)
 	}
 }
@@ -288,15 +290,15 @@ func TestBadParams(t *testing.T) {
 	low, high := 2.0, 1.0
 	for want, change := range map[string]func(p *Params){
 		"params.rules: there is nothing to score":  func(p *Params) { p.Rules, p.Questions = nil, nil },
-		"params.rules.r: error parsing regexp":     func(p *Params) { p.Rules["r"] = Rule{Match: "("} },
-		"want one of match, count, field and expr": func(p *Params) { p.Rules["r"] = Rule{Match: "a", Count: "b"} },
-		"take is only for field":                   func(p *Params) { p.Rules["r"] = Rule{Match: "a", Take: "sum"} },
-		"want both low and high":                   func(p *Params) { p.Rules["r"] = Rule{Field: "a", Low: &low, High: &high} },
-		"low and high are only for":                func(p *Params) { p.Rules["r"] = Rule{Match: "a", Low: &low} },
-		"params.rules.r: unknown name now":         func(p *Params) { p.Rules["r"] = Rule{Expr: "now()"} },
-		"unknown name keys":                        func(p *Params) { p.Rules["r"] = Rule{Expr: "keys(scores)[0]"} },
-		"the name \"\\x1b[2J\"":                    func(p *Params) { p.Rules["\x1b[2J"] = Rule{Match: "a"} },
-		"the name q is taken":                      func(p *Params) { p.Rules["q"] = Rule{Match: "a"} },
+		"params.rules.r: error parsing regexp":     func(p *Params) { p.Rules["r"] = rule.Rule{Match: "("} },
+		"want one of match, count, field and expr": func(p *Params) { p.Rules["r"] = rule.Rule{Match: "a", Count: "b"} },
+		"take is only for field":                   func(p *Params) { p.Rules["r"] = rule.Rule{Match: "a", Take: "sum"} },
+		"want both low and high":                   func(p *Params) { p.Rules["r"] = rule.Rule{Field: "a", Low: &low, High: &high} },
+		"low and high are only for":                func(p *Params) { p.Rules["r"] = rule.Rule{Match: "a", Low: &low} },
+		"params.rules.r: unknown name now":         func(p *Params) { p.Rules["r"] = rule.Rule{Expr: "now()"} },
+		"unknown name keys":                        func(p *Params) { p.Rules["r"] = rule.Rule{Expr: "keys(scores)[0]"} },
+		"the name \"\\x1b[2J\"":                    func(p *Params) { p.Rules["\x1b[2J"] = rule.Rule{Match: "a"} },
+		"the name q is taken":                      func(p *Params) { p.Rules["q"] = rule.Rule{Match: "a"} },
 		"params.questions.q.ask: there is no":      func(p *Params) { p.Questions["q"] = Question{} },
 		"a seat answers for itself":                func(p *Params) { p.Questions["q"] = Question{Ask: "?", By: bySeat, Per: perEpisode} },
 		"a text has no scale":                      func(p *Params) { p.Questions["q"] = Question{Ask: "?", Text: true, Scale: []int{1, 2}} },
@@ -313,7 +315,7 @@ func TestBadParams(t *testing.T) {
 		"params.judges: 21 judges: want at most 20":  func(p *Params) { p.Judges = strings.Split("abcdefghijklmnopqrstu", "") },
 		"params.questions.q.per: \"x\": want one of": func(p *Params) { p.Questions["q"] = Question{Ask: "?", Per: "x"} },
 	} {
-		p := &Params{Rules: map[string]Rule{"r": {Match: "a"}}, Questions: map[string]Question{"q": {Ask: "?"}}, MaxText: 1000}
+		p := &Params{Rules: map[string]rule.Rule{"r": {Match: "a"}}, Questions: map[string]Question{"q": {Ask: "?"}}, MaxText: 1000}
 		change(p)
 		if _, err := (&definition{}).Seats(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -339,7 +341,7 @@ func TestNonsense(t *testing.T) {
 			t.Errorf("%s: %v and %v", answer, first, second)
 		}
 		for _, s := range first.Scores {
-			if !declared[s.Name] || !finite(s.Value) {
+			if !declared[s.Name] || math.IsNaN(s.Value) || math.IsInf(s.Value, 0) {
 				t.Errorf("%s: %+v", answer, s)
 			}
 		}

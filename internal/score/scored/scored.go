@@ -108,7 +108,7 @@ func ranges(episodes []int) string {
 }
 
 // Of returns s for the episode that scores the one with this number. It does not depend on which others are scored, so that
-// the run of a scorer can grow with the run that it scores.
+// the run of a scorer can grow with the run that it scores. The deal of that episode is the number too, and numbers rise within a stage.
 func (s Scored) Of(episode int) Scored {
 	s.Episode, s.Episodes = episode, ""
 	return s

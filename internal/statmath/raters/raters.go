@@ -29,8 +29,8 @@ const (
 	Ordinal              // ranks: only their order counts
 )
 
-// alphaRounds is how many samples the interval of Alpha is made of.
-const alphaRounds = 1000
+// rounds is how many samples an interval is made of.
+const rounds = 1000
 
 // Alpha returns Krippendorff's alpha: 1 if raters always agree, 0 if they agree as often as chance would make them. Things
 // that fewer than two rated do not count. The interval is of the percentiles of a bootstrap over clusters, from a
@@ -41,21 +41,27 @@ func Alpha(all []Rated, scale Scale, confidence float64) stats.Quantity {
 	if a == nil {
 		return q
 	}
-	every := make([]int, len(a.clusters))
+	bootstrap(&q, len(a.clusters), a.of, confidence)
+	return q
+}
+
+// bootstrap sets a value of clusters, and its interval: of the percentiles of samples of the clusters, from a fixed seed.
+func bootstrap(q *stats.Quantity, clusters int, of func([]int) float64, confidence float64) {
+	every := make([]int, clusters)
 	for i := range every {
 		every[i] = i
 	}
-	if q.Value = a.of(every); !isFinite(q.Value) || len(every) < 2 || !(confidence > 0 && confidence < 1) {
-		return q
+	if q.Value = of(every); !isFinite(q.Value) || len(every) < 2 || !(confidence > 0 && confidence < 1) {
+		return
 	}
 	r := rand.New(rand.NewPCG(uint64(len(every)), 1))
 	var values []float64
 	drawn := make([]int, len(every))
-	for range alphaRounds {
+	for range rounds {
 		for i := range drawn {
 			drawn[i] = r.IntN(len(drawn))
 		}
-		if v := a.of(drawn); isFinite(v) {
+		if v := of(drawn); isFinite(v) {
 			values = append(values, v)
 		}
 	}
@@ -63,7 +69,6 @@ func Alpha(all []Rated, scale Scale, confidence float64) stats.Quantity {
 	if tail := int(float64(len(values)) * (1 - confidence) / 2); len(values) > 2*tail {
 		q.Interval = stats.Interval{Low: max(-1, min(q.Value, values[tail])), High: max(q.Value, values[len(values)-1-tail])}
 	}
-	return q
 }
 
 // alpha has the ratings of each cluster as coincidences.
@@ -188,12 +193,24 @@ func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
 		return q
 	}
 	q.Value = max(-1, min(1, ab/math.Sqrt(aa*bb)))
-	z := math.Sqrt2 * math.Erfinv(confidence) * math.Sqrt((1+q.Value*q.Value/2)/float64(len(xs)-3))
+	z := math.Sqrt2 * math.Erfinv(confidence) * spread(q.Value, len(xs))
 	if confidence > 0 && confidence < 1 {
 		q.Interval = stats.Interval{Low: math.Tanh(math.Atanh(q.Value) - z), High: math.Tanh(math.Atanh(q.Value) + z)}
 	}
 	return q
 }
+
+// Unrelated returns the p-value of no correlation, for a result of Spearman: the least share by which confidence must be
+// below 1 for the interval to leave out 0.
+func Unrelated(q stats.Quantity) float64 {
+	if !q.Known() {
+		return math.NaN()
+	}
+	return math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / spread(q.Value, q.N))
+}
+
+// spread is the standard error of a correlation of ranks after Fisher's transformation.
+func spread(rho float64, n int) float64 { return math.Sqrt((1 + rho*rho/2) / float64(n-3)) }
 
 // ranks returns the ranks of values, from 1. Equal values have the mean of their ranks.
 func ranks(values []float64) []float64 {

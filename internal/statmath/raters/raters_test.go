@@ -73,6 +73,44 @@ func TestAlpha(t *testing.T) {
 	}
 }
 
+// TestKappa compares with statsmodels, and checks the ends of the scale.
+func TestKappa(t *testing.T) {
+	t.Parallel()
+	rated := func(pairs ...[]float64) (all []Rated) {
+		for i, p := range pairs {
+			all = append(all, Rated{Cluster: i, Values: p})
+		}
+		return all
+	}
+	for _, c := range golden[[]struct {
+		Units            [][]float64
+		Nominal, Squared float64
+	}](t, "kappas") {
+		for scale, want := range map[Scale]float64{Nominal: c.Nominal, Ordinal: c.Squared} {
+			q := Kappa(rated(c.Units...), scale, 0.95)
+			same(t, "kappa", q.Value, want, 1e-12)
+			if !(q.Low < q.Value && q.Value < q.High && q.Low >= -1 && q.High <= 1) || q.N != len(c.Units) {
+				t.Errorf("interval %+v", q)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		all  []Rated
+		want float64
+	}{
+		"nothing":      {nil, math.NaN()},
+		"one rater":    {rated([]float64{1}, []float64{2}), math.NaN()},
+		"one rating":   {rated([]float64{1, 1}, []float64{1, 1}), math.NaN()},
+		"not a number": {rated([]float64{1, math.NaN()}, []float64{1, 2}), math.NaN()},
+		"always agree": {rated([]float64{1, 1}, []float64{2, 2}, []float64{3, 3}), 1},
+		"never agree":  {rated([]float64{0, 1}, []float64{1, 0}), -1},
+	} {
+		if q := Kappa(c.all, Ordinal, 0.95); q.Value != c.want && !(math.IsNaN(q.Value) && math.IsNaN(c.want)) {
+			t.Errorf("%s: %+v, want %v", name, q, c.want)
+		}
+	}
+}
+
 // TestSpearman compares with SciPy.
 func TestSpearman(t *testing.T) {
 	t.Parallel()
@@ -85,13 +123,17 @@ func TestSpearman(t *testing.T) {
 		if !(q.Low < q.Value && q.Value < q.High) {
 			t.Errorf("interval %+v", q)
 		}
+		p := Unrelated(q)
+		if at := Spearman(c.X, c.Y, 1-p); !(p > 0 && p < 1) || min(math.Abs(at.Low), math.Abs(at.High)) > 1e-9 {
+			t.Errorf("p is %v, and the interval at 1 - p is %+v", p, at)
+		}
 	}
 	same(t, "same order", Spearman([]float64{1, 2, 3, 9}, []float64{2, 4, 5, 6}, 0.95).Value, 1, 1e-12)
 	for name, c := range map[string][2][]float64{
 		"constant": {{1, 1, 1, 1}, {1, 2, 3, 4}}, "few": {{1, 2}, {1, 2}}, "lengths": {{1, 2, 3, 4}, {1, 2, 3}},
 		"not a number": {{1, 2, 3, math.NaN()}, {1, 2, 3, 4}},
 	} {
-		if q := Spearman(c[0], c[1], 0.95); q.Known() {
+		if q := Spearman(c[0], c[1], 0.95); q.Known() || !math.IsNaN(Unrelated(q)) {
 			t.Errorf("%s: %+v", name, q)
 		}
 	}

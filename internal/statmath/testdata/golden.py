@@ -230,6 +230,17 @@ def alpha():
     return out
 
 
+def kappas():
+    """Cohen's kappa of more than two ratings, plain and with weights that grow with the square of the distance."""
+    out = []
+    for seed, (things, kinds) in enumerate([(12, 3), (60, 5), (200, 4)]):
+        r = random.Random(seed)
+        rows = [(a, a if r.random() < 0.5 else r.randrange(kinds)) for a in (r.randrange(kinds) for _ in range(things))]
+        table = [[rows.count((a, b)) for b in range(kinds)] for a in range(kinds)]
+        out.append(dict(units=rows, nominal=cohens_kappa(table).kappa, squared=cohens_kappa(table, wt="quadratic").kappa))
+    return out
+
+
 def spearman():
     out = []
     for seed, n in enumerate([5, 12, 60]):
@@ -257,6 +268,7 @@ golden = dict(
     power=power(),
     kappa=kappa(),
     alpha=alpha(),
+    kappas=kappas(),
     spearman=spearman(),
 )
 print("{" + ",\n".join(json.dumps(k) + ": " + json.dumps(v, default=float) for k, v in golden.items()) + "}")

@@ -1,10 +1,13 @@
-package rubric
+// Package rule measures an episode without a model: by a regular expression, a field of answers, or an expression. The same
+// episode always has the same score.
+package rule
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -29,17 +32,18 @@ type Rule struct {
 	High  *float64 `json:"high,omitempty" doc:"With field or expr: the highest possible score."`
 }
 
-// compiled is a rule that can be applied.
-type compiled struct {
+// Compiled is a rule that can be applied.
+type Compiled struct {
 	Rule
 	pattern *regexp.Regexp
 	program *vm.Program
 }
 
-func (r Rule) per() string { return Question{Per: r.Per}.per() }
+// PerEpisode reports whether the whole episode has the score, and not each seat.
+func (r Rule) PerEpisode() bool { return r.Per == "episode" }
 
-// bounds returns the possible values.
-func (r Rule) bounds() world.Bounds {
+// Bounds returns the possible values, as far as the rule says them.
+func (r Rule) Bounds() world.Bounds {
 	switch {
 	case r.Match != "":
 		return world.Share()
@@ -47,14 +51,29 @@ func (r Rule) bounds() world.Bounds {
 		return world.AtLeast0()
 	case r.Low != nil && r.High != nil:
 		return world.Bounds{Low: *r.Low, High: *r.High}
+	case r.isTrueOrFalse():
+		return world.Share()
 	default:
 		return world.Anything()
 	}
 }
 
-// compile checks a rule.
-func (r Rule) compile() (c *compiled, err error) {
-	c = &compiled{Rule: r}
+// isTrueOrFalse reports whether the value of the expression can be nothing else.
+func (r Rule) isTrueOrFalse() bool {
+	if r.Expr == "" {
+		return false
+	}
+	c, err := r.Compile()
+	if err != nil {
+		return false
+	}
+	t := c.program.Node().Type()
+	return t != nil && t.Kind() == reflect.Bool
+}
+
+// Compile checks a rule.
+func (r Rule) Compile() (c *Compiled, err error) {
+	c = &Compiled{Rule: r}
 	set := 0
 	for _, s := range []string{r.Match, r.Count, r.Field, r.Expr} {
 		if s != "" {
@@ -124,8 +143,8 @@ func options() []expr.Option {
 	return all
 }
 
-// eval applies a rule to a seat of an episode, or to the whole episode if seat is empty. ok is false if there is no score.
-func (c *compiled) eval(of *score.Episode, seat string) (value float64, ok bool, err error) {
+// Eval applies a rule to a seat of an episode, or to the whole episode if seat is empty. ok is false if there is no score.
+func (c *Compiled) Eval(of *score.Episode, seat string) (value float64, ok bool, err error) {
 	switch {
 	case c.program != nil:
 		return c.express(of, seat)
@@ -147,18 +166,18 @@ func (c *compiled) eval(of *score.Episode, seat string) (value float64, ok bool,
 }
 
 // covers reports whether a rule is about an answer.
-func (c *compiled) covers(call score.Call, seat string) bool {
+func (c *Compiled) covers(call score.Call, seat string) bool {
 	return call.Act == nil && call.Reply.OK() && (seat == "" || call.Seat == seat) && (c.Label == "" || call.Label == c.Label)
 }
 
 // take returns the value of the field.
-func (c *compiled) take(of *score.Episode, seat string) (float64, bool) {
+func (c *Compiled) take(of *score.Episode, seat string) (float64, bool) {
 	var all []float64
 	for _, call := range of.Calls {
 		if !c.covers(call, seat) {
 			continue
 		}
-		if v, ok := number(field(decode(call.Reply.JSON), c.Field)); ok {
+		if v, ok := number(field(decode(call.Reply.JSON), c.Field)); ok && finite(v) {
 			all = append(all, v)
 		}
 	}
@@ -197,7 +216,7 @@ func field(v any, path string) any {
 }
 
 // express evaluates the expression.
-func (c *compiled) express(of *score.Episode, seat string) (float64, bool, error) {
+func (c *Compiled) express(of *score.Episode, seat string) (float64, bool, error) {
 	v := view{
 		Episode: of.Episode, Kind: of.Kind, Cell: of.Cell, Seat: seat, Seats: of.Lineup, Agent: of.Lineup[seat], Model: of.Models[of.Lineup[seat]],
 		Params: decode(of.Params), Scores: map[string]float64{},
@@ -229,8 +248,11 @@ func (c *compiled) express(of *score.Episode, seat string) (float64, bool, error
 		return 0, false, nil
 	}
 	value, ok := number(out)
-	if !ok {
+	switch {
+	case !ok:
 		return 0, false, fmt.Errorf("the value is %T: want a number, true, false or nil", out)
+	case !finite(value):
+		return 0, false, fmt.Errorf("the value is %v, as after a division by 0: want a finite number, or nil for no score", value)
 	}
 	return value, true, nil
 }
@@ -242,7 +264,10 @@ func decode(raw json.RawMessage) (v any) {
 	return v
 }
 
-// number returns a value as a finite number.
+// Number returns a number in JSON, or 1 for true and 0 for false.
+func Number(raw json.RawMessage) (float64, bool) { return number(decode(raw)) }
+
+// number returns a value as a number.
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
 	case bool:
@@ -253,7 +278,7 @@ func number(v any) (float64, bool) {
 	case int:
 		return float64(n), true
 	case float64:
-		return n, finite(n)
+		return n, true
 	default:
 		return 0, false
 	}

@@ -1,0 +1,110 @@
+package rubric
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"parley/internal/statmath"
+	"parley/internal/statmath/raters"
+	"parley/world"
+)
+
+// corrected explains the last columns of the tables about bias.
+const corrected = "There is a sign of bias if p is below 0.05. Since the more tests there are, the more of them find something by chance, p is corrected for all tests of bias in this report, by Holm. Intervals are not corrected."
+
+// scale says what the distance between two answers means.
+func (q *question) scale() raters.Scale {
+	if len(q.Choices) > 0 {
+		return raters.Nominal
+	}
+	return raters.Ordinal
+}
+
+// pairs returns how far each two judges agree, as rows.
+func (q *question) pairs(name string) (rows [][]any) {
+	judges := slices.Sorted(maps.Keys(q.rating))
+	for i, a := range judges {
+		for _, b := range judges[i+1:] {
+			var both []raters.Rated
+			for k, thing := range q.things {
+				x, y := slices.Index(q.judges[k], a), slices.Index(q.judges[k], b)
+				if x >= 0 && y >= 0 {
+					both = append(both, raters.Rated{Cluster: thing.Cluster, Values: []float64{thing.Values[x], thing.Values[y]}})
+				}
+			}
+			kappa := raters.Kappa(both, q.scale(), confidence)
+			rows = append(rows, append([]any{name, a, b, kappa.N}, quantity(kappa)...))
+		}
+	}
+	return rows
+}
+
+// biasTests are tests of whether answers of judges go with what should not matter.
+type biasTests struct{ length, position []biasTest }
+
+// biasTest is a row of a table, and the p-value of no bias.
+type biasTest struct {
+	row []any
+	p   float64 // NaN: not known
+}
+
+// add tests the answers to a question.
+func (b *biasTests) add(name string, q *question) {
+	for _, judge := range slices.Sorted(maps.Keys(q.rating)) {
+		j := q.rating[judge]
+		if len(j.values) > 0 && q.by() == byJudges {
+			c := raters.Spearman(j.lengths, j.values, confidence)
+			b.length = append(b.length, biasTest{append([]any{name, judge, len(j.values)}, quantity(c)...), raters.Unrelated(c)})
+		}
+		if len(q.Choices) > 0 && j.listed > 0 {
+			expected := 1 / float64(len(q.Choices))
+			b.position = append(b.position, biasTest{[]any{name, judge, j.listed, &j.first, expected}, differs(&j.first, expected)})
+		}
+	}
+}
+
+// differs returns the p-value of an expected mean: the least share by which confidence must be below 1 for the interval to
+// leave it out. It is to five digits.
+func differs(s *world.Sample, expected float64) float64 {
+	if !s.Estimate(confidence).Known() {
+		return math.NaN()
+	}
+	low, high := 0.0, 1.0 // confidence
+	for high-low > 1e-5 {
+		middle := (low + high) / 2
+		if q := s.Estimate(middle); q.Low > expected || q.High < expected {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return 1 - low
+}
+
+// grids returns the tables, with p-values that are corrected for the number of tests.
+func (b *biasTests) grids() (length, position world.Grid) {
+	length.Columns = []string{"question", "judge", "answers", "correlation", "from", "to", "p", "sign of bias"}
+	position.Columns = []string{"question", "judge", "answers", "first chosen", "expected", "p", "sign of bias"}
+	var ps []float64
+	for _, t := range slices.Concat(b.length, b.position) {
+		ps = append(ps, t.p)
+	}
+	ps = statmath.Holm(ps)
+	rows := func(tests []biasTest, ps []float64) (rows [][]any) {
+		for i, t := range tests {
+			switch p := ps[i]; {
+			case math.IsNaN(p):
+				t.row = append(t.row, "", "")
+			case p < 1-confidence:
+				t.row = append(t.row, p, "yes")
+			default:
+				t.row = append(t.row, p, "no")
+			}
+			rows = append(rows, t.row)
+		}
+		return rows
+	}
+	length.Rows, position.Rows = rows(b.length, ps[:len(b.length)]), rows(b.position, ps[len(b.length):])
+	return length, position
+}
