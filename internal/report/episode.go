@@ -38,6 +38,7 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	if err != nil {
 		return nil, err
 	}
+	read.NameFallbacks(begun)
 	colours := exhibit.NewPalette(&view.Run{Head: head}, kind)
 	var failed problems
 	failed.note(colours.Failed)

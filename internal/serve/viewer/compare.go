@@ -98,7 +98,9 @@ func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
 	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), view.LineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
 	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
 	if err == nil {
-		s.lines = transcript.New(entries, s.listed.Attempt, s.run.Kind).Lines
+		read := transcript.New(entries, s.listed.Attempt, s.run.Kind)
+		read.NameFallbacks(s.run.Begun)
+		s.lines = read.Lines
 	}
 	return err
 }

@@ -5,6 +5,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -32,7 +33,7 @@ type Line struct {
 	Turn  string // its name: 3, or 4.2/0 in a strand
 	Call  string // its name in the episode, such as 3:0; empty for a note
 	Seat  string // empty for a note about everybody; the role for SaidAsked
-	Agent string
+	Agent string // see Answerer
 	Label string // of the call, or the kind of the note
 	Said  Said
 	Text  string           // for a failure its kind, never its message
@@ -61,7 +62,39 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 	if err != nil {
 		return nil, err
 	}
-	return New(entries, head.Progress(episode).Attempt, kind), nil
+	t := New(entries, head.Progress(episode).Attempt, kind)
+	t.NameFallbacks(head.Begun)
+	return t, nil
+}
+
+// Fallback returns the agent whose model was asked because the person in the seat did not answer in time, or "".
+func Fallback(begun *journal.Begun, e *journal.Replied) string {
+	if begun == nil || e.Request == nil || e.Request.Model == world.Human {
+		return ""
+	}
+	for i := range begun.Agents {
+		if a := &begun.Agents[i]; a.Name == e.Agent && a.Human() {
+			return cmp.Or(a.Fallback, e.Request.Model)
+		}
+	}
+	return ""
+}
+
+// Answerer returns the agent that a call was put to, with the person that it answers for, if any.
+func Answerer(begun *journal.Begun, e *journal.Replied) string {
+	if f := Fallback(begun, e); f != "" {
+		return f + " instead of " + e.Agent
+	}
+	return e.Agent
+}
+
+// NameFallbacks names the fallbacks that answered for people.
+func (t *Transcript) NameFallbacks(begun *journal.Begun) {
+	for i := range t.Lines {
+		if l := &t.Lines[i]; l.Reply != nil && l.Agent != "" {
+			l.Agent = Answerer(begun, l.Reply)
+		}
+	}
 }
 
 // New returns the transcript of entries: see Read. Only those of a record need the messages of requests.
