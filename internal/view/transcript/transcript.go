@@ -62,9 +62,7 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 	if err != nil {
 		return nil, err
 	}
-	t := New(entries, head.Progress(episode).Attempt, kind)
-	t.NameFallbacks(head.Begun)
-	return t, nil
+	return New(head.Begun, entries, head.Progress(episode).Attempt, kind), nil
 }
 
 // Fallback returns the agent whose model was asked because the person in the seat did not answer in time, or "".
@@ -88,17 +86,8 @@ func Answerer(begun *journal.Begun, e *journal.Replied) string {
 	return e.Agent
 }
 
-// NameFallbacks names the fallbacks that answered for people.
-func (t *Transcript) NameFallbacks(begun *journal.Begun) {
-	for i := range t.Lines {
-		if l := &t.Lines[i]; l.Reply != nil && l.Agent != "" {
-			l.Agent = Answerer(begun, l.Reply)
-		}
-	}
-}
-
-// New returns the transcript of entries: see Read. Only those of a record need the messages of requests.
-func New(entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
+// New returns the transcript of entries of a run: see Read. Only those of a record need the messages of requests.
+func New(begun *journal.Begun, entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
 	n := len(entries)
 	t := &Transcript{Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
 	said := make(map[string]int, n) // the lines of texts, from 1
@@ -117,7 +106,7 @@ func New(entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
 					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m), Reply: e})
 				}
 			}
-			for _, l := range replyLines(turn.Name(), e) {
+			for _, l := range replyLines(begun, turn.Name(), e) {
 				t.Lines = append(t.Lines, l)
 				said[strings.TrimSpace(l.Text)] = len(t.Lines)
 			}
@@ -211,8 +200,8 @@ func (t *Transcript) Files(kind world.Kind, p world.Played) (files map[string]st
 func callName(turn string, e *journal.Replied) string { return turn + ":" + strconv.Itoa(e.Index) }
 
 // replyLines returns the thoughts of a reply, and its answer, result or failure.
-func replyLines(turn string, e *journal.Replied) (out []Line) {
-	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: e.Agent, Label: e.Label, Said: SaidAnswer, Reply: e}
+func replyLines(begun *journal.Begun, turn string, e *journal.Replied) (out []Line) {
+	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: Answerer(begun, e), Label: e.Label, Said: SaidAnswer, Reply: e}
 	reply := e.Reply()
 	if !reply.OK() {
 		l.Said, l.Text = SaidFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")
