@@ -136,7 +136,7 @@ type Result struct {
 	Asked, Replayed int
 	// FailedCalls is how many calls of this process are recorded as failures.
 	FailedCalls int
-	// Lost is how many calls were in flight when the previous process, or a worker, was killed.
+	// Lost is how many calls had no recorded reply when the previous process, or a worker, was killed.
 	Lost int
 	Wall time.Duration
 }

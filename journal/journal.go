@@ -92,8 +92,9 @@ type Head struct {
 	Risked llm.Money
 	// Allotted is the part of Risked that is allotted to workers, by worker.
 	Allotted map[string]llm.Money
-	// Cut means that the last process was killed. Lost is then how many calls had begun and not
-	// ended. Owed is the most that they, or the calls that an aborted process cut off, can have cost.
+	// Cut means that the last process was killed. Lost is then how many calls of recorded turns have no
+	// recorded reply; some of them may have waited to be sent. Owed is the most that they, or the calls
+	// that an aborted process cut off, can have cost.
 	Cut  bool
 	Lost int
 	Owed llm.Money
@@ -263,8 +264,8 @@ func (h *Head) End(n int, e *Ended) {
 	h.Ended.Put(n, e)
 }
 
-// count computes Lost. A call that waits to be sent has not begun, so Lost is at most the bound on
-// the calls in flight, where that is known.
+// count computes Lost. The calls of a turn are recorded before they are sent, so some of the open ones may have waited to be
+// sent. Lost is at most the bound on the calls in flight, where that is known.
 func (h *Head) count() {
 	switch {
 	case !h.Cut:

@@ -66,9 +66,12 @@ func TestShowSummary(t *testing.T) {
 		"needs --episode and --story":       {"show", file, "--episode", "1", "--summary", "sim/small"},
 		"are for --summary":                 {"show", file, "--episode", "1", "--story", "--budget", "1"},
 		"episode 9 of " + file + " has not": {"show", file, "--episode", "9", "--story", "--summary", "sim/small"},
-		`--summary nowhere/x: plan: agents.summary.model: no provider "nowhere"`: {"show", file, "--episode", "1", "--story", "--summary", "nowhere/x"},
+		`--summary nowhere/x: plan: agents.summary.model: no provider "nowhere"; did you mean cohere? known: sim, anthropic,`: {"show", file, "--episode", "1", "--story", "--summary", "nowhere/x"},
 	} {
 		parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, want)
+	}
+	if unknown := parley(t, State{}, "show", file, "--episode", "1", "--story", "--summary", "nope/x").want(t, exit.Misuse).stderr; strings.Count(unknown, " sim,") != 1 {
+		t.Error("a provider of the plan is listed twice:", unknown)
 	}
 	parley(t, State{}, "show", file, "--episode", "2", "--story", "--summary", "sim/small", "--budget", "0.0001").want(t, exit.Budget).
 		wantErr(t, "sim/small wrote no summary: budget: this call may cost up to", " is spent. Give a larger --budget\n")

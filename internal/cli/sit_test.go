@@ -206,6 +206,14 @@ func TestSitRefuses(t *testing.T) {
 	if !strings.Contains(got.stdout, "sim/small") || !strings.Contains(got.stdout, "me") {
 		t.Error("the fallback is not shown:", got.stdout)
 	}
+	got = parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK)
+	if !strings.Contains(got.stdout, "first (me, a person)") || !strings.Contains(got.stdout, "first (small instead of me)") {
+		t.Error("the transcript does not say who answered:", got.stdout)
+	}
+	got = parley(t, State{}, "show", file, "--episode", "0", "--json").want(t, exit.OK)
+	if strings.Count(got.stdout, `"fallback":"small"`) != 2 {
+		t.Error(got.stdout)
+	}
 }
 
 // TestSitMisuse: what is wrong is said, with what there is.

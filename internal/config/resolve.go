@@ -263,6 +263,11 @@ func (r *resolver) model(name string, here yamltree.Path) {
 	if n := r.Tree.Field("providers"); n.Field(account) != nil {
 		return // it is listed, and its error was reported
 	}
-	all := append(slices.Sorted(maps.Keys(r.file.Providers)), provider.PresetNames()...)
+	all := slices.Sorted(maps.Keys(r.file.Providers))
+	for _, name := range provider.PresetNames() {
+		if _, listed := r.file.Providers[name]; !listed {
+			all = append(all, name)
+		}
+	}
 	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(near.Suggest(account, all)), document.Listed(all))
 }

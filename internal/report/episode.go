@@ -34,7 +34,7 @@ func ReadEpisode(ctx context.Context, j journal.Journal, begun *journal.Begun, k
 	if quick && (at.Line == 0 || at.Entry != 0) {
 		want = transcript.Wanted{At: max(at.Entry, -at.Entry), Back: at.Entry < 0, Lines: limit}
 	}
-	read, err := transcript.ReadLines(ctx, j, kind, l.Episode, attempt, want)
+	read, err := transcript.ReadLines(ctx, j, begun, kind, l.Episode, attempt, want)
 	if err != nil {
 		return nil, err
 	}

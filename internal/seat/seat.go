@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -235,15 +236,17 @@ func (o *Open) Waiting() string {
 	defer o.mu.Unlock()
 	var seats []string
 	for _, q := range o.all {
-		if q.open && !slices.Contains(seats, q.Seat) {
-			seats = append(seats, q.Seat)
+		if name := strconv.Quote(q.Seat); q.open && !slices.Contains(seats, name) {
+			seats = append(seats, name)
 		}
 	}
-	if len(seats) == 0 {
+	switch slices.Sort(seats); len(seats) {
+	case 0:
 		return ""
+	case 1:
+		return "the person in seat " + seats[0] + " (parley sit)"
 	}
-	slices.Sort(seats)
-	return "people in the seats " + strings.Join(seats, ", ") + " (parley sit)"
+	return "the people in seats " + strings.Join(seats, ", ") + " (parley sit)"
 }
 
 // Drain withdraws all questions.

@@ -150,7 +150,7 @@ func TestDeadline(t *testing.T) {
 		}
 		other := ask(t.Context(), o, question("ITALY", 0, ""))
 		synctest.Wait()
-		if open, _ := Read(t.Context(), run); len(open) != maxShown+1 || open[0].Deadline.Sub(began) != time.Minute || o.Waiting() != "people in the seats FRANCE, ITALY (parley sit)" {
+		if open, _ := Read(t.Context(), run); len(open) != maxShown+1 || open[0].Deadline.Sub(began) != time.Minute || o.Waiting() != `the people in seats "FRANCE", "ITALY" (parley sit)` {
 			t.Errorf("%d questions are open, %+v; %s", len(open), open[0], o.Waiting())
 		}
 		for i, c := range all {

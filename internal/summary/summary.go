@@ -58,7 +58,7 @@ type Summary struct {
 		Replayed int `json:"replayed"` // read back instead of asked for
 		Cached   int `json:"cached"`   // answered by the cache
 		Failed   int `json:"failed"`   // of those asked: recorded as failures, asks and acts alike
-		Repeated int `json:"repeated"` // in flight when the last process, or a worker, was cut off, and asked again
+		Repeated int `json:"repeated"` // had no recorded reply when the last process, or a worker, was cut off
 	} `json:"calls"`
 	Attempts    int `json:"attempts"`
 	RateLimited int `json:"rate_limited"`

@@ -49,7 +49,7 @@ func pure() []string {
 	return []string{
 		"bufio", "bytes", "cmp", "container/heap", "container/list", "container/ring", "context", "crypto/sha256", "embed", "encoding/base64",
 		"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "encoding/xml", "errors", "fmt", "hash/crc32", "hash/fnv", "html", "io",
-		"iter", "maps", "math", "math/big", "math/bits", "math/cmplx", "math/rand/v2", "path", "regexp", "slices", "sort",
+		"iter", "maps", "math", "math/big", "math/bits", "math/cmplx", "math/rand/v2", "path", "regexp", "regexp/syntax", "slices", "sort",
 		"strconv", "strings", "text/template", "unicode", "unicode/utf16", "unicode/utf8",
 	}
 }

@@ -21,6 +21,30 @@ func TestEarlierFolders(t *testing.T) {
 	eachCase(t, "earlier", "want", 10, converted)
 }
 
+// TestEarlierFoldersNameTheConverter: whoever plays a folder of the earlier Scenario Lab as it is reads once what converts it.
+func TestEarlierFoldersNameTheConverter(t *testing.T) {
+	t.Parallel()
+	cases, err := filepath.Glob(filepath.Join("testdata", "earlier", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, path := range cases {
+		dir := folderOf(t, parts(t, path))
+		_, err := config.Load(t.Context(), filepath.Join(dir, "plan.yaml"), []world.Kind{Kind()}, nil, config.Reach{})
+		if err == nil {
+			continue // a spelling of today
+		}
+		refused++
+		if strings.Count(err.Error(), "parley init scenario --from FOLDER") != 1 {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if refused < 8 {
+		t.Error("only", refused, "folders were refused")
+	}
+}
+
 // converted converts the folder of a case, plays the plans that are written, and returns all that was written.
 func converted(t *testing.T, of map[string]string) string {
 	t.Helper()

@@ -56,7 +56,7 @@ func (definition) Load(p *Params, files world.Files) ([]string, error) {
 	}
 	s, advice, err := folder.Read(files, p.Folder)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, converterHint(files, p.Folder))
 	}
 	p.Script = s
 	return advice, nil

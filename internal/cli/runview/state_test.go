@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/app"
 	"parley/internal/batch/batcher"
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
@@ -74,5 +75,16 @@ func TestState(t *testing.T) {
 	}
 	if b := s.Batches[0]; b.Requests != 10 || b.Answered != 4 || b.Provider != "lab" {
 		t.Errorf("%+v", b)
+	}
+}
+
+// TestGreetAfterAKill checks that calls that may never have been sent are not called calls in flight.
+func TestGreetAfterAKill(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	v := &View{Out: terminal.NewStream(&out, func(string) (string, bool) { return "", false }, func(any) int { return 0 })}
+	v.Greet(app.Opened{File: "a.parley", Head: &journal.Head{Begun: &journal.Begun{}, Calls: 3, Cut: true, Lost: 7}})
+	if want := "parley: resuming a.parley: 0 episodes ended before\nparley: it was cut off: 7 calls without a recorded reply, whether sent or not, will be asked\n"; out.String() != want {
+		t.Error(out.String())
 	}
 }

@@ -111,7 +111,7 @@ func (v *View) Greet(o app.Opened) {
 	if o.Head.Begun != nil && (o.Head.Calls > 0 || o.Head.Ended.Len() > 0) {
 		fmt.Fprintf(v.Out, "parley: resuming %s: %s ended before\n", o.File, terminal.Several(v.ended, "episode", "episodes"))
 		if o.Head.Cut && o.Head.Lost > 0 {
-			fmt.Fprintf(v.Out, "parley: it was cut off with %s calls in flight, which are asked again\n", terminal.Number(o.Head.Lost))
+			fmt.Fprintf(v.Out, "parley: it was cut off: %s without a recorded reply, whether sent or not, will be asked\n", terminal.Several(o.Head.Lost, "call", "calls"))
 		}
 	}
 }

@@ -28,14 +28,16 @@ type Call struct {
 	Turn    int    `json:"turn"`
 	Index   int    `json:"index"`
 
-	Seat   string    `json:"seat"`
-	Label  string    `json:"label"`
-	Agent  string    `json:"agent"`
-	Kind   string    `json:"kind"` // ask, act or bot
-	At     time.Time `json:"at"`
-	Copied bool      `json:"copied,omitempty"`
-	Mark   string    `json:"mark,omitempty"` // what the reply does, as the kind describes it
-	Cost   llm.Money `json:"cost_usd"`       // to this run
+	Seat  string `json:"seat"`
+	Label string `json:"label"`
+	Agent string `json:"agent"`
+	// Fallback is the agent that answered for a person after the deadline.
+	Fallback string    `json:"fallback,omitempty"`
+	Kind     string    `json:"kind"` // ask, act or bot
+	At       time.Time `json:"at"`
+	Copied   bool      `json:"copied,omitempty"`
+	Mark     string    `json:"mark,omitempty"` // what the reply does, as the kind describes it
+	Cost     llm.Money `json:"cost_usd"`       // to this run
 
 	Request   *llm.Request  `json:"request,omitempty"`
 	Asked     []llm.Message `json:"asked,omitempty"` // in a gateway's transcript: the new messages of the request
@@ -43,34 +45,27 @@ type Call struct {
 	Act       *world.Act    `json:"act,omitempty"`
 	Response  *llm.Response `json:"response,omitempty"`
 	Error     *llm.Error    `json:"error,omitempty"`
-	person    bool
+	who       string        // the agent in the seat, in words
 }
 
-func newShownCall(r *journal.Replied) *Call {
+func newShownCall(begun *journal.Begun, r *journal.Replied) *Call {
 	c := &Call{
 		Call: transcript.TurnName(r.Strand, r.Turn.Turn) + ":" + strconv.Itoa(r.Index), Episode: r.Episode, Attempt: r.Attempt,
-		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Kind: "bot",
+		Strand: r.Strand, Turn: r.Turn.Turn, Index: r.Index, Seat: r.Seat, Label: r.Label, Agent: r.Agent, Fallback: transcript.Fallback(begun, r), Kind: "bot",
 		At: r.At.UTC(), Copied: r.Copied, Cost: r.Cost(), Request: r.Request, Act: r.Act, Response: r.Response, Error: r.Error,
 	}
+	c.who = transcript.Answerer(begun, r)
 	switch {
 	case r.Act != nil:
 		c.Kind = "act"
-	case r.Request != nil:
-		c.Kind, c.Fallbacks, c.person = "ask", r.Request.Fallbacks, r.Request.Model == world.Human
+	case r.Request == nil:
+		c.who += ", a bot"
+	default:
+		if c.Kind, c.Fallbacks = "ask", r.Request.Fallbacks; r.Request.Model == world.Human {
+			c.who += ", a person"
+		}
 	}
 	return c
-}
-
-// who returns the agent in the seat.
-func (c *Call) who() string {
-	switch {
-	case c.Kind == "bot":
-		return c.Agent + ", a bot"
-	case c.person:
-		return c.Agent + ", a person"
-	default:
-		return c.Agent
-	}
 }
 
 var callRE = regexp.MustCompile(`^((?:[0-9]+\.[0-9]+/)*[0-9]+)(:[0-9]+)?$`)
@@ -112,7 +107,7 @@ func (v *Reader) Call(ctx context.Context, episode int, want string) (*Call, err
 // PrintWhole writes the call with the exact request and everything known about the reply.
 func (c *Call) PrintWhole(p *terminal.Page) {
 	p.Put(terminal.InkHead, "call "+c.Call)
-	p.Line(fmt.Sprintf(" of episode %d: %s of %s (%s)", c.Episode, c.Label, c.Seat, c.who()))
+	p.Line(fmt.Sprintf(" of episode %d: %s of %s (%s)", c.Episode, c.Label, c.Seat, c.who))
 	p.Fact("at", stamp(c.At))
 	if c.Copied {
 		p.Fact("copied", "from the run that this one was forked from: it cost this one nothing")

@@ -122,7 +122,7 @@ func (v *Reader) transcript(ctx context.Context, n int) (*Transcript, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Transcript{File: v.File, EpisodeRow: e, Params: l.Spec.Params, Turns: turnsOf(entries, e.Attempt)}
+	t := &Transcript{File: v.File, EpisodeRow: e, Params: l.Spec.Params, Turns: turnsOf(v.About.Begun, entries, e.Attempt)}
 	if recorded, ok := world.As[world.Recorded](v.Kind); ok {
 		var failed error
 		t.leaveOut(func(n world.Note) (hidden bool) {
@@ -211,7 +211,7 @@ func (t *Transcript) only() string {
 }
 
 // turnsOf returns the turns of an attempt in transcript order.
-func turnsOf(entries []journal.Entry, attempt int) []*Turn {
+func turnsOf(begun *journal.Begun, entries []journal.Entry, attempt int) []*Turn {
 	out := []*Turn{}
 	for _, t := range transcript.Turns(entries, attempt) {
 		turn := &Turn{Strand: t.Strand, Turn: t.Number, Replies: make([]*Call, len(t.Replies))}
@@ -219,7 +219,7 @@ func turnsOf(entries []journal.Entry, attempt int) []*Turn {
 			turn.Notes, turn.Calls = t.Turned.Notes, t.Turned.Calls
 		}
 		for i, r := range t.Replies {
-			turn.Replies[i] = newShownCall(r)
+			turn.Replies[i] = newShownCall(begun, r)
 		}
 		out = append(out, turn)
 	}
@@ -306,7 +306,7 @@ func brief(note json.RawMessage, said map[string]bool) string {
 // looks like words of a model.
 func (c *Call) print(p *terminal.Page, indent string) {
 	p.Put(terminal.InkName, indent+c.Seat)
-	p.Put(terminal.InkPlain, " ("+c.who()+"), "+c.Label)
+	p.Put(terminal.InkPlain, " ("+c.who+"), "+c.Label)
 	p.Put(terminal.InkFaint, "  ["+c.Call+"]")
 	if c.Copied {
 		p.Put(terminal.InkFaint, " copied")

@@ -98,7 +98,7 @@ func (v *Viewer) openSide(ctx context.Context, s *side) (err error) {
 	s.At, s.Lineup, s.Deal = runPath(s.Name, "episodes", s.Episode), view.LineupText(s.listed.Spec.Lineup), s.listed.Spec.Deal
 	entries, _, err := s.run.Store.Sparing(ctx, s.listed.Episode)
 	if err == nil {
-		s.lines = transcript.New(entries, s.listed.Attempt, s.run.Kind).Lines
+		s.lines = transcript.New(s.run.Begun, entries, s.listed.Attempt, s.run.Kind).Lines
 	}
 	return err
 }

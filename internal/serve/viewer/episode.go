@@ -223,7 +223,7 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 	name, at := req.PathValue("call"), runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
 	p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.Name)
 	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
-	p.template, p.Data, p.Live = "call", said.NewCallPage(name, at+"/"+name, e), "" // a reply does not change
+	p.template, p.Data, p.Live = "call", said.NewCallPage(r.Begun, name, at+"/"+name, e), "" // a reply does not change
 	return p, nil
 }
 

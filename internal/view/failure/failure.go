@@ -59,7 +59,7 @@ func (fs Counts) Add(e *journal.Replied) {
 
 func newFailure(model string, err *llm.Error) *Failure {
 	f := &Failure{Model: model, Kind: err.Kind, Status: err.Status, Example: oneLine(err.Message)}
-	f.Remedy = Remedy(f.Kind, f.Status, model == "", f.Example)
+	f.Remedy = Remedy(model, f.Kind, f.Status, f.Example)
 	return f
 }
 
@@ -123,12 +123,14 @@ func (f Failure) String() string {
 // contextSize matches the size of the context in a server's message about a prompt that is too long.
 var contextSize = regexp.MustCompile(`(?i)context[^0-9]{0,40}?([0-9][0-9,]{2,})`)
 
-// Remedy says what to do about calls that fail. status is the HTTP status, said is the server's
-// message, and act is whether an environment failed.
-func Remedy(kind llm.Kind, status int, act bool, said string) string {
+// Remedy says what to do about calls to a model that fail. The model is as in Failure. status is the HTTP status, and
+// said is the server's message.
+func Remedy(model string, kind llm.Kind, status int, said string) string {
 	switch {
-	case act:
+	case model == "":
 		return actRemedy(kind)
+	case model == world.ModelName(world.Human) && kind != llm.KindCanceled:
+		return personRemedy(kind)
 	case kind == llm.KindAuth && strings.Contains(strings.ToLower(strings.ReplaceAll(said, " ", "")), "cachedcontent"):
 		return "cached_content of the agent is not stored at Google, or not any more: store it, with a ttl that outlives the run, and play a new run with its name"
 	case status == http.StatusNotFound && strings.Contains(strings.ToLower(said), "model"):
@@ -172,6 +174,14 @@ func Remedy(kind llm.Kind, status int, act bool, said string) string {
 		return "the run was stopped while the call was in flight: resume"
 	}
 	return ""
+}
+
+// personRemedy does the same for a person.
+func personRemedy(kind llm.Kind) string {
+	if kind == llm.KindTimeout {
+		return "give people more time in the next run: raise deadline of their agents; or name a fallback there, an agent whose model answers after the deadline"
+	}
+	return "this run could not ask people: the message says why; docs/how-to/play-a-seat.md says what they need"
 }
 
 // actRemedy does the same for an environment.

@@ -71,11 +71,11 @@ func (p *Part) enough(r Wanted) bool {
 }
 
 // ReadLines reads the transcript of an episode, or a part of it that has the lines that are needed.
-func ReadLines(ctx context.Context, j journal.Journal, kind world.Kind, episode, attempt int, r Wanted) (*Part, error) {
+func ReadLines(ctx context.Context, j journal.Journal, begun *journal.Begun, kind world.Kind, episode, attempt int, r Wanted) (*Part, error) {
 	s, ok := j.(sparing)
 	if _, recorded := world.As[world.Recorded](kind); !ok || recorded {
 		entries, err := journal.Episode(ctx, j, episode)
-		return &Part{Transcript: New(entries, attempt, kind), Fill: func(...*journal.Replied) error { return nil }, First: true, Last: true}, err
+		return &Part{Transcript: New(begun, entries, attempt, kind), Fill: func(...*journal.Replied) error { return nil }, First: true, Last: true}, err
 	}
 	if r.Lines > 0 && attempt == 0 {
 		before, after := margin, r.Lines+margin
@@ -86,11 +86,11 @@ func ReadLines(ctx context.Context, j journal.Journal, kind world.Kind, episode,
 		if err != nil {
 			return nil, err
 		}
-		p := &Part{New(entries, attempt, kind), fill, first, last, keys}
+		p := &Part{New(begun, entries, attempt, kind), fill, first, last, keys}
 		if !p.Partial() || p.enough(r) {
 			return p, nil
 		}
 	}
 	entries, fill, err := s.Sparing(ctx, episode)
-	return &Part{Transcript: New(entries, attempt, kind), Fill: fill, First: true, Last: true}, err
+	return &Part{Transcript: New(begun, entries, attempt, kind), Fill: fill, First: true, Last: true}, err
 }

@@ -5,6 +5,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -32,7 +33,7 @@ type Line struct {
 	Turn  string // its name: 3, or 4.2/0 in a strand
 	Call  string // its name in the episode, such as 3:0; empty for a note
 	Seat  string // empty for a note about everybody; the role for SaidAsked
-	Agent string
+	Agent string // see Answerer
 	Label string // of the call, or the kind of the note
 	Said  Said
 	Text  string           // for a failure its kind, never its message
@@ -61,11 +62,32 @@ func Read(ctx context.Context, j journal.Journal, head *journal.Head, kind world
 	if err != nil {
 		return nil, err
 	}
-	return New(entries, head.Progress(episode).Attempt, kind), nil
+	return New(head.Begun, entries, head.Progress(episode).Attempt, kind), nil
 }
 
-// New returns the transcript of entries: see Read. Only those of a record need the messages of requests.
-func New(entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
+// Fallback returns the agent whose model was asked because the person in the seat did not answer in time, or "".
+func Fallback(begun *journal.Begun, e *journal.Replied) string {
+	if begun == nil || e.Request == nil || e.Request.Model == world.Human {
+		return ""
+	}
+	for i := range begun.Agents {
+		if a := &begun.Agents[i]; a.Name == e.Agent && a.Human() {
+			return cmp.Or(a.Fallback, e.Request.Model)
+		}
+	}
+	return ""
+}
+
+// Answerer returns the agent that a call was put to, with the person that it answers for, if any.
+func Answerer(begun *journal.Begun, e *journal.Replied) string {
+	if f := Fallback(begun, e); f != "" {
+		return f + " instead of " + e.Agent
+	}
+	return e.Agent
+}
+
+// New returns the transcript of entries of a run: see Read. Only those of a record need the messages of requests.
+func New(begun *journal.Begun, entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
 	n := len(entries)
 	t := &Transcript{Lines: make([]Line, 0, n), Entries: make([]world.TranscriptEntry, 0, n), lines: make([]int, 0, n)}
 	said := make(map[string]int, n) // the lines of texts, from 1
@@ -84,7 +106,7 @@ func New(entries []journal.Entry, attempt int, kind world.Kind) *Transcript {
 					t.Lines = append(t.Lines, Line{Turn: turn.Name(), Call: callName(turn.Name(), e), Seat: string(m.Role), Label: e.Label, Said: SaidAsked, Text: MessageText(&m), Reply: e})
 				}
 			}
-			for _, l := range replyLines(turn.Name(), e) {
+			for _, l := range replyLines(begun, turn.Name(), e) {
 				t.Lines = append(t.Lines, l)
 				said[strings.TrimSpace(l.Text)] = len(t.Lines)
 			}
@@ -178,8 +200,8 @@ func (t *Transcript) Files(kind world.Kind, p world.Played) (files map[string]st
 func callName(turn string, e *journal.Replied) string { return turn + ":" + strconv.Itoa(e.Index) }
 
 // replyLines returns the thoughts of a reply, and its answer, result or failure.
-func replyLines(turn string, e *journal.Replied) (out []Line) {
-	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: e.Agent, Label: e.Label, Said: SaidAnswer, Reply: e}
+func replyLines(begun *journal.Begun, turn string, e *journal.Replied) (out []Line) {
+	l := Line{Turn: turn, Call: callName(turn, e), Seat: e.Seat, Agent: Answerer(begun, e), Label: e.Label, Said: SaidAnswer, Reply: e}
 	reply := e.Reply()
 	if !reply.OK() {
 		l.Said, l.Text = SaidFailed, strings.ReplaceAll(string(reply.Failed), "_", " ")

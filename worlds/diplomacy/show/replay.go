@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,13 +38,28 @@ func Replay(notes []world.Note) []world.Exhibit {
 	}
 	if g.End != nil {
 		s, err := stateScene(b, "The end: "+g.End.Reason, g.End.State)
-		add("the end", s, err, world.FrameLine{Text: endText(g.End)})
+		add("The end", s, err, world.FrameLine{Text: endText(g.End)})
 	}
 	return []world.Exhibit{{Name: "diplomacy-replay", Title: "The game, phase by phase", Show: show, Caption: "Each picture shows the position of a phase and the orders given in it. Colours show their results."}}
 }
 
 func endText(e *record.End) string {
-	return "The game ended: " + strings.Join(append([]string{e.Reason}, e.Winners...), ", ") + "."
+	powers := strings.Join(e.Winners, ", ")
+	switch e.Reason {
+	case record.Solo:
+		return "The game ended: " + powers + " won alone."
+	case record.Draw:
+		return "The game ended in a draw between " + powers + "."
+	case record.Concession:
+		return "The game ended: the others conceded it to " + powers + "."
+	case record.Year:
+		return "The game ended with its last year, without a winner."
+	case record.Until:
+		return "The game ended with its last phase, without a winner."
+	case record.Alone:
+		return "The game ended. The last power: " + cmp.Or(powers, "none") + "."
+	}
+	return "The game ended: " + e.Reason + "."
 }
 
 // Scene is the picture of a phase: the position in which its orders were given, the orders
@@ -95,33 +111,37 @@ func stateScene(b *board.Board, title string, state rules.State) (drawing.Scene,
 	return s, nil
 }
 
-// frameLines lists what was said and written in a phase, in order.
+// frameLines lists what was said and written in a phase, in order. What is not addressed to anybody begins with what it is.
 func frameLines(p *record.Phase) []world.FrameLine {
 	var lines []world.FrameLine
 	diary := func(about ...string) {
 		for _, e := range p.Diary {
 			if slices.Contains(about, e.About) && e.Text != "" {
-				lines = append(lines, world.FrameLine{Who: e.Power, To: "diary (" + e.About + ")", Text: e.Text})
+				lines = append(lines, world.FrameLine{Who: e.Power, Text: "(diary, " + e.About + ") " + e.Text})
 			}
 		}
 	}
 	diary(record.AboutPlan)
 	for _, m := range p.Messages {
-		to := m.To
-		if to == press.All {
-			to = ""
-		}
-		lines = append(lines, world.FrameLine{Who: m.From, To: to, Text: m.Text})
+		lines = append(lines, world.FrameLine{Who: m.From, To: addressee(m.To), Text: m.Text})
 	}
 	diary(record.AboutTalks, record.AboutYears)
 	for _, seat := range board.PowerNames() {
 		if orders := p.OrderTexts(seat); len(orders) > 0 {
-			lines = append(lines, world.FrameLine{Who: seat, To: "orders", Text: strings.Join(orders, "; ")})
+			lines = append(lines, world.FrameLine{Who: seat, Text: "(orders) " + strings.Join(orders, "; ")})
 		}
 	}
 	for _, r := range p.Promises {
-		lines = append(lines, world.FrameLine{Who: r.From, To: r.To, Text: "promise " + r.Verdict + ": " + r.Quote})
+		lines = append(lines, world.FrameLine{Who: r.From, Text: "(promise to " + addressee(r.To) + ", " + r.Verdict + ") " + r.Quote})
 	}
 	diary(record.AboutResults)
 	return lines
+}
+
+// addressee returns to whom something is said, in words.
+func addressee(to string) string {
+	if to == press.All {
+		return "all"
+	}
+	return to
 }

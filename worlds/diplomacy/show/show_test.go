@@ -2,6 +2,7 @@ package show
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +41,27 @@ func TestHalfARecord(t *testing.T) {
 	show, _ := list[0].Show.(world.Replay)
 	if len(show.Frames) != 1 || show.Frames[0].SVG != "" || show.Frames[0].Lines[0].Text != "<script>" {
 		t.Errorf("%+v", show.Frames)
+	}
+}
+
+// TestLinesOfAPhase checks that only messages have somebody they are addressed to.
+func TestLinesOfAPhase(t *testing.T) {
+	t.Parallel()
+	got := frameLines(&record.Phase{
+		Messages: []record.Message{{From: "ITALY", To: "ALL", Text: "Peace."}, {From: "ITALY", To: "FRANCE", Text: "Peace?"}},
+		Diary:    []record.Entry{{Power: "ITALY", About: record.AboutTalks, Text: "Nobody answers."}},
+		Orders:   map[string][]record.Order{"ITALY": {{Order: "A ROM H"}}},
+		Promises: []record.Promise{{From: "ITALY", To: "FRANCE", Quote: "Peace?", Verdict: record.Kept}},
+	})
+	want := []world.FrameLine{
+		{Who: "ITALY", To: "all", Text: "Peace."}, {Who: "ITALY", To: "FRANCE", Text: "Peace?"}, {Who: "ITALY", Text: "(diary, talks) Nobody answers."},
+		{Who: "ITALY", Text: "(orders) A ROM H"}, {Who: "ITALY", Text: "(promise to FRANCE, kept) Peace?"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if text := endText(&record.End{Reason: record.Draw, Winners: []string{"ITALY", "FRANCE"}}); text != "The game ended in a draw between ITALY, FRANCE." {
+		t.Error(text)
 	}
 }
 

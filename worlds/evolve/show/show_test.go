@@ -89,3 +89,31 @@ func TestBeyond(t *testing.T) {
 		}
 	}
 }
+
+// TestStoryOfChanges checks that a text that only moved is not told as gone and new.
+func TestStoryOfChanges(t *testing.T) {
+	t.Parallel()
+	for diff, want := range map[string]string{
+		"- a\n  b\n+ a\n":              "moved: a",
+		"- a\n+ b\n":                   "gone: a, new: b",
+		"- a\n- a\n  c\n+ a\n":         "gone: a, moved: a",
+		"+ a\n  a\n+ a\n- b\n+ b\nx\n": "new: a, new: a, moved: b",
+		"- a\n- a\n":                   "gone: a, gone: a",
+		"":                             "",
+	} {
+		s := &account{}
+		s.frame("x")
+		s.changes(diff)
+		var got []string
+		for _, l := range s.frames[0].Lines {
+			got = append(got, l.Who+": "+l.Text)
+		}
+		if text := strings.Join(got, ", "); text != want {
+			t.Errorf("%q: %s, want %s", diff, text, want)
+		}
+	}
+	made := origin(&record.Prompt{Parents: []int{3, 3}, Operator: "single_point+insert"})
+	if made != "Made from prompt 3 by single point and insert" {
+		t.Error(made)
+	}
+}

@@ -3,6 +3,7 @@ package show
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/world"
@@ -98,21 +99,40 @@ func (s *account) verdict(p world.Played) {
 	s.frame("The final test")
 	for _, t := range v.Test {
 		if t.Accuracy.N > 0 {
-			s.say("", fmt.Sprintf("%s (prompt %d) solved %s of %d problems.", t.Name, t.Prompt, t.Accuracy, t.Accuracy.N))
+			s.say("", fmt.Sprintf("%s (prompt %d): accuracy %s over %d problems.", t.Name, t.Prompt, t.Accuracy, t.Accuracy.N))
 		}
 	}
 	if v.Gain != nil {
-		s.say("", fmt.Sprintf("The winner solved %s more than %s.", v.Gain, v.Best))
+		s.say("", fmt.Sprintf("The accuracy of the winner less that of %s: %s.", v.Best, v.Gain))
 	}
 }
 
-// changes tells what is gone and what is new, by a difference as genome.Diff writes it.
+// changes tells what is gone, new or moved, by a difference as genome.Diff writes it.
 func (s *account) changes(diff string) {
+	type change struct{ by, text string }
+	var all []change
+	sum := map[string]int{} // how often a text is new, less how often it is gone
 	for line := range strings.Lines(diff) {
 		if text, ok := strings.CutPrefix(line, "- "); ok {
-			s.say("gone", text)
+			all = append(all, change{"gone", text})
+			sum[text]--
 		} else if text, ok := strings.CutPrefix(line, "+ "); ok {
-			s.say("new", text)
+			all = append(all, change{"new", text})
+			sum[text]++
+		}
+	}
+	moved := map[string]bool{}
+	for _, c := range all {
+		switch n := sum[c.text]; {
+		case n == 0 && !moved[c.text]:
+			moved[c.text] = true
+			s.say("moved", c.text)
+		case c.by == "gone" && n < 0:
+			sum[c.text]++
+			s.say(c.by, c.text)
+		case c.by == "new" && n > 0:
+			sum[c.text]--
+			s.say(c.by, c.text)
 		}
 	}
 }
@@ -122,12 +142,17 @@ func origin(p *record.Prompt) string {
 	if len(p.Parents) == 0 {
 		return "It is there from the start (" + p.Operator + ")"
 	}
-	parents := make([]string, len(p.Parents))
+	var parents []string
 	for i, id := range p.Parents {
-		parents[i] = fmt.Sprintf("prompt %d", id)
+		if !slices.Contains(p.Parents[:i], id) {
+			parents = append(parents, fmt.Sprintf("prompt %d", id))
+		}
 	}
-	return "Made from " + strings.Join(parents, " and ") + " by " + p.Operator
+	return "Made from " + strings.Join(parents, " and ") + " by " + operators(p.Operator)
 }
+
+// operators names what made a prompt: "single point and insert".
+func operators(by string) string { return strings.NewReplacer("_", " ", "+", " and ").Replace(by) }
 
 // breeding shows the parents of a prompt, and what changed.
 func (s *account) breeding(p world.Played, parents []record.Prompt) {
@@ -139,7 +164,7 @@ func (s *account) breeding(p world.Played, parents []record.Prompt) {
 	if !ok || b.Text == "" {
 		return
 	}
-	s.frame("The new prompt, by %s", b.Operator)
+	s.frame("The new prompt, by %s", operators(b.Operator))
 	s.say("prompt", b.Text)
 	if len(parents) > 0 {
 		s.changes(genome.Diff(genome.Parse(parents[0].Text), genome.Parse(b.Text)))

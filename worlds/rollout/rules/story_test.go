@@ -62,7 +62,7 @@ func TestStory(t *testing.T) {
 	t.Parallel()
 	got := tells(t, `{"env":"maze","seed":7,"env_params":{"size":3}}`, &script{steps: []protocol.Result{pay(0.5), ends(1)}})
 	want := `# The start
-: maze with seed 7, {"size":3}
+: maze with seed 7, size: 3
 # Step 1
 environment: (to begin with) rules
 environment: 1?
@@ -132,5 +132,16 @@ func TestStoryOfAnything(t *testing.T) {
 	}
 	if got := (Definition{}).Story(world.Played{}, nil); got != nil {
 		t.Errorf("nothing: %v", got)
+	}
+}
+
+// TestStoryOfAJudge checks that a verdict is told in words, apart from the last step.
+func TestStoryOfAJudge(t *testing.T) {
+	t.Parallel()
+	got := written(Definition{}.Story(world.Played{}, []world.TranscriptEntry{
+		{Seat: "judge", Agent: "grader", Label: "judge", Reply: world.Reply{Text: `{"x":1}`, JSON: json.RawMessage(`{"reason":"It is \"right\".","score":5}`)}},
+	}))
+	if got != "# The judge\njudge (grader): reason: It is \"right\".\nscore: 5\n" {
+		t.Error(got)
 	}
 }

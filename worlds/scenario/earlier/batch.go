@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/worlds/scenario/earlier/yamlfile"
@@ -135,7 +136,7 @@ func (b *batch) parameter(_ *mapping, name string, values []string) {
 	all := make([]any, len(values))
 	for i, v := range values {
 		all[i] = v
-		if bareNumber(v) || v == "true" || v == "false" {
+		if _, err := strconv.ParseFloat(v, 64); err == nil || v == "true" || v == "false" {
 			all[i] = yamlfile.Literal(v)
 		}
 	}

@@ -112,12 +112,16 @@ func (m *mapping) effects() (text string, stages []stage) {
 	var texts []string
 	for _, key := range []string{"effect", "effects", "impact"} {
 		if items, ok := m.values[key].([]any); ok {
-			for _, item := range items {
-				if inner, ok := item.(map[string]any); ok && inner["turn_range"] != nil {
-					s := &mapping{c: m.c, doc: m.doc, at: m.key(key), values: inner}
-					stages = append(stages, stage{turns: s.turnRange(), text: join(s.text("description"), s.text("effect", "impact"))})
+			for i, item := range items {
+				inner, _ := item.(map[string]any)
+				s := &mapping{c: m.c, doc: m.doc, at: m.key(key) + "[" + strconv.Itoa(i) + "]", values: inner}
+				if turns := s.turnRange(); turns != nil {
+					stages = append(stages, stage{turns: turns, text: join(s.text("description"), s.text("effect", "impact"))})
 					s.rest()
 					continue
+				}
+				if inner != nil {
+					s.note("", "is written as a text")
 				}
 				texts = append(texts, flat(item))
 			}
@@ -127,6 +131,9 @@ func (m *mapping) effects() (text string, stages []stage) {
 		if t := m.text(key); t != "" {
 			texts = append(texts, t)
 		}
+	}
+	if len(texts) > 0 && len(stages) > 0 {
+		m.note("effects", "what has no turn is told in the turns of the others")
 	}
 	return strings.Join(texts, " "), stages
 }
@@ -209,6 +216,9 @@ func (m *mapping) turnRange() []any {
 		}
 	}
 	start, end := m.whole("start_turn"), m.whole("end_turn")
+	if n := m.whole("turn"); n > 0 {
+		start, end = n, n
+	}
 	if first == 0 {
 		first = start
 	}

@@ -1,11 +1,13 @@
 package earlier
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"parley/worlds/scenario/earlier/expression"
 	"parley/worlds/scenario/earlier/yamlfile"
 )
 
@@ -157,9 +159,19 @@ func (c *converter) extraction(m *mapping, kind *string, model, description stri
 // placeholder matches a name in braces, which templates of Scenario Lab had.
 var placeholder = regexp.MustCompile(`\{[a-z_]+\}`)
 
-// pattern takes the regular expression: pattern, regex, or a list of patterns.
+// pattern takes the regular expression: pattern, regex, or a list of patterns. Broken ones are left out.
 func (m *mapping) pattern() string {
-	all := list(m.take("pattern", "regex", "patterns"))
+	written := list(m.take("pattern", "regex", "patterns"))
+	all := slices.DeleteFunc(slices.Clone(written), func(p string) bool {
+		why, broken := expression.Fault(p)
+		if broken {
+			m.note("pattern", "%s; it is left out", why)
+		}
+		return broken
+	})
+	if len(all) == 0 && len(written) > 0 {
+		m.note("pattern", "none is left: a model is asked instead")
+	}
 	if len(all) > 1 {
 		for i, p := range all {
 			all[i] = "(?:" + p + ")"
@@ -168,23 +180,18 @@ func (m *mapping) pattern() string {
 	return strings.Join(all, "|")
 }
 
-// words matches alternatives without signs of a regular expression.
-var words = regexp.MustCompile(`^(?:\(\?:)?[\pL\d '_-]+\)?(?:\|(?:\(\?:)?[\pL\d '_-]+\)?)*$`)
-
 // byPattern measures with a regular expression, if today's can say the same.
 func (m *mapping) byPattern(pattern, kind, description string) fields {
 	re, err := regexp.Compile(pattern)
-	switch {
+	switch fault, broken := expression.Fault(pattern); {
 	case err == nil && re.NumSubexp() > 0: // a group has the value, even yes or no
-	case kind == "boolean" && words.MatchString(pattern):
-		keywords := strings.Split(strings.NewReplacer("(?:", "", ")", "").Replace(pattern), "|")
-		return fields{{"type", "keyword"}, {"keywords", keywords}, {"scoring", "presence"}}
+	case kind == "boolean" && expression.Words(pattern) != nil:
+		return fields{{"type", "keyword"}, {"keywords", expression.Words(pattern)}, {"scoring", "presence"}}
 	case kind == "boolean" || err != nil:
-		why := "a pattern finds a value, not whether something is there"
-		if err != nil {
-			why = "looking ahead or behind is not possible"
+		m.note("pattern", "%s: a model is asked instead", cmp.Or(fault, "a pattern finds a value, not whether something is there"))
+		if broken {
+			return fields{{"type", "llm"}, {"prompt", description}}
 		}
-		m.note("pattern", "%s: a model is asked instead", why)
 		return fields{{"type", "llm"}, {"prompt", description + " The text to look for, as a regular expression: " + pattern}}
 	}
 	return fields{{"type", "pattern"}, {"pattern", pattern}}

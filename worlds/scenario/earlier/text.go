@@ -89,9 +89,3 @@ func slug(name string, mark rune) string {
 	}, strings.ToLower(strings.TrimSpace(name)))
 	return strings.Trim(out, string(mark))
 }
-
-// bareNumber reports whether a text is a number.
-func bareNumber(text string) bool {
-	_, err := strconv.ParseFloat(text, 64)
-	return err == nil
-}

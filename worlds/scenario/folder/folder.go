@@ -71,6 +71,9 @@ func (r *reader) missing(dir string) error {
 	if found := r.files.Match(r.path("definition/" + scenarioFile)); len(found) > 0 {
 		return fmt.Errorf("params.folder: %q: the files are in its folder definition: write %s/definition", dir, r.dir)
 	}
+	if found := r.files.Match(r.path("definition/scenario.yml")); len(found) > 0 {
+		return fmt.Errorf("params.folder: %q: the files are in its folder definition, as in the earlier Scenario Lab: convert the folder with parley init scenario --from FOLDER", dir)
+	}
 	if found := r.files.Match(r.path("scenario.yml")); len(found) > 0 {
 		return fmt.Errorf("params.folder: %q: rename its scenario.yml to %s", dir, scenarioFile)
 	}

@@ -139,7 +139,7 @@ func (s *teller) message(n world.Note, m Message) {
 // verdicts tells what the judge found in the conversation.
 func (s *teller) verdicts(all []Verdict) {
 	for _, v := range all {
-		text := v.Seat + " kept its word"
+		text := v.Seat + " kept its word secret"
 		if v.Revealed {
 			text = v.Seat + " gave its word away"
 			if v.Message > 0 {
@@ -165,7 +165,7 @@ func (s *teller) end() {
 		s.say(world.FrameLine{Text: fmt.Sprintf("%d messages after the first %d are not told here, since they give nothing away. The transcript has them.", s.omitted, maxMessages)})
 	}
 	for _, c := range g.Conversations {
-		what := "both kept their words"
+		what := "both kept their words secret"
 		switch {
 		case c.Failed != "":
 			what = "it does not count: " + c.Failed

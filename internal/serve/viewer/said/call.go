@@ -18,6 +18,7 @@ import (
 type CallPage struct {
 	Name    string
 	Replied *journal.Replied
+	Agent   string // see transcript.Answerer
 	Kind    string
 	Asked   []Asked
 	Answer  string
@@ -38,8 +39,8 @@ type Asked struct {
 }
 
 // NewCallPage returns the page of a call, which is at an address.
-func NewCallPage(name, at string, e *journal.Replied) CallPage {
-	d := CallPage{Name: name, Replied: e, Kind: "bot", Failure: e.Error, At: e.At}
+func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied) CallPage {
+	d := CallPage{Name: name, Replied: e, Agent: transcript.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
 	switch {
 	case e.Act != nil:
 		d.Kind = "act"

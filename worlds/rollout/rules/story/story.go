@@ -22,6 +22,9 @@ import (
 // environment is the speaker for the environment.
 const environment = "environment"
 
+// judgement is the label of a call that asks for scores: see package judge.
+const judgement = "judge"
+
 // Tell describes an episode. name is that of the exhibit.
 func Tell(name string, p world.Played, entries []world.TranscriptEntry) []world.Exhibit {
 	s := &teller{paid: map[string]float64{}}
@@ -113,10 +116,25 @@ func (s *teller) again() string {
 
 // with formats params, if there are any.
 func with(params json.RawMessage) string {
-	if text := string(params); text != "" && text != "{}" && text != "null" {
+	if text := fields(params, ", "); text != "" && text != "{}" && text != "null" {
 		return ", " + text
 	}
 	return ""
+}
+
+// fields writes a JSON object as "name: value" with a separator, and anything else unchanged.
+func fields(raw json.RawMessage, separator string) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil || len(all) == 0 {
+		return string(raw)
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value := string(all[name])
+		_ = json.Unmarshal(all[name], &value) // a text without its quotes
+		parts = append(parts, name+": "+value)
+	}
+	return strings.Join(parts, separator)
 }
 
 func (s *teller) failed(r world.Reply) {
@@ -188,9 +206,14 @@ func (s *teller) answer(t world.TranscriptEntry) {
 	if t.Agent != "" && t.Agent != t.Seat {
 		who += " (" + t.Agent + ")"
 	}
+	if t.Label == judgement {
+		s.frame("The judge")
+	}
 	switch {
 	case !t.Reply.OK():
 		s.say(who, "", "failed: "+strings.ReplaceAll(string(t.Reply.Failed), "_", " "))
+	case t.Label == judgement:
+		s.say(who, "", fields(t.Reply.JSON, "\n"))
 	case t.Reply.Finish == llm.FinishLength:
 		s.say(who, "", t.Reply.Text+"\n(cut off for its length)")
 	default:
