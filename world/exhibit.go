@@ -146,7 +146,7 @@ type Frame struct {
 // FrameLine is a statement in a frame.
 type FrameLine struct {
 	Who  string // a seat; empty: the world
-	To   string // the addressee; empty: everybody
+	To   string // the addressee; empty: everybody, or nobody
 	Text string
 	// Mark is a short remark on the statement, as "gives its secret away". It is shown beside it, and stands out.
 	Mark string

@@ -42,6 +42,8 @@ type Estimate struct {
 	Outside []string `json:"outside_files"`
 	// Story is an episode that was played with Act, as its kind tells it.
 	Story []Moment `json:"story,omitempty"`
+	// StoryFailed is a part of the kind that failed while it was told. It is told nevertheless.
+	StoryFailed error `json:"-"`
 	// Recorded compares the plan with its run file. Nil: the file does not exist, or has the same plan.
 	Recorded *Recorded `json:"recorded,omitempty"`
 }
@@ -101,9 +103,11 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 	}
 	out := &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}
 	if played != nil {
-		out.Story, err = story(ctx, played, c.Plan.Kind)
+		if out.Story, out.StoryFailed, err = story(ctx, played, c.Plan.Kind); err != nil {
+			return nil, err
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // keys lists the environment variables that accounts need.

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
+	"parley/internal/view"
 	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/world"
@@ -25,11 +27,12 @@ type Line struct {
 // errFound ends the search for an episode.
 var errFound = errors.New("found")
 
-// story tells the first episode in j that did not fail or, if all did, the first. A kind without stories has none.
-func story(ctx context.Context, j journal.Journal, kind world.Kind) ([]Moment, error) {
+// story tells the first episode in j that did not fail or, if all did, the first. It is told also where a part of the kind
+// fails: failed names it, and is one of optional.Call.
+func story(ctx context.Context, j journal.Journal, kind world.Kind) (moments []Moment, failed, err error) {
 	head, err := j.Head(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var found *journal.Ended
 	err = j.Read(ctx, journal.Whole(), func(e journal.Entry) error {
@@ -46,17 +49,16 @@ func story(ctx context.Context, j journal.Journal, kind world.Kind) ([]Moment, e
 		return nil
 	})
 	if found == nil || err != nil && !errors.Is(err, errFound) {
-		return nil, err
+		return nil, nil, err
 	}
 	read, err := transcript.Read(ctx, j, head, kind, found.Episode)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	exhibits, err := read.Story(kind, world.Played{Episode: found.Episode, Outcome: found.Outcome})
-	if err != nil {
-		return nil, err
-	}
-	moments := []Moment{}
+	failed = read.Mark(kind)
+	spec, _ := view.Outcomes(head, kind).Spec(found.Episode)
+	exhibits, err := read.Story(kind, world.Played{Episode: found.Episode, Spec: spec, Outcome: found.Outcome})
+	failed, moments = cmp.Or(err, failed, read.Failed), []Moment{}
 	for _, e := range exhibits {
 		replay, ok := e.Show.(world.Replay)
 		if !ok {
@@ -70,5 +72,5 @@ func story(ctx context.Context, j journal.Journal, kind world.Kind) ([]Moment, e
 			moments = append(moments, m)
 		}
 	}
-	return moments, nil
+	return moments, failed, nil
 }

@@ -89,6 +89,9 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	case err != nil:
 		return exit.Usagef("%s: %w", c.Plan, err)
 	}
+	if e.StoryFailed != nil {
+		s.tell(e.StoryFailed.Error())
+	}
 	e.Recorded = recorded(ctx, s, of)
 	if c.JSON {
 		return terminal.PrintJSON(s.Stdout, e)

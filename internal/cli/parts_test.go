@@ -174,6 +174,13 @@ func TestShowWithoutAPart(t *testing.T) {
 	if !strings.Contains(story.stdout, "Turn 0\n") || !strings.Contains(story.stdout, "The end\n") {
 		t.Errorf("it is not told: %s", story.stdout)
 	}
+	plan := write(t, "plan.yaml", "kind: broken\nagents: {a: sim/small}\n")
+	for _, part := range []string{"Mark", "Story"} {
+		checked := withBroken(t, part, "check", plan, "--act").want(t, exit.OK).wantErr(t, "the kind broken: "+part+" panicked: out of ")
+		if !strings.Contains(checked.stdout, "Turn 0\n") {
+			t.Errorf("%s: it is not told: %s", part, checked.stdout)
+		}
+	}
 	withBroken(t, "Files", "show", file, "--episode", "0", "--board", "last").want(t, exit.Broken).wantErr(t, "the kind broken: Files panicked: out of ")
 }
 

@@ -264,10 +264,6 @@ func (r *resolver) model(name string, here yamltree.Path) {
 		return // it is listed, and its error was reported
 	}
 	all := slices.Sorted(maps.Keys(r.file.Providers))
-	for _, name := range provider.PresetNames() {
-		if _, listed := r.file.Providers[name]; !listed {
-			all = append(all, name)
-		}
-	}
+	all = append(all, slices.DeleteFunc(provider.PresetNames(), func(name string) bool { return slices.Contains(all, name) })...)
 	r.Complain(here, "no provider %s%s known: %s; or list it under providers", r.Quote(account), schema.Hint(near.Suggest(account, all)), document.Listed(all))
 }

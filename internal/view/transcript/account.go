@@ -9,7 +9,7 @@ import (
 	"parley/world"
 )
 
-// The limits of an account, in bytes: a page must stay small, whatever was played.
+// The limits of an account, and of a kind's own story, in bytes: a page must stay small, whatever was played.
 const (
 	maxAccount  = 200_000 // an account
 	maxPlaying  = 20_000  // that of an episode that is being played: pages send it again at each change
@@ -63,7 +63,7 @@ func (t *Transcript) chosen() (lines []turnLine, rest int) {
 	for _, l := range order {
 		line := turnLine{FrameLine: accountLine(&l)}
 		line.turn, _, _ = strings.Cut(l.Turn, ".")
-		if left -= lineSize + len(line.Who) + len(line.To) + len(line.Mark) + len(line.Text); left < 0 {
+		if left -= sizeOf(line.FrameLine); left < 0 {
 			break
 		}
 		lines = append(lines, line)
@@ -79,7 +79,7 @@ func untold(title string, n int) []world.Frame {
 	if n == 0 {
 		return nil
 	}
-	return []world.Frame{{Title: title, Lines: []world.FrameLine{{Text: fmt.Sprintf("%d more lines are in the transcript.", n)}}}}
+	return []world.Frame{{Title: title, Lines: []world.FrameLine{{Text: moreLines(n)}}}}
 }
 
 func accountLine(l *Line) world.FrameLine {

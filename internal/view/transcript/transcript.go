@@ -176,15 +176,16 @@ func marksOf(marker world.Marker, entries []world.TranscriptEntry) map[int]strin
 }
 
 // Story returns the kind's exhibits of an episode. If it has none, the episode is told turn by turn: Mark must have been
-// called before. Its error is one of optional.Call; there is a story nevertheless.
+// called before. A story is bounded. Its error is one of optional.Call; there is a story nevertheless.
 func (t *Transcript) Story(kind world.Kind, p world.Played) (story []world.Exhibit, err error) {
 	if teller, ok := world.As[world.Storyteller](kind); ok {
 		err = optional.Call(kind, "Story", func() error { story = teller.Story(p, t.Entries); return nil })
 	}
 	if len(story) == 0 || err != nil {
-		story = t.account(p)
+		return t.account(p), err
 	}
-	return story, err
+	b := bound{left: maxAccount, playing: t.Playing}
+	return b.apply(story), nil
 }
 
 // Files returns the kind's files of an episode, if it makes any. Its error is one of

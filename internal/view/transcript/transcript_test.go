@@ -208,15 +208,90 @@ func TestAccountIsLimited(t *testing.T) {
 	}
 }
 
-// telling is a kind whose story is empty, or fails.
+// telling is a kind whose story is given, or fails.
 type telling struct {
 	worldtest.Simple[struct{}]
-	fail bool
+	fail  bool
+	story []world.Exhibit
 }
 
 func (k telling) Story(world.Played, []world.TranscriptEntry) []world.Exhibit {
 	if k.fail {
 		panic("no story")
 	}
-	return nil
+	return k.story
+}
+
+// TestOwnStoryIsLimited: the story of a kind is not longer than an account, says what is left out in the same way, and tells
+// how the episode ended. Of an episode that is being played it has the last lines. Pictures stay.
+func TestOwnStoryIsLimited(t *testing.T) {
+	t.Parallel()
+	many := func(n int, svg, text string) (frames []world.Frame) {
+		for i := range n {
+			frames = append(frames, world.Frame{Title: fmt.Sprint("Part ", i), SVG: svg, Lines: []world.FrameLine{{Who: "left", Text: text}, {Text: "b"}}})
+		}
+		return frames
+	}
+	for name, c := range map[string]struct {
+		frames []world.Frame
+		shown  [2]int // lines, of an episode that has ended and of one that has not
+		parts  int    // frames of an episode that has ended
+	}{
+		"little":      {many(3, "", "a"), [2]int{6, 6}, 3},
+		"one line":    {many(1, "", strings.Repeat("a", 1<<20)), [2]int{0, 1}, 0},
+		"many frames": {many(10_000, "", "a"), [2]int{1274, 1269}, 637},
+		"long texts":  {many(1000, "", strings.Repeat("a", 10_000)), [2]int{38, 39}, 19},
+		"pictures":    {many(1000, "<svg/>", strings.Repeat("a", 10_000)), [2]int{38, 39}, 1000},
+		"no lines":    {make([]world.Frame, 10_000), [2]int{}, 0},
+	} {
+		for i, playing := range []bool{false, true} {
+			all := 0
+			for j := range c.frames {
+				all += max(1, len(c.frames[j].Lines))
+			}
+			kind := world.Define(telling{story: []world.Exhibit{{Name: "x", Show: world.Replay{Frames: c.frames}}}, Simple: worldtest.Simple[struct{}]{
+				Kind: world.About{Name: "telling", Version: 1, Doc: "Tells.", Example: "kind: telling\n"}, Sits: []string{"left"},
+			}})
+			story, err := (&Transcript{Playing: playing}).Story(kind, world.Played{})
+			if err != nil || len(story) != 1 {
+				t.Fatal(name, err)
+			}
+			words, size := wordsOf(story)
+			lines, parts := 0, 0
+			for _, f := range story[0].Show.(world.Replay).Frames {
+				if strings.HasPrefix(f.Title, "Part ") {
+					lines, parts = lines+len(f.Lines), parts+1
+				}
+			}
+			if size > maxAccount || lines != c.shown[i] || i == 0 && parts != c.parts {
+				t.Errorf("%s, playing %v: %d bytes, %d lines in %d frames: %.300s", name, playing, size, lines, parts, strings.Join(words, "; "))
+			}
+			if says := ": " + moreLines(all-lines); slices.Contains(words, says) != (lines < all) && name != "no lines" {
+				t.Errorf("%s, playing %v: %s %.300s", name, playing, says, strings.Join(words, "; "))
+			}
+			if first, last := "Part 0", fmt.Sprint("Part ", len(c.frames)-1); parts > 1 && (!slices.Contains(words, last) || !playing && !slices.Contains(words, first)) {
+				t.Errorf("%s, playing %v: neither %s nor %s", name, playing, first, last)
+			}
+		}
+	}
+}
+
+// TestOwnStoryTextsAreLimited: so are texts and tables.
+func TestOwnStoryTextsAreLimited(t *testing.T) {
+	t.Parallel()
+	text := world.Text{Body: strings.Repeat("a line\n", 100_000)}
+	grid := world.Grid{Columns: []string{"x"}, Rows: slices.Repeat([][]any{{strings.Repeat("b", 1000), 3}}, 1000)}
+	b := bound{left: maxAccount}
+	got := b.apply([]world.Exhibit{{Show: grid, Caption: "Rows."}})
+	if rows := len(got[0].Show.(world.Grid).Rows); rows != 181 || got[0].Caption != "Rows. 819 more lines are in the transcript." || len(grid.Rows) != 1000 {
+		t.Error(rows, got[0].Caption)
+	}
+	b = bound{left: maxAccount}
+	got = b.apply([]world.Exhibit{{Show: text}, {Show: world.Text{Body: "one\n"}}})
+	if body := got[0].Show.(world.Text).Body; len(body) > maxAccount+100 || !strings.HasSuffix(body, "line\n\n71429 more lines are in the transcript.") {
+		t.Errorf("%d: %q", len(body), body[len(body)-60:])
+	}
+	if body := got[1].Show.(world.Text).Body; body != "\n1 more line is in the transcript." {
+		t.Errorf("%q", body)
+	}
 }
