@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import http.server
 import importlib.util
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +129,55 @@ def test_budget_of_map(program: str, tmp_path: Path) -> None:
     again = parley.map((p for p in prompts), model="sim/small", max_tokens=50, budget=1, out=out)
     assert all(a.ok for a in again)
     assert [b.text for a, b in zip(first, again) if a.ok] == [a.text for a in first if a.ok]
+
+
+class Lab:
+    """A model server of this process that does something at its third request, and answers it after that."""
+
+    def __init__(self, third: Any) -> None:
+        lab = self
+        self.served = 0
+
+        class Answers(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                lab.served += 1
+                if lab.served == 3:
+                    third()
+                body = b'{"model":"x","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"yes"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None: ...
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        self.options = {"model": "lab/x", "base_url": f"http://127.0.0.1:{self.server.server_port}/v1", "concurrency": 1, "progress": False}
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
+    """What was answered, and so paid for, before Ctrl-C is in the exception."""
+    lab = Lab(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with lab.server, pytest.raises(parley.Interrupted, match="of 3,000 requests were answered: the attribute answers") as e:
+        parley.map([f"Question {i}" for i in range(3000)], out=tmp_path / "answers.jsonl" if file else None, **lab.options)
+    answers = e.value.answers
+    assert isinstance(e.value, KeyboardInterrupt) and [a.id for a in answers] == list(range(3000))
+    assert sum(a.ok for a in answers) == lab.served >= 3 and {a.failed for a in answers} == {"", "canceled"}
+
+
+def test_map_whose_program_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers that the program gave before are in the error."""
+    fake = tmp_path / "parley"
+    fake.write_text("""#!/bin/sh\nprintf '{"id":0,"response":{"text":"yes"}}\\n{"id":1,"resp'; echo broken >&2; exit 5\n""")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PARLEY_BINARY", str(fake))
+    with pytest.raises(binary.ProgramError, match="^broken$") as e:
+        parley.map(["a", "b"])
+    assert [(a.text, a.failed, a.message) for a in e.value.answers] == [("yes", "", ""), ("", "canceled", "broken")]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,15 @@ class Failed(Error):
         self.kind = kind
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended parley.map. ``answers`` are in the order of the requests; those that were not asked have ``failed == "canceled"``."""
+
+    def __init__(self, answers: list[Any]) -> None:
+        given = sum(bool(a.ok) for a in answers)
+        super().__init__(f"{given:,} of {len(answers):,} requests were answered: the attribute answers of this exception has them. In a notebook: sys.last_value.answers")
+        self.answers = answers
+
+
 class Stuck(BaseException):
     """A step took too long. It is no Exception, so that ``except Exception`` does not hide it."""
 
