@@ -242,6 +242,30 @@ def test_tables_of_other_strands(start: Start) -> None:
     assert "w.py:5: Misuse: t.ask at the table of another strand" in got["error"]["text"]
 
 
+def test_acts_that_raise(start: Start) -> None:
+    """A function knows the key of its act, and the world what the function raised."""
+    e = start("""
+        async def later(): return parley.act_key()
+        def bad(): raise ValueError("no")
+        keys = [await t.do(parley.act_key), await t.do(later)]
+        try:
+            await t.do(bad)
+        except parley.Failed as f:
+            return parley.Outcome(data=[keys, f.kind, str(f)])
+    """)  # fmt: skip
+    e.begin()
+    for key in ("r.0.0.0.0", "r.0.0.1.0"):
+        got = e.ask("act", episode="e", strand="", index=0, act={}, key=key)
+        assert got == {"result": key}
+        e.reply({"json": key})
+    raised = e.ask("act", episode="e", strand="", index=0, act={}, key="k")["error"]["text"]
+    assert raised == "w.py:7: ValueError: no"
+    end = e.reply({"failed": "raised", "why": raised})["end"]["data"]
+    assert end == [["r.0.0.0.0", "r.0.0.1.0"], "raised", "W.play.<locals>.bad failed: w.py:7: ValueError: no"]
+    with pytest.raises(parley.Misuse, match="is for a function that t.do runs"):
+        parley.act_key()
+
+
 def test_wrong_requests(start: Start) -> None:
     e = start("await t.one('a', 'x')\n")
     e.begin()

@@ -1,6 +1,7 @@
 package failure
 
 import (
+	"strings"
 	"testing"
 
 	"parley/llm"
@@ -13,6 +14,9 @@ func TestEveryKindHasARemedy(t *testing.T) {
 		if Remedy(k, 0, false, "") == "" || Remedy(k, 0, true, "") == "" {
 			t.Errorf("%s has no remedy", k)
 		}
+	}
+	if f := newFailure("", &llm.Error{Kind: llm.KindRaised, Message: "w.py:3: ValueError: no"}); strings.Contains(f.Remedy, "server") || f.String() != "0 raised (code outside of the world)" {
+		t.Errorf("%s: %s", f, f.Remedy)
 	}
 	for said, want := range map[string]string{
 		"This model's maximum context length is 2,048 tokens. However": "the model's context is 2,048 tokens",

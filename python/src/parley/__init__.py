@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .acts import act_key
 from .env import Env, Observation, Prompt, Step
 from .errors import Error, Failed, Impure, Interrupted, Invalid, Misuse
 from .rand import Rand
@@ -22,7 +23,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer", "Call", "Env", "Error", "Failed", "Impure", "Interrupted", "Invalid", "Measure", "Message", "Misuse", "Observation", "Outcome", "Played", "PlayedCall", "PlayedNote", "Prompt", "Rand", "Reply", "Report", "Rows", "Run", "Score", "Scorer",
-    "Step", "Summary", "Table", "Talk", "World", "ask", "map", "open", "run",
+    "Step", "Summary", "Table", "Talk", "World", "act_key", "ask", "map", "open", "run",
 ]  # fmt: skip
 
 _LATER = {

@@ -32,7 +32,7 @@ class Misuse(Error):
 
 
 class Failed(Error):
-    """An act failed. ``kind`` says how, such as ``timeout``."""
+    """An act failed. ``kind`` says how: ``raised`` if its function raised, whose exception is in the text, or such as ``timeout``."""
 
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(text)

@@ -188,12 +188,13 @@ class Table:
     async def do(self, fn: Callable[..., Any], *args: Any, seat: str = "", label: str = "", **kwargs: Any) -> Any:
         """Run a function outside of the world, in a thread, and return its recorded result: any JSON.
 
-        When the episode is played again, the recorded result is used and the function is not run. Raises parley.Failed if
-        the function raised.
+        When the episode is played again, the recorded result is used and the function is not run. It may run a second time if
+        the process was killed before the result was recorded: parley.act_key() is then the same. Raises parley.Failed if the
+        function raised; its text has the type and the text of the exception.
         """
         reply = await self.one(self.act(fn, *args, seat=seat, label=label, **kwargs))
         if not reply.ok:
-            raise Failed(f"{getattr(fn, '__qualname__', fn)} failed: {reply.failed}", reply.failed)
+            raise Failed(f"{getattr(fn, '__qualname__', fn)} failed: {reply.why or reply.failed}", reply.failed)
         return reply.json
 
     @overload
