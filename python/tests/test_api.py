@@ -186,11 +186,18 @@ def test_map_whose_program_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ({"prompt": "\ud83d"}, "request 1: a text has a half of a character"),
         ({"prompt": float("nan")}, "request 1: NaN"),
         (5, "request 1 is a int: want a text or a dict"),
+        ({"prompt": "x", "files": ["x.pdf"]}, "request 1: files: give their content as parts of messages"),
     ],
 )
 def test_bad_requests_of_map(program: str, request_: Any, text: str) -> None:
     with pytest.raises(parley.Misuse, match=text):
         parley.map(["fine", request_])
+
+
+def test_requests_of_map_are_named_by_number(program: str) -> None:
+    answers = parley.map(["fine", {"prompt": 3}, {"promt": "x"}], model="sim/small")
+    assert [a.message for a in answers[:2]] == ["", "request 1: prompt: found number, want string"]
+    assert answers[2].message.startswith('request 2: unknown field "promt"; did you mean prompt')
 
 
 def test_misuse_of_map(program: str) -> None:
@@ -323,8 +330,17 @@ def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
 
         async def play(self, t: parley.Table) -> None: ...
 
-    with pytest.raises(binary.ProgramError, match="(?s)^parley: .*seeed: unknown key; did you mean seed"):
-        parley.run(W, agents={"x": "sim/small"}, out=tmp_path / "run.parley", progress=False, seeed=4)
+    def said(code: int, **arguments: Any) -> str:
+        with pytest.raises(parley.Error) as e:
+            parley.run(W, **{"agents": {"x": "sim/small"}, "out": tmp_path / "run.parley", "progress": False, **arguments})
+        assert "plan.yaml" not in str(e.value) and "|" not in str(e.value) and getattr(e.value, "code", 0) == code
+        return str(e.value)
+
+    assert said(2, seeed=4).startswith("parley: seeed: unknown key; did you mean seed")
+    assert said(2, budget=-1, lineup={"q": "x"}).splitlines()[1].startswith("lineup.q: python:W has no such seat")
+    assert said(0, budget=float("nan")) == "parley.run: budget: NaN and infinity are not JSON"
+    assert said(0, episodes={1, 2}).startswith("parley.run: episodes: a set is not JSON")
+    assert _run._named("parley: a.py has changed; --changed-code continues", "/tmp/plan.yaml") == 'parley: a.py has changed; flags={"changed_code": True} continues'
 
 
 @pytest.mark.parametrize(("world", "want"), [("none.py:W", "none.py: no such file"), ("none.py", "write 'none.py:CLASS'"), (3, "parley.run plays a class"), (int, "parley.run plays a class")])

@@ -266,6 +266,22 @@ def test_acts_that_raise(start: Start) -> None:
         parley.act_key()
 
 
+WRONG = [
+    ("await t.one('b', 'x')", "w.py:5: Misuse: the world asks the seat 'b', which seats() does not list: want one of a"),
+    ("await t.one(3, 'x')", "w.py:5: Misuse: the seat 3 must be a text"),
+    ("t.talk('b')", "w.py:5: Misuse: the world asks the seat 'b'"),
+    ("await t.do(len, '', seat='b')", "w.py:5: Misuse: the world asks the seat 'b'"),
+    ("await t.one('a', [{'role': 'king', 'content': 'x'}])", "w.py:5: Misuse: a message has the role 'king': want one of system, user, assistant, tool"),
+    ("return parley.Outcome({'points': {'b': 1}})", "w.py:4: the outcome of W.play: the score points is for the seat 'b', which seats() does not list: want one of a"),
+]
+
+
+@pytest.mark.parametrize(("play", "want"), WRONG, ids=[p for p, _ in WRONG])
+def test_names_that_are_wrong(start: Start, play: str, want: str) -> None:
+    """An error about a seat or a role names the line."""
+    assert start(play + "\n").begin()["error"]["text"].startswith(want)
+
+
 def test_wrong_requests(start: Start) -> None:
     e = start("await t.one('a', 'x')\n")
     e.begin()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -73,6 +74,8 @@ def _requests(requests: Iterable[str | Mapping[str, Any]], made: Form[Any] | Non
         if not isinstance(r, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Misuse(f"request {len(ids)} is a {type(r).__name__}: want a text or a dict")
         line: dict[str, Any] = {"prompt": r} if isinstance(r, str) else dict(r)
+        if "files" in line:  # they would have to be in the folder of a file of requests
+            raise Misuse(f"request {len(ids)}: files: give their content as parts of messages instead")
         if made is not None and "schema" not in line:
             line["schema"] = json.loads(made.encoded)
         ids.append(line.setdefault("id", len(ids)))
@@ -114,7 +117,7 @@ def ask_many(
         if out is not None:
             command.append(f"--out={os.fspath(out)}")
         samples = int(options.get("samples") or 1)
-        done = _ask(command, out, Progress(progress), len(ids) * samples)
+        done = _ask(command, out, Progress(progress), len(ids) * samples).named(source)
     wanted = [i for i in ids for _ in range(samples)]
     records: list[Any] = [json.loads(line) for line in done.lines]
     if done.code in (0, 1) and len(records) != len(wanted):
@@ -150,6 +153,16 @@ class _Asked:
     code: int
     text: str
     interrupted: bool
+
+    def named(self, source: str) -> _Asked:
+        """Return it with texts that name requests by their number, and not by the lines of a file that the caller does not know."""
+        line = re.compile(rb"(?:%b|%b):(\d+)" % (re.escape(source.encode()), re.escape(json.dumps(source)[1:-1].encode())))
+
+        def plain(text: bytes) -> bytes:
+            return line.sub(lambda m: b"request %d" % (int(m[1]) - 1), text)
+
+        lines = [plain(x) if b'"error"' in x else x for x in self.lines]
+        return dataclasses.replace(self, lines=lines, text=plain(self.text.encode()).decode())
 
 
 def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progress, count: int) -> _Asked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import traceback
 from types import TracebackType
@@ -64,6 +65,12 @@ def place(filename: str, line: int | None) -> str:
         name = "cell"
     name = name or "?"
     return f"{name}:{line}" if line else name
+
+
+def line_of(function: Any) -> str:
+    """Return ``auction.py:12: `` for a function, as the begin of an error; empty if it is not known."""
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    return place(code.co_filename, code.co_firstlineno) + ": " if code is not None else ""
 
 
 def _hint(error: BaseException) -> str:
