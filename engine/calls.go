@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -88,7 +89,7 @@ func (r *run) act(ctx context.Context, c *call) {
 		r.onReply(ctx, c, resp, err)
 	}()
 	if c.act.Do != nil {
-		resp, err = do(ctx, c.act)
+		resp, err = r.do(ctx, c)
 	} else {
 		resp, err = r.Actor.Act(ctx, c.at, c.index, c.seat, *c.act)
 	}
@@ -96,15 +97,19 @@ func (r *run) act(ctx context.Context, c *call) {
 }
 
 // do carries out an act that the world brings itself.
-func do(ctx context.Context, act *world.Act) (*llm.Response, error) {
-	result, err := act.Do(ctx)
-	if _, known := errors.AsType[*llm.Error](err); err != nil && !known {
+func (r *run) do(ctx context.Context, c *call) (*llm.Response, error) {
+	key := fmt.Sprintf("%s.%d.%d.%s%d.%d", r.Begun.Run, c.at.Episode, c.at.Attempt, c.at.Strand, c.at.Turn, c.index)
+	result, err := c.act.Do(ctx, key)
+	if err == nil {
+		return &llm.Response{JSON: result, Finish: llm.FinishStop}, nil
+	}
+	if raised, ok := errors.AsType[*world.CodeError](err); ok {
+		return nil, &llm.Error{Kind: llm.KindRaised, Final: true, Message: raised.Text}
+	}
+	if _, known := errors.AsType[*llm.Error](err); !known {
 		err = broken("%v", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &llm.Response{JSON: result, Finish: llm.FinishStop}, nil
+	return nil, err
 }
 
 // onReply records the result of a call and, once that is durable, gives it to the strand. An error

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"parley/journal"
@@ -142,7 +143,7 @@ type Result struct {
 }
 
 // ErrDiverged means that a world asks something else than it did when it was recorded: its rules,
-// parameters or prompts have changed since.
+// parameters or prompts have changed since, or it depends on more than its replies.
 var ErrDiverged = errors.New("diverged")
 
 // SameKind returns an ErrDiverged unless kind is the one that the run was recorded with, in the
@@ -161,12 +162,18 @@ const ifDiverged = "resume it with the version that recorded it, or begin a new 
 type DivergedError struct {
 	Turn journal.Turn
 	What string
+	// Language is that of the world, if it is not part of the program: python 3.11.7.
+	Language string
 }
 
 // Error returns the location and what to do.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("engine: diverged at episode %d, strand %q, turn %d: %s: %s",
-		e.Turn.Episode, e.Turn.Strand, e.Turn.Turn, e.What, ifDiverged)
+	find := ""
+	if strings.HasPrefix(e.Language, "python") {
+		find = " (parley.testing.exercise finds such code)"
+	}
+	return fmt.Sprintf("engine: diverged at episode %d, strand %q, turn %d: %s. The world has changed, or it depends on more than its replies, such as the clock, chance of its own, or files%s: %s",
+		e.Turn.Episode, e.Turn.Strand, e.Turn.Turn, e.What, find, ifDiverged)
 }
 
 // Is makes it an ErrDiverged.

@@ -210,7 +210,7 @@ func (r *run) ask(ctx context.Context, s *strand, t world.Turn) (waits bool, err
 	}
 	s.asked(digest, calls)
 	if rec.turned() && rec.diverged(digest, len(calls)) {
-		return false, &DivergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
+		return false, r.diverged(ctx, at, calls, rec)
 	}
 	if !rec.turned() {
 		r.turned(&journal.Turned{Turn: at, Digest: digest, Calls: len(calls), Notes: t.Notes})

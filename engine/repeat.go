@@ -89,6 +89,9 @@ func appendReply(b []byte, r world.Reply) (_ []byte, size int) {
 	}
 	b = append(append(b, r.Finish...), ' ')
 	b = append(append(b, r.Failed...), ' ')
+	if r.Why != "" {
+		part(r.Why)
+	}
 	return b, size
 }
 

@@ -267,6 +267,15 @@ func (t *recordedTurn) add(e *journal.Replied, billed bool) {
 	}
 }
 
+// diverged returns the error of a turn that asks something else than recorded.
+func (r *run) diverged(ctx context.Context, at journal.Turn, calls []*call, rec *recordedTurn) error {
+	e := &DivergedError{Turn: at, What: r.replay.difference(ctx, at, calls, rec)}
+	if len(r.Begun.Code) > 0 {
+		e.Language = r.Begun.Code[0].Language
+	}
+	return e
+}
+
 // difference describes how a turn differs from what is recorded.
 func (p *replay) difference(ctx context.Context, at journal.Turn, calls []*call, rec *recordedTurn) string {
 	if rec.calls != len(calls) {

@@ -295,7 +295,11 @@ func (r *Replied) Cost() llm.Money {
 // Reply returns what a world is given of r.
 func (r *Replied) Reply() world.Reply {
 	if r.Error != nil {
-		return world.Reply{Failed: r.Error.Kind}
+		reply := world.Reply{Failed: r.Error.Kind}
+		if reply.Failed == llm.KindRaised { // an error of the world's own code
+			reply.Why = r.Error.Message
+		}
+		return reply
 	}
 	resp := r.Response
 	if resp == nil {

@@ -28,6 +28,7 @@ const (
 	KindQuota       Kind = "quota"        // the account is out of credit: final until somebody pays
 	KindBudget      Kind = "budget"       // our own budget has no room; nothing was sent
 	KindCanceled    Kind = "canceled"     // the caller canceled the call
+	KindRaised      Kind = "raised"       // code that a world runs outside raised an error: no model was asked
 )
 
 // ErrMaxCost is wrapped by the error, of KindBudget, of a call that would cost more than Request.MaxCost.
@@ -36,8 +37,7 @@ var ErrMaxCost = errors.New("llm: the call may cost no more")
 // Kinds lists every Kind.
 func Kinds() []Kind {
 	return []Kind{
-		KindRateLimited, KindOverloaded, KindTimeout, KindTransport, KindServer, KindMalformed, KindInvalid, KindCutOff,
-		KindRefused, KindTooLong, KindBadRequest, KindAuth, KindQuota, KindBudget, KindCanceled,
+		KindRateLimited, KindOverloaded, KindTimeout, KindTransport, KindServer, KindMalformed, KindInvalid, KindCutOff, KindRefused, KindTooLong, KindBadRequest, KindAuth, KindQuota, KindBudget, KindCanceled, KindRaised,
 	}
 }
 

@@ -83,7 +83,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: retryable is %v", k, k.Retryable())
 		}
 	}
-	if len(seen) != 15 || llm.Kind("new").Retryable() {
+	if len(seen) != 16 || llm.Kind("new").Retryable() {
 		t.Errorf("%d kinds", len(seen))
 	}
 }

@@ -71,8 +71,10 @@ type Act struct {
 	Name string          `json:"name"` // reset, step, …
 	Body json.RawMessage `json:"body,omitempty"`
 	// Do carries it out and returns its result, for a world whose acts leave nothing outside that a resumed run would
-	// miss. An error that is not an *llm.Error is a failure of the act. Nil: the Actor of the kind carries it out.
-	Do func(ctx context.Context) (json.RawMessage, error) `json:"-"`
+	// miss. It may be called again if the process was killed before the result was recorded: key is then the same, and no
+	// other act has it. A *CodeError is what the act's own code raised, and any other error that is not an *llm.Error is a
+	// failure of the act. Nil: the Actor of the kind carries it out.
+	Do func(ctx context.Context, key string) (json.RawMessage, error) `json:"-"`
 }
 
 // Reply is the answer to a Call. A failure is a reply too: Failed is its kind, and everything else is empty. The text
@@ -84,6 +86,8 @@ type Reply struct {
 	Thoughts  []llm.Thought   `json:"thoughts,omitempty"`
 	Finish    llm.Finish      `json:"finish,omitempty"`
 	Failed    llm.Kind        `json:"failed,omitempty"`
+	// Why is what the code of an act raised, if Failed is llm.KindRaised. It is hostile, as every text from outside.
+	Why string `json:"why,omitempty"`
 	// Weights is the version of the weights that answered, if the server reports it.
 	Weights string `json:"weights,omitempty"`
 }

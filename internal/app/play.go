@@ -264,14 +264,11 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, err
 	}
 	c := engine.Config{
-		Journal: store, Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
+		Journal: journalOf(store, choice, done), Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
 	p.spend(a.Budget(), &c)
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
-	if file, ok := store.(*sqlite.Store); done && ok {
-		c.Journal = closed{file}
-	}
 	if a.sessions() {
 		c.Released = a.Release
 	}

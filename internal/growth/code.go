@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,18 +38,18 @@ func CodeChanges(recorded, now []journal.Code) []string {
 	return slices.Compact(all) // two classes may be in one file
 }
 
-// Use records code that is not the recorded one, and when episodes had been played with other code before.
+// Use chooses to play code, which may not be the recorded one. Other code is recorded with when episodes had been played before.
 func (c *Choice) Use(code []journal.Code, head *journal.Head) {
 	changes := CodeChanges(head.Begun.Code, code)
-	if c.Begun == nil && len(changes) > 0 {
-		same := *head.Begun
-		c.Begun = &same
-	}
-	if c.Begun == nil || len(code) == 0 {
-		return
-	}
-	c.Begun.Code = code
-	if played := head.Ended.Len() + len(head.Playing); len(changes) > 0 && played > 0 {
-		c.Begun.Edited = append(slices.Clone(head.Begun.Edited), journal.Growth{At: time.Now(), Episodes: played})
+	switch {
+	case len(changes) > 0:
+		begun := *cmp.Or(c.Begun, head.Begun)
+		begun.Code = code
+		if played := head.Ended.Len() + len(head.Playing); played > 0 {
+			begun.Edited = append(slices.Clone(head.Begun.Edited), journal.Growth{At: time.Now(), Episodes: played})
+		}
+		c.Recoded = &begun
+	case c.Begun != nil && len(code) > 0:
+		c.Begun.Code = code
 	}
 }

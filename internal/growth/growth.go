@@ -32,6 +32,9 @@ type Choice struct {
 	Stages world.Plan
 	Begun  *journal.Begun // to be recorded first; nil: the recorded one still holds
 	Grown  *Growth        // nil: the plan is not larger than the recorded one
+	// Recoded is how the run is played with code that is not the recorded one. It is to be recorded with the first entry that was
+	// played with that code. Nil: the code is the same.
+	Recoded *journal.Begun
 }
 
 // Continue chooses what to play of plan after what head has recorded of an earlier plan. It fails with a

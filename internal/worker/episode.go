@@ -106,7 +106,7 @@ func (e *episode) calls(path string, asked []call) ([]world.Call, error) {
 		calls[i] = world.Call{Seat: c.Seat, Label: c.Label, Ask: c.Request}
 		if c.Act != nil {
 			act := *c.Act
-			act.Do = func(ctx context.Context) (json.RawMessage, error) { return e.act(ctx, path, i, act) }
+			act.Do = func(ctx context.Context, key string) (json.RawMessage, error) { return e.act(ctx, path, i, act, key) }
 			calls[i].Act, calls[i].Ask = &act, llm.Request{}
 			continue
 		}
@@ -150,8 +150,8 @@ func (e *episode) step(r *request) *answer {
 }
 
 // act carries out an act in the worker, which has the episode in the turn of the act.
-func (e *episode) act(ctx context.Context, path string, index int, act world.Act) (json.RawMessage, error) {
-	body, err := json.Marshal(&request{Op: "act", Episode: e.key, Strand: path, Index: index, Act: &act})
+func (e *episode) act(ctx context.Context, path string, index int, act world.Act, key string) (json.RawMessage, error) {
+	body, err := json.Marshal(&request{Op: "act", Episode: e.key, Strand: path, Index: index, Act: &act, Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (e *episode) act(ctx context.Context, path string, index int, act world.Act
 		fault := e.died(err)
 		e.mu.Unlock()
 		if fault != nil {
-			return nil, errors.New(fault.Text)
+			return nil, fault
 		}
 	}
 }
@@ -190,9 +190,6 @@ func result(line []byte) (json.RawMessage, error) {
 	a, err := parse(line)
 	if err != nil {
 		return nil, err
-	}
-	if a.Error != nil {
-		return nil, errors.New(a.Error.Text) // without the traceback: it becomes the message of a reply
 	}
 	return a.result()
 }

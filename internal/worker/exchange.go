@@ -84,7 +84,7 @@ func (e *exchange) ready(ctx context.Context) error {
 
 // errDiverged means that a world did something else with the same replies.
 var errDiverged = errors.New("its world is not a pure function of its replies: played again, it did something else. " +
-	"Look for a clock, chance that is not t.rand, a global variable, or the order of a set")
+	"Look for a clock, chance that is not t.rand, a global variable, or the order of a set; parley.testing.exercise finds it")
 
 // died counts a worker that ended while it was busy with this exchange, and returns a fault if there is no use in another.
 // The caller holds mu.

@@ -66,6 +66,7 @@ type request struct {
 	Of      string            `json:"of"`
 	Index   int               `json:"index"`
 	Act     *world.Act        `json:"act,omitempty"`
+	Key     string            `json:"key,omitempty"` // of an act
 	Model   string            `json:"model,omitempty"`
 	Request *llm.Request      `json:"request,omitempty"`
 	Args    any               `json:"args,omitempty"`

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import http.server
 import importlib.util
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,17 +131,73 @@ def test_budget_of_map(program: str, tmp_path: Path) -> None:
     assert [b.text for a, b in zip(first, again) if a.ok] == [a.text for a in first if a.ok]
 
 
+class Lab:
+    """A model server of this process that does something at its third request, and answers it after that."""
+
+    def __init__(self, third: Any) -> None:
+        lab = self
+        self.served = 0
+
+        class Answers(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                lab.served += 1
+                if lab.served == 3:
+                    third()
+                body = b'{"model":"x","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"yes"}}],"usage":{"prompt_tokens":1,"completion_tokens":1}}'
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None: ...
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        self.options = {"model": "lab/x", "base_url": f"http://127.0.0.1:{self.server.server_port}/v1", "concurrency": 1, "progress": False}
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.mark.parametrize("file", [False, True])
+def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
+    """What was answered, and so paid for, before Ctrl-C is in the exception."""
+    lab = Lab(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with lab.server, pytest.raises(parley.Interrupted, match="of 3,000 requests were answered: the attribute answers") as e:
+        parley.map([f"Question {i}" for i in range(3000)], out=tmp_path / "answers.jsonl" if file else None, **lab.options)
+    answers = e.value.answers
+    assert isinstance(e.value, KeyboardInterrupt) and [a.id for a in answers] == list(range(3000))
+    assert sum(a.ok for a in answers) == lab.served >= 3 and {a.failed for a in answers} == {"", "canceled"}
+
+
+def test_map_whose_program_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers that the program gave before are in the error."""
+    fake = tmp_path / "parley"
+    fake.write_text("""#!/bin/sh\nprintf '{"id":0,"response":{"text":"yes"}}\\n{"id":1,"resp'; echo broken >&2; exit 5\n""")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PARLEY_BINARY", str(fake))
+    with pytest.raises(binary.ProgramError, match="^broken$") as e:
+        parley.map(["a", "b"])
+    assert [(a.text, a.failed, a.message) for a in e.value.answers] == [("yes", "", ""), ("", "canceled", "broken")]
+
+
 @pytest.mark.parametrize(
     ("request_", "text"),
     [
         ({"prompt": "\ud83d"}, "request 1: a text has a half of a character"),
         ({"prompt": float("nan")}, "request 1: NaN"),
         (5, "request 1 is a int: want a text or a dict"),
+        ({"prompt": "x", "files": ["x.pdf"]}, "request 1: files: give their content as parts of messages"),
     ],
 )
 def test_bad_requests_of_map(program: str, request_: Any, text: str) -> None:
     with pytest.raises(parley.Misuse, match=text):
         parley.map(["fine", request_])
+
+
+def test_requests_of_map_are_named_by_number(program: str) -> None:
+    answers = parley.map(["fine", {"prompt": 3}, {"promt": "x"}], model="sim/small")
+    assert [a.message for a in answers[:2]] == ["", "request 1: prompt: found number, want string"]
+    assert answers[2].message.startswith('request 2: unknown field "promt"; did you mean prompt')
 
 
 def test_misuse_of_map(program: str) -> None:
@@ -271,8 +330,17 @@ def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
 
         async def play(self, t: parley.Table) -> None: ...
 
-    with pytest.raises(binary.ProgramError, match="(?s)^parley: .*seeed: unknown key; did you mean seed"):
-        parley.run(W, agents={"x": "sim/small"}, out=tmp_path / "run.parley", progress=False, seeed=4)
+    def said(code: int, **arguments: Any) -> str:
+        with pytest.raises(parley.Error) as e:
+            parley.run(W, **{"agents": {"x": "sim/small"}, "out": tmp_path / "run.parley", "progress": False, **arguments})
+        assert "plan.yaml" not in str(e.value) and "|" not in str(e.value) and getattr(e.value, "code", 0) == code
+        return str(e.value)
+
+    assert said(2, seeed=4).startswith("parley: seeed: unknown key; did you mean seed")
+    assert said(2, budget=-1, lineup={"q": "x"}).splitlines()[1].startswith("lineup.q: python:W has no such seat")
+    assert said(0, budget=float("nan")) == "parley.run: budget: NaN and infinity are not JSON"
+    assert said(0, episodes={1, 2}).startswith("parley.run: episodes: a set is not JSON")
+    assert _run._named("parley: a.py has changed; --changed-code continues", "/tmp/plan.yaml") == 'parley: a.py has changed; flags={"changed_code": True} continues'
 
 
 @pytest.mark.parametrize(("world", "want"), [("none.py:W", "none.py: no such file"), ("none.py", "write 'none.py:CLASS'"), (3, "parley.run plays a class"), (int, "parley.run plays a class")])

@@ -139,11 +139,11 @@ def test_tools_that_cannot_be(start: Start) -> None:
     ("step", "want"),
     [
         ("return 1 / 0", "w.py:7: ZeroDivisionError: division by zero"),
-        ("return 'done'", "step() returned 'done': want a parley.Step"),
-        ("return parley.Step('x', reward='much')", "the reward is 'much': want a number"),
-        ("return parley.Step('x', reward=float('nan'))", "the reward is nan"),
-        ("return parley.Step('x', info={'a': {1, 2}})", "the info: a set is not JSON"),
-        ("return parley.Step([1])", "the observation is a list: want messages"),
+        ("return 'done'", "w.py:5: step() returned 'done': want a parley.Step"),
+        ("return parley.Step('x', reward='much')", "w.py:5: the reward is 'much': want a number"),
+        ("return parley.Step('x', reward=float('nan'))", "w.py:5: the reward is nan"),
+        ("return parley.Step('x', info={'a': {1, 2}})", "w.py:5: the info: a set is not JSON"),
+        ("return parley.Step([1])", "w.py:5: the observation is a list: want messages"),
         ("while True: pass", "w.py:7: Stuck: the step takes longer than 0.5 seconds"),
     ],
 )

@@ -26,7 +26,7 @@ WRONG = {
     ),
     "unchecked": ("r = await t.one('a', 'x', schema={'type': 'object', 'properties': {'n': {'type': 'integer'}}, 'required': ['n']})\nr.json['n']", "check reply.ok"),
     "text": ("r = await t.one('a', 'x')\nif r.ok: r.text.split()[0]", "models write anything"),
-    "seat": ("await t.one('nobody', 'x')", "the seat 'nobody', which seats() does not list: a, b"),
+    "seat": ("await t.one('nobody', 'x')", "the seat 'nobody', which seats() does not list: want one of a, b"),
     "undeclared": ("return parley.Outcome({'p': {'a': 1, 'b': 1}, 'q': 2})", "the score q is not declared: add it to measures(), which has p"),
     "missing": ("return parley.Outcome({'p': {'a': 1}})", "declares the score p of b, but no play gave it"),
     "bounds": ("return parley.Outcome({'p': {'a': 11, 'b': 1}})", "the score p of a is 11.0: measures() declares 0 to 10"),

@@ -34,6 +34,11 @@ REFUSED = [
     ("import os; os.system('true')", "os.system"),
     ("import os; os.fork()", "os.fork"),
     ("import os; os.getpid()", "os.getpid"),
+    ("import os; os.getppid()", "os.getppid"),
+    ("import os; os.times()", "os.times is not allowed in a world: a world must play the same every time"),
+    ("import _thread; _thread.start_new_thread(print, ())", "_thread.start_new_thread"),
+    ("import sqlite3; sqlite3.connect('x.db')", "sqlite3.connect is not allowed in a world: use await t.do(...)"),
+    ("from sqlite3.dbapi2 import connect; connect(database='x.db')", "sqlite3.connect"),
     ("input()", "input is not allowed"),
     ("import time; time.strftime('%Y')", "time.strftime"),
     ("import os; os.path.exists('/')", "os.path.exists is not allowed in a world: read files when"),
@@ -60,6 +65,7 @@ ALLOWED = [
     "import sys, io, os\nclass Out(io.StringIO):\n    def write(self, s): os.getpid(); return super().write(s)\nsys.stdout = Out(); print('as in a notebook')",
     "import os.path; os.path.join('a', 'b'); os.path.basename('/a/b')",
     "import time; time.strftime('%Y', (2020, 1, 1, 0, 0, 0, 0, 1, 0))",
+    "import sqlite3; sqlite3.connect(':memory:').execute('select 1')",
     "import shutil; shutil.get_terminal_size()",
     "import hashlib; hashlib.sha256(b'x').hexdigest()",
 ]
@@ -101,6 +107,20 @@ def test_dates(start: Start, tmp_path: Path, play: str) -> None:
     body = f"    def seats(self): return ['a']\n    async def play(self, t):\n        assert isinstance(START, datetime) and issubclass(datetime, date)\n        {play}\n"
     got = start(whole=head + body).begin()["error"]["text"]
     assert "Impure: datetime." in got and "is not allowed in a world" in got
+
+
+def test_dates_below_the_folder(start: Start, tmp_path: Path) -> None:
+    """Packages of the author are guarded. Libraries in a virtual environment beside the world keep their datetime: extensions rely on it."""
+    library = tmp_path / "venv" / "lib" / "site-packages"
+    for folder in (tmp_path / "sub" / "deep", library):
+        folder.mkdir(parents=True)
+    (tmp_path / "sub" / "deep" / "clock.py").write_text("from datetime import datetime\ndef now(): return datetime.now()\n")
+    (library / "lib.py").write_text("import datetime\ndef now(): return datetime.datetime.now()\n")
+    head = f"import sys; sys.path.append({str(library)!r})\nimport lib, sub.deep.clock\nimport parley\nclass W(parley.World):\n"
+    play = "    def seats(self): return ['a']\n    async def play(self, t):\n        lib.now()\n        await t.one('a', 'x')\n        sub.deep.clock.now()\n"
+    e = start(whole=head + play)
+    assert "ask" in e.begin()
+    assert "Impure: datetime.datetime.now is not allowed in a world" in e.reply("x")["error"]["text"]
 
 
 CHANCE = ["np.random.rand()", "np.random.seed(1)", "np.random.default_rng()", "np.random.default_rng(None)", "default_rng()", "shuffle([1, 2])"]

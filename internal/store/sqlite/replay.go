@@ -188,7 +188,12 @@ func (p *replayScan) readReply(c row.Reader) error {
 	meta, usage := llm.Metadata{Cost: k.cost}, llm.Usage{Input: k.input, Output: k.output}
 	if k.has(flagFailed) {
 		e.Error = &llm.Error{Kind: k.failed, Metadata: meta, Usage: usage}
-		return nil
+		if k.failed == llm.KindRaised {
+			*a = llm.Response{}
+			_, err = readAnswer(&c, a)
+			e.Error.Message = string(a.JSON)
+		}
+		return row.Of(k.turn.Episode, err)
 	}
 	if !k.has(flagAnswered) {
 		return nil

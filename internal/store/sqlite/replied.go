@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/json"
 	"errors"
 
 	"parley/internal/store/sqlite/content"
@@ -112,6 +113,9 @@ func (w *writer) newReplyRow(e *journal.Replied, said *content.Said) (v *replyRo
 	if f := e.Error; f != nil {
 		v.flags |= flagFailed | flag(f.Final, flagFinal) | flag(f.Uncertain, flagUncertain)
 		v.response = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Metadata: f.Metadata}
+		if f.Kind == llm.KindRaised { // the world is given the message: see readReply
+			v.response.JSON = json.RawMessage(f.Message)
+		}
 	}
 	t := &v.response.Metadata
 	v.flags |= flag(t.Cached, flagCached) | flag(t.Coalesced, flagCoalesced) | flag(t.Hedged, flagHedged) | flag(t.Estimated, flagEstimated)

@@ -117,7 +117,11 @@ func List(ctx context.Context, j journal.Journal) ([]Failure, error) {
 
 // String returns the number of calls, the kind and the model: "45 cut off (lab/tiny)".
 func (f Failure) String() string {
-	return fmt.Sprintf("%d %s (%s)", f.Calls, strings.ReplaceAll(string(f.Kind), "_", " "), cmp.Or(f.Model, "the environment"))
+	outside := "the environment"
+	if f.Kind == llm.KindRaised {
+		outside = "code outside of the world"
+	}
+	return fmt.Sprintf("%d %s (%s)", f.Calls, strings.ReplaceAll(string(f.Kind), "_", " "), cmp.Or(f.Model, outside))
 }
 
 // contextSize matches the size of the context in a server's message about a prompt that is too long.
@@ -127,7 +131,7 @@ var contextSize = regexp.MustCompile(`(?i)context[^0-9]{0,40}?([0-9][0-9,]{2,})`
 // said is the server's message.
 func Remedy(model string, kind llm.Kind, status int, said string) string {
 	switch {
-	case model == "":
+	case model == "" || kind == llm.KindRaised:
 		return actRemedy(kind)
 	case model == world.ModelName(world.Human) && kind != llm.KindCanceled:
 		return personRemedy(kind)
@@ -195,6 +199,8 @@ func actRemedy(kind llm.Kind) string {
 		return "make sure that the environment server is running, and that the params name its address; its log says more"
 	case llm.KindAuth:
 		return "check the key of the environment server"
+	case llm.KindRaised:
+		return "a function that the world runs outside, as t.do does, raised an error: correct it, or let the world catch parley.Failed"
 	}
 	return "the log of the environment server says more"
 }

@@ -17,6 +17,9 @@ func TestEveryKindHasARemedy(t *testing.T) {
 			t.Errorf("%s has no remedy", k)
 		}
 	}
+	if f := newFailure("", &llm.Error{Kind: llm.KindRaised, Message: "w.py:3: ValueError: no"}); strings.Contains(f.Remedy, "server") || f.String() != "0 raised (code outside of the world)" {
+		t.Errorf("%s: %s", f, f.Remedy)
+	}
 	for said, want := range map[string]string{
 		"This model's maximum context length is 2,048 tokens. However": "the model's context is 2,048 tokens",
 		"the request exceeds the available context size (512 tokens)":  "the model's context is 512 tokens",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .acts import act_key
 from .env import Env, Observation, Prompt, Step
-from .errors import Error, Failed, Impure, Invalid, Misuse
+from .errors import Error, Failed, Impure, Interrupted, Invalid, Misuse
 from .rand import Rand
 from .scorer import Played, PlayedCall, PlayedNote, Scorer
 from .values import Call, Measure, Message, Outcome, Reply, Score
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Answer", "Call", "Env", "Error", "Failed", "Impure", "Invalid", "Measure", "Message", "Misuse", "Observation", "Outcome", "Played", "PlayedCall", "PlayedNote", "Prompt", "Rand", "Reply", "Report", "Rows", "Run", "Score", "Scorer",
-    "Step", "Summary", "Table", "Talk", "World", "ask", "map", "open", "run",
+    "Answer", "Call", "Env", "Error", "Failed", "Impure", "Interrupted", "Invalid", "Measure", "Message", "Misuse", "Observation", "Outcome", "Played", "PlayedCall", "PlayedNote", "Prompt", "Rand", "Reply", "Report", "Rows", "Run", "Score", "Scorer",
+    "Step", "Summary", "Table", "Talk", "World", "act_key", "ask", "map", "open", "run",
 ]  # fmt: skip
 
 _LATER = {

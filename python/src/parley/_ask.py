@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import re
 import subprocess
 import tempfile
 import threading
@@ -12,7 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from . import _json, binary
 from ._progress import Progress
-from .errors import Error, Misuse
+from .errors import Error, Interrupted, Misuse
 from .schema import Form, Schema, form
 
 T = TypeVar("T")
@@ -72,6 +74,8 @@ def _requests(requests: Iterable[str | Mapping[str, Any]], made: Form[Any] | Non
         if not isinstance(r, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Misuse(f"request {len(ids)} is a {type(r).__name__}: want a text or a dict")
         line: dict[str, Any] = {"prompt": r} if isinstance(r, str) else dict(r)
+        if "files" in line:  # they would have to be in the folder of a file of requests
+            raise Misuse(f"request {len(ids)}: files: give their content as parts of messages instead")
         if made is not None and "schema" not in line:
             line["schema"] = json.loads(made.encoded)
         ids.append(line.setdefault("id", len(ids)))
@@ -95,6 +99,8 @@ def ask_many(
     again with the same file, and only what is missing is asked. ``budget`` is in dollars. With ``out``, what the records in
     the file cost counts too; without it, each call has its own budget. What the budget does not allow has
     ``failed == "budget"``. Other options are those of ``parley ask``, such as temperature, max_tokens, tier, cache, retries, deadline.
+
+    Ctrl-C finishes the calls in flight and raises parley.Interrupted, whose ``answers`` are those that were given.
     """
     if isinstance(requests, (str, Mapping)):
         raise Misuse("map takes a list of requests: for one, use parley.ask")
@@ -111,31 +117,56 @@ def ask_many(
         if out is not None:
             command.append(f"--out={os.fspath(out)}")
         samples = int(options.get("samples") or 1)
-        lines, stopped = _ask(command, out, Progress(progress), len(ids) * samples)
-    records: list[Any] = [json.loads(line) for line in lines]
-    if stopped:
-        records = _complete(records, [i for i in ids for _ in range(samples)], stopped)
-    if len(records) != len(ids) * samples:
+        done = _ask(command, out, Progress(progress), len(ids) * samples).named(source)
+    wanted = [i for i in ids for _ in range(samples)]
+    records: list[Any] = [json.loads(line) for line in done.lines]
+    if done.code in (0, 1) and len(records) != len(wanted):
         raise Error(f"parley ask gave {len(records)} records for {len(ids)} requests")
-    return [Answer(r, made) for r in records]
+    if done.code not in (0, 1):
+        message = "it was not asked before the interrupt" if done.interrupted else done.text
+        records = _complete(records, wanted, {"kind": "budget" if done.code == 3 else "canceled", "message": message})
+    answers = [Answer(r, made) for r in records]
+    if done.interrupted:
+        raise Interrupted(answers)
+    if done.code not in (0, 1, 3):
+        raise binary.ProgramError(done.text, done.code, answers if done.lines else [])
+    return answers
 
 
-def _complete(records: list[Any], ids: list[Any], why: str) -> list[Any]:
-    """Add the requests that were not asked because the budget did not allow them. Records are in the order of requests."""
+def _complete(records: list[Any], ids: list[Any], why: Mapping[str, str]) -> list[Any]:
+    """Return a record for each request. Those that were not asked have an error that says why."""
+    asked: dict[str, list[Any]] = {}
+    for r in reversed(records):
+        asked.setdefault(json.dumps(r.get("id")), []).append(r)
     made: list[Any] = []
-    rest = iter(records)
-    following = next(rest, None)
     for number in ids:
-        if following is not None and following.get("id") == number:
-            made.append(following)
-            following = next(rest, None)
-        else:
-            made.append({"id": number, "error": {"kind": "budget", "message": why}})
+        found = asked.get(json.dumps(number))
+        made.append(found.pop() if found else {"id": number, "error": why})
     return made
 
 
-def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progress, count: int) -> tuple[list[bytes], str]:
-    """Run a command and return its records, and how the budget stopped it. Ctrl-C ends it after the calls in flight, and a second one at once."""
+@dataclasses.dataclass(frozen=True)
+class _Asked:
+    """How ``parley ask`` ended: its records, its exit code and what it said."""
+
+    lines: list[bytes]
+    code: int
+    text: str
+    interrupted: bool
+
+    def named(self, source: str) -> _Asked:
+        """Return it with texts that name requests by their number, and not by the lines of a file that the caller does not know."""
+        line = re.compile(rb"(?:%b|%b):(\d+)" % (re.escape(source.encode()), re.escape(json.dumps(source)[1:-1].encode())))
+
+        def plain(text: bytes) -> bytes:
+            return line.sub(lambda m: b"request %d" % (int(m[1]) - 1), text)
+
+        lines = [plain(x) if b'"error"' in x else x for x in self.lines]
+        return dataclasses.replace(self, lines=lines, text=plain(self.text.encode()).decode())
+
+
+def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progress, count: int) -> _Asked:
+    """Run a command to its end. Ctrl-C ends it after the calls in flight, and a second one at once."""
     lines: list[bytes] = []
     errors: list[bytes] = []
     process = binary.start(command)
@@ -146,29 +177,28 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
         r.start()
     counted = _Counted(out)
     interrupted = False
-    while True:
+    code: int | None = None
+    while code is None:
         try:
-            code = process.wait(0.2)
-            break
-        except subprocess.TimeoutExpired:
-            progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
+            try:
+                code = process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
         except KeyboardInterrupt:
             interrupted = True
             binary.interrupt(process)
     for r in readers:
         r.join()
     binary.close(process)
-    if interrupted:
-        raise KeyboardInterrupt
     text = b"".join(errors).decode("utf-8", "replace").strip()
-    if code not in (0, 1, 3):
-        raise binary.ProgramError(text, code)
-    if out is not None:
+    if out is not None and os.path.isfile(out):
         with open(out, "rb") as f:
             lines = f.readlines()
-    failed = sum(b'"error":{"kind"' in line for line in lines)
-    progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
-    return lines, text if code == 3 else ""
+    lines = [line for line in lines if line.endswith(b"\n")]  # the last one is cut off if the program was killed
+    if code in (0, 1, 3):
+        failed = sum(b'"error":{"kind"' in line for line in lines)
+        progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
+    return _Asked(lines, code, text, interrupted)
 
 
 class _Counted:

@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import json
 import os
+import re
 import secrets
 import signal
 import socket
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import binary, guard
+from ._json import record
 from ._progress import Progress
 from ._read import Report, Run
 from .errors import Error, Misuse
@@ -98,10 +100,20 @@ def run(
     path = os.path.abspath(str(os.fspath(out)))
     with tempfile.TemporaryDirectory() as folder, guard.guarding(world):
         file = os.path.join(folder, "plan.yaml")
-        with open(file, "w", encoding="utf-8") as f:
-            json.dump(content, f, ensure_ascii=False, allow_nan=False)
+        with open(file, "wb") as f:
+            f.write(b"{" + b",".join(b"%b:%b" % (record(k, "plan"), record(v, f"parley.run: {k}")) for k, v in content.items()) + b"}")
         more = [f"--{n.replace('_', '-')}={str(v).lower() if isinstance(v, bool) else v}" for n, v in (flags or {}).items()]
-        return _play(world, [binary.find(), "run", file, "--out", path, "--json", *more], path, Progress(progress))
+        try:
+            return _play(world, [binary.find(), "run", file, "--out", path, "--json", *more], path, Progress(progress))
+        except binary.ProgramError as e:
+            raise binary.ProgramError(_named(str(e), file), e.code) from None
+
+
+def _named(text: str, file: str) -> str:
+    """Return an error about the plan that run writes for an author who wrote arguments: without the file, its lines and flags."""
+    text = re.sub(r"\n +\d+ \| .*\n +\| *\^", "", text)
+    text = re.sub(re.escape(file) + r"(:\d+)*: ", "", text).replace(file, "PLAN")
+    return text.replace("--changed-code", 'flags={"changed_code": True}')
 
 
 def _class(world: Any) -> type[World]:

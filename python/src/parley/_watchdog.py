@@ -16,10 +16,9 @@ _TICKS = 20  # how often a step is looked at within its limit
 
 
 class Watchdog:
-    """Looks at the running step several times within its limit.
+    """Looks at the running step several times within its limit, and ends it after that.
 
-    If a step was ended in a function, a later step that stays in the same function is ended much sooner. Otherwise a world with
-    a loop without an end would take the whole limit for each of its episodes, one after the other.
+    What other steps did does not matter: which episodes fail must not depend on which of them share a worker.
     """
 
     def __init__(self) -> None:
@@ -28,7 +27,6 @@ class Watchdog:
         self._dumps = False
         self._seen = (0, 0)  # the step that runs, and for how many ticks
         self._warned: set[CodeType | None] = set()
-        self._looped: set[CodeType] = set()
         self._before: Any = None  # the handler of SIGALRM
 
     def start(self, limit: float, remedy: str, own_process: bool) -> None:
@@ -58,17 +56,12 @@ class Watchdog:
         ticks += 1
         self._seen = (serial, ticks)
         code, where = _own(frame)
-        took = f"{ticks * self._limit / _TICKS:.3g} seconds"
-        if ticks > 1 and code in self._looped:
+        if ticks > _TICKS:  # the first tick comes at any moment of the step, so that the whole limit has passed with one more
             self._seen = (serial, 0)
-            raise Stuck(f"the step has run for {took} in a function in which another one did not end within {self._limit:g} seconds.{self._remedy}")
-        if ticks >= _TICKS:
-            self._seen = (serial, 0)
-            if code is not None:
-                self._looped.add(code)
             raise Stuck(f"the step takes longer than {self._limit:g} seconds: is it a loop without an end?{self._remedy}")
         if ticks > 2 and code not in self._warned:
             self._warned.add(code)
+            took = f"{(ticks - 1) * self._limit / _TICKS:.3g} seconds"
             print(f"parley: {where}: a step has run for {took}; it is ended after {self._limit:g}", file=sys.stderr, flush=True)
 
 

@@ -9,16 +9,21 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .errors import Error
 
 
 class ProgramError(Error):
-    """The program ended with an error. ``code`` is its exit code: docs/reference/exit-codes.md lists them."""
+    """The program ended with an error. ``code`` is its exit code: docs/reference/exit-codes.md lists them.
 
-    def __init__(self, text: str, code: int) -> None:
+    ``answers`` are those that parley.map got before, in the order of the requests.
+    """
+
+    def __init__(self, text: str, code: int, answers: Sequence[Any] = ()) -> None:
         super().__init__(text)
         self.code = code
+        self.answers = list(answers)
 
 
 def find() -> str:

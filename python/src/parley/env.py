@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from . import _tools, params
 from ._json import record
-from .errors import Invalid, Misuse, describe
+from .errors import Invalid, Misuse, describe, line_of
 from .guard import fold
 from .values import Message
 
@@ -121,6 +121,8 @@ class Sessions:
         except BaseException as e:
             if isinstance(e, Invalid) and op == "check":
                 return {"error": {"text": e.text, "param": e.param}}
+            if isinstance(e, Misuse) and m.get("episode") in self._live:  # it has no line of the author's code
+                return {"error": {"text": line_of(self._live[m["episode"]].running) + str(e)}}
             return {"error": describe(e)}
         finally:
             fold.table = None
@@ -148,9 +150,11 @@ class _Session:
         self._shown: dict[str, int] = {}  # messages of the last prompt, by agent
         self._said: dict[str, list[Message]] = {}  # since the last prompt
         self._tools: dict[str, Callable[..., Any]] = {}
+        self.running: Callable[..., Any] = env.reset  # the method of the author that was called last
 
     def reset(self, seed: int) -> dict[str, Any]:
         self._shown, self._said = {}, {}
+        self.running = self._env.reset
         got = self._env.reset(seed)
         self._tools = {t.__name__: t for t in self._env.tools()}
         info: Any = None
@@ -173,6 +177,7 @@ class _Session:
             return self.step(action)
         for agent, text in cast("Mapping[str, str]", action if isinstance(action, Mapping) else {DEFAULT: action}).items():
             self._said.setdefault(agent, []).append({"role": "assistant", "content": text})
+        self.running = self._env.step
         got = self._env.step(action)
         if not isinstance(got, Step):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise Misuse(f"step() returned {got!r:.80}: want a parley.Step")
@@ -193,6 +198,7 @@ class _Session:
             except Invalid as e:
                 said.append({**message, "content": f"{e.param}: {e.text}", "tool_failed": True})
                 continue
+            self.running = tool
             got = tool(**given)
             if isinstance(got, Step):
                 reward = cast(float, _reward(got.reward)) + cast(float, total.reward)

@@ -15,7 +15,7 @@ from types import CoroutineType
 from typing import Any, cast
 
 from ._json import quote, record
-from .errors import Misuse, describe, is_own, place, scrub
+from .errors import Misuse, describe, is_own, line_of, place, scrub
 from .guard import fold
 from .values import Call, Outcome, Score
 from .world import ASK, FORK, Table, World
@@ -40,6 +40,14 @@ class Episode:
         """Return the seat of acts that name none."""
         seats = self.world.seats()
         return seats[0] if seats else ""
+
+    def known(self, seat: str, what: str) -> None:
+        """Refuse a seat that the world does not have."""
+        if seat in self.lineup:
+            return
+        seats = list(self.world.seats())
+        if seat not in seats:
+            raise Misuse(f"{what} the seat {seat!r}, which seats() does not list: want one of {', '.join(map(str, seats)) or 'none'}")
 
     def begin(self) -> bytes:
         """Play the first step of the first strand."""
@@ -171,10 +179,14 @@ def _end(table: Table, value: Any) -> bytes:
     try:
         if value is None and _promises(cls):
             raise Misuse("play returned None: is a return missing? Write -> parley.Outcome | None if an episode may end without an outcome")
-        return _with_notes(table, b'"end":' + outcome(value) + b"}")
+        end = outcome(value)
+        if isinstance(value, Outcome) and table._episode.played is None:  # a scorer scores the seats of another world
+            for s in list_scores(value):
+                if s.seat:
+                    table._episode.known(s.seat, f"the score {s.name} is for")
+        return _with_notes(table, b'"end":' + end + b"}")
     except Misuse as e:
-        code = cls.play.__code__
-        return _fail(table, _error(f"{place(code.co_filename, code.co_firstlineno)}: the outcome of {cls.__name__}.play: {e}", ""))
+        return _fail(table, _error(f"{line_of(cls.play)}the outcome of {cls.__name__}.play: {e}", ""))
 
 
 def _promises(cls: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import traceback
 from types import TracebackType
@@ -32,11 +33,20 @@ class Misuse(Error):
 
 
 class Failed(Error):
-    """An act failed. ``kind`` says how, such as ``timeout``."""
+    """An act failed. ``kind`` says how: ``raised`` if its function raised, whose exception is in the text, or such as ``timeout``."""
 
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(text)
         self.kind = kind
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended parley.map. ``answers`` are in the order of the requests; those that were not asked have ``failed == "canceled"``."""
+
+    def __init__(self, answers: list[Any]) -> None:
+        given = sum(bool(a.ok) for a in answers)
+        super().__init__(f"{given:,} of {len(answers):,} requests were answered: the attribute answers of this exception has them. In a notebook: sys.last_value.answers")
+        self.answers = answers
 
 
 class Stuck(BaseException):
@@ -55,6 +65,12 @@ def place(filename: str, line: int | None) -> str:
         name = "cell"
     name = name or "?"
     return f"{name}:{line}" if line else name
+
+
+def line_of(function: Any) -> str:
+    """Return ``auction.py:12: `` for a function, as the begin of an error; empty if it is not known."""
+    code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    return place(code.co_filename, code.co_firstlineno) + ": " if code is not None else ""
 
 
 def _hint(error: BaseException) -> str:

@@ -6,6 +6,7 @@ threads, acts and code that runs while a module is imported are not affected.
 
 from __future__ import annotations
 
+import _thread
 import builtins
 import contextlib
 import datetime as _datetime
@@ -121,6 +122,7 @@ _RANDOM = (
 # Owner, names, remedy. A name that a Python version lacks is skipped.
 _TABLE: list[tuple[Any, str, str, str]] = [
     (time, "time", "time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns thread_time clock_gettime", _CLOCK),
+    (os, "os", "times", _CLOCK),
     (time, "time", "sleep", "a world does not wait; use await t.do(...) if something outside must be waited for"),
     (random, "random", _RANDOM, _CHANCE),
     (random.SystemRandom, "random.SystemRandom", "random getrandbits randbytes", _CHANCE),
@@ -132,9 +134,10 @@ _TABLE: list[tuple[Any, str, str, str]] = [
     (builtins, "", "open input", _FILE),
     (io, "io", "open", _FILE),
     (os, "os", "open listdir scandir remove unlink rename replace mkdir rmdir", _FILE),
-    (os, "os", "fork forkpty system popen posix_spawn posix_spawnp execv execve kill getpid", _OUTSIDE),
+    (os, "os", "fork forkpty system popen posix_spawn posix_spawnp execv execve kill getpid getppid", _OUTSIDE),
     (subprocess.Popen, "subprocess.Popen", "__init__", _OUTSIDE),
     (threading.Thread, "threading.Thread", "start", _THREAD),
+    (_thread, "_thread", "start_new_thread start_new start_joinable_thread", _THREAD),
 ]
 
 
@@ -197,14 +200,14 @@ _dates: dict[Any, Any] = {}
 
 
 def _importing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return __import__ for a world that imports during a step: it guards numpy, and gives the author's code the guarded datetime."""
+    """Return __import__ for a world that imports during a step: it guards numpy and sqlite3, and gives the author's code the guarded datetime."""
 
     @functools.wraps(original)
     def call(name: str, globals: dict[str, Any] | None = None, *args: Any, **kwargs: Any) -> Any:
         made = original(name, globals, *args, **kwargs)
         if not fold.thread or fold.thread != threading.get_ident():
             return made
-        _install_numpy()
+        _install_imported()
         if made is _datetime and not is_foreign(str((globals or {}).get("__file__"))):
             return _dates[_datetime]
         return made
@@ -213,8 +216,17 @@ def _importing(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _install_numpy() -> None:
-    """Guard the global chance of numpy, if it is imported."""
+def _on_disk(database: Any, *_: Any, **__: Any) -> bool:
+    """Report whether a database of sqlite3 is not only in memory."""
+    return database != ":memory:"
+
+
+def _install_imported() -> None:
+    """Guard what may be imported or not: sqlite3, and the global chance of numpy."""
+    for name in ("sqlite3", "sqlite3.dbapi2"):
+        database = sys.modules.get(name)
+        if database is not None:
+            _replace(database, "sqlite3", "connect", _OUTSIDE, _on_disk)
     chance = sys.modules.get("numpy.random")
     if chance is None or hasattr(getattr(chance, "default_rng", None), "__parley_guard__") or getattr(chance.__spec__, "_initializing", False):
         return  # it is not imported, guarded, or not imported to its end
@@ -229,22 +241,27 @@ def _install_numpy() -> None:
 
 def rebind(module: types.ModuleType) -> None:
     """Guard the functions that a module imported by name before they were replaced."""
-    _install_numpy()
+    _install_imported()
     for name, value in list(vars(module).items()):
         original, made = _replaced.get(id(value), (None, None))
         if original is not None and original is value:
             setattr(module, name, made)
 
 
+def _below(file: Any, folder: str) -> bool:
+    """Report whether a file is the author's, in a folder or below it: a virtual environment may be there too."""
+    path = os.path.abspath(file) if isinstance(file, str) else ""
+    return path.startswith(os.path.join(folder, "")) and not is_foreign(path) and not is_own(path)
+
+
 def watch(folder: str, *more: types.ModuleType) -> Callable[[], None]:
-    """Guard the modules of a folder and others. Returns a function that gives them back the datetime and date that they had.
+    """Guard the modules of a folder, those of packages in it, and others; but not installed libraries. Returns a function that gives them back the datetime and date that they had.
 
     These classes cannot be changed for all modules: extensions rely on them.
     """
     changed: list[tuple[types.ModuleType, str, Any]] = []
     for module in [*more, *list(sys.modules.values())]:
-        file = getattr(module, "__file__", None)
-        if module not in more and not (isinstance(file, str) and os.path.dirname(os.path.abspath(file)) == folder):
+        if module not in more and not _below(getattr(module, "__file__", None), folder):
             continue
         rebind(module)
         for name, value in list(vars(module).items()):
@@ -262,7 +279,7 @@ def watch(folder: str, *more: types.ModuleType) -> Callable[[], None]:
 
 @contextlib.contextmanager
 def guarding(cls: type) -> Generator[None, None, None]:
-    """Guard a class that this process plays beside other work: its module, and those in the same folder."""
+    """Guard a class that this process plays beside other work: its module, and those in the same folder or below it."""
     install()
     module = sys.modules[cls.__module__]
     file = getattr(module, "__file__", None)

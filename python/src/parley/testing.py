@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from . import guard, worker
+from . import acts, guard, worker
 from ._exercise_env import exercise_env
 from ._json import record
 from ._made_up import ODD, answer
@@ -85,8 +85,6 @@ class Play:
         self.calls += 1
         if self.calls > _MOST_CALLS:
             raise AssertionError(f"the world made {_MOST_CALLS:,} calls and has not ended: is a loop without an end?")
-        if call["seat"] not in self._seats:
-            raise AssertionError(f"the world asks the seat {call['seat']!r}, which seats() does not list: {', '.join(self._seats)}")
         place = f"{self._policy} {self._seed} {name} {turn} {index}"
         digest = hashlib.sha256(place.encode()).digest()
         rand = Rand(int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:16], "big"))
@@ -101,14 +99,9 @@ class Play:
         if place not in self._acts:
             fn, args, kwargs = cast(Any, self._episode.pending(name, index).act)
             try:
-                result = fn(*args, **kwargs)
-                if inspect.iscoroutine(result):
-                    import asyncio
-
-                    result = asyncio.run(result)
-                self._acts[place] = {"json": json.loads(json.dumps(result))}
-            except Exception:
-                self._acts[place] = {"failed": "server"}
+                self._acts[place] = {"json": json.loads(json.dumps(acts.run(place, fn, args, kwargs)))}
+            except Exception as e:
+                self._acts[place] = {"failed": "raised", "why": describe(e)["text"]}
         return self._acts[place]
 
 

@@ -110,6 +110,11 @@ class Reply(Generic[T]):
         return self._raw.get("failed", "")
 
     @property
+    def why(self) -> str:
+        """What the function of an act raised, as ``w.py:12: ValueError: no``, if ``failed`` is raised; or ""."""
+        return self._raw.get("why", "")
+
+    @property
     def finish(self) -> str:
         """Why the model stopped: stop, length, tool_calls, refused."""
         return self._raw.get("finish", "")

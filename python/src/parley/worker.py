@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
-from . import _json, env, guard, params, scorer
+from . import _json, acts, env, guard, params, scorer
 from ._sources import sources
 from .episode import Episode, error_step
 from ._watchdog import Watchdog
@@ -311,15 +311,11 @@ class Session:
             raise LookupError("the call is not an act")
         if self._pool is None:
             self._pool = concurrent.futures.ThreadPoolExecutor(max_workers=32, thread_name_prefix="parley-act")
-        self._pool.submit(self._run_act, m["id"], *act)
+        self._pool.submit(self._run_act, m["id"], m.get("key", ""), *act)
 
-    def _run_act(self, number: int, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _run_act(self, number: int, key: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
-            result = fn(*args, **kwargs)
-            if inspect.iscoroutine(result):
-                import asyncio
-
-                result = asyncio.run(result)
+            result = acts.run(key, fn, args, kwargs)
             step = b'"result":' + _json.record(result, f"the result of {getattr(fn, '__qualname__', fn)}") + b"}"
             if len(step) > _LONGEST - 100:
                 step = _too_long(step)

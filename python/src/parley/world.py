@@ -59,6 +59,8 @@ def _pause(what: str) -> Generator[str, Any, Any]:
 
 ASK, FORK = "ask", "fork"  # what a strand waits for: these objects, not equal ones
 
+_ROLES = ("system", "user", "assistant", "tool")
+
 _heads: dict[tuple[str, str], bytes] = {}
 
 
@@ -81,6 +83,8 @@ def _messages(prompt: str | Sequence[Message], system: str) -> bytes:
             return b'{"role":"system","content":' + quote(system) + b"}," + user if system else user
         out = [b'{"role":"system","content":' + quote(system) + b"}"] if system else []
         for m in prompt:
+            if m["role"] not in _ROLES:
+                raise Misuse(f"a message has the role {m['role']!r}: want one of {', '.join(_ROLES)}")
             content = m["content"] if len(m) == 2 else None
             if isinstance(content, str):
                 out.append(b'{"role":' + quote(m["role"]) + b',"content":' + quote(content) + b"}")
@@ -115,6 +119,13 @@ class Table:
         if fold.table is not self:
             raise Misuse(f"{what} at the table of another strand: a strand of a fork uses the table it is given, and no other")
 
+    def _know(self, seat: str) -> None:
+        """Refuse a seat that the world does not have, in the line that names it."""
+        if not isinstance(seat, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise Misuse(f"the seat {seat!r} must be a text")
+        if seat not in self._episode.lineup:
+            self._episode.known(seat, "the world asks")
+
     @property
     def lineup(self) -> Mapping[str, str]:
         """Which agent sits in which seat."""
@@ -145,6 +156,7 @@ class Table:
         ``schema`` is the form of the answer: a pydantic model, a dataclass, a TypedDict or a JSON Schema. Other settings:
         tools, tool_choice, temperature, top_p, max_tokens, stop, effort, seed.
         """
+        self._know(seat)
         return _call(seat, label, b',"messages":[' + _messages(prompt, system) + b"]", schema, settings)
 
     def act(self, fn: Callable[..., Any], *args: Any, seat: str = "", label: str = "", **kwargs: Any) -> Call[Any]:
@@ -154,6 +166,8 @@ class Table:
         name = f"{getattr(fn, '__module__', '')}.{getattr(fn, '__qualname__', type(fn).__name__)}"
         body = {"args": args, "kwargs": kwargs} if kwargs else args
         act = record({"name": name, "body": body}, f"the arguments of {name}")
+        if seat:
+            self._know(seat)
         seat = seat or self._episode.first_seat()
         head = _heads.get((seat, label)) or _head(seat, label)
         return Call(head + b',"act":' + act + b"}", None, (fn, args, kwargs))
@@ -188,12 +202,13 @@ class Table:
     async def do(self, fn: Callable[..., Any], *args: Any, seat: str = "", label: str = "", **kwargs: Any) -> Any:
         """Run a function outside of the world, in a thread, and return its recorded result: any JSON.
 
-        When the episode is played again, the recorded result is used and the function is not run. Raises parley.Failed if
-        the function raised.
+        When the episode is played again, the recorded result is used and the function is not run. It may run a second time if
+        the process was killed before the result was recorded: parley.act_key() is then the same. Raises parley.Failed if the
+        function raised; its text has the type and the text of the exception.
         """
         reply = await self.one(self.act(fn, *args, seat=seat, label=label, **kwargs))
         if not reply.ok:
-            raise Failed(f"{getattr(fn, '__qualname__', fn)} failed: {reply.failed}", reply.failed)
+            raise Failed(f"{getattr(fn, '__qualname__', fn)} failed: {reply.why or reply.failed}", reply.failed)
         return reply.json
 
     @overload
@@ -281,6 +296,7 @@ class Talk:
     __slots__ = ("seat", "_table", "_number", "_keep", "_new", "_waits")
 
     def __init__(self, table: Table, seat: str, system: str) -> None:
+        table._know(seat)  # pyright: ignore[reportPrivateUsage]
         self.seat = seat
         self._table = table
         self._number = table._new_talk()  # pyright: ignore[reportPrivateUsage]
