@@ -98,6 +98,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle("POST /v1/messages/count_tokens", quota.Anthropic, s.countTokens)
 	s.cloudRoutes(handle)
 	handle("POST /v1beta/models/{call}", quota.Google, s.geminiCall)
+	handle("GET /v1beta/models", quota.Google, s.geminiModels)
 	for _, vendor := range []string{"mistral", "together", "xai"} { // whose batch APIs are there
 		handle("POST /"+vendor+"/v1/chat/completions", quota.OpenAI, s.answer(&s.formats.chat))
 		handle("GET /"+vendor+"/v1/models", quota.OpenAI, s.models)
