@@ -55,6 +55,8 @@ type BotBringer interface {
 type StandIn interface {
 	// StandIn answers a request of the kind's worlds. ok is false for any other request. It must be a pure function.
 	// model is the simulated model's name without its provider, and seed varies answers.
+	//
+	// Recognise a request by its texts or by the JSON of its schema. Not every wire format has the schema's name.
 	StandIn(model string, req *llm.Request, seed uint64) (text string, ok bool)
 }
 

@@ -8,6 +8,26 @@ import (
 	"unicode/utf8"
 )
 
+// TestInstructed checks that only the words of Instruct at the end of a text are taken for them.
+func TestInstructed(t *testing.T) {
+	t.Parallel()
+	words := Instruct(json.RawMessage(`{"type": "object"}`))
+	for text, want := range map[string][2]string{
+		words:                     {"", `{"type":"object"}`},
+		"How many?\n\n" + words:   {"How many?", `{"type":"object"}`},
+		words + "\n\n" + words:    {words, `{"type":"object"}`},
+		Instruct([]byte("true")):  {"", "true"},
+		words + " And?":           {words + " And?", ""},
+		words + "}":               {words + "}", ""},
+		`Is this JSON? {"a": {}}`: {`Is this JSON? {"a": {}}`, ""},
+		"":                        {"", ""},
+	} {
+		if before, schema := Instructed(text); before != want[0] || string(schema) != want[1] {
+			t.Errorf("%q: %q and %q, want %q", text, before, schema, want)
+		}
+	}
+}
+
 func TestInstruct(t *testing.T) {
 	t.Parallel()
 	got := Instruct(json.RawMessage("{\n  \"type\": \"object\"\n}"))

@@ -16,8 +16,23 @@ func Instruct(schema json.RawMessage) string {
 		b.Reset()
 		b.Write(schema)
 	}
-	return "Answer with one JSON value that follows this JSON Schema, and with nothing else: " +
-		"no words before or after it, no code fence, no comments.\n\n" + b.String()
+	return instruction + b.String()
+}
+
+const instruction = "Answer with one JSON value that follows this JSON Schema, and with nothing else: " +
+	"no words before or after it, no code fence, no comments.\n\n"
+
+// Instructed splits a text that ends with the words of Instruct into what is before them and the schema. The schema is nil if
+// the text does not end so.
+func Instructed(text string) (before string, schema json.RawMessage) {
+	if !strings.HasSuffix(text, "}") && !strings.HasSuffix(text, "true") && !strings.HasSuffix(text, "false") {
+		return text, nil
+	}
+	i := strings.LastIndex(text, instruction)
+	if i < 0 || !json.Valid([]byte(text[i+len(instruction):])) {
+		return text, nil
+	}
+	return strings.TrimSuffix(text[:i], "\n\n"), json.RawMessage(text[i+len(instruction):])
 }
 
 // Repair returns the instruction for a model to correct an answer that Read refused with err.

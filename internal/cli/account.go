@@ -23,6 +23,7 @@ type account struct {
 	TPM         float64       `name:"tpm" placeholder:"N" help:"Tokens per minute, input plus output."`
 	ITPM        float64       `name:"itpm" placeholder:"N" help:"Input tokens per minute."`
 	OTPM        float64       `name:"otpm" placeholder:"N" help:"Output tokens per minute."`
+	APIVersion  string        `name:"api-version" placeholder:"VERSION" help:"Version of Azure's older paths, such as 2024-10-21. --base-url then ends in /openai."`
 	Timeout     time.Duration `placeholder:"DURATION" help:"Maximum time until an answer starts, then until it is complete or the next line of a stream arrives. Default: 10m."`
 }
 
@@ -56,6 +57,9 @@ func (a *account) provider(model string, env func(string) (string, bool)) (provi
 	}
 	if a.Dialect != "" {
 		p.Dialect = a.Dialect
+	}
+	if a.APIVersion != "" {
+		p.APIVersion = a.APIVersion
 	}
 	if a.Timeout != 0 {
 		p.Timeout = a.Timeout

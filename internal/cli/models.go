@@ -20,10 +20,11 @@ type modelsCmd struct {
 	Prices string `placeholder:"FILE" help:"File of prices that override the built-in ones."`
 	Update string `placeholder:"FILE" help:"Newer file of prices, ours or LiteLLM's: print what it changes instead of the lists."`
 
-	Live    string `placeholder:"PROVIDER" help:"Ask this provider which models the account can use, and list these."`
-	BaseURL string `name:"base-url" placeholder:"URL" help:"Base URL of the provider of --live."`
-	KeyEnv  string `placeholder:"NAME" help:"Environment variable with the API key of the provider of --live."`
-	Dialect string `placeholder:"NAME" help:"Wire format of the provider of --live. Default: that of a known provider, else openai."`
+	Live       string `placeholder:"PROVIDER" help:"Ask this provider which models the account can use, and list these."`
+	BaseURL    string `name:"base-url" placeholder:"URL" help:"Base URL of the provider of --live."`
+	KeyEnv     string `placeholder:"NAME" help:"Environment variable with the API key of the provider of --live."`
+	KeyCommand string `placeholder:"COMMAND" help:"Program that prints the API key of the provider of --live, and its arguments, separated by spaces. No shell reads it. Instead of --key-env."`
+	Dialect    string `placeholder:"NAME" help:"Wire format of the provider of --live. Default: that of a known provider, else openai."`
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -64,8 +65,8 @@ type known struct {
 
 // Run prints the tables.
 func (c *modelsCmd) Run(ctx context.Context, s *State) error {
-	if c.Live == "" && (c.BaseURL != "" || c.KeyEnv != "" || c.Dialect != "") {
-		return exit.Usagef("--base-url, --key-env and --dialect are for the provider of --live: name it with --live")
+	if c.Live == "" && (c.BaseURL != "" || c.KeyEnv != "" || c.KeyCommand != "" || c.Dialect != "") {
+		return exit.Usagef("--base-url, --key-env, --key-command and --dialect are for the provider of --live: name it with --live")
 	}
 	if c.Live != "" && c.Update != "" {
 		return exit.Usagef("--live and --update do not go together")
@@ -139,6 +140,8 @@ func (k known) print(w io.Writer) error {
 			key = p.Command
 		case p.Credentials != "":
 			key = "Google's credentials"
+		case p.Dialect == "bedrock":
+			key = "AWS credentials, or a key"
 		}
 		switch {
 		case p.Example != "":

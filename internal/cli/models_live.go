@@ -18,8 +18,12 @@ import (
 // live asks the provider of --live for its models, and adds the prices that are known.
 func (c *modelsCmd) live(ctx context.Context, s *State, prices *price.Table) (known, error) {
 	k := known{AsOf: prices.AsOf(), Providers: []knownProvider{}, Models: []knownModel{}}
-	a := account{BaseURL: c.BaseURL, KeyEnv: c.KeyEnv, Dialect: c.Dialect}
-	p, err := a.provider(strings.TrimSuffix(c.Live, "/")+"/any", s.Env)
+	name := strings.TrimSuffix(c.Live, "/")
+	if _, ok := provider.Lookup(name); !ok && c.BaseURL == "" {
+		return k, exit.Usagef("--live %s: %w; or give its address with --base-url", name, provider.Unknown(name))
+	}
+	a := account{BaseURL: c.BaseURL, KeyEnv: c.KeyEnv, KeyCommand: c.KeyCommand, Dialect: c.Dialect}
+	p, err := a.provider(name+"/any", s.Env)
 	if err != nil {
 		return k, err
 	}
@@ -35,7 +39,7 @@ func (c *modelsCmd) live(ctx context.Context, s *State, prices *price.Table) (kn
 	if err != nil {
 		return k, &exit.Error{Code: exit.Failed, Err: err}
 	}
-	k.Providers = append(k.Providers, knownProvider{Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, KeySet: p.KeyEnv != ""})
+	k.Providers = append(k.Providers, knownProvider{Name: p.Name, Dialect: p.Dialect, BaseURL: p.BaseURL, KeyEnv: p.KeyEnv, KeySet: p.KeyEnv != "", Command: provider.CommandLine(p.KeyCommand), Credentials: p.Credentials})
 	for _, m := range all {
 		name := p.Name + "/" + m.Name
 		if !strings.Contains(name, c.Find) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -56,7 +57,9 @@ func TestModelsLive(t *testing.T) {
 	if len(k.Models) != 2 || !k.Models[0].Retired || !k.Models[1].Unpriced || k.Models[0].Unpriced {
 		t.Errorf("%+v", k.Models)
 	}
-	parley(t, State{}, "models", "--live", "nobody").want(t, exit.Misuse).wantErr(t, "nobody", "--base-url")
+	parley(t, State{}, "models", "--live", "nobody").want(t, exit.Misuse).wantErr(t, "--live nobody", "--base-url")
+	parley(t, State{}, append(args, "--key-command", "false x")...).want(t, exit.Failed).wantErr(t, "key_command false x")
+	parley(t, State{}, "models", "--key-command", "cat x").want(t, exit.Misuse).wantErr(t, "--live")
 	parley(t, State{}, "models", "--base-url", front.URL).want(t, exit.Misuse).wantErr(t, "--live")
 	parley(t, State{}, "models", "--live", "sim").want(t, exit.Misuse).wantErr(t, "no server")
 	none := State{Env: func(string) (string, bool) { return "", false }}
@@ -71,4 +74,22 @@ func TestModelsUpdate(t *testing.T) {
 	parley(t, State{}, "models", "--prices", old, "--update", newer).want(t, exit.OK).wantOut(t, "lab/a", "changed", "$2.00", "$3.00", "lab/b", "gone", "--prices")
 	parley(t, State{}, "models", "--prices", newer, "--update", newer).want(t, exit.OK).wantOut(t, "nothing changes")
 	parley(t, State{}, "models", "--update", "nowhere.json").want(t, exit.Misuse).wantErr(t, "--update", "nowhere.json")
+}
+
+// TestAtSim lists the models of the simulated server in the formats of the vendors, and asks at Azure's older paths.
+func TestAtSim(t *testing.T) {
+	t.Parallel()
+	s := State{Env: os.LookupEnv} // PATH stands for a key: it is always set
+	url, stop := serves(t, nil, "sim")
+	defer stop()
+	for want, args := range map[string][]string{
+		"gemini/small": {"gemini", "--base-url", url + "/v1beta"}, "bedrock/sim.small": {"bedrock", "--base-url", url, "--key-env", "PATH"}, "azure/sim/small": {"azure", "--base-url", url + "/openai/v1"},
+	} {
+		parley(t, s, append([]string{"models", "--live"}, args...)...).want(t, exit.OK).wantOut(t, want)
+	}
+	vertex := url + "/v1/projects/p/locations/r/publishers/google"
+	parley(t, s, "models", "--live", "vertex", "--base-url", vertex, "--key-env", "PATH").want(t, exit.Failed).wantErr(t, "Model Garden")
+	ask := []string{"ask", "--model", "azure/any", "--base-url", url + "/openai", "--quiet"}
+	parley(t, s, append(ask, "--api-version", "2024-10-21", "Hello")...).want(t, exit.OK)
+	parley(t, s, append(ask, "--api-version", "soon", "Hello")...).want(t, exit.Misuse).wantErr(t, "api_version", "2024-10-21")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	structured "parley/internal/answer"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/provider"
@@ -73,38 +74,57 @@ func TestSimConformance(t *testing.T) {
 	}
 }
 
+// sameRequest is request i of TestSimSame: with tools, with schemas, and with messages that formats write differently.
+func sameRequest(i int) *llm.Request {
+	const form = `{"type":"object","properties":{"x":{"type":"integer"},"y":{"type":"string","enum":["a","b"]}},"required":["x","y"],"additionalProperties":false}`
+	req := &llm.Request{Model: "lab/any", MaxTokens: 50, Messages: []llm.Message{llm.System("S"), llm.User(fmt.Sprint("question ", i))}}
+	add := func(m ...llm.Message) { req.Messages = append(req.Messages, m...) }
+	image := llm.Message{Role: llm.RoleUser, Parts: []llm.Part{{Image: &llm.Image{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")}}}}
+	switch i % 8 {
+	case 0:
+		req.Tools, req.ToolChoice = []llm.Tool{{Name: "f", Parameters: json.RawMessage(form)}}, "required"
+	case 1:
+		req.Schema = &llm.Schema{Name: "form", JSON: json.RawMessage(form)}
+	case 2: // as dispatch writes it where schemas are not native
+		add(llm.User(structured.Instruct(json.RawMessage(form))))
+	case 3:
+		add(llm.Assistant("A"), llm.System("T"), llm.User("more"), llm.User("and more"))
+	case 4:
+		req.Tools = []llm.Tool{{Name: "g"}}
+		add(llm.Message{Role: llm.RoleAssistant, ToolCalls: []llm.ToolCall{{ID: "a", Name: "g", Arguments: "{}"}}}, llm.ToolResult("a", "R"), llm.User("then"))
+	case 5:
+		add(image, llm.User("seen?"))
+	}
+	return req
+}
+
 // TestSimSame checks that the simulated provider gives equal answers in every dialect, streamed and
 // not.
 func TestSimSame(t *testing.T) {
 	t.Parallel()
 	url := startSim(t, simhttp.Config{})
+	first := map[int]string{}
 	for _, f := range simFormats() {
-		whole := f.dial(t, url, func(p *provider.Provider) { p.Stream = "never" })
-		streamed := f.dial(t, url, func(p *provider.Provider) { p.Stream = "always" })
-		for i := range 40 {
-			req := &llm.Request{Model: "lab/any", MaxTokens: 50, Messages: []llm.Message{llm.System("S"), llm.User(fmt.Sprint("question ", i))}}
-			if i%3 == 0 {
-				req.Tools, req.ToolChoice = []llm.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"],"additionalProperties":false}`)}}, "required"
-			}
-			a, err := whole.Ask(t.Context(), req)
-			if err != nil {
-				t.Fatalf("%s: %v", f.name, err)
-			}
-			b, err := streamed.Ask(t.Context(), req)
-			if err != nil {
-				t.Fatalf("%s: %v", f.name, err)
-			}
-			for _, r := range []*llm.Response{a, b} { // these may differ between exchanges
-				r.ID, r.RequestID, r.Metadata, r.Rate = "", "", llm.Metadata{}, nil
-				r.Usage.Cached, r.Usage.CacheWrite = 0, 0
+		for _, stream := range []string{"never", "always"} {
+			m := f.dial(t, url, func(p *provider.Provider) { p.Stream = stream })
+			for i := range 40 {
+				r, err := m.Ask(t.Context(), sameRequest(i))
+				if err != nil {
+					t.Fatalf("%s, request %d: %v", f.name, i, err)
+				}
+				// These may differ: formats write prompts with more or fewer tokens.
+				r.ID, r.RequestID, r.Metadata, r.Rate, r.Tier = "", "", llm.Metadata{}, nil, ""
+				r.Usage = llm.Usage{Output: r.Usage.Output}
 				for i := range r.ToolCalls {
 					r.ToolCalls[i].ID = ""
 				}
-			}
-			ja, _ := json.Marshal(a)
-			jb, _ := json.Marshal(b)
-			if string(ja) != string(jb) {
-				t.Errorf("%s:\nwhole    %s\nstreamed %s", f.name, ja, jb)
+				got, _ := json.Marshal(r)
+				if first[i] == "" {
+					first[i] = string(got)
+				}
+				if string(got) != first[i] {
+					t.Errorf("%s, stream %s, request %d:\n%s, want\n%s", f.name, stream, i, got, first[i])
+				}
 			}
 		}
 	}

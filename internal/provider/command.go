@@ -41,11 +41,18 @@ func CredentialNames() []string { return []string{string(CredentialsGoogle)} }
 // vertexHost matches the hosts of Vertex AI.
 var vertexHost = regexp.MustCompile(`^([a-z0-9-]+-)?aiplatform(\.[a-z0-9-]+\.rep)?\.googleapis\.com$`)
 
-// checkCredentials refuses to send Google's credentials elsewhere: a token of Google is good for everything that the user may
-// do there, and a plan may come from somebody else.
+// bedrockHost matches the hosts of Bedrock: those that answer, and those that list models. Other hosts of amazonaws.com may be
+// rented by anybody.
+var bedrockHost = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock(-runtime)?(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+
+// checkCredentials refuses to send Google's credentials elsewhere, or to sign requests to others with those of AWS: a token of
+// Google is good for everything that the user may do there, and a plan may come from somebody else.
 func (p Provider) checkCredentials(bad complain) {
 	at := path{"credentials"}
 	switch {
+	case p.Credentials == "" && p.Signs():
+		p.checkHosts(bad, GetsSignature, NotSigned)
+		return
 	case p.Credentials == "":
 		return
 	case p.Credentials != CredentialsGoogle:
@@ -57,22 +64,38 @@ func (p Provider) checkCredentials(bad complain) {
 	case p.KeyEnv != "" || len(p.KeyCommand) > 0:
 		bad(at, "not together with key_env or key_command: the key comes from one of them")
 	}
+	p.checkHosts(bad, getsGoogle, "Google's credentials are sent only to https://REGION-aiplatform.googleapis.com, to https://aiplatform.googleapis.com and to this machine"+otherHost)
+}
+
+// checkHosts complains about each server that may not get the credentials of p.
+func (p Provider) checkHosts(bad complain, gets func(address string) bool, problem string) {
 	for i, one := range p.Servers() {
 		field := path{"base_url"}
 		if len(p.BaseURLs) > 0 {
 			field = item("base_urls", i)
 		}
-		if one.BaseURL != "" && !getsGoogle(one.BaseURL) {
-			bad(field, "Google's credentials are sent only to https://REGION-aiplatform.googleapis.com, to https://aiplatform.googleapis.com and to this machine: name a key for another host with key_env or key_command")
+		if one.BaseURL != "" && !gets(one.BaseURL) {
+			bad(field, "%s", problem)
 		}
 	}
 }
 
+const otherHost = ": name a key for another host with key_env or key_command"
+
+// NotSigned says which requests are signed.
+const NotSigned = "only requests to https://bedrock-runtime.REGION.amazonaws.com and to this machine are signed with the credentials of AWS" + otherHost
+
+// GetsSignature reports whether requests to an address may be signed with the credentials of AWS.
+func GetsSignature(address string) bool { return isOwn(address, bedrockHost) }
+
 // getsGoogle reports whether an address may get Google's credentials.
-func getsGoogle(address string) bool {
+func getsGoogle(address string) bool { return isOwn(address, vertexHost) }
+
+// isOwn reports whether an address is this machine, or over https one of a vendor's hosts.
+func isOwn(address string, hosts *regexp.Regexp) bool {
 	host := hostOf(address)
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback() || strings.HasPrefix(strings.ToLower(address), "https://") && vertexHost.MatchString(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback() || strings.HasPrefix(strings.ToLower(address), "https://") && hosts.MatchString(host)
 }
 
 // checkKeyCommand checks the program that prints the key, and the header that carries it.
@@ -102,4 +125,25 @@ func (p Provider) checkKeyCommand(bad complain) {
 			bad(item("key_command", i), "holds a zero byte")
 		}
 	}
+	if name := printer(p.KeyCommand); name != "" {
+		bad(at, "%s prints its arguments, so the key would be in this list: name a program that has the key from elsewhere, or put the key into an environment variable and name that in key_env", name)
+	}
+}
+
+// printer returns the program of a command that prints only what the command itself holds, or "". It also finds echo as what a shell
+// is told to run, unless something is filled in there.
+func printer(command []string) string {
+	shells := []string{"sh", "bash", "zsh", "dash", "fish", "cmd", "cmd.exe", "powershell", "powershell.exe", "pwsh"}
+	filled := strings.ContainsAny(strings.Join(command, " "), "$`")
+	for i, word := range command {
+		first, _, _ := strings.Cut(strings.TrimSpace(word), " ")
+		name := strings.ToLower(filepath.Base(first))
+		switch {
+		case (i == 0 || !filled) && slices.Contains([]string{"echo", "printf", "write-output"}, name):
+			return name
+		case i == 0 && !slices.Contains(shells, name):
+			return ""
+		}
+	}
+	return ""
 }

@@ -71,6 +71,10 @@ func TestValidate(t *testing.T) {
 		{func(p *Provider) { p.KeyCommand = []string{""} }, []string{"key_command", "names no program"}},
 		{func(p *Provider) { p.KeyEnv, p.KeyCommand = "LAB_KEY", []string{"vault"} }, []string{"key_command", "not together with key_env"}},
 		{func(p *Provider) { p.KeyCommand = []string{"echo", "sk-hunter2hunter2hunter2"} }, []string{"key_command[1]", "is a key"}},
+		{func(p *Provider) { p.KeyCommand = []string{"echo", "hunter2"} }, []string{"key_command", "echo prints its arguments"}},
+		{func(p *Provider) { p.KeyCommand = []string{"/usr/bin/printf", "%s", "hunter2"} }, []string{"key_command", "printf prints its arguments"}},
+		{func(p *Provider) { p.KeyCommand = []string{"cmd", "/c", "ECHO", "hunter2"} }, []string{"key_command", "echo prints its arguments"}},
+		{func(p *Provider) { p.KeyCommand = []string{"sh", "-c", " echo 'hunter2'"} }, []string{"key_command", "echo prints its arguments"}},
 		{func(p *Provider) { p.Credentials = "gogle" }, []string{"credentials", "did you mean google?"}},
 		{func(p *Provider) { p.Credentials = CredentialsGoogle }, []string{"base_url", "aiplatform.googleapis.com", "key_command"}},
 		{func(p *Provider) { p.Credentials, p.KeyEnv = CredentialsGoogle, "LAB_KEY" }, []string{"credentials", "not together with key_env"}},
@@ -255,7 +259,7 @@ func TestOwnAddress(t *testing.T) {
 			t.Fatal(c.preset)
 		}
 		p.BaseURL = c.address
-		if err := p.Validate(); (err == nil) != (c.known || p.Credentials == "") { // Google's credentials go nowhere else
+		if err := p.Validate(); (err == nil) != (c.known || p.Credentials == "" && !p.Signs()) { // the credentials of Google and AWS are for nobody else
 			t.Errorf("%s at %s: %v", c.preset, c.address, err)
 		}
 		if p.KeepsLimits() != c.known {
@@ -303,8 +307,12 @@ func TestTiers(t *testing.T) {
 	for name, want := range map[string]string{
 		"openai": "auto default flex priority", "openai-responses": "auto default flex priority", "anthropic": "auto standard_only",
 		"gemini": "flex priority standard", "mistral": "auto standard_only", "fireworks": "default priority", "cohere": "", "together": "", "sim": "?", "vllm": "?", "openrouter": "?",
+		"azure": "auto default priority", "azure-responses": "auto default priority", "bedrock": "default flex priority reserved", "vertex": "flex priority standard",
 	} {
 		p, _ := Lookup(name)
+		if p.Example != "" {
+			p.BaseURL = strings.NewReplacer("RESOURCE", "ours", "REGION", "eu-west-1", "PROJECT", "p").Replace(p.Example)
+		}
 		tiers, known := p.Tiers()
 		if got := strings.Join(tiers, " "); known != (want != "?") || known && got != want {
 			t.Errorf("%s: %q, %v", name, got, known)
@@ -313,6 +321,53 @@ func TestTiers(t *testing.T) {
 			if _, known := p.Tiers(); known {
 				t.Errorf("%s elsewhere: nothing is known", name)
 			}
+		}
+	}
+}
+
+// TestPrinters: a program that prints what the plan says has the key in the plan. One to which a shell gives the key has not.
+func TestPrinters(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{
+		{"cat", "/run/echo"}, {"gcloud", "auth", "echo"}, {"sh", "-c", "echo $LAB_KEY"}, {"bash", "-c", "printf %s $(pass show lab)"}, {"sh", "/opt/key.sh"}, {"python3", "-c", "print(1)"},
+	} {
+		p := Provider{Name: "lab", Dialect: "openai", BaseURL: "https://x/v1", KeyCommand: command}
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSignedHosts: requests are signed for Bedrock and for this machine, and for no other host.
+func TestSignedHosts(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"https://bedrock-runtime.eu-west-1.amazonaws.com":                true,
+		"https://bedrock-runtime-fips.us-east-1.amazonaws.com":           true,
+		"https://vpce-0a-b.bedrock-runtime.eu-west-1.vpce.amazonaws.com": true,
+		"https://bedrock-runtime.cn-north-1.amazonaws.com.cn":            true,
+		"http://127.0.0.1:8080":                                          true,
+		"http://localhost:8080":                                          true,
+		"http://bedrock-runtime.eu-west-1.amazonaws.com":                 false,
+		"http://192.0.2.2:18181":                                         false,
+		"https://bedrock-runtime.eu-west-1.amazonaws.com.evil.example":   false,
+		"https://bucket.s3.amazonaws.com":                                false,
+		"https://evil.example/bedrock-runtime.eu-west-1.amazonaws.com":   false,
+		"https://bedrock.eu-west-1.amazonaws.com":                        true,
+		"https://bedrock-agent.eu-west-1.amazonaws.com":                  false,
+		"https://xbedrock-runtime.eu-west-1.amazonaws.com":               false,
+	} {
+		if got := GetsSignature(address); got != want {
+			t.Errorf("%s: %v, want %v", address, got, want)
+		}
+		p, _ := Lookup("bedrock")
+		p.BaseURL = address
+		if err := p.Validate(); (err == nil) != want || err != nil && (!strings.Contains(err.Error(), "base_url") || !strings.Contains(err.Error(), "key_env")) {
+			t.Errorf("%s: %v", address, err)
+		}
+		p.KeyEnv = "BEDROCK_KEY"
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s with a key: %v", address, err)
 		}
 	}
 }

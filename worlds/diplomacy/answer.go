@@ -9,7 +9,6 @@ import (
 	"parley/world"
 	"parley/worlds/diplomacy/press"
 	"parley/worlds/diplomacy/rules/board"
-	"parley/worlds/diplomacy/standin"
 )
 
 // The answers of players. Their forms never change within a game, so that providers can cache
@@ -59,7 +58,7 @@ type property struct{ name, form string }
 
 // schema returns the schema of an object whose properties are all required.
 func schema(name string, properties ...property) *llm.Schema {
-	return &llm.Schema{Name: standin.Form + name, JSON: json.RawMessage(object(properties...))}
+	return &llm.Schema{Name: "diplomacy_" + name, JSON: json.RawMessage(object(properties...))}
 }
 
 func object(properties ...property) string {

@@ -9,8 +9,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -23,6 +23,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"parley/internal/provider"
 	"parley/internal/wire/redact"
 	"parley/llm"
 )
@@ -45,22 +46,13 @@ type session struct {
 // New returns the Signer of a server. The region is in its address, or found as the AWS CLI finds it.
 func New(service, address string) (*Signer, error) {
 	u, err := url.Parse(address)
-	if err != nil || !signable(u) {
-		return nil, fmt.Errorf("base_url: only requests to https://bedrock-runtime.REGION.amazonaws.com and to this machine are signed; for another host, name a key with key_env")
+	if err != nil || !provider.GetsSignature(address) {
+		return nil, errors.New("base_url: " + provider.NotSigned)
 	}
 	return &Signer{service: service, region: region.FindString(u.Hostname()), signer: v4.NewSigner()}, nil
 }
 
 var region = regexp.MustCompile(`\b[a-z]{2}(-[a-z]+)+-[0-9]\b`)
-
-// bedrock is the host of Bedrock. Other hosts of amazonaws.com may be rented by anybody.
-var bedrock = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock-runtime(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
-
-func signable(u *url.URL) bool {
-	host := strings.ToLower(u.Hostname())
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback() || u.Scheme == "https" && bedrock.MatchString(host)
-}
 
 // Sign adds the signature to the header of r, which nobody else may use. body is that of r. hide removes the signature and
 // the session token from what the server sends.

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -32,8 +33,10 @@ type Model struct {
 
 // listed is a model as any of the vendors lists it.
 type listed struct {
-	ID               string `json:"id"`   // OpenAI, Anthropic and most others
-	Name             string `json:"name"` // Gemini: models/NAME
+	ID               string `json:"id"`                 // OpenAI, Anthropic and most others
+	Name             string `json:"name"`               // Gemini: models/NAME
+	ModelID          string `json:"modelId"`            // Bedrock
+	ProfileID        string `json:"inferenceProfileId"` // Bedrock
 	ContextLength    int    `json:"context_length"`
 	ContextWindow    int    `json:"context_window"`
 	MaxContextLength int    `json:"max_context_length"`
@@ -46,11 +49,14 @@ type listed struct {
 
 // page is a page of models.
 type page struct {
-	Data    []json.RawMessage `json:"data"`
-	Models  []json.RawMessage `json:"models"`
-	HasMore bool              `json:"has_more"`
-	LastID  string            `json:"last_id"`
-	Next    string            `json:"nextPageToken"`
+	Data      []json.RawMessage `json:"data"`
+	Models    []json.RawMessage `json:"models"`
+	Summaries []json.RawMessage `json:"modelSummaries"`            // Bedrock
+	Profiles  []json.RawMessage `json:"inferenceProfileSummaries"` // Bedrock
+	HasMore   bool              `json:"has_more"`
+	LastID    string            `json:"last_id"`
+	Next      string            `json:"nextPageToken"` // Gemini
+	NextToken string            `json:"nextToken"`     // Bedrock
 }
 
 // Bounds of a list. OpenRouter's, the longest known, has some hundred models and less than a megabyte.
@@ -62,9 +68,13 @@ const (
 
 // List returns the models of an account. It reads the provider's key from the environment.
 func List(ctx context.Context, p provider.Provider) ([]Model, error) {
-	codec, ok := dialect.Codec(p.Dialect)
+	codec, ok := dialect.CodecOf(p)
 	if !ok {
 		return nil, fmt.Errorf("modellist: provider %s: the dialect %q has no list of models", p.Name, p.Dialect)
+	}
+	paths, err := lists(&p)
+	if err != nil {
+		return nil, fmt.Errorf("modellist: provider %s: %w", p.Name, err)
 	}
 	codec.Config.MaxBody = maxBytes
 	c, err := transport.New(p, codec.Config)
@@ -72,31 +82,61 @@ func List(ctx context.Context, p provider.Provider) ([]Model, error) {
 		return nil, fmt.Errorf("modellist: %w", err)
 	}
 	defer func() { _ = c.Close() }()
-	first := map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]
-	var all []Model
-	left, query := maxBytes, first
-	for range maxPages {
-		one, size, err := read(ctx, c, "/models"+query)
-		if err != nil {
+	r := reading{Client: c, left: maxBytes}
+	for _, path := range paths {
+		if err := r.list(ctx, p.Dialect, path); err != nil {
 			return nil, err
 		}
-		all = append(all, one.all()...)
-		next := one.next(p.Dialect)
-		switch left -= size; {
-		case left < 0 || len(all) > maxModels:
-			return nil, c.Fail(fault.Malformed(fmt.Sprintf("the list of models is too long: at most %d models in %d MB are read", maxModels, maxBytes>>20), nil), "", nil)
-		case next == "":
-			slices.SortFunc(all, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
-			return slices.CompactFunc(all, func(a, b Model) bool { return a.Name == b.Name }), nil
-		}
-		query = first + next
 	}
-	return nil, c.Fail(fault.Malformed(fmt.Sprintf("the list of models does not end: it has more than %d pages", maxPages), nil), "", nil)
+	slices.SortFunc(r.all, func(a, b Model) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(r.all, func(a, b Model) bool { return a.Name == b.Name }), nil
+}
+
+// lists returns the paths of the lists of p. AWS has them at another host, and makes p's address that one.
+func lists(p *provider.Provider) ([]string, error) {
+	switch {
+	case p.OnVertex() || p.APIVersion == provider.VertexVersion:
+		return nil, errors.New("Vertex AI does not list the models that a project can use: see Model Garden in the console of Google Cloud")
+	case p.Dialect == "bedrock" && strings.Contains(p.BaseURL, "//vpce-"):
+		return nil, errors.New("a private endpoint lists no models: give https://bedrock-runtime.REGION.amazonaws.com as the address")
+	case p.Dialect == "bedrock":
+		p.BaseURL = strings.Replace(p.BaseURL, "//bedrock-runtime", "//bedrock", 1)
+		return []string{"/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT", "/inference-profiles?maxResults=1000"}, nil
+	}
+	return []string{"/models" + map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]}, nil
+}
+
+// reading is the lists of an account, as far as they are read.
+type reading struct {
+	*transport.Client
+	all  []Model
+	left int // bytes
+}
+
+// list reads all pages of a list.
+func (r *reading) list(ctx context.Context, dialect, first string) error {
+	path := first
+	for range maxPages {
+		one, size, err := read(ctx, r.Client, path)
+		if err != nil {
+			return err
+		}
+		r.all = append(r.all, one.all()...)
+		next := one.next(dialect)
+		switch r.left -= size; {
+		case r.left < 0 || len(r.all) > maxModels:
+			return r.Fail(fault.Malformed(fmt.Sprintf("the list of models is too long: at most %d models in %d MB are read", maxModels, maxBytes>>20), nil), "", nil)
+		case next == "":
+			return nil
+		}
+		path = first + next
+	}
+	return r.Fail(fault.Malformed(fmt.Sprintf("the list of models does not end: it has more than %d pages", maxPages), nil), "", nil)
 }
 
 // all returns the models of a page.
 func (p *page) all() (out []Model) {
-	for _, list := range [][]json.RawMessage{p.Data, p.Models} {
+	for _, list := range [][]json.RawMessage{p.Data, p.Models, p.Summaries, p.Profiles} {
 		for _, raw := range list {
 			if m, ok := modelOf(raw); ok {
 				out = append(out, m)
@@ -111,6 +151,8 @@ func (p *page) next(dialect string) string {
 	switch {
 	case p.Next != "":
 		return "&pageToken=" + url.QueryEscape(p.Next)
+	case p.NextToken != "" && dialect == "bedrock":
+		return "&nextToken=" + url.QueryEscape(p.NextToken)
 	case p.HasMore && p.LastID != "" && dialect == "anthropic":
 		return "&after_id=" + url.QueryEscape(p.LastID)
 	}
@@ -133,7 +175,7 @@ func read(ctx context.Context, c *transport.Client, path string) (one page, size
 	} else {
 		err = json.Unmarshal(b, &one)
 	}
-	if err != nil || one.Data == nil && one.Models == nil {
+	if err != nil || one.Data == nil && one.Models == nil && one.Summaries == nil && one.Profiles == nil {
 		return one, 0, c.Fail(fault.Malformed("the answer is not a list of models: "+fault.Clean(string(b[:min(len(b), 100)]), 100), nil), "", a)
 	}
 	return one, len(b), nil
@@ -143,13 +185,13 @@ func modelOf(raw json.RawMessage) (Model, bool) {
 	var l listed
 	if json.Unmarshal(raw, &l) != nil {
 		// Some servers have texts where others have numbers: the name is enough.
-		var named struct{ ID, Name string }
+		var named struct{ ID, Name, ModelID string }
 		if json.Unmarshal(raw, &named) != nil {
 			return Model{}, false
 		}
-		l = listed{ID: named.ID, Name: named.Name}
+		l = listed{ID: named.ID, Name: named.Name, ModelID: named.ModelID}
 	}
-	name := cmp.Or(l.ID, l.Name)
+	name := cmp.Or(l.ID, l.ModelID, l.ProfileID, l.Name)
 	name = strings.TrimPrefix(name, "models/")
 	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return Model{}, false

@@ -55,6 +55,44 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestListBedrock reads both lists of AWS: models that are answered on demand, and inference profiles, in pages.
+func TestListBedrock(t *testing.T) {
+	t.Setenv("LAB_KEY", "KEY-123")
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/foundation-models" && r.URL.Query().Get("byOutputModality") == "TEXT":
+			_, _ = io.WriteString(w, `{"modelSummaries":[{"modelId":"amazon.nova-lite-v1:0","modelName":"Nova Lite","inferenceTypesSupported":["ON_DEMAND"]}]}`)
+		case r.URL.Path == "/inference-profiles" && r.URL.Query().Get("nextToken") == "t+":
+			_, _ = io.WriteString(w, `{"inferenceProfileSummaries":[{"inferenceProfileId":"us.x","models":[{"modelArn":"a"}]}]}`)
+		case r.URL.Path == "/inference-profiles":
+			_, _ = io.WriteString(w, `{"inferenceProfileSummaries":[{"inferenceProfileId":"eu.x","inferenceProfileName":"EU"}],"nextToken":"t+"}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer front.Close()
+	all, err := List(t.Context(), provider.Provider{Name: "bedrock", Dialect: "bedrock", BaseURL: front.URL, KeyEnv: "LAB_KEY"})
+	if err != nil || len(all) != 3 || all[0].Name != "amazon.nova-lite-v1:0" || all[1].Name != "eu.x" || all[2].Name != "us.x" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	p, _ := provider.Lookup("bedrock")
+	p.BaseURL = "https://bedrock-runtime.eu-west-1.amazonaws.com"
+	if _, err := lists(&p); err != nil || p.BaseURL != "https://bedrock.eu-west-1.amazonaws.com" || p.Validate() != nil {
+		t.Errorf("%s, %v", p.BaseURL, err)
+	}
+	for preset, address := range map[string]string{
+		"vertex": "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", "vertex-anthropic": "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/anthropic",
+		"bedrock": "https://vpce-0a1.bedrock-runtime.eu-west-1.vpce.amazonaws.com",
+	} {
+		p, _ := provider.Lookup(preset)
+		p.BaseURL = address
+		if _, err := List(t.Context(), p); err == nil || !strings.Contains(err.Error(), "Model Garden") && !strings.Contains(err.Error(), "bedrock-runtime.REGION") {
+			t.Errorf("%s: %v", preset, err)
+		}
+	}
+}
+
 func TestListFails(t *testing.T) {
 	t.Setenv("LAB_KEY", "KEY-123")
 	for body, kind := range map[string]llm.Kind{`{"error":"KEY-123 is wrong"}`: llm.KindMalformed, `no`: llm.KindMalformed} {

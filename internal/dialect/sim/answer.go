@@ -67,16 +67,17 @@ func (b *Brain) Answer(c *Case) Answer {
 
 // ask asks the stand-ins, each with its own copy of the request.
 func (b *Brain) ask(c *Case) (text string, calls []llm.ToolCall, ok bool) {
-	if n := len(c.Request.Messages); c.Model == "echo" && n > 0 {
-		return c.Request.Messages[n-1].Text(), nil, true
+	req := c.asked
+	if n := len(req.Messages); c.Model == "echo" && n > 0 {
+		return req.Messages[n-1].Text(), nil, true
 	}
 	for _, s := range b.cfg.StandIns {
-		if caller, may := s.(world.ToolCaller); may && len(c.Request.Tools) > 0 && c.Request.ToolChoice != "none" {
-			if calls, ok := caller.StandInCalls(c.Model, c.Request.Clone(), c.Digest); ok {
+		if caller, may := s.(world.ToolCaller); may && len(req.Tools) > 0 && req.ToolChoice != "none" {
+			if calls, ok := caller.StandInCalls(c.Model, req.Clone(), c.Digest); ok {
 				return "", calls, true
 			}
 		}
-		if text, ok := s.StandIn(c.Model, c.Request.Clone(), c.Digest); ok {
+		if text, ok := s.StandIn(c.Model, req.Clone(), c.Digest); ok {
 			return text, nil, true
 		}
 	}
@@ -97,8 +98,8 @@ func callID(c *Case, k int) string { return fmt.Sprintf("%016x%02x", c.Digest, k
 // text makes up plain text that mentions a word of the last message.
 func (b *Brain) text(c *Case, r *rand.Rand) string {
 	topic := ""
-	if n := len(c.Request.Messages); n > 0 {
-		topic = prose.Topic(r, c.Request.Messages[n-1].Text())
+	if n := len(c.asked.Messages); n > 0 {
+		topic = prose.Topic(r, c.asked.Messages[n-1].Text())
 	}
 	tokens := b.cfg.MinTokens + r.IntN(b.cfg.MaxTokens-b.cfg.MinTokens+1)
 	switch c.Model {
@@ -108,7 +109,7 @@ func (b *Brain) text(c *Case, r *rand.Rand) string {
 		tokens += tokens / 2
 	}
 	size := tokens * 5 // bytes, about
-	out := append(make([]byte, 0, size+96), prose.Received(c.Request)...)
+	out := append(make([]byte, 0, size+96), prose.Received(c.asked)...)
 	out = b.words.AppendText(out, r, topic, size-40)
 	return string(out)
 }
@@ -149,7 +150,7 @@ func (b *Brain) think(a *Answer, c *Case) {
 
 // callCount returns how many tools the answer calls.
 func (c *Case) callCount(r *rand.Rand) int {
-	req := c.Request
+	req := c.asked
 	if len(req.Tools) == 0 || req.ToolChoice == "none" {
 		return 0
 	}

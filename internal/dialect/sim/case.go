@@ -40,47 +40,90 @@ type Case struct {
 	// Fault is the fault of this try, or empty. DrawFault sets it.
 	Fault Fault
 
-	nth      uint32      // number of earlier tries
-	preamble int         // tokens of tools and schema, before the messages
-	top      hash        // of the tools and schema
-	schema   *compiled   // of the answer, or nil
-	tools    []*compiled // of each tool's arguments
+	asked    *llm.Request // Request as every wire format has it
+	nth      uint32       // number of earlier tries
+	preamble int          // tokens of tools and schema, before the messages
+	top      hash         // of the tools and schema
+	schema   *compiled    // of the answer, or nil
+	tools    []*compiled  // of each tool's arguments
 }
 
 // Open returns the Case of req. It fails if a schema is invalid.
 func (b *Brain) Open(req *llm.Request) (Case, error) {
 	_, model := llm.SplitModel(req.Model)
-	c := Case{Request: req, Model: model}
-	h := hash(b.cfg.Seed).str(model)
-	if len(req.Tools) > 0 {
-		c.tools = make([]*compiled, len(req.Tools))
+	asked := canonical(req)
+	c := Case{Request: req, Model: model, asked: asked}
+	h, err := b.openTools(&c, hash(b.cfg.Seed).str(model))
+	if err != nil {
+		return c, err
 	}
-	for i := range req.Tools {
-		t := &req.Tools[i]
-		s, err := b.schemas.compile(t.Parameters)
+	c.top, err = b.openSchema(&c, h, req.Schema)
+	if err != nil {
+		return c, err
+	}
+	c.Input = c.preamble + 1
+	all := c.top
+	for i := range req.Messages {
+		all = c.message(all, &req.Messages[i])
+	}
+	if asked != req {
+		all = b.reopen(&c, h, all)
+	}
+	c.Digest = params(all, c.asked).end()
+	return c, nil
+}
+
+// reopen makes the digest of a case that of its canonical request. The tokens stay those of the prompt as it came. If the
+// schema in a prompt is invalid, it is part of the text, and the digest of the request remains.
+func (b *Brain) reopen(c *Case, top, all hash) hash {
+	other := *c // counts its own tokens
+	h, err := b.openSchema(&other, top, c.asked.Schema)
+	if err != nil {
+		c.asked = c.Request
+		return all
+	}
+	c.schema = other.schema
+	for i := range c.asked.Messages {
+		h = other.message(h, &c.asked.Messages[i])
+	}
+	return h
+}
+
+// openTools compiles the schemas of the tools, and adds them to h.
+func (b *Brain) openTools(c *Case, h hash) (hash, error) {
+	tools := c.Request.Tools
+	if len(tools) > 0 {
+		c.tools = make([]*compiled, len(tools))
+	}
+	for i := range tools {
+		t := &tools[i]
+		form := t.Parameters
+		if s := string(form); s == `{"type":"object","properties":{}}` || s == `{"type":"object"}` {
+			form = nil // how formats that want a schema write none
+		}
+		s, err := b.schemas.compile(form)
 		if err != nil {
-			return c, fmt.Errorf("sim: tool %s: %w", t.Name, err)
+			return h, fmt.Errorf("sim: tool %s: %w", t.Name, err)
 		}
 		c.tools[i] = s
 		c.preamble += 8 + token.Count(t.Name) + token.Count(t.Description) + s.tokens
 		h = h.str(t.Name).str(t.Description).mix(s.digest)
 	}
-	if req.Schema != nil {
-		s, err := b.schemas.compile(req.Schema.JSON)
-		if err != nil {
-			return c, fmt.Errorf("sim: schema %s: %w", req.Schema.Name, err)
-		}
-		c.schema = s
-		c.preamble += 8 + s.tokens
-		h = h.mix(s.digest)
+	return h, nil
+}
+
+// openSchema compiles the schema of the answer, if there is one, and adds it to h.
+func (b *Brain) openSchema(c *Case, h hash, schema *llm.Schema) (hash, error) {
+	if schema == nil {
+		return h, nil
 	}
-	c.top = h
-	c.Input = c.preamble + 1
-	for i := range req.Messages {
-		h = c.message(h, &req.Messages[i])
+	s, err := b.schemas.compile(schema.JSON)
+	if err != nil {
+		return h, fmt.Errorf("sim: schema %s: %w", schema.Name, err)
 	}
-	c.Digest = params(h, req).end()
-	return c, nil
+	c.schema = s
+	c.preamble += 8 + s.tokens
+	return h.mix(s.digest), nil
 }
 
 // message adds m to h and counts its tokens, including one for the role and one for the end. It

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/internal/answer"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/token"
 	"parley/llm"
@@ -309,4 +310,35 @@ func TestLatencyAndBegan(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestSchemaInPrompt checks that a schema at the end of a prompt counts as one that is sent natively, and that one that is
+// invalid is text.
+func TestSchemaInPrompt(t *testing.T) {
+	t.Parallel()
+	m, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(text string, schema *llm.Schema) string {
+		t.Helper()
+		r, err := m.Ask(t.Context(), &llm.Request{Model: "sim/m", Messages: []llm.Message{llm.User(text)}, Schema: schema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Text
+	}
+	form := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3,"maximum":5}},"required":["n"],"additionalProperties":false}`)
+	loose := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`)
+	native := ask("How many?", &llm.Schema{Name: "count", JSON: form})
+	for name, got := range map[string]string{
+		"in the prompt": ask("How many?\n\n"+answer.Instruct(form), nil), "in both": ask("How many?\n\n"+answer.Instruct(form), &llm.Schema{JSON: loose}),
+	} {
+		if got != native || !json.Valid([]byte(got)) {
+			t.Errorf("%s: %s, natively %s", name, got, native)
+		}
+	}
+	if text := ask("How many?\n\n"+answer.Instruct(json.RawMessage(`{"type":"nothing"}`)), nil); json.Valid([]byte(text)) {
+		t.Errorf("an invalid schema in a prompt is answered with %s", text)
+	}
 }

@@ -15,11 +15,11 @@ import (
 	"parley/worlds/diplomacy/rules/board"
 )
 
-// Texts by which the stand-in recognises a question. They are in the names of forms, in the lines of messages and
-// in the templates of package prompt.
+// Texts by which the stand-in recognises a question. They are in the lines of messages and in the templates of package
+// prompt.
 const (
-	// Form begins the names of the forms of answers.
-	Form = "diplomacy_"
+	// Game is in the rules, and in prompts without them.
+	Game = "game of Diplomacy"
 	// Line is a message that was written: by whom, to whom, and what.
 	Line = "> %s to %s: %s"
 	// YouAre begins the line that names the power.
@@ -29,41 +29,61 @@ const (
 	Round = "Round "
 )
 
-// Play plays a power, and judges promises. It recognises the question by the name of its form, and reads the options
-// of its units in the prompt.
+// Play plays a power, and judges promises. It recognises the game by its name or by the position in a prompt, and the question by the
+// properties of its schema: not every wire format has the name of a schema. It reads the options of its units in the
+// prompt.
 //
 // It attacks near centres, supports its own attacks, writes to its neighbours, keeps most of its promises, and
 // sometimes gives an illegal order: small models most often, large ones least.
 func Play(model string, req *llm.Request, seed uint64) (string, bool) {
-	if req.Schema == nil || !strings.HasPrefix(req.Schema.Name, Form) || len(req.Messages) == 0 {
+	var form struct{ Properties map[string]any }
+	if req.Schema == nil || json.Unmarshal(req.Schema.JSON, &form) != nil || !slices.ContainsFunc(req.Messages, ofGame) {
 		return "", false
 	}
 	e := readEnvoy(model, req, seed)
-	var answer any
-	switch strings.TrimPrefix(req.Schema.Name, Form) {
-	case "start":
-		answer = map[string]any{"relations": e.feelings(3), "goals": e.goals()}
-	case "diary":
-		answer = map[string]any{"diary": e.diary(), "relations": e.feelings(1), "goals": e.goals()}
-	case "messages":
-		answer = map[string]any{"messages": e.messages()}
-	case "text":
-		answer = map[string]any{"text": e.diary()}
-	case "orders":
-		answer = map[string]any{"reason": e.reason(), "orders": e.orders()}
-	case "orders_and_vote":
-		answer = map[string]any{"reason": e.reason(), "orders": e.orders(), "vote": e.vote()}
-	case "diary_and_orders":
-		answer = map[string]any{"diary": e.diary(), "relations": e.feelings(1), "goals": e.goals(), "orders": e.orders()}
-	case "diary_orders_and_vote":
-		answer = map[string]any{"diary": e.diary(), "relations": e.feelings(1), "goals": e.goals(), "orders": e.orders(), "vote": e.vote()}
-	case "promises":
-		answer = map[string]any{"promises": promises(req.Messages[len(req.Messages)-1].Text())}
-	default:
+	answer := map[string]any{}
+	for _, p := range parts() {
+		if form.Properties[p.name] != nil {
+			answer[p.name] = p.write(e, form.Properties)
+		}
+	}
+	if len(answer) == 0 || len(answer) != len(form.Properties) {
 		return "", false
 	}
 	b, err := json.Marshal(answer)
 	return string(b), err == nil
+}
+
+// ofGame reports whether a message is about the game.
+func ofGame(m llm.Message) bool {
+	text := m.Text()
+	return strings.Contains(text, Game) || position.MatchString(text)
+}
+
+// part is a property of an answer, and how it is written.
+type part struct {
+	name  string
+	write func(e *envoy, form map[string]any) any
+}
+
+// parts are the properties of all answers, in the order in which they are drawn.
+func parts() []part {
+	return []part{
+		{"diary", func(e *envoy, _ map[string]any) any { return e.diary() }},
+		{"relations", func(e *envoy, form map[string]any) any {
+			if form["diary"] == nil { // at the start of the game
+				return e.feelings(3)
+			}
+			return e.feelings(1)
+		}},
+		{"goals", func(e *envoy, _ map[string]any) any { return e.goals() }},
+		{"messages", func(e *envoy, _ map[string]any) any { return e.messages() }},
+		{"text", func(e *envoy, _ map[string]any) any { return e.diary() }},
+		{"reason", func(e *envoy, _ map[string]any) any { return e.reason() }},
+		{"orders", func(e *envoy, _ map[string]any) any { return e.orders() }},
+		{"vote", func(e *envoy, _ map[string]any) any { return e.vote() }},
+		{"promises", func(e *envoy, _ map[string]any) any { return promises(e.prompt) }},
+	}
 }
 
 // envoy is a player and its prompt.
@@ -113,8 +133,13 @@ func readEnvoy(model string, req *llm.Request, seed uint64) *envoy {
 	return e
 }
 
-func isPower(name string) bool {
-	return slices.ContainsFunc(board.Powers(), func(w board.Power) bool { return w.Name() == name })
+func isPower(name string) bool { return slices.Contains(names(), name) }
+
+func names() (all []string) {
+	for _, w := range board.Powers() {
+		all = append(all, w.Name())
+	}
+	return all
 }
 
 var (
@@ -122,6 +147,7 @@ var (
 	helper   = regexp.MustCompile(`\+([AF] [A-Z]{3}(?:/[A-Z]C)?)`)
 	builds   = regexp.MustCompile(`[AF] [A-Z]{3}(?:/[A-Z]C)? [BD]\b`)
 	retreat  = regexp.MustCompile(`(?m)^([AF] [A-Z]{3}(?:/[A-Z]C)?)` + brief.CanRetreat + `(.*)$`)
+	position = regexp.MustCompile(`(?m)^(?:` + strings.Join(names(), "|") + `): .*` + brief.Centres)
 	number   = regexp.MustCompile(strings.ReplaceAll(brief.MayBuild+"|"+brief.MustRemove, "%d", `(\d+)`))
 )
 

@@ -10,11 +10,8 @@ import (
 	"parley/world/worldsim"
 )
 
-// The names and formats of requests. The stand-in recognises requests by them.
+// The formats of requests. The stand-in recognises requests by them.
 const (
-	// NewPrompt and GradeAnswer are the names of the forms of answers.
-	NewPrompt   = "new_prompt"
-	GradeAnswer = "grade_answer"
 	// Prompt is the format of a prompt: its number and its text. Answered is the format of a problem, the expected
 	// answer and the response. Case is the same for a problem that was answered wrongly.
 	Prompt   = "<prompt number=%q>\n%s\n</prompt>"
@@ -34,7 +31,7 @@ func written(format string) string {
 	return `(?s)` + strings.NewReplacer("%q", `"[^"]*"`, "%s", `(.*?)`).Replace(regexp.QuoteMeta(format))
 }
 
-// breeder writes new prompts, and grades answers. It recognises both by the name of the form they are to have.
+// breeder writes new prompts, and grades answers. It recognises both by the properties that they are to have.
 //
 // It combines the prompts it is shown and adds a phrase, which may help or not. If it is shown wrong answers, it
 // considers three phrases and adds the one that helps it most.
@@ -43,10 +40,14 @@ func breeder(model string, req *llm.Request, seed uint64) (string, bool) {
 		return "", false
 	}
 	text := req.Messages[len(req.Messages)-1].Text()
-	switch req.Schema.Name {
-	case NewPrompt:
+	var form struct{ Properties map[string]any }
+	if json.Unmarshal(req.Schema.JSON, &form) != nil {
+		return "", false
+	}
+	switch {
+	case len(form.Properties) == 1 && form.Properties["prompt"] != nil:
 		return breed(model, text, seed)
-	case GradeAnswer:
+	case len(form.Properties) == 2 && form.Properties["reason"] != nil && form.Properties["correct"] != nil:
 		return grade(text)
 	}
 	return "", false

@@ -96,7 +96,7 @@ func TestSolverKnowsItsProblems(t *testing.T) {
 func TestBreeder(t *testing.T) {
 	t.Parallel()
 	ask := func(text string) *llm.Request {
-		return &llm.Request{Messages: []llm.Message{llm.User(text)}, Schema: &llm.Schema{Name: NewPrompt}}
+		return &llm.Request{Messages: []llm.Message{llm.User(text)}, Schema: &llm.Schema{JSON: json.RawMessage(`{"properties":{"prompt":{}}}`)}}
 	}
 	grown, best := 0, 0.0
 	for seed := range uint64(100) {
@@ -114,7 +114,7 @@ func TestBreeder(t *testing.T) {
 	if grown < 50 || best < 0.2 {
 		t.Errorf("%d of 100 keep both lines, and what is added is worth %v", grown, best)
 	}
-	judge := &llm.Request{Schema: &llm.Schema{Name: GradeAnswer}}
+	judge := &llm.Request{Schema: &llm.Schema{JSON: json.RawMessage(`{"properties":{"reason":{},"correct":{}}}`)}}
 	for response, want := range map[string]string{"so it is 12": `"correct":true`, "12 or 13": `"correct":false`, "none": `"correct":false`} {
 		judge.Messages = []llm.Message{llm.User(fmt.Sprintf(Answered, "?", "12", response))}
 		if text, ok := breeder("m", judge, 1); !ok || !strings.Contains(text, want) {

@@ -10,7 +10,6 @@ import (
 
 	"parley/llm"
 	"parley/worlds/scenario/script"
-	"parley/worlds/scenario/standin"
 )
 
 // property is one member of an object. Members are in the order in which a model writes them:
@@ -85,22 +84,22 @@ func OpeningSchema(talk script.Talk, others []string) *llm.Schema {
 			},
 		}})
 	}
-	return schemaOf(standin.FormOpening, members...)
+	return schemaOf("opening", members...)
 }
 
 // ReplySchema is the schema of an answer in an exchange.
 func ReplySchema() *llm.Schema {
-	return schemaOf(standin.FormReply, word("reply", "What you write back; an empty text ends the exchange."))
+	return schemaOf("reply", word("reply", "What you write back; an empty text ends the exchange."))
 }
 
 // InviteSchema is the schema of Invite.
 func InviteSchema() *llm.Schema {
-	return schemaOf(standin.FormInvitation, word("answer", "What you write to the others who were invited."), truth("accept", "Whether you join."))
+	return schemaOf("invitation", word("answer", "What you write to the others who were invited."), truth("accept", "Whether you join."))
 }
 
 // JointSchema is the schema of Joint.
 func JointSchema() *llm.Schema {
-	return schemaOf(standin.FormCoalition,
+	return schemaOf("coalition",
 		word("agreement", "What the members agreed on. Only they read it."),
 		word("joint_statement", "What the coalition says in public, or an empty text to keep it secret."))
 }
@@ -115,7 +114,7 @@ func DecisionSchema(reflect bool) *llm.Schema {
 	if reflect {
 		members = append(members, word("reflection", "What you have learned so far, for yourself in later turns."))
 	}
-	return schemaOf(standin.FormDecision, append(members, word("action", "What you do in this turn: concrete, within your means."))...)
+	return schemaOf("decision", append(members, word("action", "What you do in this turn: concrete, within your means."))...)
 }
 
 // UpdateSchema is the schema of Update, with an unforeseen event if there is one.
@@ -124,7 +123,7 @@ func UpdateSchema(swan bool) *llm.Schema {
 	if swan {
 		members = append(members, word("black_swan", "What happens that nobody foresaw."))
 	}
-	return schemaOf(standin.FormUpdate, append(members,
+	return schemaOf("update", append(members,
 		word("state", "The situation after the turn, complete: it takes the place of the one before."),
 		texts("key_changes", "What changed, a line each."),
 		texts("consequences", "What is likely to follow, a line each."),
@@ -134,7 +133,7 @@ func UpdateSchema(swan bool) *llm.Schema {
 
 // SummarySchema is the schema of a summary.
 func SummarySchema() *llm.Schema {
-	return schemaOf(standin.FormSummary, word("summary", "The summary, 200 to 400 words."))
+	return schemaOf("summary", word("summary", "The summary, 200 to 400 words."))
 }
 
 // MetricSchema allows the values that a metric can have.
@@ -148,14 +147,14 @@ func MetricSchema(m *script.Metric) *llm.Schema {
 	default:
 		value.schema["type"], value.schema["minimum"], value.schema["maximum"] = "number", m.Range[0], m.Range[1]
 	}
-	return schemaOf(standin.FormMetric,
+	return schemaOf("metric",
 		word("evidence", "What in the text shows it, in a sentence."),
 		truth("known", "Whether the text says enough to tell."), value)
 }
 
 // CheckSchema is the schema of Check.
 func CheckSchema() *llm.Schema {
-	return schemaOf(standin.FormCheck,
+	return schemaOf("check",
 		word("explanation", "What you looked at, in a sentence or two."),
 		listOf("issues", "What is wrong; no items if nothing is.", 10,
 			word("issue", "What is wrong, in a sentence."), choice("severity", "How bad it is.", script.Severities())))

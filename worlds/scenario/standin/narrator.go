@@ -49,7 +49,7 @@ func (p *player) update() any {
 		"consequences": []string{p.Pick("More talks before the next turn", "Somebody will have to move first", "The next turn is harder for those who waited", "Others outside begin to take an interest")},
 		"hidden":       []string{},
 	}
-	if _, ok := p.form.Properties["black_swan"]; ok {
+	if p.wants("black_swan") {
 		out["black_swan"] = p.Pick("A storm that no forecast had cuts the region off for three days.", "A document that was meant to stay secret is printed in full in a newspaper.", "The most trusted person among those who negotiate resigns without giving a reason.")
 	}
 	return out

@@ -35,19 +35,6 @@ const (
 	Severity = "An issue is of %s severity"
 )
 
-// The names of the forms of answers.
-const (
-	FormOpening    = "opening"
-	FormReply      = "reply"
-	FormInvitation = "invitation"
-	FormCoalition  = "coalition"
-	FormDecision   = "decision"
-	FormUpdate     = "update"
-	FormSummary    = "summary"
-	FormMetric     = "metric"
-	FormCheck      = "check"
-)
-
 var (
 	isMe      = regexp.MustCompile(line(YouAre))
 	isTurn    = regexp.MustCompile(line(Turn))

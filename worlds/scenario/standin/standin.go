@@ -39,7 +39,7 @@ func Play(model string, req *llm.Request, seed uint64) (string, bool) {
 	case strings.Contains(p.read, Checks):
 		answer = p.check()
 	case strings.Contains(p.read, TakesPart):
-		answer = p.part(req.Schema.Name)
+		answer = p.part()
 	}
 	if answer == nil {
 		return "", false
@@ -80,28 +80,35 @@ func (f form) of(names ...string) form {
 	return f
 }
 
-func (p *player) part(schema string) any {
-	switch schema {
-	case FormOpening:
-		return p.opening()
-	case FormReply:
+// part answers a question to somebody who takes part, which it recognizes by a property of its schema: not every wire format has
+// the name of a schema.
+func (p *player) part() any {
+	switch {
+	case p.wants("reply"):
 		return map[string]any{"reply": p.reply()}
-	case FormInvitation:
+	case p.wants("accept"):
 		accept := p.Float() < 0.45+0.3*p.leaning()
 		return map[string]any{"answer": p.choose(accept, "We are in, as long as all of us keep to it.", "Not on these terms. Ask us again when there is more on the table."), "accept": accept}
-	case FormCoalition:
+	case p.wants("joint_statement"):
 		return map[string]any{
 			"agreement":       "Each of us gives up a little this turn, and nobody goes behind the backs of the others.",
 			"joint_statement": p.Pick("We have agreed on a common line, and we invite the others to join it.", "We act together from now on.", ""),
 		}
-	case FormDecision:
+	case p.wants("action"):
 		return p.decision()
-	case FormUpdate:
+	case p.wants("key_changes"):
 		return p.update()
-	case FormSummary:
+	case p.wants("summary"):
 		return map[string]any{"summary": p.summary()}
+	case p.wants("public_statement"), p.wants("messages"), p.wants("coalition"):
+		return p.opening()
 	}
 	return nil
+}
+
+func (p *player) wants(property string) bool {
+	_, ok := p.form.Properties[property]
+	return ok
 }
 
 // me returns the name of the player.
@@ -206,7 +213,7 @@ func mood(text string) float64 {
 
 func (p *player) opening() any {
 	out := map[string]any{}
-	if _, ok := p.form.Properties["public_statement"]; ok {
+	if p.wants("public_statement") {
 		out["public_statement"] = p.statement()
 	}
 	if others := p.form.of("messages", "to").Enum; len(others) > 0 {
@@ -286,7 +293,7 @@ func (p *player) decision() any {
 		"short_term_goals": []string{p.Pick("Learn what the others can really live with", "Win one of the others over", "Gain time without losing face", "Keep our own people behind us")},
 		"action":           p.me() + " " + action + ".",
 	}
-	if _, ok := p.form.Properties["reflection"]; ok {
+	if p.wants("reflection") {
 		out["reflection"] = p.Pick("They move when they are asked in private, not in public.", "Waiting has a price, and we are not the only ones who pay it.", "Promises are kept here as long as somebody looks.", "")
 	}
 	return out

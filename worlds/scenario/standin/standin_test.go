@@ -19,15 +19,15 @@ const stageText = `You take part in a simulation that is played in turns. First 
 ## The situation at the start
 The reservoir stands at 46 percent.`
 
-func scenarioAsk(system, user, name, schema string) *llm.Request {
-	return &llm.Request{Messages: []llm.Message{llm.System(system), llm.User(user)}, Schema: &llm.Schema{Name: name, JSON: json.RawMessage(schema)}}
+func scenarioAsk(system, user, schema string) *llm.Request {
+	return &llm.Request{Messages: []llm.Message{llm.System(system), llm.User(user)}, Schema: &llm.Schema{JSON: json.RawMessage(schema)}}
 }
 
 func TestKnowsItsWorld(t *testing.T) {
 	t.Parallel()
 	for _, req := range []*llm.Request{
-		{}, {Messages: []llm.Message{llm.System("You are helpful."), llm.User("hi")}}, scenarioAsk("You are helpful.", "hi", "decision", `{}`),
-		scenarioAsk(stageText, "hi", "orders", `{}`), scenarioAsk(stageText, "hi", "decision", `not JSON`), {Messages: []llm.Message{llm.System(stageText), llm.User("hi")}},
+		{}, {Messages: []llm.Message{llm.System("You are helpful."), llm.User("hi")}}, scenarioAsk("You are helpful.", "hi", `{}`),
+		scenarioAsk(stageText, "hi", `{}`), scenarioAsk(stageText, "hi", `not JSON`), {Messages: []llm.Message{llm.System(stageText), llm.User("hi")}},
 	} {
 		if text, ok := Play("small", req, 1); ok {
 			t.Errorf("%+v is answered with %q", req.Messages, text)
@@ -39,8 +39,8 @@ func TestKnowsItsWorld(t *testing.T) {
 // every episode; the same request is answered the same.
 func TestDecides(t *testing.T) {
 	t.Parallel()
-	req := scenarioAsk(stageText, "# You are Growers\nThe goals you set out with:\n- Save the trees.\nYour constraints:\n- none\n\n# Turn 2 of 5: what you do", "decision",
-		`{"type":"object","properties":{"reflection":{"type":"string"}}}`)
+	req := scenarioAsk(stageText, "# You are Growers\nThe goals you set out with:\n- Save the trees.\nYour constraints:\n- none\n\n# Turn 2 of 5: what you do",
+		`{"type":"object","properties":{"reflection":{"type":"string"},"action":{"type":"string"}}}`)
 	actions := map[string]bool{}
 	for seed := range uint64(50) {
 		text, ok := Play("large", req, seed)
@@ -72,7 +72,7 @@ func TestSpeaksAsAllowed(t *testing.T) {
 		"coalition":{"type":"object","properties":{"members":{"type":"array","items":{"enum":["town","dam"]}},"purpose":{"type":"string"}}}}}`
 	wrote, proposed := 0, 0
 	for seed := range uint64(200) {
-		text, _ := Play("large", scenarioAsk(stageText, "# You are Growers\n\n# Turn 1 of 5: what you say", "opening", form), seed)
+		text, _ := Play("large", scenarioAsk(stageText, "# You are Growers\n\n# Turn 1 of 5: what you say", form), seed)
 		var a struct {
 			Statement *string `json:"public_statement"`
 			Messages  []struct{ To, Text string }
@@ -108,7 +108,7 @@ func TestMeasures(t *testing.T) {
 		const n = 300
 		read := "You measure. Read what is quoted, and say what it shows.\n# One river\nThe situation after turn 2:\n> " + state
 		for seed := range uint64(n) {
-			text, _ := Play("large", scenarioAsk(read, "# trust\n"+ask, "metric", schema), seed)
+			text, _ := Play("large", scenarioAsk(read, "# trust\n"+ask, schema), seed)
 			var a struct {
 				Known bool
 				Value float64
@@ -139,7 +139,7 @@ func TestChecks(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for seed := range uint64(500) {
-		text, _ := Play("small", scenarioAsk("You check simulations. Read.", "# rules\nAn issue is of high severity unless it is less.", "check", `{}`), seed)
+		text, _ := Play("small", scenarioAsk("You check simulations. Read.", "# rules\nAn issue is of high severity unless it is less.", `{}`), seed)
 		var a struct {
 			Issues []struct{ Issue, Severity string }
 		}
@@ -162,10 +162,10 @@ func TestChecks(t *testing.T) {
 func TestTakesAnything(t *testing.T) {
 	t.Parallel()
 	for _, goal := range []string{"...", "", "Émigrer", "\xff", strings.Repeat("x", 5000)} {
-		for _, name := range []string{"opening", "reply", "invitation", "coalition", "decision", "update", "summary"} {
+		for _, name := range []string{"public_statement", "reply", "accept", "joint_statement", "action", "key_changes", "summary"} {
 			for seed := range uint64(20) {
 				user := "# You are \nThe goals you set out with:\n- " + goal + "\n## Done in turn 1\n\n# Turn 99999999999999999999 of 5"
-				text, ok := Play("", scenarioAsk(stageText+"\n> 999999999999999999999999999999 percent", user, name, `{"properties":{"messages":{"maxItems":9,"items":{"properties":{"to":{"enum":["a"]}}}}}}`), seed)
+				text, ok := Play("", scenarioAsk(stageText+"\n> 999999999999999999999999999999 percent", user, `{"properties":{"messages":{"maxItems":9,"items":{"properties":{"to":{"enum":["a"]}}}},"`+name+`":{}}}`), seed)
 				if !ok || !json.Valid([]byte(text)) || strings.Contains(text, ":null") {
 					t.Fatalf("%s: %q", name, text)
 				}

@@ -32,6 +32,8 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 
 	handle("POST /model/{model}/converse", quota.Amazon, s.answer(&s.formats.bedrock))
 	handle("POST /model/{model}/converse-stream", quota.Amazon, s.answer(&s.formats.bedrock))
+	handle("GET /foundation-models", quota.Amazon, s.bedrockModels)
+	handle("GET /inference-profiles", quota.Amazon, s.bedrockProfiles)
 
 	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
 	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.vertexGemini))

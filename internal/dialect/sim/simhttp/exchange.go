@@ -206,7 +206,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, rep *prepared) *en
 			return nil
 		}
 		if rep.fault == sim.FaultStreamErr {
-			return endpoint.Server(rep.format.style)
+			return endpoint.Server(rep.format.vendor())
 		}
 		whole = s.sendWhole(w, r, rep)
 	}

@@ -21,7 +21,7 @@ const tick = 20 * time.Millisecond
 // failEarly carries out a fault that replaces the whole answer, and reports whether there was
 // one. The caller sends the error.
 func (s *Server) failEarly(w http.ResponseWriter, r *http.Request, rep *prepared) (bool, *endpoint.Error) {
-	style := rep.format.style
+	style := rep.format.vendor()
 	switch {
 	case rep.fault == sim.FaultError500:
 		return true, endpoint.Server(style)

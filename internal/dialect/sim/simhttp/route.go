@@ -1,6 +1,7 @@
 package simhttp
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"strings"
@@ -29,7 +30,11 @@ type format struct {
 	writer     func(m completion.Meta) completion.Writer
 	failEvent  func(dst []byte, e completion.Error) []byte
 	address    func(r *http.Request, a *check.Ask) *endpoint.Error // reads what is in the address; nil: nothing is
+	host       quota.Style                                         // whose server fails, if it is not style's
 }
+
+// vendor returns whose server fails.
+func (f *format) vendor() quota.Style { return cmp.Or(f.host, f.style) }
 
 const responseID = "resp_"
 
@@ -46,28 +51,28 @@ type formats struct {
 func newFormats(c *check.Checker, prompts *promptstore.Store) (f formats) {
 	f.chat = format{
 		quota.OpenAI, "chatcmpl-", "call_", c.Chat, chat.AppendResponse,
-		func(m completion.Meta) completion.Writer { return chat.NewWriter(m) }, chat.AppendErrorEvent, nil,
+		func(m completion.Meta) completion.Writer { return chat.NewWriter(m) }, chat.AppendErrorEvent, nil, "",
 	}
 	f.responses = format{
 		quota.OpenAI, responseID, "call_", c.Responses, responses.AppendResponse,
-		func(m completion.Meta) completion.Writer { return responses.NewWriter(m) }, responses.AppendErrorEvent, nil,
+		func(m completion.Meta) completion.Writer { return responses.NewWriter(m) }, responses.AppendErrorEvent, nil, "",
 	}
 	f.messages = format{
 		quota.Anthropic, "msg_", "toolu_", c.Messages, messages.AppendResponse,
-		func(m completion.Meta) completion.Writer { return messages.NewWriter(m) }, messages.AppendErrorEvent, nil,
+		func(m completion.Meta) completion.Writer { return messages.NewWriter(m) }, messages.AppendErrorEvent, nil, "",
 	}
 	f.gemini = format{
 		quota.Google, "", "", prompts.Read, gemini.AppendResponse,
-		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, cloud.GeminiAddress,
+		func(m completion.Meta) completion.Writer { return gemini.NewWriter(m) }, gemini.AppendErrorEvent, cloud.GeminiAddress, "",
 	}
 	f.bedrock = format{
 		quota.Amazon, "", "tooluse_", c.Bedrock, bedrock.AppendResponse,
-		func(m completion.Meta) completion.Writer { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, cloud.BedrockAddress,
+		func(m completion.Meta) completion.Writer { return bedrock.NewWriter(m) }, bedrock.AppendErrorEvent, cloud.BedrockAddress, "",
 	}
 	f.vertexGemini = f.gemini
 	f.vertexGemini.append, f.vertexGemini.writer, f.vertexGemini.address = cloud.VertexAnswer, cloud.VertexWriter, cloud.VertexGemini
 	f.vertex = f.messages
-	f.vertex.decode, f.vertex.address = cloud.VertexBody(c.Messages), cloud.VertexAddress
+	f.vertex.decode, f.vertex.address, f.vertex.host = cloud.VertexBody(c.Messages), cloud.VertexAddress, quota.Google
 	f.deployed, f.versioned = f.chat, f.responses
 	f.deployed.address, f.versioned.address = cloud.AzureAddress, cloud.AzureAddress
 	f.batched, f.count = f.messages, f.messages
@@ -98,6 +103,7 @@ func (s *Server) routes() *http.ServeMux {
 	handle("POST /v1/messages/count_tokens", quota.Anthropic, s.countTokens)
 	s.cloudRoutes(handle)
 	handle("POST /v1beta/models/{call}", quota.Google, s.geminiCall)
+	handle("GET /v1beta/models", quota.Google, s.geminiModels)
 	for _, vendor := range []string{"mistral", "together", "xai"} { // whose batch APIs are there
 		handle("POST /"+vendor+"/v1/chat/completions", quota.OpenAI, s.answer(&s.formats.chat))
 		handle("GET /"+vendor+"/v1/models", quota.OpenAI, s.models)

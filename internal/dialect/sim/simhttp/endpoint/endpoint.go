@@ -111,8 +111,13 @@ func Duration(d time.Duration) string {
 
 // Server returns the error of a server that fails.
 func Server(style quota.Style) *Error {
-	if style == quota.Anthropic {
+	switch style {
+	case quota.Anthropic:
 		return &Error{Status: http.StatusInternalServerError, Type: "api_error", Message: "Internal server error"}
+	case quota.Amazon:
+		return &Error{Status: http.StatusInternalServerError, Message: "The system encountered an unexpected error during processing. Try your request again."}
+	case quota.Google:
+		return &Error{Status: http.StatusInternalServerError, Message: "An internal error has occurred. Please retry."}
 	}
 	return &Error{Status: http.StatusInternalServerError, Type: "server_error", Message: "The server had an error while processing your request. Sorry about that!"}
 }
