@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"parley/internal/cli/exit"
 	"parley/internal/label"
@@ -73,7 +75,11 @@ func (f runFiles) read(ctx context.Context, s *State, files []string, do func([]
 		agreement.Attach(run, labels)
 		added := s.addedScores(ctx, store.Path(), run.Head.Begun.Run)
 		added.Attach(run)
-		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind, Labels: labels})
+		judged, err := score.Judges(ctx, store.Path(), run.Head.Begun.Run, slices.Sorted(maps.Keys(run.Labels)))
+		if err != nil {
+			s.tell("scores by single judges are left out: " + err.Error())
+		}
+		runs = append(runs, report.Source{Run: run, Journal: store, Kind: kind, Labels: labels, Judged: judged})
 	}
 	return do(runs)
 }
@@ -90,7 +96,7 @@ func (s *State) addedScores(ctx context.Context, file, run string) *score.Set {
 
 // oneRun reads runs as one. If they are not parts of one experiment, the error is a *merge.ConflictError.
 func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
-	out := report.Source{Kind: runs[0].Kind}
+	out := report.Source{Kind: runs[0].Kind, Judged: score.Judged{}}
 	sources := mergeable(runs)
 	merged, err := merge.New(ctx, sources)
 	if err != nil {
@@ -119,6 +125,11 @@ func oneRun(ctx context.Context, runs []report.Source) (report.Source, error) {
 	added := &score.Set{By: map[int][]world.Score{}, Bounds: map[string]world.Bounds{}}
 	for i, r := range runs {
 		added.Merge(r.Run, func(episode int) (int, bool) { return merged.Number(i, episode) })
+		for episode, all := range r.Judged {
+			if n, ok := merged.Number(i, episode); ok {
+				out.Judged[n] = all
+			}
+		}
 	}
 	added.Attach(out.Run)
 	for _, r := range runs {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/internal/label"
 )
 
 const trustRubric = `kind: rubric
@@ -162,6 +164,41 @@ func TestScoreGrown(t *testing.T) {
 		parley(t, State{}, "show", file, "--episode", episode).want(t, 0).wantOut(t, "asked afterwards: words, story")
 	}
 	score(why).want(t, 0).wantOut(t, `"asked":0`).wantErr(t, "They have no scores: 4-5. Categories are made for all episodes together: to score these too, use another --name")
+}
+
+// TestJudgesAndPeople: the report of a run compares each judge with the verdicts of people, also if several runs are read as one.
+func TestJudgesAndPeople(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	dir := t.TempDir()
+	file, with := filepath.Join(dir, "run.parley"), filepath.Join(dir, "trust.yaml")
+	if err := os.WriteFile(with, []byte(trustRubric), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat=4", "--out", file).want(t, 0)
+	other := filepath.Join(dir, "other.parley")
+	parley(t, State{}, "run", "../../examples/secrets.yaml", "--set", "plan.matrix.repeat=4", "--set", "seed=2", "--out", other).want(t, 0)
+	parley(t, State{}, "score", file, "--with", with).want(t, 0)
+	about, err := outlineOf(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 {
+		if err := label.Add(file, label.Label{Run: about.Begun.Run, Episode: i, Verdict: label.Verdicts()[i%2], Tag: "warm"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, files := range [][]string{{file}, {other, file}} {
+		out := strings.Join(strings.Fields(parley(t, State{}, append([]string{"report"}, files...)...).want(t, 0).stdout), " ")
+		if strings.Contains(out, "2 runs are merged") != (len(files) > 1) {
+			t.Errorf("%v are not read as one: %s", files, out)
+		}
+		for _, row := range []string{"trust.tone: warm strict first 6 ", "trust.tone: cold mild second 6 ", "trust.friendly first 6 ", "trust.friendly strict first 6 ", "trust.friendly mild second 6 "} {
+			if !strings.Contains(out, row) {
+				t.Errorf("%v: there is no row %q: %s", files, row, out)
+			}
+		}
+	}
 }
 
 const seatRubric = `kind: rubric

@@ -21,6 +21,7 @@ import (
 	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/score"
 	"parley/internal/view"
 	"parley/journal"
 	"parley/world"
@@ -32,6 +33,7 @@ type Source struct {
 	Journal journal.Journal
 	Kind    world.Kind // zero if unknown
 	Labels  *label.Set // what is attached to Run; Build does not need it
+	Judged  score.Judged
 	// Parts are the runs that were merged into Run. It is nil for a single run.
 	Parts []Part
 	Notes []string // about the merge
@@ -149,9 +151,7 @@ func build(ctx context.Context, s Source, o Options, factors *view.Factors, name
 	if b := ratings(s, colours); b.Table != nil {
 		sections[1].Blocks = append(sections[1].Blocks, b)
 	}
-	if b, ok := agreement.Block(s.Run); ok {
-		sections[1].Blocks = append(sections[1].Blocks, b)
-	}
+	sections[1].Blocks = append(sections[1].Blocks, agreement.Blocks(s.Run, s.Judged)...)
 	if len(o.By) > 0 {
 		sections = append(sections, byFactors(s.Run, factors, colours))
 	}

@@ -52,54 +52,81 @@ func Texts(ctx context.Context, file, id string, episode int) (all []Text, err e
 
 // textsOf returns the texts of one scorer.
 func textsOf(ctx context.Context, file, name, id string, episode int) (all []Text, err error) {
+	err = outcomes(ctx, file, id, []int{episode}, func(b *journal.Begun, spec world.Spec, _ int, o world.Outcome) {
+		all = append(all, written(name, spec, b.Agents, textQuestions(b), o)...)
+	})
+	return all, err
+}
+
+// outcomes calls f with the complete outcomes of the episodes of a scorer that score these episodes of the run with this id.
+func outcomes(ctx context.Context, file, id string, episodes []int, f func(b *journal.Begun, spec world.Spec, episode int, o world.Outcome)) (err error) {
 	store, err := sqlite.OpenRead(file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	about, err := store.Outline(ctx)
 	if err != nil || about.Begun == nil {
-		return nil, err
+		return err
 	}
-	questions := textQuestions(about.Begun)
 	what, err := Of(about.Begun)
-	if err != nil || what.Run != id || len(questions) == 0 {
-		return nil, err
+	if err != nil || what.Run != id || len(planQuestions(about.Begun)) == 0 {
+		return err
 	}
 	head, err := store.Head(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, st := range head.Stages { // several, if the scores have grown
-		place := sort.Search(st.Specs.Len(), func(i int) bool { return st.Specs.At(i).Deal >= episode }) // see Scored.Of
-		if place == st.Specs.Len() || st.Specs.At(place).Deal != episode {
-			continue
-		}
-		if of, err := scoredOf(st.Specs.At(place).Params); err != nil || of.Episode != episode {
-			continue // it is of an earlier version
-		}
-		ended, err := head.Ended.Outcome(ctx, store, st.First+place)
-		if err != nil {
-			return nil, err
-		}
-		if ended != nil {
-			all = append(all, written(name, st.Specs.At(place), about.Begun.Agents, questions, ended.Outcome)...)
+	for _, episode := range episodes {
+		for _, st := range head.Stages { // several, if the scores have grown, or there are categories
+			place := sort.Search(st.Specs.Len(), func(i int) bool { return st.Specs.At(i).Deal >= episode }) // see Scored.Of
+			if place == st.Specs.Len() {
+				continue
+			}
+			spec := st.Specs.At(place)
+			if of, err := scoredOf(spec.Params); err != nil || of.Episode != episode {
+				continue
+			}
+			ended, err := head.Ended.Outcome(ctx, store, st.First+place)
+			if err != nil {
+				return err
+			}
+			if ended != nil {
+				f(about.Begun, spec, episode, ended.Outcome)
+			}
 		}
 	}
-	return all, nil
+	return nil
+}
+
+// asked is a question of a scorer that is a plan file.
+type asked struct {
+	By      string   `json:"by"`
+	Text    bool     `json:"text"`
+	Choices []string `json:"choices"`
+}
+
+// questions returns the questions in params, by name. Other scorers have none.
+func questions(params json.RawMessage) map[string]asked {
+	var p struct {
+		Questions map[string]asked `json:"questions"`
+	}
+	_ = json.Unmarshal(params, &p) // other params have none
+	return p.Questions
+}
+
+// planQuestions returns the questions of a plan.
+func planQuestions(b *journal.Begun) map[string]asked {
+	var plan struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(b.Plan, &plan) // Of has read it
+	return questions(plan.Params)
 }
 
 // textQuestions returns the questions of a plan that are answered with a text.
 func textQuestions(b *journal.Begun) (all []string) {
-	var plan struct {
-		Params struct {
-			Questions map[string]struct {
-				Text bool `json:"text"`
-			} `json:"questions"`
-		} `json:"params"`
-	}
-	_ = json.Unmarshal(b.Plan, &plan) // another kind has none
-	for name, q := range plan.Params.Questions {
+	for name, q := range planQuestions(b) {
 		if q.Text {
 			all = append(all, name)
 		}

@@ -3,23 +3,29 @@
 package agreement
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"parley/internal/digits"
 	"parley/internal/label"
 	"parley/internal/report/page"
+	"parley/internal/score"
 	"parley/internal/statmath"
+	"parley/internal/statmath/raters"
 	"parley/internal/view"
 	"parley/world"
 )
 
-// rated is a score and how often it agrees with people: A is the score, B the verdicts.
+// rated is a score, or that of one judge, and how it goes with what people said: A is the score, B the verdicts.
 type rated struct {
-	name, seat string
+	name, judge, seat string
 	statmath.Pairs
-	agree world.Sample
-	other bool // a value was neither 0 nor 1
+	agree            world.Sample
+	values, verdicts []float64
+	other            bool // a value was neither 0 nor 1
 }
 
 // Attach adds labels to a run, as scores from 0 to 1. Call it after Know.
@@ -40,33 +46,62 @@ func LeftOut(r *view.Run) string {
 	return fmt.Sprintf("The %d tags that most labels have are scores. %s others are left out.", label.MaxTags, digits.Grouped(r.TagsLeft))
 }
 
-// Block returns a table of every score that is 0 or 1 against the verdicts of people on the same episodes. ok is false
-// if there are none.
-func Block(r *view.Run) (b page.Block, ok bool) {
-	all := collect(r)
-	t := &page.Table{Name: "agreement", Title: "Agreement with people", Track: -1, Columns: []page.Column{
-		page.Key("score"), page.Key("seat"), page.Number("episodes"), page.Number("both 1"), page.Number("only the score"), page.Number("only people"), page.Number("both 0"),
+// Blocks returns what people and scores say about the same episodes: a table of scores that are 0 or 1, and one of other scores
+// by scorers, as far as there are any. Where several judges gave a score, each has its own row.
+func Blocks(r *view.Run, judged score.Judged) (all []page.Block) {
+	same := &page.Table{Name: "agreement", Title: "Agreement with people", Track: -1, Columns: []page.Column{
+		page.Key("score"), page.Key("judge"), page.Key("seat"), page.Number("episodes"), page.Number("both 1"), page.Number("only the score"), page.Number("only people"), page.Number("both 0"),
 		page.Number("agree"), page.Number("kappa"),
 	}}
-	for _, s := range all {
-		if s.other {
-			continue
+	related := &page.Table{Name: "correlation-with-people", Title: "Correlation with people", Track: -1, Columns: []page.Column{
+		page.Key("score"), page.Key("judge"), page.Key("seat"), page.Number("episodes"), page.Number("correlation"),
+	}}
+	scorers := added(r)
+	for _, s := range collect(r, judged) {
+		about := []page.Cell{page.Word(s.name), page.Word(s.judge), page.Word(s.seat), page.Whole(len(s.values))}
+		switch {
+		case !s.other && !(scorers[s.name] && scale(r.Bounds[s.name])):
+			same.Rows = append(same.Rows, append(about, page.Whole(s.Both), page.Whole(s.OnlyA), page.Whole(s.OnlyB), page.Whole(s.Neither),
+				page.Quantity(page.Sample(&s.agree, true)), page.Quantity(statmath.Kappa(s.Pairs, view.Confidence))))
+		case scorers[s.name]:
+			related.Rows = append(related.Rows, append(about, page.Quantity(raters.Spearman(s.values, s.verdicts, view.Confidence))))
 		}
-		t.Rows = append(t.Rows, []page.Cell{
-			page.Word(s.name), page.Word(s.seat), page.Whole(s.N()), page.Whole(s.Both), page.Whole(s.OnlyA), page.Whole(s.OnlyB), page.Whole(s.Neither),
-			page.Quantity(page.Sample(&s.agree, true)), page.Quantity(statmath.Kappa(s.Pairs, view.Confidence)),
-		})
 	}
-	return page.Block{Title: t.Title, Table: t, Caption: "Scores that are 0 or 1, and the verdicts of people on the same episodes. A choice, such as tone: cold, is compared with the tag of its name instead, if people gave it. Kappa is 1 if they always agree, and 0 if they agree as often as chance would make them."}, len(t.Rows) > 0
+	for _, b := range []page.Block{
+		{Table: same, Caption: "Scores that are 0 or 1, and the verdicts of people on the same episodes. A choice, such as tone: cold, is compared with the tag of its name instead, if people gave it. Where several judges gave a score, each judge is compared too. Kappa is 1 if they always agree, and 0 if they agree as often as chance would make them."},
+		{Table: related, Caption: "Scores by scorers that have other values, such as those on a scale and means of several judges, and the verdicts of people on the same episodes: Spearman's correlation. It is 1 if the score is higher in every episode that passes, up to ties, and 0 if verdicts do not go with the score."},
+	} {
+		if b.Title = b.Table.Title; len(b.Table.Rows) > 0 {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// scale reports whether values are on a scale such as 1 to 5, of which only the end 1 may have been used.
+func scale(b world.Bounds) bool {
+	return !b.Any() && b != world.Share() && !math.IsInf(b.High, 1)
+}
+
+// added returns the names of the scores by scorers.
+func added(r *view.Run) map[string]bool {
+	names := map[string]bool{}
+	for _, list := range r.Added {
+		for _, s := range list {
+			names[s.Name] = true
+		}
+	}
+	return names
 }
 
 // collect counts how scores and verdicts go together, in the order in which scores are named. An episode about which
 // people disagree does not count. For a choice of a scorer, such as trust.tone: cold, a tag of its name counts in place of the verdict.
-func collect(r *view.Run) (all []*rated) {
+func collect(r *view.Run, judged score.Judged) (all []*rated) {
 	if len(r.Labels) == 0 {
 		return nil
 	}
-	at := map[[2]string]*rated{}
+	at := map[[3]string]*rated{}
+	judges := map[[2]string]int{} // how many judges gave a score
 	r.Each(func(p world.Played) {
 		if p.Outcome.Failed != "" {
 			return
@@ -75,41 +110,65 @@ func collect(r *view.Run) (all []*rated) {
 		for _, s := range r.Labels[p.Episode] {
 			said[s.Name] = s.Value
 		}
+		scores := make([]score.JudgeScore, 0, len(p.Outcome.Scores)+len(judged[p.Episode]))
 		for _, s := range p.Outcome.Scores {
-			verdict, ok := said[label.VerdictScore]
-			if _, choice, isChoice := strings.Cut(s.Name, ": "); isChoice {
-				if tag, given := said[label.Prefix+choice]; given {
-					verdict, ok = tag, true
-				}
-			}
-			if strings.HasPrefix(s.Name, label.Prefix) || !ok || verdict != 0 && verdict != 1 {
+			scores = append(scores, score.JudgeScore{Score: s})
+		}
+		for _, s := range append(scores, judged[p.Episode]...) {
+			verdict, ok := verdictOn(s.Name, said)
+			if !ok {
 				continue
 			}
-			key := [2]string{s.Name, s.Seat}
+			key := [3]string{s.Name, s.Judge, s.Seat}
 			if at[key] == nil {
-				at[key] = &rated{name: s.Name, seat: s.Seat}
+				at[key] = &rated{name: s.Name, judge: s.Judge, seat: s.Seat}
 				all = append(all, at[key])
+				if s.Judge != "" {
+					judges[[2]string{s.Name, s.Seat}]++
+				}
 			}
 			at[key].add(p.Unit, s.Value, verdict)
 		}
 	})
+	all = slices.DeleteFunc(all, func(s *rated) bool { return s.judge != "" && judges[[2]string{s.name, s.seat}] < 2 }) // the score itself says it
+	place := map[[2]string]int{}
+	for i, s := range all {
+		if s.judge == "" {
+			place[[2]string{s.name, s.seat}] = i
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *rated) int { // judges below their mean
+		return cmp.Compare(place[[2]string{a.name, a.seat}], place[[2]string{b.name, b.seat}])
+	})
 	return all
 }
 
-func (r *rated) add(unit world.Unit, score, verdict float64) {
-	if score != 0 && score != 1 {
+// verdictOn returns what people said about that which a score is about: 0 or 1.
+func verdictOn(name string, said map[string]float64) (verdict float64, ok bool) {
+	verdict, ok = said[label.VerdictScore]
+	if _, choice, isChoice := strings.Cut(name, ": "); isChoice {
+		if tag, given := said[label.Prefix+choice]; given {
+			verdict, ok = tag, true
+		}
+	}
+	return verdict, ok && !strings.HasPrefix(name, label.Prefix) && (verdict == 0 || verdict == 1)
+}
+
+func (r *rated) add(unit world.Unit, value, verdict float64) {
+	r.values, r.verdicts = append(r.values, value), append(r.verdicts, verdict)
+	if value != 0 && value != 1 {
 		r.other = true
 		return
 	}
 	same := 0.0
-	if score == verdict {
+	if value == verdict {
 		same = 1
 	}
 	r.agree.Add(unit, same)
 	switch {
-	case score == 1 && verdict == 1:
+	case value == 1 && verdict == 1:
 		r.Both++
-	case score == 1:
+	case value == 1:
 		r.OnlyA++
 	case verdict == 1:
 		r.OnlyB++

@@ -206,7 +206,7 @@ func (s *scoring) tally(questions, subjects []string, ratings []Rating) {
 						share[i] = 1
 					}
 				}
-				s.scores = append(s.scores, world.Score{Seat: seat, Name: chosen(n, c), Value: mean(share)})
+				s.scores = append(s.scores, world.Score{Seat: seat, Name: score.ChoiceName(n, c), Value: mean(share)})
 			}
 		}
 	}

@@ -225,7 +225,7 @@ func (*definition) Measures(p *Params) (all []world.Measure) {
 		case q.Text || q.Categories > 0 && len(q.Choices) == 0: // categories are not known yet
 		case len(q.Choices) > 0:
 			for _, c := range q.Choices {
-				all = append(all, world.Measure{Name: chosen(n, c), Bounds: world.Share()})
+				all = append(all, world.Measure{Name: score.ChoiceName(n, c), Bounds: world.Share()})
 			}
 		case len(q.Scale) == 2:
 			all = append(all, world.Measure{Name: n, Bounds: world.Bounds{Low: float64(q.Scale[0]), High: float64(q.Scale[1])}})
@@ -235,9 +235,6 @@ func (*definition) Measures(p *Params) (all []world.Measure) {
 	}
 	return all
 }
-
-// chosen names the score of a choice: the share of the judges that chose it.
-func chosen(question, choice string) string { return question + ": " + choice }
 
 // Models names none. A kind that could name some needs no agents in its plan, and rules need none.
 func (*definition) Models(*Params) map[string]string { return nil }

@@ -35,7 +35,7 @@ func TestAddedScores(t *testing.T) {
 		if params, err = json.Marshal(map[string]any{scored.Param: what}); err != nil {
 			t.Fatal(err)
 		}
-		specs = append(specs, world.Spec{Kind: "rubric", Params: params, Lineup: map[string]string{"j": "one"}})
+		specs = append(specs, world.Spec{Kind: "rubric", Params: params, Lineup: map[string]string{"j": "one"}, Deal: what.Episode})
 	}
 	ended := func(n int, value float64) *journal.Ended {
 		return &journal.Ended{Episode: n, Outcome: world.Outcome{Scores: []world.Score{{Seat: "first", Name: "kind", Value: value}}}}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,7 +134,11 @@ func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Documen
 	if err := attachAdded(ctx, folded, r); err != nil {
 		return nil, err
 	}
-	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind}}, o)
+	judged, err := score.Judges(ctx, r.Path, folded.Head.Begun.Run, slices.Sorted(maps.Keys(folded.Labels)))
+	if err != nil {
+		return nil, err
+	}
+	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind, Judged: judged}}, o)
 	if err != nil {
 		return nil, fmt.Errorf("statistics: %w", err)
 	}
