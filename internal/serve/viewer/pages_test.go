@@ -195,6 +195,24 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestOrigin checks that a fork is compared with the run that it is from, not with one whose file has the same name.
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(t, filepath.Join(folder, "one", "a.parley")) // another run
+	two(t, filepath.Join(folder, "two"))
+	s := serve(t, folder)
+	const origin = "episode 0 of two/a.parley, from which it was forked"
+	if _, body, _ := s.get("/run/two%2Fb.parley/episodes/0"); !strings.Contains(body, origin) || strings.Contains(body, "one/a.parley") {
+		t.Errorf("the page has no %q: %s", origin, body)
+	}
+}
+
 // TestExport follows every link of an exported site, from its first page to all others.
 func TestExport(t *testing.T) {
 	t.Parallel()
