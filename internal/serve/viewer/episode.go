@@ -61,6 +61,9 @@ func findEpisode(ctx context.Context, r *library.Run, number string) (*sqlite.Li
 	if err != nil {
 		return nil, err
 	}
+	if r.Store.Lost().Has(n) {
+		return nil, fmt.Errorf("viewer: episode %d of %s: %w: it cannot be read whole", n, r.Name, sqlite.ErrDamaged)
+	}
 	if len(list) == 0 || list[0].Episode != n {
 		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.Name, n, errNotFound)
 	}

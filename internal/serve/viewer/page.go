@@ -113,7 +113,7 @@ func failure(err error) *screen {
 	case errors.Is(err, errBadRequest):
 		p.status, p.Title, d.Words = http.StatusBadRequest, "Bad request", "The address or the form has something that this page cannot use. The detail below says what. Go back and change it."
 	case errors.Is(err, sqlite.ErrDamaged):
-		p.Title, d.Words = "Damaged run file", "This part of the run file is damaged. Other pages show what can still be read."
+		p.status, p.Title, d.Words = http.StatusGone, "Damaged run file", "This part of the run file is damaged. Other pages show what can still be read."
 	}
 	p.Data = d
 	return p

@@ -290,7 +290,8 @@ func TestDamaged(t *testing.T) {
 	}
 	s := serve(t, folder)
 	for _, c := range [][2]string{
-		{"/run/a.parley/episodes/1", "episode 1: "}, // it finds the damage
+		{"/run/a.parley/episodes/1", "This part of the run file is damaged"}, // it finds the damage
+		{"/run/a.parley", "episode 1: "}, {"/run/a.parley/report", "1 of 2 episodes cannot be read whole and are left out: 1."},
 		{"/run/a.parley/episodes/0", "words 4 of all"}, {"/run/a.parley/episodes", "This run file is damaged"}, {"/run/a.parley", "This run file is damaged"},
 		{"/", "This is not a run file."}, {"/run/a.parley/report", "points"}, {"/compare?a=a.parley&ea=0&b=b.parley&eb=0", "first difference"},
 	} {

@@ -220,7 +220,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 	}()
 	about, err := store.Outline(ctx)
 	if errors.Is(err, sqlite.ErrDamaged) {
-		if store.Salvage(ctx) == nil {
+		if err = store.Salvage(ctx); err == nil {
 			about, err = store.Outline(ctx)
 		}
 	}
