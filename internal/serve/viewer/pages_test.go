@@ -57,6 +57,8 @@ func TestLabels(t *testing.T) {
 		{"another", episode + "5/labels", url.Values{"verdict": {"fail"}}, nil, 200},
 		{"nothing", episode + "3/labels", url.Values{"tag": {" "}}, nil, 400},
 		{"a wrong call", episode + "3/labels", url.Values{"tag": {"x"}, "call": {"<b>"}}, nil, 400},
+		{"no such call", episode + "3/labels", url.Values{"tag": {"x"}, "call": {"9:9"}}, nil, 400},
+		{"removes no label", episode + "3/labels", url.Values{"remove": {"xx"}}, nil, 200},
 		{"a wrong verdict", episode + "3/labels", url.Values{"verdict": {"x"}}, nil, 400},
 		{"a long note", episode + "3/labels", url.Values{"note": {strings.Repeat("x", maxForm)}}, nil, 400},
 		{"no such episode", episode + "999/labels", url.Values{"tag": {"x"}}, nil, 404},
@@ -74,8 +76,18 @@ func TestLabels(t *testing.T) {
 	}
 	defer store.Close()
 	set, err := label.Read(t.Context(), file, file)
-	if err != nil || len(set.All) != 3 {
-		t.Fatalf("%+v %v", set, err)
+	lines, _ := os.ReadFile(file + label.Suffix)
+	if err != nil || len(set.All) != 3 || bytes.Count(lines, []byte("\n")) != 3 {
+		t.Fatalf("%+v %v: %s", set, err, lines)
+	}
+	for form, want := range map[string]string{"tag=": "a label needs a tag, a verdict or a note", "tag=x&call=9:9": "episode 3 has no message &#34;9:9&#34;"} {
+		values, err := url.ParseQuery(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, body := s.post(episode+"3/labels", values); !strings.Contains(body, want) || strings.Contains(body, "address") {
+			t.Errorf("%s: no %q in %s", form, want, body)
+		}
 	}
 	listed := regexp.MustCompile(`<th scope="row" class="number"><a href="[^"]*">(\d+)</a>`)
 	list := func(query string) string {
