@@ -18,12 +18,11 @@ func Grouped(n int) string {
 	return s
 }
 
-// Ranges formats numbers in ascending order as "1, 2, 5 to 9". It writes at most the given number of ranges, and how many numbers are left
-// out; 0: all.
-func Ranges(all []int, most int) string {
+// Ranges formats numbers in ascending order as "1, 2, 5 to 9". It writes at most limit ranges, and how many numbers are left out; 0: all.
+func Ranges(all []int, limit int) string {
 	var parts []string
 	for i := 0; i < len(all); {
-		if most > 0 && len(parts) == most {
+		if limit > 0 && len(parts) == limit {
 			parts = append(parts, fmt.Sprintf("and %s more", Grouped(len(all)-i)))
 			break
 		}

@@ -8,9 +8,9 @@ import (
 func TestRanges(t *testing.T) {
 	t.Parallel()
 	all := []int{1, 2, 5, 6, 7, 9, 11, 12, 13}
-	for most, want := range map[int]string{0: "1, 2, 5 to 7, 9, 11 to 13", 3: "1, 2, 5 to 7, and 4 more", 5: "1, 2, 5 to 7, 9, 11 to 13"} {
-		if got := Ranges(all, most); got != want {
-			t.Errorf("%d: %s, want %s", most, got, want)
+	for limit, want := range map[int]string{0: "1, 2, 5 to 7, 9, 11 to 13", 3: "1, 2, 5 to 7, and 4 more", 5: "1, 2, 5 to 7, 9, 11 to 13"} {
+		if got := Ranges(all, limit); got != want {
+			t.Errorf("%d: %s, want %s", limit, got, want)
 		}
 	}
 	if got := Ranges(nil, 1); got != "" {
