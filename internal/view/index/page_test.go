@@ -75,9 +75,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// ref returns the address of a value.
-func ref[T any](x T) *T { return &x }
-
 // TestFiltered checks that a filter leaves out rows and nothing else, in any order, with and without indexes.
 func TestFiltered(t *testing.T) {
 	t.Parallel()
@@ -101,8 +98,8 @@ func TestFiltered(t *testing.T) {
 		"cell":    {Query{Cell: whole[2].Cell}, func(r Row) bool { return strings.Contains(r.Cell, whole[2].Cell) }},
 		"agent":   {Query{Agent: "small"}, func(r Row) bool { return strings.Contains(r.Lineup+" ", "=small ") }},
 		"label":   {Query{Label: "any"}, func(r Row) bool { return slices.Contains([]int{3, 9, 11, 50}, r.Episode) }},
-		"cost":    {Query{Bounds: []Bound{{Column: Cost, Low: ref(int64(5)), High: ref(int64(12))}}}, func(r Row) bool { return r.Cost >= 5 && r.Cost <= 12 }},
-		"took":    {Query{Bounds: []Bound{{Column: Took, Low: ref(int64(time.Minute))}, {Column: Cost, Low: ref(int64(1))}}}, func(r Row) bool { return r.Took >= time.Minute && r.Cost > 0 }},
+		"cost":    {Query{Bounds: []Bound{{Column: Cost, Low: new(int64(5)), High: new(int64(12))}}}, func(r Row) bool { return r.Cost >= 5 && r.Cost <= 12 }},
+		"took":    {Query{Bounds: []Bound{{Column: Took, Low: new(int64(time.Minute))}, {Column: Cost, Low: new(int64(1))}}}, func(r Row) bool { return r.Took >= time.Minute && r.Cost > 0 }},
 		"nothing": {Query{State: "none", Text: "nothing"}, func(Row) bool { return false }},
 	}
 	for _, made := range []bool{false, true} {
