@@ -7,11 +7,11 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
+	"parley/internal/digits"
 	"parley/internal/files"
 	"parley/internal/store/sqlite"
 )
@@ -22,7 +22,7 @@ import (
 func readRest(ctx context.Context, s *State, store *sqlite.Store, do func() error) error {
 	err := do()
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
-		if salvaging := store.Salvage(ctx); salvaging == nil {
+		if err = store.Salvage(ctx); err == nil {
 			err = do()
 		}
 	}
@@ -43,33 +43,14 @@ func leftOut(s *State, stores ...*sqlite.Store) (err error) {
 		switch len(lost.Damaged) {
 		case 0:
 		case 1:
-			what = "episode " + numbers(lost.Damaged)
+			what = "episode " + digits.Ranges(lost.Damaged, 0)
 		default:
-			what = "episodes " + numbers(lost.Damaged)
+			what = "episodes " + digits.Ranges(lost.Damaged, 0)
 		}
 		fmt.Fprintf(s.Stderr, "parley: %s is damaged and was read without %s; parley check %s shows the damage\n", terminal.Safe(store.Path()), what, terminal.Safe(terminal.ShellWord(store.Path())))
 		err = exit.Silent(exit.Failed)
 	}
 	return err
-}
-
-// numbers formats numbers as "1, 2, 5 to 9".
-func numbers(all []int) string {
-	var parts []string
-	for i := 0; i < len(all); {
-		j := i
-		for j+1 < len(all) && all[j+1] == all[j]+1 {
-			j++
-		}
-		if j > i+1 {
-			parts = append(parts, fmt.Sprintf("%d to %d", all[i], all[j]))
-			i = j + 1
-			continue
-		}
-		parts = append(parts, strconv.Itoa(all[i]))
-		i++
-	}
-	return strings.Join(parts, ", ")
 }
 
 // isRunFile reports whether a file is a run file and not a plan, by its name or its first bytes.
@@ -92,6 +73,8 @@ func isRunFile(path string) bool {
 type verified struct {
 	File  string `json:"file"`
 	Whole bool   `json:"whole"`
+	// Unreadable is why nothing of the file can be read. Empty: the other episodes can be read.
+	Unreadable string `json:"unreadable,omitempty"`
 	sqlite.Losses
 }
 
@@ -103,11 +86,15 @@ func (c *checkCmd) verify(ctx context.Context, s *State) (err error) {
 	found, err := verifyFile(ctx, c.Plan)
 	switch {
 	case errors.Is(err, sqlite.ErrDamaged):
-		v.Damaged, v.Damage = []int{}, []sqlite.Damage{{What: exit.Plain(err.Error())}}
+		v.Unreadable = exit.Plain(err.Error())
+		v.Damaged, v.Damage = []int{}, []sqlite.Damage{{What: v.Unreadable}}
 	case err != nil:
 		return exit.AsUsage(playError(c.Plan, err))
 	default:
 		v.Losses, v.Whole = *found, len(found.Damage) == 0
+		if fatal := found.Fatal(); fatal != nil {
+			v.Whole, v.Unreadable = false, fatal.Error()
+		}
 	}
 	if c.JSON {
 		err = terminal.PrintJSON(s.Stdout, v)
@@ -137,7 +124,7 @@ func (v *verified) text() string {
 	}
 	fmt.Fprintf(&b, "%s is damaged", v.File)
 	if n := len(v.Damaged); n > 0 {
-		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", terminal.Number(n), terminal.Number(v.Episodes), numbers(v.Damaged))
+		fmt.Fprintf(&b, ": %s of %s episodes cannot be read whole: %s", terminal.Number(n), terminal.Number(v.Episodes), digits.Ranges(v.Damaged, 0))
 	}
 	b.WriteString(".\n\n")
 	byEpisode := slices.SortedStableFunc(slices.Values(v.Damage), func(a, b sqlite.Damage) int { return rank(a) - rank(b) })
@@ -151,6 +138,10 @@ func (v *verified) text() string {
 			fmt.Fprintf(&b, "episode %d: ", *d.Episode)
 		}
 		fmt.Fprintln(&b, d.What)
+	}
+	if v.Unreadable != "" {
+		b.WriteString("\nNothing of the file can be read, and parley refuses it. Keep it, and put back a copy if you have one.\n")
+		return b.String()
 	}
 	b.WriteString("\nKeep the file, and put back a copy if you have one. parley show, report, compare and export leave out the damaged\n" +
 		"episodes and read the others; parley resume refuses the file.\n")

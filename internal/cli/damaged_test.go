@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,6 +16,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"parley/internal/cli/exit"
+	"parley/internal/store/sqlite/schema"
 )
 
 const duelEpisodes = 8
@@ -112,6 +114,33 @@ func TestDamagedRun(t *testing.T) {
 	parley(t, State{}, "check", filepath.Join(t.TempDir(), "none.parley")).want(t, exit.Misuse).wantErr(t, "no such run file")
 	parley(t, State{}, "check", write(t, "no.parley", "dear diary")).want(t, exit.Misuse).wantErr(t, "not a run file")
 	parley(t, State{}, "check", write(t, "half.parley", string(bytesOf(t, file)[:30000]))).want(t, exit.Failed).wantOut(t, "is damaged")
+}
+
+// TestOverwritten checks that a file with a page that SQLite cannot read is read without the episodes of that page, and that a file
+// of which nothing can be read is refused with words that say so.
+func TestOverwritten(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	file := duel(t, "run.parley", "plan.matrix.repeat=4", "seed=7")
+	whole := bytesOf(t, file)
+	overwritten := func(name string, page int) string {
+		spoiled := slices.Clone(whole)
+		copy(spoiled[page*schema.PageSize:], bytes.Repeat([]byte{0xff}, schema.PageSize))
+		return write(t, name, string(spoiled))
+	}
+	part := overwritten("part.parley", 8) // of the table replies
+	parley(t, State{}, "check", part).want(t, exit.Failed).wantOut(t, "of 8 episodes cannot be read whole: ", "read the others")
+	for _, verb := range [][]string{{"show", part}, {"report", part}, {"export", part, "--out", filepath.Join(t.TempDir(), "calls.csv")}} {
+		parley(t, State{}, verb...).want(t, exit.Failed).wantErr(t, "is damaged and was read without episode")
+	}
+	parley(t, State{}, "report", part).wantOut(t, "The run file is damaged.", "of 8 episodes cannot be read whole and are left out: ")
+	parley(t, State{}, "export", part).want(t, exit.Failed).wantErr(t, "is damaged and was read without episode", "with --out there are none")
+
+	all := overwritten("all.parley", 3) // where the run begins
+	parley(t, State{}, "check", all).want(t, exit.Failed).wantOut(t, "Nothing of the file can be read")
+	for _, verb := range []string{"show", "report", "export"} {
+		parley(t, State{}, verb, all).want(t, exit.Misuse).wantErr(t, "nothing of it can be read", "cannot read the rest of it either")
+	}
 }
 
 // TestFlippedBits flips bits of a run file: every command must print what it printed before, or say that the

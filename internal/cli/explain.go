@@ -61,6 +61,8 @@ func flagProblem(problem string, verb *kong.Node) string {
 		kind = kind.Elem()
 	}
 	switch {
+	case negative(found) && strings.Contains(got, " flag)"):
+		return fmt.Sprintf("%s %s: that reads as a flag; if %s may be negative, write %s=%s", name, found, name, name, found)
 	case strings.HasPrefix(rest, "missing value"), strings.HasSuffix(got, "(<EOL>)"), strings.Contains(got, " flag)"):
 		return fmt.Sprintf("%s needs a value: write %s %s", name, name, f.FormatPlaceHolder())
 	case f.Enum != "" && got != "":
@@ -73,6 +75,11 @@ func flagProblem(problem string, verb *kong.Node) string {
 		return fmt.Sprintf("%s: want a whole number, found %q", name, found)
 	}
 	return problem
+}
+
+// negative reports whether a word begins as a negative number does.
+func negative(word string) bool {
+	return len(word) > 1 && word[0] == '-' && (word[1] >= '0' && word[1] <= '9' || word[1] == '.')
 }
 
 // noVerb suggests a command for an unknown first word.

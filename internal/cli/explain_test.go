@@ -63,6 +63,7 @@ func TestKindWords(t *testing.T) {
 		"no schema":             {[]string{"ask", "hi", "--schema", nowhere}, []string{"--schema: " + nowhere + ": there is no such file\n"}},
 		"a flag and no value":   {[]string{"ask", "hi", "--model"}, []string{"ask: --model needs a value: write --model PROVIDER/MODEL\n"}},
 		"a flag for a value":    {[]string{"ask", "hi", "--budget", "--quiet"}, []string{"ask: --budget needs a value: write --budget USD\n"}},
+		"a negative number":     {[]string{"view", "--export", "site", "--export-episodes", "-1"}, []string{"--export-episodes -1: that reads as a flag; if --export-episodes may be negative, write --export-episodes=-1\n"}},
 		"a list and no value":   {[]string{"report", run, "--by"}, []string{"report: --by needs a value: write --by FACTOR"}},
 		"a decimal comma":       {[]string{"ask", "hi", "--budget", "1,50"}, []string{`ask: --budget: want a number, found "1,50": write 1.50, with a point`}},
 		"a budget of nothing":   {[]string{"ask", "hi", "--budget", "0"}, []string{"--budget 0: want an amount in US dollars, 0.0001 to 1000000000; without --budget there is no limit\n"}},

@@ -78,8 +78,13 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 		return err
 	}
 	if c.Out == "" {
+		before := lostIn(runs)
 		_, err := export.Write(ctx, s.Stdout, runs, export.Table(c.Table), format, c.Columns...)
-		return cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, stores...))
+		err = cmp.Or(pipeEnd(playError(c.File, err)), leftOut(s, stores...))
+		if !slices.Equal(lostIn(runs), before) {
+			s.tell("whole rows of these episodes may have been written before the damage was found; with --out there are none")
+		}
+		return err
 	}
 	if err := c.folder(); err != nil {
 		return err
@@ -177,7 +182,7 @@ func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, e
 	}
 	about, err := store.Outline(ctx)
 	if errors.Is(err, sqlite.ErrDamaged) {
-		if salvaging := store.Salvage(ctx); salvaging == nil {
+		if err = store.Salvage(ctx); err == nil {
 			about, err = store.Outline(ctx)
 		}
 	}
@@ -234,12 +239,11 @@ func (c *exportCmd) writeFile(ctx context.Context, s *State, runs []export.Run, 
 	}
 	err := write()
 	if errors.Is(err, sqlite.ErrDamaged) {
-		var salvaging error
+		err = nil
 		for _, r := range runs {
-			one := r.Store.Salvage(ctx)
-			salvaging = errors.Join(salvaging, one)
+			err = cmp.Or(err, r.Store.Salvage(ctx))
 		}
-		if salvaging == nil {
+		if err == nil {
 			err = write()
 		}
 	}

@@ -48,8 +48,8 @@ func readRuns(ctx context.Context, s *State, files []string, do func([]report.So
 		return open, err
 	}
 	for _, store := range open {
-		if salvaging := store.Salvage(ctx); salvaging != nil {
-			return open, err
+		if err := store.Salvage(ctx); err != nil {
+			return open, playError(store.Path(), err)
 		}
 	}
 	return open, open.read(ctx, s, files, do)

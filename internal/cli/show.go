@@ -48,8 +48,10 @@ func (c *showCmd) Run(ctx context.Context, s *State) (err error) {
 	v := &show.Reader{Store: store, About: about, File: c.File, Kind: s.kindOf(about.Begun), Tell: s.tell}
 	err = c.what(ctx, s, v)
 	if errors.Is(err, sqlite.ErrDamaged) && store.Lost() == nil {
-		salvaging := store.Salvage(ctx)
-		if salvaging == nil && (c.Episode == nil || !store.Lost().Has(*c.Episode)) {
+		switch salvaging := store.Salvage(ctx); {
+		case salvaging != nil:
+			err = salvaging
+		case c.Episode == nil || !store.Lost().Has(*c.Episode):
 			err = c.what(ctx, s, v)
 		}
 	}

@@ -32,7 +32,7 @@ type viewCmd struct {
 	Open  bool     `help:"Open the pages in the browser."`
 
 	Export   string `placeholder:"DIR" help:"Write the pages into this folder instead, as a site that needs no server. Open its index.html."`
-	Episodes int    `name:"export-episodes" default:"500" placeholder:"N" help:"With --export: how many episodes of each run get pages. The lists have all of them. Default: ${default}."`
+	Episodes *int   `name:"export-episodes" placeholder:"N" help:"With --export: how many episodes of each run get pages. The lists have all of them. Default: 500."`
 
 	auth.Names
 	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
@@ -46,6 +46,9 @@ const viewMemory = 100 << 20
 func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
 	if len(c.Paths) == 0 {
 		c.Paths = []string{"."}
+	}
+	if err := c.check(); err != nil {
+		return err
 	}
 	ctx, end := untilSignal(ctx, s)
 	defer end()
@@ -79,16 +82,33 @@ func (c *viewCmd) explain(err error) error {
 	return exit.AsUsage(err)
 }
 
+// exportEpisodes is how many episodes of a run get pages in a folder.
+const exportEpisodes = 500
+
+// check refuses flags that have no effect together.
+func (c *viewCmd) check() error {
+	switch {
+	case c.Episodes != nil && c.Export == "":
+		return exit.Usagef("--export-episodes: only --export writes pages into a folder; name the folder with --export, or leave this out")
+	case c.Episodes != nil && *c.Episodes < 0:
+		return exit.Usagef("--export-episodes %d: want 0 or more episodes", *c.Episodes)
+	case c.Export != "" && c.Open:
+		return exit.Usagef("--open: with --export nothing is served; leave out --open, and open %s", filepath.Join(c.Export, "index.html"))
+	}
+	return nil
+}
+
 // export writes the pages into a folder.
 func (c *viewCmd) export(ctx context.Context, s *State) error {
-	if c.Episodes < 0 {
-		return exit.Usagef("--export-episodes must not be negative")
-	}
 	v, err := viewer.New(viewer.Config{Paths: c.Paths, KindOf: s.kindOf, Tool: Version()})
 	if err != nil {
 		return c.explain(err)
 	}
-	done, err := v.Export(ctx, c.Export, c.Episodes)
+	episodes := exportEpisodes
+	if c.Episodes != nil {
+		episodes = *c.Episodes
+	}
+	done, err := v.Export(ctx, c.Export, episodes)
 	if errors.Is(err, static.ErrFolder) {
 		return exit.Usagef("--export: %w", err)
 	}

@@ -70,6 +70,24 @@ func TestViewRefuses(t *testing.T) {
 	}
 }
 
+// TestViewFlags checks that flags without an effect are refused.
+func TestViewFlags(t *testing.T) {
+	t.Parallel()
+	site := filepath.Join(t.TempDir(), "site")
+	for want, flags := range map[string][]string{
+		"only --export writes pages into a folder":      {"--export-episodes", "3"},
+		"--export-episodes -1: want 0 or more episodes": {"--export", site, "--export-episodes=-1"},
+		"leave out --open, and open " + site:            {"--export", site, "--open"},
+	} {
+		if got := parley(t, State{}, append([]string{"view", t.TempDir()}, flags...)...).want(t, exit.Misuse).wantErr(t, want); got.stdout != "" {
+			t.Errorf("%v: %s", flags, got.stdout)
+		}
+	}
+	if _, err := os.Stat(site); err == nil {
+		t.Error("a site was written")
+	}
+}
+
 // TestBytesInNames checks that a file whose name is not UTF-8 can be named.
 func TestBytesInNames(t *testing.T) {
 	t.Parallel()

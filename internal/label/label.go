@@ -68,7 +68,7 @@ const (
 )
 
 // ErrInvalid means that a label cannot be added as it is.
-var ErrInvalid = errors.New("label: invalid")
+var ErrInvalid = errors.New("the label cannot be added")
 
 // check returns what is wrong with a label.
 func (l *Label) check() error {
@@ -122,12 +122,9 @@ func Add(run string, l Label) error {
 	return put(filelock.Beside(run, Suffix), line{Label: l})
 }
 
-// Remove removes the label with an ID. It is not an error if there is none.
-func Remove(run, id string) error {
-	if len(id) > maxWord {
-		return fmt.Errorf("%w: the id has %d bytes", ErrInvalid, len(id))
-	}
-	return put(filelock.Beside(run, Suffix), line{Label: Label{At: time.Now().UTC()}, Removed: id})
+// Remove removes a label of a run file's labels.
+func Remove(run string, l Label) error {
+	return put(filelock.Beside(run, Suffix), line{Label: Label{Run: l.Run, Episode: l.Episode, At: time.Now().UTC()}, Removed: l.ID})
 }
 
 // put appends a line. Each line is written at once, so that lines of several processes do not mix.

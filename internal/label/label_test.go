@@ -46,7 +46,7 @@ func TestScores(t *testing.T) {
 		Label{Episode: 5, Tag: " odd "},
 	)
 	s := read(t, run)
-	if err := Remove(run, s.Of(5)[0].ID); err != nil {
+	if err := Remove(run, s.Of(5)[0]); err != nil {
 		t.Fatal(err)
 	}
 	s = read(t, run)

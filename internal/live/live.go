@@ -87,8 +87,9 @@ type Server struct {
 
 // Rate is what a server was asked for of late, and what it allows. Both are a minute.
 type Rate struct {
-	Now   float64 `json:"now"`
-	Limit float64 `json:"limit,omitempty"` // 0: unknown
+	Now     float64 `json:"now"`
+	Limit   float64 `json:"limit,omitempty"`   // 0: unknown
+	Unknown bool    `json:"unknown,omitempty"` // Now is: the server was just opened
 }
 
 // Batch is a batch at a provider. Anthropic says how many requests are answered only at the end.

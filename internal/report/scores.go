@@ -12,6 +12,7 @@ import (
 	"parley/internal/report/agreement"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
+	"parley/internal/store/sqlite"
 	"parley/internal/view"
 	"parley/internal/view/copies"
 	"parley/journal"
@@ -27,10 +28,7 @@ func headline(source Source, several bool) page.Section {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
 	b, all, e := r.Head.Begun, r.Total(), r.Episodes
-	if text := forkText(b.Fork); text != "" {
-		s.Blocks = append(s.Blocks, page.Block{Text: text})
-	}
-	for _, text := range []string{mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), agreement.LeftOut(source.Run)} {
+	for _, text := range []string{sqlite.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), agreement.LeftOut(source.Run)} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, page.Block{Text: text})
 		}

@@ -115,21 +115,22 @@ func (v *View) rates(s *live.State, st dispatch.Snapshot) {
 		now.charged[serverOf(&limits[i])] = limits[i].Charged
 	}
 	v.past = slices.DeleteFunc(v.past, func(p sample) bool { return s.At.Sub(p.at) > burnTime+rateTime/2 })
-	if before, d, ok := v.since(s.At, rateTime); ok {
+	if before, d, ok := v.since(s.At, rateTime, nil); ok {
 		s.CallsPerSecond = float64(now.attempts-before.attempts) / d
 		s.TokensPerSecond = float64(now.tokens-before.tokens) / d
 		s.ErrorsPerSecond = float64(now.errors-before.errors) / d
 	}
-	if before, d, ok := v.since(s.At, burnTime); ok {
+	if before, d, ok := v.since(s.At, burnTime, nil); ok {
 		s.Burn = llm.Dollars(max(0, now.spent.Minus(before.spent).Dollars()) * 60 / d)
 	}
-	before, d, ok := v.since(s.At, serverTime)
 	for i := range limits {
 		l := &limits[i]
-		was, known := before.charged[serverOf(l)]
+		at := serverOf(l)
+		before, d, ok := v.since(s.At, serverTime, &at)
+		was := before.charged[at]
 		rate := func(limit, charged, was float64) live.Rate {
-			if !ok || !known {
-				return live.Rate{Limit: limit}
+			if !ok {
+				return live.Rate{Limit: limit, Unknown: true}
 			}
 			return live.Rate{Now: max(0, charged-was) * 60 / d, Limit: limit}
 		}
@@ -142,9 +143,15 @@ func (v *View) rates(s *live.State, st dispatch.Snapshot) {
 	v.past = append(v.past, now)
 }
 
-// since returns the oldest sample of a span of time before now, and its age in seconds.
-func (v *View) since(now time.Time, span time.Duration) (s sample, seconds float64, ok bool) {
+// since returns the oldest sample of a span of time before now, and its age in seconds. If of is not nil, the sample has that
+// server: one that was just opened is not in all.
+func (v *View) since(now time.Time, span time.Duration, of *server) (s sample, seconds float64, ok bool) {
 	for _, p := range v.past {
+		if of != nil {
+			if _, known := p.charged[*of]; !known {
+				continue
+			}
+		}
 		if age := now.Sub(p.at); age > 0 && age <= span+rateTime/2 {
 			return p, age.Seconds(), true
 		}

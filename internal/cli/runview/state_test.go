@@ -42,8 +42,11 @@ func TestState(t *testing.T) {
 	v.limits = func() []dispatch.Limit {
 		b := limiter.Bounds{InFlight: 2, Concurrency: 8, Requests: 600, Charged: limiter.Units{Requests: 4 * seconds, Output: 100 * seconds}}
 		all := []dispatch.Limit{{Provider: "lab", Server: "http://one", Bounds: b}}
-		if seconds > 88 { // a server that was just opened
+		if seconds > 86 { // a server that was opened 2 seconds ago
 			all = append(all, dispatch.Limit{Provider: "lab", Server: "http://two", Bounds: b})
+		}
+		if seconds > 88 { // one that was just opened
+			all = append(all, dispatch.Limit{Provider: "lab", Server: "http://three", Bounds: b})
 		}
 		return all
 	}
@@ -53,7 +56,7 @@ func TestState(t *testing.T) {
 	}
 	v.See(engine.Event{Replied: &journal.Replied{Turn: journal.Turn{Episode: 8}, Response: &llm.Response{Metadata: llm.Metadata{Cost: llm.Dollar / 2}}}})
 	s := v.State(began)
-	if s.CallsPerSecond != 0 || s.Burn != 0 || s.Servers[0].Requests.Now != 0 {
+	if s.CallsPerSecond != 0 || s.Burn != 0 || s.Servers[0].Requests.Now != 0 || !s.Servers[0].Requests.Unknown {
 		t.Errorf("the first state has rates: %+v", s)
 	}
 	for range 89 {
@@ -66,8 +69,8 @@ func TestState(t *testing.T) {
 	if want := s.Spent.Plus(2*97*llm.Dollar - llm.Dollar/2); s.Projected != want {
 		t.Errorf("all episodes will cost %v, want %v", s.Projected, want)
 	}
-	one, two := s.Servers[0], s.Servers[1]
-	if one.Requests.Now != 240 || one.Requests.Limit != 600 || one.Output.Now != 6000 || one.InFlight != 2 || one.Concurrency != 8 || two.Requests.Now != 0 {
+	one, two, three := s.Servers[0], s.Servers[1], s.Servers[2]
+	if one.Requests.Now != 240 || one.Requests.Limit != 600 || one.Output.Now != 6000 || one.InFlight != 2 || one.Concurrency != 8 || two.Requests.Now != 240 || two.Requests.Unknown || !three.Requests.Unknown {
 		t.Errorf("%+v", s.Servers)
 	}
 	if m := s.Models[0]; m.Name != "lab/small" || m.Input != 200*89 || m.Cost != llm.Dollars(0.89) || m.P95 < 90*time.Millisecond || m.P95 > 100*time.Millisecond || m.Errors[llm.KindServer].Example != "500" {

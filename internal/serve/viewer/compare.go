@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strconv"
 
 	"parley/internal/report/page"
@@ -161,12 +160,8 @@ func (d comparePage) Last() int { return d.From + len(d.Rows) }
 // relatives returns links to comparisons of an episode: with its origin, and with episodes of the same deal.
 func (v *Viewer) relatives(ctx context.Context, r *library.Run, l *sqlite.Listed) (out []link, err error) {
 	if fork := r.Begun.Fork; fork != nil {
-		names, paths := v.runs.Names()
-		for _, name := range names {
-			if filepath.Base(paths[name]) == filepath.Base(fork.File) && name != r.Name {
-				out = append(out, link{Text: fmt.Sprintf("episode %d of %s, from which it was forked", fork.Episode, name), To: compareAt(name, fork.Episode, r.Name, l.Episode)})
-				break
-			}
+		if name := v.catalog.Origin(ctx, fork); name != "" && name != r.Name {
+			out = append(out, link{Text: fmt.Sprintf("episode %d of %s, from which it was forked", fork.Episode, name), To: compareAt(name, fork.Episode, r.Name, l.Episode)})
 		}
 	}
 	if v.static { // a site with a page for every pair would be large

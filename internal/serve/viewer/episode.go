@@ -61,6 +61,9 @@ func findEpisode(ctx context.Context, r *library.Run, number string) (*sqlite.Li
 	if err != nil {
 		return nil, err
 	}
+	if r.Store.Lost().Has(n) {
+		return nil, fmt.Errorf("viewer: episode %d of %s: %w: it cannot be read whole", n, r.Name, sqlite.ErrDamaged)
+	}
 	if len(list) == 0 || list[0].Episode != n {
 		return nil, fmt.Errorf("viewer: %s has no episode %d: %w", r.Name, n, errNotFound)
 	}
@@ -194,20 +197,28 @@ func (v *Viewer) findCall(req *http.Request) (*library.Run, *sqlite.Listed, *jou
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	entries, fill, err := r.Store.Sparing(req.Context(), l.Episode)
-	if err != nil {
-		return nil, nil, nil, err
+	e, fill, err := findReply(req.Context(), r, l, req.PathValue("call"))
+	if err == nil {
+		err = fill(e)
 	}
-	name := req.PathValue("call")
+	return r, l, e, err
+}
+
+// findReply returns the reply to a call of an episode. fill reads the rest of it.
+func findReply(ctx context.Context, r *library.Run, l *sqlite.Listed, name string) (e *journal.Replied, fill func(...*journal.Replied) error, err error) {
+	entries, fill, err := r.Store.Sparing(ctx, l.Episode)
+	if err != nil {
+		return nil, nil, err
+	}
 	turn, index, _ := strings.Cut(name, ":")
 	for _, t := range transcript.Turns(entries, l.Attempt) {
 		for _, e := range t.Replies {
 			if t.Name() == turn && strconv.Itoa(e.Index) == index {
-				return r, l, e, fill(e)
+				return e, fill, nil
 			}
 		}
 	}
-	return nil, nil, nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNotFound)
+	return nil, nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNotFound)
 }
 
 // call is the page of one call: what was asked, what came back, and what it cost.

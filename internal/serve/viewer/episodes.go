@@ -93,7 +93,7 @@ func rows(r *library.Run, req *http.Request, f listing.Filter) (rows []index.Row
 		}
 		return rows, err
 	}
-	want := sqlite.Listing{Limit: listing.PerPage + 1, Failed: f.State == sqlite.Failed, Cell: f.Cell}
+	want := sqlite.Listing{Limit: listing.PerPage + 1, Failed: f.State == sqlite.Failed, Waiting: f.State == sqlite.Waiting, Cell: f.Cell, Agent: f.Agent}
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}
@@ -123,7 +123,9 @@ func (episodeList) Of(row index.Row, name index.ScoreName) *world.Score {
 }
 
 // States are the states to filter by.
-func (episodeList) States() []string { return []string{sqlite.Playing, sqlite.Ended, sqlite.Failed} }
+func (episodeList) States() []string {
+	return []string{sqlite.Waiting, sqlite.Playing, sqlite.Ended, sqlite.Failed}
+}
 
 // Number formats a score.
 func (episodeList) Number(x float64) string { return page.Real(x).Text }
@@ -132,4 +134,9 @@ func (episodeList) Number(x float64) string { return page.Real(x).Text }
 func (l episodeList) Page(episode int) string { return l.To + "/" + strconv.Itoa(episode) }
 
 // Who returns the cell of a row, or its lineup.
-func (episodeList) Who(row index.Row) string { return cmp.Or(row.Cell, row.Lineup) }
+func (l episodeList) Who(row index.Row) string {
+	if l.Filter.Who() != "cell" {
+		return row.Lineup
+	}
+	return cmp.Or(row.Cell, row.Lineup)
+}

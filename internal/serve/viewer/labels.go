@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"parley/internal/label"
+	"parley/internal/serve/viewer/library"
+	"parley/internal/store/sqlite"
 )
 
 // maxForm is how long the body of a form may be.
@@ -27,19 +30,13 @@ func (v *Viewer) label(req *http.Request) (*screen, error) {
 	}
 	req.Body = http.MaxBytesReader(nil, req.Body, maxForm)
 	if err := req.ParseForm(); err != nil {
-		return nil, fmt.Errorf("viewer: %w: the form cannot be read: %w", errBadRequest, err)
+		return nil, fmt.Errorf("viewer: %w: it cannot be read: %w", errForm, err)
 	}
 	form := req.PostForm
-	if id := form.Get("remove"); id != "" {
-		err = label.Remove(r.Store.Path(), id)
+	if form.Has("remove") {
+		err = unlabel(req.Context(), r, l.Episode, form.Get("remove"))
 	} else {
-		err = label.Add(r.Store.Path(), label.Label{
-			Run: r.Begun.Run, Episode: l.Episode, Call: form.Get("call"), By: form.Get("by"),
-			Tag: form.Get("tag"), Verdict: label.Verdict(form.Get("verdict")), Note: form.Get("note"),
-		})
-	}
-	if errors.Is(err, label.ErrInvalid) {
-		err = fmt.Errorf("viewer: %w: %w", errBadRequest, err)
+		err = addLabel(req.Context(), r, l, form)
 	}
 	if err != nil {
 		return nil, err
@@ -52,6 +49,40 @@ func (v *Viewer) label(req *http.Request) (*screen, error) {
 		to += "?from=" + url.QueryEscape(from)
 	}
 	return &screen{to: to + "#labels"}, nil
+}
+
+// addLabel adds the label of a form to an episode.
+func addLabel(ctx context.Context, r *library.Run, l *sqlite.Listed, form url.Values) error {
+	call := form.Get("call")
+	if call != "" {
+		if _, _, err := findReply(ctx, r, l, call); errors.Is(err, errNotFound) {
+			return fmt.Errorf("viewer: %w: episode %d has no message %q", errForm, l.Episode, call)
+		} else if err != nil {
+			return err
+		}
+	}
+	err := label.Add(r.Store.Path(), label.Label{
+		Run: r.Begun.Run, Episode: l.Episode, Call: call, By: form.Get("by"),
+		Tag: form.Get("tag"), Verdict: label.Verdict(form.Get("verdict")), Note: form.Get("note"),
+	})
+	if errors.Is(err, label.ErrInvalid) {
+		err = fmt.Errorf("viewer: %w: %w", errForm, err)
+	}
+	return err
+}
+
+// unlabel removes a label of an episode. If there is none, somebody else may have removed it, and nothing is written.
+func unlabel(ctx context.Context, r *library.Run, episode int, id string) error {
+	set, err := r.Labels(ctx)
+	if err != nil {
+		return err
+	}
+	for _, given := range set.Of(episode) {
+		if given.ID == id {
+			return label.Remove(r.Store.Path(), given)
+		}
+	}
+	return nil
 }
 
 // labelForm is what the form for labels needs.

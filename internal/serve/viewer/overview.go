@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/dashboard"
@@ -83,9 +84,9 @@ func (p *screen) Lost() (out []string) {
 	if l == nil {
 		return nil
 	}
-	for i, d := range l.Damage {
-		if i == maxLost {
-			return append(out, fmt.Sprintf("and %d more", len(l.Damage)-i))
+	for _, d := range l.Damage {
+		if len(out) == maxLost {
+			return []string{strings.TrimPrefix(l.Text(), "The run file is damaged. "), "parley check lists everything that is wrong"}
 		}
 		if d.Episode != nil {
 			out = append(out, fmt.Sprintf("episode %d: %s", *d.Episode, d.What))

@@ -56,7 +56,7 @@ func functions(assets static.Assets) template.FuncMap {
 func (v *Viewer) page(in slots, f func(*http.Request) (*screen, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := receive(r, seats.MaxForm); err != nil {
-			v.render(failure(fmt.Errorf("viewer: %w: the form did not arrive: %w", errBadRequest, err)))(w)
+			v.render(failure(fmt.Errorf("viewer: %w: it did not arrive: %w", errForm, err)))(w)
 			return
 		}
 		var send func(http.ResponseWriter)
@@ -110,10 +110,13 @@ func failure(err error) *screen {
 		p.Title, d.Words = "Unreadable run file", "Nothing of this file can be read, so it has no pages. Other runs are not affected. The detail below says what is wrong with it."
 	case errors.Is(err, errNotFound), errors.Is(err, library.ErrNotFound), errors.Is(err, seats.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		p.status, p.Title, d.Words = http.StatusNotFound, "Not found", "There is no such page. The run file may have been moved or deleted."
+	case errors.Is(err, errForm):
+		_, why, _ := strings.Cut(err.Error(), errForm.Error()+": ")
+		p.status, p.Title, d.Words = http.StatusBadRequest, "Nothing was changed", "The form cannot be used as it is: "+why+". Go back and change it."
 	case errors.Is(err, errBadRequest):
-		p.status, p.Title, d.Words = http.StatusBadRequest, "Bad request", "The address or the form has something that this page cannot use. The detail below says what. Go back and change it."
+		p.status, p.Title, d.Words = http.StatusBadRequest, "Bad request", "The address has something that this page cannot use. The detail below says what. Go back and change it."
 	case errors.Is(err, sqlite.ErrDamaged):
-		p.Title, d.Words = "Damaged run file", "This part of the run file is damaged. Other pages show what can still be read."
+		p.status, p.Title, d.Words = http.StatusGone, "Damaged run file", "This part of the run file is damaged. Other pages show what can still be read."
 	}
 	p.Data = d
 	return p
@@ -121,6 +124,9 @@ func failure(err error) *screen {
 
 // errBadRequest means that a parameter of the address is wrong.
 var errBadRequest = listing.ErrAddress
+
+// errForm means that a form has something that cannot be used.
+var errForm = errors.New("the form is wrong")
 
 // render renders a page whole. send sends it.
 func (v *Viewer) render(p *screen) (send func(http.ResponseWriter)) {

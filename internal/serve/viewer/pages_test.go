@@ -57,6 +57,8 @@ func TestLabels(t *testing.T) {
 		{"another", episode + "5/labels", url.Values{"verdict": {"fail"}}, nil, 200},
 		{"nothing", episode + "3/labels", url.Values{"tag": {" "}}, nil, 400},
 		{"a wrong call", episode + "3/labels", url.Values{"tag": {"x"}, "call": {"<b>"}}, nil, 400},
+		{"no such call", episode + "3/labels", url.Values{"tag": {"x"}, "call": {"9:9"}}, nil, 400},
+		{"removes no label", episode + "3/labels", url.Values{"remove": {"xx"}}, nil, 200},
 		{"a wrong verdict", episode + "3/labels", url.Values{"verdict": {"x"}}, nil, 400},
 		{"a long note", episode + "3/labels", url.Values{"note": {strings.Repeat("x", maxForm)}}, nil, 400},
 		{"no such episode", episode + "999/labels", url.Values{"tag": {"x"}}, nil, 404},
@@ -74,8 +76,18 @@ func TestLabels(t *testing.T) {
 	}
 	defer store.Close()
 	set, err := label.Read(t.Context(), file, file)
-	if err != nil || len(set.All) != 3 {
-		t.Fatalf("%+v %v", set, err)
+	lines, _ := os.ReadFile(file + label.Suffix)
+	if err != nil || len(set.All) != 3 || bytes.Count(lines, []byte("\n")) != 3 {
+		t.Fatalf("%+v %v: %s", set, err, lines)
+	}
+	for form, want := range map[string]string{"tag=": "a label needs a tag, a verdict or a note", "tag=x&call=9:9": "episode 3 has no message &#34;9:9&#34;"} {
+		values, err := url.ParseQuery(form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, body := s.post(episode+"3/labels", values); !strings.Contains(body, want) || strings.Contains(body, "address") {
+			t.Errorf("%s: no %q in %s", form, want, body)
+		}
 	}
 	listed := regexp.MustCompile(`<th scope="row" class="number"><a href="[^"]*">(\d+)</a>`)
 	list := func(query string) string {
@@ -195,6 +207,24 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestOrigin checks that a fork is compared with the run that it is from, not with one whose file has the same name.
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(t, filepath.Join(folder, "one", "a.parley")) // another run
+	two(t, filepath.Join(folder, "two"))
+	s := serve(t, folder)
+	const origin = "episode 0 of two/a.parley, from which it was forked"
+	if _, body, _ := s.get("/run/two%2Fb.parley/episodes/0"); !strings.Contains(body, origin) || strings.Contains(body, "one/a.parley") {
+		t.Errorf("the page has no %q: %s", origin, body)
+	}
+}
+
 // TestExport follows every link of an exported site, from its first page to all others.
 func TestExport(t *testing.T) {
 	t.Parallel()
@@ -272,7 +302,8 @@ func TestDamaged(t *testing.T) {
 	}
 	s := serve(t, folder)
 	for _, c := range [][2]string{
-		{"/run/a.parley/episodes/1", "episode 1: "}, // it finds the damage
+		{"/run/a.parley/episodes/1", "This part of the run file is damaged"}, // it finds the damage
+		{"/run/a.parley", "episode 1: "}, {"/run/a.parley/report", "1 of 2 episodes cannot be read whole and are left out: 1."},
 		{"/run/a.parley/episodes/0", "words 4 of all"}, {"/run/a.parley/episodes", "This run file is damaged"}, {"/run/a.parley", "This run file is damaged"},
 		{"/", "This is not a run file."}, {"/run/a.parley/report", "points"}, {"/compare?a=a.parley&ea=0&b=b.parley&eb=0", "first difference"},
 	} {

@@ -13,16 +13,17 @@ import (
 // The limits of a search.
 const (
 	hitsPerPage = 50
-	textsAtOnce = 2000 // entries that a request adds to the index
+	textsAtOnce = 2000 // entries that a request adds to the index: a small run is searched at once
 )
 
 // searchPage is the data of a search.
 type searchPage struct {
-	Words  string
-	To     string // the address of the page without parameters
-	Hits   []said.Hit
-	Next   string
-	Behind int // entries that are not searched yet
+	Words string
+	To    string // the address of the page without parameters
+	Hits  []said.Hit
+	Next  string
+	// How many entries can be searched, and how many there are.
+	Indexed, Entries int
 }
 
 func (v *Viewer) search(req *http.Request) (*screen, error) {
@@ -37,15 +38,9 @@ func (v *Viewer) search(req *http.Request) (*screen, error) {
 		p.Live, p.Data = "", d
 		return p, nil
 	}
-	indexed, err := r.Index.UpdateTexts(req.Context(), textsAtOnce)
-	if err != nil {
+	if d.Indexed, d.Entries, err = r.Search(req.Context(), textsAtOnce); err != nil {
 		return nil, err
 	}
-	entries, err := r.Store.Entries()
-	if err != nil {
-		return nil, err
-	}
-	d.Behind = max(0, entries-indexed)
 	after, err := strconv.Atoi("0" + req.URL.Query().Get("after"))
 	if err != nil {
 		return nil, fmt.Errorf("viewer: after: %w: want a number", errBadRequest)

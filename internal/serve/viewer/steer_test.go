@@ -49,7 +49,9 @@ func TestSteer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hide := live.Show(path, func(now time.Time) live.State { return live.State{At: now, Steered: "paused by ctl at 10:31" + attack} })
+	hide := live.Show(path, func(now time.Time) live.State {
+		return live.State{At: now, Steered: "paused by ctl at 10:31" + attack, Servers: []live.Server{{Provider: "lab", Requests: live.Rate{Limit: 7000, Unknown: true}, Output: live.Rate{Now: 1234}}}}
+	})
 	for !strings.Contains(func() string { _, body, _ := s.get(page); return body }(), "paused by ctl at 10:31") {
 		if t.Context().Err() != nil {
 			t.Fatal("the page never shows that the run is paused")
@@ -58,6 +60,11 @@ func TestSteer(t *testing.T) {
 	_, body, _ := s.get(page)
 	if !strings.Contains(body, `value="pause">Pause`) || strings.Contains(body, "<script>alert") {
 		t.Error("no button, or hostile text:", body)
+	}
+	for _, want := range []string{`data-name="requests a minute">– <small>of 7,000</small>`, `data-name="output tokens a minute">1,234<`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the servers have no %s: %s", want, body)
+		}
 	}
 	if status, body, _ := s.get(page + "/steer?verb=set&budget=20&concurrency=&set=" + url.QueryEscape(attack)); status != http.StatusOK || !strings.Contains(body, `value="budget=20"`) || strings.Contains(body, "<script>alert") || len(got) > 0 {
 		t.Errorf("the question: %d %s", status, body)

@@ -140,6 +140,7 @@ func (v *Viewer) routes() http.Handler {
 	mux.HandleFunc("POST /session", v.signIn)
 	for pattern, h := range map[string]func(*http.Request) (*screen, error){
 		"GET /compare":                              v.compare,
+		"GET /search":                               v.searchAll,
 		"GET /{$}":                                  v.list,
 		"GET /run/{run}":                            v.overview,
 		"GET /run/{run}/episodes":                   v.episodes,

@@ -8,10 +8,9 @@ import (
 	"parley/internal/store/sqlite/row"
 )
 
-// within runs f in a transaction that the given statement begins, and rolls it back if
-// anything fails.
-func within(c *sqlite.Conn, begin string, f func() error) error {
-	if err := run(c, begin); err != nil {
+// within runs f in a transaction that writes, and rolls it back if anything fails.
+func within(c *sqlite.Conn, f func() error) error {
+	if err := run(c, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	err := f()

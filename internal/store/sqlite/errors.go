@@ -20,6 +20,20 @@ var (
 	ErrGone    = errors.New("the run file was deleted, moved or replaced while it was written")
 )
 
+// errBeyond means that a run file is so damaged that Parley cannot read the rest either.
+var errBeyond = errors.New("nothing of it can be read")
+
+// beyond marks damage because of which nothing of a file can be read. Other errors stay as they are.
+func beyond(err error) error {
+	if err == nil || !isDamage(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w: %s", ErrDamaged, errBeyond, what(err))
+}
+
+// opening is what is done when a file is opened.
+const opening = "open"
+
 // errMissing returns an error about something that is not in the file.
 func errMissing(what string, args ...any) error {
 	return fmt.Errorf("%w: %s is missing", ErrDamaged, fmt.Sprintf(what, args...))
@@ -54,8 +68,11 @@ func explain(path, doing string, err error) error {
 }
 
 func damaged(path, doing string, why error) error {
-	const help = "keep it; parley check FILE says which episodes are affected, and parley show, report and export read the others; " +
-		"what SQLite can still read is written to a new file by: sqlite3 FILE .recover | sqlite3 NEW"
+	help := "keep it; parley check FILE says which episodes are affected, and parley show, report and export read the others; "
+	if errors.Is(why, errBeyond) || doing == opening {
+		help = "keep it, and put back a copy if you have one; parley cannot read the rest of it either; "
+	}
+	help += "what SQLite can still read is written to a new file by: sqlite3 FILE .recover | sqlite3 NEW"
 	if !errors.Is(why, ErrDamaged) {
 		why = fmt.Errorf("%w: %w", ErrDamaged, why)
 	}

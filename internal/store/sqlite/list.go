@@ -111,11 +111,13 @@ func (s *Store) EndsUntil(ctx context.Context, since, last int) (out []journal.E
 
 // Listing says which episodes to list.
 type Listing struct {
-	From   int    // the first
-	Limit  int    // how many at most. Default: all.
-	Failed bool   // only failed ones
-	Cell   string // only those whose cell contains this text
-	Lost   bool   // also damaged ones that Salvage leaves out, as if they waited
+	From    int    // the first
+	Limit   int    // how many at most. Default: all.
+	Failed  bool   // only failed ones
+	Waiting bool   // only those that did not begin
+	Cell    string // only those whose cell contains this text
+	Agent   string // only those with this agent
+	Lost    bool   // also damaged ones that Salvage leaves out, as if they waited
 }
 
 // Listed is an episode without its turns and replies.

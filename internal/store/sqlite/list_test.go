@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
@@ -139,13 +140,23 @@ func checkListed(t *testing.T, s *Store, head *journal.Head, l *Listed, want *Sp
 	}
 }
 
+// someAgent returns an agent of the episodes, or "".
+func someAgent(all []Listed) string {
+	for _, l := range all {
+		for _, agent := range l.Spec.Lineup {
+			return agent
+		}
+	}
+	return ""
+}
+
 // checkChosen compares List for every choice with choosing from all episodes.
 func checkChosen(t *testing.T, s *Store, all []Listed) {
 	t.Helper()
-	for _, want := range []Listing{{From: 7}, {Limit: 3}, {From: 58, Limit: 9}, {From: 60}, {Failed: true}, {Failed: true, From: 9, Limit: 2}, {Cell: "o"}, {Cell: "long", Failed: true}, {Cell: "%"}} {
+	for _, want := range []Listing{{From: 7}, {Limit: 3}, {From: 58, Limit: 9}, {From: 60}, {Failed: true}, {Failed: true, From: 9, Limit: 2}, {Cell: "o"}, {Cell: "long", Failed: true}, {Cell: "%"}, {Waiting: true}, {Waiting: true, From: 9, Limit: 2}, {Waiting: true, From: 58}, {Waiting: true, Cell: "o"}, {Agent: "nobody"}, {Agent: someAgent(all), Limit: 5}, {Agent: someAgent(all), Waiting: true}} {
 		var should []Listed
 		for _, l := range all {
-			if l.Episode >= want.From && (!want.Failed || l.State() == Failed) && strings.Contains(l.Spec.Cell, want.Cell) && (want.Limit == 0 || len(should) < want.Limit) {
+			if l.Episode >= want.From && (!want.Failed || l.State() == Failed) && (!want.Waiting || l.State() == Waiting) && (want.Agent == "" || slices.Contains(slices.Collect(maps.Values(l.Spec.Lineup)), want.Agent)) && strings.Contains(l.Spec.Cell, want.Cell) && (want.Limit == 0 || len(should) < want.Limit) {
 				should = append(should, l)
 			}
 		}

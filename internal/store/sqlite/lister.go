@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -30,17 +31,44 @@ func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
 		return nil, err
 	}
 	l := lister{reader: r, want: want, cache: newSpecCache(), begun: h.Begun}
-	if !want.Failed {
-		err := l.list(ctx, span{int64(want.From) - 1, math.MaxInt64})
-		return l.out, err
+	from, some := int64(want.From), []int(nil)
+	var err error
+	switch {
+	case want.Failed:
+		some, err = r.failedEpisodes()
+		from = math.MaxInt64
+	case want.Waiting:
+		some, from, err = r.waitingEpisodes(want.From)
 	}
-	failed, err := r.failedEpisodes()
-	for _, episode := range failed {
-		if err == nil && episode >= want.From && (want.Limit == 0 || len(l.out) < want.Limit) {
+	for _, episode := range some {
+		if err == nil && episode >= want.From && !l.full() {
 			err = l.list(ctx, span{int64(episode) - 1, int64(episode)})
 		}
 	}
+	if err == nil && from < math.MaxInt64 && !l.full() {
+		err = l.list(ctx, span{from - 1, math.MaxInt64})
+	}
 	return l.out, err
+}
+
+// full reports whether no more episodes are wanted.
+func (l *lister) full() bool { return l.want.Limit > 0 && len(l.out) >= l.want.Limit }
+
+// waitingEpisodes returns the episodes that did not begin, from a number on: some before the last that began, and all from another
+// number on.
+func (r *reader) waitingEpisodes(from int) (some []int, rest int64, err error) {
+	t, err := readTotals(r.conn)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = r.scan(progressSQL+`WHERE episode > ? AND episode <= ? AND NOT ended AND NOT first ORDER BY episode`, span{int64(from) - 1, math.MaxInt64}, func(c row.Reader) error {
+		p, err := readProgress(c)
+		if err == nil {
+			some = append(some, p.episode)
+		}
+		return err
+	})
+	return some, max(int64(from), t.begun), err
 }
 
 // failedEpisodes returns the episodes that failed. Their number shows whether one is missing.
@@ -105,6 +133,9 @@ func (l *lister) episodes(ctx context.Context, in span) error {
 		spec, err := l.spec(s, l.cache)
 		if err := cmp.Or(context.Cause(ctx), err); err != nil {
 			return fmt.Errorf("episode %d: %w", at, err)
+		}
+		if l.want.Agent != "" && !slices.Contains(slices.Collect(maps.Values(spec.Lineup)), l.want.Agent) {
+			continue
 		}
 		spec.Deal += round
 		if l.out = append(l.out, Listed{Episode: int(at), Spec: spec}); l.want.Limit > 0 && len(l.out) == l.want.Limit {

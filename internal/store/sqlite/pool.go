@@ -77,21 +77,27 @@ func (p *pool) close() error {
 	return errors.Join(errs...)
 }
 
-// with calls f with one state of the file, whatever is written meanwhile.
+// with calls f with one state of the file, whatever is written meanwhile. Nothing is written here, so the transaction is rolled
+// back: on some damaged files, SQLite refuses to commit what was read.
 func (p *pool) with(f func(*reader) error) error {
 	r, err := p.take()
 	if err != nil {
 		return err
 	}
 	defer p.give(r)
-	return within(r.conn, "BEGIN", func() error {
-		if r.shards > 0 { // the state of the run file first: see shards.go
-			if _, err := readTotals(r.conn); err != nil {
-				return err
-			}
-		}
-		return f(r)
-	})
+	if err := run(r.conn, "BEGIN"); err != nil {
+		return err
+	}
+	if r.shards > 0 { // the state of the run file first: see shards.go
+		_, err = readTotals(r.conn)
+	}
+	if err == nil {
+		err = f(r)
+	}
+	if !r.conn.AutocommitEnabled() { // some failures have rolled it back already
+		err = errors.Join(err, run(r.conn, "ROLLBACK"))
+	}
+	return err
 }
 
 // newReader opens a connection that never changes an entry. If possible, the connection may

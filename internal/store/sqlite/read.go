@@ -130,6 +130,28 @@ func (s *Store) Read(ctx context.Context, in journal.Span, each func(journal.Ent
 	})
 }
 
+// ReadPart reads up to limit entries after an entry, and returns the number of the last. Damaged entries that Salvage leaves out
+// count, and each does not get them.
+func (s *Store) ReadPart(ctx context.Context, after, limit int, each func(journal.Entry) error) (last int, err error) {
+	var entries []journal.Entry
+	last = after
+	err = s.read(func(r *reader) error {
+		t, err := readTotals(r.conn)
+		if err != nil || int64(after) >= t.seq {
+			return err
+		}
+		in := span{int64(after), min(int64(after)+int64(limit), t.seq)}
+		last, entries = int(in.to), make([]journal.Entry, in.to-in.after)
+		return r.entries(in, entries)
+	})
+	for _, e := range entries {
+		if err = cmp.Or(err, context.Cause(ctx)); err == nil && e != nil {
+			err = each(e)
+		}
+	}
+	return last, err
+}
+
 // entries reads a span into out.
 func (r *reader) entries(in span, out []journal.Entry) error {
 	keep := func(seq int64, e journal.Entry) { out[seq-in.after-1] = e }

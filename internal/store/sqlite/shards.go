@@ -251,7 +251,7 @@ func (w *writer) loadShards() error {
 // transaction of the run file.
 func (w *writer) dropUncommitted() error {
 	for _, s := range w.shards {
-		err := within(s.conn, "BEGIN IMMEDIATE", func() error {
+		err := within(s.conn, func() error {
 			for query, last := range map[string]int64{
 				`DELETE FROM turns WHERE seq > ?`:   w.totals.seq,
 				`DELETE FROM replies WHERE seq > ?`: w.totals.seq,
@@ -313,7 +313,7 @@ func (w *writer) commitShards() (wait func() error) {
 
 // commitQueue stores in a shard what is queued.
 func (w *writer) commitQueue() error {
-	err := within(w.conn, "BEGIN IMMEDIATE", func() error {
+	err := within(w.conn, func() error {
 		for i := range w.queue {
 			if err := w.insert(&w.queue[i]); err != nil {
 				return fmt.Errorf("shard %s: %T: %w", w.path, w.queue[i].Entry, err)

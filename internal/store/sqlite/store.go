@@ -103,7 +103,7 @@ func open(ctx context.Context, path string, mode Mode, shards int, take func(tar
 		return nil, err
 	}
 	if s.writer, s.readers.keys, err = newWriter(target); err != nil {
-		return nil, explain(path, "open", err)
+		return nil, explain(path, opening, err)
 	}
 	if has := len(s.writer.shards); shards > 0 && has != shards {
 		err = fmt.Errorf("sqlite: %s: %w: it has %d, and not %d: leave out the number, or make a new file", path, ErrShards, has, shards)
@@ -141,7 +141,7 @@ func OpenRead(path string) (*Store, error) {
 	s := &Store{path: path, readers: pool{path: target}}
 	r, err := s.readers.take()
 	if err != nil {
-		return nil, explain(path, "open", err)
+		return nil, explain(path, opening, err)
 	}
 	s.readers.give(r)
 	return s, nil
@@ -188,7 +188,7 @@ func inspect(path string, size int64) error {
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
 		return fmt.Errorf("sqlite: %s is %w: it was not written by parley, and nothing in it was changed: name another file", path, ErrForeign)
 	case err != nil:
-		return explain(path, "open", err)
+		return explain(path, opening, err)
 	case id == schema.ShardApplication:
 		return fmt.Errorf("sqlite: %s is %w but a shard of one: name the run file beside its folder", path, ErrForeign)
 	case id != schema.Application:

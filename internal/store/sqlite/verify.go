@@ -11,6 +11,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"parley/internal/digits"
 	"parley/internal/store/sqlite/row"
 	"parley/internal/store/sqlite/schema"
 	"parley/journal"
@@ -40,6 +41,31 @@ type Losses struct {
 // Has reports whether an episode is damaged. It is false if l is nil.
 func (l *Losses) Has(episode int) bool { return l != nil && l.damaged[episode] }
 
+// maxRanges is how many ranges of damaged episodes a sentence names.
+const maxRanges = 20
+
+// Text says which episodes are damaged and left out. It is empty if l is nil.
+func (l *Losses) Text() string {
+	switch {
+	case l == nil:
+		return ""
+	case len(l.Damaged) == 0:
+		return "The run file is damaged. Entries that are of no episode are left out."
+	}
+	return fmt.Sprintf("The run file is damaged. %s of %s episodes cannot be read whole and are left out: %s.", digits.Grouped(len(l.Damaged)), digits.Grouped(l.Episodes), digits.Ranges(l.Damaged, maxRanges))
+}
+
+// LostText says which episodes of a journal are damaged and left out, if it is a run file.
+func LostText(j journal.Journal) string {
+	if s, ok := j.(*Store); ok {
+		return s.Lost().Text()
+	}
+	return ""
+}
+
+// Fatal returns why nothing of the file can be read. Nil: the other episodes can be read.
+func (l *Losses) Fatal() error { return beyond(l.fatal) }
+
 func (l *Losses) addRun(what string) { l.Damage = append(l.Damage, Damage{What: what}) }
 
 func (l *Losses) addEpisode(n int, what string) {
@@ -62,7 +88,7 @@ func (s *Store) Salvage(ctx context.Context) error {
 	if found.fatal == nil && len(found.Damage) > 0 {
 		s.readers.leaveOut(found)
 	}
-	return explain(s.path, "read", found.fatal)
+	return explain(s.path, "read", found.Fatal())
 }
 
 // Lost returns what s leaves out after Salvage. Nil: nothing, and damage is an error.
@@ -79,7 +105,7 @@ func (s *Store) verify(ctx context.Context, structure bool) (found *Losses, err 
 		if structure {
 			v.checkStructure()
 		}
-		return v.checkAll()
+		return beyond(v.checkAll())
 	})
 	if err := cmp.Or(context.Cause(ctx), err); err != nil {
 		return nil, err

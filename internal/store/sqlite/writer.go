@@ -132,7 +132,7 @@ func pragmas(c *sqlite.Conn, list ...string) error {
 
 // takeOver begins an epoch: earlier writers cannot write any more.
 func (w *writer) takeOver() error {
-	return within(w.conn, "BEGIN IMMEDIATE", func() error {
+	return within(w.conn, func() error {
 		if err := w.load(); err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 			return err
 		}
 	}
-	if err := within(w.conn, "BEGIN IMMEDIATE", func() error { return w.putAll(entries) }); err != nil {
+	if err := within(w.conn, func() error { return w.putAll(entries) }); err != nil {
 		return err
 	}
 	w.commits++

@@ -9,6 +9,8 @@ import (
 
 	db "zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"parley/internal/store/sqlite"
 )
 
 // TestTwo checks that two processes that follow a run with one index count everything once.
@@ -33,6 +35,37 @@ func TestTwo(t *testing.T) {
 	}
 	if hits, err := one.Search(t.Context(), "answer8", 0, 10); err != nil || len(hits) != 2 {
 		t.Errorf("%v %v", hits, err)
+	}
+}
+
+// TestDamagedTexts checks that the texts of a damaged run are added once, whatever is left out.
+func TestDamagedTexts(t *testing.T) {
+	t.Parallel()
+	written, _ := record(t, 12)
+	script(t, written.Path(), `UPDATE replies SET seat = 'x' WHERE episode IN (3, 4)`)
+	store, err := sqlite.OpenRead(written.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Salvage(t.Context()); err != nil || len(store.Lost().Damaged) != 2 {
+		t.Fatal(err, store.Lost())
+	}
+	x := open(t, store, "r1")
+	for last := -1; ; {
+		n, err := x.UpdateTexts(t.Context(), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == last {
+			break
+		}
+		last = n
+	}
+	for word, want := range map[string]int{"answer2": 2, "answer3": 0, "answer5": 2, "answer8": 2, "answer11": 2} {
+		if hits, err := x.Search(t.Context(), word, 0, 10); err != nil || len(hits) != want {
+			t.Errorf("%s: %v %v, want %d", word, hits, err, want)
+		}
 	}
 }
 

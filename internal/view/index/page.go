@@ -38,9 +38,15 @@ type Row struct {
 // ErrQuery is returned for a Query that cannot be answered.
 var ErrQuery = errors.New("index: wrong query")
 
+// The columns that a Bound can limit.
+const (
+	Cost = "cost"
+	Took = "took"
+)
+
 // Sorts returns the columns that episodes can be sorted by, besides scores.
 func Sorts() []string {
-	return []string{"episode", "state", "cell", "calls", "errors", "tokens", "cost", "began", "took"}
+	return []string{"episode", "state", "cell", "lineup", "calls", "errors", "tokens", Cost, "began", Took}
 }
 
 // Page lists up to q.Limit episodes. It reads the rows that it returns and, until MakeIndexes has made an index of the
@@ -146,8 +152,14 @@ type order struct {
 	indexed       bool      // the table can be read in the order
 }
 
-// order returns the order of a query, and notes that its column needs an index.
+// order returns the order of a query, and notes that its column needs an index, and those that it limits.
 func (x *Index) order(q *Query) (order, error) {
+	for _, b := range q.Bounds {
+		if b.Column != Cost && b.Column != Took {
+			return order{}, fmt.Errorf("%w: cannot limit %q; want %s or %s", ErrQuery, b.Column, Cost, Took)
+		}
+		x.wanted[b.Column] = true
+	}
 	switch {
 	case q.Sort == "score":
 		return order{"scores", "value", condition{"name = ? AND seat = ?", []any{q.Score, q.Seat}}, true}, nil

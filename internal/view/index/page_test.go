@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pages lists everything in pages of limit rows.
@@ -46,6 +47,8 @@ func TestPages(t *testing.T) {
 					text = cmp.Compare(a.State, b.State)
 				case "cell":
 					text = cmp.Compare(a.Cell, b.Cell)
+				case "lineup":
+					text = cmp.Compare(a.Lineup, b.Lineup)
 				}
 				order := cmp.Or(text, cmp.Compare(value(a, sort), value(b, sort)), cmp.Compare(a.Episode, b.Episode))
 				if desc {
@@ -66,6 +69,9 @@ func TestPages(t *testing.T) {
 	}
 	if _, err := x.Page(t.Context(), Query{Sort: "cost", Limit: 1, After: &Key{Value: "x"}}); err == nil {
 		t.Error("any text is a position")
+	}
+	if _, err := x.Page(t.Context(), Query{Bounds: []Bound{{Column: "calls; DROP TABLE meta"}}, Limit: 1}); err == nil {
+		t.Error("any text is a column to limit")
 	}
 }
 
@@ -92,6 +98,8 @@ func TestFiltered(t *testing.T) {
 		"cell":    {Query{Cell: whole[2].Cell}, func(r Row) bool { return strings.Contains(r.Cell, whole[2].Cell) }},
 		"agent":   {Query{Agent: "small"}, func(r Row) bool { return strings.Contains(r.Lineup+" ", "=small ") }},
 		"label":   {Query{Label: "any"}, func(r Row) bool { return slices.Contains([]int{3, 9, 11, 50}, r.Episode) }},
+		"cost":    {Query{Bounds: []Bound{{Column: Cost, Low: new(int64(5)), High: new(int64(12))}}}, func(r Row) bool { return r.Cost >= 5 && r.Cost <= 12 }},
+		"took":    {Query{Bounds: []Bound{{Column: Took, Low: new(int64(time.Minute))}, {Column: Cost, Low: new(int64(1))}}}, func(r Row) bool { return r.Took >= time.Minute && r.Cost > 0 }},
 		"nothing": {Query{State: "none", Text: "nothing"}, func(Row) bool { return false }},
 	}
 	for _, made := range []bool{false, true} {
@@ -101,7 +109,7 @@ func TestFiltered(t *testing.T) {
 				all := pages(t, x, order)
 				for name, f := range filters {
 					q := order
-					q.State, q.Cell, q.Agent, q.Label, q.Text, q.Limit = f.query.State, f.query.Cell, f.query.Agent, f.query.Label, f.query.Text, 4
+					q.State, q.Cell, q.Agent, q.Label, q.Text, q.Bounds, q.Limit = f.query.State, f.query.Cell, f.query.Agent, f.query.Label, f.query.Text, f.query.Bounds, 4
 					want := slices.DeleteFunc(slices.Clone(all), func(r Row) bool { return !f.keeps(r) })
 					if got := pages(t, x, q); !slices.Equal(numbers(got), numbers(want)) {
 						t.Errorf("by %s, desc %v, only %s, indexes %v: %v, want %v", order.Sort, order.Desc, name, made, numbers(got), numbers(want))

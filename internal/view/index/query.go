@@ -19,6 +19,7 @@ type Query struct {
 	// Has is a score that episodes must have. Low and High limit its value, if they are set.
 	Has       *ScoreName
 	Low, High *float64
+	Bounds    []Bound
 
 	// Sort is one of Sorts, "score" or "label". Desc sorts from the highest to the lowest.
 	Sort string
@@ -31,6 +32,13 @@ type Query struct {
 	Limit int
 }
 
+// Bound limits a column of whole numbers, if Low and High are set: cost, in the unit of llm.Money, or took, in nanoseconds. Episodes
+// without a reply took no known time: a bound of took leaves them out.
+type Bound struct {
+	Column    string
+	Low, High *int64
+}
+
 // Key is the position of a row in an order.
 type Key struct {
 	Value   string // of the column that is sorted by, as text
@@ -40,7 +48,7 @@ type Key struct {
 // value returns the value of a key as a query compares it.
 func (q *Query) value() (any, error) {
 	switch q.Sort {
-	case "state", "cell":
+	case "state", "cell", "lineup":
 		return q.After.Value, nil
 	case "score", "label":
 		return strconv.ParseFloat(q.After.Value, 64)
@@ -147,6 +155,17 @@ func (q *Query) filter() condition {
 			has = has.and("value <= ?", *q.High)
 		}
 		c = c.and("e.episode IN (SELECT episode FROM scores WHERE "+has.text+")", has.args...)
+	}
+	for _, b := range q.Bounds {
+		if b.Low != nil {
+			c = c.and("e."+b.Column+" >= ?", *b.Low)
+		}
+		if b.High != nil {
+			c = c.and("e."+b.Column+" <= ?", *b.High)
+		}
+		if b.Column == Took {
+			c = c.and("e.began > 0")
+		}
 	}
 	return c
 }

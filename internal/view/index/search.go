@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -30,28 +29,13 @@ type Hit struct {
 func (x *Index) UpdateTexts(ctx context.Context, limit int) (entries int, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	all, err := x.store.Entries()
-	if err != nil {
-		return x.meta.texts, err
-	}
 	last := x.meta.texts
 	err = x.within(func() error {
 		if err := x.readMeta(); err != nil {
 			return err
 		}
-		n := x.meta.texts
-		if last = n; all <= n {
-			return nil
-		}
-		last = min(all, n+limit)
-		err := x.store.Read(ctx, journal.Span{Since: n + 1}, func(e journal.Entry) error {
-			n++
-			if n > last {
-				return errEnough
-			}
-			return x.putTexts(e)
-		})
-		if err != nil && !errors.Is(err, errEnough) {
+		last, err = x.store.ReadPart(ctx, x.meta.texts, limit, x.putTexts)
+		if err != nil || last == x.meta.texts {
 			return err
 		}
 		return x.exec(`UPDATE meta SET texts = ?`, last)
@@ -62,9 +46,6 @@ func (x *Index) UpdateTexts(ctx context.Context, limit int) (entries int, err er
 	x.meta.texts = last
 	return last, nil
 }
-
-// errEnough ends a Read.
-var errEnough = errors.New("enough was read")
 
 // putTexts adds the texts of an entry.
 func (x *Index) putTexts(e journal.Entry) error {

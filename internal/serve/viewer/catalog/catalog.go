@@ -82,16 +82,10 @@ const (
 // being read for the first time.
 func (c *Catalog) List(ctx context.Context) (all []*Entry, more bool) {
 	names, paths := c.Library.Names()
-	until := time.Now().Add(patience)
-	read := 0
+	reading := c.reader()
 	for _, name := range names {
 		at := paths[name]
-		state := library.StateOf(at)
-		f := c.known(at)
-		if f.state != state && (c.Wait || read < few || time.Now().Before(until)) {
-			f = c.read(ctx, at, state)
-			read++
-		}
+		f, state := reading(ctx, at)
 		if c.Wait && f.due(state) {
 			f = c.score(ctx, at, state)
 		}
@@ -108,6 +102,42 @@ func (c *Catalog) List(ctx context.Context) (all []*Entry, more bool) {
 	}
 	c.forget(paths)
 	return lineage(all), more
+}
+
+// reader returns a function that returns what is known of a file, and its state. It reads the file first if it was changed, as long
+// as there is time for that.
+func (c *Catalog) reader() func(context.Context, string) (file, library.State) {
+	until, read := time.Now().Add(patience), 0
+	return func(ctx context.Context, at string) (file, library.State) {
+		state, f := library.StateOf(at), c.known(at)
+		if f.state != state && (c.Wait || read < few || time.Now().Before(until)) {
+			f = c.read(ctx, at, state)
+			read++
+		}
+		return f, state
+	}
+}
+
+// Origin returns the name of the run that a fork is from, as List does. It is empty if there is no such run, or if its file
+// was not read yet.
+func (c *Catalog) Origin(ctx context.Context, fork *journal.Origin) string {
+	names, paths := c.Library.Names()
+	reading := c.reader()
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(named(b, fork), named(a, fork)) })
+	for _, name := range names {
+		if f, _ := reading(ctx, paths[name]); fork.Run != "" && f.entry.run == fork.Run {
+			return name
+		}
+	}
+	return ""
+}
+
+// named is 1 if the file of a run is named as the one that was forked, and 0 if not.
+func named(run string, fork *journal.Origin) int {
+	if path.Base(run) == filepath.Base(fork.File) {
+		return 1
+	}
+	return 0
 }
 
 // forget forgets files that are gone.
@@ -273,7 +303,7 @@ func (e *Entry) origin(byRun map[string][]*Entry) *Entry {
 		return nil
 	}
 	all := byRun[e.Fork.Run]
-	i := slices.IndexFunc(all, func(o *Entry) bool { return path.Base(o.Name) == filepath.Base(e.Fork.File) })
+	i := slices.IndexFunc(all, func(o *Entry) bool { return named(o.Name, e.Fork) > 0 })
 	return all[max(0, i)]
 }
 

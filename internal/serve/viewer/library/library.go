@@ -33,6 +33,7 @@ type Library struct {
 	Unlabelled bool
 
 	mu     sync.Mutex
+	adding sync.Mutex      // held while texts are added to the index of a run
 	open   map[string]*Run // by name
 	closed bool
 }
@@ -160,6 +161,7 @@ func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err
 		return nil, false, fmt.Errorf("library: %w: %w", ErrUnreadable, err)
 	}
 	r.Kind, r.used, r.unlabelled = l.kindOf(r.Begun), time.Now(), l.Unlabelled
+	r.adding = &l.adding
 	l.makeRoom()
 	l.open[name] = r
 	return r, true, nil
@@ -220,7 +222,7 @@ func openRun(ctx context.Context, name, path string) (_ *Run, err error) {
 	}()
 	about, err := store.Outline(ctx)
 	if errors.Is(err, sqlite.ErrDamaged) {
-		if store.Salvage(ctx) == nil {
+		if err = store.Salvage(ctx); err == nil {
 			about, err = store.Outline(ctx)
 		}
 	}

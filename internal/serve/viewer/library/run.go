@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/internal/filelock"
@@ -43,6 +44,9 @@ type Run struct {
 	labelling  sync.Mutex
 	labels     *label.Set
 	labelled   fileState // of the file with labels, when they were read
+
+	searched atomic.Bool // somebody searched it: Follow adds its texts to the index
+	adding   *sync.Mutex // of the Library: the texts of one run are added at a time
 
 	scoring sync.Mutex
 	added   *score.Set
@@ -145,6 +149,9 @@ func (r *Run) Follow(ctx context.Context) {
 		if err == nil && r.watched() {
 			pause = often
 		}
+		if more, wait := r.addTexts(ctx); more {
+			pause = wait
+		}
 		select {
 		case <-ctx.Done():
 		case <-r.gone:
@@ -153,6 +160,49 @@ func (r *Run) Follow(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// How many entries Follow adds to the texts of the index at once, and how long it pauses at least between two steps. It pauses as
+// long as a step takes, so that pages and other programs get their share.
+const (
+	textsAtOnce = 200
+	textsPause  = 20 * time.Millisecond
+)
+
+// Search says that the run is searched: its texts are added to the index, a step now and the others in the background, also if no
+// page asks for them. It returns how many entries of the run can be searched, and how many there are.
+func (r *Run) Search(ctx context.Context, step int) (indexed, entries int, err error) {
+	if indexed, err = r.Index.UpdateTexts(ctx, step); err == nil {
+		entries, err = r.Store.Entries()
+	}
+	if err == nil && !r.searched.Swap(true) {
+		select {
+		case r.looked <- struct{}{}:
+		default: // Follow has one to read
+		}
+	}
+	return indexed, entries, err
+}
+
+// addTexts adds some texts to the index if the run is searched. It reports whether there are more, and how long to wait before
+// the next step.
+func (r *Run) addTexts(ctx context.Context) (more bool, pause time.Duration) {
+	if !r.searched.Load() {
+		return false, 0
+	}
+	if !r.adding.TryLock() {
+		return true, textsPause // another run has its turn
+	}
+	defer r.adding.Unlock()
+	began := time.Now()
+	indexed, err := r.Index.UpdateTexts(ctx, textsAtOnce)
+	if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
+		return true, textsPause // what can be read
+	}
+	if err != nil {
+		return false, 0 // the next search says why
+	}
+	return indexed < r.seen(), max(textsPause, time.Since(began))
 }
 
 // there reports whether the path still leads to the file that was opened.

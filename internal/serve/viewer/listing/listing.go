@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/internal/label"
 	"parley/internal/store/sqlite"
 	"parley/internal/view/index"
+	"parley/llm"
 )
 
 // PerPage is how many episodes a page lists.
@@ -32,23 +34,39 @@ type Filter struct {
 	After                    string // VALUE~EPISODE
 	// Score is a score that episodes must have, as in Sort. Low and High limit its value: numbers, or empty.
 	Score, Low, High string
+	// Limits of what an episode cost, in dollars, and how long it took: with a unit, or in seconds.
+	CostLow, CostHigh, TookLow, TookHigh string
+}
+
+// limits are the parameters that are trimmed and copied as they are.
+func (f *Filter) limits() map[string]*string {
+	return map[string]*string{"low": &f.Low, "high": &f.High, "cost_low": &f.CostLow, "cost_high": &f.CostHigh, "took_low": &f.TookLow, "took_high": &f.TookHigh}
 }
 
 // New reads the parameters of an address.
 func New(q url.Values) Filter {
-	return Filter{
+	f := Filter{
 		State: q.Get("state"), Cell: q.Get("cell"), Agent: q.Get("agent"), Text: q.Get("failed"), Label: q.Get("label"),
 		Sort: q.Get("sort"), Desc: q.Get("desc") != "", After: q.Get("after"),
-		Score: q.Get("score"), Low: strings.TrimSpace(q.Get("low")), High: strings.TrimSpace(q.Get("high")),
+		Score: q.Get("score"),
 	}
+	for name, to := range f.limits() {
+		*to = strings.TrimSpace(q.Get(name))
+	}
+	return f
 }
 
 // Address returns the address of the list at a path with this filter.
 func (f Filter) Address(path string) string {
 	q := url.Values{}
-	for name, value := range map[string]string{"state": f.State, "cell": f.Cell, "agent": f.Agent, "failed": f.Text, "label": f.Label, "sort": f.Sort, "after": f.After, "score": f.Score, "low": f.Low, "high": f.High} {
+	for name, value := range map[string]string{"state": f.State, "cell": f.Cell, "agent": f.Agent, "failed": f.Text, "label": f.Label, "sort": f.Sort, "after": f.After, "score": f.Score} {
 		if value != "" {
 			q.Set(name, value)
+		}
+	}
+	for name, value := range f.limits() {
+		if *value != "" {
+			q.Set(name, *value)
 		}
 	}
 	if f.Desc {
@@ -70,7 +88,7 @@ func (f Filter) Query() (index.Query, error) {
 		}
 		q.Sort, q.Score, q.Seat = "score", s.Name, s.Seat
 	}
-	if err := f.scores(&q); err != nil {
+	if err := cmp.Or(f.scores(&q), f.bounds(&q)); err != nil {
 		return q, err
 	}
 	if name, ok := strings.CutPrefix(f.Sort, "label:"); ok {
@@ -114,6 +132,59 @@ func (f Filter) scores(q *index.Query) error {
 	return nil
 }
 
+// bounds adds the limits of cost and time.
+func (f Filter) bounds(q *index.Query) error {
+	for _, column := range []struct {
+		name      string
+		low, high string
+		read      func(string) (int64, error)
+		want      string
+	}{{index.Cost, f.CostLow, f.CostHigh, readCost, "want dollars, as 0.05"}, {index.Took, f.TookLow, f.TookHigh, readTime, "want a time, as 90s or 2m, or seconds"}} {
+		b := index.Bound{Column: column.name}
+		for _, side := range []struct {
+			name, text string
+			to         **int64
+		}{{"low", column.low, &b.Low}, {"high", column.high, &b.High}} {
+			if side.text == "" {
+				continue
+			}
+			x, err := column.read(side.text)
+			if err != nil {
+				return fmt.Errorf("viewer: %s_%s=%q: %w: %s", column.name, side.name, side.text, ErrAddress, column.want)
+			}
+			*side.to = &x
+		}
+		if b.Low != nil || b.High != nil {
+			q.Bounds = append(q.Bounds, b)
+		}
+	}
+	return nil
+}
+
+// errNumber means that a text is not a number that can be compared.
+var errNumber = errors.New("it is not a number")
+
+// readCost reads dollars.
+func readCost(text string) (int64, error) {
+	x, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
+	if err != nil || math.IsNaN(x) {
+		return 0, errNumber
+	}
+	return int64(llm.Dollars(x)), nil
+}
+
+// readTime reads a time with a unit, or seconds.
+func readTime(text string) (int64, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return int64(d), nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(x) || math.Abs(x) > math.MaxInt64/float64(2*time.Second) {
+		return 0, errNumber
+	}
+	return int64(x * float64(time.Second)), nil
+}
+
 // scoreOf reads a score as scoreSort writes it.
 func scoreOf(param, text string) (s index.ScoreName, err error) {
 	name, seat, _ := strings.Cut(strings.TrimPrefix(text, "score:"), ":")
@@ -135,9 +206,16 @@ func (f Filter) ScoreChoices(scores []index.ScoreName) []Choice {
 	return out
 }
 
-// Plain reports whether the run file itself can list the episodes, so that those that wait are there too.
+// Plain reports whether the run file itself can list the episodes, so that those that wait are there too. Those that wait are only
+// there. They have nothing to sort by.
 func (f Filter) Plain() bool {
-	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && f.Text == "" && f.Label == "" && f.Score == "" && (f.State == "" || f.State == sqlite.Failed)
+	if f.Text != "" || f.Label != "" || f.Score != "" || f.CostLow != "" || f.TookLow != "" || f.TookHigh != "" {
+		return false
+	}
+	if f.State == sqlite.Waiting {
+		return true
+	}
+	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && f.CostHigh == "" && (f.State == "" || f.State == sqlite.Failed)
 }
 
 // Next returns the filter of the page after a row.
@@ -234,6 +312,14 @@ func (f Filter) Sorts(scores []index.ScoreName, labels bool) (out []Choice) {
 	return out
 }
 
+// Who is the column that says who plays: cell, or lineup if that is sorted by.
+func (f Filter) Who() string {
+	if f.Sort == "lineup" {
+		return f.Sort
+	}
+	return "cell"
+}
+
 // Column is the head of a column. Its address sorts by it.
 type Column struct {
 	Name, To string
@@ -259,7 +345,7 @@ func (f Filter) Columns(path string, scores []index.ScoreName, labels bool) (out
 	}
 	add("episode", "episode", true)
 	add("state", "state", false)
-	add("cell", "cell", false)
+	add(f.Who(), f.Who(), false)
 	for _, name := range []string{"calls", "tokens", "cost", "took"} {
 		add(name, name, true)
 	}

@@ -118,7 +118,7 @@ func (b *Board) compute(ctx context.Context, r *library.Run, entries int) {
 func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Document, error) {
 	folded, err := view.Fold(ctx, r.Store, r.Name)
 	if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil {
-		if salvaging := r.Store.Salvage(ctx); salvaging == nil {
+		if err = r.Store.Salvage(ctx); err == nil {
 			folded, err = view.Fold(ctx, r.Store, r.Name)
 		}
 	}
