@@ -173,8 +173,7 @@ func (s *State) codeConfig(name, place string, of source) (c worker.Config, err 
 	fmt.Fprintf(s.Stderr, "parley: %s runs the code of %s\n", of.file, terminal.Quoted(c.File))
 	_, loopback := s.Env("PARLEY_LOOPBACK")
 	c.Start = worker.Python{Program: program, Output: s.Stderr, Hide: of.Keys, Loopback: loopback}.Start
-	c.Max, err = s.workers()
-	return c, err
+	return c, s.workers(&c)
 }
 
 // codes is the code that the params of a plan name, after the user allowed it. It is safe for concurrent use.
@@ -211,21 +210,34 @@ func (c *codes) All() []world.Code {
 	return slices.Clone(c.all)
 }
 
-// workers returns how many workers the user wants; 0: the default.
-func (s *State) workers() (int, error) {
-	text, ok := s.Env("PARLEY_WORKERS")
+// workers sets how many workers there may be, and how much memory each, if the user says so.
+func (s *State) workers(c *worker.Config) (err error) {
+	if c.Max, err = s.number("PARLEY_WORKERS", "", maxWorkers); err != nil {
+		return err
+	}
+	memory, err := s.number("PARLEY_WORKER_MEMORY", " of MiB", maxWorkerMiB)
+	c.Memory = int64(memory) << 20
+	return err
+}
+
+// number returns a whole number that the user set in the environment; 0: none.
+func (s *State) number(name, unit string, limit int) (int, error) {
+	text, ok := s.Env(name)
 	if !ok || text == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxWorkers {
-		return 0, exit.Usagef("PARLEY_WORKERS is %q: want a whole number from 1 to %d", text, maxWorkers)
+	if err != nil || n < 1 || n > limit {
+		return 0, exit.Usagef("%s is %q: want a whole number%s from 1 to %d", name, text, unit, limit)
 	}
 	return n, nil
 }
 
-// maxWorkers limits how many processes play a world.
-const maxWorkers = 1000
+// maxWorkers limits how many processes play a world, and maxWorkerMiB the memory of each.
+const (
+	maxWorkers   = 1000
+	maxWorkerMiB = 1 << 20
+)
 
 // allowCode returns an error unless the user allows the code to run.
 func (s *State) allowCode(n trust.Need) error {

@@ -132,6 +132,15 @@ func TestChangedCode(t *testing.T) {
 	parley(t, State{}, "report", file, file+"2").want(t, 0)
 }
 
+// TestNumbersOfWorkers: what is set in the environment is checked.
+func TestNumbersOfWorkers(t *testing.T) {
+	t.Parallel()
+	plan := codePlan(t, "game.py:Game")
+	for name, want := range map[string]string{"PARLEY_WORKERS": "want a whole number from 1 to 1000", "PARLEY_WORKER_MEMORY": "want a whole number of MiB from 1 to 1048576"} {
+		parley(t, self(t, name), "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py")).want(t, 2).wantErr(t, name+" is ", want)
+	}
+}
+
 // TestBrought: another program brings the world, over a port of this machine, and a wrong name of it is refused.
 func TestBrought(t *testing.T) {
 	t.Parallel()

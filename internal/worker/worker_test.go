@@ -196,6 +196,36 @@ func TestDiverged(t *testing.T) {
 	}
 }
 
+// TestLeakingWorkersAreReplaced: a worker that uses too much memory gets no new episodes, and one that uses twice as much is ended
+// at once. Its other episodes continue elsewhere, with the same result.
+func TestLeakingWorkersAreReplaced(t *testing.T) {
+	t.Parallel()
+	want := play(t, world.Define(game{}), &journal.Memory{}, 12).Digest
+	for _, used := range []int{0, 1500, 2500} {
+		s := &served{kind: world.Define(game{})}
+		s.twist = func(_ string, step map[string]any) {
+			if _, last := step["end"]; last {
+				step["memory"] = used
+			}
+		}
+		p, k, err := worker.Open(worker.Config{Name: "game.py:Game", Class: "Game", Start: s.start, Max: 1, Memory: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the episodes of the first may all have begun before the first of them ended
+			if res := play(t, k, &journal.Memory{}, 12); res.Digest != want || res.Failed > 0 {
+				t.Errorf("%d bytes of 1000: %d failed, digest %s, want %s", used, res.Failed, res.Digest, want)
+			}
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if (s.started > 1) != (used > 1000) {
+			t.Errorf("%d bytes of 1000: %d workers", used, s.started)
+		}
+	}
+}
+
 // TestPhases: the phases that a world in a worker begins are those of its turns, and are not notes.
 func TestPhases(t *testing.T) {
 	t.Parallel()

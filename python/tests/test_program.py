@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import parley
 from parley import binary, errors
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,3 +131,24 @@ def test_one_digest(program: str, server: str, tmp_path: Path) -> None:
     for kill in (kill_workers, kill_engine, kill_workers, kill_engine, None):
         got = play(program, file, out, 2, kill=kill)
     assert got["digest"] == want["digest"] and got["episodes"] == want["episodes"]
+
+
+LEAK = """
+import os, parley
+PROCESS, KEPT = os.getpid(), []
+class Leak(parley.World):
+    def seats(self): return ["a"]
+    async def play(self, t):
+        await t.one("a", "x")
+        KEPT.append(b"x" * 30_000_000)
+        return parley.Outcome(data=PROCESS)
+"""
+
+
+def test_a_world_that_leaks(program: str, tmp_path: Path) -> None:
+    """A worker that uses more memory than it may is replaced, and no episode fails."""
+    (tmp_path / "leak.py").write_text(LEAK)
+    (tmp_path / "leak.yaml").write_text("kind: leak.py:Leak\nagents: {s: {model: sim/small}}\nlineup: {a: s}\nepisodes: 15\nlimits: {concurrency: 1}\n")
+    subprocess.run([program, "run", "leak.yaml", "--trust", "code=leak.py", "--quiet"], cwd=tmp_path, env={**environment(), "PARLEY_WORKER_MEMORY": "128"}, check=True)
+    episodes = list(parley.open(tmp_path / "leak.parley").episodes())
+    assert {e["state"] for e in episodes} == {"ended"} and len({e["data"] for e in episodes}) > 1
