@@ -221,14 +221,14 @@ func (s *State) workers(c *worker.Config) (err error) {
 }
 
 // number returns a whole number that the user set in the environment; 0: none.
-func (s *State) number(name, unit string, most int) (int, error) {
+func (s *State) number(name, unit string, limit int) (int, error) {
 	text, ok := s.Env(name)
 	if !ok || text == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, exit.Usagef("%s is %q: want a whole number%s from 1 to %d", name, text, unit, most)
+	if err != nil || n < 1 || n > limit {
+		return 0, exit.Usagef("%s is %q: want a whole number%s from 1 to %d", name, text, unit, limit)
 	}
 	return n, nil
 }

@@ -340,7 +340,7 @@ def test_errors_of_a_run(program: str, tmp_path: Path) -> None:
     assert said(2, budget=-1, lineup={"q": "x"}).splitlines()[1].startswith("lineup.q: python:W has no such seat")
     assert said(0, budget=float("nan")) == "parley.run: budget: NaN and infinity are not JSON"
     assert said(0, episodes={1, 2}).startswith("parley.run: episodes: a set is not JSON")
-    assert _run._named("parley: a.py has changed; --changed-code continues", "/tmp/plan.yaml") == 'parley: a.py has changed; flags={"changed_code": True} continues'
+    assert _run._named("parley: a.py has changed; --changed-code continues", "/home/me/plan.yaml") == 'parley: a.py has changed; flags={"changed_code": True} continues'
 
 
 @pytest.mark.parametrize(("world", "want"), [("none.py:W", "none.py: no such file"), ("none.py", "write 'none.py:CLASS'"), (3, "parley.run plays a class"), (int, "parley.run plays a class")])
