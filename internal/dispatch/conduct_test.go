@@ -275,3 +275,49 @@ func TestDrainWhileCrowded(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitsForMoney: what is reported says that calls wait for the budget, how much it sets aside for one, and why.
+func TestWaitsForMoney(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		keeps bool
+		limit llm.Money
+		lacks string
+		want  []string
+	}{
+		"a server that is not known":     {false, 3 * llm.Dollar, "", []string{" calls wait for money: the budget sets aside $", " for a call of lab/any, whose server is not known to stop at max_tokens"}},
+		"a server that keeps its limits": {true, llm.Dollars(0.001), "max_tokens", []string{" calls wait for money: the budget sets aside $", " for a call of lab/any"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				table := prices(t)
+				p, _ := table.Find("lab/any")
+				prov := compatible()
+				if c.keeps {
+					prov = provider.Provider{Limits: provider.Limits{Concurrency: 50}}
+				}
+				var l billing
+				d := dispatcher(t, l.answering(p, func(int, int) (int, llm.Finish) { return 5, llm.FinishStop }), prov, func(cfg *Config) {
+					cfg.Budget, cfg.Prices = budget.New(c.limit, 0), table
+				})
+				var wg sync.WaitGroup
+				wg.Go(func() { d.All(t.Context(), asked(40, 50, 50)) })
+				time.Sleep(time.Second / 2)
+				got := strings.Join(d.Waits(time.Now()), "|")
+				for _, want := range c.want {
+					if !strings.Contains(got, want) {
+						t.Errorf("%q lacks %q", got, want)
+					}
+				}
+				if c.lacks != "" && strings.Contains(got, c.lacks) {
+					t.Errorf("%q has %q", got, c.lacks)
+				}
+				wg.Wait()
+				if got := d.Waits(time.Now()); len(got) > 0 {
+					t.Errorf("nothing waits any more: %q", got)
+				}
+			})
+		})
+	}
+}

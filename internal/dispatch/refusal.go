@@ -70,8 +70,8 @@ func (s Snapshot) refusals(now time.Time, deadline time.Duration) (all []Refusal
 	return all
 }
 
-// Waits describes what calls wait for: providers that cannot be reached, and those that refuse
-// calls for now.
+// Waits describes what calls wait for: providers that cannot be reached, those that refuse calls for
+// now, and room in the budget.
 func (d *Dispatcher) Waits(now time.Time) (all []string) {
 	said := map[string]bool{}
 	for _, o := range d.Unreachable() {
@@ -82,6 +82,9 @@ func (d *Dispatcher) Waits(now time.Time) (all []string) {
 		if provider, _ := llm.SplitModel(r.Model); !said[provider] {
 			all = append(all, r.Text(now))
 		}
+	}
+	if text := d.budget.Waits(); text != "" {
+		all = append(all, text)
 	}
 	return all
 }
