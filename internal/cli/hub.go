@@ -156,7 +156,8 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
 	}
 	for _, w := range v.Workers {
-		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(whyIdle(w)))
+		waits := append([]string{whyIdle(w)}, w.Waits[:min(len(w.Waits), 8)]...)
+		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Quoted(strings.TrimLeft(strings.Join(waits, "; "), "; ")))
 	}
 	if len(v.Runs)+len(v.Workers)+len(v.Left) == 0 {
 		fmt.Fprintln(s.Stdout, "nobody plays")

@@ -270,7 +270,20 @@ func (l *log) finish(ctx context.Context) error {
 	}
 	_ = l.beat(true)
 	_ = l.Conn.FlushTimeout(removes)
+	l.hearOut(ctx)
 	return err
+}
+
+// hearOut waits until what workers reported before their last entries is counted.
+func (l *log) hearOut(ctx context.Context) {
+	l.mu.Lock()
+	stats := l.stats
+	l.mu.Unlock()
+	for stats != nil {
+		if n, _, err := stats.Pending(); n == 0 || err != nil || !sleep(ctx, time.Millisecond) {
+			return
+		}
+	}
 }
 
 // catchUp waits until everything is collected that the log has now.

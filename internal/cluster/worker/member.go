@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -153,7 +154,7 @@ func (m *member) serve() {
 	}
 	stop()
 	wg.Wait()
-	m.report(m.session, m.name.Run, subject.Working{Leaves: true})
+	m.tell(true)
 	if err != nil && m.ctx.Err() == nil {
 		m.Log.Error("left", "run", m.name.Run, "why", err)
 	} else {
@@ -193,17 +194,27 @@ func (m *member) reports(ctx context.Context) {
 	tick := time.NewTicker(subject.Every)
 	defer tick.Stop()
 	for {
-		m.mu.Lock()
-		w := subject.Working{Lots: m.lots}
-		m.mu.Unlock()
-		w.HubFull = m.room.Full()
-		m.report(m.session, m.name.Run, w)
+		m.tell(false)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// tell tells the coordinator what the worker does, or that it leaves.
+func (m *member) tell(leaves bool) {
+	m.mu.Lock()
+	w := subject.Working{Lots: m.lots, Leaves: leaves}
+	m.mu.Unlock()
+	w.HubFull = m.room.Full()
+	if m.opened.Calls != nil {
+		r := m.opened.Calls()
+		w.Waits = r.Waits
+		w.Calls, _ = json.Marshal(r) // without it, the rest is told
+	}
+	m.report(m.session, m.name.Run, w)
 }
 
 // pull takes lots from the queue as they are needed, until the member leaves or drains.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
+	"parley/internal/cluster/tally"
+	"parley/internal/dispatch"
 	"parley/internal/killtest"
 	"parley/journal"
 	"parley/llm"
@@ -35,6 +38,7 @@ type hooks struct {
 	full   func() bool
 	beside func(hungry func()) // a lot is played, and another could be
 	limits share.Limits
+	calls  func() tally.Report
 }
 
 // player plays lots of toy.
@@ -97,7 +101,7 @@ func serve(ctx, drain context.Context, url, token, build string, h hooks) error 
 	defer nc.Close()
 	w := Worker{Conn: nc, Build: build, Log: slog.New(slog.DiscardHandler)}
 	w.Open = func(_ context.Context, _ string, b *journal.Begun) (Opened, error) {
-		return Opened{Player: &player{b, h}, Full: h.full, Limits: h.limits}, nil
+		return Opened{Player: &player{b, h}, Full: h.full, Limits: h.limits, Calls: h.calls}, nil
 	}
 	return w.Serve(ctx, drain)
 }
@@ -158,6 +162,32 @@ func TestPoison(t *testing.T) {
 	end, _ := head.Ended.Of(poison)
 	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 3 times") {
 		t.Errorf("%+v; the poison: %+v", res, end)
+	}
+}
+
+// TestCallsAreCounted: when the run ends, the coordinator has counted the calls of all workers.
+func TestCallsAreCounted(t *testing.T) {
+	t.Parallel()
+	h := clustertest.Hub(t, hub.Config{})
+	var made atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 {
+		var own atomic.Int64
+		count := hooks{
+			before: func(context.Context, journal.Journal, engine.Lot) { own.Add(3); made.Add(3) },
+			calls: func() tally.Report {
+				return tally.Report{Snapshot: dispatch.Snapshot{Models: map[string]dispatch.ModelStats{"lab/a": {Attempts: own.Load()}}}}
+			},
+		}
+		wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", count) })
+	}
+	var counted tally.Tally
+	run(t, h, 200, nil, func(c *engine.Config) { c.Remote.(*coordinator.Coordinator).UseTally(&counted) })
+	cancel()
+	wg.Wait()
+	if got, want := counted.Stats().Attempts, made.Load(); got != want || want == 0 {
+		t.Errorf("%d attempts were counted, and %d made", got, want)
 	}
 }
 
