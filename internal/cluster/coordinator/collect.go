@@ -135,9 +135,6 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 		case *wire.Claim:
 			if lot {
 				l.claim(from, e, sequence <= l.since)
-				if sequence > l.since {
-					l.run.Lost(e.Lost)
-				}
 			}
 		case *wire.Released:
 			if lot {

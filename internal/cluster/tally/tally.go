@@ -24,6 +24,8 @@ type Report struct {
 	dispatch.Snapshot
 	// Reserved is what is set aside for calls in flight.
 	Reserved llm.Money `json:"reserved"`
+	// Acts means that there are acts beside the calls. How many of them are in flight is not known.
+	Acts bool `json:"acts,omitempty"`
 	// Waits says what calls wait for; hostile.
 	Waits []string `json:"-"`
 }
@@ -111,6 +113,18 @@ func (t *Tally) Lost(session string) {
 		w.gone = true
 		t.show()
 	}
+}
+
+// InFlight returns how many calls a worker had in flight when it last reported, also if it is lost since. It returns false if that is not
+// known.
+func (t *Tally) InFlight(session string) (n int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.workers[session]
+	if w == nil || w.Models == nil || w.Acts {
+		return 0, false
+	}
+	return int(max(0, w.Snapshot.InFlight)), true
 }
 
 // Spent notes what is spent in all, earlier processes included.

@@ -130,6 +130,7 @@ func (m *member) serve() {
 	m.Log.Info("joined", "run", m.name.Run)
 	var wg sync.WaitGroup
 	reporting, stop := context.WithCancel(m.ctx)
+	m.tell(false) // before it claims a lot
 	wg.Go(func() { m.reports(reporting) })
 	if m.opened.Limits != nil {
 		wg.Go(func() { m.limits(reporting) })
@@ -194,11 +195,11 @@ func (m *member) reports(ctx context.Context) {
 	tick := time.NewTicker(subject.Every)
 	defer tick.Stop()
 	for {
-		m.tell(false)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			m.tell(false)
 		}
 	}
 }

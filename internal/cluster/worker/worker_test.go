@@ -296,9 +296,36 @@ func (scripted) Hold(bool)                   {}
 func (scripted) Drain()                      {}
 func (scripted) Close(context.Context) error { return nil }
 
-// TestLostCalls: calls that a worker had in flight when it died are counted.
+// TestLostCalls: calls that a worker had in flight when it died are counted, and not those that only waited.
 func TestLostCalls(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		calls func() tally.Report
+		want  int
+	}{
+		"no report":                  {nil, 2},
+		"all of them":                {inFlight(5, false), 2},
+		"one waited":                 {inFlight(1, false), 1},
+		"all waited":                 {inFlight(0, false), 0},
+		"acts, which nobody reports": {inFlight(0, true), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lostCalls(t, c.calls, c.want)
+		})
+	}
+}
+
+// inFlight reports so many calls in flight.
+func inFlight(n int64, acts bool) func() tally.Report {
+	return func() tally.Report {
+		return tally.Report{Acts: acts, Snapshot: dispatch.Snapshot{InFlight: n, Models: map[string]dispatch.ModelStats{"lab/a": {}}}}
+	}
+}
+
+// lostCalls plays a lot with a worker that dies at two open calls, and with another.
+func lostCalls(t *testing.T, calls func() tally.Report, want int) {
+	t.Helper()
 	h := clustertest.Hub(t, hub.Config{})
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -311,7 +338,9 @@ func TestLostCalls(t *testing.T) {
 			}
 			defer nc.Close()
 			w := Worker{Conn: nc, Build: "build", Log: slog.New(slog.DiscardHandler)}
-			w.Open = func(context.Context, string, *journal.Begun) (Opened, error) { return Opened{Player: play(nc)}, nil }
+			w.Open = func(context.Context, string, *journal.Begun) (Opened, error) {
+				return Opened{Player: play(nc), Calls: calls}, nil
+			}
 			_ = w.Serve(ctx, context.Background())
 		})
 	}
@@ -328,6 +357,7 @@ func TestLostCalls(t *testing.T) {
 	join(func(nc *nats.Conn) scripted {
 		return func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error) {
 			at := journal.Turn{Episode: lot.First}
+			_ = nc.FlushTimeout(time.Minute) // the first report has arrived
 			err := j.Append(ctx, &journal.Turned{Turn: at, Calls: 3}, &journal.Replied{Turn: at, Response: &llm.Response{Text: "one"}})
 			nc.Close() // it dies
 			join(second)
@@ -337,7 +367,7 @@ func TestLostCalls(t *testing.T) {
 	res, _ := run(t, h, 1, nil)
 	cancel(errors.New("done"))
 	wg.Wait()
-	if res.State != journal.Complete || res.Ended != 1 || res.Lost != 2 {
-		t.Errorf("%+v, want 2 lost calls", res)
+	if res.State != journal.Complete || res.Ended != 1 || res.Lost != want {
+		t.Errorf("%+v, want %d lost calls", res, want)
 	}
 }
