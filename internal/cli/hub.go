@@ -101,7 +101,7 @@ func (c *hubCmd) checkNodes() error {
 
 // clusterCmd shows what a hub's runs and workers do, and makes tokens.
 type clusterCmd struct {
-	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as nats://host:4222 or tls://host:4222."`
+	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
 	JSON        bool   `help:"Print one JSON object."`
 	WorkerToken string `placeholder:"RUN" help:"Print a token for workers of this run only, and nothing else."`
 	hubFlags

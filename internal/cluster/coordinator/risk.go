@@ -44,11 +44,11 @@ func (p *play) claims(from int, c *wire.Claim, before bool) {
 // money or limits, so there are no more than its worker last reported for all its lots. The lock is held.
 func (p *play) leftInFlight(from int, c *wire.Claim) int {
 	r := p.records[p.claimed[from]]
-	most, known := p.tally.InFlight(p.claimed[from])
+	reported, known := p.tally.InFlight(p.claimed[from])
 	if r == nil || !known {
 		return c.Lost
 	}
-	n := min(c.Lost, max(0, most-r.calls))
+	n := min(c.Lost, max(0, reported-r.calls))
 	if p.claimed[from] != c.Session {
 		r.calls += n
 	}

@@ -127,7 +127,7 @@ func problem(err error) string {
 	case errors.Is(err, nats.ErrSecureConnRequired):
 		return "it wants TLS: write tls:// instead of nats://"
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return "it has no TLS: write nats:// instead of tls://"
+		return "it has no TLS: give it a certificate, or write nats:// on the same machine"
 	}
 	if e, ok := errors.AsType[net.Error](err); errors.Is(err, nats.ErrTimeout) || ok && e.Timeout() {
 		return "it does not answer in time"

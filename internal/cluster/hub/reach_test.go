@@ -39,7 +39,7 @@ func TestReach(t *testing.T) {
 	}{
 		{"nats://" + closed.Addr().String(), "connect: connection refused", nil},
 		{"nats://" + addr(plain.URL()), "it refuses the token", []nats.Option{nats.Token("other")}},
-		{"tls://" + addr(plain.URL()), "it has no TLS: write nats:// instead of tls://", []nats.Option{nats.Token("hunter2")}},
+		{"tls://" + addr(plain.URL()), "it has no TLS: give it a certificate, or write nats:// on the same machine", []nats.Option{nats.Token("hunter2")}},
 		{"tls://" + addr(secured.URL()), "tls error: tls: failed to verify certificate", []nats.Option{nats.Token("hunter2")}},
 	} {
 		err := Reach(t.Context(), []string{c.node, c.node}, time.Minute, c.options...)

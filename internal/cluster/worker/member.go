@@ -213,7 +213,9 @@ func (m *member) tell(leaves bool) {
 	if m.opened.Calls != nil {
 		r := m.opened.Calls()
 		w.Waits = r.Waits
-		w.Calls, _ = json.Marshal(r) // without it, the rest is told
+		if data, err := json.Marshal(r); err == nil { // without it, the rest is told
+			w.Calls = data
+		}
 	}
 	m.report(m.session, m.name.Run, w)
 }
