@@ -258,7 +258,7 @@ func (l *Lots) Full() bool {
 // Report says what the calls of all lots are so far.
 func (l *Lots) Report() tally.Report {
 	_, reserved := l.app.Budget().Spent()
-	return tally.Report{Snapshot: l.app.Stats(), Reserved: reserved, Acts: l.actor != nil, Waits: l.app.Waits(time.Now())}
+	return tally.Report{Snapshot: l.app.Stats(), Reserved: reserved, Partial: l.actor != nil, Waits: l.app.Waits(time.Now())}
 }
 
 // Stats counts the calls of all lots.

@@ -205,7 +205,7 @@ func (l *log) hear(data []byte) {
 		l.sawWorker(w.Session)
 	}
 	l.mu.Unlock()
-	var calls tally.Report
+	calls := tally.Report{Partial: len(w.Calls) == 0}
 	if w.Refused == "" && (len(w.Calls) == 0 || json.Unmarshal(w.Calls, &calls) == nil) {
 		calls.Waits = w.Waits
 		l.tally.Reported(w.Session, calls)

@@ -1,8 +1,8 @@
 // Package tally counts the calls of a run that workers play.
 //
 // It promises that calls, tokens, cost and latencies are those of the replies in the run file, whoever is killed. What no
-// reply tells is as workers report it every second and when they leave: attempts, refusals, calls in flight. Of a worker that was
-// killed, up to its last second is missing.
+// reply tells is as workers report it every second and when they leave: other attempts, refusals, calls in flight. Of a worker that was
+// killed, up to its last second of that is missing.
 package tally
 
 import (
@@ -24,8 +24,8 @@ type Report struct {
 	dispatch.Snapshot
 	// Reserved is what is set aside for calls in flight.
 	Reserved llm.Money `json:"reserved"`
-	// Acts means that there are acts beside the calls. How many of them are in flight is not known.
-	Acts bool `json:"acts,omitempty"`
+	// Partial means that more may be in flight: acts, or calls of a worker that does not say.
+	Partial bool `json:"partial,omitempty"`
 	// Waits says what calls wait for; hostile.
 	Waits []string `json:"-"`
 }
@@ -121,7 +121,7 @@ func (t *Tally) InFlight(session string) (n int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := t.workers[session]
-	if w == nil || w.Models == nil || w.Acts {
+	if w == nil || w.Partial {
 		return 0, false
 	}
 	return int(max(0, w.Snapshot.InFlight)), true
@@ -151,12 +151,14 @@ func (t *Tally) Replied(e *journal.Replied) {
 	switch r := e.Response; {
 	case e.Error != nil:
 		m.Failed++
+		m.Attempts += int64(max(0, e.Error.Metadata.Attempts))
 		m.Usage = m.Usage.Plus(e.Error.Usage)
 	case r != nil && r.Metadata.Cached:
 		m.Cached++
 	case r != nil && r.Metadata.Coalesced:
 		m.Coalesced++
 	case r != nil:
+		m.Attempts += int64(max(0, r.Metadata.Attempts))
 		m.Usage = m.Usage.Plus(r.Usage)
 		m.Latency.Add(r.Metadata.Latency)
 	}
@@ -191,6 +193,7 @@ func (t *Tally) Stats() dispatch.Snapshot {
 	}
 	for name, m := range sum.Models {
 		m.Calls, m.Failed, m.Cached, m.Coalesced, m.Usage, m.Cost, m.Uncertain = 0, 0, 0, 0, llm.Usage{}, 0, 0 // replies tell it
+		m.Attempts = max(0, m.Attempts-t.models[name].Attempts)                                                // the rest: a killed worker may not have reported all
 		sum.Models[name] = m
 	}
 	return sum.Plus(dispatch.Snapshot{Models: t.models})

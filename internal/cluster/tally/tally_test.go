@@ -39,7 +39,7 @@ func TestTally(t *testing.T) {
 	}
 	tally.Reported("w0", report(t, 20)) // it is since it joined
 	request := &llm.Request{Model: "lab/a"}
-	tally.Replied(&journal.Replied{Request: request, Response: &llm.Response{Usage: llm.Usage{Input: 5, Output: 7}, Metadata: llm.Metadata{Cost: llm.Dollar, Latency: time.Second}}})
+	tally.Replied(&journal.Replied{Request: request, Response: &llm.Response{Usage: llm.Usage{Input: 5, Output: 7}, Metadata: llm.Metadata{Attempts: 2, Cost: llm.Dollar, Latency: time.Second}}})
 	tally.Replied(&journal.Replied{Request: request, Response: &llm.Response{Usage: llm.Usage{Input: 5}, Metadata: llm.Metadata{Cached: true}}})
 	tally.Replied(&journal.Replied{Request: request, Error: &llm.Error{Kind: llm.KindTimeout}})
 	tally.Replied(&journal.Replied{Response: &llm.Response{Text: "a bot"}})
@@ -64,6 +64,10 @@ func TestTally(t *testing.T) {
 	check(40, 6, 3*llm.Dollar)
 	tally.Left("w1")
 	check(30, 4, 2*llm.Dollar)
+	tally.Replied(&journal.Replied{Request: request, Response: &llm.Response{Metadata: llm.Metadata{Attempts: 50}}}) // nobody reported it
+	if got := tally.Stats().Attempts; got != 52 {
+		t.Errorf("%d attempts", got)
+	}
 }
 
 // TestTallyIsBounded: however many workers come and go, what they did is counted.
