@@ -15,10 +15,12 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"parley/internal/batch"
 	"parley/internal/batch/batcher"
 	"parley/internal/cachestore"
+	"parley/internal/cluster/tally"
 	"parley/internal/credential"
 	"parley/internal/dialect"
 	"parley/internal/dialect/batchapi"
@@ -82,6 +84,7 @@ type App struct {
 	providers []provider.Provider
 	cache     *cachestore.Store
 	prices    *price.Table
+	elsewhere *tally.Tally // counts the calls of a run that workers play; nil: this process makes them
 
 	mu    sync.Mutex
 	open  []io.Closer // holds connections
@@ -147,6 +150,22 @@ func Prices(providers []provider.Provider, file string) (*price.Table, error) {
 		return nil, err
 	}
 	return prices.With(users), nil
+}
+
+// Stats counts the calls, of all workers if these make them.
+func (a *App) Stats() dispatch.Snapshot {
+	if a.elsewhere != nil {
+		return a.elsewhere.Stats()
+	}
+	return a.Dispatcher.Stats()
+}
+
+// Waits describes what calls wait for, also those of workers; hostile.
+func (a *App) Waits(now time.Time) []string {
+	if a.elsewhere != nil {
+		return a.elsewhere.Waits()
+	}
+	return a.Dispatcher.Waits(now)
 }
 
 // Unpriced returns the models of agents whose price is not known, sorted.

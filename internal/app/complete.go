@@ -39,11 +39,11 @@ func complete(head *journal.Head) bool {
 // closed it, and refuses everything else.
 type closed struct{ *sqlite.Store }
 
-// Append ignores the entries that a process began and ended.
+// Append ignores the entries that a process began and ended, and that it collects no log of a hub.
 func (c closed) Append(_ context.Context, entries ...journal.Entry) error {
 	for _, e := range entries {
 		switch e.(type) {
-		case *journal.Opened, *journal.Closed:
+		case *journal.Opened, *journal.Closed, *journal.Collected:
 		default:
 			return fmt.Errorf("app: %s is complete, and its plan now asks for more", c.Path())
 		}

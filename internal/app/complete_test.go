@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -55,6 +56,29 @@ func TestCompleteIsLeftAlone(t *testing.T) {
 		if after := folderOf(t, file); !maps.Equal(after, before) {
 			t.Errorf("%s: the file has changed, or others stand beside it", name)
 		}
+	}
+}
+
+// TestCompleteWithWorkersIsLeftAlone plays a run again that is complete and was collected from the log of a hub.
+func TestCompleteWithWorkersIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "run.parley")
+	first := played(t, Play{Kinds: worlds.Standard(), Plan: parsed(t, conversations, "episodes=2"), File: file})
+	store, err := sqlite.Open(t.Context(), file, sqlite.Resume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.Append(t.Context(), &journal.Opened{}, &journal.Collected{Log: 7, Through: 9}, &journal.Closed{State: journal.Complete})
+	if err := errors.Join(err, store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before := folderOf(t, file)
+	sum := played(t, Play{Kinds: worlds.Standard(), File: file, MustExist: true})
+	if sum.State != journal.Complete || sum.Episodes != first.Episodes || sum.Digest != first.Digest || sum.Calls.Asked != 0 {
+		t.Errorf("%+v", sum)
+	}
+	if after := folderOf(t, file); !maps.Equal(after, before) {
+		t.Error("the file has changed, or others stand beside it")
 	}
 }
 

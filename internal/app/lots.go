@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/engine"
+	"parley/internal/cluster/tally"
 	"parley/internal/config"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
@@ -122,6 +123,19 @@ func recorded(b *budget.Budget, e engine.Event) {
 // Spender is a Remote that divides a budget among the processes that play.
 type Spender interface {
 	UseBudget(limit func() llm.Money)
+}
+
+// Counter is a Remote that counts the calls of the processes that play.
+type Counter interface {
+	UseTally(*tally.Tally)
+}
+
+// count makes a show the calls of other processes, if these play.
+func (p Play) count(a *App, done bool) {
+	if elsewhere, ok := p.Remote.(Counter); ok && !done {
+		a.elsewhere = &tally.Tally{Budget: a.Budget()}
+		elsewhere.UseTally(a.elsewhere)
+	}
 }
 
 // spend makes c keep within a budget, here or elsewhere.
@@ -239,6 +253,12 @@ func (l *Lots) Full() bool {
 	}
 	rooms := r.Rooms()
 	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Room) bool { return r.Waiting == 0 })
+}
+
+// Report says what the calls of all lots are so far.
+func (l *Lots) Report() tally.Report {
+	_, reserved := l.app.Budget().Spent()
+	return tally.Report{Snapshot: l.app.Stats(), Reserved: reserved, Partial: l.actor != nil, Waits: l.app.Waits(time.Now())}
 }
 
 // Stats counts the calls of all lots.

@@ -81,8 +81,11 @@ func closeActor(ctx context.Context, actor world.Actor) {
 }
 
 // waiting returns a function that says what an actor waits for.
-func waiting(a world.Actor) func() string {
-	if w, ok := a.(world.Waiter); ok {
+func (a *App) waiting(actor world.Actor) func() string {
+	if a.elsewhere != nil {
+		return a.elsewhere.Waiting
+	}
+	if w, ok := actor.(world.Waiter); ok {
 		return w.Waiting
 	}
 	return func() string { return "" }

@@ -268,6 +268,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
 	p.spend(a.Budget(), &c)
+	p.count(a, done)
 	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if a.sessions() {
 		c.Released = a.Release
@@ -284,7 +285,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, errors.Join(err, a.Close())
 	}
 	opened := Opened{
-		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: waiting(c.Actor),
+		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: a.waiting(c.Actor),
 		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
 	p.open(&c, &opened)

@@ -39,7 +39,7 @@ type hubFlags struct {
 type clusterFlags struct {
 	Workers int           `group:"cluster" placeholder:"N" help:"Play with this many worker processes on this machine, at most 256."`
 	Listen  string        `group:"cluster" placeholder:"HOST:PORT" help:"Let workers on other machines join the run at this address."`
-	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as nats://host:4222 or tls://host:4222."`
+	Cluster string        `group:"cluster" placeholder:"URL" help:"Play with the workers of this hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
 	Lease   time.Duration `group:"cluster" placeholder:"DURATION" help:"After how long without a sign of life a worker's episodes are given to others. Default: 15s."`
 	Retain  bool          `group:"cluster" help:"Keep everything in the hub until the run is over, so that a lost run file can be made again: see --rebuild of parley resume. It takes effect when the run begins."`
 	hubFlags
@@ -58,6 +58,12 @@ func (f *clusterFlags) check() error {
 		return exit.Usagef("--workers %d: want 0 to %d; workers on other machines join with parley worker", f.Workers, maxLocalWorkers)
 	case f.Lease != 0 && (f.Lease < minLease || f.Lease > maxLease):
 		return exit.Usagef("--lease %v: want %v to %v", f.Lease, minLease, maxLease)
+	case f.Lease != 0 && !f.withWorkers():
+		return exit.Usagef("--lease needs workers: --workers, --listen or --cluster")
+	case f.TokenFile+f.TLSCA != "" && !f.withWorkers():
+		return exit.Usagef("--token-file and --tls-ca need workers: --workers, --listen or --cluster")
+	case f.TLSCert+f.TLSKey != "" && f.Listen == "":
+		return exit.Usagef("--tls-cert and --tls-key need --listen: they are for the hub of this run")
 	case f.Listen != "" && f.Cluster != "":
 		return exit.Usagef("--listen and --cluster exclude each other: the run listens itself, or uses a hub that does")
 	case f.Retain && f.Cluster == "":
@@ -66,6 +72,9 @@ func (f *clusterFlags) check() error {
 		return nil
 	}
 }
+
+// withWorkers reports whether other processes play.
+func (f *clusterFlags) withWorkers() bool { return f.Workers > 0 || f.Listen != "" || f.Cluster != "" }
 
 // token returns the token, or "".
 func (f *hubFlags) token(s *State) (string, error) {
@@ -156,7 +165,7 @@ func (s *State) refuseWorkers() error {
 
 // open connects the run with its workers, and starts those on this machine. It returns nil without workers.
 func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, err error) {
-	if f.Workers == 0 && f.Listen == "" && f.Cluster == "" {
+	if !f.withWorkers() {
 		return nil, nil
 	}
 	if err := s.refuseWorkers(); err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +15,11 @@ func TestClusterRefused(t *testing.T) {
 	sequential(t)
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents: {a: sim/small}\n")
 	out := filepath.Join(t.TempDir(), "run.parley")
+	used, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
 	token := State{Env: func(name string) (string, bool) { return "secret", name == tokenEnv }}
 	for _, c := range []struct {
 		args string
@@ -39,10 +45,21 @@ func TestClusterRefused(t *testing.T) {
 		{"hub --listen 127.0.0.1:0 --join 127.0.0.1:1,127.0.0.1:2 --route 127.0.0.1:1", "want 3, or none"},
 		{"hub --listen 127.0.0.1:0 --join 127.0.0.1:1,127.0.0.1:2,127.0.0.1:1 --route 127.0.0.1:1", "want three different addresses"},
 		{"hub --listen 127.0.0.1:0 --join 10.0.0.1:1,10.0.0.2:1,10.0.0.3:1 --route 10.0.0.1:1 --folder OUT", "a certificate is required"},
+		{"hub --listen 127.0.0.1:0 --join 127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "--join needs --route"},
+		{"hub --listen 127.0.0.1:0 --folder OUT", "--route and --folder need --join"},
+		{"hub --listen USED", "address already in use"},
+		{"run PLAN --listen USED", "address already in use"},
+		{"run PLAN --lease 1s", "--lease needs workers"},
+		{"run PLAN --tls-ca /nowhere", "--token-file and --tls-ca need workers"},
+		{"run PLAN --workers 1 --tls-cert a.pem --tls-key b.pem", "--tls-cert and --tls-key need --listen"},
+		{"run PLAN --cluster nats://192.0.2.2:4222", "address 1 of 1 is not on this machine"},
+		{"worker --cluster nats://192.0.2.2:4222", "address 1 of 1 is not on this machine"},
+		{"cluster --cluster ws://127.0.0.1:4222", "want nats://HOST:PORT or tls://HOST:PORT"},
+		{"cluster --cluster nats://127.0.0.1:1 --worker-token a.b>", "has only letters and digits"},
 		{"worker --cluster nats://127.0.0.1:1 --concurrency 2000000000", "--concurrency 2000000000: want 1 to 1000000"},
 		{"worker --cluster nats://127.0.0.1:1 --concurrency 0", "--concurrency 0: want 1 to 1000000"},
 	} {
-		args := strings.Fields(strings.NewReplacer("PLAN", plan, "OUT", out).Replace(c.args))
+		args := strings.Fields(strings.NewReplacer("PLAN", plan, "OUT", out, "USED", used.Addr().String()).Replace(c.args))
 		if args[0] == "run" {
 			args = append(args, "--out", out)
 		}

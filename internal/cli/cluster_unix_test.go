@@ -12,8 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"parley/internal/cli/exit"
+	"parley/internal/cluster/hub"
+	"parley/internal/cluster/subject"
 	"parley/internal/summary"
 	"parley/internal/trust"
 	"parley/worlds/rollout/env"
@@ -65,8 +70,8 @@ func serving(t *testing.T, s State, args ...string) (out, problems *lines) {
 // clusterOf starts a hub and workers in this process, and returns the address of the hub.
 func clusterOf(t *testing.T, s State, workers int, flags ...string) string {
 	t.Helper()
-	hub := inBackground(t, s, "hub", "--listen", "127.0.0.1:0")
-	url := strings.TrimPrefix(<-hub.line, "listening on ")
+	node := inBackground(t, s, "hub", "--listen", "127.0.0.1:0")
+	url := strings.TrimPrefix(<-node.line, "listening on ")
 	for range workers {
 		inBackground(t, s, append([]string{"worker", "--cluster", url}, flags...)...)
 	}
@@ -74,11 +79,14 @@ func clusterOf(t *testing.T, s State, workers int, flags ...string) string {
 }
 
 // withToken adds the token of a hub to the environment.
-func withToken(s State) State {
+func withToken(s State) State { return ofToken(s, "secret") }
+
+// ofToken adds a token to the environment.
+func ofToken(s State, token string) State {
 	env := s.Env
 	s.Env = func(name string) (string, bool) {
 		if name == tokenEnv {
-			return "secret", true
+			return token, true
 		}
 		return env(name)
 	}
@@ -98,6 +106,50 @@ func playedTwice(t *testing.T, s State, url string, args ...string) {
 	}
 	if alone.Digest != together.Digest || alone.State != "complete" || together.State != "complete" || together.Episodes != alone.Episodes || alone.Episodes.Total == 0 {
 		t.Errorf("alone:\n%+v\nwith workers:\n%+v", alone, together)
+	}
+	if (alone.Attempts == 0) != (together.Attempts == 0) || (alone.Tokens.Output == 0) != (together.Tokens.Output == 0) {
+		t.Errorf("alone %d attempts and %+v, with workers %d and %+v", alone.Attempts, alone.Tokens, together.Attempts, together.Tokens)
+	}
+}
+
+// TestTokenWithDots: a hub's token may have dots. One that looks like a run's is refused.
+func TestTokenWithDots(t *testing.T) {
+	t.Parallel()
+	s := ofToken(self(t), "my.secret.token")
+	url := clusterOf(t, s, 1)
+	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 1\nagents: {small: sim/small}\nlineup: {first: small, second: small}\n")
+	parley(t, s, "run", plan, "--cluster", url, "--quiet").want(t, exit.OK)
+	like := ofToken(s, hub.WorkerToken("secret", "a1"))
+	for _, args := range [][]string{{"hub", "--listen", "127.0.0.1:0"}, {"run", plan, "--listen", "127.0.0.1:0", "--out", plan + ".parley"}} {
+		parley(t, like, args...).want(t, exit.Misuse).wantErr(t, "has the form of one for the workers of a run")
+	}
+}
+
+// TestClusterOfOneRun: with the token of a run, parley cluster shows that run and complains about nothing.
+func TestClusterOfOneRun(t *testing.T) {
+	t.Parallel()
+	s := withToken(self(t))
+	url := clusterOf(t, s, 0)
+	nc, err := nats.Connect(url, nats.Token("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+			for _, run := range []string{"a1", "b2"} {
+				_ = nc.Publish(subject.Beat(run), []byte(`{"run":"`+run+`"}`))
+				_ = nc.Publish(subject.Stats(run), []byte(`{"session":"s","run":"`+run+`","lots":3,"waits":["lab is unreachable\u001b[2J"]}`))
+			}
+		}
+	})
+	got := parley(t, ofToken(s, hub.WorkerToken("secret", "a1")), "cluster", "--cluster", url).want(t, exit.OK)
+	stop()
+	wg.Wait()
+	if !strings.Contains(got.stdout, "run a1  playing") || !strings.Contains(got.stdout, "3 lots lab is unreachable") || strings.Contains(got.stdout, "\x1b") || strings.Contains(got.stdout, "b2") || got.stderr != "" {
+		t.Errorf("%s%s", got.stdout, got.stderr)
 	}
 }
 
@@ -182,13 +234,7 @@ func TestHubRefuses(t *testing.T) {
 	s := withToken(self(t))
 	url := clusterOf(t, s, 0)
 	both := url + ",nats://127.0.0.1:1"
-	other := s
-	other.Env = func(name string) (string, bool) {
-		if name == tokenEnv {
-			return "hunter2", true
-		}
-		return s.Env(name)
-	}
+	other := ofToken(s, "hunter2")
 	want := "no node of the hub can be used: " + strings.TrimPrefix(url, "nats://") + ": it refuses the token; 127.0.0.1:1: connect: connection refused. Start one with parley hub"
 	_, problems := serving(t, other, "worker", "--cluster", both)
 	if got := <-problems.line; !strings.Contains(got, want) || strings.Contains(got, "hunter2") {

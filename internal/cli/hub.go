@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -87,6 +88,10 @@ func (c *hubCmd) checkNodes() error {
 		return exit.Usagef("--join has %d addresses: want 3, or none for a hub of one node", n)
 	case n != 0 && len(slices.Compact(slices.Sorted(slices.Values(c.Join)))) != n:
 		return exit.Usagef("--join %s: want three different addresses", strings.Join(c.Join, ","))
+	case n != 0 && c.Route == "":
+		return exit.Usagef("--join needs --route: which of the addresses is this node's")
+	case n == 0 && c.Route+c.Folder != "":
+		return exit.Usagef("--route and --folder need --join: a hub of one node keeps everything in memory")
 	case n != 0 && !slices.Contains(c.Join, c.Route):
 		return exit.Usagef("--route %s is not one of --join", c.Route)
 	default:
@@ -96,7 +101,7 @@ func (c *hubCmd) checkNodes() error {
 
 // clusterCmd shows what a hub's runs and workers do, and makes tokens.
 type clusterCmd struct {
-	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as nats://host:4222 or tls://host:4222."`
+	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
 	JSON        bool   `help:"Print one JSON object."`
 	WorkerToken string `placeholder:"RUN" help:"Print a token for workers of this run only, and nothing else."`
 	hubFlags
@@ -119,8 +124,11 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		return err
 	}
 	if c.WorkerToken != "" {
-		if token == "" || strings.Contains(token, ".") {
+		if token == "" || hub.RunOf(token) != "" {
 			return exit.Usagef("--worker-token: the token of the hub is needed: set PARLEY_CLUSTER_TOKEN, or name a file with --token-file")
+		}
+		if !hub.IsRun(c.WorkerToken) {
+			return exit.Usagef("--worker-token %s: want the name of a run, which has only letters and digits; parley cluster shows them", c.WorkerToken)
 		}
 		_, err := fmt.Fprintln(s.Stdout, hub.WorkerToken(token, c.WorkerToken))
 		return err
@@ -132,7 +140,7 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		return err
 	}
 	defer nc.Close()
-	v, err := hearCluster(ctx, nc.Conn)
+	v, err := hearCluster(ctx, nc.Conn, hub.RunOf(token))
 	if err != nil {
 		return err
 	}
@@ -156,7 +164,8 @@ func (c *clusterCmd) Run(ctx context.Context, s *State) error {
 		fmt.Fprintf(s.Stdout, "run %s  without a coordinator: resume it with --cluster\n", terminal.Safe(run))
 	}
 	for _, w := range v.Workers {
-		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Safe(whyIdle(w)))
+		waits := append([]string{whyIdle(w)}, w.Waits[:min(len(w.Waits), 8)]...)
+		fmt.Fprintf(s.Stdout, "worker %d on %s  run %s  %d lots %s\n", w.Process, terminal.Safe(w.Host), w.Run, w.Lots, terminal.Quoted(strings.TrimLeft(strings.Join(waits, "; "), "; ")))
 	}
 	if len(v.Runs)+len(v.Workers)+len(v.Left) == 0 {
 		fmt.Fprintln(s.Stdout, "nobody plays")
@@ -193,18 +202,19 @@ func printStatus(w io.Writer, st coordinator.Status, workers []subject.Working) 
 // hears is how long to listen: beats and reports come every second.
 const hears = 3 * subject.Every / 2
 
-// hearCluster listens to what runs and workers say.
-func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) {
+// hearCluster listens to what runs and workers say: only those of one run, unless that is "".
+func hearCluster(ctx context.Context, nc *nats.Conn, only string) (v clusterView, err error) {
+	which := cmp.Or(only, "*")
 	var mu sync.Mutex
 	runs, workers := map[string]subject.Beating{}, map[string]subject.Working{}
 	subs := map[string]func(data []byte){
-		subject.Beat("*"): func(data []byte) {
+		subject.Beat(which): func(data []byte) {
 			var b subject.Beating
 			if json.Unmarshal(data, &b) == nil && !b.Ended {
 				runs[b.Run] = b
 			}
 		},
-		subject.Stats("*"): func(data []byte) {
+		subject.Stats(which): func(data []byte) {
 			var w subject.Working
 			if json.Unmarshal(data, &w) == nil && !w.Leaves {
 				workers[w.Session+w.Run] = w
@@ -236,10 +246,12 @@ func hearCluster(ctx context.Context, nc *nats.Conn) (v clusterView, err error) 
 			v.Status = append(v.Status, st)
 		}
 	}
-	logs, _ := coordinator.Logs(ctx, nc) // the token of one run does not show others
-	for _, run := range logs {
-		if _, played := runs[run]; !played {
-			v.Left = append(v.Left, run)
+	if only == "" { // the token of one run does not show others
+		logs, _ := coordinator.Logs(ctx, nc)
+		for _, run := range logs {
+			if _, played := runs[run]; !played {
+				v.Left = append(v.Left, run)
+			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(workers)) {

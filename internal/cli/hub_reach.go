@@ -45,13 +45,16 @@ func (c *hubConn) Close() {
 // connect connects to a hub. It waits for one that is not there yet, for ever if limit is 0: otherwise whoever calls it gives up after
 // that. While none of its nodes can be used, it tells once why; nil tells nothing.
 func (f *hubFlags) connect(ctx context.Context, addresses, token string, limit time.Duration, tell func(string), more ...nats.Option) (*hubConn, error) {
-	nodes, err := hub.Nodes(addresses)
+	nodes, err := hub.Nodes(addresses, f.TLSCA != "")
 	if err != nil {
 		return nil, exit.Usagef("--cluster: %w. The token of a hub comes from %s or --token-file", err, tokenEnv)
 	}
 	own, err := f.options(token)
 	if err != nil {
 		return nil, err
+	}
+	if f.TLSCA == "" && !strings.Contains(addresses, "tls://") {
+		own = append(own, nats.IgnoreDiscoveredServers()) // they may be on other machines, and would be used without TLS
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &hubWatch{tell: tell, limit: limit, cancel: cancel}

@@ -26,7 +26,7 @@ import (
 
 // workerCmd plays episodes for runs on other machines.
 type workerCmd struct {
-	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as nats://host:4222 or tls://host:4222."`
+	Cluster     string `required:"" placeholder:"URL" help:"The hub, such as tls://host:4222, or nats://127.0.0.1:4222 on this machine."`
 	Concurrency *int   `placeholder:"N" help:"Maximum number of calls in flight. Default: the plan's."`
 	Quiet       bool   `help:"Print only errors."`
 	Attached    bool   `hidden:"" help:"End when standard input ends."`
@@ -129,6 +129,6 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 	}
 	play := &player{Lots: l, run: begun.Run, own: s, count: count}
 	count.lots(play, 0)
-	o.Player, o.Full, o.Limits = play, l.Full, l.Limits()
+	o.Player, o.Full, o.Limits, o.Calls = play, l.Full, l.Limits(), l.Report
 	return o, nil
 }

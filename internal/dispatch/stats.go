@@ -46,7 +46,7 @@ type ModelStats struct {
 	RateLimited int64               `json:"rate_limited"`     // attempts refused for a rate limit
 	Warmed      int64               `json:"warmed"`           // calls that waited until a prefix was cached
 	Errors      map[llm.Kind]int64  `json:"errors,omitempty"` // failed attempts by kind
-	Said        map[llm.Kind]string `json:"-"`                // text of the last failed attempt of each kind; hostile
+	Said        map[llm.Kind]string `json:"said,omitempty"`   // text of the last failed attempt of each kind; hostile
 
 	Native    int64 `json:"native"`    // structured answers that were valid at once
 	Tolerant  int64 `json:"tolerant"`  // that needed the tolerant parser
@@ -130,6 +130,10 @@ func (t *ModelStats) add(m ModelStats) {
 	for k, n := range m.Errors {
 		t.Errors[k] += n
 	}
+	if t.Said == nil {
+		t.Said = map[llm.Kind]string{}
+	}
+	maps.Copy(t.Said, m.Said)
 	t.Usage = t.Usage.Plus(m.Usage)
 	t.Cost = t.Cost.Plus(m.Cost)
 	t.Uncertain = t.Uncertain.Plus(m.Uncertain)

@@ -79,6 +79,9 @@ func (s *Sketch) Buckets(each func(low, high time.Duration, n int)) {
 
 // Merge adds the durations of o.
 func (s *Sketch) Merge(o *Sketch) {
+	if o.n == 0 {
+		return
+	}
 	for i, c := range o.counts {
 		s.counts[i] += c
 	}

@@ -135,9 +135,6 @@ func (l *log) add(b *batch, readers map[string]*chain.Reader, m jetstream.Msg) e
 		case *wire.Claim:
 			if lot {
 				l.claim(from, e, sequence <= l.since)
-				if sequence > l.since {
-					l.run.Lost(e.Lost)
-				}
 			}
 		case *wire.Released:
 			if lot {
@@ -270,7 +267,20 @@ func (l *log) finish(ctx context.Context) error {
 	}
 	_ = l.beat(true)
 	_ = l.Conn.FlushTimeout(removes)
+	l.hearOut(ctx)
 	return err
+}
+
+// hearOut waits until what workers reported before their last entries is counted.
+func (l *log) hearOut(ctx context.Context) {
+	l.mu.Lock()
+	stats := l.stats
+	l.mu.Unlock()
+	for stats != nil {
+		if n, _, err := stats.Pending(); n == 0 || err != nil || !sleep(ctx, time.Millisecond) {
+			return
+		}
+	}
 }
 
 // catchUp waits until everything is collected that the log has now.

@@ -25,6 +25,7 @@ import (
 	"parley/internal/cluster/chain"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
+	"parley/internal/cluster/tally"
 	"parley/internal/cluster/wire"
 	"parley/journal"
 	"parley/llm"
@@ -59,6 +60,7 @@ type Coordinator struct {
 	Alone bool
 
 	budget func() llm.Money // nil: there is none
+	tally  *tally.Tally
 }
 
 const (
@@ -130,15 +132,16 @@ type play struct {
 	pending int                  // batches that are not durable yet
 	epoch   uint64               // of the keepers
 	shares  *share.Keeper
-	money   *allot.Keeper // nil: there is no budget
-	spent   llm.Money     // as far as it is recorded
-	stopped bool          // there are no more lots
-	ended   int           // episodes
-	done    int           // lots
-	last    uint64        // the last message of the log, when it was last asked for
-	err     error         // why this life of the log ended
-	hubRoom *chain.Room   // nil: nobody wants to know
-	forked  bool          // the log before cannot be read to its end
+	money   *allot.Keeper      // nil: there is no budget
+	spent   llm.Money          // as far as it is recorded
+	stopped bool               // there are no more lots
+	ended   int                // episodes
+	done    int                // lots
+	last    uint64             // the last message of the log, when it was last asked for
+	err     error              // why this life of the log ended
+	hubRoom *chain.Room        // nil: nobody wants to know
+	stats   *nats.Subscription // of what workers report; nil: none yet
+	forked  bool               // the log before cannot be read to its end
 }
 
 func (p *play) fill() {
@@ -153,6 +156,9 @@ func (p *play) fill() {
 	}
 	if p.Ahead == 0 {
 		p.Ahead = defaultAhead
+	}
+	if p.tally == nil {
+		p.tally = &tally.Tally{}
 	}
 	p.changed = sync.NewCond(&p.mu)
 	if p.Room != nil {

@@ -14,6 +14,7 @@ import (
 	"parley/engine"
 	"parley/internal/cluster/chain"
 	"parley/internal/cluster/subject"
+	"parley/internal/cluster/tally"
 	"parley/internal/cluster/wire"
 	"parley/journal"
 )
@@ -204,6 +205,11 @@ func (l *log) hear(data []byte) {
 		l.sawWorker(w.Session)
 	}
 	l.mu.Unlock()
+	calls := tally.Report{Partial: len(w.Calls) == 0}
+	if w.Refused == "" && (len(w.Calls) == 0 || json.Unmarshal(w.Calls, &calls) == nil) {
+		calls.Waits = w.Waits
+		l.tally.Reported(w.Session, calls)
+	}
 	if w.Leaves {
 		l.left(w.Session)
 		l.wake()

@@ -11,6 +11,7 @@ import (
 	"parley/internal/cluster/allot"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
+	"parley/internal/cluster/tally"
 	"parley/journal"
 	"parley/llm"
 )
@@ -18,16 +19,20 @@ import (
 // UseBudget divides a budget among the workers. limit returns it, and may change.
 func (c *Coordinator) UseBudget(limit func() llm.Money) { c.budget = limit }
 
+// UseTally makes t count the calls of the workers.
+func (c *Coordinator) UseTally(t *tally.Tally) { c.tally = t }
+
 // keep makes the keepers of what workers share: the limits of accounts, and the budget. epoch is higher than that of any keeper
 // that the workers of the log know.
 func (p *play) keep(head *journal.Head, epoch uint64) {
 	p.shares = share.NewKeeper(epoch, p.Alone || head.Collected.Log == 0)
-	if p.budget == nil {
-		return
-	}
 	p.spent = head.Spent.Plus(head.Risked).Plus(head.Owed)
 	for _, amount := range head.Allotted {
 		p.spent = p.spent.Minus(amount) // it counts as allotted
+	}
+	p.tally.Spent(p.spent)
+	if p.budget == nil {
+		return
 	}
 	for name := range head.Allotted {
 		p.workers[name] = time.Now() // it is lost if it says nothing
@@ -62,6 +67,11 @@ func (l *log) serve() (end func(), err error) {
 			return end, fmt.Errorf("coordinator: %w", err)
 		}
 		subs = append(subs, sub)
+		if name == subject.Stats(l.name.Run) {
+			l.mu.Lock()
+			l.stats = sub
+			l.mu.Unlock()
+		}
 	}
 	return end, nil
 }
@@ -109,15 +119,16 @@ func (l *log) answer(m *nats.Msg, asked bool, to string, grant any) {
 
 // charge counts what is recorded. It comes before workers are told.
 func (p *play) charge(entries []journal.Entry) {
-	if p.money == nil {
-		return
-	}
 	for _, e := range entries {
 		if r, ok := e.(*journal.Replied); ok {
 			p.spent = p.spent.Plus(r.Cost())
+			p.tally.Replied(r)
 		}
 	}
-	p.money.Spent(p.spent)
+	p.tally.Spent(p.spent)
+	if p.money != nil {
+		p.money.Spent(p.spent)
+	}
 }
 
 // sawWorker notes that a worker is there. The lock is held.
@@ -138,6 +149,9 @@ func (p *play) lookAround() error {
 		}
 	}
 	p.mu.Unlock()
+	for _, session := range lost {
+		p.tally.Lost(session)
+	}
 	if p.money == nil {
 		return nil
 	}
@@ -153,6 +167,7 @@ func (p *play) lookAround() error {
 // left notes that a worker has ended.
 func (p *play) left(session string) {
 	p.shares.Leave(session)
+	p.tally.Left(session)
 	if p.money != nil {
 		if err := p.money.Leave(session); err != nil {
 			p.fail(err)

@@ -10,9 +10,10 @@ import (
 
 // record is what the log shows of the calls of a worker's session.
 type record struct {
-	lots int       // that it has claimed, and neither finished nor given back
-	open bool      // it may have sent calls that nobody recorded, whatever it finishes
-	lost time.Time // when it counted as lost; zero: it is there
+	lots  int       // that it has claimed, and neither finished nor given back
+	open  bool      // it may have sent calls that nobody recorded, whatever it finishes
+	lost  time.Time // when it counted as lost; zero: it is there
+	calls int       // that it left in flight, as far as others claimed its lots
 }
 
 // settled reports whether all calls of the session are recorded: a lot is done when all its calls are.
@@ -24,6 +25,9 @@ func (p *play) claims(from int, c *wire.Claim, before bool) {
 	if c.Alone && p.claimed[from] == c.Session {
 		return // the next episode of the same lot
 	}
+	if !before {
+		p.run.Lost(p.leftInFlight(from, c))
+	}
 	p.gives(from, true)
 	r := p.records[c.Session]
 	if r == nil && len(p.records) < share.MaxWorkers {
@@ -34,6 +38,21 @@ func (p *play) claims(from int, c *wire.Claim, before bool) {
 		r.lots++
 	}
 	p.claimed[from] = c.Session
+}
+
+// leftInFlight returns how many calls whoever had a lot left in flight, given who claims it now. Of the calls without a reply, many may have waited for
+// money or limits, so there are no more than its worker last reported for all its lots. The lock is held.
+func (p *play) leftInFlight(from int, c *wire.Claim) int {
+	r := p.records[p.claimed[from]]
+	reported, known := p.tally.InFlight(p.claimed[from])
+	if r == nil || !known {
+		return c.Lost
+	}
+	n := min(c.Lost, max(0, reported-r.calls))
+	if p.claimed[from] != c.Session {
+		r.calls += n
+	}
+	return n
 }
 
 // gives notes that whoever has a lot plays it no more. open means that it may have left calls. The lock is held.

@@ -17,8 +17,8 @@ func (a *auth) Check(c server.ClientAuthentication) bool {
 	if equal(given, a.token) {
 		return true
 	}
-	run, _, ok := strings.Cut(given, ".")
-	if !ok || !plain(run) || !equal(given, WorkerToken(a.token, run)) {
+	run := RunOf(given)
+	if run == "" || !equal(given, WorkerToken(a.token, run)) {
 		return false
 	}
 	c.RegisterUser(&server.User{Username: "worker of " + run, Permissions: permissions(run)})
@@ -27,9 +27,18 @@ func (a *auth) Check(c server.ClientAuthentication) bool {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// plain reports whether a name of a run has only letters and digits, so that it is one word of a subject.
-func plain(run string) bool {
-	return run != "" && strings.Trim(run, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+// IsRun reports whether a run can have this name: it has only letters and digits, so that it is one word of a subject.
+func IsRun(name string) bool {
+	return name != "" && strings.Trim(name, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+// RunOf returns the run that a token of WorkerToken is for, or "" if it has another form.
+func RunOf(token string) string {
+	run, key, _ := strings.Cut(token, ".")
+	if !IsRun(run) || len(key) != 2*keyBytes || strings.Trim(key, "0123456789abcdef") != "" {
+		return ""
+	}
+	return run
 }
 
 // inbox is where answers to workers of a run go: in the common place, everybody could read those to others.
@@ -38,8 +47,7 @@ func inbox(run string) string { return "_INBOX_" + run }
 // Options returns what a client with this token needs to connect, and the run that the token is for, or "".
 func Options(token string) (options []nats.Option, run string) {
 	options = []nats.Option{nats.Token(token)}
-	run, _, ok := strings.Cut(token, ".")
-	if !ok {
+	if run = RunOf(token); run == "" {
 		return options, ""
 	}
 	return append(options, nats.CustomInboxPrefix(inbox(run))), run

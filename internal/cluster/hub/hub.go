@@ -62,6 +62,7 @@ const (
 	clusterName   = "parley"
 	startsWithin  = 20 * time.Second
 	anyPort       = "127.0.0.1:0"
+	keyBytes      = 16 // of what is derived from the token
 )
 
 // Start starts a hub. The caller must close it.
@@ -69,6 +70,9 @@ func Start(c Config) (*Hub, error) {
 	given := c.Token
 	if c.Token == "" {
 		c.Token = rand.Text()
+	}
+	if RunOf(c.Token) != "" {
+		return nil, errors.New("hub: the token has the form of one for the workers of a run, and could not be told from these: use another, as from openssl rand -hex 16")
 	}
 	h := &Hub{config: c}
 	if host, _, err := address(c.Listen, anyPort); err == nil && !loopback(host) && (c.TLS == nil || given == "") {
@@ -110,6 +114,14 @@ func (h *Hub) options() (*server.Options, error) {
 
 // start starts the server. If it does not start, it is stopped.
 func (h *Hub) start(o *server.Options) error {
+	for _, at := range []struct {
+		host string
+		port int
+	}{{o.Host, o.Port}, {o.Cluster.Host, o.Cluster.Port}} {
+		if err := vacant(at.host, at.port); err != nil {
+			return err
+		}
+	}
 	s, err := server.NewServer(o)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
@@ -121,10 +133,22 @@ func (h *Hub) start(o *server.Options) error {
 	if !s.ReadyForConnections(startsWithin) {
 		s.Shutdown()
 		s.WaitForShutdown()
-		return fmt.Errorf("hub: it did not start: is %s in use?", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
+		return fmt.Errorf("hub: it did not start at %s within %v", net.JoinHostPort(o.Host, strconv.Itoa(o.Port)), startsWithin)
 	}
 	h.server.Store(s)
 	return nil
+}
+
+// vacant returns an error unless somebody can listen at an address. The server itself would only be late.
+func vacant(host string, port int) error {
+	if port <= 0 {
+		return nil // there is none, or any will do
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port))) //nolint:noctx // it does not wait
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	return l.Close()
 }
 
 // store says where the hub keeps messages.
@@ -231,7 +255,7 @@ func WorkerToken(token, run string) string { return run + "." + derive(token, "w
 func derive(token, what string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte(what))
-	return hex.EncodeToString(mac.Sum(nil)[:16])
+	return hex.EncodeToString(mac.Sum(nil)[:keyBytes])
 }
 
 // logger logs what the server says about itself, without what it says about single clients.

@@ -43,6 +43,20 @@ func connect(t *testing.T, url, token string, more ...nats.Option) (*nats.Conn, 
 	return nc, err
 }
 
+// TestRunOf: the token of a hub is told from that of a run by its form.
+func TestRunOf(t *testing.T) {
+	t.Parallel()
+	key := strings.Repeat("0f", keyBytes)
+	for token, want := range map[string]string{
+		WorkerToken("secret", "a1"): "a1", "a1." + key: "a1",
+		"": "", "secret": "", "my.secret.token": "", key: "", "." + key: "", "a-1." + key: "", "a1." + key + "0": "", "a1." + strings.ToUpper(key): "", "a1.b." + key: "",
+	} {
+		if got := RunOf(token); got != want {
+			t.Errorf("%s: %q, want %q", token, got, want)
+		}
+	}
+}
+
 // TestTokens: who has no token, or that of another hub, cannot connect.
 func TestTokens(t *testing.T) {
 	t.Parallel()

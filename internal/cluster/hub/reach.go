@@ -19,17 +19,21 @@ const (
 	maxNode  = 130 // bytes of a node's name and what is wrong with it: a hub may send any text
 )
 
-// Nodes splits the addresses of a hub, which have commas between them. It refuses an address with a user or a password, and what
-// nobody can connect to. Its errors repeat nothing of the addresses: what cannot be read may hold a password.
-func Nodes(addresses string) ([]string, error) {
+// Nodes splits the addresses of a hub, which have commas between them. It refuses an address with a user or a password, what
+// nobody can connect to, and one off this machine without TLS, unless secure says that all connections have it. Its errors repeat nothing of the addresses: what cannot be read may hold a password.
+func Nodes(addresses string, secure bool) ([]string, error) {
 	if strings.Contains(addresses, "@") {
 		return nil, errors.New("an address must not have a user or a password before an @")
 	}
 	nodes := strings.Split(addresses, ",")
 	for i, node := range nodes {
 		nodes[i] = strings.TrimSpace(node)
-		if host(nodes[i]) == "" {
+		u := parse(nodes[i])
+		switch {
+		case u == nil || u.Scheme != "nats" && u.Scheme != "tls":
 			return nil, fmt.Errorf("address %d of %d cannot be read: want nats://HOST:PORT or tls://HOST:PORT", i+1, len(nodes))
+		case u.Scheme == "nats" && !secure && !loopback(u.Hostname()):
+			return nil, fmt.Errorf("address %d of %d is not on this machine, and without TLS others could read the token and all prompts on the way: write tls://HOST:PORT, or nats://127.0.0.1:PORT for the end of a tunnel", i+1, len(nodes))
 		}
 	}
 	return nodes, nil
@@ -71,14 +75,22 @@ func Reach(ctx context.Context, nodes []string, wait time.Duration, options ...n
 
 // host returns the host and port of an address, or "" if it cannot be read.
 func host(node string) string {
+	if u := parse(node); u != nil {
+		return u.Host
+	}
+	return ""
+}
+
+// parse returns the parts of an address, or nil if it cannot be read.
+func parse(node string) *url.URL {
 	if !strings.Contains(node, "://") {
 		node = "nats://" + node
 	}
 	u, err := url.Parse(node)
 	if err != nil || u.Hostname() == "" {
-		return ""
+		return nil
 	}
-	return u.Host
+	return u
 }
 
 // try connects to one node, until ctx is done.
@@ -115,7 +127,7 @@ func problem(err error) string {
 	case errors.Is(err, nats.ErrSecureConnRequired):
 		return "it wants TLS: write tls:// instead of nats://"
 	case errors.Is(err, nats.ErrSecureConnWanted):
-		return "it has no TLS: write nats:// instead of tls://"
+		return "it has no TLS: give it a certificate, or write nats:// on the same machine"
 	}
 	if e, ok := errors.AsType[net.Error](err); errors.Is(err, nats.ErrTimeout) || ok && e.Timeout() {
 		return "it does not answer in time"

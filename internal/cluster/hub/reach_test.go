@@ -39,7 +39,7 @@ func TestReach(t *testing.T) {
 	}{
 		{"nats://" + closed.Addr().String(), "connect: connection refused", nil},
 		{"nats://" + addr(plain.URL()), "it refuses the token", []nats.Option{nats.Token("other")}},
-		{"tls://" + addr(plain.URL()), "it has no TLS: write nats:// instead of tls://", []nats.Option{nats.Token("hunter2")}},
+		{"tls://" + addr(plain.URL()), "it has no TLS: give it a certificate, or write nats:// on the same machine", []nats.Option{nats.Token("hunter2")}},
 		{"tls://" + addr(secured.URL()), "tls error: tls: failed to verify certificate", []nats.Option{nats.Token("hunter2")}},
 	} {
 		err := Reach(t.Context(), []string{c.node, c.node}, time.Minute, c.options...)
@@ -68,13 +68,26 @@ func TestNodes(t *testing.T) {
 		"nats://me:p@hunter2/x@127.0.0.1:1", "nats://hunter2@127.0.0.1:1", "nats://h:1,nats://me:hun,ter2@127.0.0.1:1", "me:hunter2@h",
 		"nats://me:hunter2", "nats://h:1,nats://me:hunter2%40h", "nats://hun ter2:1", "nats://", "", "nats://h:1,,",
 	} {
-		nodes, err := Nodes(bad)
+		nodes, err := Nodes(bad, false)
 		if err == nil || strings.Contains(err.Error(), "hun") || strings.Contains(err.Error(), "ter2") {
 			t.Errorf("%q: %q, %v", bad, nodes, err)
 		}
 	}
-	if nodes, err := Nodes("nats://h:4222, tls://10.0.0.1 ,[::1]:4222"); err != nil || !slices.Equal(nodes, []string{"nats://h:4222", "tls://10.0.0.1", "[::1]:4222"}) {
+	if nodes, err := Nodes("nats://localhost:4222, tls://10.0.0.1 ,[::1]:4222", false); err != nil || !slices.Equal(nodes, []string{"nats://localhost:4222", "tls://10.0.0.1", "[::1]:4222"}) {
 		t.Errorf("%q, %v", nodes, err)
+	}
+	for _, clear := range []string{"nats://h:4222", "h:4222", "10.0.0.1", "tls://h:4222,nats://192.0.2.2:4222", "nats://0.0.0.0:4222"} {
+		if nodes, err := Nodes(clear, false); err == nil || !strings.Contains(err.Error(), "without TLS others could read the token") {
+			t.Errorf("%s: %q, %v", clear, nodes, err)
+		}
+		if _, err := Nodes(clear, true); err != nil {
+			t.Errorf("%s with TLS: %v", clear, err)
+		}
+	}
+	for _, scheme := range []string{"ws", "wss", "http", "NATS+tls"} {
+		if nodes, err := Nodes(scheme+"://127.0.0.1:1", true); err == nil || !strings.Contains(err.Error(), "want nats://HOST:PORT or tls://HOST:PORT") {
+			t.Errorf("%s: %q, %v", scheme, nodes, err)
+		}
 	}
 }
 

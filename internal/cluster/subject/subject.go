@@ -4,6 +4,7 @@ package subject
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -136,6 +137,9 @@ type Working struct {
 	Build   string `json:"build"`
 	Run     string `json:"run"`
 	Lots    int    `json:"lots"`
+	// Calls is what its calls are so far: a tally.Report. Waits says what they wait for, as a provider that cannot be reached; hostile.
+	Calls json.RawMessage `json:"calls,omitempty"`
+	Waits []string        `json:"waits,omitempty"`
 	// HubFull means that the worker waits until the hub has room.
 	HubFull bool `json:"hub_full,omitempty"`
 	// Refused says why the worker does not play the run.

@@ -122,6 +122,7 @@ func (m *member) play(ctx context.Context, cancel context.CancelCauseFunc, j *ch
 	if err != nil {
 		return err
 	}
+	m.tell(false) // the coordinator may end the run as soon as it knows that the lot is done
 	return j.Put(ctx, &wire.Done{})
 }
 
@@ -155,6 +156,7 @@ func (m *member) engine(ctx context.Context, j *lotJournal, lot engine.Lot) erro
 		}
 		items = []any{h, &wire.Released{}}
 	}
+	m.tell(false)
 	if err := j.Put(ctx, items...); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -129,6 +130,7 @@ func (m *member) serve() {
 	m.Log.Info("joined", "run", m.name.Run)
 	var wg sync.WaitGroup
 	reporting, stop := context.WithCancel(m.ctx)
+	m.tell(false) // before it claims a lot
 	wg.Go(func() { m.reports(reporting) })
 	if m.opened.Limits != nil {
 		wg.Go(func() { m.limits(reporting) })
@@ -153,7 +155,7 @@ func (m *member) serve() {
 	}
 	stop()
 	wg.Wait()
-	m.report(m.session, m.name.Run, subject.Working{Leaves: true})
+	m.tell(true)
 	if err != nil && m.ctx.Err() == nil {
 		m.Log.Error("left", "run", m.name.Run, "why", err)
 	} else {
@@ -193,17 +195,29 @@ func (m *member) reports(ctx context.Context) {
 	tick := time.NewTicker(subject.Every)
 	defer tick.Stop()
 	for {
-		m.mu.Lock()
-		w := subject.Working{Lots: m.lots}
-		m.mu.Unlock()
-		w.HubFull = m.room.Full()
-		m.report(m.session, m.name.Run, w)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			m.tell(false)
 		}
 	}
+}
+
+// tell tells the coordinator what the worker does, or that it leaves.
+func (m *member) tell(leaves bool) {
+	m.mu.Lock()
+	w := subject.Working{Lots: m.lots, Leaves: leaves}
+	m.mu.Unlock()
+	w.HubFull = m.room.Full()
+	if m.opened.Calls != nil {
+		r := m.opened.Calls()
+		w.Waits = r.Waits
+		if data, err := json.Marshal(r); err == nil { // without it, the rest is told
+			w.Calls = data
+		}
+	}
+	m.report(m.session, m.name.Run, w)
 }
 
 // pull takes lots from the queue as they are needed, until the member leaves or drains.

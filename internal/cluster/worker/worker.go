@@ -23,6 +23,7 @@ import (
 	"parley/internal/cluster/allot"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
+	"parley/internal/cluster/tally"
 	"parley/journal"
 )
 
@@ -45,6 +46,8 @@ type Opened struct {
 	// Full, if set, reports whether the worker has all that it can play for now. Then it takes no more lots: others may have
 	// room for them.
 	Full func() bool
+	// Calls, if set, returns what the calls of the run are so far.
+	Calls func() tally.Report
 	// Limits are what is shared with other workers. Nil: nothing is.
 	Limits share.Limits
 	// Money is the worker's part of the budget. Nil: there is no budget.

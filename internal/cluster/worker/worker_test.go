@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
+	"parley/internal/cluster/tally"
+	"parley/internal/dispatch"
 	"parley/internal/killtest"
 	"parley/journal"
 	"parley/llm"
@@ -35,6 +38,7 @@ type hooks struct {
 	full   func() bool
 	beside func(hungry func()) // a lot is played, and another could be
 	limits share.Limits
+	calls  func() tally.Report
 }
 
 // player plays lots of toy.
@@ -97,7 +101,7 @@ func serve(ctx, drain context.Context, url, token, build string, h hooks) error 
 	defer nc.Close()
 	w := Worker{Conn: nc, Build: build, Log: slog.New(slog.DiscardHandler)}
 	w.Open = func(_ context.Context, _ string, b *journal.Begun) (Opened, error) {
-		return Opened{Player: &player{b, h}, Full: h.full, Limits: h.limits}, nil
+		return Opened{Player: &player{b, h}, Full: h.full, Limits: h.limits, Calls: h.calls}, nil
 	}
 	return w.Serve(ctx, drain)
 }
@@ -158,6 +162,32 @@ func TestPoison(t *testing.T) {
 	end, _ := head.Ended.Of(poison)
 	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 3 times") {
 		t.Errorf("%+v; the poison: %+v", res, end)
+	}
+}
+
+// TestCallsAreCounted: when the run ends, the coordinator has counted the calls of all workers.
+func TestCallsAreCounted(t *testing.T) {
+	t.Parallel()
+	h := clustertest.Hub(t, hub.Config{})
+	var made atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 {
+		var own atomic.Int64
+		count := hooks{
+			before: func(context.Context, journal.Journal, engine.Lot) { own.Add(3); made.Add(3) },
+			calls: func() tally.Report {
+				return tally.Report{Snapshot: dispatch.Snapshot{Models: map[string]dispatch.ModelStats{"lab/a": {Attempts: own.Load()}}}}
+			},
+		}
+		wg.Go(func() { _ = serve(ctx, context.Background(), h.URL(), h.Token(), "build", count) })
+	}
+	var counted tally.Tally
+	run(t, h, 200, nil, func(c *engine.Config) { c.Remote.(*coordinator.Coordinator).UseTally(&counted) })
+	cancel()
+	wg.Wait()
+	if got, want := counted.Stats().Attempts, made.Load(); got != want || want == 0 {
+		t.Errorf("%d attempts were counted, and %d made", got, want)
 	}
 }
 
@@ -266,9 +296,36 @@ func (scripted) Hold(bool)                   {}
 func (scripted) Drain()                      {}
 func (scripted) Close(context.Context) error { return nil }
 
-// TestLostCalls: calls that a worker had in flight when it died are counted.
+// TestLostCalls: calls that a worker had in flight when it died are counted, and not those that only waited.
 func TestLostCalls(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		calls func() tally.Report
+		want  int
+	}{
+		"no report":                  {nil, 2},
+		"all of them":                {inFlight(5, false), 2},
+		"one waited":                 {inFlight(1, false), 1},
+		"all waited":                 {inFlight(0, false), 0},
+		"acts, which nobody reports": {inFlight(0, true), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lostCalls(t, c.calls, c.want)
+		})
+	}
+}
+
+// inFlight reports so many calls in flight.
+func inFlight(n int64, more bool) func() tally.Report {
+	return func() tally.Report {
+		return tally.Report{Partial: more, Snapshot: dispatch.Snapshot{InFlight: n}} // nothing has ended
+	}
+}
+
+// lostCalls plays a lot with a worker that dies at two open calls, and with another.
+func lostCalls(t *testing.T, calls func() tally.Report, want int) {
+	t.Helper()
 	h := clustertest.Hub(t, hub.Config{})
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -281,7 +338,9 @@ func TestLostCalls(t *testing.T) {
 			}
 			defer nc.Close()
 			w := Worker{Conn: nc, Build: "build", Log: slog.New(slog.DiscardHandler)}
-			w.Open = func(context.Context, string, *journal.Begun) (Opened, error) { return Opened{Player: play(nc)}, nil }
+			w.Open = func(context.Context, string, *journal.Begun) (Opened, error) {
+				return Opened{Player: play(nc), Calls: calls}, nil
+			}
 			_ = w.Serve(ctx, context.Background())
 		})
 	}
@@ -298,6 +357,7 @@ func TestLostCalls(t *testing.T) {
 	join(func(nc *nats.Conn) scripted {
 		return func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error) {
 			at := journal.Turn{Episode: lot.First}
+			_ = nc.FlushTimeout(time.Minute) // the first report has arrived
 			err := j.Append(ctx, &journal.Turned{Turn: at, Calls: 3}, &journal.Replied{Turn: at, Response: &llm.Response{Text: "one"}})
 			nc.Close() // it dies
 			join(second)
@@ -307,7 +367,7 @@ func TestLostCalls(t *testing.T) {
 	res, _ := run(t, h, 1, nil)
 	cancel(errors.New("done"))
 	wg.Wait()
-	if res.State != journal.Complete || res.Ended != 1 || res.Lost != 2 {
-		t.Errorf("%+v, want 2 lost calls", res)
+	if res.State != journal.Complete || res.Ended != 1 || res.Lost != want {
+		t.Errorf("%+v, want %d lost calls", res, want)
 	}
 }

@@ -70,6 +70,13 @@ func (b *Budget) Spent() (spent, reserved llm.Money) {
 	return b.spent, b.reserved.Plus(b.batched).Plus(b.risk)
 }
 
+// Mirror makes the budget show what is spent and set aside elsewhere. Nothing may be taken from it here.
+func (b *Budget) Mirror(spent, reserved llm.Money) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent, b.reserved = spent, reserved
+}
+
 // Limit returns the limit; 0 is no limit. That of a part is the limit of the whole.
 func (b *Budget) Limit() llm.Money {
 	b.mu.Lock()

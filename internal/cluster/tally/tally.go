@@ -1,0 +1,238 @@
+// Package tally counts the calls of a run that workers play.
+//
+// It promises that calls, tokens, cost and latencies are those of the replies in the run file, whoever is killed. What no
+// reply tells is as workers report it every second and when they leave: other attempts, refusals, calls in flight. Of a worker that was
+// killed, up to its last second of that is missing.
+package tally
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
+	"parley/journal"
+	"parley/llm"
+)
+
+// Report is what a worker says about its calls since it joined the run.
+type Report struct {
+	dispatch.Snapshot
+	// Reserved is what is set aside for calls in flight.
+	Reserved llm.Money `json:"reserved"`
+	// Partial means that more may be in flight: acts, or calls of a worker that does not say.
+	Partial bool `json:"partial,omitempty"`
+	// Waits says what calls wait for; hostile.
+	Waits []string `json:"-"`
+}
+
+// The limits of what is kept of reports.
+const (
+	maxWorkers = 4096
+	maxModels  = 1000
+	maxWaits   = 8
+)
+
+// Tally counts the calls of a run. The zero value is ready. It may be used from several goroutines.
+type Tally struct {
+	// Budget shows what all workers spent and set aside. Nil: nothing does.
+	Budget *budget.Budget
+
+	mu      sync.Mutex
+	workers map[string]*worker             // by session
+	left    dispatch.Snapshot              // of workers that are gone
+	models  map[string]dispatch.ModelStats // what is in the run file, by model
+	spent   llm.Money                      // in all, earlier processes included
+}
+
+// worker is what a worker reported last.
+type worker struct {
+	Report
+	gone bool // it says nothing any more; it may come back
+}
+
+// Reported notes what a worker reports.
+func (t *Tally) Reported(session string, r Report) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(r.Models) > maxModels {
+		return // not one of ours
+	}
+	if t.workers == nil {
+		t.workers = map[string]*worker{}
+	}
+	if t.workers[session] == nil && len(t.workers) >= maxWorkers && !t.forget() {
+		return
+	}
+	t.workers[session] = &worker{Report: r}
+	t.show()
+}
+
+// forget drops the workers that are gone, and keeps their sums. It returns false if there are none. The lock is held.
+func (t *Tally) forget() (some bool) {
+	for session, w := range t.workers {
+		if w.gone {
+			t.fold(session)
+			some = true
+		}
+	}
+	return some
+}
+
+// fold adds a worker to those that left. The lock is held.
+func (t *Tally) fold(session string) {
+	if w := t.workers[session]; w != nil {
+		t.left = t.left.Plus(ended(w.Snapshot))
+		delete(t.workers, session)
+	}
+}
+
+// ended returns s of a worker that has nothing in flight any more.
+func ended(s dispatch.Snapshot) dispatch.Snapshot {
+	s.InFlight, s.Waiting = 0, 0
+	return s
+}
+
+// Left notes that a worker has ended.
+func (t *Tally) Left(session string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fold(session)
+	t.show()
+}
+
+// Lost notes that a worker says nothing any more.
+func (t *Tally) Lost(session string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w := t.workers[session]; w != nil {
+		w.gone = true
+		t.show()
+	}
+}
+
+// InFlight returns how many calls a worker had in flight when it last reported, also if it is lost since. It returns false if that is not
+// known.
+func (t *Tally) InFlight(session string) (n int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.workers[session]
+	if w == nil || w.Partial {
+		return 0, false
+	}
+	return int(max(0, w.Snapshot.InFlight)), true
+}
+
+// Spent notes what is spent in all, earlier processes included.
+func (t *Tally) Spent(spent llm.Money) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spent = spent
+	t.show()
+}
+
+// Replied notes that a reply is in the run file.
+func (t *Tally) Replied(e *journal.Replied) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.Request == nil {
+		return // an act, or a bot's
+	}
+	if t.models == nil {
+		t.models = map[string]dispatch.ModelStats{}
+	}
+	m := t.models[e.Request.Model]
+	m.Calls++
+	m.Cost = m.Cost.Plus(e.Cost())
+	switch r := e.Response; {
+	case e.Error != nil:
+		m.Failed++
+		m.Attempts += int64(max(0, e.Error.Metadata.Attempts))
+		m.Usage = m.Usage.Plus(e.Error.Usage)
+	case r != nil && r.Metadata.Cached:
+		m.Cached++
+	case r != nil && r.Metadata.Coalesced:
+		m.Coalesced++
+	case r != nil:
+		m.Attempts += int64(max(0, r.Metadata.Attempts))
+		m.Usage = m.Usage.Plus(r.Usage)
+		m.Latency.Add(r.Metadata.Latency)
+	}
+	t.models[e.Request.Model] = m
+}
+
+// show makes the budget show the sums. The lock is held.
+func (t *Tally) show() {
+	if t.Budget == nil {
+		return
+	}
+	var reserved llm.Money
+	for _, w := range t.workers {
+		if !w.gone {
+			reserved = reserved.Plus(max(0, w.Reserved))
+		}
+	}
+	t.Budget.Mirror(t.spent, reserved)
+}
+
+// Stats returns the sums over all workers.
+func (t *Tally) Stats() dispatch.Snapshot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := t.left
+	for _, w := range t.workers {
+		s := w.Snapshot
+		if w.gone {
+			s = ended(s)
+		}
+		sum = sum.Plus(s)
+	}
+	for name, m := range sum.Models {
+		m.Calls, m.Failed, m.Cached, m.Coalesced, m.Usage, m.Cost, m.Uncertain = 0, 0, 0, 0, llm.Usage{}, 0, 0 // replies tell it
+		m.Attempts = max(0, m.Attempts-t.models[name].Attempts)                                                // the rest: a killed worker may not have reported all
+		sum.Models[name] = m
+	}
+	return sum.Plus(dispatch.Snapshot{Models: t.models})
+}
+
+// Waits says what the calls of workers wait for; hostile.
+func (t *Tally) Waits() (all []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	count, texts := map[string]int{}, map[string]string{}
+	for _, session := range slices.Sorted(maps.Keys(t.workers)) {
+		w := t.workers[session]
+		for _, text := range w.Waits[:min(len(w.Waits), maxWaits)] {
+			if w.gone {
+				break
+			}
+			about, _, _ := strings.Cut(text, " for ") // how long differs between workers
+			count[about]++
+			texts[about] = cmp.Or(texts[about], text)
+		}
+	}
+	for _, about := range slices.Sorted(maps.Keys(texts))[:min(len(texts), maxWaits)] {
+		text := texts[about]
+		if n := count[about]; n > 1 {
+			text = fmt.Sprintf("%s (%d workers)", text, n)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// Waiting returns "workers" while there is none.
+func (t *Tally) Waiting() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, w := range t.workers {
+		if !w.gone {
+			return ""
+		}
+	}
+	return "workers"
+}
