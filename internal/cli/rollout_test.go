@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/envserver"
 )
@@ -58,6 +59,41 @@ func TestRollouts(t *testing.T) {
 	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "agents.policy.model=sim/echo", "--out", filepath.Join(dir, "dull.parley"), "--quiet").want(t, exit.OK)
 	parley(t, State{}, "run", plan, "--set", "params.experience.from=dull.parley", "--out", filepath.Join(dir, "none.parley"), "--quiet").want(t, exit.Misuse).wantErr(t, "params.experience.from", "teaches nothing")
 	parley(t, State{}, "run", plan, "--set", "params.experience.pik=best", "--quiet").want(t, exit.Misuse).wantErr(t, "pick")
+}
+
+// TestExportForTraining checks that export writes what trajectories does, and refuses flags that do not apply.
+func TestExportForTraining(t *testing.T) {
+	t.Parallel()
+	run, out := filepath.Join(t.TempDir(), "run.parley"), t.TempDir()
+	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "params.tokens=true", "--out", run, "--quiet").want(t, exit.OK)
+	of := func(args ...string) string { return parley(t, State{}, args...).want(t, exit.OK).stdout }
+	if got := of("export", run, "--table", "sequences"); got != of("trajectories", run, "--as", "sequences") || !strings.Contains(got, `"loss_mask":[0`) {
+		t.Errorf("sequences: %.300s", got)
+	}
+	for _, as := range []string{"trl-sft", "trl-dpo", "trl-grpo", "slime", "verl", "areal", "openai-ft"} {
+		if got := of("export", run, "--as", as); got != of("trajectories", run, "--as", as) || !strings.HasPrefix(got, "{") {
+			t.Errorf("%s: %.300s", as, got)
+		}
+	}
+	file := filepath.Join(out, "train.parquet")
+	if got := of("export", run, "--table", "sequences", "--out", file); !strings.HasPrefix(got, "wrote "+file+": ") {
+		t.Error(got)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"already exists", []string{run, "--table", "sequences", "--out", file}},
+		{"leave out --table", []string{run, "--as", "verl", "--table", "calls"}},
+		{"leave out --columns", []string{run, "--table", "sequences", "--columns", "tokens"}},
+		{"name one file", []string{run, run, "--as", "slime"}},
+		{"csv is not possible", []string{run, "--table", "sequences", "--format", "csv"}},
+		{"one of trl-sft, trl-dpo", []string{run, "--as", "trl"}},
+		{"did you mean sequences?", []string{run, "--table", "sequence"}},
+		{"only runs of rollout", []string{sqlitetest.File(t, sample()...), "--as", "verl"}},
+	} {
+		parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
+	}
 }
 
 // TestCheckAct checks that check says whether servers answer, and what they are needed for.

@@ -31,6 +31,30 @@ type trajectories struct {
 	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"How much older the weights may be; see --weight-version. Default: 0."`
 }
 
+// Tables are the tables of export that trajectories writes.
+func (*trajectories) Tables() []string { return []string{string(trajectory.Sequences)} }
+
+// Formats are the formats of export that trajectories writes: the records that trainers read.
+func (*trajectories) Formats() (names []string) {
+	for _, s := range trajectory.Shapes() {
+		if s != trajectory.Rows && s != trajectory.Sequences {
+			names = append(names, string(s))
+		}
+	}
+	return names
+}
+
+// Export returns the command that writes a table or the records for a trainer.
+func (*trajectories) Export(e program.Export) program.Verb {
+	c := &trajectories{File: e.File, As: e.Table, Format: e.Format, Out: e.Out, Force: e.Force}
+	if e.Table == "" {
+		c.As, c.Format = e.Format, ""
+	}
+	return c
+}
+
+var _ program.Exporter = (*trajectories)(nil)
+
 // Run writes until it is done, or the first signal.
 func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
 	ctx := p.Stop // a part of a file is useless
@@ -63,7 +87,7 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 			return err
 		}
 		if left := leftOut(account, trajectory.Shape(c.As)); left != "" {
-			_, err = fmt.Fprintln(p.Stderr, "parley: trajectories: "+left)
+			_, err = fmt.Fprintln(p.Stderr, "parley: "+c.File+": "+left)
 		}
 		return err
 	}
