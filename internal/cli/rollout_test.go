@@ -125,6 +125,36 @@ func TestCheckAct(t *testing.T) {
 	}
 }
 
+// TestWrongEnvironment checks that answers in a wrong form fail the episodes soon, with the server, the request and what is wanted.
+func TestWrongEnvironment(t *testing.T) {
+	t.Parallel()
+	reset, step := `{"observation":{},"info":{}}`, `{"observation":{},"reward":1,"terminated":true,"truncated":false,"info":{}}`
+	for name, c := range map[string]struct{ reset, step, want string }{
+		"list":   {`[1,2]`, step, "reset: the answer is a JSON array: want an object"},
+		"text":   {reset, strings.Replace(step, `"reward":1`, `"reward":"1"`, 1), `step: reward is "1": want a number, or agents with their numbers`},
+		"nan":    {reset, strings.Replace(step, `"reward":1`, `"reward":NaN`, 1), "step: reward is NaN, which JSON does not have: want a number"},
+		"absent": {reset, strings.Replace(step, `"reward":1,`, "", 1), "step: reward is missing: want a number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				answer := map[string]string{"envs": `{"envs":[]}`, "reset": c.reset, "step": c.step, "get_task_prompt": `[{"role":"user","content":"hi"}]`}
+				_, _ = w.Write([]byte(answer[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]))
+			}))
+			defer s.Close()
+			plan := write(t, "plan.yaml", "kind: rollout\nepisodes: 40\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: x, servers: [\""+s.URL+"\"]}\n")
+			got := parley(t, State{}, "check", plan, "--act")
+			if !strings.Contains(got.stdout, s.URL+": "+c.want) {
+				t.Errorf("check says %s%s", got.stdout, got.stderr)
+			}
+			got = parley(t, State{}, "run", plan, "--out", filepath.Join(t.TempDir(), "run.parley"))
+			if all := got.stdout + got.stderr; !strings.Contains(all, s.URL+": "+c.want) || !strings.Contains(all, "40 failed") || !strings.Contains(all, "in the form of the protocol") {
+				t.Errorf("run says %s", all)
+			}
+		})
+	}
+}
+
 // TestSignalWhileRowsAreRead checks that a signal ends the reading of a large dataset before anything is played.
 func TestSignalWhileRowsAreRead(t *testing.T) {
 	t.Parallel()

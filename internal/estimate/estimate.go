@@ -254,7 +254,11 @@ func (c Config) warn(t *trial, e *Estimate) {
 			continue
 		}
 		if e.Episodes.Failed++; e.Episodes.Failed == 1 {
-			add("an episode failed on the simulated provider: %s", ep.failed)
+			why := ep.failed
+			if ep.said != "" {
+				why += ": " + ep.said
+			}
+			add("an episode failed on the simulated provider: %s", why)
 		}
 	}
 	if t.blind() {
