@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parley/journal"
+	"parley/llm/tokengap"
 	"parley/world/program"
 	"parley/worlds/rollout/trajectory"
 )
@@ -199,8 +200,24 @@ func leftOut(a trajectory.Account, as trajectory.Shape) string {
 	if n := a.Joins.History; n > 0 {
 		all = append(all, fmt.Sprintf("%d answers begin a new part, because their prompt does not continue the one before", n))
 	}
-	if n := a.Joins.Unknown; n > 0 && as.Tokens() {
-		all = append(all, fmt.Sprintf("%d answers have no token ids; play with tokens: true, and a server that returns them", n))
+	if as.Tokens() {
+		for _, gap := range slices.Sorted(maps.Keys(a.Joins.Gaps)) {
+			all = append(all, fmt.Sprintf("%d answers have %s%s", a.Joins.Gaps[gap], gap, remedy(gap)))
+		}
 	}
 	return strings.Join(all, "; ")
+}
+
+// remedy says what a gap means, and what to do about it.
+func remedy(gap tokengap.Gap) string {
+	switch gap {
+	case tokengap.NoTokenIDs:
+		return "; play with tokens: true, and a server that returns them"
+	case tokengap.NoPromptIDs:
+		return " (prompt_token_ids), so they are in no sequence; use a server that returns them"
+	case tokengap.NegativeIDs:
+		return ", so they are in no sequence; check the server"
+	default:
+		return ", so their sequences have no logprobs; use a server that returns one for each token"
+	}
 }
