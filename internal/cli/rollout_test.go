@@ -155,6 +155,15 @@ func TestWrongEnvironment(t *testing.T) {
 	}
 }
 
+// TestNoTokenIDs checks that the refusal of a plan that asks for token ids in vain names the line of the agent.
+func TestNoTokenIDs(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: rollout\nproviders: {v: {dialect: openai, base_url: \"http://127.0.0.1:1/v1\"}}\nagents:\n  p: {model: v/small}\nlineup: {agent: p}\nparams: {env: maze, tokens: true}\n")
+	if got := parley(t, State{}, "check", plan).want(t, exit.Misuse); !strings.HasPrefix(got.stderr, "parley: "+plan+":4:3: agents.p: the plan asks v/small for token ids") {
+		t.Error(got.stderr)
+	}
+}
+
 // TestSignalWhileRowsAreRead checks that a signal ends the reading of a large dataset before anything is played.
 func TestSignalWhileRowsAreRead(t *testing.T) {
 	t.Parallel()

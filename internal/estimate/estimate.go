@@ -135,7 +135,7 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	if len(t.refused) > 0 {
-		return nil, errors.New(slices.Min(t.refused))
+		return nil, c.Plan.ParamsError(errors.New(slices.Min(t.refused)))
 	}
 	return c.estimate(t, o), nil
 }
