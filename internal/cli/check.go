@@ -84,7 +84,7 @@ func (c *checkCmd) estimate(ctx context.Context, s *State, keys *keyGate, of est
 	switch {
 	case ctx.Err() != nil:
 		return exit.Silent(exit.Interrupted)
-	case app.IsUsage(err) && strings.HasPrefix(err.Error(), c.Plan): // it names its line
+	case err != nil && strings.HasPrefix(err.Error(), c.Plan+":"): // it names its line
 		return exit.AsUsage(err)
 	case err != nil:
 		return exit.Usagef("%s: %w", c.Plan, err)

@@ -27,8 +27,8 @@ import (
 // exportCmd writes a run as tables for other programs.
 type exportCmd struct {
 	Files   []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
-	Table   string   `default:"calls" placeholder:"TABLE" help:"What to export: calls, episodes, messages, scores, labels, a table of the kind that was played, or all. Default: ${default}."`
-	Format  string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
+	Table   string   `placeholder:"TABLE" help:"What to export: calls, episodes, messages, scores, labels, a table of the kind that was played, sequences of tokens to train on, or all. Default: calls."`
+	Format  string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; folder for readable files of every episode, if the kind writes any; or the records that a trainer reads, such as trl-sft: see the command trajectories. --as is the same flag. Default: the ending of --out; else jsonl, and parquet for --table all."`
 	Out     string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
 	Columns []string `placeholder:"COLUMN,…" help:"Write only these columns, which is faster. Default: all."`
 	Force   bool     `help:"Overwrite existing files."`
@@ -42,6 +42,10 @@ const tableAll = "all"
 // Run writes the tables.
 func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	c.File = c.Files[0]
+	if done, err := c.handOver(ctx, s); done {
+		return err
+	}
+	c.Table = cmp.Or(c.Table, string(export.Calls))
 	switch {
 	case len(c.Columns) > 0 && (c.Format == formatFolder || c.isInspect() || c.Table == tableAll):
 		return exit.Usagef("--columns: only one table has columns to choose from, not --table all, a log of Inspect or a folder")
@@ -52,7 +56,7 @@ func (c *exportCmd) Run(ctx context.Context, s *State) (err error) {
 	case c.isInspect():
 		return c.inspect(ctx, s)
 	}
-	format, err := c.format()
+	format, err := c.format(s)
 	if err != nil {
 		return err
 	}
@@ -102,6 +106,11 @@ func (c *exportCmd) checkTable(s *State, kind world.Kind) error {
 	var tables, columns []string
 	for _, t := range export.AllTables(kind) {
 		tables = append(tables, string(t))
+	}
+	for _, e := range s.exporters() {
+		if e.kind.Name == kind.Name {
+			tables = append(tables, e.tables...)
+		}
 	}
 	if tables = append(tables, tableAll); !slices.Contains(tables, c.Table) {
 		hint := ""
@@ -198,7 +207,7 @@ func openRun(ctx context.Context, file string) (*sqlite.Store, sqlite.Outline, e
 }
 
 // format returns the format of --format, or the one that the name of the file implies.
-func (c *exportCmd) format() (export.Format, error) {
+func (c *exportCmd) format(s *State) (export.Format, error) {
 	given, ext := c.Format, strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), ".")
 	switch {
 	case c.Format == "" && c.Table == tableAll:
@@ -216,7 +225,7 @@ func (c *exportCmd) format() (export.Format, error) {
 	if c.Format == "" {
 		return "", exit.Usagef("--out %s: unknown format; use a name that ends in .jsonl, .csv, .parquet or .eval, or set --format", c.Out)
 	}
-	return "", exit.Usagef("--format: unknown format %q; want one of jsonl, csv, parquet, inspect for a log of Inspect, or folder for files to read", c.Format)
+	return "", exit.Usagef("--format: unknown format %q; want one of jsonl, csv, parquet, inspect for a log of Inspect, or folder for files to read%s", c.Format, s.trainerFormats())
 }
 
 // exportFile is a file to write.

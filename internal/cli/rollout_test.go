@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"parley/internal/cli/exit"
+	"parley/internal/store/sqlite/sqlitetest"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/envserver"
 )
@@ -60,6 +61,41 @@ func TestRollouts(t *testing.T) {
 	parley(t, State{}, "run", plan, "--set", "params.experience.pik=best", "--quiet").want(t, exit.Misuse).wantErr(t, "pick")
 }
 
+// TestExportForTraining checks that export writes what trajectories does, and refuses flags that do not apply.
+func TestExportForTraining(t *testing.T) {
+	t.Parallel()
+	run, out := filepath.Join(t.TempDir(), "run.parley"), t.TempDir()
+	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "params.tokens=true", "--out", run, "--quiet").want(t, exit.OK)
+	of := func(args ...string) string { return parley(t, State{}, args...).want(t, exit.OK).stdout }
+	if got := of("export", run, "--table", "sequences"); got != of("trajectories", run, "--as", "sequences") || !strings.Contains(got, `"loss_mask":[0`) {
+		t.Errorf("sequences: %.300s", got)
+	}
+	for _, as := range []string{"trl-sft", "trl-dpo", "trl-grpo", "slime", "verl", "areal", "openai-ft"} {
+		if got := of("export", run, "--as", as); got != of("trajectories", run, "--as", as) || !strings.HasPrefix(got, "{") {
+			t.Errorf("%s: %.300s", as, got)
+		}
+	}
+	file := filepath.Join(out, "train.parquet")
+	if got := of("export", run, "--table", "sequences", "--out", file); !strings.HasPrefix(got, "wrote "+file+": ") {
+		t.Error(got)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"already exists", []string{run, "--table", "sequences", "--out", file}},
+		{"leave out --table", []string{run, "--as", "verl", "--table", "calls"}},
+		{"leave out --columns", []string{run, "--table", "sequences", "--columns", "tokens"}},
+		{"name one file", []string{run, run, "--as", "slime"}},
+		{"csv is not possible", []string{run, "--table", "sequences", "--format", "csv"}},
+		{"one of trl-sft, trl-dpo", []string{run, "--as", "trl"}},
+		{"did you mean sequences?", []string{run, "--table", "sequence"}},
+		{"only runs of rollout", []string{sqlitetest.File(t, sample()...), "--as", "verl"}},
+	} {
+		parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
+	}
+}
+
 // TestCheckAct checks that check says whether servers answer, and what they are needed for.
 func TestCheckAct(t *testing.T) {
 	t.Parallel()
@@ -86,6 +122,45 @@ func TestCheckAct(t *testing.T) {
 	got = parley(t, State{}, "check", plan, "--set", `params.servers=["http://127.0.0.1:1"]`).want(t, exit.OK).stdout
 	if !strings.Contains(got, "http://127.0.0.1:1 does not answer") || !strings.Contains(got, "next:  start http://127.0.0.1:1, then") {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestWrongEnvironment checks that answers in a wrong form fail the episodes soon, with the server, the request and what is wanted.
+func TestWrongEnvironment(t *testing.T) {
+	t.Parallel()
+	reset, step := `{"observation":{},"info":{}}`, `{"observation":{},"reward":1,"terminated":true,"truncated":false,"info":{}}`
+	for name, c := range map[string]struct{ reset, step, want string }{
+		"list":   {`[1,2]`, step, "reset: the answer is a JSON array: want an object"},
+		"text":   {reset, strings.Replace(step, `"reward":1`, `"reward":"1"`, 1), `step: reward is "1": want a number, or agents with their numbers`},
+		"nan":    {reset, strings.Replace(step, `"reward":1`, `"reward":NaN`, 1), "step: reward is NaN, which JSON does not have: want a number"},
+		"absent": {reset, strings.Replace(step, `"reward":1,`, "", 1), "step: reward is missing: want a number"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				answer := map[string]string{"envs": `{"envs":[]}`, "reset": c.reset, "step": c.step, "get_task_prompt": `[{"role":"user","content":"hi"}]`}
+				_, _ = w.Write([]byte(answer[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]))
+			}))
+			defer s.Close()
+			plan := write(t, "plan.yaml", "kind: rollout\nepisodes: 40\nagents: {policy: sim/small}\nlineup: {agent: policy}\nparams: {env: x, servers: [\""+s.URL+"\"]}\n")
+			got := parley(t, State{}, "check", plan, "--act")
+			if !strings.Contains(got.stdout, s.URL+": "+c.want) {
+				t.Errorf("check says %s%s", got.stdout, got.stderr)
+			}
+			got = parley(t, State{}, "run", plan, "--out", filepath.Join(t.TempDir(), "run.parley"))
+			if all := got.stdout + got.stderr; !strings.Contains(all, s.URL+": "+c.want) || !strings.Contains(all, "40 failed") || !strings.Contains(all, "in the form of the protocol") {
+				t.Errorf("run says %s", all)
+			}
+		})
+	}
+}
+
+// TestNoTokenIDs checks that the refusal of a plan that asks for token ids in vain names the line of the agent.
+func TestNoTokenIDs(t *testing.T) {
+	t.Parallel()
+	plan := write(t, "plan.yaml", "kind: rollout\nproviders: {v: {dialect: openai, base_url: \"http://127.0.0.1:1/v1\"}}\nagents:\n  p: {model: v/small}\nlineup: {agent: p}\nparams: {env: maze, tokens: true}\n")
+	if got := parley(t, State{}, "check", plan).want(t, exit.Misuse); !strings.HasPrefix(got.stderr, "parley: "+plan+":4:3: agents.p: the plan asks v/small for token ids") {
+		t.Error(got.stderr)
 	}
 }
 

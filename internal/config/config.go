@@ -224,7 +224,7 @@ func (p *Plan) ParamPlace(params json.RawMessage, name string) string {
 	return ""
 }
 
-// ParamsError gives an error about the plan's own params its file and line, if it names a param: see CheckParams.
+// ParamsError gives an error about the plan's own params or agents its file and line, if it names one of them: see CheckParams.
 func (p *Plan) ParamsError(err error) error {
 	return p.checker.ParamsError(p.Kind.Name, err, yamltree.Path{"params"}, nil)
 }

@@ -236,27 +236,33 @@ func TestBetrayal(t *testing.T) {
 	})
 }
 
-// TestNoTokens: one notice says that a model returns no token ids, if they were asked for.
+// TestNoTokens: one notice says what a model leaves out of the token ids and log probabilities that were asked for.
 func TestNoTokens(t *testing.T) {
 	t.Parallel()
+	one, two := []llm.Logprob{{Logprob: -1}}, []llm.Logprob{{Logprob: -1}, {Logprob: -1}}
 	for _, c := range []struct {
-		asked bool
-		ids   []int
-		want  int
-	}{{true, nil, 1}, {true, []int{1}, 0}, {false, nil, 0}} {
+		asked       bool
+		ids, prompt []int
+		logprobs    []llm.Logprob
+		want        string
+	}{
+		{true, nil, nil, nil, "returns no token ids, although"}, {false, nil, nil, nil, ""}, {true, []int{1}, []int{1}, one, ""},
+		{true, []int{1}, nil, one, "returns no token ids of the prompt"}, {true, []int{-1}, []int{1}, one, "returns negative token ids"},
+		{true, []int{1}, []int{1}, nil, "returns no log probabilities"}, {true, []int{1}, []int{1}, two, "does not return one log probability for each token"},
+	} {
 		m := llm.Func(func(context.Context, *llm.Request) (*llm.Response, error) {
-			return &llm.Response{Text: "yes", TokenIDs: c.ids, Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
+			return &llm.Response{Text: "yes", TokenIDs: c.ids, PromptTokenIDs: c.prompt, Logprobs: c.logprobs, Finish: llm.FinishStop, Usage: llm.Usage{Input: 1, Output: 1}}, nil
 		})
 		var reported []string
 		d := dispatcher(t, m, provider.Provider{}, func(c *Config) { c.Notices = func(n Notice) { reported = append(reported, n.Text) } })
 		for range 3 {
 			req := asked(1, 10, 10)[0]
-			req.TokenIDs = c.asked
+			req.TokenIDs, req.Logprobs = c.asked, c.asked
 			if _, err := d.Ask(t.Context(), req); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if len(reported) != c.want || c.want > 0 && !strings.HasPrefix(reported[0], "lab/any returns no token ids") {
+		if c.want == "" && len(reported) > 0 || c.want != "" && (len(reported) != 1 || !strings.HasPrefix(reported[0], "lab/any "+c.want)) {
 			t.Errorf("%+v: reported %q", c, reported)
 		}
 	}

@@ -135,7 +135,7 @@ func (c Config) Run(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	if len(t.refused) > 0 {
-		return nil, errors.New(slices.Min(t.refused))
+		return nil, c.Plan.ParamsError(errors.New(slices.Min(t.refused)))
 	}
 	return c.estimate(t, o), nil
 }
@@ -254,7 +254,11 @@ func (c Config) warn(t *trial, e *Estimate) {
 			continue
 		}
 		if e.Episodes.Failed++; e.Episodes.Failed == 1 {
-			add("an episode failed on the simulated provider: %s", ep.failed)
+			why := ep.failed
+			if ep.said != "" {
+				why += ": " + ep.said
+			}
+			add("an episode failed on the simulated provider: %s", why)
 		}
 	}
 	if t.blind() {

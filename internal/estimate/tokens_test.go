@@ -19,7 +19,7 @@ func TestCheckRefusesTokens(t *testing.T) {
 	}))
 	lab := `providers: {lab: {dialect: openai, base_url: "http://127.0.0.1:1/v1"%s}}`
 	for _, c := range []struct{ agent, providers, want string }{
-		{"lab/any", fmt.Sprintf(lab, ""), "agents.a: the plan asks lab/any for token ids"},
+		{"lab/any", fmt.Sprintf(lab, ""), "plan.yaml:3:13: agents.a: the plan asks lab/any for token ids"},
 		{"lab/any", fmt.Sprintf(lab, `, capabilities: [{match: "lab/*", token_ids: true}]`), ""},
 		{"sim/small", "", ""},
 		{"vllm/any", "", ""},

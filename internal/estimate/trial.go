@@ -14,6 +14,7 @@ import (
 	"parley/internal/dispatch/budget"
 	"parley/internal/price"
 	"parley/internal/provider"
+	"parley/internal/view/failure"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -45,6 +46,7 @@ type tried struct {
 	models map[string]spent
 	turns  map[string]int // with calls, by strand
 	failed string
+	said   string // the message of the last act that failed; hostile
 }
 
 // spent is what the calls of an episode used. It assumes no savings from a prompt cache, since
@@ -218,6 +220,9 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	case e.Act != nil:
 		t.acts++
 		ep.acts++
+		if e.Error != nil {
+			ep.said = failure.Said(e.Error, true)
+		}
 		return
 	case req == nil || req.Model == person:
 		return // a bot's call, or a person's

@@ -26,6 +26,25 @@ type Verb interface {
 	Run(ctx context.Context, p *Program) error
 }
 
+// Exporter is a Verb that also writes for the command export, which hands over to it.
+type Exporter interface {
+	Verb
+	// Tables are the names that export --table takes, and Formats those that export --as takes.
+	Tables() []string
+	Formats() []string
+	// Export returns the Verb that writes e, as if its own flags said so.
+	Export(e Export) Verb
+}
+
+// Export is what a user asks the command export for.
+type Export struct {
+	File   string // the run file
+	Table  string // one of Tables; empty: none was named
+	Format string // one of Formats or a format of files, such as parquet; empty: none was named
+	Out    string // the file to write; empty: standard output
+	Force  bool   // overwrite an existing file
+}
+
 // Program is the program that runs a command. It gives access to everything outside, except files that the arguments
 // name.
 type Program struct {

@@ -13,13 +13,23 @@ import (
 // namedParam matches the param that an error of a kind names.
 var namedParam = regexp.MustCompile(`^(.*?: )?params\.([^:]+):\s*(.*)`)
 
-// ParamsError returns an error of a kind with the file and line of the param that it names. If it names none, or c is nil because
+// namedAgent matches the agent that an error names.
+var namedAgent = regexp.MustCompile(`(?s)^agents\.([^:]+): (.*)`)
+
+// ParamsError returns an error of a kind with the file and line of the param or the agent that it names. If it names none, or c is nil because
 // the plan has no file, it returns the error as it is.
 func (c *Checker) ParamsError(kind string, err error, params yamltree.Path, tried map[string]int) error {
-	if c == nil || err == nil || !namedParam.MatchString(err.Error()) {
+	if c == nil || err == nil {
 		return err
 	}
 	own := &Checker{Report: &document.Report{Source: c.Source}, Tree: c.Tree}
+	if m := namedAgent.FindStringSubmatch(err.Error()); m != nil {
+		own.Complain(yamltree.Path{"agents", m[1]}, "%s", m[2])
+		return own.Err()
+	}
+	if !namedParam.MatchString(err.Error()) {
+		return err
+	}
 	own.ComplainOfParams(kind, err, params, tried)
 	return own.Err()
 }

@@ -58,9 +58,17 @@ func (fs Counts) Add(e *journal.Replied) {
 }
 
 func newFailure(model string, err *llm.Error) *Failure {
-	f := &Failure{Model: model, Kind: err.Kind, Status: err.Status, Example: oneLine(err.Message)}
+	f := &Failure{Model: model, Kind: err.Kind, Status: err.Status, Example: Said(err, model == "")}
 	f.Remedy = Remedy(model, f.Kind, f.Status, f.Example)
 	return f
+}
+
+// Said returns the message of a failure as one line; it is hostile. That of an act also names the server, since a plan may have many.
+func Said(err *llm.Error, act bool) string {
+	if !act || err.Provider == "" || strings.Contains(err.Message, err.Provider) {
+		return oneLine(err.Message)
+	}
+	return oneLine(err.Provider + ": " + err.Message)
 }
 
 // Of describes one failed call. It returns nil if the call did not fail.
@@ -197,6 +205,8 @@ func actRemedy(kind llm.Kind) string {
 		return "give the environment more time in the params, or start more of its servers"
 	case llm.KindTransport, llm.KindServer, llm.KindOverloaded, llm.KindMalformed:
 		return "make sure that the environment server is running, and that the params name its address; its log says more"
+	case llm.KindInvalid:
+		return "the server at this address does not answer in the form of the protocol: correct its answers, or the address and the protocol in the params"
 	case llm.KindAuth:
 		return "check the key of the environment server"
 	case llm.KindRaised:

@@ -53,7 +53,7 @@ func Commonest(ctx context.Context, j journal.Journal, head *journal.Head) (*Fau
 	for _, e := range entries {
 		// An outcome has the kind of the failure only: a world does not get the message.
 		if r, ok := e.(*journal.Replied); ok && r.Attempt == first.Attempt && r.Error != nil && strings.Contains(why, string(r.Error.Kind)) {
-			f.Said = oneLine(r.Error.Message)
+			f.Said = Said(r.Error, r.Act != nil)
 		}
 		if t, ok := e.(*journal.Turned); ok && t.Attempt == first.Attempt {
 			f.trace(t.Notes)

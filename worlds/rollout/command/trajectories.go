@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"parley/journal"
+	"parley/llm/tokengap"
 	"parley/world/program"
 	"parley/worlds/rollout/trajectory"
 )
@@ -26,10 +28,35 @@ type trajectories struct {
 	Status        []string `group:"Which rows:" placeholder:"STATUS" help:"Only episodes with this status: completed, truncated or failed. Default: all."`
 	Trainable     bool     `group:"Which rows:" help:"Only rows that can be trained on."`
 	Whole         bool     `group:"Which rows:" help:"Only complete groups, with all of their episodes."`
+	MinReward     *float64 `group:"Which rows:" placeholder:"N" help:"Only agents that got at least this reward in the episode. Those of failed episodes got none."`
 	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes did not all get the same reward."`
 	WeightVersion *int     `group:"Which rows:" placeholder:"N" help:"The current version of the weights: only groups answered by it, or by a version at most --max-lag older."`
 	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"How much older the weights may be; see --weight-version. Default: 0."`
 }
+
+// Tables are the tables of export that trajectories writes.
+func (*trajectories) Tables() []string { return []string{string(trajectory.Sequences)} }
+
+// Formats are the formats of export that trajectories writes: the records that trainers read.
+func (*trajectories) Formats() (names []string) {
+	for _, s := range trajectory.Shapes() {
+		if s != trajectory.Rows && s != trajectory.Sequences {
+			names = append(names, string(s))
+		}
+	}
+	return names
+}
+
+// Export returns the command that writes a table or the records for a trainer.
+func (*trajectories) Export(e program.Export) program.Verb {
+	c := &trajectories{File: e.File, As: e.Table, Format: e.Format, Out: e.Out, Force: e.Force}
+	if e.Table == "" {
+		c.As, c.Format = e.Format, ""
+	}
+	return c
+}
+
+var _ program.Exporter = (*trajectories)(nil)
 
 // Run writes until it is done, or the first signal.
 func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { //nolint:contextcheck // Stop ends with ctx, or before
@@ -63,7 +90,7 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 			return err
 		}
 		if left := leftOut(account, trajectory.Shape(c.As)); left != "" {
-			_, err = fmt.Fprintln(p.Stderr, "parley: trajectories: "+left)
+			_, err = fmt.Fprintln(p.Stderr, "parley: "+c.File+": "+left)
 		}
 		return err
 	}
@@ -143,7 +170,7 @@ func (c *trajectories) format() (trajectory.Format, error) {
 
 // filter returns the filter of the flags.
 func (c *trajectories) filter() (trajectory.Filter, error) {
-	out := trajectory.Filter{Trainable: c.Trainable, Whole: c.Whole, Unequal: c.Unequal, Version: c.WeightVersion, Lag: c.MaxLag}
+	out := trajectory.Filter{Trainable: c.Trainable, Whole: c.Whole, Unequal: c.Unequal, MinReward: c.MinReward, Version: c.WeightVersion, Lag: c.MaxLag}
 	for _, name := range c.Status {
 		s, err := trajectory.ParseStatus(name)
 		if err != nil {
@@ -152,6 +179,8 @@ func (c *trajectories) filter() (trajectory.Filter, error) {
 		out.Statuses = append(out.Statuses, s)
 	}
 	switch {
+	case c.MinReward != nil && math.IsNaN(*c.MinReward):
+		return out, program.UsageError{Err: errors.New("--min-reward: want a number")}
 	case c.WeightVersion != nil && *c.WeightVersion < 0 || c.MaxLag < 0:
 		return out, program.UsageError{Err: errors.New("--weight-version and --max-lag must not be negative")}
 	case c.MaxLag > 0 && c.WeightVersion == nil:
@@ -162,12 +191,12 @@ func (c *trajectories) filter() (trajectory.Filter, error) {
 
 // leftOut describes the groups that were dropped, and how the answers of the others did not join.
 func leftOut(a trajectory.Account, as trajectory.Shape) string {
-	var left, all []string
-	for _, why := range slices.Sorted(maps.Keys(a.Left)) {
-		left = append(left, fmt.Sprint(a.Left[why], " ", why))
+	var all []string
+	if len(a.Left) > 0 {
+		all = append(all, fmt.Sprintf("%d of %d groups, left out: %s", a.Kept, a.Groups, byReason(a.Left)))
 	}
-	if len(left) > 0 {
-		all = append(all, fmt.Sprintf("%d of %d groups, left out: %s", a.Kept, a.Groups, strings.Join(left, ", ")))
+	if len(a.Unmade) > 0 {
+		all = append(all, unmade(as)+" not made: "+byReason(a.Unmade))
 	}
 	if n := a.Joins.Drift; n > 0 {
 		all = append(all, fmt.Sprintf("%d answers begin a new part, because the tokens of their prompt differ from what was sent and answered before", n))
@@ -175,8 +204,45 @@ func leftOut(a trajectory.Account, as trajectory.Shape) string {
 	if n := a.Joins.History; n > 0 {
 		all = append(all, fmt.Sprintf("%d answers begin a new part, because their prompt does not continue the one before", n))
 	}
-	if n := a.Joins.Unknown; n > 0 && as.Tokens() {
-		all = append(all, fmt.Sprintf("%d answers have no token ids; play with tokens: true, and a server that returns them", n))
+	if as.Tokens() {
+		for _, gap := range slices.Sorted(maps.Keys(a.Joins.Gaps)) {
+			all = append(all, fmt.Sprintf("%d answers have %s%s", a.Joins.Gaps[gap], gap, remedy(gap)))
+		}
 	}
 	return strings.Join(all, "; ")
+}
+
+// unmade names what is not made of a group.
+func unmade(as trajectory.Shape) string {
+	switch as {
+	case trajectory.TRLDPO:
+		return "pairs"
+	case trajectory.TRLGRPO:
+		return "prompts"
+	default:
+		return "groups whose records were"
+	}
+}
+
+// byReason lists counts with their reasons.
+func byReason(counts map[string]int) string {
+	var all []string
+	for _, why := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprint(counts[why], " ", why))
+	}
+	return strings.Join(all, ", ")
+}
+
+// remedy says what a gap means, and what to do about it.
+func remedy(gap tokengap.Gap) string {
+	switch gap {
+	case tokengap.NoTokenIDs:
+		return "; play with tokens: true, and a server that returns them"
+	case tokengap.NoPromptIDs:
+		return " (prompt_token_ids), so they are in no sequence; use a server that returns them"
+	case tokengap.NegativeIDs:
+		return ", so they are in no sequence; check the server"
+	default:
+		return ", so their sequences have no logprobs; use a server that returns one for each token"
+	}
 }

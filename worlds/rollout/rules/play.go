@@ -88,7 +88,7 @@ func (p *try) act(t *world.Table, name string, what, into any) bool {
 	reply := t.One(world.Call{Seat: p.Seats[0], Label: name, Act: &world.Act{Name: name, Body: body}})
 	if !reply.OK() {
 		p.fail("%s: %s", p.where(name), reply.Failed)
-		p.lost = reply.Failed.Retryable()
+		p.lost = reply.Failed.Retryable() || reply.Failed == llm.KindInvalid // one wrong answer may be an accident
 		return false
 	}
 	if err := json.Unmarshal(reply.JSON, into); err != nil {

@@ -155,6 +155,8 @@ func TestLost(t *testing.T) {
 			"open 0, step 0/1, open 1, open 2, step 2/1, step 2/2", "", 3, 1},
 		{"for ever", `{"retries":1}`, map[string]llm.Kind{"step 0/1": llm.KindMalformed, "step 1/2": llm.KindMalformed},
 			"open 0, step 0/1, open 1, step 1/1, step 1/2", "environment: step 2: malformed (2 tries)", 2, 1},
+		{"an answer in a wrong form", `{}`, map[string]llm.Kind{"step 0/2": llm.KindInvalid},
+			"open 0, step 0/1, step 0/2, open 1, step 1/1, step 1/2", "", 2, 2},
 		{"refused", `{}`, map[string]llm.Kind{"open 0": llm.KindBadRequest}, "open 0", "environment: open: bad_request", 1, 0},
 	} {
 		s := &script{steps: steps, failAct: c.failAct}

@@ -13,22 +13,23 @@ import (
 	"slices"
 
 	"parley/llm"
+	"parley/llm/tokengap"
 )
 
 // Answer is one answer of an agent, and the prompt that it answers.
 type Answer struct {
 	Messages []llm.Message
 	Response *llm.Response
+
+	gap tokengap.Gap // of Response
 }
 
-// known reports whether the server returned token ids.
-func (a *Answer) known() bool {
-	return len(a.Response.PromptTokenIDs) > 0 && len(a.Response.TokenIDs) > 0
-}
+// known reports whether the server returned token ids that can be used.
+func (a *Answer) known() bool { return !a.gap.Unusable() }
 
 // Sequence is a prompt and the answers that continue it.
 type Sequence struct {
-	// Tokens are nil if the server returned no ids. Then messages decide whether an answer continues another.
+	// Tokens are nil if the server returned no ids that can be used. Then messages decide whether an answer continues another.
 	Tokens, LossMask []int
 	// Logprobs has one number for each token: 0 for those that the model did not write. It is nil if the server
 	// did not return them for every answer.
@@ -48,8 +49,8 @@ type Joins struct {
 	// Drift is how often the messages continued but their tokens did not: a template rewrites what came before,
 	// or the text of an answer has other tokens than the model wrote.
 	Drift int `json:"drift"`
-	// Unknown is how many answers have no token ids.
-	Unknown int `json:"unknown"`
+	// Gaps is how many answers cannot be trained on as tokens, or have no log probabilities, by reason.
+	Gaps map[tokengap.Gap]int `json:"gaps,omitempty"`
 }
 
 // Add adds the counts of o.
@@ -57,15 +58,24 @@ func (j *Joins) Add(o Joins) {
 	j.Whole += o.Whole
 	j.History += o.History
 	j.Drift += o.Drift
-	j.Unknown += o.Unknown
+	for gap, n := range o.Gaps {
+		j.lacks(gap, n)
+	}
+}
+
+func (j *Joins) lacks(gap tokengap.Gap, n int) {
+	if j.Gaps == nil {
+		j.Gaps = map[tokengap.Gap]int{}
+	}
+	j.Gaps[gap] += n
 }
 
 // Join makes sequences of the answers of one agent, given in the order in which it gave them.
 func Join(answers []Answer) (all []Sequence, joins Joins) {
 	for i := range answers {
 		a := &answers[i]
-		if !a.known() {
-			joins.Unknown++
+		if a.gap = tokengap.Of(a.Response); a.gap != "" {
+			joins.lacks(a.gap, 1)
 		}
 		if i == 0 || !joins.follow(&answers[i-1], a, all[len(all)-1].Tokens) {
 			all = append(all, Sequence{})
@@ -109,7 +119,7 @@ func (s *Sequence) add(i int, a *Answer) {
 		return
 	}
 	r := a.Response
-	known := len(s.Logprobs) == len(s.Tokens) && len(r.Logprobs) == len(r.TokenIDs)
+	known := len(s.Logprobs) == len(s.Tokens) && a.gap == ""
 	at := len(r.PromptTokenIDs)
 	s.Starts = append(s.Starts, at)
 	for i, span := range r.Spans {

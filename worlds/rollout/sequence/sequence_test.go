@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"parley/llm"
+	"parley/llm/tokengap"
 )
 
 // said returns an answer with tokens.
@@ -27,6 +28,10 @@ func TestJoin(t *testing.T) {
 	went := Answer{Messages: two.Messages, Response: &llm.Response{Text: "d"}}
 	unsure := said("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
 	unsure.Response.Logprobs = nil
+	short := said("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
+	short.Response.Logprobs = short.Response.Logprobs[:1]
+	promptless := said("b", nil, []int{3, 4})
+	type gaps = map[tokengap.Gap]int
 	parted := said("b", []int{1, 2}, []int{3, 4}, llm.User("a"))
 	parted.Response.Spans = []llm.Span{{Tokens: 1}, {Tokens: 1}}
 	whole := Sequence{
@@ -52,16 +57,19 @@ func TestJoin(t *testing.T) {
 		{"another history", []Answer{one, fresh}, []Sequence{first, {
 			Tokens: []int{8, 9}, LossMask: []int{0, 1}, Logprobs: []float64{0, -9}, Answers: []int{1}, Starts: []int{1},
 		}}, Joins{History: 1}},
-		{"without ids", []Answer{silent, silent}, []Sequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Unknown: 2, History: 1}},
-		{"without ids, continued", []Answer{silent, went}, []Sequence{{Answers: []int{0, 1}}}, Joins{Unknown: 2, Whole: 1}},
+		{"without ids", []Answer{silent, silent}, []Sequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Gaps: gaps{tokengap.NoTokenIDs: 2}, History: 1}},
+		{"without ids, continued", []Answer{silent, went}, []Sequence{{Answers: []int{0, 1}}}, Joins{Gaps: gaps{tokengap.NoTokenIDs: 2}, Whole: 1}},
 		{"ids from now on", []Answer{silent, one}, []Sequence{{Answers: []int{0}}, {
 			Tokens: first.Tokens, LossMask: first.LossMask, Logprobs: first.Logprobs, Answers: []int{1}, Starts: []int{2},
-		}}, Joins{Unknown: 1}},
+		}}, Joins{Gaps: gaps{tokengap.NoTokenIDs: 1}}},
 		{"cut off and continued", []Answer{parted, two}, []Sequence{parts}, Joins{Whole: 1}},
-		{"one without log probabilities", []Answer{unsure, two}, []Sequence{blind}, Joins{Whole: 1}},
+		{"one without log probabilities", []Answer{unsure, two}, []Sequence{blind}, Joins{Gaps: gaps{tokengap.NoLogprobs: 1}, Whole: 1}},
+		{"one with too few log probabilities", []Answer{short, two}, []Sequence{blind}, Joins{Gaps: gaps{tokengap.UnevenLogprobs: 1}, Whole: 1}},
+		{"without ids of the prompt", []Answer{promptless}, []Sequence{{Answers: []int{0}}}, Joins{Gaps: gaps{tokengap.NoPromptIDs: 1}}},
+		{"negative ids", []Answer{said("b", []int{1, -2}, []int{3}), said("b", []int{1}, []int{-3})}, []Sequence{{Answers: []int{0}}, {Answers: []int{1}}}, Joins{Gaps: gaps{tokengap.NegativeIDs: 2}, History: 1}},
 	} {
 		got, joins := Join(c.in)
-		if !reflect.DeepEqual(got, c.want) || joins != c.joins {
+		if !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(joins, c.joins) {
 			t.Errorf("%s: %+v %+v\nwant %+v %+v", c.name, got, joins, c.want, c.joins)
 		}
 	}

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,7 +29,7 @@ const maxWait = 60 * time.Second
 
 // queryKeys returns the keys of a query.
 func queryKeys() []string {
-	return []string{"cursor", "limit", "wait", "status", "trainable", "whole", "unequal", "weight_version", "max_lag"}
+	return []string{"cursor", "limit", "wait", "status", "trainable", "whole", "min_reward", "unequal", "weight_version", "max_lag"}
 }
 
 // query reads a reader's request.
@@ -48,6 +49,10 @@ func (s *Server) query(r *http.Request) (*query, error) {
 	read.yes("trainable", &f.Trainable)
 	read.yes("whole", &f.Whole)
 	read.yes("unequal", &f.Unequal)
+	if reward := 0.0; values.Get("min_reward") != "" {
+		read.decimal("min_reward", &reward)
+		f.MinReward = &reward
+	}
 	if version := 0; values.Get("weight_version") != "" {
 		read.number("weight_version", &version, 0, 1<<53)
 		f.Version = &version
@@ -101,6 +106,15 @@ func (a *asked) number(key string, into *int, low, high int) {
 		return
 	}
 	*into = n
+}
+
+func (a *asked) decimal(key string, into *float64) {
+	x, err := strconv.ParseFloat(a.get(key), 64)
+	if err != nil || math.IsNaN(x) {
+		a.fail(key, "%.40q: want a number", a.get(key))
+		return
+	}
+	*into = x
 }
 
 func (a *asked) yes(key string, into *bool) {

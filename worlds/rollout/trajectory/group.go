@@ -3,12 +3,14 @@ package trajectory
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"parley/journal"
 	"parley/worlds/rollout/rules"
 	"parley/worlds/rollout/sequence"
+	"parley/worlds/rollout/trajectory/conversation"
 )
 
 // Group is the episodes of one task.
@@ -38,6 +40,9 @@ type Filter struct {
 	Statuses []Status
 	// Whole drops groups with missing members.
 	Whole bool
+	// MinReward, if set, drops the rows of agents that got a smaller reward in the episode, or none, and episodes without any
+	// other.
+	MinReward *float64
 	// Unequal drops groups whose members all got the same reward.
 	Unequal bool
 	// Version, if set, is the current version of the weights, and Lag how far those of an answer may be behind it.
@@ -55,17 +60,20 @@ type Account struct {
 	Joins sequence.Joins `json:"joins"`
 	// Left counts dropped groups by reason.
 	Left map[string]int `json:"left,omitempty"`
+	// Unmade counts, in the groups that were kept, the records that a Shape does not have, by reason.
+	Unmade map[string]int `json:"unmade,omitempty"`
 }
 
 // Reasons to drop a group.
 const (
-	LeftUnfinished = "unfinished"        // an episode has not ended
-	LeftStatus     = "status"            // no episode of a status that is wanted
-	LeftShort      = "short"             // fewer episodes than planned
-	LeftEqual      = "equal reward"      // all rewards are equal
-	LeftVersion    = "no weight version" // the version of the weights is unknown
-	LeftLag        = "weight lag"        // answered by weights that are too old
-	LeftEmpty      = "no rows"           // nothing trainable
+	LeftUnfinished = "unfinished"           // an episode has not ended
+	LeftStatus     = "status"               // no episode of a status that is wanted
+	LeftShort      = "short"                // fewer episodes than planned
+	LeftEqual      = conversation.LeftEqual // all rewards are equal
+	LeftReward     = "reward"               // no agent got the reward that is wanted
+	LeftVersion    = "no weight version"    // the version of the weights is unknown
+	LeftLag        = "weight lag"           // answered by weights that are too old
+	LeftEmpty      = "no rows"              // nothing trainable
 )
 
 // Each calls each with every group of the run in j that f selects, in planned order. It holds one group in
@@ -112,12 +120,19 @@ func (f Filter) outcomes(g *Group) string {
 	if len(f.Statuses) > 0 {
 		g.Members = slices.DeleteFunc(g.Members, func(t *Trajectory) bool { return !slices.Contains(f.Statuses, t.Status) })
 	}
+	why, by := LeftStatus, "status"
+	if f.MinReward != nil && len(g.Members) > 0 {
+		why, by = LeftReward, "status or reward"
+		g.Members = slices.DeleteFunc(g.Members, func(t *Trajectory) bool {
+			return !slices.ContainsFunc(slices.Collect(maps.Keys(t.Return)), func(seat string) bool { return f.earned(t, seat) })
+		})
+	}
 	if missing := g.Size - len(g.Members); missing > 0 {
-		g.Short = fmt.Sprintf("%d of %d left out for their status", missing, g.Size)
+		g.Short = fmt.Sprintf("%d of %d left out for their %s", missing, g.Size, by)
 	}
 	switch {
 	case len(g.Members) == 0:
-		return LeftStatus
+		return why
 	case f.Whole && g.Short != "":
 		return LeftShort
 	case f.Unequal && equal(g):
@@ -126,6 +141,15 @@ func (f Filter) outcomes(g *Group) string {
 		return LeftEmpty
 	}
 	return f.stale(g)
+}
+
+// earned reports whether a seat got the reward that is wanted.
+func (f Filter) earned(t *Trajectory, seat string) bool {
+	if f.MinReward == nil {
+		return true
+	}
+	paid, ok := t.Return[seat]
+	return ok && paid >= *f.MinReward
 }
 
 // trainable reports whether an episode has a trainable row.

@@ -1,13 +1,9 @@
 package trajectory
 
 import (
-	"cmp"
-	"encoding/json"
-	"maps"
-	"slices"
 	"strconv"
 
-	"parley/worlds/rollout/trajectory/recorded"
+	"parley/worlds/rollout/trajectory/conversation"
 )
 
 // Shape is what a record is: a row of ours, or what another program reads.
@@ -86,27 +82,35 @@ func (g *Group) parts() (all []*Row) {
 	return all
 }
 
-// shaped returns what another program reads of a group.
-func shaped(g *Group, as Shape) (all []any, err error) {
+// shaped returns what another program reads of a group. It calls left with the reason for each record that is not made.
+func shaped(g *Group, as Shape, left func(why string)) (all []any, err error) {
 	switch as {
 	case TRLSFT, OpenAIFT:
-		for _, r := range g.parts() {
-			record, err := r.record(as, map[string]json.RawMessage{"messages": r.Messages})
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, record)
-		}
+		return g.conversations().Whole(as == OpenAIFT)
 	case TRLDPO:
-		return pairs(g)
+		return g.conversations().Pairs(left)
 	case TRLGRPO:
-		return prompts(g)
+		return g.conversations().Prompts(g.ID, left)
 	default:
 		for _, s := range sequences(g) {
 			all = append(all, s.shaped(as))
 		}
 	}
 	return all, nil
+}
+
+// conversations returns the trainable parts of g.
+func (g *Group) conversations() (all conversation.Group) {
+	for _, m := range g.Members {
+		var parts []conversation.Part
+		for i := range m.Rows {
+			if r := &m.Rows[i]; r.IsTrainable {
+				parts = append(parts, conversation.Part{Seat: r.AgentID, Env: r.EnvName, Messages: r.Messages, Tools: r.Tools, Prompt: r.prompt, Return: r.Return})
+			}
+		}
+		all = append(all, parts)
+	}
+	return all
 }
 
 // shaped returns s with the names of another program.
@@ -171,107 +175,4 @@ func ones(n int) []int {
 		out[i] = 1
 	}
 	return out
-}
-
-// single returns the only part of each episode of a group, by seat. Episodes with several parts have none.
-func single(g *Group) map[string][]*Row {
-	out := map[string][]*Row{}
-	for _, m := range g.Members {
-		count, row := map[string]int{}, map[string]*Row{}
-		for i := range m.Rows {
-			if r := &m.Rows[i]; r.IsTrainable {
-				count[r.AgentID]++
-				row[r.AgentID] = r
-			}
-		}
-		for seat, n := range count {
-			if n == 1 {
-				out[seat] = append(out[seat], row[seat])
-			}
-		}
-	}
-	return out
-}
-
-// pairs returns the best and the worst episode of each seat, if they differ and answer the same prompt.
-func pairs(g *Group) (all []any, err error) {
-	of := single(g)
-	for _, seat := range slices.Sorted(maps.Keys(of)) {
-		best, worst := slices.MaxFunc(of[seat], byReturn), slices.MinFunc(of[seat], byReturn)
-		if best.Return == worst.Return {
-			continue
-		}
-		prompt, chosen, err := best.split()
-		if err != nil {
-			return nil, err
-		}
-		same, rejected, err := worst.split()
-		if err != nil {
-			return nil, err
-		}
-		if string(prompt) != string(same) {
-			continue
-		}
-		record, err := best.record(TRLDPO, map[string]json.RawMessage{"prompt": prompt, "chosen": chosen, "rejected": rejected})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, record)
-	}
-	return all, nil
-}
-
-func byReturn(a, b *Row) int { return cmp.Compare(a.Return, b.Return) }
-
-// prompts returns the first prompt of each seat of a group, with what names the task.
-func prompts(g *Group) (all []any, err error) {
-	of := single(g)
-	for _, seat := range slices.Sorted(maps.Keys(of)) {
-		first := of[seat][0]
-		prompt, _, err := first.split()
-		if err != nil {
-			return nil, err
-		}
-		record, err := first.record(TRLGRPO, map[string]json.RawMessage{"prompt": prompt})
-		if err != nil {
-			return nil, err
-		}
-		record["group"], record["env"], record["agent"] = g.ID, first.EnvName, seat
-		all = append(all, record)
-	}
-	return all, nil
-}
-
-// split returns the messages of the first prompt of a part, and those after it.
-func (r *Row) split() (prompt, rest json.RawMessage, err error) {
-	var all []json.RawMessage
-	if err := json.Unmarshal(r.Messages, &all); err != nil {
-		return nil, nil, err
-	}
-	if prompt, err = json.Marshal(all[:r.prompt]); err != nil {
-		return nil, nil, err
-	}
-	rest, err = json.Marshal(all[r.prompt:])
-	return prompt, rest, err
-}
-
-// record returns a record of conversations by name, and the tools, as another program reads them. OpenAI has a list of tools.
-// TRL has them as JSON in a text, because a table would give each tool the parameters of all others.
-func (r *Row) record(as Shape, conversations map[string]json.RawMessage) (map[string]any, error) {
-	out := map[string]any{}
-	for name, raw := range conversations {
-		ms, err := recorded.Conventional(raw, as != OpenAIFT)
-		if err != nil {
-			return nil, err
-		}
-		out[name] = ms
-	}
-	switch {
-	case len(r.Tools) == 0:
-	case as == OpenAIFT:
-		out["tools"] = r.Tools
-	default:
-		out["tools"] = string(r.Tools)
-	}
-	return out, nil
 }

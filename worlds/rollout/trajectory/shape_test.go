@@ -3,6 +3,7 @@ package trajectory
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func TestToolShapes(t *testing.T) {
 		OpenAIFT: `{"messages":[` + head + `{"role":"assistant","tool_calls":` + call + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + tools + `}`,
 		TRLSFT:   `{"messages":[` + head + `{"role":"assistant","content":"","tool_calls":` + parts + `},{"role":"tool","content":"dark","tool_call_id":"1"},` + tail + `],"tools":` + string(text) + `}`,
 	} {
-		all, err := shaped(&Group{Members: []*Trajectory{{Rows: []Row{r}}}}, as)
+		all, err := shaped(&Group{Members: []*Trajectory{{Rows: []Row{r}}}}, as, func(string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,20 +172,28 @@ func TestPairs(t *testing.T) {
 	}
 	split := row(9, "p", "in two parts", 0)
 	split.Rows = append(split.Rows, row(9, "p", "in two parts", 1).Rows...)
+	good, bad := row(1, "p", "good", 0), row(0, "p", "bad", 0)
 	for _, c := range []struct {
-		members []*Trajectory
-		want    string
+		members    []*Trajectory
+		want, left string
 	}{
-		{[]*Trajectory{row(1, "p", "good", 0), row(0, "p", "bad", 0), row(0.5, "p", "fair", 0), split}, `[{"chosen":[{"role":"assistant","content":"good"}],"prompt":[{"role":"user","content":"p"}],"rejected":[{"role":"assistant","content":"bad"}]}]`},
-		{[]*Trajectory{row(1, "p", "x", 0), row(1, "p", "y", 0)}, "null"},
-		{[]*Trajectory{row(1, "p", "x", 0), row(0, "q", "y", 0)}, "null"},
-		{nil, "null"},
+		{[]*Trajectory{good, bad, row(0.5, "p", "fair", 0), split}, `[{"chosen":[{"role":"assistant","content":"good"}],"prompt":[{"role":"user","content":"p"}],"rejected":[{"role":"assistant","content":"bad"}]}]`, "[]"},
+		{[]*Trajectory{good, good}, "null", "[equal reward]"},
+		{[]*Trajectory{good, row(0, "q", "y", 0)}, "null", "[different prompts]"},
+		{[]*Trajectory{good, split}, "null", "[several parts]"},
+		{[]*Trajectory{good}, "null", "[one episode]"},
+		{nil, "null", "[]"},
 	} {
-		all, err := pairs(&Group{Members: c.members})
+		left := []string{}
+		all, err := shaped(&Group{Members: c.members}, TRLDPO, func(why string) { left = append(left, why) })
 		got, _ := json.Marshal(all)
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s %v, want %s", got, err, c.want)
+		if err != nil || string(got) != c.want || fmt.Sprint(left) != c.left {
+			t.Errorf("%s %v %v, want %s %s", got, left, err, c.want, c.left)
 		}
+	}
+	left := []string{}
+	if all, err := shaped(&Group{Members: []*Trajectory{split}}, TRLGRPO, func(why string) { left = append(left, why) }); err != nil || len(all) > 0 || fmt.Sprint(left) != "[several parts]" {
+		t.Errorf("prompts: %v %v %v", all, left, err)
 	}
 }
 

@@ -176,10 +176,7 @@ func (s *stamp) rows(t *Trajectory, entries []journal.Entry, f Filter) error {
 			join(rows, places[seat], n, part, t.trains(seat))
 		}
 	}
-	if f.Trainable {
-		rows = slices.DeleteFunc(rows, func(r Row) bool { return !r.IsTrainable })
-	}
-	t.Rows = rows
+	t.Rows = slices.DeleteFunc(rows, func(r Row) bool { return f.Trainable && !r.IsTrainable || !f.earned(t, r.AgentID) })
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -127,6 +128,8 @@ func TestFilters(t *testing.T) {
 		{"whole", Filter{Statuses: []Status{Completed}, Whole: true}, "maze:1/2 maze:2/2", "map[short:1 status:1 unfinished:1]"},
 		{"unequal", Filter{Unequal: true}, "maze:1/2 maze:3/2", "map[equal reward:2 unfinished:1]"},
 		{"lag", Filter{Statuses: []Status{Completed}, Version: new(11), Lag: 1}, "maze:2/2 maze:3/1", "map[status:1 unfinished:1 weight lag:1]"},
+		{"reward", Filter{MinReward: new(0.5)}, "maze:1/1 maze:2/2 maze:3/1", "map[reward:1 unfinished:1]"},
+		{"whole reward", Filter{MinReward: new(0.5), Whole: true}, "maze:2/2", "map[reward:1 short:2 unfinished:1]"},
 		{"trainable", Filter{Trainable: true}, "maze:1/2 maze:2/2 maze:3/2", "map[no rows:1 unfinished:1]"},
 	} {
 		var groups []string
@@ -150,6 +153,30 @@ func TestFilters(t *testing.T) {
 		}
 		if err != nil || strings.Join(groups, " ") != c.groups || fmt.Sprint(a.Left) != c.left || a.Groups != 5 || a.Kept+left != 5 {
 			t.Errorf("%s: %v, %+v, %v", c.name, groups, a, err)
+		}
+	}
+}
+
+// TestUnmade: records that a shape does not have are counted by reason, and rows of agents with a smaller reward are dropped.
+func TestUnmade(t *testing.T) {
+	t.Parallel()
+	j := run(t,
+		episode{deal: 0, reward: 1}, episode{deal: 0, reward: 0}, episode{deal: 1, reward: 1}, episode{deal: 1, reward: 1},
+		episode{deal: 2, failed: "lost"}, episode{deal: 2, failed: "lost"},
+	)
+	for _, c := range []struct {
+		as      Shape
+		filter  Filter
+		records int
+		unmade  string
+	}{
+		// Each episode has two parts.
+		{TRLDPO, Filter{}, 0, "map[no rows:1 several parts:2]"}, {TRLGRPO, Filter{}, 0, "map[no rows:1 several parts:2]"}, {TRLSFT, Filter{}, 8, "map[no rows:1]"},
+		{TRLSFT, Filter{MinReward: new(1.0)}, 6, "map[]"}, {OpenAIFT, Filter{MinReward: new(2.0)}, 0, "map[]"}, {Rows, Filter{MinReward: new(1.0)}, 6, "map[]"},
+	} {
+		a, err := Write(t.Context(), io.Discard, j, c.filter, c.as, JSONL)
+		if err != nil || a.Rows != c.records || fmt.Sprint(a.Unmade) != c.unmade {
+			t.Errorf("%s: %+v %v", c.as, a, err)
 		}
 	}
 }

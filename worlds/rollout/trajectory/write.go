@@ -28,17 +28,21 @@ func Formats() []Format { return []Format{JSONL, Parquet} }
 
 // Write writes what f selects of the run in j, as it is read.
 func Write(ctx context.Context, w io.Writer, j journal.Journal, f Filter, as Shape, in Format) (Account, error) {
-	put, end, err := newWriter(w, as, in)
+	unmade := map[string]int{}
+	put, end, err := newWriter(w, as, in, func(why string) { unmade[why]++ })
 	if err != nil {
 		return Account{}, err
 	}
 	records := 0
 	a, err := Each(ctx, j, f, func(g *Group) error {
+		if as != Rows && len(g.parts()) == 0 {
+			unmade[LeftEmpty]++
+		}
 		n, err := put(g)
 		records += n
 		return err
 	})
-	if a.Rows = records; err != nil {
+	if a.Rows, a.Unmade = records, unmade; err != nil {
 		return a, err
 	}
 	return a, end()
@@ -56,13 +60,13 @@ func (r *Row) JSON() ([]byte, error) {
 }
 
 // newWriter returns a function that writes a group and says how many records that were, and one that writes what
-// is buffered.
-func newWriter(w io.Writer, as Shape, in Format) (put func(*Group) (int, error), end func() error, err error) {
+// is buffered. left is called with the reason for each record that is not made.
+func newWriter(w io.Writer, as Shape, in Format, left func(why string)) (put func(*Group) (int, error), end func() error, err error) {
 	switch {
 	case !slices.Contains(Shapes(), as):
 		return nil, nil, fmt.Errorf("trajectory: unknown shape %q; want one of %s", as, Shapes())
 	case in == JSONL:
-		put, end = newLines(w, as)
+		put, end = newLines(w, as, left)
 	case in == Parquet && as == Rows:
 		put, end = newColumns(w, rowsOf, (*Row).size)
 	case in == Parquet && as == Sequences:
@@ -83,7 +87,7 @@ func rowsOf(g *Group) (all []Row) {
 }
 
 // newLines writes JSON lines.
-func newLines(w io.Writer, as Shape) (put func(*Group) (int, error), end func() error) {
+func newLines(w io.Writer, as Shape, left func(why string)) (put func(*Group) (int, error), end func() error) {
 	out := bufio.NewWriter(w)
 	e := json.NewEncoder(out)
 	e.SetEscapeHTML(false) // what models write is full of < and >
@@ -100,7 +104,7 @@ func newLines(w io.Writer, as Shape) (put func(*Group) (int, error), end func() 
 				all = append(all, s)
 			}
 		default:
-			if all, err = shaped(g, as); err != nil {
+			if all, err = shaped(g, as, left); err != nil {
 				return 0, err
 			}
 		}

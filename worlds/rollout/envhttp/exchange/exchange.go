@@ -103,25 +103,10 @@ func (c *Client) Do(ctx context.Context, method, path, key string, body, into an
 		return nil
 	}
 	if err := decode(text, into); err != nil {
-		return Malformed(c.base, err)
+		what := path[strings.LastIndexByte(path, '/')+1:] // reset, step: the ids before it differ
+		return WrongForm(c.base, text, fmt.Errorf("%s: %w", what, err))
 	}
 	return nil
-}
-
-// decode reads an answer. It calls a json.Unmarshaler directly: json.Unmarshal would scan the data twice
-// before, and a prompt may be long.
-func decode(text []byte, into any) error {
-	if u, ok := into.(json.Unmarshaler); ok && len(bytes.TrimSpace(text)) > 0 {
-		return u.UnmarshalJSON(text)
-	}
-	err := json.Unmarshal(text, into)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		if wrong.Field == "" {
-			return fmt.Errorf("the answer is a JSON %s: want an object", wrong.Value)
-		}
-		return fmt.Errorf("%s is a JSON %s, which it must not be", wrong.Field, wrong.Value)
-	}
-	return err
 }
 
 // read reads an answer, up to one byte beyond the limit.
@@ -146,11 +131,6 @@ func Broken(ctx context.Context, address string, err error) error {
 		e.Uncertain = false // nothing was sent
 	}
 	return e
-}
-
-// Malformed returns the error of an answer of a server that cannot be read.
-func Malformed(address string, err error) error {
-	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: address, Message: err.Error(), Err: err}
 }
 
 // refused returns the error of a status other than 200.

@@ -112,11 +112,25 @@ func TestFailures(t *testing.T) {
 func TestWrongForms(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		`[1]`: "the answer is a JSON array: want an object", `"x"`: "the answer is a JSON string: want an object", `{"info":{"n":"x"}}`: "info.n is a JSON string, which it must not be",
+		`[1]`: "the answer is a JSON array: want an object", `"x"`: "the answer is a JSON string: want an object", `{"info":{"n":"x"}}`: "info.n is a JSON string: want a number",
+		`{"done":1}`: "done is a JSON number: want true or false", `{"reward":NaN,"done":true}`: "reward is NaN, which JSON does not have: want a number",
+		`{"reward": [1, -Infinity]}`: "reward is Infinity, which JSON does not have: want a number", `[NaN]`: "a value is NaN, which JSON does not have: want a number",
+		` `: "the answer is empty: want JSON", `<html>`: `the answer is not JSON; it begins with "<html>"`, `{"a":`: `the answer is not JSON; it begins with "{\"a\":"`,
 	} {
-		var into struct{ Info struct{ N int } }
+		var into struct {
+			Info struct{ N int }
+			Done bool
+		}
 		if err := decode([]byte(in), &into); err == nil || !strings.EqualFold(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", in, err, want)
+		}
+	}
+	for in, kind := range map[string]llm.Kind{`[1]`: llm.KindInvalid, `{"info":NaN}`: llm.KindInvalid, `<html>`: llm.KindMalformed, ``: llm.KindMalformed} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(in)) })
+		var into struct{ Info int }
+		e := llm.AsError(c.Do(t.Context(), http.MethodPost, "/env/id/reset", "", nil, &into))
+		if e == nil || e.Kind != kind || !e.Uncertain || !strings.HasPrefix(e.Message, "reset: ") || e.Provider != c.Name() {
+			t.Errorf("%q: %+v", in, e)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"strings"
@@ -218,7 +219,7 @@ func (p plain) send(ctx context.Context, what string, data any, key string) (a a
 		e.Code = codeValidation
 	}
 	if err == nil && a.Observation == nil {
-		err = malformed(p.Name(), what)
+		err = unobserved(p.Name(), what)
 	}
 	return a, err
 }
@@ -226,8 +227,8 @@ func (p plain) send(ctx context.Context, what string, data any, key string) (a a
 // close does nothing: the server keeps its one environment.
 func (plain) close(context.Context) error { return nil }
 
-func malformed(where, what string) error {
-	return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: where, Message: what + ": the answer has no observation"}
+func unobserved(where, what string) error {
+	return exchange.Invalid(where, errors.New(what+": the answer has no observation"))
 }
 
 var _ pool.Host = (*Host)(nil)

@@ -182,8 +182,8 @@ func TestSocketFaults(t *testing.T) {
 		"hangs up":  {func(what string, _ *websocket.Conn) bool { return what == "step" }, "x", llm.KindTransport, true},
 		"raises":    {nil, "raise", llm.KindServer, true},
 		"garbage":   {say("<html>"), "x", llm.KindMalformed, true},
-		"no answer": {say(`{"type":"observation","data":{}}`), "x", llm.KindMalformed, true},
-		"odd frame": {say(`{"type":"state"}`), "x", llm.KindMalformed, true},
+		"no answer": {say(`{"type":"observation","data":{}}`), "x", llm.KindInvalid, true},
+		"odd frame": {say(`{"type":"state"}`), "x", llm.KindInvalid, true},
 		"stalls": {func(what string, c *websocket.Conn) bool {
 			if what == "step" {
 				_, _, _ = c.Read(context.Background())

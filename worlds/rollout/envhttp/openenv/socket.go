@@ -138,12 +138,15 @@ func (s *socket) alive(ctx context.Context) error {
 func (s *socket) read(what string, text []byte) (a answer, err error) {
 	var f frame
 	if err := json.Unmarshal(text, &f); err != nil {
-		return a, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.address, Message: err.Error(), Err: err}
+		return a, exchange.WrongForm(s.address, text, fmt.Errorf("%s: %w", what, exchange.Describe(text, err)))
 	}
 	switch f.Type {
 	case "observation":
-		if err := json.Unmarshal(f.Data, &a); err != nil || a.Observation == nil {
-			return a, malformed(s.address, what)
+		if err := json.Unmarshal(f.Data, &a); err != nil {
+			return a, exchange.Invalid(s.address, fmt.Errorf("%s: %w", what, exchange.Describe(f.Data, err)))
+		}
+		if a.Observation == nil {
+			return a, unobserved(s.address, what)
 		}
 		return a, nil
 	case "mcp":
@@ -159,7 +162,7 @@ func (s *socket) read(what string, text []byte) (a answer, err error) {
 	case "error":
 		return a, s.refused(f.Data)
 	default:
-		return a, &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.address, Message: fmt.Sprintf("a frame of type %.40q", f.Type)}
+		return a, exchange.Invalid(s.address, fmt.Errorf("%s: a frame of type %.40q", what, f.Type))
 	}
 }
 

@@ -3,9 +3,11 @@ package openenv
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"parley/llm"
+	"parley/worlds/rollout/envhttp/exchange"
 	"parley/worlds/rollout/rules/protocol"
 )
 
@@ -27,7 +29,7 @@ func (s *session) list(ctx context.Context) error {
 		Tools protocol.Tools `json:"tools"`
 	}
 	if err := json.Unmarshal(a.Result, &listed); err != nil {
-		return &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.host.Name(), Message: "tools/list: " + err.Error()}
+		return exchange.Invalid(s.host.Name(), fmt.Errorf("tools/list: %w", exchange.Describe(a.Result, err)))
 	}
 	s.tools = listed.Tools
 	return nil

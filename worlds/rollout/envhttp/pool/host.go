@@ -55,7 +55,7 @@ func verdict(err error) (r health.Result, known bool) {
 		return health.OK, true
 	case llm.KindTimeout:
 		return health.Silent, true
-	case llm.KindTransport, llm.KindServer, llm.KindMalformed:
+	case llm.KindTransport, llm.KindServer, llm.KindMalformed, llm.KindInvalid:
 		return health.Failed, true
 	default:
 		return health.OK, false
@@ -86,6 +86,10 @@ func (p *Pool) report(ctx context.Context, h *host, err error) {
 		h.failed++
 		h.why = reason(err)
 	}
+	if k := llm.KindOf(err); (k == llm.KindMalformed || k == llm.KindInvalid) && !p.others(h) {
+		p.serve()
+		return // it answers, and a pause would not change its answers
+	}
 	if !h.Down() && h.Record(p.policy, r, time.Now()) {
 		h.trips++
 		h.room.restart()
@@ -96,6 +100,11 @@ func (p *Pool) report(ctx context.Context, h *host, err error) {
 		}
 	}
 	p.serve()
+}
+
+// others reports whether a host other than h can be used. Pool.mu is held.
+func (p *Pool) others(h *host) bool {
+	return slices.ContainsFunc(p.hosts, func(o *host) bool { return o != h && !o.Down() })
 }
 
 // reason returns why a request failed: the system's error if there is one, otherwise the message.

@@ -161,7 +161,8 @@ func (p *Pool) Lease(ctx context.Context, order int, name string, o protocol.Ope
 		if e.Kind != llm.KindTransport && e.Kind != llm.KindOverloaded {
 			failures++ // the host answers, and cannot make such an environment
 		}
-		if !e.Kind.Retryable() || failures == p.maxFailures() || time.Since(since) > p.Patience {
+		another := e.Kind == llm.KindInvalid && len(p.hosts) > 1 // another host may answer in the right form
+		if !e.Kind.Retryable() && !another || failures == p.maxFailures() || time.Since(since) > p.Patience {
 			return nil, e
 		}
 		if err := p.pause(ctx, p.between(time.Second/2, time.Second)); err != nil {

@@ -79,6 +79,7 @@ func TestQuarantine(t *testing.T) {
 		"refuses": func(f *fake) { f.set(errDown, false) },
 		"stalls":  func(f *fake) { f.set(nil, true) },
 		"garbage": func(f *fake) { f.set(&llm.Error{Kind: llm.KindMalformed}, false) },
+		"invalid": func(f *fake) { f.set(&llm.Error{Kind: llm.KindInvalid}, false) },
 	} {
 		a, b := newFake("a"), newFake("b")
 		in(t, Config{PerHost: 50, Timeout: 2 * time.Second}, []*fake{a, b}, func(t *testing.T, p *Pool) {

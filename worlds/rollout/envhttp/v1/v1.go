@@ -11,6 +11,7 @@ package v1
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 
@@ -103,8 +104,12 @@ func (s *session) Step(ctx context.Context, key string, a protocol.Action) (prot
 		Truncated  bool              `json:"truncated"`
 	}
 	err := s.Do(ctx, http.MethodPost, s.path("step"), key, map[string]any{"action": a}, &out)
-	if err == nil && (out.Terminated == nil || out.Reward == nil && len(out.Rewarded()) == 0) {
-		err = &llm.Error{Kind: llm.KindMalformed, Uncertain: true, Provider: s.Name(), Message: "step: the answer has no reward, or does not say whether it is terminated"}
+	switch {
+	case err != nil:
+	case out.Terminated == nil:
+		err = exchange.Invalid(s.Name(), errors.New("step: terminated is missing: want true or false"))
+	case out.Reward == nil && len(out.Rewarded()) == 0:
+		err = exchange.Invalid(s.Name(), errors.New("step: reward is missing: want a number, or agents with their numbers"))
 	}
 	if err != nil {
 		return protocol.Result{}, err

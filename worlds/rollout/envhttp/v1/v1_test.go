@@ -79,7 +79,7 @@ func TestNoResult(t *testing.T) {
 	} {
 		h := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
 		_, err := h.New("1", protocol.Opening{Env: "e"}).Step(t.Context(), "k", nil)
-		if e := llm.AsError(err); (err == nil) != ok || e != nil && (e.Kind != llm.KindMalformed || !e.Uncertain) {
+		if e := llm.AsError(err); (err == nil) != ok || e != nil && (e.Kind != llm.KindInvalid || !e.Uncertain || !strings.HasPrefix(e.Message, "step: ")) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestNoPrompt(t *testing.T) {
 	} {
 		h := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
 		_, err := h.New("1", protocol.Opening{Env: "e"}).Prompt(t.Context())
-		if e := llm.AsError(err); (err == nil) != ok || e != nil && (e.Kind != llm.KindMalformed || !e.Uncertain) {
+		if e := llm.AsError(err); (err == nil) != ok || e != nil && (e.Kind.Retryable() == json.Valid([]byte(body)) || !e.Uncertain) {
 			t.Errorf("%q: %v", body, err)
 		}
 	}

@@ -82,7 +82,7 @@ func question(b []byte) (q Question, err error) {
 	case len(b) == 0 || string(b) == "null" || string(b) == "{}":
 		return q, nil
 	case b[0] == '[':
-		err = json.Unmarshal(b, &q.Messages)
+		q.Messages, err = messages(b)
 		return q, err
 	case b[0] != '{':
 		return q, errors.New("want a list of messages")
@@ -94,10 +94,19 @@ func question(b []byte) (q Question, err error) {
 	if err := json.Unmarshal(b, &in); err != nil || in.Messages == nil {
 		return q, errors.New(`want a list of messages, or {"messages": list}`)
 	}
-	if err = json.Unmarshal(*in.Messages, &q.Messages); err == nil && len(in.Tools) > 0 {
+	if q.Messages, err = messages(*in.Messages); err == nil && len(in.Tools) > 0 {
 		err = json.Unmarshal(in.Tools, &q.Tools)
 	}
 	return q, err
+}
+
+// messages reads a list of messages.
+func messages(b []byte) (all []llm.Message, err error) {
+	err = json.Unmarshal(b, &all)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		err = fmt.Errorf(`there is a JSON %s: want a list of messages, each with "role" and "content"`, wrong.Value)
+	}
+	return all, err
 }
 
 // Tools are tools that an agent may call. Their JSON form is that of OpenAI's chat completions.

@@ -139,15 +139,15 @@ func (r *Rewards) UnmarshalJSON(b []byte) error {
 	}
 	if b[0] != '{' {
 		var x float64
-		if err := json.Unmarshal(b, &x); err != nil {
-			return fmt.Errorf("reward: want a number, or agents with their numbers: %w", err)
+		if json.Unmarshal(b, &x) != nil {
+			return fmt.Errorf("reward is %.40s: want a number, or agents with their numbers", string(b))
 		}
 		*r = Rewards{Default: x}
 		return nil
 	}
 	var m map[string]float64
-	if err := json.Unmarshal(b, &m); err != nil {
-		return fmt.Errorf("reward: want agents with their numbers: %w", err)
+	if json.Unmarshal(b, &m) != nil {
+		return fmt.Errorf("reward is %.40s: want agents with their numbers", string(b))
 	}
 	*r = m
 	return nil

@@ -5,7 +5,6 @@
 package recorded
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -111,50 +110,3 @@ func Thoughts(resp *llm.Response) string {
 
 // Valid replaces invalid UTF-8 by U+FFFD, which every format can hold.
 func Valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
-
-// Conventional returns messages without what only Parley has. For a chat template, as TRL uses, the arguments of calls are objects, as chat templates
-// want them, and every message has a content.
-func Conventional(raw json.RawMessage, template bool) (any, error) {
-	if !bytes.Contains(raw, []byte(`"tool`)) && !bytes.Contains(raw, []byte(`"thoughts"`)) {
-		return raw, nil
-	}
-	var ms []struct {
-		Role       string     `json:"role"`
-		Content    any        `json:"content,omitempty"`
-		ToolCalls  []wireCall `json:"tool_calls,omitempty"`
-		ToolCallID string     `json:"tool_call_id,omitempty"`
-	}
-	if err := json.Unmarshal(raw, &ms); err != nil {
-		return nil, err
-	}
-	for i := range ms {
-		if !template {
-			continue
-		}
-		if ms[i].Content == nil {
-			ms[i].Content = ""
-		}
-		for k := range ms[i].ToolCalls {
-			ms[i].ToolCalls[k].parse()
-		}
-	}
-	return ms, nil
-}
-
-// wireCall is a call of a tool in a message.
-type wireCall struct {
-	ID       string `json:"id"`
-	Type     string `json:"type"`
-	Function struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"` // a text
-	} `json:"function"`
-}
-
-// parse makes an object of the arguments, unless they are something else.
-func (c *wireCall) parse() {
-	var text string
-	if json.Unmarshal(c.Function.Arguments, &text) == nil && protocol.IsObject(json.RawMessage(text)) {
-		c.Function.Arguments = json.RawMessage(text)
-	}
-}
