@@ -19,6 +19,20 @@ func (p Play) openFile(ctx context.Context, mode sqlite.Mode) (*sqlite.Store, er
 	return sqlite.Open(ctx, p.File, mode)
 }
 
+// closeFile closes a run file after a play that ended with err. A run that is refused leaves no file: one that is new, and in
+// which nothing was recorded, is removed.
+func closeFile(ctx context.Context, store *sqlite.Store, isNew bool, err error) error {
+	unused := false
+	if isNew && err != nil {
+		head, failed := store.Head(context.WithoutCancel(ctx))
+		unused = failed == nil && head.Begun == nil
+	}
+	if err = errors.Join(err, store.Close()); unused {
+		err = errors.Join(err, sqlite.Discard(store.Path()))
+	}
+	return err
+}
+
 // mergedAtOnce is how many entries Merge commits together.
 const mergedAtOnce = 512
 

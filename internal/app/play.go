@@ -147,17 +147,7 @@ func (p Play) Run(ctx, drain context.Context) (*summary.Summary, error) {
 		return nil, err
 	}
 	s, err := p.run(ctx, drain, store)
-	unused := err != nil && errors.Is(missing, fs.ErrNotExist) && empty(ctx, store)
-	if err = errors.Join(err, store.Close()); unused {
-		err = errors.Join(err, sqlite.Discard(p.File)) // a run that is refused leaves no file
-	}
-	return s, err
-}
-
-// empty reports whether nothing was recorded.
-func empty(ctx context.Context, store *sqlite.Store) bool {
-	head, err := store.Head(context.WithoutCancel(ctx))
-	return err == nil && head.Begun == nil
+	return s, closeFile(ctx, store, errors.Is(missing, fs.ErrNotExist), err)
 }
 
 // kinds returns the kinds that a recorded plan can be of.

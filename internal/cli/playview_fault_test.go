@@ -36,7 +36,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const want = `failed most often (3): environment: open: bad_request: unknown field sizee \u001b[2J!!`
+	want := `failed most often (3): environment: open: bad_request: ` + url + `: unknown field sizee \u001b[2J!!`
 	got := parley(t, State{}, "run", plan).want(t, exit.Failed).stdout
 	if !strings.Contains(got, ", 3 failed;") || !strings.Contains(got, want) || strings.Contains(got, strings.Repeat("!", 300)) {
 		t.Errorf("%s", got)
@@ -47,7 +47,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 		t.Errorf("%v: %s", err, got)
 	}
 	got = parley(t, State{}, "report", filepath.Join(dir, "plan.parley")).want(t, exit.OK).stdout
-	if !strings.Contains(got, "Failed episodes: 3. The most frequent cause (3): environment: open: bad_request: unknown field sizee") {
+	if !strings.Contains(got, "Failed episodes: 3. The most frequent cause (3): environment: open: bad_request: "+url+": unknown field sizee") {
 		t.Errorf("%s", got)
 	}
 }

@@ -59,7 +59,7 @@ func Describe(text []byte, err error) error {
 	if !json.Valid(text) {
 		return notJSON(text)
 	}
-	if wrong, ok := err.(*json.UnmarshalTypeError); ok { //nolint:errorlint // one that is wrapped is about a part of the answer
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok { // one that is wrapped is about a part of the answer
 		if wrong.Field == "" {
 			return fmt.Errorf("the answer is a JSON %s: want an object", wrong.Value)
 		}
