@@ -38,7 +38,7 @@ func serveBench() {
 	}
 	mux := http.NewServeMux()
 	for _, f := range formats() {
-		body := f.whole(answer(question{}))
+		body := f.whole(answerTo(question{}))
 		mux.HandleFunc(f.path, func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			time.Sleep(delay)

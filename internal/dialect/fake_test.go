@@ -50,8 +50,8 @@ func simFormats() []format {
 	return append(formats(), format{name: "bedrock", path: "/"})
 }
 
-// answer returns the answer of a fake server.
-func answer(q question) reply {
+// answerTo returns the answer of a fake server.
+func answerTo(q question) reply {
 	r := reply{text: "word by word by word", finish: "stop", input: 7, output: 5}
 	switch {
 	case q.tool != "":
@@ -80,7 +80,7 @@ func (f format) serve(w http.ResponseWriter, req *http.Request) {
 	q := f.read(m)
 	q.stream, _ = m["stream"].(bool)
 	q.stream = q.stream || streamed
-	r := answer(q)
+	r := answerTo(q)
 	if !q.stream {
 		w.Header().Set("Content-Type", "application/json")
 		io.WriteString(w, f.whole(r))

@@ -155,7 +155,7 @@ func encoded(encoding, body string) http.HandlerFunc {
 func TestTruncatedStream(t *testing.T) {
 	t.Parallel()
 	for _, f := range formats() {
-		events := f.stream(answer(question{}))
+		events := f.stream(answerTo(question{}))
 		for n := range events {
 			t.Run(fmt.Sprintf("%s/%d", f.name, n), func(t *testing.T) {
 				t.Parallel()
@@ -220,7 +220,7 @@ func TestGzip(t *testing.T) {
 	for _, f := range formats() {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		io.WriteString(z, f.whole(answer(question{})))
+		io.WriteString(z, f.whole(answerTo(question{})))
 		z.Close()
 		r, err := f.open(t, encoded("gzip", b.String())).Ask(t.Context(), hello())
 		if err != nil || r.Text != "word by word by word" {
@@ -278,7 +278,7 @@ func staleServer(t *testing.T, f format) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := strings.Join(f.stream(answer(question{})), "")
+	body := strings.Join(f.stream(answerTo(question{})), "")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

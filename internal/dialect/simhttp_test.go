@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	structured "parley/internal/answer"
+	"parley/internal/answer"
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/simhttp"
 	"parley/internal/provider"
@@ -86,7 +86,7 @@ func sameRequest(i int) *llm.Request {
 	case 1:
 		req.Schema = &llm.Schema{Name: "form", JSON: json.RawMessage(form)}
 	case 2: // as dispatch writes it where schemas are not native
-		add(llm.User(structured.Instruct(json.RawMessage(form))))
+		add(llm.User(answer.Instruct(json.RawMessage(form))))
 	case 3:
 		add(llm.Assistant("A"), llm.System("T"), llm.User("more"), llm.User("and more"))
 	case 4:

@@ -96,7 +96,7 @@ func List(ctx context.Context, p provider.Provider) ([]Model, error) {
 func lists(p *provider.Provider) ([]string, error) {
 	switch {
 	case p.OnVertex() || p.APIVersion == provider.VertexVersion:
-		return nil, errors.New("Vertex AI does not list the models that a project can use: see Model Garden in the console of Google Cloud")
+		return nil, errors.New("on Vertex AI there is no list of the models that a project can use: see Model Garden in the console of Google Cloud")
 	case p.Dialect == "bedrock" && strings.Contains(p.BaseURL, "//vpce-"):
 		return nil, errors.New("a private endpoint lists no models: give https://bedrock-runtime.REGION.amazonaws.com as the address")
 	case p.Dialect == "bedrock":

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -54,7 +53,7 @@ func (b *Brain) Answer(c *Case) Answer {
 	} else if c.schema != nil {
 		out := c.schema.schema.Append(make([]byte, 0, 256), r)
 		if fault == FaultBadJSON {
-			out = spoil(out, c.rand(forFault))
+			out = prose.Spoil(out, c.rand(forFault))
 			a.Fault = fault
 		}
 		a.Text = string(out)
@@ -116,22 +115,12 @@ func (b *Brain) text(c *Case, r *rand.Rand) string {
 
 // meanThought returns the mean number of reasoning tokens at an effort.
 func meanThought(e llm.Effort) int {
-	switch e {
-	case llm.EffortMinimal:
-		return 16
-	case llm.EffortLow:
-		return 64
-	case llm.EffortMedium:
-		return 256
-	case llm.EffortHigh:
-		return 1024
-	case llm.EffortXHigh:
-		return 2048
-	case llm.EffortMax:
-		return 4096
-	default:
+	if e == "" {
 		return 0
 	}
+	return map[llm.Effort]int{
+		llm.EffortMinimal: 16, llm.EffortLow: 64, llm.EffortMedium: 256, llm.EffortHigh: 1024, llm.EffortXHigh: 2048, llm.EffortMax: 4096,
+	}[e]
 }
 
 // think adds reasoning tokens, at most half of the limit.
@@ -222,21 +211,4 @@ func (a *Answer) cut(req *llm.Request) {
 		}
 	}
 	a.Text = text
-}
-
-// spoil wraps or breaks a JSON answer as models sometimes do.
-func spoil(out []byte, r *rand.Rand) []byte {
-	switch r.IntN(4) {
-	case 0:
-		return []byte("```json\n" + string(out) + "\n```")
-	case 1:
-		return []byte("Here is my answer:\n\n" + string(out) + "\n\nI hope this helps.")
-	case 2:
-		if i := bytes.LastIndexAny(out, "}]"); i > 1 && out[i-1] != '{' && out[i-1] != '[' {
-			return []byte(string(out[:i]) + ",\n" + string(out[i:]))
-		}
-		return []byte("```\n" + string(out) + "\n```")
-	default:
-		return []byte("Let me think about {this} first.\n```json\n" + string(out) + "\n```\nDone.")
-	}
 }

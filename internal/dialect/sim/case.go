@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"parley/internal/dialect/sim/canon"
 	"parley/internal/dialect/sim/token"
 	"parley/llm"
 )
@@ -51,13 +52,11 @@ type Case struct {
 // Open returns the Case of req. It fails if a schema is invalid.
 func (b *Brain) Open(req *llm.Request) (Case, error) {
 	_, model := llm.SplitModel(req.Model)
-	asked := canonical(req)
-	c := Case{Request: req, Model: model, asked: asked}
+	c := Case{Request: req, Model: model, asked: canon.Request(req)}
 	h, err := b.openTools(&c, hash(b.cfg.Seed).str(model))
-	if err != nil {
-		return c, err
+	if err == nil {
+		c.top, err = b.openSchema(&c, h, req.Schema)
 	}
-	c.top, err = b.openSchema(&c, h, req.Schema)
 	if err != nil {
 		return c, err
 	}
@@ -66,15 +65,14 @@ func (b *Brain) Open(req *llm.Request) (Case, error) {
 	for i := range req.Messages {
 		all = c.message(all, &req.Messages[i])
 	}
-	if asked != req {
+	if c.asked != req {
 		all = b.reopen(&c, h, all)
 	}
 	c.Digest = params(all, c.asked).end()
 	return c, nil
 }
 
-// reopen makes the digest of a case that of its canonical request. The tokens stay those of the prompt as it came. If the
-// schema in a prompt is invalid, it is part of the text, and the digest of the request remains.
+// reopen returns the digest of the canonical request, or all if the schema in its prompt is invalid: then that is text.
 func (b *Brain) reopen(c *Case, top, all hash) hash {
 	other := *c // counts its own tokens
 	h, err := b.openSchema(&other, top, c.asked.Schema)
@@ -91,12 +89,8 @@ func (b *Brain) reopen(c *Case, top, all hash) hash {
 
 // openTools compiles the schemas of the tools, and adds them to h.
 func (b *Brain) openTools(c *Case, h hash) (hash, error) {
-	tools := c.Request.Tools
-	if len(tools) > 0 {
-		c.tools = make([]*compiled, len(tools))
-	}
-	for i := range tools {
-		t := &tools[i]
+	for i := range c.Request.Tools {
+		t := &c.Request.Tools[i]
 		form := t.Parameters
 		if s := string(form); s == `{"type":"object","properties":{}}` || s == `{"type":"object"}` {
 			form = nil // how formats that want a schema write none
@@ -105,7 +99,7 @@ func (b *Brain) openTools(c *Case, h hash) (hash, error) {
 		if err != nil {
 			return h, fmt.Errorf("sim: tool %s: %w", t.Name, err)
 		}
-		c.tools[i] = s
+		c.tools = append(c.tools, s)
 		c.preamble += 8 + token.Count(t.Name) + token.Count(t.Description) + s.tokens
 		h = h.str(t.Name).str(t.Description).mix(s.digest)
 	}

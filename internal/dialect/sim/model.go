@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,10 +145,8 @@ func (m *Model) provider(req *llm.Request) string {
 	if m.brain.cfg.Name != "" || req == nil {
 		return m.brain.cfg.Name
 	}
-	if p, _ := llm.SplitModel(req.Model); p != "" {
-		return p
-	}
-	return "sim"
+	p, _ := llm.SplitModel(req.Model)
+	return cmp.Or(p, "sim")
 }
 
 // Wait waits for d, and reports false if ctx is done before.

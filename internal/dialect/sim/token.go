@@ -27,23 +27,15 @@ const endToken = "<|end|>"
 func TokenID(piece string) int { return firstTextID + int(hash(0).str(piece).end()%textIDs) }
 
 func roleID(r llm.Role) int {
-	switch r {
-	case llm.RoleSystem:
-		return idSystem
-	case llm.RoleAssistant:
-		return idAssistant
-	case llm.RoleTool:
-		return idTool
-	default:
-		return idUser
+	if i := slices.Index([]llm.Role{llm.RoleSystem, llm.RoleUser, llm.RoleAssistant, llm.RoleTool}, r); i >= 0 {
+		return idSystem + i
 	}
+	return idUser
 }
 
 func appendIDs(dst []int, s string) []int {
-	for i := 0; i < len(s); {
-		end := token.End(s, i)
-		dst = append(dst, TokenID(s[i:end]))
-		i = end
+	for _, piece := range token.Pieces(s) {
+		dst = append(dst, TokenID(piece))
 	}
 	return dst
 }

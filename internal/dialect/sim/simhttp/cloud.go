@@ -24,7 +24,7 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 			return nil
 		})
 	}
-	handle("GET /openai/v1/models", quota.OpenAI, s.models)
+	handle("GET /openai/v1/models", quota.OpenAI, endpoint.OpenAIModels)
 	s.batches.OpenAIRoutes("/openai/v1", func(pattern string, style quota.Style, e endpoint.Func) { handle(pattern, style, cloud.AzureBatch(e)) })
 	s.batches.OpenAIRoutes("/openai", func(pattern string, style quota.Style, e endpoint.Func) {
 		handle(pattern, style, cloud.Versioned(cloud.AzureBatch(e)))
@@ -32,8 +32,8 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 
 	handle("POST /model/{model}/converse", quota.Amazon, s.answer(&s.formats.bedrock))
 	handle("POST /model/{model}/converse-stream", quota.Amazon, s.answer(&s.formats.bedrock))
-	handle("GET /foundation-models", quota.Amazon, s.bedrockModels)
-	handle("GET /inference-profiles", quota.Amazon, s.bedrockProfiles)
+	handle("GET /foundation-models", quota.Amazon, endpoint.BedrockModels)
+	handle("GET /inference-profiles", quota.Amazon, endpoint.BedrockProfiles)
 
 	const models = "POST /v1/projects/{project}/locations/{location}/publishers/"
 	handle(models+"google/models/{call}", quota.Google, s.answer(&s.formats.vertexGemini))

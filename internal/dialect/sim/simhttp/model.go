@@ -18,51 +18,6 @@ import (
 	"parley/llm"
 )
 
-// listed are the models that are listed. Any other name works too.
-func listed() []string { return []string{"small", "large", "echo"} }
-
-// models answers GET /v1/models.
-func (s *Server) models(w http.ResponseWriter, _ *http.Request) *endpoint.Error {
-	var list []map[string]any
-	for _, name := range listed() {
-		list = append(list, map[string]any{"id": "sim/" + name, "object": "model", "created": 1_700_000_000, "owned_by": "sim"})
-	}
-	endpoint.WriteJSON(w, map[string]any{"object": "list", "data": list})
-	return nil
-}
-
-// geminiModels answers GET /v1beta/models.
-func (s *Server) geminiModels(w http.ResponseWriter, _ *http.Request) *endpoint.Error {
-	var list []map[string]any
-	for _, name := range listed() {
-		list = append(list, map[string]any{
-			"name": "models/" + name, "version": "1", "displayName": name, "inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16,
-			"supportedGenerationMethods": []string{"generateContent", "batchGenerateContent"},
-		})
-	}
-	endpoint.WriteJSON(w, map[string]any{"models": list})
-	return nil
-}
-
-// bedrockModels answers GET /foundation-models.
-func (s *Server) bedrockModels(w http.ResponseWriter, _ *http.Request) *endpoint.Error {
-	var list []map[string]any
-	for _, name := range listed() {
-		list = append(list, map[string]any{
-			"modelId": "sim." + name, "modelArn": "arn:aws:bedrock:us-east-1::foundation-model/sim." + name, "modelName": name, "providerName": "sim",
-			"inputModalities": []string{"TEXT"}, "outputModalities": []string{"TEXT"}, "inferenceTypesSupported": []string{"ON_DEMAND"}, "responseStreamingSupported": true,
-		})
-	}
-	endpoint.WriteJSON(w, map[string]any{"modelSummaries": list})
-	return nil
-}
-
-// bedrockProfiles answers GET /inference-profiles.
-func (s *Server) bedrockProfiles(w http.ResponseWriter, _ *http.Request) *endpoint.Error {
-	endpoint.WriteJSON(w, map[string]any{"inferenceProfileSummaries": []any{}})
-	return nil
-}
-
 // countTokens answers POST /v1/messages/count_tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) *endpoint.Error {
 	ask, err := s.read(w, r, &s.formats.count)

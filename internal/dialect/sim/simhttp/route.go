@@ -97,16 +97,16 @@ func (s *Server) routes() *http.ServeMux {
 	handle("POST /v1/chat/completions", quota.OpenAI, s.answer(&s.formats.chat))
 	handle("POST /v1/responses", quota.OpenAI, s.answer(&s.formats.responses))
 	count("POST /v1/embeddings", quota.OpenAI, s.embeddings)
-	handle("GET /v1/models", quota.OpenAI, s.models)
+	handle("GET /v1/models", quota.OpenAI, endpoint.OpenAIModels)
 
 	handle("POST /v1/messages", quota.Anthropic, s.answer(&s.formats.messages))
 	handle("POST /v1/messages/count_tokens", quota.Anthropic, s.countTokens)
 	s.cloudRoutes(handle)
 	handle("POST /v1beta/models/{call}", quota.Google, s.geminiCall)
-	handle("GET /v1beta/models", quota.Google, s.geminiModels)
+	handle("GET /v1beta/models", quota.Google, endpoint.GeminiModels)
 	for _, vendor := range []string{"mistral", "together", "xai"} { // whose batch APIs are there
 		handle("POST /"+vendor+"/v1/chat/completions", quota.OpenAI, s.answer(&s.formats.chat))
-		handle("GET /"+vendor+"/v1/models", quota.OpenAI, s.models)
+		handle("GET /"+vendor+"/v1/models", quota.OpenAI, endpoint.OpenAIModels)
 	}
 	s.batches.Routes(count)
 	s.prompts.Routes(count)

@@ -1,4 +1,9 @@
-package sim
+// Package canon writes a request in a form that does not depend on the wire format it came in, so that the simulated provider gives
+// a question the same answer in each.
+//
+// It promises that a request in this form has the same texts, in the same order, with the same schema and tools. It is not for what formats
+// cannot hold, such as parameters that some of them lack.
+package canon
 
 import (
 	"slices"
@@ -7,12 +12,11 @@ import (
 	"parley/llm"
 )
 
-// canonical returns req in a form that does not depend on the wire format it came in, so that a question gets the same answer in
-// each. Some formats put the texts of the system before the conversation, some join the messages of a role to one turn, and
+// Request returns req in that form. Some formats put the texts of the system before the conversation, some join the messages of a role to one turn, and
 // where a schema is not sent natively, or not all of it, the prompt holds it.
 //
 // It returns req itself if nothing changes, and a request with at least one message if req has one.
-func canonical(req *llm.Request) *llm.Request {
+func Request(req *llm.Request) *llm.Request {
 	if isCanonical(req.Messages) {
 		return req
 	}
@@ -38,7 +42,7 @@ func canonical(req *llm.Request) *llm.Request {
 	return &c.out
 }
 
-// isCanonical reports whether canonical would change nothing: the system's messages come first, each message has one text,
+// isCanonical reports whether Request would change nothing: the system's messages come first, each message has one text,
 // and none has a schema.
 func isCanonical(messages []llm.Message) bool {
 	begun := false

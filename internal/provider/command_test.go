@@ -1,0 +1,53 @@
+package provider
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestPrinters: a program that prints what the plan says has the key in the plan. One to which a shell gives the key has not.
+func TestPrinters(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{
+		{"cat", "/run/echo"}, {"gcloud", "auth", "echo"}, {"sh", "-c", "echo $LAB_KEY"}, {"bash", "-c", "printf %s $(pass show lab)"}, {"sh", "/opt/key.sh"}, {"python3", "-c", "print(1)"},
+	} {
+		p := Provider{Name: "lab", Dialect: "openai", BaseURL: "https://x/v1", KeyCommand: command}
+		if err := p.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSignedHosts: requests are signed for Bedrock and for this machine, and for no other host.
+func TestSignedHosts(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"https://bedrock-runtime.eu-west-1.amazonaws.com":                true,
+		"https://bedrock-runtime-fips.us-east-1.amazonaws.com":           true,
+		"https://vpce-0a-b.bedrock-runtime.eu-west-1.vpce.amazonaws.com": true,
+		"https://bedrock-runtime.cn-north-1.amazonaws.com.cn":            true,
+		"http://127.0.0.1:8080":                                          true,
+		"http://localhost:8080":                                          true,
+		"http://bedrock-runtime.eu-west-1.amazonaws.com":                 false,
+		"http://192.0.2.2:18181":                                         false,
+		"https://bedrock-runtime.eu-west-1.amazonaws.com.evil.example":   false,
+		"https://bucket.s3.amazonaws.com":                                false,
+		"https://evil.example/bedrock-runtime.eu-west-1.amazonaws.com":   false,
+		"https://bedrock.eu-west-1.amazonaws.com":                        true,
+		"https://bedrock-agent.eu-west-1.amazonaws.com":                  false,
+		"https://xbedrock-runtime.eu-west-1.amazonaws.com":               false,
+	} {
+		if got := GetsSignature(address); got != want {
+			t.Errorf("%s: %v, want %v", address, got, want)
+		}
+		p, _ := Lookup("bedrock")
+		p.BaseURL = address
+		if err := p.Validate(); (err == nil) != want || err != nil && (!strings.Contains(err.Error(), "base_url") || !strings.Contains(err.Error(), "key_env")) {
+			t.Errorf("%s: %v", address, err)
+		}
+		p.KeyEnv = "BEDROCK_KEY"
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s with a key: %v", address, err)
+		}
+	}
+}
