@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,7 +105,7 @@ func (r *run) do(ctx context.Context, c *call) (*llm.Response, error) {
 		return &llm.Response{JSON: result, Finish: llm.FinishStop}, nil
 	}
 	if raised, ok := errors.AsType[*world.CodeError](err); ok {
-		return nil, &llm.Error{Kind: llm.KindRaised, Final: true, Message: raised.Text}
+		return nil, &llm.Error{Kind: llm.KindRaised, Final: true, Message: strings.ToValidUTF8(raised.Text, "\uFFFD")}
 	}
 	if _, known := errors.AsType[*llm.Error](err); !known {
 		err = broken("%v", err)

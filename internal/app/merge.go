@@ -27,10 +27,10 @@ func closeFile(ctx context.Context, store *sqlite.Store, isNew bool, err error) 
 		head, failed := store.Head(context.WithoutCancel(ctx))
 		unused = failed == nil && head.Begun == nil
 	}
-	if err = errors.Join(err, store.Close()); unused {
-		err = errors.Join(err, sqlite.Discard(store.Path()))
+	if unused {
+		return errors.Join(err, store.Discard())
 	}
-	return err
+	return errors.Join(err, store.Close())
 }
 
 // mergedAtOnce is how many entries Merge commits together.

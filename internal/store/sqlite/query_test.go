@@ -7,10 +7,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 
 	"parley/journal"
+	"parley/llm"
+	"parley/world"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -86,9 +89,15 @@ func TestViews(t *testing.T) {
 	play(2, 2, 3, func(batch []journal.Entry) { mustAppend(t, s, batch...) })
 	e := talk(2, 0)
 	mustAppend(t, s, e[:]...)
+	raised := journal.Turn{Episode: 2, Turn: 1}
+	mustAppend(t, s, &journal.Turned{Turn: raised, Calls: 1}, &journal.Replied{
+		Turn: raised, Act: &world.Act{Name: "do"}, Error: &llm.Error{Kind: llm.KindRaised, Message: "w.py:3: ValueError: no"}, At: time.Unix(1_800_000_000, 0),
+	})
 	for text, want := range map[string]string{
 		`SELECT group_concat(state, ' ') FROM (SELECT state FROM episodes ORDER BY episode)`: "ended ended playing waiting",
-		`SELECT count(*) FROM calls`:                                                                            "25",
+		`SELECT count(*) FROM calls`:                                                                            "26",
+		`SELECT count(*) FROM calls WHERE json_valid(json) = 0`:                                                 "0",
+		`SELECT message FROM calls WHERE kind = 'act' AND json = '"' || message || '"'`:                         "w.py:3: ValueError: no",
 		`SELECT count(*) FROM messages WHERE episode = 0 AND turn = 5`:                                          "6",
 		`SELECT group_concat(role, ' ') FROM (SELECT role FROM messages WHERE episode=0 AND turn=3 ORDER BY n)`: "system user assistant user",
 		`SELECT agent || ' ' || value FROM scores WHERE episode = 1 AND seat = 'host'`:                          "small 1.0",

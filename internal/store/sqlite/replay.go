@@ -190,8 +190,9 @@ func (p *replayScan) readReply(c row.Reader) error {
 		e.Error = &llm.Error{Kind: k.failed, Metadata: meta, Usage: usage}
 		if k.failed == llm.KindRaised {
 			*a = llm.Response{}
-			_, err = readAnswer(&c, a)
-			e.Error.Message = string(a.JSON)
+			if _, err = readAnswer(&c, a); err == nil {
+				err = json.Unmarshal(a.JSON, &e.Error.Message)
+			}
 		}
 		return row.Of(k.turn.Episode, err)
 	}

@@ -114,7 +114,9 @@ func (w *writer) newReplyRow(e *journal.Replied, said *content.Said) (v *replyRo
 		v.flags |= flagFailed | flag(f.Final, flagFinal) | flag(f.Uncertain, flagUncertain)
 		v.response = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Metadata: f.Metadata}
 		if f.Kind == llm.KindRaised { // the world is given the message: see readReply
-			v.response.JSON = json.RawMessage(f.Message)
+			if v.response.JSON, err = json.Marshal(f.Message); err != nil {
+				return nil, err
+			}
 		}
 	}
 	t := &v.response.Metadata

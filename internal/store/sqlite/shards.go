@@ -158,11 +158,6 @@ func createShards(target string, count int) (out []shardRow, err error) {
 	return out, os.Rename(temp, folder)
 }
 
-// Discard removes a run file without entries, and its shards. The file must be closed.
-func Discard(path string) error {
-	return errors.Join(os.Remove(path), removeUnused(shardFolder(path)))
-}
-
 // removeUnused removes shards in which nothing is recorded: their run file was not completed.
 func removeUnused(folder string) error {
 	names, err := os.ReadDir(folder)

@@ -330,7 +330,15 @@ func (s *Store) read(f func(*reader) error) error { return explain(s.path, "read
 
 // Close folds the log into the file and releases the file. Reads in progress may finish; the
 // log remains until then.
-func (s *Store) Close() error {
+func (s *Store) Close() error { return s.end(func() error { return nil }) }
+
+// Discard closes a run file that is written and has no entries, and removes it and its shards. Nobody can open it meanwhile.
+func (s *Store) Discard() error {
+	return s.end(func() error { return errors.Join(os.Remove(s.path), removeUnused(shardFolder(s.path))) })
+}
+
+// end closes the file, and calls last before others can write it.
+func (s *Store) end(last func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -339,7 +347,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	err := s.readers.close()
 	if s.writer != nil {
-		err = errors.Join(err, s.writer.close(), s.guard.Release())
+		err = errors.Join(err, s.writer.close(), last(), s.guard.Release())
 	}
 	return explain(s.path, "close", err)
 }
