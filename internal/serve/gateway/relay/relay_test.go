@@ -55,7 +55,7 @@ func TestPayer(t *testing.T) {
 	for _, c := range []struct {
 		command []string
 		want    int
-	}{{[]string{"echo", "sk-ours"}, 0}, {nil, len(h)}} {
+	}{{[]string{"keys", "lab"}, 0}, {nil, len(h)}} {
 		p.KeyCommand = c.command
 		u, err := Open(p)
 		if err != nil {
