@@ -191,7 +191,7 @@ func (p *replayScan) readReply(c row.Reader) error {
 		if k.failed == llm.KindRaised {
 			*a = llm.Response{}
 			if _, err = readAnswer(&c, a); err == nil {
-				err = json.Unmarshal(a.JSON, &e.Error.Message)
+				e.Error.Message, err = unquoted(a.JSON)
 			}
 		}
 		return row.Of(k.turn.Episode, err)

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"encoding/json"
 	"errors"
 
 	"parley/internal/store/sqlite/content"
@@ -114,9 +113,7 @@ func (w *writer) newReplyRow(e *journal.Replied, said *content.Said) (v *replyRo
 		v.flags |= flagFailed | flag(f.Final, flagFinal) | flag(f.Uncertain, flagUncertain)
 		v.response = llm.Response{Model: f.Model, Provider: f.Provider, RequestID: f.RequestID, Usage: f.Usage, Metadata: f.Metadata}
 		if f.Kind == llm.KindRaised { // the world is given the message: see readReply
-			if v.response.JSON, err = json.Marshal(f.Message); err != nil {
-				return nil, err
-			}
+			v.response.JSON = quoted(f.Message)
 		}
 	}
 	t := &v.response.Metadata
