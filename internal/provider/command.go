@@ -41,9 +41,11 @@ func CredentialNames() []string { return []string{string(CredentialsGoogle)} }
 // vertexHost matches the hosts of Vertex AI.
 var vertexHost = regexp.MustCompile(`^([a-z0-9-]+-)?aiplatform(\.[a-z0-9-]+\.rep)?\.googleapis\.com$`)
 
-// bedrockHost matches the hosts of Bedrock: those that answer, and those that list models. Other hosts of amazonaws.com may be
-// rented by anybody.
-var bedrockHost = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock(-runtime)?(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+// bedrockHost matches the hosts of Bedrock that answer calls. Other hosts of amazonaws.com may be rented by anybody.
+var bedrockHost = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock-runtime(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+
+// onlyLists matches the hosts of Bedrock that list models, and answer no calls.
+var onlyLists = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
 
 // checkCredentials refuses to send Google's credentials elsewhere, or to sign requests to others with those of AWS: a token of
 // Google is good for everything that the user may do there, and a plan may come from somebody else.
@@ -52,6 +54,10 @@ func (p Provider) checkCredentials(bad complain) {
 	switch {
 	case p.Credentials == "" && p.Signs():
 		p.checkHosts(bad, GetsSignature, NotSigned)
+		return
+	case p.Credentials == "" && p.Dialect == "bedrock":
+		p.checkHosts(bad, func(address string) bool { return !onlyLists.MatchString(hostOf(address)) },
+			"this host lists models and answers no calls: write https://bedrock-runtime.REGION.amazonaws.com")
 		return
 	case p.Credentials == "":
 		return

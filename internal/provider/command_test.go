@@ -33,7 +33,8 @@ func TestSignedHosts(t *testing.T) {
 		"https://bedrock-runtime.eu-west-1.amazonaws.com.evil.example":   false,
 		"https://bucket.s3.amazonaws.com":                                false,
 		"https://evil.example/bedrock-runtime.eu-west-1.amazonaws.com":   false,
-		"https://bedrock.eu-west-1.amazonaws.com":                        true,
+		"https://bedrock.eu-west-1.amazonaws.com":                        false, // it lists models, and answers no calls
+		"https://bedrock-fips.us-east-1.amazonaws.com":                   false,
 		"https://bedrock-agent.eu-west-1.amazonaws.com":                  false,
 		"https://xbedrock-runtime.eu-west-1.amazonaws.com":               false,
 	} {
@@ -46,7 +47,7 @@ func TestSignedHosts(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 		p.KeyEnv = "BEDROCK_KEY"
-		if err := p.Validate(); err != nil {
+		if err := p.Validate(); (err != nil) != onlyLists.MatchString(hostOf(address)) || err != nil && !strings.Contains(err.Error(), "https://bedrock-runtime.REGION.") {
 			t.Errorf("%s with a key: %v", address, err)
 		}
 	}
