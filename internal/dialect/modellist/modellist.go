@@ -103,6 +103,9 @@ func lists(p provider.Provider) (address string, paths []string, _ error) {
 		address = strings.Replace(p.BaseURL, "//bedrock-runtime", "//bedrock", 1)
 		return address, []string{"/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT", "/inference-profiles?maxResults=1000"}, nil
 	}
+	if p.APIVersion != "" { // Azure's older paths
+		return p.BaseURL, []string{"/models?api-version=" + p.APIVersion}, nil
+	}
 	return p.BaseURL, []string{"/models" + map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]}, nil
 }
 
