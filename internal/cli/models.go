@@ -25,6 +25,7 @@ type modelsCmd struct {
 	KeyEnv     string `placeholder:"NAME" help:"Environment variable with the API key of the provider of --live."`
 	KeyCommand string `placeholder:"COMMAND" help:"Program that prints the API key of the provider of --live, and its arguments, separated by spaces. No shell reads it. Instead of --key-env."`
 	Dialect    string `placeholder:"NAME" help:"Wire format of the provider of --live. Default: that of a known provider, else openai."`
+	APIVersion string `name:"api-version" placeholder:"VERSION" help:"Version of Azure's older paths, such as 2024-10-21. --base-url then ends in /openai."`
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -65,8 +66,8 @@ type known struct {
 
 // Run prints the tables.
 func (c *modelsCmd) Run(ctx context.Context, s *State) error {
-	if c.Live == "" && (c.BaseURL != "" || c.KeyEnv != "" || c.KeyCommand != "" || c.Dialect != "") {
-		return exit.Usagef("--base-url, --key-env, --key-command and --dialect are for the provider of --live: name it with --live")
+	if c.Live == "" && (c.BaseURL != "" || c.KeyEnv != "" || c.KeyCommand != "" || c.Dialect != "" || c.APIVersion != "") {
+		return exit.Usagef("--base-url, --key-env, --key-command, --dialect and --api-version are for the provider of --live: name it with --live")
 	}
 	if c.Live != "" && c.Update != "" {
 		return exit.Usagef("--live and --update do not go together")

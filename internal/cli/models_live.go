@@ -22,7 +22,7 @@ func (c *modelsCmd) live(ctx context.Context, s *State, prices *price.Table) (kn
 	if _, ok := provider.Lookup(name); !ok && c.BaseURL == "" {
 		return k, exit.Usagef("--live %s: %w; or give its address with --base-url", name, provider.Unknown(name))
 	}
-	a := account{BaseURL: c.BaseURL, KeyEnv: c.KeyEnv, KeyCommand: c.KeyCommand, Dialect: c.Dialect}
+	a := account{BaseURL: c.BaseURL, KeyEnv: c.KeyEnv, KeyCommand: c.KeyCommand, Dialect: c.Dialect, APIVersion: c.APIVersion}
 	p, err := a.provider(name+"/any", s.Env)
 	if err != nil {
 		return k, err

@@ -60,6 +60,7 @@ func TestModelsLive(t *testing.T) {
 	parley(t, State{}, "models", "--live", "nobody").want(t, exit.Misuse).wantErr(t, "--live nobody", "--base-url")
 	parley(t, State{}, append(args, "--key-command", "false x")...).want(t, exit.Failed).wantErr(t, "key_command false x")
 	parley(t, State{}, "models", "--key-command", "cat x").want(t, exit.Misuse).wantErr(t, "--live")
+	parley(t, State{}, "models", "--api-version", "2024-10-21").want(t, exit.Misuse).wantErr(t, "--live")
 	parley(t, State{}, "models", "--base-url", front.URL).want(t, exit.Misuse).wantErr(t, "--live")
 	parley(t, State{}, "models", "--live", "sim").want(t, exit.Misuse).wantErr(t, "no server")
 	none := State{Env: func(string) (string, bool) { return "", false }}
@@ -87,6 +88,7 @@ func TestAtSim(t *testing.T) {
 	} {
 		parley(t, s, append([]string{"models", "--live"}, args...)...).want(t, exit.OK).wantOut(t, want)
 	}
+	parley(t, s, "models", "--live", "azure", "--base-url", url+"/openai", "--api-version", "2024-10-21").want(t, exit.OK).wantOut(t, "azure/sim/small")
 	vertex := url + "/v1/projects/p/locations/r/publishers/google"
 	parley(t, s, "models", "--live", "vertex", "--base-url", vertex, "--key-env", "PATH").want(t, exit.Failed).wantErr(t, "Model Garden")
 	ask := []string{"ask", "--model", "azure/any", "--base-url", url + "/openai", "--quiet"}

@@ -223,8 +223,11 @@ func TestTrajectories(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{other}, "only runs of rollout and records of a gateway have trajectories"},
+		{[]string{other}, "only runs of rollout and records of a gateway have trajectories; use parley export"},
 		{[]string{file, "--format", "csv"}, "want jsonl or parquet"},
+		{[]string{file, "--format", "xml"}, "--format xml: rows are written as jsonl or parquet"},
+		{[]string{file, "--as", "verl", "--format", "parquet"}, "--format parquet: verl is written as JSON lines; leave out --format"},
+		{[]string{file, "--as", "verl", "--out", "x"}, "--out x: verl is written as JSON lines; use a name that ends in .jsonl"},
 		{[]string{file, "--out", "rows.csv"}, "add --format jsonl"},
 		{[]string{file, "--out", file, "--format", "jsonl", "--force"}, "is part of a run file"},
 		{[]string{file, "--out", out}, "overwrite it with --force"},

@@ -41,9 +41,11 @@ func CredentialNames() []string { return []string{string(CredentialsGoogle)} }
 // vertexHost matches the hosts of Vertex AI.
 var vertexHost = regexp.MustCompile(`^([a-z0-9-]+-)?aiplatform(\.[a-z0-9-]+\.rep)?\.googleapis\.com$`)
 
-// bedrockHost matches the hosts of Bedrock: those that answer, and those that list models. Other hosts of amazonaws.com may be
-// rented by anybody.
-var bedrockHost = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock(-runtime)?(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+// bedrockHost matches the hosts of Bedrock that answer calls. Other hosts of amazonaws.com may be rented by anybody.
+var bedrockHost = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock-runtime(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
+
+// onlyLists matches the hosts of Bedrock that list models, and answer no calls.
+var onlyLists = regexp.MustCompile(`^(vpce-[a-z0-9-]+\.)?bedrock(-fips)?\.[a-z0-9-]+(\.vpce)?\.amazonaws\.com(\.cn)?$`)
 
 // checkCredentials refuses to send Google's credentials elsewhere, or to sign requests to others with those of AWS: a token of
 // Google is good for everything that the user may do there, and a plan may come from somebody else.
@@ -52,6 +54,10 @@ func (p Provider) checkCredentials(bad complain) {
 	switch {
 	case p.Credentials == "" && p.Signs():
 		p.checkHosts(bad, GetsSignature, NotSigned)
+		return
+	case p.Credentials == "" && p.Dialect == "bedrock":
+		p.checkHosts(bad, func(address string) bool { return !onlyLists.MatchString(hostOf(address)) },
+			"this host lists models and answers no calls: write https://bedrock-runtime.REGION.amazonaws.com")
 		return
 	case p.Credentials == "":
 		return
@@ -130,20 +136,69 @@ func (p Provider) checkKeyCommand(bad complain) {
 	}
 }
 
-// printer returns the program of a command that prints only what the command itself holds, or "". It also finds echo as what a shell
-// is told to run, unless something is filled in there.
+// printer returns the program of a command that prints only what the command itself holds, or "": echo, also behind env or as what a
+// shell is told to run, unless something is filled in there. It finds mistakes, and not everybody who wants to hide a key.
 func printer(command []string) string {
+	command = withoutEnv(command)
+	if len(command) == 0 {
+		return ""
+	}
+	name := programName(command[0])
 	shells := []string{"sh", "bash", "zsh", "dash", "fish", "cmd", "cmd.exe", "powershell", "powershell.exe", "pwsh"}
-	filled := strings.ContainsAny(strings.Join(command, " "), "$`")
-	for i, word := range command {
-		first, _, _ := strings.Cut(strings.TrimSpace(word), " ")
-		name := strings.ToLower(filepath.Base(first))
-		switch {
-		case (i == 0 || !filled) && slices.Contains([]string{"echo", "printf", "write-output"}, name):
-			return name
-		case i == 0 && !slices.Contains(shells, name):
+	if slices.Contains(shells, name) {
+		script := scriptOf(command[1:])
+		fills := "$`"
+		if strings.HasPrefix(name, "cmd") {
+			fills = "%!"
+		}
+		if len(script) == 0 || strings.ContainsAny(strings.Join(script, " "), fills) {
 			return ""
 		}
+		name = programName(script[0])
+	}
+	if slices.Contains([]string{"echo", "printf", "write-output"}, name) {
+		return name
 	}
 	return ""
+}
+
+// programName returns the name of the program that a word begins with, without its folder.
+func programName(word string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(word), " ")
+	return strings.ToLower(filepath.Base(first))
+}
+
+// withoutEnv removes the program env, its flags and its variables.
+func withoutEnv(command []string) []string {
+	if len(command) == 0 || programName(command[0]) != "env" {
+		return command
+	}
+	for i := 1; i < len(command); i++ {
+		switch word := command[i]; {
+		case word == "-u" || word == "-C": // a name or a folder follows
+			i++
+		case !strings.HasPrefix(word, "-") && !strings.Contains(word, "="):
+			return command[i:]
+		}
+	}
+	return nil
+}
+
+// scriptFlag matches the flags of shells that a script follows, such as -c, -lc and /c.
+var scriptFlag = regexp.MustCompile(`^(?i:-[a-z]{0,2}c|-command|/c)$`)
+
+// scriptOf returns what a shell is told to run by its arguments, if it is not a file.
+func scriptOf(args []string) []string {
+	isFlag := func(i int) bool {
+		return strings.HasPrefix(args[i], "-") || len(args[i]) == 2 && args[i][0] == '/'
+	}
+	for i, word := range args {
+		switch {
+		case scriptFlag.MatchString(word):
+			return args[i+1:]
+		case !isFlag(i) && (i == 0 || !isFlag(i-1)): // not a flag's value either: a file
+			return nil
+		}
+	}
+	return nil
 }

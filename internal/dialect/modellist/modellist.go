@@ -72,11 +72,11 @@ func List(ctx context.Context, p provider.Provider) ([]Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("modellist: provider %s: the dialect %q has no list of models", p.Name, p.Dialect)
 	}
-	paths, err := lists(&p)
+	address, paths, err := lists(p)
 	if err != nil {
 		return nil, fmt.Errorf("modellist: provider %s: %w", p.Name, err)
 	}
-	codec.Config.MaxBody = maxBytes
+	codec.Config.Address, codec.Config.MaxBody = address, maxBytes
 	c, err := transport.New(p, codec.Config)
 	if err != nil {
 		return nil, fmt.Errorf("modellist: %w", err)
@@ -92,18 +92,21 @@ func List(ctx context.Context, p provider.Provider) ([]Model, error) {
 	return slices.CompactFunc(r.all, func(a, b Model) bool { return a.Name == b.Name }), nil
 }
 
-// lists returns the paths of the lists of p. AWS has them at another host, and makes p's address that one.
-func lists(p *provider.Provider) ([]string, error) {
+// lists returns the paths of the lists of p, below an address. AWS has them at another host.
+func lists(p provider.Provider) (address string, paths []string, _ error) {
 	switch {
 	case p.OnVertex() || p.APIVersion == provider.VertexVersion:
-		return nil, errors.New("on Vertex AI there is no list of the models that a project can use: see Model Garden in the console of Google Cloud")
+		return "", nil, errors.New("on Vertex AI there is no list of the models that a project can use: see Model Garden in the console of Google Cloud")
 	case p.Dialect == "bedrock" && strings.Contains(p.BaseURL, "//vpce-"):
-		return nil, errors.New("a private endpoint lists no models: give https://bedrock-runtime.REGION.amazonaws.com as the address")
+		return "", nil, errors.New("a private endpoint lists no models: give https://bedrock-runtime.REGION.amazonaws.com as the address")
 	case p.Dialect == "bedrock":
-		p.BaseURL = strings.Replace(p.BaseURL, "//bedrock-runtime", "//bedrock", 1)
-		return []string{"/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT", "/inference-profiles?maxResults=1000"}, nil
+		address = strings.Replace(p.BaseURL, "//bedrock-runtime", "//bedrock", 1)
+		return address, []string{"/foundation-models?byInferenceType=ON_DEMAND&byOutputModality=TEXT", "/inference-profiles?maxResults=1000"}, nil
 	}
-	return []string{"/models" + map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]}, nil
+	if p.APIVersion != "" { // Azure's older paths
+		return p.BaseURL, []string{"/models?api-version=" + p.APIVersion}, nil
+	}
+	return p.BaseURL, []string{"/models" + map[string]string{"anthropic": "?limit=1000", "gemini": "?pageSize=1000"}[p.Dialect]}, nil
 }
 
 // reading is the lists of an account, as far as they are read.

@@ -78,8 +78,8 @@ func TestListBedrock(t *testing.T) {
 	}
 	p, _ := provider.Lookup("bedrock")
 	p.BaseURL = "https://bedrock-runtime.eu-west-1.amazonaws.com"
-	if _, err := lists(&p); err != nil || p.BaseURL != "https://bedrock.eu-west-1.amazonaws.com" || p.Validate() != nil {
-		t.Errorf("%s, %v", p.BaseURL, err)
+	if address, _, err := lists(p); err != nil || address != "https://bedrock.eu-west-1.amazonaws.com" || p.Validate() != nil {
+		t.Errorf("%s, %v", address, err)
 	}
 	for preset, address := range map[string]string{
 		"vertex": "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google", "vertex-anthropic": "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/anthropic",

@@ -46,7 +46,8 @@ type Config struct {
 	// Sign adds a signature to the header of a request, which is its own. hide removes from the answer what it added.
 	// Default: requests are not signed.
 	Sign    func(ctx context.Context, r *http.Request, body []byte) (hide *redact.Redactor, err error)
-	MaxBody int64 // maximum size of an answer. Default: 64 MB
+	MaxBody int64  // maximum size of an answer. Default: 64 MB
+	Address string // of the server, if it is another than the one that answers calls. Default: the provider's base URL
 }
 
 // Client speaks HTTP to one provider.
@@ -86,7 +87,7 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 	if len(p.BaseURLs) > 0 {
 		return nil, fmt.Errorf("provider %s: base_urls: want one server; use base_url", p.Name)
 	}
-	base, err := url.Parse(strings.TrimRight(p.BaseURL, "/"))
+	base, err := url.Parse(strings.TrimRight(cmp.Or(c.Address, p.BaseURL), "/"))
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: base_url: it is not a URL", p.Name)
 	}

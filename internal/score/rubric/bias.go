@@ -55,7 +55,7 @@ func (b *biasTests) add(name string, q *question) {
 		j := q.rating[judge]
 		if len(j.values) > 0 && q.by() == byJudges {
 			c := raters.Spearman(j.lengths, j.values, confidence)
-			b.length = append(b.length, biasTest{append([]any{name, judge, len(j.values)}, quantity(c)...), raters.Unrelated(c)})
+			b.length = append(b.length, biasTest{append([]any{name, judge, len(j.values)}, quantity(c)...), raters.Unrelated(j.lengths, j.values)})
 		}
 		if len(q.Choices) > 0 && j.listed > 0 {
 			expected := 1 / float64(len(q.Choices))

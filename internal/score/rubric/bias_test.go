@@ -77,7 +77,7 @@ func TestDiffers(t *testing.T) {
 	if p := differs(&world.Sample{}, 0.5); !math.IsNaN(p) {
 		t.Errorf("nothing: p %v", p)
 	}
-	if p := raters.Unrelated(raters.Spearman(nil, nil, confidence)); !math.IsNaN(p) {
+	if p := raters.Unrelated(nil, nil); !math.IsNaN(p) {
 		t.Errorf("nothing: p %v", p)
 	}
 }

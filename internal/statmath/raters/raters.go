@@ -180,15 +180,8 @@ func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
 	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !isFinite(x) }) {
 		return q
 	}
-	a, b := ranks(xs), ranks(ys)
-	mean := float64(len(xs)+1) / 2
-	var ab, aa, bb float64
-	for i := range a {
-		x, y := a[i]-mean, b[i]-mean
-		ab += float64(x * y)
-		aa += float64(x * x)
-		bb += float64(y * y)
-	}
+	a, b := centred(xs), centred(ys)
+	ab, aa, bb := product(a, b), product(a, a), product(b, b)
 	if !(aa > 0 && bb > 0) {
 		return q
 	}
@@ -200,17 +193,75 @@ func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
 	return q
 }
 
-// Unrelated returns the p-value of no correlation, for a result of Spearman: the least share by which confidence must be
-// below 1 for the interval to leave out 0.
-func Unrelated(q stats.Quantity) float64 {
+// exactOrders is the largest number of values whose orders are all tried: 362,880, in milliseconds.
+const exactOrders = 9
+
+// Unrelated returns the p-value of no correlation of ranks. Up to 9 values it is exact: the share of all orders whose correlation
+// is as far from 0. Otherwise it is the least share by which confidence must be below 1 for the interval of Spearman to leave out
+// 0, but at least the share of orders that equal values make the same as this one. It is NaN if the correlation is unknown.
+func Unrelated(xs, ys []float64) float64 {
+	q := Spearman(xs, ys, 0)
 	if !q.Known() {
 		return math.NaN()
 	}
-	return math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / spread(q.Value, q.N))
+	if q.N <= exactOrders {
+		return exact(centred(xs), centred(ys))
+	}
+	all, _ := math.Lgamma(float64(q.N + 1))
+	p := math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / spread(q.Value, q.N))
+	return max(p, math.Exp(max(alike(xs), alike(ys))-all))
+}
+
+// exact returns the share of orders of b in which the product with a is as far from 0 as it is now.
+func exact(a, b []float64) float64 {
+	now := math.Abs(product(a, b)) // sums of quarters: without error
+	var far, all float64
+	var visit func(i int, sum float64)
+	visit = func(i int, sum float64) {
+		if i == len(b) {
+			if all++; math.Abs(sum) >= now {
+				far++
+			}
+			return
+		}
+		for j := i; j < len(b); j++ {
+			b[i], b[j] = b[j], b[i]
+			visit(i+1, sum+float64(a[i]*b[i]))
+			b[i], b[j] = b[j], b[i]
+		}
+	}
+	visit(0, 0)
+	return far / all
+}
+
+// alike returns the logarithm of the number of orders that differ only by equal values.
+func alike(values []float64) (sum float64) {
+	times := map[float64]int{}
+	for _, v := range values {
+		times[v]++
+		sum += math.Log(float64(times[v]))
+	}
+	return sum
 }
 
 // spread is the standard error of a correlation of ranks after Fisher's transformation.
 func spread(rho float64, n int) float64 { return math.Sqrt((1 + rho*rho/2) / float64(n-3)) }
+
+// centred returns the ranks of values, less their mean.
+func centred(values []float64) []float64 {
+	out := ranks(values)
+	for i := range out {
+		out[i] -= float64(len(out)+1) / 2
+	}
+	return out
+}
+
+func product(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += float64(a[i] * b[i])
+	}
+	return sum
+}
 
 // ranks returns the ranks of values, from 1. Equal values have the mean of their ranks.
 func ranks(values []float64) []float64 {

@@ -115,17 +115,40 @@ func TestKappa(t *testing.T) {
 func TestSpearman(t *testing.T) {
 	t.Parallel()
 	for _, c := range golden[[]struct {
-		X, Y []float64
-		Rho  float64
+		X, Y      []float64
+		Rho, P, T float64
 	}](t, "spearman") {
 		q := Spearman(c.X, c.Y, 0.95)
 		same(t, "rho", q.Value, c.Rho, 1e-12)
 		if !(q.Low < q.Value && q.Value < q.High) {
 			t.Errorf("interval %+v", q)
 		}
-		p := Unrelated(q)
+		p := Unrelated(c.X, c.Y)
+		if len(c.X) <= exactOrders {
+			same(t, "exact p", p, c.P, 1e-12)
+			continue
+		}
+		same(t, "p", p, c.P, 0.01) // SciPy's is of orders by chance
+		same(t, "p of Student's t", p, c.T, 0.01)
 		if at := Spearman(c.X, c.Y, 1-p); !(p > 0 && p < 1) || min(math.Abs(at.Low), math.Abs(at.High)) > 1e-9 {
 			t.Errorf("p is %v, and the interval at 1 - p is %+v", p, at)
+		}
+	}
+	ten := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for name, c := range map[string]struct {
+		x, y []float64
+		want float64 // the share of orders that are as far from 0
+	}{
+		"four in order":  {ten[:4], ten[:4], 2.0 / 24},
+		"four reversed":  {ten[:4], []float64{4, 3, 2, 1}, 2.0 / 24},
+		"five, one swap": {ten[:5], []float64{1, 2, 3, 5, 4}, 10.0 / 120}, // as R's cor.test
+		"ties":           {ten[:4], []float64{0, 0, 1, 1}, 2.0 / 6},
+		"nine in order":  {ten[:9], ten[:9], 2.0 / 362880},
+		"ten in order":   {ten, ten, 1.0 / 3628800}, // at least: the reversed order is not counted
+		"ten, one apart": {[]float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 7}, 1.0 / 10},
+	} {
+		if p := Unrelated(c.x, c.y); math.Abs(p/c.want-1) > 1e-9 {
+			t.Errorf("%s: p is %v, want %v", name, p, c.want)
 		}
 	}
 	same(t, "same order", Spearman([]float64{1, 2, 3, 9}, []float64{2, 4, 5, 6}, 0.95).Value, 1, 1e-12)
@@ -133,7 +156,7 @@ func TestSpearman(t *testing.T) {
 		"constant": {{1, 1, 1, 1}, {1, 2, 3, 4}}, "few": {{1, 2}, {1, 2}}, "lengths": {{1, 2, 3, 4}, {1, 2, 3}},
 		"not a number": {{1, 2, 3, math.NaN()}, {1, 2, 3, 4}},
 	} {
-		if q := Spearman(c[0], c[1], 0.95); q.Known() || !math.IsNaN(Unrelated(q)) {
+		if q := Spearman(c[0], c[1], 0.95); q.Known() || !math.IsNaN(Unrelated(c[0], c[1])) {
 			t.Errorf("%s: %+v", name, q)
 		}
 	}

@@ -32,6 +32,8 @@ type trajectories struct {
 	Unequal       bool     `group:"Which rows:" help:"Only groups whose episodes did not all get the same reward."`
 	WeightVersion *int     `group:"Which rows:" placeholder:"N" help:"The current version of the weights: only groups answered by it, or by a version at most --max-lag older."`
 	MaxLag        int      `group:"Which rows:" placeholder:"N" help:"How much older the weights may be; see --weight-version. Default: 0."`
+
+	exportFlag string // the flag of export that wants this; empty: it is the command trajectories
 }
 
 // Tables are the tables of export that trajectories writes.
@@ -49,9 +51,9 @@ func (*trajectories) Formats() (names []string) {
 
 // Export returns the command that writes a table or the records for a trainer.
 func (*trajectories) Export(e program.Export) program.Verb {
-	c := &trajectories{File: e.File, As: e.Table, Format: e.Format, Out: e.Out, Force: e.Force}
+	c := &trajectories{File: e.File, As: e.Table, Format: e.Format, Out: e.Out, Force: e.Force, exportFlag: "--table " + e.Table}
 	if e.Table == "" {
-		c.As, c.Format = e.Format, ""
+		c.As, c.Format, c.exportFlag = e.Format, "", "--as "+e.Format
 	}
 	return c
 }
@@ -145,7 +147,11 @@ func (c *trajectories) fits(ctx context.Context, run journal.File) error {
 	case begun == nil:
 		return program.UsageError{Err: fmt.Errorf("%s holds no run yet", c.File)}
 	case begun.Kind != kindName && begun.Kind != "gateway":
-		return program.UsageError{Err: fmt.Errorf("%s is a run of %s; only runs of rollout and records of a gateway have trajectories. Use parley export for its calls", c.File, begun.Kind)}
+		remedy := "use parley export for its calls"
+		if c.exportFlag != "" {
+			remedy = "leave out " + c.exportFlag + " to export its calls"
+		}
+		return program.UsageError{Err: fmt.Errorf("%s is a run of %s, and only runs of rollout and records of a gateway have trajectories; %s", c.File, begun.Kind, remedy)}
 	}
 	return nil
 }
@@ -159,13 +165,20 @@ func (c *trajectories) format() (trajectory.Format, error) {
 	case c.Format == "":
 		given = trajectory.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), "."))
 	}
-	if slices.Contains(trajectory.Formats(), given) {
+	lines := slices.Contains(c.Formats(), c.As) // of JSON only
+	switch {
+	case slices.Contains(trajectory.Formats(), given) && (!lines || given == trajectory.JSONL):
 		return given, nil
-	}
-	if c.Format == "" {
+	case c.Format == "" && lines:
+		return "", program.UsageError{Err: fmt.Errorf("--out %s: %s is written as JSON lines; use a name that ends in .jsonl", c.Out, c.As)}
+	case c.Format == "":
 		return "", program.UsageError{Err: fmt.Errorf("--out %s: the name ends in neither .jsonl nor .parquet; add --format jsonl or --format parquet", c.Out)}
+	case lines:
+		return "", program.UsageError{Err: fmt.Errorf("--format %s: %s is written as JSON lines; leave out --format", c.Format, c.As)}
+	case c.Format == "csv":
+		return "", program.UsageError{Err: fmt.Errorf("--format csv: %s contain lists, so csv is not possible; want jsonl or parquet", c.As)}
 	}
-	return "", program.UsageError{Err: fmt.Errorf("unknown --format %q; want jsonl or parquet (rows contain lists, so csv is not possible)", c.Format)}
+	return "", program.UsageError{Err: fmt.Errorf("--format %s: %s are written as jsonl or parquet", c.Format, c.As)}
 }
 
 // filter returns the filter of the flags.

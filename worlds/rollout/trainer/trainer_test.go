@@ -137,6 +137,8 @@ func TestFilters(t *testing.T) {
 		{"status=completed", "maze:1/2 maze:2/1", "null"},
 		{"status=completed,truncated&whole=true", "maze:1/2", `{"short":1}`},
 		{"unequal=true&status=completed", "maze:1/2", `{"equal reward":1}`},
+		{"min_reward=0.5", "maze:1/1", `{"reward":1}`},
+		{"min_reward=0.5&unequal=true", "maze:1/1", `{"reward":1}`}, // the other episode counts for unequal
 		{"weight_version=9&max_lag=1", "", `{"weight lag":2}`},
 		{"weight_version=9&max_lag=2", "maze:1/2 maze:2/2", "null"},
 	} {

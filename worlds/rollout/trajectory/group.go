@@ -43,7 +43,7 @@ type Filter struct {
 	// MinReward, if set, drops the rows of agents that got a smaller reward in the episode, or none, and episodes without any
 	// other.
 	MinReward *float64
-	// Unequal drops groups whose members all got the same reward.
+	// Unequal drops groups whose members of these statuses all got the same reward. Those that MinReward drops count.
 	Unequal bool
 	// Version, if set, is the current version of the weights, and Lag how far those of an answer may be behind it.
 	// Every answer of a seat that is trained counts. Without a numeric version it is too old.
@@ -120,6 +120,7 @@ func (f Filter) outcomes(g *Group) string {
 	if len(f.Statuses) > 0 {
 		g.Members = slices.DeleteFunc(g.Members, func(t *Trajectory) bool { return !slices.Contains(f.Statuses, t.Status) })
 	}
+	same := f.Unequal && equal(g) // of all rewards, also of those that are too small
 	why, by := LeftStatus, "status"
 	if f.MinReward != nil && len(g.Members) > 0 {
 		why, by = LeftReward, "status or reward"
@@ -135,7 +136,7 @@ func (f Filter) outcomes(g *Group) string {
 		return why
 	case f.Whole && g.Short != "":
 		return LeftShort
-	case f.Unequal && equal(g):
+	case same:
 		return LeftEqual
 	case f.Trainable && !slices.ContainsFunc(g.Members, trainable):
 		return LeftEmpty
@@ -159,7 +160,7 @@ func trainable(t *Trajectory) bool {
 
 // equal reports whether all members got the same reward, seat by seat.
 func equal(g *Group) bool {
-	for _, m := range g.Members[1:] {
+	for _, m := range g.Members {
 		for seat, paid := range g.Members[0].Return {
 			if m.Return[seat] != paid {
 				return false

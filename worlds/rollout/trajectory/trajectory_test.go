@@ -130,6 +130,8 @@ func TestFilters(t *testing.T) {
 		{"lag", Filter{Statuses: []Status{Completed}, Version: new(11), Lag: 1}, "maze:2/2 maze:3/1", "map[status:1 unfinished:1 weight lag:1]"},
 		{"reward", Filter{MinReward: new(0.5)}, "maze:1/1 maze:2/2 maze:3/1", "map[reward:1 unfinished:1]"},
 		{"whole reward", Filter{MinReward: new(0.5), Whole: true}, "maze:2/2", "map[reward:1 short:2 unfinished:1]"},
+		// Rewards of 1 and 0 differ, also if only the episode with 1 is wanted.
+		{"unequal reward", Filter{MinReward: new(0.5), Unequal: true}, "maze:1/1 maze:3/1", "map[equal reward:1 reward:1 unfinished:1]"},
 		{"trainable", Filter{Trainable: true}, "maze:1/2 maze:2/2 maze:3/2", "map[no rows:1 unfinished:1]"},
 	} {
 		var groups []string

@@ -25,6 +25,7 @@ func (s *Server) cloudRoutes(handle func(pattern string, style quota.Style, e en
 		})
 	}
 	handle("GET /openai/v1/models", quota.OpenAI, endpoint.OpenAIModels)
+	handle("GET /openai/models", quota.OpenAI, cloud.Versioned(endpoint.OpenAIModels))
 	s.batches.OpenAIRoutes("/openai/v1", func(pattern string, style quota.Style, e endpoint.Func) { handle(pattern, style, cloud.AzureBatch(e)) })
 	s.batches.OpenAIRoutes("/openai", func(pattern string, style quota.Style, e endpoint.Func) {
 		handle(pattern, style, cloud.Versioned(cloud.AzureBatch(e)))
