@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"parley/internal/dispatch"
@@ -26,8 +25,8 @@ type Report struct {
 	Reserved llm.Money `json:"reserved"`
 	// Partial means that more may be in flight: acts, or calls of a worker that does not say.
 	Partial bool `json:"partial,omitempty"`
-	// Waits says what calls wait for; hostile.
-	Waits []string `json:"-"`
+	// Waits is what calls wait for; hostile.
+	Waits []dispatch.Wait `json:"waits,omitempty"`
 }
 
 // The limits of what is kept of reports.
@@ -199,30 +198,39 @@ func (t *Tally) Stats() dispatch.Snapshot {
 	return sum.Plus(dispatch.Snapshot{Models: t.models})
 }
 
-// Waits says what the calls of workers wait for; hostile.
-func (t *Tally) Waits() (all []string) {
+// Waits lists what the calls of workers wait for; hostile. Each is listed once: calls that wait for money are summed by model.
+func (t *Tally) Waits() (all []dispatch.Wait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	count, texts := map[string]int{}, map[string]string{}
+	short, says, count := map[string]budget.Shortage{}, map[string]string{}, map[string]int{}
 	for _, session := range slices.Sorted(maps.Keys(t.workers)) {
 		w := t.workers[session]
-		for _, text := range w.Waits[:min(len(w.Waits), maxWaits)] {
-			if w.gone {
-				break
+		for _, wait := range w.Waits[:min(len(w.Waits), maxWaits)] {
+			switch m := wait.Money; {
+			case w.gone || m != nil && m.Calls <= 0:
+			case m != nil:
+				s := short[m.Model]
+				short[m.Model] = budget.Shortage{
+					Calls: llm.AddTokens(s.Calls, m.Calls), Model: m.Model, Amount: max(s.Amount, m.Amount), Exceeds: s.Exceeds || m.Exceeds,
+				}
+			default:
+				count[wait.About]++
+				says[wait.About] = cmp.Or(says[wait.About], wait.Says)
 			}
-			about, _, _ := strings.Cut(text, " for ") // how long differs between workers
-			count[about]++
-			texts[about] = cmp.Or(texts[about], text)
 		}
 	}
-	for _, about := range slices.Sorted(maps.Keys(texts))[:min(len(texts), maxWaits)] {
-		text := texts[about]
+	for _, about := range slices.Sorted(maps.Keys(says)) {
+		text := says[about]
 		if n := count[about]; n > 1 {
 			text = fmt.Sprintf("%s (%d workers)", text, n)
 		}
-		all = append(all, text)
+		all = append(all, dispatch.Wait{About: about, Says: text})
 	}
-	return all
+	for _, model := range slices.Sorted(maps.Keys(short)) {
+		s := short[model]
+		all = append(all, dispatch.Wait{Money: &s})
+	}
+	return all[:min(len(all), maxWaits)]
 }
 
 // Waiting returns "workers" while there is none.

@@ -91,17 +91,38 @@ func TestWaits(t *testing.T) {
 	if got := tally.Waiting(); got != "workers" {
 		t.Errorf("it waits for %q", got)
 	}
-	tally.Reported("w0", Report{Waits: []string{"lab is unreachable for 2s: refused", "other is unreachable: refused"}})
-	tally.Reported("w1", Report{Waits: []string{"lab is unreachable for 3s: refused"}})
-	if got, want := tally.Waits(), []string{"lab is unreachable for 2s: refused (2 workers)", "other is unreachable: refused"}; !slices.Equal(got, want) {
+	wire := func(waits ...dispatch.Wait) (r Report) {
+		b, err := json.Marshal(Report{Waits: waits})
+		if err == nil {
+			err = json.Unmarshal(b, &r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	money := func(calls int, model string) dispatch.Wait {
+		return dispatch.Wait{Money: &budget.Shortage{Calls: calls, Model: model, Amount: llm.Dollar}}
+	}
+	tally.Reported("w0", wire(dispatch.Wait{About: "lab is unreachable", Says: "lab is unreachable for 2s: refused"}, dispatch.Wait{About: "other is unreachable", Says: "other is unreachable: refused"}, money(158, "lab/a")))
+	tally.Reported("w1", wire(dispatch.Wait{About: "lab is unreachable", Says: "lab is unreachable for 3s: refused"}, money(160, "lab/a")))
+	tally.Reported("w2", wire(money(160, "lab/b")))
+	tally.Reported("w3", wire(money(-7, "lab/a"), money(0, "lab/c")))
+	want := []string{
+		"lab is unreachable for 2s: refused (2 workers)", "other is unreachable: refused",
+		"318 calls wait for money: the budget sets aside $1.00 for a call of lab/a", "160 calls wait for money: the budget sets aside $1.00 for a call of lab/b",
+	}
+	if got := dispatch.WaitTexts(tally.Waits()); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got := tally.Waiting(); got != "" {
 		t.Errorf("it waits for %q", got)
 	}
 	tally.Lost("w0")
-	tally.Left("w1")
+	for _, w := range []string{"w1", "w2", "w3"} {
+		tally.Left(w)
+	}
 	if got := tally.Waits(); len(got) > 0 || tally.Waiting() != "workers" {
-		t.Errorf("%q", got)
+		t.Errorf("%+v", got)
 	}
 }
