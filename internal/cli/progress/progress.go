@@ -6,7 +6,6 @@
 package progress
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -67,14 +66,28 @@ func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, mon
 	if waits == nil {
 		return nil, nil
 	}
+	var calls int
+	var low, high llm.Money
 	for _, w := range waits(now) {
-		if m := w.Money; m != nil {
-			money = append(money, fmt.Sprintf("%s for money (%v each)", terminal.Several(m.Calls, "waits", "wait"), rounded(m.Amount)))
+		m := w.Money
+		if m == nil {
+			trouble = append(trouble, terminal.Quoted(w.Text()))
 			continue
 		}
-		trouble = append(trouble, terminal.Quoted(w.Text()))
+		amount := rounded(m.Amount)
+		if calls == 0 {
+			low = amount
+		}
+		calls, low, high = llm.AddTokens(calls, m.Calls), min(low, amount), max(high, amount)
 	}
-	return trouble, money
+	if calls == 0 {
+		return trouble, nil
+	}
+	each := high.String()
+	if low < high {
+		each = low.String() + " to " + each
+	}
+	return trouble, []string{terminal.Several(calls, "waits", "wait") + " for money (" + each + " each)"}
 }
 
 // rounded returns m with two digits, or in cents.
