@@ -160,8 +160,8 @@ func (a *App) Stats() dispatch.Snapshot {
 	return a.Dispatcher.Stats()
 }
 
-// Waits describes what calls wait for, also those of workers; hostile.
-func (a *App) Waits(now time.Time) []string {
+// Waits lists what calls wait for, also those of workers; hostile.
+func (a *App) Waits(now time.Time) []dispatch.Wait {
 	if a.elsewhere != nil {
 		return a.elsewhere.Waits()
 	}

@@ -18,6 +18,7 @@ import (
 	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/outage"
 	"parley/internal/summary"
 	"parley/journal"
@@ -62,11 +63,17 @@ func TestWaitingIsSaid(t *testing.T) {
 	v.Begin(app.Opened{App: &app.App{}, Plan: &config.Plan{}, Head: &journal.Head{}, Waiting: func() string { return why }})
 	v.Stats = func() dispatch.Snapshot { return dispatch.Snapshot{} }
 	now := time.Now()
-	v.Calls = func(now time.Time) []string {
-		return []string{outage.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}
+	v.Calls = func(now time.Time) []dispatch.Wait {
+		return []dispatch.Wait{{Says: outage.Outage{Provider: "lab", URL: "http://x/v1", Why: "503 \x1b[2JLoading", Since: now.Add(-40 * time.Second), Limit: 10 * time.Minute}.Text(now)}}
 	}
 	if first := v.Line(now)[0]; first != `lab is unreachable for 40s: 503 \u001b[2JLoading at http://x/v1; waits up to 10m0s` {
 		t.Error(first)
+	}
+	v.Calls = func(time.Time) []dispatch.Wait {
+		return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
+	}
+	if got, want := strings.Join(v.Line(now), ", "), "0 of 0 episodes, $0.00, 1,021 wait for money ($0.0068 each), 0 in flight"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q does not begin with %q", got, want)
 	}
 	v.Calls = nil
 	if first := v.Line(now)[0]; first != "0 of 0 episodes" {

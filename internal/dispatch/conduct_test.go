@@ -304,7 +304,7 @@ func TestWaitsForMoney(t *testing.T) {
 				var wg sync.WaitGroup
 				wg.Go(func() { d.All(t.Context(), asked(40, 50, 50)) })
 				time.Sleep(time.Second / 2)
-				got := strings.Join(d.Waits(time.Now()), "|")
+				got := strings.Join(WaitTexts(d.Waits(time.Now())), "|")
 				for _, want := range c.want {
 					if !strings.Contains(got, want) {
 						t.Errorf("%q lacks %q", got, want)
@@ -315,7 +315,7 @@ func TestWaitsForMoney(t *testing.T) {
 				}
 				wg.Wait()
 				if got := d.Waits(time.Now()); len(got) > 0 {
-					t.Errorf("nothing waits any more: %q", got)
+					t.Errorf("nothing waits any more: %+v", got)
 				}
 			})
 		})

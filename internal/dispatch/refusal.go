@@ -25,14 +25,11 @@ const refusedTime = 5 * time.Second
 
 // Text describes the refusal as of now.
 func (r Refusal) Text(now time.Time) string {
-	state, calls := "overloaded", "1 call waits"
+	state := "overloaded"
 	if r.Kind == llm.KindRateLimited {
 		state = "rate-limited"
 	}
-	if r.Calls > 1 {
-		calls = fmt.Sprintf("%d calls wait", r.Calls)
-	}
-	text := fmt.Sprintf("%s is %s for %v: %s; %s", r.Model, state, now.Sub(r.Since).Round(time.Second), r.Why, calls)
+	text := fmt.Sprintf("%s is %s for %v: %s; %s", r.Model, state, now.Sub(r.Since).Round(time.Second), r.Why, callsWait(r.Calls))
 	if r.Deadline > 0 {
 		text += fmt.Sprintf(", each retried for up to %v", r.Deadline)
 	}
@@ -66,25 +63,6 @@ func (s Snapshot) refusals(now time.Time, deadline time.Duration) (all []Refusal
 				Calls: m.refusedCalls, Deadline: deadline,
 			})
 		}
-	}
-	return all
-}
-
-// Waits describes what calls wait for: providers that cannot be reached, those that refuse calls for
-// now, and room in the budget.
-func (d *Dispatcher) Waits(now time.Time) (all []string) {
-	said := map[string]bool{}
-	for _, o := range d.Unreachable() {
-		all = append(all, o.Text(now))
-		said[o.Provider] = true
-	}
-	for _, r := range d.Stats().refusals(now, d.retry.rule.Deadline) {
-		if provider, _ := llm.SplitModel(r.Model); !said[provider] {
-			all = append(all, r.Text(now))
-		}
-	}
-	if text := d.budget.Waits(); text != "" {
-		all = append(all, text)
 	}
 	return all
 }

@@ -42,15 +42,15 @@ func TestRefusalsAreReported(t *testing.T) {
 				})
 				time.Sleep(time.Second)
 				if got := d.Waits(time.Now()); len(got) != 0 {
-					t.Errorf("after a second: %q", got)
+					t.Errorf("after a second: %+v", got)
 				}
 				time.Sleep(59 * time.Second)
-				if got := d.Waits(time.Now()); len(got) != 1 || got[0] != want {
-					t.Errorf("%q, want %q", got, want)
+				if got := d.Waits(time.Now()); len(got) != 1 || got[0].Text() != want {
+					t.Errorf("%+v, want %q", got, want)
 				}
 				wg.Wait()
 				if got := d.Waits(time.Now().Add(time.Hour)); len(got) != 0 {
-					t.Errorf("after all were answered: %q", got)
+					t.Errorf("after all were answered: %+v", got)
 				}
 
 				f.until = time.Now().Add(time.Hour)

@@ -26,5 +26,5 @@ type Asker interface {
 // Waiter is an asker that knows what its calls wait for.
 type Waiter interface {
 	// Waits lists what calls wait for at now, such as a provider that cannot be reached.
-	Waits(now time.Time) []string
+	Waits(now time.Time) []dispatch.Wait
 }

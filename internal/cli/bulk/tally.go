@@ -81,8 +81,8 @@ type Progress struct {
 	Out    *terminal.Stream
 	Tally  *Tally
 	Stats  func() dispatch.Snapshot
-	Share  func() float64               // fraction of the input that was read; negative if not known
-	Waits  func(now time.Time) []string // what calls wait for; hostile
+	Share  func() float64                      // fraction of the input that was read; negative if not known
+	Waits  func(now time.Time) []dispatch.Wait // what calls wait for; hostile
 	Budget llm.Money
 	Spent  llm.Money // of it, by earlier runs
 	Began  time.Time
@@ -102,14 +102,16 @@ func (p *Progress) Show() (end func()) {
 // line describes the current state: what is done, the cost, what is in flight, the speed.
 func (p *Progress) line(now time.Time) []string {
 	n, l := p.Tally.Now(), p.Stats()
-	parts := append(progress.Reasons(p.Waits, now), terminal.Number(n.Answered+n.Kept)+" answered")
+	trouble, money := progress.Reasons(p.Waits, now)
+	parts := append(trouble, terminal.Number(n.Answered+n.Kept)+" answered")
 	if share := p.Share(); share >= 0 {
 		parts = append(parts, fmt.Sprintf("%.0f%% of the input", 100*share))
 	}
 	if bad := n.Failed + n.Rejected; bad > 0 {
 		parts = append(parts, terminal.Number(bad)+" failed")
 	}
-	parts = append(parts, progress.Cost(n.Cost.Plus(p.Spent), p.Budget, l), terminal.Number(int(l.InFlight))+" in flight")
+	parts = append(append(parts, progress.Cost(n.Cost.Plus(p.Spent), p.Budget, l)), money...)
+	parts = append(parts, terminal.Number(int(l.InFlight))+" in flight")
 	if s := now.Sub(p.last).Seconds(); s > 0 {
 		parts = append(parts,
 			terminal.Speed(float64(n.Answered-p.counts.Answered)/s)+" requests/s",

@@ -60,15 +60,54 @@ func Show(out *terminal.Stream, line func(now time.Time) []string) (end func()) 
 	}
 }
 
-// Reasons returns what calls wait for. waits may be nil.
-func Reasons(waits func(time.Time) []string, now time.Time) (parts []string) {
+// Reasons returns what calls wait for: trouble, which belongs at the front of a line, and that they wait for money, in short: "21 wait for money
+// ($0.0068 each)". waits may be nil.
+func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, money []string) {
+	if waits == nil {
+		return nil, nil
+	}
+	var calls int
+	var low, high llm.Money
+	for _, w := range waits(now) {
+		m := w.Money
+		if m == nil {
+			trouble = append(trouble, terminal.Quoted(w.Text()))
+			continue
+		}
+		amount := rounded(m.Amount)
+		if calls == 0 {
+			low = amount
+		}
+		calls, low, high = llm.AddTokens(calls, m.Calls), min(low, amount), max(high, amount)
+	}
+	if calls == 0 {
+		return trouble, nil
+	}
+	each := high.String()
+	if low < high {
+		each = low.String() + " to " + each
+	}
+	return trouble, []string{terminal.Several(calls, "waits", "wait") + " for money (" + each + " each)"}
+}
+
+// rounded returns m with two digits, or in cents.
+func rounded(m llm.Money) llm.Money {
+	unit := llm.Money(1)
+	for unit < llm.Dollar/100 && 100*unit <= m {
+		unit *= 10
+	}
+	return m.Plus(unit/2) / unit * unit
+}
+
+// Waits returns in full what calls wait for. waits may be nil.
+func Waits(waits func(time.Time) []dispatch.Wait, now time.Time) (texts []string) {
 	if waits == nil {
 		return nil
 	}
-	for _, why := range waits(now) {
-		parts = append(parts, terminal.Quoted(why))
+	for _, text := range dispatch.WaitTexts(waits(now)) {
+		texts = append(texts, terminal.Quoted(text))
 	}
-	return parts
+	return texts
 }
 
 // Queue says how many calls wait, and how many were refused because of the quota.

@@ -58,7 +58,7 @@ func (v *View) State(now time.Time) live.State {
 	s := live.State{
 		At: now, Steered: steered, InFlight: st.InFlight, Waiting: st.Waiting, RateLimited: st.RateLimited,
 		Spent: v.spent.Plus(st.Cost).Plus(st.Uncertain), Budget: budget, Left: v.timeLeft(now),
-		Status: append(v.Says(), v.inside()...), Waits: progress.Reasons(v.Calls, now), Models: models(st),
+		Status: append(v.Says(), v.inside()...), Waits: progress.Waits(v.Calls, now), Models: models(st),
 	}
 	s.Projected = v.projected(s.Spent)
 	if why := v.waits(); why != "" {

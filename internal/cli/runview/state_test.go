@@ -10,6 +10,7 @@ import (
 	"parley/internal/batch/batcher"
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/dispatch/limiter"
 	"parley/journal"
 	"parley/llm"
@@ -24,7 +25,9 @@ func TestState(t *testing.T) {
 	v := &View{
 		Out:      terminal.NewStream(&bytes.Buffer{}, func(string) (string, bool) { return "", false }, func(any) int { return 0 }),
 		episodes: 100, playing: map[int]*moment{}, failed: map[llm.Kind]int{}, resumed: map[int]bool{7: true}, budget: 5 * llm.Dollar, spent: llm.Dollar,
-		Calls: func(time.Time) []string { return nil },
+		Calls: func(time.Time) []dispatch.Wait {
+			return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
+		},
 		batches: func() batcher.Progress {
 			return batcher.Progress{Open: []batcher.Standing{{Provider: "lab", Model: "small", Began: began, Lines: 10, Answered: 3, Failed: 1}}}
 		},
@@ -75,6 +78,9 @@ func TestState(t *testing.T) {
 	}
 	if m := s.Models[0]; m.Name != "lab/small" || m.Input != 200*89 || m.Cost != llm.Dollars(0.89) || m.P95 < 90*time.Millisecond || m.P95 > 100*time.Millisecond || m.Errors[llm.KindServer].Example != "500" {
 		t.Errorf("%+v", m)
+	}
+	if want := "1021 calls wait for money: the budget sets aside $0.006828 for a call of lab/large, whose server is not known to stop at max_tokens"; len(s.Waits) != 1 || s.Waits[0] != want {
+		t.Errorf("%q, want %q", s.Waits, want)
 	}
 	if b := s.Batches[0]; b.Requests != 10 || b.Answered != 4 || b.Provider != "lab" {
 		t.Errorf("%+v", b)

@@ -34,13 +34,13 @@ type View struct {
 
 	mu       sync.Mutex
 	Stats    func() dispatch.Snapshot
-	waiting  func() string                // what external thing the run waits for
-	Calls    func(now time.Time) []string // what calls wait for; hostile
-	batches  func() batcher.Progress      // nil if the run is not in waves
-	steering *steer.Steering              // nil if nothing is left to play
-	budget   llm.Money                    // of a run without steering
-	spent    llm.Money                    // before this process
-	episodes int                          // planned so far
+	waiting  func() string                       // what external thing the run waits for
+	Calls    func(now time.Time) []dispatch.Wait // what calls wait for; hostile
+	batches  func() batcher.Progress             // nil if the run is not in waves
+	steering *steer.Steering                     // nil if nothing is left to play
+	budget   llm.Money                           // of a run without steering
+	spent    llm.Money                           // before this process
+	episodes int                                 // planned so far
 	ended    int
 	failed   map[llm.Kind]int
 	lost     int             // episodes that ended as failures
@@ -197,7 +197,8 @@ func (v *View) Line(now time.Time) []string {
 	defer v.mu.Unlock()
 	st := v.Stats()
 	steered, budget := v.steered()
-	parts := append(progress.Reasons(v.Calls, now), v.Says()...)
+	trouble, money := progress.Reasons(v.Calls, now)
+	parts := append(trouble, v.Says()...)
 	parts = append(parts, v.inside()...)
 	if steered != "" {
 		parts = append([]string{steered}, parts...)
@@ -212,7 +213,7 @@ func (v *View) Line(now time.Time) []string {
 	if v.batches != nil {
 		parts = append(parts, batched(v.batches(), now)...)
 	}
-	parts = append(parts, progress.Cost(v.spent.Plus(st.Cost).Plus(st.Uncertain), budget, st))
+	parts = append(append(parts, progress.Cost(v.spent.Plus(st.Cost).Plus(st.Uncertain), budget, st)), money...)
 	if s := kinds(v.failed); s != "" {
 		parts = append(parts, s)
 	}

@@ -267,12 +267,14 @@ func (l *log) finish(ctx context.Context) error {
 	}
 	_ = l.beat(true)
 	_ = l.Conn.FlushTimeout(removes)
-	l.hearOut(ctx)
+	l.hearOut(ctx, removes)
 	return err
 }
 
-// hearOut waits until what workers reported before their last entries is counted.
-func (l *log) hearOut(ctx context.Context) {
+// hearOut waits until what workers reported before their last entries is counted, for at most limit: a worker may report without end.
+func (l *log) hearOut(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	l.mu.Lock()
 	stats := l.stats
 	l.mu.Unlock()

@@ -207,7 +207,6 @@ func (l *log) hear(data []byte) {
 	l.mu.Unlock()
 	calls := tally.Report{Partial: len(w.Calls) == 0}
 	if w.Refused == "" && (len(w.Calls) == 0 || json.Unmarshal(w.Calls, &calls) == nil) {
-		calls.Waits = w.Waits
 		l.tally.Reported(w.Session, calls)
 	}
 	if w.Leaves {

@@ -4,14 +4,45 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/share"
 	"parley/internal/cluster/subject"
 	"parley/internal/dispatch/limiter"
 )
+
+// TestHearOut: a run ends although more reports come than can be counted.
+func TestHearOut(t *testing.T) {
+	t.Parallel()
+	conn := clustertest.Connect(t, clustertest.Hub(t, hub.Config{}))
+	over := make(chan struct{})
+	stats, err := conn.Subscribe(subject.Stats(clustertest.Run), func(*nats.Msg) { <-over })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := conn.Publish(subject.Stats(clustertest.Run), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	l := &log{play: &play{stats: stats}}
+	l.hearOut(t.Context(), time.Millisecond)
+	if n, _, err := stats.Pending(); n == 0 || err != nil {
+		t.Errorf("%d reports are open; %v", n, err)
+	}
+	close(over)
+	l.hearOut(t.Context(), time.Hour)
+	if n, _, err := stats.Pending(); n != 0 || err != nil {
+		t.Errorf("%d reports were not counted; %v", n, err)
+	}
+}
 
 // TestStatus: who asks is told which lots wait, are played and are done, and how limits are divided.
 func TestStatus(t *testing.T) {

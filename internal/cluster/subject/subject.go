@@ -137,7 +137,7 @@ type Working struct {
 	Build   string `json:"build"`
 	Run     string `json:"run"`
 	Lots    int    `json:"lots"`
-	// Calls is what its calls are so far: a tally.Report. Waits says what they wait for, as a provider that cannot be reached; hostile.
+	// Calls is what its calls are so far: a tally.Report. Waits says for people what they wait for, as a provider that cannot be reached; hostile.
 	Calls json.RawMessage `json:"calls,omitempty"`
 	Waits []string        `json:"waits,omitempty"`
 	// HubFull means that the worker waits until the hub has room.

@@ -1,8 +1,8 @@
 // Package tally counts the calls of a run that workers play.
 //
-// It promises that calls, tokens, cost and latencies are those of the replies in the run file, whoever is killed. What no
-// reply tells is as workers report it every second and when they leave: other attempts, refusals, calls in flight. Of a worker that was
-// killed, up to its last second of that is missing.
+// It promises that calls, tokens, cost and latencies are those of the replies in the run file, whoever is killed. What a reply cost
+// counts for the model that answered, also if others were tried before. What no reply tells is as workers report it every second and when
+// they leave: other attempts, refusals, calls in flight. Of a worker that was killed, up to its last second of that is missing.
 package tally
 
 import (
@@ -26,8 +26,8 @@ type Report struct {
 	Reserved llm.Money `json:"reserved"`
 	// Partial means that more may be in flight: acts, or calls of a worker that does not say.
 	Partial bool `json:"partial,omitempty"`
-	// Waits says what calls wait for; hostile.
-	Waits []string `json:"-"`
+	// Waits is what calls wait for; hostile.
+	Waits []dispatch.Wait `json:"waits,omitempty"`
 }
 
 // The limits of what is kept of reports.
@@ -43,10 +43,10 @@ type Tally struct {
 	Budget *budget.Budget
 
 	mu      sync.Mutex
-	workers map[string]*worker             // by session
-	left    dispatch.Snapshot              // of workers that are gone
-	models  map[string]dispatch.ModelStats // what is in the run file, by model
-	spent   llm.Money                      // in all, earlier processes included
+	workers map[string]*worker              // by session
+	left    dispatch.Snapshot               // of workers that are gone
+	models  map[string]*dispatch.ModelStats // what is in the run file, by model
+	spent   llm.Money                       // in all, earlier processes included
 }
 
 // worker is what a worker reported last.
@@ -142,27 +142,60 @@ func (t *Tally) Replied(e *journal.Replied) {
 	if e.Request == nil {
 		return // an act, or a bot's
 	}
-	if t.models == nil {
-		t.models = map[string]dispatch.ModelStats{}
-	}
-	m := t.models[e.Request.Model]
-	m.Calls++
-	m.Cost = m.Cost.Plus(e.Cost())
+	asked, made := t.of(e.Request.Model), t.of(answerer(e)) // as a Dispatcher counts
+	asked.Calls++
+	made.Cost = made.Cost.Plus(e.Cost())
 	switch r := e.Response; {
 	case e.Error != nil:
-		m.Failed++
-		m.Attempts += int64(max(0, e.Error.Metadata.Attempts))
-		m.Usage = m.Usage.Plus(e.Error.Usage)
+		asked.Failed++
+		made.Attempts += int64(max(0, e.Error.Metadata.Attempts))
+		made.Usage = made.Usage.Plus(e.Error.Usage)
 	case r != nil && r.Metadata.Cached:
-		m.Cached++
+		asked.Cached++
 	case r != nil && r.Metadata.Coalesced:
-		m.Coalesced++
+		asked.Coalesced++
 	case r != nil:
-		m.Attempts += int64(max(0, r.Metadata.Attempts))
-		m.Usage = m.Usage.Plus(r.Usage)
-		m.Latency.Add(r.Metadata.Latency)
+		made.Attempts += int64(max(0, r.Metadata.Attempts))
+		made.Usage = made.Usage.Plus(r.Usage)
+		made.Latency.Add(r.Metadata.Latency)
 	}
-	t.models[e.Request.Model] = m
+}
+
+// of returns what is in the run file of a model. The lock is held.
+func (t *Tally) of(model string) *dispatch.ModelStats {
+	if t.models == nil {
+		t.models = map[string]*dispatch.ModelStats{}
+	}
+	if t.models[model] == nil {
+		t.models[model] = &dispatch.ModelStats{}
+	}
+	return t.models[model]
+}
+
+// answerer returns the model whose answer or error e has: the one that was asked, or a fallback. A server may add a version to the name of
+// a model. If several models of a provider are possible, it is the first.
+func answerer(e *journal.Replied) string {
+	var provider, name string
+	switch {
+	case e.Response != nil:
+		provider, name = e.Response.Provider, e.Response.Model
+	case e.Error != nil:
+		provider, name = e.Error.Provider, e.Error.Model
+	}
+	found, fits := e.Request.Model, -1
+	for _, model := range append([]string{e.Request.Model}, e.Request.Fallbacks...) {
+		p, n := llm.SplitModel(model)
+		if p != provider {
+			continue
+		}
+		if !strings.HasPrefix(name, n) {
+			n = ""
+		}
+		if len(n) > fits {
+			found, fits = model, len(n)
+		}
+	}
+	return found
 }
 
 // show makes the budget show the sums. The lock is held.
@@ -183,7 +216,7 @@ func (t *Tally) show() {
 func (t *Tally) Stats() dispatch.Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := t.left
+	sum := t.left.Plus(dispatch.Snapshot{}) // a copy
 	for _, w := range t.workers {
 		s := w.Snapshot
 		if w.gone {
@@ -193,36 +226,60 @@ func (t *Tally) Stats() dispatch.Snapshot {
 	}
 	for name, m := range sum.Models {
 		m.Calls, m.Failed, m.Cached, m.Coalesced, m.Usage, m.Cost, m.Uncertain = 0, 0, 0, 0, llm.Usage{}, 0, 0 // replies tell it
-		m.Attempts = max(0, m.Attempts-t.models[name].Attempts)                                                // the rest: a killed worker may not have reported all
 		sum.Models[name] = m
 	}
-	return sum.Plus(dispatch.Snapshot{Models: t.models})
+	return sum.Plus(dispatch.Snapshot{Models: t.recorded(sum)})
 }
 
-// Waits says what the calls of workers wait for; hostile.
-func (t *Tally) Waits() (all []string) {
+// recorded returns what is in the run file, but for attempts that are reported. A reply has the attempts at all its models, so only the sums can be
+// compared; a killed worker may not have reported all. The lock is held.
+func (t *Tally) recorded(reported dispatch.Snapshot) map[string]dispatch.ModelStats {
+	missing, models := -reported.Attempts, make(map[string]dispatch.ModelStats, len(t.models))
+	for _, m := range t.models {
+		missing += m.Attempts
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.models)) {
+		m := *t.models[name]
+		m.Attempts = max(0, min(missing, m.Attempts-reported.Models[name].Attempts))
+		missing -= m.Attempts
+		models[name] = m
+	}
+	return models
+}
+
+// Waits lists what the calls of workers wait for; hostile. Each is listed once: calls that wait for money are summed by model.
+func (t *Tally) Waits() (all []dispatch.Wait) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	count, texts := map[string]int{}, map[string]string{}
+	short, says, count := map[string]budget.Shortage{}, map[string]string{}, map[string]int{}
 	for _, session := range slices.Sorted(maps.Keys(t.workers)) {
 		w := t.workers[session]
-		for _, text := range w.Waits[:min(len(w.Waits), maxWaits)] {
-			if w.gone {
-				break
+		for _, wait := range w.Waits[:min(len(w.Waits), maxWaits)] {
+			switch m := wait.Money; {
+			case w.gone || m != nil && m.Calls <= 0:
+			case m != nil:
+				s := short[m.Model]
+				short[m.Model] = budget.Shortage{
+					Calls: llm.AddTokens(s.Calls, m.Calls), Model: m.Model, Amount: max(s.Amount, m.Amount), Exceeds: s.Exceeds || m.Exceeds,
+				}
+			default:
+				count[wait.About]++
+				says[wait.About] = cmp.Or(says[wait.About], wait.Says)
 			}
-			about, _, _ := strings.Cut(text, " for ") // how long differs between workers
-			count[about]++
-			texts[about] = cmp.Or(texts[about], text)
 		}
 	}
-	for _, about := range slices.Sorted(maps.Keys(texts))[:min(len(texts), maxWaits)] {
-		text := texts[about]
+	for _, about := range slices.Sorted(maps.Keys(says)) {
+		text := says[about]
 		if n := count[about]; n > 1 {
 			text = fmt.Sprintf("%s (%d workers)", text, n)
 		}
-		all = append(all, text)
+		all = append(all, dispatch.Wait{About: about, Says: text})
 	}
-	return all
+	for _, model := range slices.Sorted(maps.Keys(short)) {
+		s := short[model]
+		all = append(all, dispatch.Wait{Money: &s})
+	}
+	return all[:min(len(all), maxWaits)]
 }
 
 // Waiting returns "workers" while there is none.

@@ -14,6 +14,7 @@ import (
 
 	"parley/internal/cluster/chain"
 	"parley/internal/cluster/subject"
+	"parley/internal/dispatch"
 	"parley/journal"
 )
 
@@ -212,7 +213,7 @@ func (m *member) tell(leaves bool) {
 	w.HubFull = m.room.Full()
 	if m.opened.Calls != nil {
 		r := m.opened.Calls()
-		w.Waits = r.Waits
+		w.Waits = dispatch.WaitTexts(r.Waits)
 		if data, err := json.Marshal(r); err == nil { // without it, the rest is told
 			w.Calls = data
 		}

@@ -98,26 +98,27 @@ func hinted(err error, req *llm.Request, m *Model) error {
 	return &c
 }
 
-// Waits says how many calls wait for room and how much the first of them needs, or "" if none waits.
-func (b *Budget) Waits() string {
+// Shortage says that calls wait for room.
+type Shortage struct {
+	Calls  int       `json:"calls"`
+	Model  string    `json:"model"`  // of the first
+	Amount llm.Money `json:"amount"` // that is set aside for it
+	// Exceeds means that the model's server is not known to stop at max_tokens.
+	Exceeds bool `json:"exceeds,omitempty"`
+}
+
+// Shortage says how many calls wait for room. Calls is 0 if none does.
+func (b *Budget) Shortage() (s Shortage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n, q := b.queue.Len()+b.crowd.Len(), &b.crowd
 	if n == 0 {
-		return ""
+		return s
 	}
 	if b.crowd.Len() == 0 {
 		q = &b.queue
 	}
 	d := q.Head()
 	t := d.terms(d.prices)
-	calls := "1 call waits"
-	if n > 1 {
-		calls = fmt.Sprintf("%d calls wait", n)
-	}
-	text := fmt.Sprintf("%s for money: the budget sets aside %v for a call of %s", calls, max(t.Worst, t.exceeding), d.Sent.Model)
-	if t.mayExceed() {
-		text += ", whose server is not known to stop at max_tokens"
-	}
-	return text
+	return Shortage{Calls: n, Model: d.Sent.Model, Amount: max(t.Worst, t.exceeding), Exceeds: t.mayExceed()}
 }
