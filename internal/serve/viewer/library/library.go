@@ -262,11 +262,11 @@ func (l *Library) makeRoom() (out []*Run) {
 		}
 	}
 	for _, of := range []struct {
-		runs []*Run
-		most int
+		runs  []*Run
+		limit int
 	}{{behind, maxBehind}, {others, maxOpen - 1}} {
 		slices.SortFunc(of.runs, func(a, b *Run) int { return a.used.Compare(b.used) })
-		out = append(out, of.runs[:max(0, len(of.runs)-of.most)]...)
+		out = append(out, of.runs[:max(0, len(of.runs)-of.limit)]...)
 	}
 	for _, r := range out {
 		delete(l.open, r.Name)
