@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/label"
 	"parley/internal/score"
 	"parley/internal/score/scored"
 	"parley/internal/store/sqlite"
@@ -82,6 +83,15 @@ func TestAddedScores(t *testing.T) {
 	}
 	if status, body, _ := serve(t, run).get("/run/a.parley/episodes/7"); status != 200 || strings.Contains(body, "trust.kind") {
 		t.Errorf("with a damaged file: %d", status)
+	}
+	if err := label.Add(run, label.Label{Run: run, Episode: 7, Verdict: label.Pass}); err != nil {
+		t.Fatal(err)
+	}
+	status, body, _ := serve(t, run).get("/run/a.parley/report")
+	for _, want := range []string{"Added scores are left out: score: trust.parley", "Scores by single judges are left out: score: trust.parley"} {
+		if status != 200 || !strings.Contains(body, want) {
+			t.Errorf("with a damaged file: %d, no %s: %.300s", status, want, body)
+		}
 	}
 	if err := os.RemoveAll(score.Folder(run)); err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ type searchAllPage struct {
 	Found       []foundIn // runs with hits, or of which something must be said
 	Without     []foundIn // runs in which nothing was found
 	First, Last int       // the runs of this page, counted from 1
-	All         int
+	All, Unread int       // runs, and those whose files were not read yet
 	Next        string
 }
 
@@ -43,15 +43,15 @@ type foundIn struct {
 	More       string // the page with all hits; empty: there are no more
 	Problem    string // why it cannot be searched
 	Large      bool   // it is not searched here: that would begin to index it
+	Unread     bool   // its file was not read yet, so that nobody knows whether it is large
 	Search     string // the page that searches it alone
 	// How many entries can be searched, and how many there are.
 	Indexed, Entries int
 }
 
-// Busy reports whether texts of a run are still being added to its index.
-func (p searchAllPage) Busy() bool {
-	behind := func(f foundIn) bool { return f.Indexed < f.Entries }
-	return slices.ContainsFunc(p.Found, behind)
+// Behind reports whether texts of a run are still being added to its index.
+func (p searchAllPage) Behind() bool {
+	return slices.ContainsFunc(p.Found, func(f foundIn) bool { return f.Indexed < f.Entries })
 }
 
 // searchAll is the page that searches all runs, some at a time, the latest first.
@@ -67,16 +67,21 @@ func (v *Viewer) searchAll(req *http.Request) (*screen, error) {
 		p.Data = d
 		return p, nil
 	}
-	all, _ := v.catalog.List(req.Context())
+	all, _ := v.catalog.List(req.Context()) // scores that are being computed change nothing here
 	from := 1 + slices.IndexFunc(all, func(e *catalog.Entry) bool { return e.Name == q.Get("after") })
 	last := min(len(all), from+runsPerSearch)
 	d.First, d.Last, d.All = from+1, last, len(all)
+	for _, e := range all {
+		if !e.Known {
+			d.Unread++
+		}
+	}
 	for _, e := range all[from:last] {
 		f := v.searchOne(req.Context(), e, words)
 		if err := context.Cause(req.Context()); err != nil {
 			return nil, err
 		}
-		if len(f.Hits) == 0 && f.Problem == "" && !f.Large && f.Indexed >= f.Entries {
+		if len(f.Hits) == 0 && f.Problem == "" && !f.Large && !f.Unread && f.Indexed >= f.Entries {
 			d.Without = append(d.Without, f)
 		} else {
 			d.Found = append(d.Found, f)
@@ -97,8 +102,9 @@ func searchAt(run, words string) string {
 // searchOne searches a run of the list.
 func (v *Viewer) searchOne(ctx context.Context, e *catalog.Entry, words string) foundIn {
 	f := foundIn{Name: e.Name, Page: runPath(e.Name), Search: searchAt(e.Name, words), Problem: e.Problem}
-	f.Large = f.Problem == "" && e.Outline.Calls > maxUnindexed && !v.indexed(e.Name)
-	if f.Problem != "" || f.Large {
+	f.Unread = !e.Known
+	f.Large = e.Outline.Calls > maxUnindexed && !v.indexed(e.Name)
+	if f.Problem != "" || f.Large || f.Unread {
 		return f
 	}
 	r, err := v.get(ctx, e.Name)

@@ -57,7 +57,20 @@ func TestSearchLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.runs.Close()
-	large := &catalog.Entry{Name: "a.parley", Outline: sqlite.Outline{Calls: maxUnindexed + 1}}
+	large := &catalog.Entry{Name: "a.parley", Known: true, Outline: sqlite.Outline{Calls: maxUnindexed + 1}}
+	f := v.searchOne(t.Context(), &catalog.Entry{Name: "a.parley"}, "words")
+	if !f.Unread || len(f.Hits) > 0 || v.indexed("a.parley") {
+		t.Errorf("a run that was not read yet: %+v", f)
+	}
+	var body strings.Builder
+	if err := v.pages.ExecuteTemplate(&body, "searchall", &screen{Data: searchAllPage{All: 1, Unread: 1, Found: []foundIn{f}}}); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"data-again>1 run is still being read.", "This run is still being read."} {
+		if !strings.Contains(body.String(), want) {
+			t.Errorf("the page has no %q: %s", want, &body)
+		}
+	}
 	if f := v.searchOne(t.Context(), large, "words"); !f.Large || len(f.Hits) > 0 || v.indexed("a.parley") {
 		t.Errorf("%+v", f)
 	}

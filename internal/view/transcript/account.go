@@ -25,7 +25,7 @@ func (t *Transcript) account(p world.Played) []world.Exhibit {
 	lines, rest := t.chosen()
 	var frames []world.Frame
 	if t.Playing {
-		frames = append(frames, untold("Earlier", rest)...)
+		frames = append(frames, untold("Earlier", moreLines(rest))...)
 	}
 	turn, began := "", false
 	for _, l := range lines {
@@ -37,7 +37,7 @@ func (t *Transcript) account(p world.Played) []world.Exhibit {
 		last.Lines = append(last.Lines, l.FrameLine)
 	}
 	if !t.Playing {
-		frames = append(frames, untold("Later", rest)...)
+		frames = append(frames, untold("Later", moreLines(rest))...)
 	}
 	if end := endLines(p.Outcome); len(end) > 0 {
 		frames = append(frames, world.Frame{Title: "The end", Lines: end})
@@ -74,12 +74,24 @@ func (t *Transcript) chosen() (lines []turnLine, rest int) {
 	return lines, len(t.Lines) - len(lines)
 }
 
-// untold returns a frame that says how many lines are not told, if there are any.
-func untold(title string, n int) []world.Frame {
-	if n == 0 {
+// untold returns a frame that says what is not told, if there is anything.
+func untold(title, what string) []world.Frame {
+	if what == "" {
 		return nil
 	}
-	return []world.Frame{{Title: title, Lines: []world.FrameLine{{Text: moreLines(n)}}}}
+	return []world.Frame{{Title: title, Lines: []world.FrameLine{{Text: what}}}}
+}
+
+// moreLines says how many lines of a transcript are not told, if there are any.
+func moreLines(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 more line is in the transcript."
+	default:
+		return fmt.Sprintf("%d more lines are in the transcript.", n)
+	}
 }
 
 func accountLine(l *Line) world.FrameLine {

@@ -31,7 +31,7 @@ func (b *bound) apply(story []world.Exhibit) []world.Exhibit {
 			e.Show = show
 		case world.Grid:
 			if show.Rows = b.rows(show.Rows); len(show.Rows) < len(e.Show.(world.Grid).Rows) {
-				e.Caption = strings.TrimSpace(e.Caption + " " + moreLines(len(e.Show.(world.Grid).Rows)-len(show.Rows)))
+				e.Caption = strings.TrimSpace(e.Caption + " " + leftOut(len(e.Show.(world.Grid).Rows)-len(show.Rows), "row"))
 			}
 			e.Show = show
 		}
@@ -71,14 +71,14 @@ func (b *bound) frames(all []world.Frame) []world.Frame {
 	}
 	var out []world.Frame
 	if b.playing {
-		out = untold("Earlier", rest)
+		out = untold("Earlier", leftOut(rest, "line"))
 	}
 	for i, f := range kept {
 		if f.Title+f.SVG != "" || len(f.Lines) > 0 {
 			out = append(out, f)
 		}
 		if i == cut && !b.playing {
-			out = append(out, untold("Later", rest)...)
+			out = append(out, untold("Later", leftOut(rest, "line"))...)
 		}
 	}
 	return out
@@ -110,10 +110,13 @@ func (b *bound) frame(f world.Frame) (world.Frame, int) {
 	return f, len(all) - n
 }
 
-// text returns the lines of a text that fit, and how many do not.
+// text returns the lines of a text that fit, and says how many do not. Of a long line it returns the beginning.
 func (b *bound) text(body string) string {
-	n := 0
+	n, part := 0, ""
 	for line := range strings.Lines(body) {
+		if len(line) > maxText && 0 < b.left && b.left < len(line) {
+			part = world.Shorten(line, b.left) + "\n"
+		}
 		if b.left -= len(line); b.left < 0 {
 			break
 		}
@@ -123,7 +126,13 @@ func (b *bound) text(body string) string {
 		return body
 	}
 	rest := strings.Count(strings.TrimSuffix(body[n:], "\n"), "\n") + 1
-	return body[:n] + "\n" + moreLines(rest)
+	if part == "" {
+		return body[:n] + "\n" + leftOut(rest, "line")
+	}
+	if rest--; rest > 0 {
+		part += "\n" + leftOut(rest, "line")
+	}
+	return body[:n] + part
 }
 
 // rows returns the rows of a table that fit.
@@ -150,10 +159,10 @@ func sizeOf(lines ...world.FrameLine) (n int) {
 	return n
 }
 
-// moreLines says how many lines are left out.
-func moreLines(n int) string {
+// leftOut says how many lines or rows of a kind are left out. They need not be in the transcript.
+func leftOut(n int, what string) string {
 	if n == 1 {
-		return "1 more line is in the transcript."
+		return "1 " + what + " is left out."
 	}
-	return fmt.Sprintf("%d more lines are in the transcript.", n)
+	return fmt.Sprintf("%d %ss are left out.", n, what)
 }

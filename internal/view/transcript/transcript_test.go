@@ -266,7 +266,7 @@ func TestOwnStoryIsLimited(t *testing.T) {
 			if size > maxAccount || lines != c.shown[i] || i == 0 && parts != c.parts {
 				t.Errorf("%s, playing %v: %d bytes, %d lines in %d frames: %.300s", name, playing, size, lines, parts, strings.Join(words, "; "))
 			}
-			if says := ": " + moreLines(all-lines); slices.Contains(words, says) != (lines < all) && name != "no lines" {
+			if says := ": " + leftOut(all-lines, "line"); slices.Contains(words, says) != (lines < all) && name != "no lines" {
 				t.Errorf("%s, playing %v: %s %.300s", name, playing, says, strings.Join(words, "; "))
 			}
 			if first, last := "Part 0", fmt.Sprint("Part ", len(c.frames)-1); parts > 1 && (!slices.Contains(words, last) || !playing && !slices.Contains(words, first)) {
@@ -283,15 +283,25 @@ func TestOwnStoryTextsAreLimited(t *testing.T) {
 	grid := world.Grid{Columns: []string{"x"}, Rows: slices.Repeat([][]any{{strings.Repeat("b", 1000), 3}}, 1000)}
 	b := bound{left: maxAccount}
 	got := b.apply([]world.Exhibit{{Show: grid, Caption: "Rows."}})
-	if rows := len(got[0].Show.(world.Grid).Rows); rows != 181 || got[0].Caption != "Rows. 819 more lines are in the transcript." || len(grid.Rows) != 1000 {
+	if rows := len(got[0].Show.(world.Grid).Rows); rows != 181 || got[0].Caption != "Rows. 819 rows are left out." || len(grid.Rows) != 1000 {
 		t.Error(rows, got[0].Caption)
 	}
 	b = bound{left: maxAccount}
 	got = b.apply([]world.Exhibit{{Show: text}, {Show: world.Text{Body: "one\n"}}})
-	if body := got[0].Show.(world.Text).Body; len(body) > maxAccount+100 || !strings.HasSuffix(body, "line\n\n71429 more lines are in the transcript.") {
+	if body := got[0].Show.(world.Text).Body; len(body) > maxAccount+100 || !strings.HasSuffix(body, "line\n\n71429 lines are left out.") {
 		t.Errorf("%d: %q", len(body), body[len(body)-60:])
 	}
-	if body := got[1].Show.(world.Text).Body; body != "\n1 more line is in the transcript." {
+	if body := got[1].Show.(world.Text).Body; body != "\n1 line is left out." {
 		t.Errorf("%q", body)
+	}
+	for body, want := range map[string]string{
+		"one\n" + strings.Repeat("é", maxAccount) + "\ntwo\nthree\n": "one\n" + strings.Repeat("é", maxAccount/2-2) + " …\n\n2 lines are left out.",
+		strings.Repeat("é", maxAccount):                              strings.Repeat("é", maxAccount/2) + " …\n",
+		"a" + strings.Repeat("é", maxAccount):                        "a" + strings.Repeat("é", maxAccount/2-1) + " …\n", // half a letter is not kept
+	} {
+		b = bound{left: maxAccount}
+		if got := b.text(body); got != want {
+			t.Errorf("%d bytes, want %d: …%s", len(got), len(want), got[max(0, len(got)-60):])
+		}
 	}
 }

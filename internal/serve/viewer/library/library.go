@@ -32,9 +32,10 @@ type Library struct {
 	// Unlabelled means that runs have no labels, for pages that are published. Set it before Get.
 	Unlabelled bool
 
+	adding chan struct{} // holds one value while texts are added to the index of a run
 	mu     sync.Mutex
-	adding sync.Mutex      // held while texts are added to the index of a run
-	open   map[string]*Run // by name
+	open   map[string]*Run          // by name
+	busy   map[string]chan struct{} // runs that are being opened or closed, by name; closed when that is done
 	closed bool
 }
 
@@ -51,7 +52,7 @@ const Extension = ".parley"
 // zero if it is unknown. New fails if a path does not exist, or is a file that is not a run file. In a folder there may be
 // such files: their pages say so.
 func New(paths []string, kindOf func(*journal.Begun) world.Kind) (*Library, error) {
-	l := &Library{open: map[string]*Run{}, kindOf: kindOf}
+	l := &Library{open: map[string]*Run{}, busy: map[string]chan struct{}{}, adding: make(chan struct{}, 1), kindOf: kindOf}
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		switch {
@@ -137,34 +138,95 @@ func (l *Library) paths() map[string]string {
 	return out
 }
 
+// errClosed means that a run was asked for too late.
+var errClosed = errors.New("library: it is closed")
+
 // Get opens a run, or returns it if it is open. fresh means that it was opened now: the caller must then call
-// Follow in a goroutine of its own.
+// Follow in a goroutine of its own. Nobody waits for a run that is being opened or closed, but those who want that one.
 func (l *Library) Get(ctx context.Context, name string) (r *Run, fresh bool, err error) {
+	r, old, err := l.claim(ctx, name)
+	if r != nil || err != nil {
+		return r, false, err
+	}
+	if old != nil {
+		old.close()
+	}
+	r, err = l.read(ctx, name)
+	l.mu.Lock()
+	closed := l.closed
+	var out []*Run
+	if err == nil && !closed {
+		out = l.makeRoom()
+		l.open[name] = r
+	}
+	l.release(name)
+	l.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, false, err
+	case closed:
+		r.close()
+		return nil, false, errClosed
+	}
+	for _, one := range out {
+		one.close()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return nil, false, errors.New("library: it is closed")
+	for _, one := range out {
+		l.release(one.Name)
 	}
-	if r := l.open[name]; r != nil {
-		if r.there() {
-			r.used = time.Now()
-			return r, false, nil
+	return r, true, nil
+}
+
+// claim returns a run that is open. If it is not, the caller must open it and call release; old is then the run of that name
+// that must be closed before: its file was deleted, or replaced by another run.
+func (l *Library) claim(ctx context.Context, name string) (r, old *Run, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.busy[name] != nil {
+		done := l.busy[name]
+		l.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
 		}
-		delete(l.open, name) // it was deleted, or replaced by another run
-		r.close()
+		l.mu.Lock()
+		if err != nil {
+			return nil, nil, err
+		}
 	}
+	if l.closed {
+		return nil, nil, errClosed
+	}
+	if r = l.open[name]; r != nil && r.there() {
+		r.used = time.Now()
+		return r, nil, nil
+	}
+	delete(l.open, name)
+	l.busy[name] = make(chan struct{})
+	return nil, r, nil
+}
+
+// release says that a run was opened or closed.
+func (l *Library) release(name string) {
+	close(l.busy[name])
+	delete(l.busy, name)
+}
+
+// read opens the file of a run.
+func (l *Library) read(ctx context.Context, name string) (*Run, error) {
 	path, ok := l.paths()[name]
 	if !ok {
-		return nil, false, fmt.Errorf("library: run %q: %w", name, ErrNotFound)
+		return nil, fmt.Errorf("library: run %q: %w", name, ErrNotFound)
 	}
-	if r, err = openRun(ctx, name, path); err != nil {
-		return nil, false, fmt.Errorf("library: %w: %w", ErrUnreadable, err)
+	r, err := openRun(ctx, name, path)
+	if err != nil {
+		return nil, fmt.Errorf("library: %w: %w", ErrUnreadable, err)
 	}
-	r.Kind, r.used, r.unlabelled = l.kindOf(r.Begun), time.Now(), l.Unlabelled
-	r.adding = &l.adding
-	l.makeRoom()
-	l.open[name] = r
-	return r, true, nil
+	r.Kind, r.used, r.unlabelled, r.adding = l.kindOf(r.Begun), time.Now(), l.Unlabelled, l.adding
+	return r, nil
 }
 
 // File returns the path of a run file. It opens nothing.
@@ -179,25 +241,38 @@ func (l *Library) File(name string) (path string, ok bool) {
 	return path, ok
 }
 
-// maxOpen is how many runs are open at once, besides those that somebody watches.
-const maxOpen = 16
+// How many runs are open at once, besides those that somebody watches: those whose texts are still being added to the index, and
+// others.
+const (
+	maxBehind = 32
+	maxOpen   = 16
+)
 
-// makeRoom closes the run that was not looked at for the longest time, if too many are open.
-func (l *Library) makeRoom() {
-	var oldest *Run
-	n := 0
+// makeRoom removes the runs that were not looked at for the longest time, if too many are open. The caller must close them, and
+// then call release for each.
+func (l *Library) makeRoom() (out []*Run) {
+	var behind, others []*Run
 	for _, r := range l.open {
-		if r.watched() {
-			continue
-		}
-		if n++; oldest == nil || r.used.Before(oldest.used) {
-			oldest = r
+		switch {
+		case r.watched():
+		case r.behind.Load():
+			behind = append(behind, r)
+		default:
+			others = append(others, r)
 		}
 	}
-	if n >= maxOpen {
-		delete(l.open, oldest.Name)
-		oldest.close()
+	for _, of := range []struct {
+		runs  []*Run
+		limit int
+	}{{behind, maxBehind}, {others, maxOpen - 1}} {
+		slices.SortFunc(of.runs, func(a, b *Run) int { return a.used.Compare(b.used) })
+		out = append(out, of.runs[:max(0, len(of.runs)-of.limit)]...)
 	}
+	for _, r := range out {
+		delete(l.open, r.Name)
+		l.busy[r.Name] = make(chan struct{})
+	}
+	return out
 }
 
 // close closes a run. Pages that are being read may finish, or fail.

@@ -45,8 +45,9 @@ type Run struct {
 	labels     *label.Set
 	labelled   fileState // of the file with labels, when they were read
 
-	searched atomic.Bool // somebody searched it: Follow adds its texts to the index
-	adding   *sync.Mutex // of the Library: the texts of one run are added at a time
+	searched atomic.Bool   // somebody searched it: Follow adds its texts to the index
+	behind   atomic.Bool   // not all of them are in the index
+	adding   chan struct{} // of the Library: the texts of one run are added at a time
 
 	scoring sync.Mutex
 	added   *score.Set
@@ -149,8 +150,9 @@ func (r *Run) Follow(ctx context.Context) {
 		if err == nil && r.watched() {
 			pause = often
 		}
-		if more, wait := r.addTexts(ctx); more {
-			pause = wait
+		var turn chan<- struct{}
+		if r.behind.Load() {
+			turn = r.adding
 		}
 		select {
 		case <-ctx.Done():
@@ -158,15 +160,18 @@ func (r *Run) Follow(ctx context.Context) {
 			return
 		case <-r.looked:
 		case <-time.After(pause):
+		case turn <- struct{}{}:
+			r.addTexts(ctx)
+			<-r.adding
 		}
 	}
 }
 
 // How many entries Follow adds to the texts of the index at once, and how long it pauses at least between two steps. It pauses as
-// long as a step takes, so that pages and other programs get their share.
+// long as a step takes, and the other runs with it, so that pages and other programs get their share.
 const (
 	textsAtOnce = 200
-	textsPause  = 20 * time.Millisecond
+	textsPause  = 5 * time.Millisecond
 )
 
 // Search says that the run is searched: its texts are added to the index, a step now and the others in the background, also if no
@@ -175,34 +180,37 @@ func (r *Run) Search(ctx context.Context, step int) (indexed, entries int, err e
 	if indexed, err = r.Index.UpdateTexts(ctx, step); err == nil {
 		entries, err = r.Store.Entries()
 	}
-	if err == nil && !r.searched.Swap(true) {
+	if err != nil {
+		return indexed, entries, err
+	}
+	if indexed < entries {
+		r.behind.Store(true)
+	}
+	if !r.searched.Swap(true) {
 		select {
 		case r.looked <- struct{}{}:
 		default: // Follow has one to read
 		}
 	}
-	return indexed, entries, err
+	return indexed, entries, nil
 }
 
-// addTexts adds some texts to the index if the run is searched. It reports whether there are more, and how long to wait before
-// the next step.
-func (r *Run) addTexts(ctx context.Context) (more bool, pause time.Duration) {
-	if !r.searched.Load() {
-		return false, 0
-	}
-	if !r.adding.TryLock() {
-		return true, textsPause // another run has its turn
-	}
-	defer r.adding.Unlock()
+// addTexts adds some texts to the index, and pauses.
+func (r *Run) addTexts(ctx context.Context) {
 	began := time.Now()
 	indexed, err := r.Index.UpdateTexts(ctx, textsAtOnce)
-	if errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil {
-		return true, textsPause // what can be read
+	switch {
+	case errors.Is(err, sqlite.ErrDamaged) && r.Store.Lost() == nil && r.Store.Salvage(ctx) == nil: // what can be read is next
+	case err != nil:
+		r.behind.Store(false) // the next search says why
+	default:
+		r.behind.Store(indexed < r.seen())
 	}
-	if err != nil {
-		return false, 0 // the next search says why
+	select {
+	case <-ctx.Done():
+	case <-r.gone:
+	case <-time.After(max(textsPause, time.Since(began))):
 	}
-	return indexed < r.seen(), max(textsPause, time.Since(began))
 }
 
 // there reports whether the path still leads to the file that was opened.
@@ -241,6 +249,9 @@ func (r *Run) watched() bool {
 // grown tells pages that the run has n entries.
 func (r *Run) grown(n int) {
 	r.mu.Lock()
+	if n != r.entries && r.searched.Load() {
+		r.behind.Store(true)
+	}
 	r.entries = n
 	r.mu.Unlock()
 	r.Tell()

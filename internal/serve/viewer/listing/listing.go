@@ -207,15 +207,15 @@ func (f Filter) ScoreChoices(scores []index.ScoreName) []Choice {
 }
 
 // Plain reports whether the run file itself can list the episodes, so that those that wait are there too. Those that wait are only
-// there. They have nothing to sort by.
+// there. They have nothing to sort by, and neither cost nor time: no bound of these lists them.
 func (f Filter) Plain() bool {
-	if f.Text != "" || f.Label != "" || f.Score != "" || f.CostLow != "" || f.TookLow != "" || f.TookHigh != "" {
+	if f.Text != "" || f.Label != "" || f.Score != "" || f.CostLow+f.CostHigh+f.TookLow+f.TookHigh != "" {
 		return false
 	}
 	if f.State == sqlite.Waiting {
 		return true
 	}
-	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && f.CostHigh == "" && (f.State == "" || f.State == sqlite.Failed)
+	return (f.Sort == "" || f.Sort == "episode") && !f.Desc && f.Agent == "" && (f.State == "" || f.State == sqlite.Failed)
 }
 
 // Next returns the filter of the page after a row.

@@ -131,25 +131,36 @@ func Build(ctx context.Context, r *library.Run, o report.Options) (*page.Documen
 		return nil, err
 	}
 	agreement.Attach(folded, labels)
-	if err := attachAdded(ctx, folded, r); err != nil {
-		return nil, err
-	}
+	left := attachAdded(ctx, folded, r)
 	judged, err := score.Judges(ctx, r.Path, folded.Head.Begun.Run, slices.Sorted(maps.Keys(folded.Labels)))
 	if err != nil {
-		return nil, err
+		left = append(left, "Scores by single judges are left out: "+err.Error())
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	d, err := report.Build(ctx, []report.Source{{Run: folded, Journal: r.Store, Kind: r.Kind, Judged: judged}}, o)
 	if err != nil {
 		return nil, fmt.Errorf("statistics: %w", err)
 	}
+	note(d, left...)
 	return d, nil
 }
 
-// attachAdded adds the scores that scorers gave to the run.
-func attachAdded(ctx context.Context, v *view.Run, r *library.Run) error {
+// note adds what is left out to the beginning of a document.
+func note(d *page.Document, left ...string) {
+	var notes []page.Block
+	for _, text := range left {
+		notes = append(notes, page.Block{Text: text})
+	}
+	d.Sections[0].Blocks = append(notes, d.Sections[0].Blocks...)
+}
+
+// attachAdded adds the scores that scorers gave to the run. If they cannot be read, it says so.
+func attachAdded(ctx context.Context, v *view.Run, r *library.Run) (left []string) {
 	set, err := score.Read(ctx, r.Path, v.Head.Begun.Run)
 	if err != nil {
-		return err
+		return []string{"Added scores are left out: " + err.Error()}
 	}
 	set.Attach(v)
 	return nil
@@ -162,6 +173,7 @@ var ErrNothing = errors.New("there is nothing to compare yet: both runs need an 
 func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Document, error) {
 	var runs []*view.Run
 	var sources []report.Source
+	var left []string
 	for _, r := range two {
 		head, err := r.Store.Head(ctx)
 		if err != nil {
@@ -174,9 +186,7 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 			return nil, err
 		}
 		agreement.Attach(v, labels)
-		if err := attachAdded(ctx, v, r); err != nil {
-			return nil, err
-		}
+		left = append(left, attachAdded(ctx, v, r)...)
 		runs, sources = append(runs, v), append(sources, report.Source{Run: v})
 	}
 	result, err := compare.Runs(runs, report.Names(sources), compare.Config{})
@@ -188,9 +198,10 @@ func Compare(ctx context.Context, tool string, two [2]*library.Run) (*page.Docum
 	}
 	d := result.Document(tool)
 	for _, r := range runs {
-		if left := agreement.LeftOut(r); left != "" {
-			d.Sections[0].Blocks = append([]page.Block{{Text: left}}, d.Sections[0].Blocks...)
+		if text := agreement.LeftOut(r); text != "" {
+			left = append(left, text)
 		}
 	}
+	note(d, left...)
 	return d, nil
 }
