@@ -65,6 +65,8 @@ type Config struct {
 	People People
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor world.Actor
+	// Acting, if set, is called whenever an act or a question to a person begins, from several goroutines. It must not block.
+	Acting func()
 	// Remote plays all episodes in other processes. Default: this process plays them.
 	Remote Remote
 	// Lot plays only some episodes of a run. Plan must be the lot's. Default: all that Plan asks for.

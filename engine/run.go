@@ -161,6 +161,9 @@ func (r *run) playAll(ctx context.Context) {
 		return
 	}
 	r.acts.act = func(c *call) {
+		if r.Acting != nil {
+			r.Acting()
+		}
 		if c.person != nil {
 			r.question(ctx, c)
 		} else {

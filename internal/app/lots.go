@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/engine"
@@ -31,6 +32,7 @@ type Lots struct {
 	actor   world.Actor
 	release func(ctx context.Context)
 	part    *budget.Budget // nil: there is no budget
+	acted   atomic.Bool    // an act or a question to a person has begun: no provider counts those
 
 	mu    sync.Mutex
 	held  bool
@@ -76,7 +78,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l.config = engine.Config{
 		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
-		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Away: l.app.Away,
+		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Away: l.app.Away, Acting: func() { l.acted.Store(true) },
 	}
 	if l.app.sessions() {
 		l.config.Released = l.app.Release
@@ -258,7 +260,7 @@ func (l *Lots) Full() bool {
 // Report says what the calls of all lots are so far.
 func (l *Lots) Report() tally.Report {
 	_, reserved := l.app.Budget().Spent()
-	return tally.Report{Snapshot: l.app.Stats(), Reserved: reserved, Partial: l.actor != nil, Waits: l.app.Waits(time.Now())}
+	return tally.Report{Snapshot: l.app.Stats(), Reserved: reserved, Partial: l.actor != nil || l.acted.Load(), Waits: l.app.Waits(time.Now())}
 }
 
 // Stats counts the calls of all lots.

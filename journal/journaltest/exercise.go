@@ -36,6 +36,7 @@ func Exercise(t *testing.T, open OpenFunc) {
 		{"empty", empty},
 		{"order", order},
 		{"reopen", reopened},
+		{"raised", raised},
 		{"all or nothing", allOrNothing},
 		{"stop reading", stopReading},
 		{"readers and a writer", readersAndWriter},

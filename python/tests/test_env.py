@@ -43,6 +43,14 @@ def env(start: Start, body: str, **more: Any) -> Any:
     return start(whole=whole, cls="E", role="environment", **more)
 
 
+def test_trace_of_misuse(start: Start) -> None:
+    """An error that a call of the author raised has its line and its traceback, also if this package raised it."""
+    e = env(start, "def reset(self, seed): return 'go'\ndef step(self, action): return self.deep()\ndef deep(self):\n    return parley.act_key()\n")
+    assert "result" in reset(e)
+    error = e.ask("step", episode="s", args={"action": "a"})["error"]
+    assert error["text"].startswith("w.py:7: Misuse: ") and "line 5, in step" in error["trace"] and "acts.py" not in error["trace"]
+
+
 def reset(e: Any, params: Any = None) -> Any:
     return e.ask("reset", episode="s", args={"params": params or {}, "seed": 7})
 
@@ -144,6 +152,7 @@ def test_tools_that_cannot_be(start: Start) -> None:
         ("return parley.Step('x', reward=float('nan'))", "w.py:5: the reward is nan"),
         ("return parley.Step('x', info={'a': {1, 2}})", "w.py:5: the info: a set is not JSON"),
         ("return parley.Step([1])", "w.py:5: the observation is a list: want messages"),
+        ("return parley.Step(parley.act_key())", "w.py:7: Misuse: parley.act_key() is for a function that t.do runs"),
         ("while True: pass", "w.py:7: Stuck: the step takes longer than 0.5 seconds"),
     ],
 )

@@ -132,7 +132,7 @@ func data(e journal.Ended) json.RawMessage {
 // TestContinue: a chain whose writer changes is read as one, and a text is sent once.
 func TestContinue(t *testing.T) {
 	t.Parallel()
-	entries := journaltest.Run(3, 600)
+	entries := append(journaltest.Run(3, 600), journaltest.Raised()...)
 	text := strings.Repeat("a long prompt ", 1000)
 	var next, reader Decoder // of the second writer, and of somebody who reads all
 	e, size := &Encoder{}, 0

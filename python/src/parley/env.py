@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, cast
 
 from . import _tools, params
 from ._json import record
-from .errors import Invalid, Misuse, describe, line_of
+from .errors import Invalid, Misuse, describe, has_line, line_of
 from .guard import fold
 from .values import Message
 
@@ -121,7 +121,7 @@ class Sessions:
         except BaseException as e:
             if isinstance(e, Invalid) and op == "check":
                 return {"error": {"text": e.text, "param": e.param}}
-            if isinstance(e, Misuse) and m.get("episode") in self._live:  # it has no line of the author's code
+            if isinstance(e, Misuse) and not has_line(e) and m.get("episode") in self._live:
                 return {"error": {"text": line_of(self._live[m["episode"]].running) + str(e)}}
             return {"error": describe(e)}
         finally:

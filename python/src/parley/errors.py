@@ -99,6 +99,11 @@ def is_foreign(filename: str) -> bool:
     return f"{os.sep}site-packages{os.sep}" in filename or filename.startswith(os.path.dirname(os.__file__) + os.sep)
 
 
+def has_line(error: BaseException) -> bool:
+    """Report whether code of the author raised an error, or called what did."""
+    return any(not is_foreign(name) for name, _ in _frames(error))
+
+
 def describe(error: BaseException) -> dict[str, str]:
     """Return the error object of the protocol: what happened in which line, and the traceback."""
     frames = _frames(error)
