@@ -77,8 +77,8 @@ type Act struct {
 	Do func(ctx context.Context, key string) (json.RawMessage, error) `json:"-"`
 }
 
-// Reply is the answer to a Call. A failure is a reply too: Failed is its kind, and everything else is empty. The text
-// of the failure stays in the journal, so that nobody can take it for an answer.
+// Reply is the answer to a Call. A failure is a reply too: Failed is its kind, and everything else but Why is empty. The text
+// of a model's failure stays in the journal, so that nobody can take it for an answer.
 type Reply struct {
 	Text      string          `json:"text,omitempty"`
 	JSON      json.RawMessage `json:"json,omitempty"` // the valid answer to a Schema, or the result of an act
