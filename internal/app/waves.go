@@ -18,8 +18,9 @@ import (
 // waves connects a run with batch APIs. It has the policy and the batches that earlier
 // processes left open, and records the events of batches in the journal.
 type waves struct {
-	policy batcher.Policy
-	open   []batch.Open
+	policy    batcher.Policy
+	open      []batch.Open
+	collected []string // the keys of batches that must only be closed
 
 	mu     sync.Mutex
 	append func(journal.Entry) error
@@ -57,7 +58,13 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 		}
 		return nil
 	})
-	w.open = log.Open()
+	for _, o := range log.Open() {
+		if o.Collected() {
+			w.collected = append(w.collected, o.Key)
+		} else {
+			w.open = append(w.open, o)
+		}
+	}
 	return w, err
 }
 
@@ -72,11 +79,16 @@ func (w *waves) record(_ context.Context, m batch.Event) error {
 	return add(entryOf(m))
 }
 
-// setAppend sets the function that writes into the journal.
+// setAppend sets the function that writes into the journal, and closes the batches of which an earlier process recorded every
+// answer. If that fails, they stay open, at no cost.
 func (w *waves) setAppend(add func(journal.Entry) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.append = add
+	for _, key := range w.collected {
+		_ = add(entryOf(batch.Event{Step: batch.Closed, Key: key, At: time.Now(), Why: "collected"}))
+	}
+	w.collected = nil
 }
 
 // setUp makes the run use batches, if its pace is wave and there are open batches or models with a batch API.
@@ -85,7 +97,7 @@ func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
 		return
 	}
 	can := func(model string) bool { return a.Batched(model) }
-	if len(w.open) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan.Agents), can)) {
+	if len(w.open)+len(w.collected) > 0 || (plan.Batch.Route != "live" && slices.ContainsFunc(modelsOf(plan.Agents), can)) {
 		c.Batches, c.Ledger = a, w.setAppend
 	}
 }

@@ -156,3 +156,44 @@ func TestOpenBatchesAreCollected(t *testing.T) {
 		t.Errorf("%d requests were asked, 480 were needed; batches %+v", n, st.Batches)
 	}
 }
+
+// TestCollectedBatchesAreClosed: a process may be killed after it recorded all answers of a batch, and before it recorded that the
+// batch is closed. The next one closes it and asks for nothing.
+func TestCollectedBatchesAreClosed(t *testing.T) {
+	t.Parallel()
+	url, server := batchServer(t)
+	whole, cut := filepath.Join(t.TempDir(), "whole.parley"), filepath.Join(t.TempDir(), "cut.parley")
+	want := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url), File: whole})
+	killBeforeClosing(t, whole, cut)
+	before := server.Stats().Requests
+	got := playWaves(t, Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url), File: cut})
+	if got.Digest != want.Digest || got.Batches != 0 || server.Stats().Requests != before {
+		t.Errorf("%d batches are open, %d requests; digest %s, want %s", got.Batches, server.Stats().Requests-before, got.Digest, want.Digest)
+	}
+}
+
+// killBeforeClosing writes a run file as a killed process leaves it: the ends of its batches and its own are missing.
+func killBeforeClosing(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := sqlite.OpenRead(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := sqlite.Open(t.Context(), to, sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = in.Read(t.Context(), journal.Whole(), func(e journal.Entry) error {
+		if b, ok := e.(*journal.Batched); ok && b.Step == journal.BatchClosed {
+			return nil
+		}
+		if _, ok := e.(*journal.Closed); ok {
+			return nil
+		}
+		return out.Append(t.Context(), e)
+	})
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -61,6 +61,11 @@ func (o *Open) AtRisk() llm.Money {
 	return max(0, min(o.Worst, o.WorstLine.Times(n)))
 }
 
+// Collected reports whether the batch was created, and all of its answers are durable. Only that it is closed was not recorded.
+func (o *Open) Collected() bool {
+	return o.ID != "" && !slices.ContainsFunc(o.Lines, func(id ID) bool { return !o.Safe(id) })
+}
+
 // Safe reports whether the answer to the call of a line is durable.
 func (o *Open) Safe(id ID) bool { return o.safe[id.Call()] }
 
