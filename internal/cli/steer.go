@@ -32,7 +32,7 @@ func serveControl(ctx context.Context, s *State, o app.Opened, g *exit.Gate, sto
 
 // steered carries out the requests of parley ctl and of pages. stop ends the run as a signal does.
 func steered(s *State, o app.Opened, g *exit.Gate, stop context.CancelCauseFunc) control.Handler {
-	return func(_ context.Context, args json.RawMessage) (any, error) {
+	return func(ctx context.Context, args json.RawMessage) (any, error) {
 		var r control.Request
 		if err := json.Unmarshal(args, &r); err != nil {
 			return nil, err
@@ -40,6 +40,7 @@ func steered(s *State, o app.Opened, g *exit.Gate, stop context.CancelCauseFunc)
 		if len(r.By) > maxBy || len(r.Sets) > maxSets {
 			return nil, errors.New("the request is too long")
 		}
+		o.Steering.AwaitBegin(ctx)
 		state, err := o.Steering.Do(r.Verb, r.By, r.Sets)
 		if err != nil {
 			return nil, err

@@ -42,6 +42,8 @@ type Steering struct {
 	// flight only when they begin.
 	Elsewhere bool
 
+	begun chan struct{} // closed when play begins
+
 	mu     sync.Mutex
 	engine *engine.Steering // nil before play begins
 	until  int              // the first episode that must not begin yet; 0: there is none
@@ -65,7 +67,7 @@ func (s *Steering) State() State { return *s.shown.Load() }
 
 // New returns the steering of a run that will be played. kinds are those that its plan can be of.
 func New(calls Calls, plan *config.Plan, kinds []world.Kind) *Steering {
-	s := &Steering{calls: calls, kinds: kinds, plan: plan, state: State{Budget: plan.Budget, Concurrency: plan.Concurrency}}
+	s := &Steering{calls: calls, kinds: kinds, plan: plan, begun: make(chan struct{}), state: State{Budget: plan.Budget, Concurrency: plan.Concurrency}}
 	first := s.state
 	s.shown.Store(&first)
 	return s
@@ -75,9 +77,27 @@ func New(calls Calls, plan *config.Plan, kinds []world.Kind) *Steering {
 func (s *Steering) Begin(e *engine.Steering) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.engine == nil {
+		close(s.begun)
+	}
 	s.engine = e
 	if s.until > 0 {
 		e.Until(s.until)
+	}
+}
+
+// beginTime is how long AwaitBegin waits at most.
+const beginTime = 10 * time.Second
+
+// AwaitBegin waits until play begins, for some seconds at most, or until ctx is done. A process takes requests some milliseconds
+// before it plays.
+func (s *Steering) AwaitBegin(ctx context.Context) {
+	late := time.NewTimer(beginTime)
+	defer late.Stop()
+	select {
+	case <-s.begun:
+	case <-late.C:
+	case <-ctx.Done():
 	}
 }
 
