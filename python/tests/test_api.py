@@ -169,34 +169,6 @@ def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
     assert sum(a.ok for a in answers) == lab.served >= 3 and {a.failed for a in answers} == {"", "canceled"}
 
 
-def test_map_into_answers_to_other_questions(program: str, tmp_path: Path) -> None:
-    """The file may have answers to other questions with the same ids: they answer nothing."""
-    fixed: Any = {"max_tokens": 50, "out": tmp_path / "answers.jsonl", "progress": False}
-    first = parley.map([f"alpha {i}" for i in range(40)], model="sim/small", **fixed)
-    wrongs: list[Any] = [{"model": "nosuch/small"}, {"model": "sim/small", "budget": 1e-7}]
-    for wrong in wrongs:
-        with pytest.raises(binary.ProgramError) as e:
-            parley.map([f"beta {i}" for i in range(40)], **wrong, **fixed)
-        assert e.value.answers == []
-    spent = sum(a.record["response"]["trail"]["cost"] for a in first)
-    second = parley.map([f"beta {i}" for i in range(40)], model="sim/small", budget=spent + 0.0002, **fixed)
-    assert {a.failed for a in second} == {"", "budget"}
-    assert not {a.record["digest"] for a in second if a.ok} & {a.record["digest"] for a in first}
-
-
-def test_map_whose_program_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a summary, only what the program wrote counts."""
-    out = tmp_path / "answers.jsonl"
-    out.write_text('{"id":0,"response":{"text":"old"}}\n{"id":1,"response":{"text":"old"}}\n')
-    fake = tmp_path / "parley"
-    fake.write_text(f"""#!/bin/sh\necho '{{"id":1,"response":{{"text":"new"}}}}' >>'{out}'; exit 5\n""")
-    fake.chmod(0o755)
-    monkeypatch.setenv("PARLEY_BINARY", str(fake))
-    with pytest.raises(binary.ProgramError) as e:
-        parley.map(["a", "b"], out=out)
-    assert [(a.text, a.failed) for a in e.value.answers] == [("", "canceled"), ("new", "")]
-
-
 def test_map_whose_program_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers that the program gave before are in the error."""
     fake = tmp_path / "parley"

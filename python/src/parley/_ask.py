@@ -115,7 +115,7 @@ def ask_many(
             return []
         command = [binary.find(), "ask", source, *_flags({"model": model, "budget": budget, **options}), "--quiet"]
         if out is not None:
-            command += [f"--out={os.fspath(out)}", "--json"]
+            command.append(f"--out={os.fspath(out)}")
         samples = int(options.get("samples") or 1)
         done = _ask(command, out, Progress(progress), len(ids) * samples).named(source)
     wanted = [i for i in ids for _ in range(samples)]
@@ -169,14 +169,13 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     """Run a command to its end. Ctrl-C ends it after the calls in flight, and a second one at once."""
     lines: list[bytes] = []
     errors: list[bytes] = []
-    counted = _Counted(out)
-    before = counted.look() if out is not None else 0
     process = binary.start(command)
     assert process.stdout is not None and process.stderr is not None
     output, complaints = process.stdout, process.stderr
     readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
     for r in readers:
         r.start()
+    counted = _Counted(out)
     interrupted = False
     code: int | None = None
     while code is None:
@@ -192,27 +191,14 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
         r.join()
     binary.close(process)
     text = b"".join(errors).decode("utf-8", "replace").strip()
-    if out is not None:
-        lines = _given(out, lines, before, code)
+    if out is not None and os.path.isfile(out):
+        with open(out, "rb") as f:
+            lines = f.readlines()
     lines = [line for line in lines if line.endswith(b"\n")]  # the last one is cut off if the program was killed
     if code in (0, 1, 3):
         failed = sum(b'"error":{"kind"' in line for line in lines)
         progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
     return _Asked(lines, code, text, interrupted)
-
-
-def _given(out: str | os.PathLike[str], summary: list[bytes], before: int, code: int) -> list[bytes]:
-    """Return the records of a file that answer the requests. If not all were asked, answers to other questions may be behind them."""
-    if not os.path.isfile(out):
-        return []
-    with open(out, "rb") as f:
-        lines = f.readlines()
-    if code in (0, 1):
-        return lines
-    if not summary:  # it asked nothing, or was killed: what it wrote is at the end
-        return lines[before:]
-    counts = json.loads(b"".join(summary))
-    return lines[: sum(counts[k] for k in ("answered", "failed", "rejected", "kept"))]
 
 
 class _Counted:
