@@ -129,7 +129,7 @@ def ask_many(
     if done.interrupted:
         raise Interrupted(answers)
     if done.code not in (0, 1, 3):
-        raise binary.ProgramError(done.text, done.code, answers if done.lines else [])
+        raise binary.ProgramError(done.text, done.code, answers if done.lines and done.code != 2 else [])
     return answers
 
 
