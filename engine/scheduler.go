@@ -12,7 +12,7 @@ import (
 )
 
 // scheduler decides which strand continues, which call is sent and which episode begins. The oldest
-// episode comes first. No two strands of an episode are played at once. No more than maxLive
+// episode comes first, after the first turns of those that begin. No two strands of an episode are played at once. No more than maxLive
 // episodes have begun and not ended, and none begins while those keep every provider busy. Once the
 // run has stopped, nothing more is given out.
 type scheduler struct {
@@ -89,7 +89,7 @@ func (s *scheduler) next(done step) (step, bool) {
 		switch {
 		case s.stop.stopped.Load():
 			s.wake.Wait()
-		case s.ready.Len() > 0:
+		case s.ready.Len() > 0 && !s.shouldBegin():
 			if st := s.ready.Pop(); s.occupy(st) {
 				return step{strand: st}, true
 			}
@@ -162,7 +162,7 @@ func (s *scheduler) finish(done step) {
 		s.busy--
 		s.starts--
 		s.live[st.episode] = struct{}{}
-		s.ready.Push(st, int64(done.number))
+		s.ready.Push(st, math.MinInt64+int64(done.number)) // before those that have begun to play
 		s.wake.Signal()
 	case st != nil:
 		s.busy--
@@ -215,6 +215,12 @@ func (b bounds) roomFor(live, acts int) bool {
 // providers and the actor busy.
 func (s *scheduler) mayBegin() bool {
 	return s.agenda.more() && s.agenda.number() < s.until && s.wants()
+}
+
+// shouldBegin reports whether an episode should begin before the live ones continue. Most of these wait for answers then, and the run
+// is over sooner if the others wait beside them: otherwise, while all cores are busy, the last episodes begin seconds after the first.
+func (s *scheduler) shouldBegin() bool {
+	return s.flying > 2*s.ready.Len() && s.mayBegin()
 }
 
 // wants reports whether another episode should begin, if there is one.
