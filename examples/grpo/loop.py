@@ -1,4 +1,4 @@
-"""The whole loop in one command: bots, pre-training, and GRPO three times, two of them made unable to learn well.
+"""The whole loop in one command: bots, pre-training, and GRPO in three ways, two of them made unable to learn well.
 
     python examples/grpo/loop.py --out grpo-loop
 
@@ -40,16 +40,17 @@ def listening(process, name):
 
 
 class Arm:
-    """One way to train: a model server, a run of Parley and a trainer."""
+    """One training in one way: a model server, a run of Parley and a trainer."""
 
-    def __init__(self, name, flags, args, base):
-        self.name, self.log = name, os.path.join(args.out, name.replace(" ", "-") + ".jsonl")
+    def __init__(self, name, flags, args, base, number):
+        part = os.path.join(args.out, f"{name.replace(' ', '-')}-{number}")
+        self.name, self.log, plan = name, part + ".jsonl", part + ".yaml"
         port = free_port()
         self.server = subprocess.Popen([sys.executable, os.path.join(HERE, "serve.py"), base, "--port", str(port), *args.on], stdout=subprocess.PIPE, text=True)
         server = listening(self.server, "serve.py")
-        plan = os.path.join(args.out, name.replace(" ", "-") + ".yaml")
         with open(os.path.join(HERE, "train.yaml")) as f:
             text = f.read().replace("http://127.0.0.1:8300/v1", server + "/v1").replace("{size: 3, moves: 12}", args.maze)
+            text = text.replace("seed: 2", f"seed: {number + 2}")
         with open(plan, "w") as f:
             f.write(text)
         self.parley = subprocess.Popen(
@@ -57,7 +58,7 @@ class Arm:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.trainer = subprocess.Popen([
             sys.executable, os.path.join(HERE, "train.py"), base, "--trainer", listening(self.parley, "parley trainer"), "--server", server,
-            "--updates", str(args.updates), "--groups", str(args.groups), "--rate", str(args.rate), "--log", self.log, *args.on, *flags,
+            "--updates", str(args.updates), "--groups", str(args.groups), "--rate", str(args.rate), "--seed", str(number + 1), "--log", self.log, *args.on, *flags,
         ])
 
     def wait(self):
@@ -71,18 +72,41 @@ class Arm:
             return [json.loads(line) for line in f]
 
 
-def ending(log, last):
-    """The mean reward of the last updates, with a 95% interval over them."""
-    rewards = [point["reward"] for point in log[-last:]]
-    mean = sum(rewards) / len(rewards)
-    spread = math.sqrt(sum((r - mean) ** 2 for r in rewards) / max(1, len(rewards) - 1))
-    return mean, 1.96 * spread / math.sqrt(len(rewards))
+# Student's t for a 95% interval of so many values.
+T95 = [math.inf, math.inf, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26]
+
+
+def interval(values):
+    """The mean and half of its 95% interval."""
+    mean, n = sum(values) / len(values), len(values)
+    spread = math.sqrt(sum((v - mean) ** 2 for v in values) / max(1, n - 1))
+    return mean, (T95[n] if n < len(T95) else 1.96) * spread / math.sqrt(n)
+
+
+def ending(logs, last):
+    """The mean reward of the last updates, with a 95% interval: over the trainings, or over the updates of a single one."""
+    rewards = [[point["reward"] for point in log[-last:]] for log in logs]
+    return interval([sum(r) / len(r) for r in rewards]) if len(logs) > 1 else interval(rewards[0])
+
+
+def curve(logs):
+    """For each update the mean reward and its 95% interval over the mazes; for several trainings, of five updates and over the trainings."""
+    if len(logs) == 1:
+        return [(p["update"], p["reward"], p["low"], p["high"]) for p in logs[0]]
+
+    def recent(log, n):
+        some = [p["reward"] for p in log[max(0, n - 4):n + 1]]
+        return sum(some) / len(some)
+
+    points = [(n, *interval([recent(log, n) for log in logs])) for n in range(min(map(len, logs)))]
+    return [(n, mean, mean - half, mean + half) for n, mean, half in points]
 
 
 def picture(logs, path):
     """Reward over updates, with intervals."""
     wide, high, left, top = 720, 360, 50, 20
-    count = max(len(log) for log in logs.values())
+    curves = {name: curve(trainings) for name, trainings in logs.items()}
+    count = max(map(len, curves.values()))
 
     def at(n, reward):
         return f"{left + n * (wide - left - 20) / max(1, count - 1):.1f},{top + (1 - reward) * (high - top - 50):.1f}"
@@ -92,10 +116,10 @@ def picture(logs, path):
     for tenth in range(0, 11, 2):
         y = float(at(0, tenth / 10).split(",")[1])
         out.append(f'<path d="M{left} {y}H{wide - 20}" stroke="#dddddd"/><text x="{left - 8}" y="{y + 4}" text-anchor="end">{tenth / 10:.1f}</text>')
-    for k, (name, log) in enumerate(logs.items()):
-        band = [at(p["update"], min(1, p["high"])) for p in log] + [at(p["update"], max(0, p["low"])) for p in reversed(log)]
+    for k, (name, points) in enumerate(curves.items()):
+        band = [at(n, min(1, high)) for n, _, _, high in points] + [at(n, max(0, low)) for n, _, low, _ in reversed(points)]
         out.append(f'<polygon points="{" ".join(band)}" fill="{COLOURS[name]}" opacity="0.15"/>')
-        out.append(f'<polyline points="{" ".join(at(p["update"], p["reward"]) for p in log)}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
+        out.append(f'<polyline points="{" ".join(at(n, mean) for n, mean, _, _ in points)}" fill="none" stroke="{COLOURS[name]}" stroke-width="2"/>')
         out.append(f'<text x="{left + 10 + 190 * k}" y="{high - 8}" fill="{COLOURS[name]}">{name}</text>')
     out.append(f'<text x="{wide - 20}" y="{high - 28}" text-anchor="end">update {count}</text></svg>')
     with open(path, "w") as f:
@@ -108,6 +132,7 @@ def main():
     p.add_argument("--parley", default=shutil.which("parley") or "parley")
     p.add_argument("--updates", type=int, default=40)
     p.add_argument("--groups", type=int, default=16)
+    p.add_argument("--repeat", type=int, default=1, help="trainings of each kind, which begin with the same model")
     p.add_argument("--large", action="store_true", help="a larger model, larger mazes")
     p.add_argument("--device")
     args = p.parse_args()
@@ -128,16 +153,18 @@ def main():
     run(args.parley, "run", plan, "--out", os.path.join(args.out, "bots.parley"), "--quiet")
     run(args.parley, "trajectories", os.path.join(args.out, "bots.parley"), "--as", "trl-sft", "--out", talk, "--force")
     run(sys.executable, os.path.join(HERE, "pretrain.py"), talk, "--out", base, *size, *args.on)
-    arms = [Arm(name, flags, args, base) for name, flags in ARMS.items()]
-    logs = {arm.name: arm.wait() for arm in arms}
+    logs = {name: [] for name in ARMS}
+    for n in range(args.repeat):
+        for arm in [Arm(name, flags, args, base, n) for name, flags in ARMS.items()]:
+            logs[arm.name].append(arm.wait())
     last = max(1, args.updates // 4)
     picture(logs, os.path.join(args.out, "reward.svg"))
     with open(os.path.join(args.out, "results.json"), "w") as f:
         json.dump({"maze": args.maze, "updates": args.updates, "groups": args.groups, "seconds": time.monotonic() - began, "logs": logs}, f)
     print(f"\n{'trained on':20} {'first update':>14} {'last ' + str(last) + ' updates':>24}")
-    for name, log in logs.items():
-        mean, half = ending(log, last)
-        print(f"{name:20} {log[0]['reward']:>14.3f} {f'{mean:.3f} ± {half:.3f}':>24}")
+    for name, trainings in logs.items():
+        mean, half = ending(trainings, last)
+        print(f"{name:20} {interval([log[0]['reward'] for log in trainings])[0]:>14.3f} {f'{mean:.3f} ± {half:.3f}':>24}")
 
 
 if __name__ == "__main__":
