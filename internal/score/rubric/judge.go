@@ -42,7 +42,7 @@ type asked struct {
 
 // ask asks every judge about every seat and about the episode, and the seats themselves, and adds the scores.
 func (s *scoring) ask(t *world.Table, of *score.Episode, seats []string) []Rating {
-	said, lengths := record(of, s.MaxText)
+	said, lengths := s.reading(of)
 	var asks []asked
 	for _, judge := range s.judges() {
 		asks = append(asks, asked{judge: judge, questions: s.about(byJudges, perEpisode)})
@@ -105,7 +105,7 @@ func (s *scoring) call(a asked, said string) world.Call {
 	if a.stood != nil {
 		b.WriteString(interviewIntro)
 	} else {
-		fmt.Fprintf(&b, "%s\n\n%s\n\n<record>\n%s\n</record>", s.Intro, recordForm, unclosed(said))
+		fmt.Fprintf(&b, "%s\n\n%s\n\n<record>\n%s\n</record>", s.Intro, s.form(), unclosed(said))
 	}
 	b.WriteString("\n\nAnswer as JSON.\n")
 	var answer form
