@@ -200,16 +200,21 @@ func (s *scoring) tally(questions, subjects []string, ratings []Rating) {
 				s.scores = append(s.scores, world.Score{Seat: seat, Name: n, Value: mean(values)})
 			}
 			for k, c := range choices {
-				share := make([]float64, len(values))
-				for i, v := range values {
-					if int(v) == k {
-						share[i] = 1
-					}
-				}
-				s.scores = append(s.scores, world.Score{Seat: seat, Name: score.ChoiceName(n, c), Value: mean(share)})
+				s.scores = append(s.scores, world.Score{Seat: seat, Name: score.ChoiceName(n, c), Value: mean(chose(values, k))})
 			}
 		}
 	}
+}
+
+// chose returns 1 for each answer that is a choice, and 0 for the others.
+func chose(answers []float64, choice int) []float64 {
+	out := make([]float64, len(answers))
+	for i, v := range answers {
+		if int(v) == choice {
+			out[i] = 1
+		}
+	}
+	return out
 }
 
 func mean(values []float64) float64 {

@@ -95,21 +95,17 @@ func (w *whole) call(c *score.Call) {
 		return
 	}
 	w.asked(c)
-	switch said := transcript.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON, ToolCalls: c.Reply.ToolCalls}); {
-	case !c.Reply.OK():
-		if w.all {
-			w.entry("failed", c.Seat, string(c.Reply.Failed))
+	if w.all && !c.Reply.OK() {
+		w.entry("failed", c.Seat, string(c.Reply.Failed))
+	}
+	for _, t := range c.Reply.Thoughts {
+		if w.all && t.Text != "" {
+			w.entry("thought", c.Seat, t.Text)
 		}
-	default:
-		for _, t := range c.Reply.Thoughts {
-			if w.all && t.Text != "" {
-				w.entry("thought", c.Seat, t.Text)
-			}
-		}
-		if said != "" {
-			count(w.lengths, c.Seat, said)
-			w.entry("said", c.Seat, said)
-		}
+	}
+	if said := transcript.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON, ToolCalls: c.Reply.ToolCalls}); said != "" {
+		count(w.lengths, c.Seat, said)
+		w.entry("said", c.Seat, said)
 	}
 }
 
@@ -140,10 +136,9 @@ func (w *whole) act(c *score.Call) {
 	}
 	about := strings.TrimSpace(c.Seat + " " + c.Act.Name)
 	w.entry("act", about, string(c.Act.Body))
-	switch {
-	case !c.Reply.OK():
+	if !c.Reply.OK() {
 		w.entry("failed", about, strings.TrimSpace(string(c.Reply.Failed)+" "+c.Reply.Why))
-	default:
-		w.entry("result", about, transcript.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON}))
+		return
 	}
+	w.entry("result", about, transcript.AnswerText(&llm.Response{Text: c.Reply.Text, JSON: c.Reply.JSON}))
 }
