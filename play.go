@@ -53,7 +53,7 @@ type Progress struct {
 	Episodes int       // that the plan asked for so far
 	Ended    int       // of them
 	Failed   int       // of those that ended
-	Calls    int       // that were answered or failed
+	Calls    int       // of models and people that were answered or failed
 	Cost     llm.Money // of them
 	// Call and Episode are what just ended; one or both are nil.
 	Call    *journal.Replied
@@ -73,8 +73,9 @@ type Result struct {
 	Failed   int // of those that ended
 	// Fault is the commonest reason why episodes failed; it may quote a provider. Empty: none failed.
 	Fault string
-	Calls int // that were answered or failed
+	Calls int // of models and people that were answered or failed
 	Asked int // of them: by this call of Play
+	Acts  int // on environments, and on other things outside of the world, that were answered or failed
 	// Cost leaves out the models of Unpriced, whose price is not known.
 	Cost     llm.Money
 	Unpriced []string
@@ -174,15 +175,15 @@ func (r Run) prepare(ctx context.Context) (app.Play, error) {
 	}
 	if r.Progress != nil {
 		var now Progress
-		p.Opened = func(o app.Opened) { now = progressOf(o.Head) }
+		p.Opened = func(o app.Opened) { now = progressOf(o.Head, o.Earlier) }
 		p.Watch = func(e engine.Event) { r.Progress(now.add(e)) }
 	}
 	return p, nil
 }
 
 // progressOf returns the progress before this process.
-func progressOf(head *journal.Head) Progress {
-	p := Progress{Ended: head.Ended.Len(), Failed: head.Ended.Failed(), Calls: head.Calls, Cost: head.Spent}
+func progressOf(head *journal.Head, calls int) Progress {
+	p := Progress{Ended: head.Ended.Len(), Failed: head.Ended.Failed(), Calls: calls, Cost: head.Spent}
 	for _, st := range head.Stages {
 		p.Episodes += st.Specs.Len()
 	}
@@ -196,7 +197,9 @@ func (p *Progress) add(e engine.Event) Progress {
 		p.Episodes = max(p.Episodes, st.First+st.Specs.Len())
 	}
 	if e.Replied != nil {
-		p.Calls++
+		if e.Replied.Request != nil && e.Replied.Act == nil {
+			p.Calls++
+		}
 		p.Cost = p.Cost.Plus(e.Replied.Cost())
 	}
 	if e.Ended != nil {
@@ -211,7 +214,7 @@ func (p *Progress) add(e engine.Event) Progress {
 func resultOf(s *summary.Summary) *Result {
 	r := &Result{
 		State: s.State, Reason: s.Reason, Episodes: s.Episodes.Total, Ended: s.Episodes.Complete + s.Episodes.Failed, Failed: s.Episodes.Failed,
-		Calls: s.Calls.Total, Asked: s.Calls.Asked, Unpriced: s.Unpriced, Wall: time.Duration(s.Wall * float64(time.Second)), Digest: s.Digest,
+		Calls: s.Calls.Total, Asked: s.Calls.Asked, Acts: s.Acts.Total, Unpriced: s.Unpriced, Wall: time.Duration(s.Wall * float64(time.Second)), Digest: s.Digest,
 	}
 	if s.Cost != nil {
 		r.Cost = *s.Cost

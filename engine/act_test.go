@@ -132,25 +132,25 @@ func TestDrainLeavesWhatWaits(t *testing.T) {
 			closing := 0
 			c.Watch = func(e Event) { closing += e.Closing }
 			res, err := Run(t.Context(), c)
-			if err != nil || res.State != journal.Stopped || res.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough"}) || res.Ended != room || closing != room || res.Asked != 5*room {
+			if err != nil || res.State != journal.Stopped || res.Reason != (journal.Reason{Kind: journal.ByUser, Detail: "enough"}) || res.Ended != room || closing != room || res.Asked != 3*room || res.Acted != 2*room {
 				t.Fatalf("room for %d, %d reported as playing to their end: %+v, %v", room, closing, res, err)
 			}
 			res, err = Run(t.Context(), abroad(&models{width: 8}, newOutside(), j, 10))
-			if err != nil || res.State != journal.Complete || res.Ended != 10 || res.Asked != 5*(10-room) {
+			if err != nil || res.State != journal.Complete || res.Ended != 10 || res.Asked != 3*(10-room) || res.Acted != 2*(10-room) {
 				t.Errorf("resumed: %+v, %v", res, err)
 			}
 		})
 	}
 }
 
-// TestFailedActsCount: every recorded failure is counted, of asks and of acts.
+// TestFailedActsCount: every recorded failure is counted, those of asks and of acts apart.
 func TestFailedActsCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutside()
 		o.fail = &llm.Error{Kind: llm.KindServer, Status: 500, Message: "oh"}
 		m := &models{width: 4, fail: func(*llm.Request) error { return &llm.Error{Kind: llm.KindServer, Status: 500} }}
-		if res, err := Run(t.Context(), abroad(m, o, &journal.Memory{}, 6)); err != nil || res.FailedCalls != 6*5 {
+		if res, err := Run(t.Context(), abroad(m, o, &journal.Memory{}, 6)); err != nil || res.FailedCalls != 6*3 || res.FailedActs != 6*2 {
 			t.Errorf("%+v, %v", res, err)
 		}
 	})

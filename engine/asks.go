@@ -46,10 +46,29 @@ func (s *scheduler) submit(st *strand, calls []*call) (others []*call) {
 func (s *scheduler) begin(c *call) {
 	if c.act != nil {
 		s.acting++
-	} else {
-		s.open++
+		s.acted++
+		return
 	}
+	s.open++
 	s.asked++
+}
+
+// unmade notes that a call was not made after all.
+func (s *scheduler) unmade(c *call) {
+	if c.act != nil {
+		s.acted--
+		return
+	}
+	s.asked--
+}
+
+// failed notes that a call ended as a failure.
+func (s *scheduler) failed(act bool) {
+	if act {
+		s.actFails++
+		return
+	}
+	s.fails++
 }
 
 // enqueue queues an ask of a model.
@@ -181,7 +200,7 @@ func (s *scheduler) withdraw(c *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done(c)
-	s.asked--
+	s.unmade(c)
 	s.wake.Broadcast()
 }
 
@@ -194,7 +213,7 @@ func (s *scheduler) giveUp(c *call) bool {
 		return false
 	}
 	s.done(c)
-	s.asked--
+	s.unmade(c)
 	c.strand.episode.givenUp.Store(true)
 	s.resume(c.strand) // the next player ends it; another strand may be playing
 	return true
@@ -210,7 +229,7 @@ func (s *scheduler) deliver(c *call, reply *journal.Replied, arrival bool) {
 		return
 	}
 	if reply.Error != nil {
-		s.fails++
+		s.failed(c.act != nil)
 	}
 	st := c.strand
 	if st.episode.strands == nil {

@@ -135,10 +135,11 @@ type Result struct {
 	Episodes, Ended, Failed int
 	// Digest is of all outcomes in episode order.
 	Digest string
-	// Asked is how many calls this process made, Replayed how many replies it read back instead.
-	Asked, Replayed int
-	// FailedCalls is how many calls of this process are recorded as failures.
-	FailedCalls int
+	// Asked is how many questions this process put to models and people, and Acted how many acts it made. Replayed is
+	// how many replies it read back instead, to any call.
+	Asked, Acted, Replayed int
+	// FailedCalls and FailedActs are how many of Asked and of Acted are recorded as failures.
+	FailedCalls, FailedActs int
 	// Lost is how many calls had no recorded reply when the previous process, or a worker, was killed.
 	Lost int
 	Wall time.Duration

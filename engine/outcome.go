@@ -61,7 +61,7 @@ func stopAll(strands []*strand) {
 func (r *run) result(ctx context.Context, end ending) (Result, error) {
 	res := Result{
 		State: end.state, Reason: end.reason, Cause: end.cause,
-		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), FailedCalls: r.sched.fails,
+		Asked: r.sched.asked, Replayed: int(r.replay.replies.Load()), FailedCalls: r.sched.fails, Acted: r.sched.acted, FailedActs: r.sched.actFails,
 	}
 	res.Lost = int(r.lost.Load())
 	if r.head.Cut {

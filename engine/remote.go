@@ -116,9 +116,13 @@ func (r *run) playRemote(ctx context.Context) {
 func (s *scheduler) collectReply(e *journal.Replied) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
+	if e.Act != nil {
+		s.acted++
+	} else {
+		s.asked++
+	}
 	if e.Error != nil {
-		s.fails++
+		s.failed(e.Act != nil)
 	}
 }
 

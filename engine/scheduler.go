@@ -33,9 +33,11 @@ type scheduler struct {
 	saving     int                       // replies to asks, and outcomes, that are not durable yet
 	acting     int                       // acts in flight, or not durable yet
 	open       int                       // questions to people that have no answer, or not a durable one
-	asked      int                       // calls made
+	asked      int                       // asks made, of models and people
+	acted      int                       // acts made
 	owing      int                       // calls without a reply of which an attempt before a pause has cost something
-	fails      int                       // of them, that ended as failures
+	fails      int                       // of asked, that ended as failures
+	actFails   int                       // of acted, that ended as failures
 	held       bool                      // the run is paused: no call is sent
 	until      int                       // the first episode that must not begin yet
 	quieted    []chan struct{}           // closed when no ask is in flight and all replies are durable

@@ -85,7 +85,7 @@ type Head struct {
 	// Playing is by episode: those that began and did not end.
 	Playing map[int]Progress
 
-	Calls int       // answered or failed
+	Calls int       // answered or failed: those of models, acts and bots alike; Count tells them apart
 	Spent llm.Money // spent on them
 	// Risked is the most that calls can have cost which were in flight when a process was killed,
 	// over all processes, and what is allotted to workers. Their real cost is unknown.

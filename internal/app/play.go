@@ -90,6 +90,8 @@ type Opened struct {
 	File string
 	App  *App
 	Head *journal.Head // before this process
+	// Earlier is how many calls of models and people were recorded before this process.
+	Earlier int
 	// Past calls f with every episode that ended before this process.
 	Past func(f func(world.Played)) error
 	Plan *config.Plan
@@ -253,7 +255,10 @@ func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.S
 // play plays choice after what head has recorded.
 func (p Play) play(ctx, drain context.Context, store journal.Journal, head *journal.Head, choice *growth.Choice, w *waves) (*summary.Summary, error) {
 	plan, done := choice.Plan, complete(head) && choice.Grown == nil
-	earlier := head.Calls
+	earlier, err := earlierCalls(ctx, store, head)
+	if err != nil {
+		return nil, err
+	}
 	var changed atomic.Pointer[func()]
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
@@ -286,7 +291,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, errors.Join(err, a.Close())
 	}
 	opened := Opened{
-		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: a.waiting(c.Actor),
+		File: p.File, App: a, Steering: p.steering(&c, a, plan, done), Head: head, Earlier: earlier, Plan: plan, Grown: choice.Grown, Complete: done, Waiting: a.waiting(c.Actor),
 		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
 	p.open(&c, &opened)

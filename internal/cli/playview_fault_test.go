@@ -44,7 +44,7 @@ func TestWhyEpisodesFail(t *testing.T) {
 	}
 	got = parley(t, State{}, "run", plan, "--out", filepath.Join(dir, "other.parley"), "--json").want(t, exit.Failed).stdout
 	var sum summary.Summary
-	if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Calls.Failed != 3 || sum.Fault == nil || sum.Fault.Episodes != 3 {
+	if err := json.Unmarshal([]byte(got), &sum); err != nil || sum.Calls.Failed != 0 || sum.Acts.Failed != 3 || sum.Fault == nil || sum.Fault.Episodes != 3 {
 		t.Errorf("%v: %s", err, got)
 	}
 	got = parley(t, State{}, "report", filepath.Join(dir, "plan.parley")).want(t, exit.OK).stdout

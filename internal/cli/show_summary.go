@@ -77,8 +77,8 @@ func (f *summaryFlags) write(ctx context.Context, s *State, file string, episode
 	if err == nil && !done {
 		err = f.failure(ctx, about, out)
 	}
-	if err == nil && about.Calls > 0 {
-		s.tell("the summary: " + show.Cost(about.Calls, about.Spent) + ", recorded in " + out)
+	if err == nil && about.Replies > 0 {
+		s.tell("the summary: " + show.Cost(about.Replies, about.Spent) + ", recorded in " + out)
 	}
 	return err
 }

@@ -150,10 +150,10 @@ func TestShowFits(t *testing.T) {
 	whole := parley(t, State{}, "show", file).stdout
 	_, table, _ := strings.Cut(whole, "EPISODE")
 	const scores = "a: points 3, share 0.25; b: points +Inf; length 5"
-	if !strings.Contains(table, scores) || !strings.Contains(whole, "\n      0  ended        7       1  $0.048  long: a=bold  a=bold b=polly  "+scores+"\n") {
+	if !strings.Contains(table, scores) || !strings.Contains(whole, "\n      0  ended        5     1       1  $0.048  long: a=bold  a=bold b=polly  "+scores+"\n") {
 		t.Errorf("a pipe gets %s", whole)
 	}
-	for _, width := range []int{70, 80, 120} {
+	for _, width := range []int{76, 86, 126} {
 		s := atTerminal(map[string]string{"TERM": "dumb"})
 		s.Terminal = func(any) int { return width }
 		got := parley(t, s, "show", file).stdout
@@ -162,10 +162,10 @@ func TestShowFits(t *testing.T) {
 		for line := range strings.Lines("EPISODE" + table) {
 			longest = max(longest, len([]rune(strings.TrimSuffix(line, "\n"))))
 		}
-		if !ok || longest > width || longest < width-20 || !strings.Contains(table, "      0  ended        7       1  $0.048  long") {
+		if !ok || longest > width || longest < width-20 || !strings.Contains(table, "      0  ended        5     1       1  $0.048  long") {
 			t.Errorf("%d columns, the longest row has %d:\n%s", width, longest, got)
 		}
-		if cut := strings.Contains(table, "…\n"); cut != (width < 120) {
+		if cut := strings.Contains(table, "…\n"); cut != (width < 126) {
 			t.Errorf("%d columns:\n%s", width, got)
 		}
 	}

@@ -96,9 +96,9 @@ func TestCallsOfBots(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"complete: 20 of 20 episodes; 160 calls; ", []string{"run", plan}},
-		{"complete: 20 of 20 episodes; 160 calls, 0 of them new; ", []string{"resume", file}},
-		{"complete: 21 of 21 episodes; 168 calls, 8 of them new; ", []string{"run", plan, "--set", "episodes=21"}},
+		{"complete: 20 of 20 episodes; 80 calls, 80 answers of bots; ", []string{"run", plan}},
+		{"complete: 20 of 20 episodes; 80 calls, 0 of them new, 80 answers of bots; ", []string{"resume", file}},
+		{"complete: 21 of 21 episodes; 84 calls, 4 of them new, 84 answers of bots; ", []string{"run", plan, "--set", "episodes=21"}},
 	} {
 		if got := parleyOf(t, kind, c.args...).want(t, exit.OK).stdout; !strings.Contains(got, c.want) {
 			t.Errorf("%q is not in\n%s", c.want, got)

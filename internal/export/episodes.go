@@ -23,9 +23,9 @@ type episode struct {
 
 // spending is the calls and cost of an episode.
 type spending struct {
-	calls, failed int
-	usage         llm.Usage
-	cost          llm.Money
+	calls, acts, failed int
+	usage               llm.Usage
+	cost                llm.Money
 }
 
 // each calls f with every episode, in order.
@@ -74,7 +74,11 @@ func (x *export) spent(ctx context.Context) ([]spending, error) {
 			return nil
 		}
 		s := &out[r.Episode]
-		s.calls++
+		if r.Act != nil {
+			s.acts++
+		} else if r.Request != nil {
+			s.calls++
+		}
 		s.cost = s.cost.Plus(r.Cost())
 		switch {
 		case r.Error != nil:
@@ -110,8 +114,9 @@ func episodeColumns() []column[episode] {
 			data, _ := e.Outcome.Data.(json.RawMessage)
 			return some(string(data))
 		})),
-		col("calls", Integer, "calls that were answered or failed, in all attempts", func(e *episode) cell { return integer(e.spent.calls) }),
-		col("failed_calls", Integer, "of these, failed", func(e *episode) cell { return integer(e.spent.failed) }),
+		col("calls", Integer, "calls of models and people that were answered or failed, in all attempts", func(e *episode) cell { return integer(e.spent.calls) }),
+		col("acts", Integer, "requests to environments, and to other things outside of the world, in all attempts", func(e *episode) cell { return integer(e.spent.acts) }),
+		col("failed_calls", Integer, "calls and acts that failed", func(e *episode) cell { return integer(e.spent.failed) }),
 		col("input_tokens", Integer, "tokens of all its prompts", func(e *episode) cell { return integer(e.spent.usage.Input) }),
 		col("cached_tokens", Integer, "of these, read from the provider's cache", func(e *episode) cell { return integer(e.spent.usage.Cached) }),
 		col("output_tokens", Integer, "tokens of all its answers", func(e *episode) cell { return integer(e.spent.usage.Output) }),

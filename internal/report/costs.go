@@ -31,17 +31,17 @@ func costings() []costing {
 		{
 			name: "calls-by-seat", title: "By seat", columns: []string{"seat"},
 			of: func(k view.Key) []string { return []string{k.Seat} },
-			by: func(k view.Key) view.Key { return view.Key{Seat: k.Seat} },
+			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Seat: k.Seat} },
 		},
 		{
 			name: "calls-by-label", title: "By purpose", columns: []string{"for"},
 			of: func(k view.Key) []string { return []string{k.Label} },
-			by: func(k view.Key) view.Key { return view.Key{Label: k.Label} },
+			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Label: k.Label} },
 		},
 		{
 			name: "calls-by-seat-and-label", title: "By seat and purpose", quiet: true, columns: []string{"seat", "for"},
 			of: func(k view.Key) []string { return []string{k.Seat, k.Label} },
-			by: func(k view.Key) view.Key { return view.Key{Seat: k.Seat, Label: k.Label} },
+			by: func(k view.Key) view.Key { return view.Key{Kind: k.Kind, Seat: k.Seat, Label: k.Label} },
 		},
 	}
 }
@@ -56,9 +56,9 @@ func modelOf(k view.Key) string {
 // costs returns the tables of costs: by agent and model, by seat, and by purpose. A table with a single row
 // besides the first is left out, because it repeats the total.
 func costs(r *view.Run) (blocks []page.Block) {
-	all := r.Total()
+	all := r.Total("ask")
 	for i, c := range costings() {
-		accounts := r.Rollup(c.by)
+		accounts := slices.DeleteFunc(r.Rollup(c.by), func(a view.KeyedAccount) bool { return i > 0 && a.Kind != "ask" })
 		if i > 0 && len(accounts) < 2 {
 			continue
 		}

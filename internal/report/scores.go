@@ -27,7 +27,7 @@ func headline(source Source, several bool) page.Section {
 	if !several {
 		s.Blocks = append(s.Blocks, facts(r))
 	}
-	b, all, e := r.Head.Begun, r.Total(), r.Episodes
+	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
 	for _, text := range []string{sqlite.LostText(source.Journal), forkText(b.Fork), mergedText(source), grownText(b.Grown, e.Total), editedText(b.Edited), agreement.LeftOut(source.Run)} {
 		if text != "" {
 			s.Blocks = append(s.Blocks, page.Block{Text: text})
@@ -43,11 +43,11 @@ func headline(source Source, several bool) page.Section {
 		Name: "runs", Title: "Runs", Track: -1,
 		Columns: []page.Column{
 			page.Words("kind"), page.Words("state"), page.Number("episodes"), page.Number("distinct plays"), page.Number("failed"), page.Number("unfinished"), page.Number("calls"),
-			page.Number("failed calls"), page.Number("tokens in"), page.Number("tokens out"), page.Number("cost"), page.Number("played"), {Name: "copies", Detail: true},
+			page.Number("failed calls"), page.Number("acts"), page.Number("failed acts"), page.Number("tokens in"), page.Number("tokens out"), page.Number("cost"), page.Number("played"), {Name: "copies", Detail: true},
 		},
 		Rows: [][]page.Cell{{
 			page.Word(b.Kind), page.Word(strings.TrimSuffix(r.State+": "+r.Reason, ": ")), page.Whole(e.Ended), distinctCell(r.Head), page.Some(e.Failed), page.Some(e.Playing + e.Waiting),
-			page.Whole(all.Calls), page.Some(all.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(copies.Note(r.Head)),
+			page.Whole(all.Calls), page.Some(all.Failed), page.Some(acts.Calls), page.Some(acts.Failed), page.Whole(all.Usage.Input), page.Whole(all.Usage.Output), page.Money(all.Cost), page.Seconds(r.Played), page.Word(copies.Note(r.Head)),
 		}},
 	}})
 	return s
@@ -121,7 +121,7 @@ func editedText(edited []journal.Growth) string {
 }
 
 func facts(r *view.Run) page.Block {
-	b, all, e := r.Head.Begun, r.Total(), r.Episodes
+	b, all, acts, e := r.Head.Begun, r.Total("ask"), r.Total("act"), r.Episodes
 	cost, each := costFact(r, all)
 	facts := []page.Fact{
 		{Name: "kind", Value: b.Kind, More: agentsText(r)},
@@ -131,9 +131,11 @@ func facts(r *view.Run) page.Block {
 		{Name: "cost", Value: cost, More: each},
 		{Name: "begun", Value: stamp(b.At), More: fmt.Sprintf("%s played%s", page.Duration(r.Played), processesText(r.Processes))},
 	}
+	if acts.Calls > 0 {
+		facts = slices.Insert(facts, 4, page.Fact{Name: "acts", Value: digits.Grouped(acts.Calls), More: failedText(acts.Failed)})
+	}
 	if n := len(r.Head.Steered); n > 0 {
-		last := r.Head.Steered[n-1]
-		facts = append(facts, page.Fact{Name: "steered", Value: digits.Grouped(n) + " times", More: stamp(last.At) + ": " + last.String()})
+		facts = append(facts, page.Fact{Name: "steered", Value: digits.Grouped(n) + " times", More: stamp(r.Head.Steered[n-1].At) + ": " + r.Head.Steered[n-1].String()})
 	}
 	return page.Block{Facts: facts}
 }

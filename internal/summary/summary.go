@@ -51,15 +51,23 @@ type Summary struct {
 	Fault *failure.Fault `json:"fault"` // the commonest failure of episodes; nil: no episode failed
 	// Failures are the failed calls, by model and kind, the commonest first.
 	Failures []failure.Failure `json:"failures"`
-	Calls    struct {
+	// Calls are questions to models and people.
+	Calls struct {
 		Total    int `json:"total"`    // recorded
 		Earlier  int `json:"earlier"`  // of them: recorded by earlier processes, or copied by a fork
-		Asked    int `json:"asked"`    // made by this process, to models and environments; bots are not asked
-		Replayed int `json:"replayed"` // read back instead of asked for
+		Asked    int `json:"asked"`    // made by this process
+		Replayed int `json:"replayed"` // read back instead of asked for; acts and answers of bots too
 		Cached   int `json:"cached"`   // answered by the cache
-		Failed   int `json:"failed"`   // of those asked: recorded as failures, asks and acts alike
-		Repeated int `json:"repeated"` // had no recorded reply when the last process, or a worker, was cut off
+		Failed   int `json:"failed"`   // of those asked: recorded as failures
+		Repeated int `json:"repeated"` // had no recorded reply when the last process, or a worker, was cut off; acts too
 	} `json:"calls"`
+	// Acts are requests to environments, and to other things outside of the world.
+	Acts struct {
+		Total  int `json:"total"`  // recorded
+		Asked  int `json:"asked"`  // made by this process
+		Failed int `json:"failed"` // of those asked: recorded as failures
+	} `json:"acts"`
+	Bots        int `json:"bots"` // recorded answers of bots
 	Attempts    int `json:"attempts"`
 	RateLimited int `json:"rate_limited"`
 	Tokens      struct {
@@ -93,7 +101,7 @@ type Process struct {
 	File   string
 	Plan   *config.Plan
 	Result engine.Result
-	// Earlier counts the calls that were recorded before the process.
+	// Earlier counts the calls of models and people that were recorded before the process.
 	Earlier int
 	Grown   *growth.Growth
 	Stats   dispatch.Snapshot
@@ -111,7 +119,11 @@ func (p Process) Summarize(ctx context.Context, j journal.Journal) (*Summary, er
 	if head.Begun == nil { // the first entry was not written
 		return nil, fmt.Errorf("summary: the journal %w", view.ErrEmpty)
 	}
-	s := p.counts(head)
+	recorded, err := journal.Count(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	s := p.counts(head, recorded)
 	outcomes := view.Outcomes(head, p.Plan.Kind)
 	s.Distinct, s.Copies = copies.Distinct(head)
 	s.CopiesNote = copies.Note(head)
@@ -130,7 +142,7 @@ func (p Process) Summarize(ctx context.Context, j journal.Journal) (*Summary, er
 }
 
 // counts returns a summary with the figures that need no reading of outcomes and failures.
-func (p Process) counts(head *journal.Head) *Summary {
+func (p Process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 	r, d := p.Result, p.Stats
 	s := &Summary{
 		File: p.File, State: r.State, Reason: r.Reason, Grown: p.Grown, Unpriced: p.Unpriced, Saved: d.Saved, Batches: len(head.Batches), Risked: head.Risked,
@@ -138,7 +150,8 @@ func (p Process) counts(head *journal.Head) *Summary {
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed
 	s.Episodes.Complete = r.Ended - r.Failed
-	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = head.Calls, p.Earlier, r.Asked, r.Replayed
+	s.Calls.Total, s.Calls.Earlier, s.Calls.Asked, s.Calls.Replayed = recorded.Asks, p.Earlier, r.Asked, r.Replayed
+	s.Acts.Total, s.Acts.Asked, s.Acts.Failed, s.Bots = recorded.Acts, r.Acted, r.FailedActs, recorded.Bots
 	s.Calls.Cached, s.Calls.Failed, s.Calls.Repeated = int(d.Cached), r.FailedCalls, r.Lost
 	s.Tokens.Input, s.Tokens.Cached, s.Tokens.Output = d.Usage.Input, d.Usage.Cached, d.Usage.Output
 	return s

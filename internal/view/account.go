@@ -56,10 +56,12 @@ func (r *Run) Rollup(by func(Key) Key) []KeyedAccount {
 	return sorted(sums)
 }
 
-// Total returns the account of all calls.
-func (r *Run) Total() (all Account) {
+// Total returns the account of all calls of a kind: ask, act or bot.
+func (r *Run) Total(kind string) (all Account) {
 	for _, a := range r.Accounts {
-		all.plus(a.Account)
+		if a.Kind == kind {
+			all.plus(a.Account)
+		}
 	}
 	return all
 }
@@ -101,14 +103,9 @@ func (a *Account) add(e *journal.Replied) {
 	a.Copied += count(e.Copied)
 	a.Cost = a.Cost.Plus(e.Cost())
 	a.Usage = a.Usage.Plus(usage)
-	switch meta.Parsed {
-	case "native":
-		a.Native++
-	case "tolerant":
-		a.Tolerant++
-	case "repaired":
-		a.Repaired++
-	}
+	a.Native += count(meta.Parsed == "native")
+	a.Tolerant += count(meta.Parsed == "tolerant")
+	a.Repaired += count(meta.Parsed == "repaired")
 	if e.Error != nil {
 		a.Failed++
 		a.Invalid += count(slices.Contains([]llm.Kind{llm.KindInvalid, llm.KindMalformed, llm.KindCutOff}, e.Error.Kind))
@@ -161,7 +158,8 @@ func (t *ModelTimes) add(meta llm.Metadata) {
 
 // Spending is the calls, tokens and cost of an episode.
 type Spending struct {
-	Calls  int       `json:"calls"`
+	Calls  int       `json:"calls"` // of models and people
+	Acts   int       `json:"acts,omitempty"`
 	Tokens int       `json:"tokens"`
 	Cost   llm.Money `json:"cost_usd"`
 }

@@ -59,7 +59,8 @@ func (b *books) reply(e *journal.Replied) {
 	usage, meta := spentOn(e)
 	if b.has(e.Episode) {
 		s := &b.run.Spent[e.Episode]
-		s.Calls++
+		s.Calls += count(k.Kind == "ask")
+		s.Acts += count(k.Kind == "act")
 		s.Tokens = llm.AddTokens(s.Tokens, usage.Total())
 		s.Cost = s.Cost.Plus(e.Cost())
 	}
@@ -68,7 +69,7 @@ func (b *books) reply(e *journal.Replied) {
 		return // it was answered in another run, at another time
 	}
 	at := b.clock.see(e.At)
-	b.run.Timeline.add(at, usage, e.Cost(), e.Error != nil)
+	b.run.Timeline.add(at, count(k.Kind == "ask"), count(k.Kind == "ask" && e.Error != nil), usage, e.Cost())
 	b.lasted(e, at, usage, meta)
 	if e.Request != nil && e.Error == nil && !meta.Cached && !meta.Coalesced {
 		if b.times[k.Model] == nil {

@@ -20,7 +20,7 @@ func TestTimelineKeepsCount(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "n") {
 			at := time.Duration(rapid.Int64Range(0, int64(1000*time.Hour)).Draw(t, "at"))
 			failed := rapid.Bool().Draw(t, "failed")
-			line.add(at, llm.Usage{Input: 2, Output: 1}, 5, failed)
+			line.add(at, 1, count(failed), llm.Usage{Input: 2, Output: 1}, 5)
 			calls, tokens, cost, failures = calls+1, tokens+3, cost+5, failures+count(failed)
 			if int(at/line.Width) >= len(line.Parts) || line.Parts[at/line.Width].Calls == 0 {
 				t.Fatalf("%v is not where it belongs: %d parts of %v", at, len(line.Parts), line.Width)

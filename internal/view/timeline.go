@@ -28,7 +28,7 @@ const (
 )
 
 // add counts a reply. While its time is beyond the last part, it joins parts: the width is 10 ms times a power of two.
-func (t *Timeline) add(at time.Duration, usage llm.Usage, cost llm.Money, failed bool) {
+func (t *Timeline) add(at time.Duration, calls, failed int, usage llm.Usage, cost llm.Money) {
 	if t.Width == 0 {
 		t.Width = timelineWidth
 	}
@@ -47,7 +47,7 @@ func (t *Timeline) add(at time.Duration, usage llm.Usage, cost llm.Money, failed
 	for len(t.Parts) <= i {
 		t.Parts = append(t.Parts, TimelinePart{})
 	}
-	t.Parts[i].plus(TimelinePart{Calls: 1, Failed: count(failed), Tokens: usage.Total(), Cost: cost})
+	t.Parts[i].plus(TimelinePart{Calls: calls, Failed: failed, Tokens: usage.Total(), Cost: cost})
 }
 
 func (p *TimelinePart) plus(q TimelinePart) {

@@ -85,8 +85,8 @@ func TestFold(t *testing.T) {
 	if want := (Counts{Total: 4, Ended: 1, Failed: 1, Playing: 1, Waiting: 1}); r.Episodes != want {
 		t.Errorf("%+v, want %+v", r.Episodes, want)
 	}
-	all := r.Total()
-	want := Account{Calls: 6, Failed: 1, Cached: 1, Copied: 1, Retried: 1, Tries: 6, Repaired: 1, Invalid: 1, Cut: 1, Usage: llm.Usage{Input: 250, Output: 20, Reasoning: 8}, Cost: 2500}
+	all := r.Total("ask")
+	want := Account{Calls: 5, Failed: 1, Cached: 1, Copied: 1, Retried: 1, Tries: 6, Repaired: 1, Invalid: 1, Cut: 1, Usage: llm.Usage{Input: 250, Output: 20, Reasoning: 8}, Cost: 2500}
 	if all != want {
 		t.Errorf("%+v, want %+v", all, want)
 	}
@@ -99,7 +99,7 @@ func TestFold(t *testing.T) {
 	if len(r.Failures) != 1 || r.Failures[0].Kind != llm.KindInvalid || r.Failures[0].Example != "no JSON" {
 		t.Errorf("%+v", r.Failures)
 	}
-	if r.Spent[1].Calls != 5 || r.Spent[1].Cost != 1500 {
+	if r.Spent[1].Calls != 4 || r.Spent[1].Cost != 1500 {
 		t.Errorf("%+v", r.Spent)
 	}
 	list := slices.Collect(r.All())

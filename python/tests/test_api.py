@@ -315,8 +315,8 @@ for token in (b"", b"{"A" * len(token)}\\n", b"{token}\\n"):
 
 def test_places_and_summaries() -> None:
     assert errors.place("/home/me/auction.py", 12) == "auction.py:12" and errors.place("/tmp/ipykernel_17/938221006.py", 4) == "cell:4"
-    done = parley.Summary("a.parley", 1, {"state": "complete", "episodes": {"total": 3000, "complete": 2999, "failed": 1}, "calls": {"total": 12}, "cost_usd": 0.00003})
-    assert str(done) == "complete: 2,999 of 3,000 episodes, 1 failed; 12 calls; $0.00003" and "a.parley" in repr(done) and str(parley.Summary("a", 4, {}))
+    done = parley.Summary("a.parley", 1, {"state": "complete", "episodes": {"total": 3000, "complete": 2999, "failed": 1}, "calls": {"total": 12}, "acts": {"total": 1300}, "cost_usd": 0.00003})
+    assert str(done) == "complete: 2,999 of 3,000 episodes, 1 failed; 12 calls, 1,300 acts; $0.00003" and "a.parley" in repr(done) and str(parley.Summary("a", 4, {}))
 
 
 def test_errors_of_a_run(program: str, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ func printFigures(w io.Writer, sum *summary.Summary) {
 	if sum.Calls.Earlier > 0 {
 		fmt.Fprintf(w, ", %s of them new", terminal.Number(sum.Calls.Total-sum.Calls.Earlier))
 	}
+	fmt.Fprint(w, show.Beside(sum.Acts.Total, sum.Bots))
 	spent := "unpriced"
 	if sum.Cost != nil {
 		spent = sum.Cost.String()
@@ -83,7 +84,7 @@ func PrintTrouble(w io.Writer, sum *summary.Summary) {
 	if f := sum.Fault; f != nil {
 		fmt.Fprintf(w, "failed most often (%s): %s\n", terminal.Number(f.Episodes), terminal.Safe(f.String()))
 	}
-	for _, line := range show.FailureLines(sum.Failures, sum.Calls.Total) {
+	for _, line := range show.FailureLines(sum.Failures, sum.Calls.Total, sum.Acts.Total) {
 		fmt.Fprintln(w, line)
 	}
 	if sum.Batches > 0 {

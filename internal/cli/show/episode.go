@@ -240,11 +240,11 @@ func (t *Transcript) Print(p *terminal.Page) {
 	}
 	p.Fact("lineup", view.LineupText(t.Lineup))
 	p.Fact("deal", strconv.Itoa(t.Deal))
-	calls := terminal.Number(t.Calls) + ", " + t.Cost.String()
+	p.Fact("calls", terminal.Number(t.Calls)+", "+t.Cost.String())
+	printBeside(p, t.Acts, t.Bots)
 	if t.FailedCalls > 0 {
-		calls = fmt.Sprintf("%s, %s of them failed, %s", terminal.Number(t.Calls), terminal.Number(t.FailedCalls), t.Cost)
+		p.Fact("failed", terminal.Number(t.FailedCalls)+" of them")
 	}
-	p.Fact("calls", calls)
 	all := t.Seat == "" && !t.OnlyFailed
 	if !all {
 		p.Fact("only", t.only())

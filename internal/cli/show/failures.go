@@ -11,8 +11,29 @@ import (
 // maxKinds is how many kinds of failures a line lists.
 const maxKinds = 6
 
-// FailureLines describe how calls failed, the text of the most frequent failure, and what to do about it.
-func FailureLines(failures []failure.Failure, calls int) []string {
+// Beside returns what is counted beside calls: ", 40 acts, 12 answers of bots". It is empty if there are none.
+func Beside(acts, bots int) (text string) {
+	if acts > 0 {
+		text += ", " + terminal.Several(acts, "act", "acts")
+	}
+	if bots > 0 {
+		text += ", " + terminal.Several(bots, "answer of a bot", "answers of bots")
+	}
+	return text
+}
+
+// printBeside prints what is counted beside calls.
+func printBeside(p *terminal.Page, acts, bots int) {
+	if acts > 0 {
+		p.Fact("acts", terminal.Number(acts))
+	}
+	if bots > 0 {
+		p.Fact("bots", "answered "+terminal.Several(bots, "time", "times"))
+	}
+}
+
+// FailureLines describe how calls and acts failed, the text of the most frequent failure, and what to do about it.
+func FailureLines(failures []failure.Failure, calls, acts int) []string {
 	if len(failures) == 0 {
 		return nil
 	}
@@ -27,8 +48,12 @@ func FailureLines(failures []failure.Failure, calls int) []string {
 	if more := len(failures) - maxKinds; more > 0 {
 		parts = append(parts, terminal.Several(more, "other sort", "other sorts"))
 	}
+	of := terminal.Several(calls, "call", "calls")
+	if acts > 0 {
+		of += " and " + terminal.Several(acts, "act", "acts")
+	}
 	first := failures[0]
-	lines := []string{fmt.Sprintf("%s of %s failed: %s", terminal.Number(failed), terminal.Several(calls, "call", "calls"), strings.Join(parts, ", "))}
+	lines := []string{fmt.Sprintf("%s of %s failed: %s", terminal.Number(failed), of, strings.Join(parts, ", "))}
 	if first.Example != "" {
 		lines = append(lines, "most often: "+terminal.Quoted(first.Example))
 	}

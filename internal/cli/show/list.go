@@ -41,8 +41,10 @@ type Run struct {
 	Reason   string        `json:"reason,omitempty"`
 	Agents   []world.Agent `json:"agents"`
 	Episodes view.Counts   `json:"episodes"`
-	Calls    int           `json:"calls"`
-	// Failures are the failed calls, by model and kind.
+	Calls    int           `json:"calls"`          // of models and people
+	Acts     int           `json:"acts,omitempty"` // on environments, and on other things outside of the world
+	Bots     int           `json:"bots,omitempty"` // answers of bots
+	// Failures are the failed calls and acts, by model and kind.
 	Failures []failure.Failure `json:"failures"`
 	Cost     llm.Money         `json:"cost_usd"`
 	Batches  int               `json:"batches_open"` // still with their providers
@@ -70,7 +72,7 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 	r := &Run{
 		File: v.File, Run: b.Run, Tool: b.Tool, Kind: b.Kind, KindVersion: b.KindVersion, Seed: b.Seed, Begun: b.At.UTC(),
 		Closed: o.Last.At, Fork: b.Fork, Grown: b.Grown, Code: b.Code, Edited: b.Edited, State: string(o.Last.State), Reason: o.Last.Reason.String(), Agents: b.Agents,
-		Calls: o.Calls, Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
+		Cost: o.Spent, Batches: o.Batches, From: want.From, List: []EpisodeRow{}, some: want.Failed || want.Cell != "",
 	}
 	for _, s := range o.Steered {
 		r.Steered = append(r.Steered, SteeredRow{s.At.UTC(), s.Verb, s.By, s.Detail})
@@ -84,10 +86,14 @@ func (v *Reader) Run(ctx context.Context, want sqlite.Listing) (*Run, error) {
 		r.State = view.StateNew
 	}
 	r.Episodes = view.Counts{Total: o.Episodes, Ended: o.Ended, Failed: o.Failed, Playing: o.Playing, Waiting: o.Episodes - o.Ended - o.Failed - o.Playing}
-	var err error
-	if r.Failures, err = failure.List(ctx, v.Store); err != nil {
+	recorded, err := v.Store.Count(ctx)
+	if err == nil {
+		r.Failures, err = failure.List(ctx, v.Store)
+	}
+	if err != nil {
 		return nil, err
 	}
+	r.Calls, r.Acts, r.Bots = recorded.Asks, recorded.Acts, recorded.Bots
 	if want.Limit > 0 {
 		want.Limit++ // to know whether more follow
 	}
@@ -118,8 +124,10 @@ type EpisodeRow struct {
 	State   string            `json:"state"` // waiting, playing, ended, failed
 	Failed  string            `json:"failed,omitempty"`
 	Scores  []Score           `json:"scores,omitempty"`
-	Calls   int               `json:"calls"`
-	// FailedCalls counts the failed calls among Calls.
+	Calls   int               `json:"calls"` // of models and people
+	Acts    int               `json:"acts,omitempty"`
+	Bots    int               `json:"bots,omitempty"`
+	// FailedCalls counts the calls and acts that failed.
 	FailedCalls int       `json:"failed_calls"`
 	Cost        llm.Money `json:"cost_usd"`
 }
@@ -137,7 +145,7 @@ func (v *Reader) episode(ctx context.Context, l *sqlite.Listed) (EpisodeRow, err
 		e.Failed, e.Scores = l.Ended.Outcome.Failed, ScoresOf(l.Ended.Outcome.Scores)
 	}
 	spent, err := v.Store.Spent(ctx, l)
-	e.Calls, e.FailedCalls, e.Cost = spent.Calls, spent.Failed, spent.Cost
+	e.Calls, e.Acts, e.Bots, e.FailedCalls, e.Cost = spent.Asks, spent.Acts, spent.Bots, spent.Failed, spent.Cost
 	return e, err
 }
 
@@ -182,7 +190,8 @@ func (r *Run) Print(p *terminal.Page) {
 	e := r.Episodes
 	p.Fact("episodes", fmt.Sprintf("%s: %s ended, %s failed, %s playing, %s waiting", terminal.Number(e.Total), terminal.Number(e.Ended), terminal.Number(e.Failed), terminal.Number(e.Playing), terminal.Number(e.Waiting)))
 	p.Fact("calls", terminal.Number(r.Calls)+", "+Cost(r.Calls, r.Cost))
-	for i, line := range FailureLines(r.Failures, r.Calls) {
+	printBeside(p, r.Acts, r.Bots)
+	for i, line := range FailureLines(r.Failures, r.Calls, r.Acts) {
 		p.Fact([]string{"failed", "", ""}[i], line)
 	}
 	if r.Batches > 0 {
@@ -241,11 +250,14 @@ func (r *Run) state() string {
 }
 
 // rows returns the table of episodes. It leaves out cells that only repeat the lineup, and the failed calls if
-// no call failed.
+// none failed, and acts if there are none.
 func (r *Run) rows() [][]terminal.Cell {
 	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != view.LineupText(e.Lineup) })
 	failures := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.FailedCalls > 0 })
 	head := []terminal.Cell{{Text: "EPISODE", Number: true}, {Text: "STATE"}, {Text: "CALLS", Number: true}}
+	if r.Acts > 0 {
+		head = append(head, terminal.Cell{Text: "ACTS", Number: true})
+	}
 	if failures {
 		head = append(head, terminal.Cell{Text: "FAILED", Number: true})
 	}
@@ -255,15 +267,18 @@ func (r *Run) rows() [][]terminal.Cell {
 	}
 	rows := [][]terminal.Cell{append(head, terminal.Cell{Text: "LINEUP"}, terminal.Cell{Text: "SCORES"})}
 	for _, e := range r.List {
-		rows = append(rows, e.row(failures, cells))
+		rows = append(rows, e.row(r.Acts > 0, failures, cells))
 	}
 	return rows
 }
 
 // row returns the episode as a row of the table.
-func (e *EpisodeRow) row(failures, cells bool) []terminal.Cell {
+func (e *EpisodeRow) row(acts, failures, cells bool) []terminal.Cell {
 	row := []terminal.Cell{
 		{Text: strconv.Itoa(e.Episode), Number: true}, {Ink: stateInk(e.State), Text: e.State}, {Text: terminal.Number(e.Calls), Number: true},
+	}
+	if acts {
+		row = append(row, terminal.Cell{Text: terminal.Number(e.Acts), Number: true})
 	}
 	if failures {
 		row = append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OrDash(terminal.Number(e.FailedCalls), e.FailedCalls == 0), Number: true})

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"parley/internal/score"
 	"parley/internal/statmath"
 	"parley/internal/statmath/raters"
 	"parley/world"
@@ -53,15 +54,37 @@ type biasTest struct {
 func (b *biasTests) add(name string, q *question) {
 	for _, judge := range slices.Sorted(maps.Keys(q.rating)) {
 		j := q.rating[judge]
-		if len(j.values) > 0 && q.by() == byJudges {
-			c := raters.Spearman(j.lengths, j.values, confidence)
-			b.length = append(b.length, biasTest{append([]any{name, judge, len(j.values)}, quantity(c)...), raters.Unrelated(j.lengths, j.values)})
+		switch {
+		case q.by() != byJudges:
+		case len(q.Choices) > 0:
+			b.choices(name, judge, q.Choices, j)
+		default:
+			b.long(name, judge, j.lengths, j.values)
 		}
 		if len(q.Choices) > 0 && j.listed > 0 {
 			expected := 1 / float64(len(q.Choices))
 			b.position = append(b.position, biasTest{[]any{name, judge, j.listed, &j.first, expected}, differs(&j.first, expected)})
 		}
 	}
+}
+
+// choices tests for each choice whether it goes with the length. Of two choices one says it for both.
+func (b *biasTests) choices(name, judge string, choices []string, j *judged) {
+	for k, choice := range choices {
+		if k == 1 && len(choices) == 2 {
+			break
+		}
+		chosen := chose(j.values, k)
+		if slices.Contains(chosen, 0) && slices.Contains(chosen, 1) {
+			b.long(score.ChoiceName(name, choice), judge, j.lengths, chosen)
+		}
+	}
+}
+
+// long tests whether values go with the length.
+func (b *biasTests) long(name, judge string, lengths, values []float64) {
+	c := raters.Spearman(lengths, values, confidence)
+	b.length = append(b.length, biasTest{append([]any{name, judge, len(values)}, quantity(c)...), raters.Unrelated(lengths, values)})
 }
 
 // differs returns the p-value of an expected mean: the least share by which confidence must be below 1 for the interval to

@@ -165,8 +165,8 @@ func (e *exhibitor) fail(episode int, all []FailedRule) {
 }
 
 func (j *judged) add(unit world.Unit, r Rating) {
+	j.values, j.lengths = append(j.values, r.Value), append(j.lengths, float64(r.Length))
 	if r.Position == 0 {
-		j.values, j.lengths = append(j.values, r.Value), append(j.lengths, float64(r.Length))
 		return
 	}
 	first := 0.0
@@ -224,7 +224,7 @@ func exhibits(failed, found, again, agree, pairs, length, position, texts world.
 		{Name: "agreement-of-pairs", Title: "Agreement of each two judges", Show: pairs,
 			Caption: "Cohen's kappa with a 95% interval, which means what alpha does. On a scale it is the weighted one: a disagreement counts by the square of its distance."},
 		{Name: "length-bias", Title: "Do judges prefer long texts?", Show: length,
-			Caption: "Spearman's correlation between the answer and the length of what was judged. It can have a good reason: what is better may be longer. " + corrected},
+			Caption: "Spearman's correlation between the answer and the length of what was judged. For a choice or a category, such as tone: warm, the answer is whether it was chosen; one that was never or always chosen has no row, and of two choices the first stands for both. It can have a good reason: what is better may be longer. " + corrected},
 		{Name: "position-bias", Title: "Do judges prefer the first choice?", Show: position,
 			Caption: "How often a judge chose what was first in its list. Each call has its own order, so a judge without a bias has the expected share. " + corrected},
 		{Name: "texts", Title: "Answers in words", Show: texts,

@@ -42,7 +42,7 @@ type asked struct {
 
 // ask asks every judge about every seat and about the episode, and the seats themselves, and adds the scores.
 func (s *scoring) ask(t *world.Table, of *score.Episode, seats []string) []Rating {
-	said, lengths := record(of, s.MaxText)
+	said, lengths := s.reading(of)
 	var asks []asked
 	for _, judge := range s.judges() {
 		asks = append(asks, asked{judge: judge, questions: s.about(byJudges, perEpisode)})
@@ -105,7 +105,7 @@ func (s *scoring) call(a asked, said string) world.Call {
 	if a.stood != nil {
 		b.WriteString(interviewIntro)
 	} else {
-		fmt.Fprintf(&b, "%s\n\n%s\n\n<record>\n%s\n</record>", s.Intro, recordForm, unclosed(said))
+		fmt.Fprintf(&b, "%s\n\n%s\n\n<record>\n%s\n</record>", s.Intro, s.form(), unclosed(said))
 	}
 	b.WriteString("\n\nAnswer as JSON.\n")
 	var answer form
@@ -200,16 +200,21 @@ func (s *scoring) tally(questions, subjects []string, ratings []Rating) {
 				s.scores = append(s.scores, world.Score{Seat: seat, Name: n, Value: mean(values)})
 			}
 			for k, c := range choices {
-				share := make([]float64, len(values))
-				for i, v := range values {
-					if int(v) == k {
-						share[i] = 1
-					}
-				}
-				s.scores = append(s.scores, world.Score{Seat: seat, Name: score.ChoiceName(n, c), Value: mean(share)})
+				s.scores = append(s.scores, world.Score{Seat: seat, Name: score.ChoiceName(n, c), Value: mean(chose(values, k))})
 			}
 		}
 	}
+}
+
+// chose returns 1 for each answer that is a choice, and 0 for the others.
+func chose(answers []float64, choice int) []float64 {
+	out := make([]float64, len(answers))
+	for i, v := range answers {
+		if int(v) == choice {
+			out[i] = 1
+		}
+	}
+	return out
 }
 
 func mean(values []float64) float64 {

@@ -25,12 +25,22 @@ func record(of *score.Episode, limit int) (text string, lengths map[string]int) 
 		if c.Act != nil || !c.Reply.OK() || c.Reply.Text == "" {
 			continue
 		}
-		n := utf8.RuneCountInString(c.Reply.Text)
-		lengths[c.Seat] += n
-		lengths[""] += n
+		count(lengths, c.Seat, c.Reply.Text)
 		fmt.Fprintf(&b, "%s: %s\n", c.Seat, indented(c.Reply.Text))
 	}
-	text = strings.TrimSuffix(b.String(), "\n")
+	return shortened(b.String(), limit), lengths
+}
+
+// count adds the characters of what a seat wrote.
+func count(lengths map[string]int, seat, text string) {
+	n := utf8.RuneCountInString(text)
+	lengths[seat] += n
+	lengths[""] += n
+}
+
+// shortened leaves out the middle of a long record.
+func shortened(text string, limit int) string {
+	text = strings.TrimSuffix(text, "\n")
 	if n := utf8.RuneCountInString(text); n > limit {
 		runes := []rune(text)
 		from := n - limit/2
@@ -40,7 +50,7 @@ func record(of *score.Episode, limit int) (text string, lengths map[string]int) 
 		}
 		text = fmt.Sprintf("%s\n[%d characters are left out]\n%s", string(runes[:limit/2]), n-limit/2*2, rest)
 	}
-	return text, lengths
+	return text
 }
 
 // lineEnds are all characters that a reader may take for the end of a line.

@@ -32,6 +32,7 @@ type Params struct {
 	Agents    []string             `json:"agents" doc:"The agents of the run that answer questions themselves. parley score sets it."`
 	Intro     string               `json:"intro" doc:"What judges read first."`
 	MaxText   int                  `json:"max_text" doc:"The most characters of an episode that judges read: 1,000 to 10,000,000. The middle of a longer one is left out."`
+	Read      string               `json:"read,omitempty" doc:"What judges read: answers (what the seats answered), messages (also what is new in each question to them), or all (also thoughts, acts with their results, failures and the notes of the world). Default: answers." oneof:",answers,messages,all"`
 	Source    string               `json:"source" doc:"The digest of what decides scores in the plan file. parley score sets it."`
 	Order     []string             `json:"order" doc:"The names of the questions in the order in which they are asked. parley score sets it to that of the plan file."`
 	Reasons   map[string][]string  `json:"reasons" doc:"The answers that categories are made of, by question. parley score sets it."`
@@ -137,6 +138,7 @@ func (p *Params) check(c *world.Complaints) {
 		c.Say("rules", "there is nothing to score: add rules or questions")
 	}
 	c.Whole("max_text", p.MaxText, 1000, 10_000_000)
+	c.OneOf("read", p.scope(), []string{readAnswers, readMessages, readAll})
 	if n := len(p.Rules) + len(p.Questions); n > maxMeasures {
 		c.Say("rules", "%d rules and questions: want at most %d", n, maxMeasures)
 	}

@@ -245,7 +245,7 @@ func TestJudges(t *testing.T) {
 func TestBias(t *testing.T) {
 	t.Parallel()
 	e := (&definition{}).Exhibitor()
-	params, err := json.Marshal(asking(map[string]Question{"pick": {Ask: "?", Choices: []string{"u", "v", "w"}}, "good": {Ask: "?", Scale: []int{0, 9}}}))
+	params, err := json.Marshal(asking(map[string]Question{"pick": {Ask: "?", Choices: []string{"u", "v", "w"}}, "either": {Ask: "?", Choices: []string{"x", "y"}}, "good": {Ask: "?", Scale: []int{0, 9}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,8 +253,11 @@ func TestBias(t *testing.T) {
 	for n := range 60 {
 		order, length, fair := r.Perm(3), r.IntN(900), r.IntN(9)
 		ratings := []Rating{
-			{Question: "pick", Judge: "lazy", Value: float64(order[0]), Position: 1},
-			{Question: "pick", Judge: "fair", Value: float64(n % 3), Position: slices.Index(order, n%3) + 1},
+			{Question: "pick", Judge: "lazy", Value: float64(order[0]), Position: 1, Length: length},
+			{Question: "pick", Judge: "fair", Value: float64(n % 3), Position: slices.Index(order, n%3) + 1, Length: length},
+			{Question: "pick", Judge: "long", Value: float64(length / 300), Position: slices.Index(order, length/300) + 1, Length: length},
+			{Question: "either", Judge: "long", Value: float64(length / 450), Position: 1 + n%2, Length: length},
+			{Question: "either", Judge: "same", Value: 1, Position: 1 + n%2, Length: length},
 			{Question: "good", Judge: "vain", Value: float64(length / 100), Length: length},
 			{Question: "good", Judge: "fair", Value: float64(fair), Length: length},
 			{Question: "good", Judge: "echo", Value: float64(fair), Length: length},
@@ -274,12 +277,14 @@ func TestBias(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"position-bias pick lazy": "yes", "position-bias pick fair": "no", "length-bias good vain": "yes", "length-bias good fair": "no",
+		"length-bias pick: u long": "yes", "length-bias pick: w long": "yes", "length-bias pick: u fair": "no", "length-bias pick: u lazy": "no",
+		"length-bias either: x long": "yes", "length-bias either: y long": "", "length-bias either: x same": "", "length-bias pick long": "",
 	} {
 		if signs[key] != want {
 			t.Errorf("%s: %q, want %q", key, signs[key], want)
 		}
 	}
-	if signs["agreement-of-judges good 3"] == "" || signs["agreement-of-judges pick 2"] == "" {
+	if signs["agreement-of-judges good 3"] == "" || signs["agreement-of-judges pick 3"] == "" {
 		t.Errorf("agreement: %v", signs)
 	}
 }

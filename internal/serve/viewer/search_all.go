@@ -103,7 +103,7 @@ func searchAt(run, words string) string {
 func (v *Viewer) searchOne(ctx context.Context, e *catalog.Entry, words string) foundIn {
 	f := foundIn{Name: e.Name, Page: runPath(e.Name), Search: searchAt(e.Name, words), Problem: e.Problem}
 	f.Unread = !e.Known
-	f.Large = e.Outline.Calls > maxUnindexed && !v.indexed(e.Name)
+	f.Large = e.Outline.Replies > maxUnindexed && !v.indexed(e.Name)
 	if f.Problem != "" || f.Large || f.Unread {
 		return f
 	}

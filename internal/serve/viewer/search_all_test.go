@@ -57,7 +57,7 @@ func TestSearchLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.runs.Close()
-	large := &catalog.Entry{Name: "a.parley", Known: true, Outline: sqlite.Outline{Calls: maxUnindexed + 1}}
+	large := &catalog.Entry{Name: "a.parley", Known: true, Outline: sqlite.Outline{Replies: maxUnindexed + 1}}
 	f := v.searchOne(t.Context(), &catalog.Entry{Name: "a.parley"}, "words")
 	if !f.Unread || len(f.Hits) > 0 || v.indexed("a.parley") {
 		t.Errorf("a run that was not read yet: %+v", f)

@@ -174,7 +174,8 @@ func (a *alpha) distance(x, y int) float64 {
 }
 
 // Spearman returns the correlation of ranks of two lists of the same length. The interval is that of Bonett and
-// Wright (2000). It is unknown if one list is constant.
+// Wright (2000). At a correlation of 1 or -1, where theirs would have no width, it is that of the value within: see within.
+// It is unknown if one list is constant.
 func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
 	q := stats.Quantity{Value: math.NaN(), Interval: stats.Interval{Low: -1, High: 1}, N: len(xs), Method: "spearman"}
 	if len(xs) != len(ys) || len(xs) < 4 || slices.ContainsFunc(slices.Concat(xs, ys), func(x float64) bool { return !isFinite(x) }) {
@@ -186,11 +187,32 @@ func Spearman(xs, ys []float64, confidence float64) stats.Quantity {
 		return q
 	}
 	q.Value = max(-1, min(1, ab/math.Sqrt(aa*bb)))
-	z := math.Sqrt2 * math.Erfinv(confidence) * spread(q.Value, len(xs))
+	rho := within(q.Value, a)
+	z := math.Sqrt2 * math.Erfinv(confidence) * spread(rho, len(xs))
 	if confidence > 0 && confidence < 1 {
-		q.Interval = stats.Interval{Low: math.Tanh(math.Atanh(q.Value) - z), High: math.Tanh(math.Atanh(q.Value) + z)}
+		q.Interval = stats.Interval{Low: math.Tanh(math.Atanh(rho) - z), High: math.Tanh(math.Atanh(rho) + z)}
+		if rho != q.Value { // the interval reaches to the value itself
+			q.Low, q.High = min(q.Low, q.Value), max(q.High, q.Value)
+		}
 	}
 	return q
+}
+
+// within returns a correlation of ranks that Fisher's transformation can take. In place of 1 or -1 it is halfway to the next
+// value that the ranks can have, as a correction for continuity is: the one after two neighbours have changed places, which is
+// 12/(n³-n) away if no values are equal. ranks are those of one list, less their mean.
+func within(rho float64, ranks []float64) float64 {
+	if math.Abs(rho) < 1-1e-12 { // sums of quarters and one root
+		return rho
+	}
+	sorted := slices.Sorted(slices.Values(ranks))
+	gap := math.Inf(1)
+	for i := range sorted[1:] {
+		if d := sorted[i+1] - sorted[i]; d > 0 {
+			gap = min(gap, d)
+		}
+	}
+	return math.Copysign(1-gap*gap/product(ranks, ranks)/2, rho)
 }
 
 // exactOrders is the largest number of values whose orders are all tried: 362,880, in milliseconds.
@@ -208,7 +230,7 @@ func Unrelated(xs, ys []float64) float64 {
 		return exact(centred(xs), centred(ys))
 	}
 	all, _ := math.Lgamma(float64(q.N + 1))
-	p := math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / spread(q.Value, q.N))
+	p := math.Erfc(math.Abs(math.Atanh(q.Value)) / math.Sqrt2 / spread(q.Value, q.N)) // 0 at a correlation of 1
 	return max(p, math.Exp(max(alike(xs), alike(ys))-all))
 }
 

@@ -161,3 +161,38 @@ func TestSpearman(t *testing.T) {
 		}
 	}
 }
+
+// TestPerfectSpearman compares the interval at a correlation of 1 with values computed by hand: 10 values without equal ones
+// are treated as 1 - 6/990, and two groups of 10 equal values, whose ranks are 10 apart, as 1 - 10²/500/2.
+func TestPerfectSpearman(t *testing.T) {
+	t.Parallel()
+	var up, down, groups []float64
+	for i := range 10 {
+		up, down = append(up, float64(i)), append(down, -float64(i*i))
+	}
+	for i := range 20 {
+		groups = append(groups, float64(i/10))
+	}
+	for _, c := range []struct {
+		name            string
+		x, y            []float64
+		rho, outer, low float64 // low is the end that is nearer to 0
+	}{
+		{"ten in order", up, up, 1, 1, 0.9634989418514084},
+		{"ten in reverse", up, down, -1, -1, -0.9634989418514084},
+		{"two groups", groups, groups, 1, 1, 0.7205371256625184},
+		{"four", up[:4], up[:4], 1, 1, -0.6915803986939829},
+	} {
+		q := Spearman(c.x, c.y, 0.95)
+		low, high := q.Low, q.High
+		if c.rho < 0 {
+			low, high = high, low
+		}
+		same(t, c.name, q.Value, c.rho, 0)
+		same(t, c.name+": far end", high, c.outer, 0)
+		same(t, c.name+": near end", low, c.low, 1e-12)
+	}
+	if p := Unrelated(groups, groups); !(p > 5.4e-6 && p < 5.5e-6) { // 10! 10! / 20!
+		t.Errorf("two groups: p is %v", p)
+	}
+}

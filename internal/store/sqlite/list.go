@@ -26,7 +26,7 @@ type Outline struct {
 
 	Episodes               int // that the plan asked for so far
 	Ended, Failed, Playing int // of these
-	Calls                  int // that were answered or failed
+	Replies                int // to calls, acts and bots' calls; failures too
 	Spent                  llm.Money
 	Batches                int // that are open at their providers
 	Steered                []journal.Steered
@@ -43,7 +43,7 @@ func (s *Store) Outline(ctx context.Context) (o Outline, err error) {
 		}
 		n, err := r.events(everything(), func(_ int64, e journal.Entry) { h.Add(e) })
 		o = Outline{
-			Begun: h.Begun, Last: h.Last, Open: h.Cut, Calls: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches), Steered: h.Steered,
+			Begun: h.Begun, Last: h.Last, Open: h.Cut, Replies: int(t.calls), Spent: max(0, llm.Money(t.spent)), Batches: len(h.Batches), Steered: h.Steered,
 			Episodes: int(t.episodes), Playing: int(t.states[statePlaying]), Ended: int(t.states[stateEnded]), Failed: int(t.states[stateFailed]),
 		}
 		return cmp.Or(err, r.complete(n, t.events, "events"), r.checkBegun(h.Begun, t))
@@ -284,8 +284,9 @@ func (r *reader) findOutcomes(wanted map[int]*Listed, after int64) error {
 
 // Spending is the calls and cost of all attempts at an episode.
 type Spending struct {
-	Calls, Failed int
-	Cost          llm.Money
+	journal.Counts
+	Failed int // of any
+	Cost   llm.Money
 }
 
 // Spent adds up the spending of an episode, without reading any texts.
@@ -311,7 +312,14 @@ func (r *reader) spent(ctx context.Context, last int64) (sum Spending, err error
 		err = one(reply, row.Replies, at, func(c row.Reader) error {
 			k, err := readCore(&c, 1)
 			prev = k.prev
-			sum.Calls++
+			switch {
+			case k.has(flagAct):
+				sum.Acts++
+			case k.has(flagAsked):
+				sum.Asks++
+			default:
+				sum.Bots++
+			}
 			sum.Failed += int(flag(k.has(flagFailed), 1))
 			if !k.has(flagCopied) {
 				sum.Cost = sum.Cost.Plus(max(0, k.cost))

@@ -92,7 +92,7 @@ func TestListIsHead(t *testing.T) {
 					want[r.Episode] = &Spending{}
 				}
 				sum := want[r.Episode]
-				sum.Calls++
+				sum.Add(r)
 				sum.Cost += r.Cost()
 				if r.Error != nil {
 					sum.Failed++
@@ -112,7 +112,7 @@ func TestListIsHead(t *testing.T) {
 		}
 		o, err := s.Outline(t.Context())
 		if err != nil || o.Episodes != 60 || o.Failed != failed || o.Ended != head.Ended.Len()-failed || o.Playing != len(head.Playing) || o.Batches != len(head.Batches) ||
-			o.Calls != head.Calls || o.Spent != head.Spent || !o.Open || !reflect.DeepEqual(o.Begun, head.Begun) {
+			o.Replies != head.Calls || o.Spent != head.Spent || !o.Open || !reflect.DeepEqual(o.Begun, head.Begun) {
 			t.Errorf("%d: %+v, %v", seed, o, err)
 		}
 		checkChosen(t, s, list)

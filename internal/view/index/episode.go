@@ -32,7 +32,9 @@ func (s spent) at(episode int) *spending {
 
 func (s spent) add(r *journal.Replied) {
 	e := s.at(r.Episode)
-	e.calls++
+	if r.Request != nil && r.Act == nil {
+		e.calls++
+	}
 	if r.Error != nil {
 		e.errors++
 		e.tokens = llm.AddTokens(e.tokens, r.Error.Usage.Total())

@@ -30,7 +30,7 @@ import (
 var schema string
 
 // version changes when the tables do, or what is in them.
-const version = 2
+const version = 3
 
 // Suffix is added to the name of a run file to name its index.
 const Suffix = "-view"

@@ -162,7 +162,8 @@ func TestFollows(t *testing.T) {
 	}
 	// An attempt that follows a failed one replaces its scores and state.
 	turn := journal.Turn{Episode: 8, Attempt: 1}
-	err := store.Append(t.Context(), &journal.Turned{Turn: turn, Calls: 1}, &journal.Replied{Turn: turn, Response: &llm.Response{}},
+	err := store.Append(t.Context(), &journal.Turned{Turn: turn, Calls: 2}, &journal.Replied{Turn: turn, Request: &llm.Request{Model: "lab/a"}, Response: &llm.Response{}},
+		&journal.Replied{Turn: turn, Index: 1, Act: &world.Act{}, Response: &llm.Response{}},
 		&journal.Ended{Episode: 8, Attempt: 1, At: time.Unix(2_000_000, 0), Outcome: world.Outcome{Scores: []world.Score{{Name: "both", Value: 1}}}})
 	if err != nil {
 		t.Fatal(err)
