@@ -255,7 +255,7 @@ func TestExport(t *testing.T) {
 		if path.Ext(name) != ".html" {
 			continue
 		}
-		if bytes.Contains(b, []byte("<form")) || bytes.Contains(b, []byte("data-events")) || !bytes.Contains(b, []byte("Content-Security-Policy")) {
+		if bytes.Contains(b, []byte("<form")) || bytes.Contains(b, []byte("data-events")) || bytes.Contains(b, []byte("Format texts")) || !bytes.Contains(b, []byte("Content-Security-Policy")) {
 			t.Errorf("%s needs a server", name)
 		}
 		if bytes.Contains(b, []byte("Private")) || bytes.Contains(b, []byte("label/verdict")) {
