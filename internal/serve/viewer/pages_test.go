@@ -271,6 +271,14 @@ func TestExport(t *testing.T) {
 			}
 		}
 	}
+	for name, want := range map[string]string{
+		"index.html": `<a href="compare.html">Compare two runs</a>`, "compare.html": `<a href="compare_a_3da.parley_26b_3db.parley.html"><bdi>a.parley</bdi> with <bdi>b.parley</bdi></a>`,
+		"compare_a_3da.parley_26b_3db.parley.html": "points",
+	} {
+		if b, err := os.ReadFile(filepath.Join(out, name)); err != nil || !bytes.Contains(b, []byte(want)) {
+			t.Errorf("%s: no %s: %v", name, want, err)
+		}
+	}
 	files := 0
 	err = fs.WalkDir(os.DirFS(out), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
