@@ -66,6 +66,7 @@ var modules = map[string]string{
 	"github.com/nats-io/nats.go":                            "Apache-2.0",
 	"github.com/parquet-go/parquet-go":                      "Apache-2.0",
 	"github.com/coder/websocket":                            "ISC",
+	"github.com/yuin/goldmark":                              "MIT",
 	"github.com/zeebo/xxh3":                                 "BSD-2-Clause",
 	"zombiezen.com/go/sqlite":                               "ISC",
 }

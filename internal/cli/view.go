@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +30,7 @@ import (
 // viewCmd serves run files as web pages.
 type viewCmd struct {
 	Paths []string `arg:"" optional:"" placeholder:"FILE|DIR" help:"Run files, and folders with run files. Default: the current folder."`
-	Addr  string   `default:"127.0.0.1:0" placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: ${default}."`
+	Addr  string   `placeholder:"HOST:PORT" help:"Address to listen on; port 0 picks a free port. Default: 127.0.0.1:0."`
 	Open  bool     `help:"Open the pages in the browser."`
 
 	Export   string `placeholder:"DIR" help:"Write the pages into this folder instead, as a site that needs no server. Open its index.html."`
@@ -36,11 +38,14 @@ type viewCmd struct {
 
 	auth.Names
 	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
-	Patience time.Duration `group:"clients" name:"client-timeout" default:"1m" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: ${default}."`
+	Patience time.Duration `group:"clients" name:"client-timeout" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: 1m."`
 }
 
 // viewMemory is the memory that a viewer may use before the garbage collector works harder.
 const viewMemory = 100 << 20
+
+// viewAddr is where a viewer listens if --addr is not given.
+const viewAddr = "127.0.0.1:0"
 
 // Run serves until a signal.
 func (c *viewCmd) Run(ctx context.Context, s *State) (err error) {
@@ -94,8 +99,38 @@ func (c *viewCmd) check() error {
 		return exit.Usagef("--export-episodes %d: want 0 or more episodes", *c.Episodes)
 	case c.Export != "" && c.Open:
 		return exit.Usagef("--open: with --export nothing is served; leave out --open, and open %s", filepath.Join(c.Export, "index.html"))
+	case c.Export != "":
+		return unserved(c.serving())
 	}
 	return nil
+}
+
+// serving returns the flags that were given and that only a server can use.
+func (c *viewCmd) serving() (flags []string) {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--addr", c.Addr != ""}, {"--allow-host", len(c.AllowHost) > 0}, {"--allow-origin", len(c.AllowOrigin) > 0},
+		{"--key-env", c.KeyEnv != ""}, {"--client-timeout", c.Patience != 0},
+	} {
+		if f.given {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
+}
+
+// unserved refuses flags of a server.
+func unserved(flags []string) error {
+	switch len(flags) {
+	case 0:
+		return nil
+	case 1:
+		return exit.Usagef("%s: with --export nothing is served, so this flag has no effect; leave it out, or leave out --export", flags[0])
+	default:
+		return exit.Usagef("%s: with --export nothing is served, so these flags have no effect; leave them out, or leave out --export", strings.Join(flags, ", "))
+	}
 }
 
 // export writes the pages into a folder.
@@ -128,8 +163,9 @@ func (c *viewCmd) listen(ctx context.Context, s *State) (*viewer.Viewer, net.Lis
 			return nil, nil, "", err
 		}
 	}
+	addr := cmp.Or(c.Addr, viewAddr)
 	flags := auth.Flags{Names: c.Names, Keyed: true}
-	access, err := flags.Access(c.Addr, "--key-env", c.KeyEnv != "")
+	access, err := flags.Access(addr, "--key-env", c.KeyEnv != "")
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -137,7 +173,7 @@ func (c *viewCmd) listen(ctx context.Context, s *State) (*viewer.Viewer, net.Lis
 	if err != nil {
 		return nil, nil, "", err
 	}
-	ln, err := flags.Listen(ctx, c.Addr, "--key-env", c.KeyEnv != "")
+	ln, err := flags.Listen(ctx, addr, "--key-env", c.KeyEnv != "")
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -192,7 +228,7 @@ func opener(ctx context.Context, file string) *exec.Cmd {
 
 // serveView shows a run file as web pages until end is called.
 func serveView(ctx context.Context, s *State, file string) (end func()) {
-	c := viewCmd{Paths: []string{file}, Addr: "127.0.0.1:0"}
+	c := viewCmd{Paths: []string{file}}
 	v, ln, address, err := c.listen(ctx, s)
 	if err != nil {
 		s.tell("--view: " + err.Error())

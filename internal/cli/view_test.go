@@ -78,6 +78,9 @@ func TestViewFlags(t *testing.T) {
 		"only --export writes pages into a folder":      {"--export-episodes", "3"},
 		"--export-episodes -1: want 0 or more episodes": {"--export", site, "--export-episodes=-1"},
 		"leave out --open, and open " + site:            {"--export", site, "--open"},
+		"--addr: with --export nothing is served, so this flag has no effect; leave it out, or leave out --export":       {"--export", site, "--addr", "127.0.0.1:0"},
+		"--addr, --key-env: with --export nothing is served, so these flags have no effect; leave them out":              {"--export", site, "--addr", ":8100", "--key-env", "KEY"},
+		"--allow-host, --allow-origin, --client-timeout: with --export nothing is served, so these flags have no effect": {"--export", site, "--allow-host", "a.example", "--allow-origin", "https://a.example", "--client-timeout", "1m"},
 	} {
 		if got := parley(t, State{}, append([]string{"view", t.TempDir()}, flags...)...).want(t, exit.Misuse).wantErr(t, want); got.stdout != "" {
 			t.Errorf("%v: %s", flags, got.stdout)

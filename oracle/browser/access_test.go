@@ -61,7 +61,7 @@ func TestAccess(t *testing.T) {
 	until(t, ctx, `document.querySelector(".said .given") !== null`)
 	const run = "/run/one.parley"
 	for _, page := range []string{
-		"/", run, run + "/episodes", run + "/episodes?label=any&sort=label:verdict", run + "/episodes/3", run + "/episodes/3?label=0:0", run + "/episodes/3/0:0", run + "/search", run + "/search?q=the", run + "/report",
+		"/", run, run + "/episodes", run + "/episodes?label=any&sort=label:verdict", run + "/episodes/3", run + "/episodes/3?label=0:0", run + "/episodes/3/0:0", run + "/episodes/3?text=markdown", run + "/episodes/3/0:0?text=markdown", run + "/search", run + "/search?q=the", run + "/report",
 		"/run/two.parley", "/run/two.parley/episodes", "/run/two.parley/episodes/0", "/run/map.parley", "/run/map.parley/episodes/0", "/compare",
 		"/compare?a=one.parley&ea=0&b=one.parley&eb=1", "/compare?a=one.parley&b=two.parley", "/nothing",
 	} {

@@ -83,10 +83,10 @@ func TestKeyboard(t *testing.T) {
 }
 
 // slowRun plays a plan with models that take their time, and serves its folder. It returns the address of the run.
-func slowRun(t *testing.T, bin, plan string) (play *exec.Cmd, file, page string) {
+func slowRun(t *testing.T, bin, latency, plan string) (play *exec.Cmd, file, page string) {
 	t.Helper()
 	folder := t.TempDir()
-	model := serve(t, bin, "sim", "--addr", "127.0.0.1:0", "--latency", "100ms..300ms")
+	model := serve(t, bin, "sim", "--addr", "127.0.0.1:0", "--latency", latency)
 	file = filepath.Join(folder, "run.parley")
 	text := "kind: secrets\nseed: 1\nproviders: {lab: {dialect: openai, base_url: \"" + model + "/v1\"}}\nagents: {a: {model: lab/a}, b: {model: lab/b}}\nlineup: {first: a, second: b}\n" + plan
 	if err := os.WriteFile(filepath.Join(folder, "plan.yaml"), []byte(text), 0o600); err != nil {
@@ -135,7 +135,7 @@ func confirm(t *testing.T, ctx context.Context, question string) {
 func TestSteer(t *testing.T) {
 	ctx := tab(t)
 	bin := program(t)
-	play, file, page := slowRun(t, bin, "episodes: 5000\nlimits: {concurrency: 8}\n")
+	play, file, page := slowRun(t, bin, "100ms..300ms", "episodes: 5000\nlimits: {concurrency: 8}\n")
 	do(t, ctx, chromedp.Navigate(page))
 	until(t, ctx, `document.querySelector("button[value=pause]") !== null && location.hash === ""`)
 	replaced := func() { // the page has changed around the focus
@@ -195,7 +195,7 @@ func TestSteer(t *testing.T) {
 func TestEpisodeLive(t *testing.T) {
 	ctx := tab(t)
 	bin := program(t)
-	play, file, page := slowRun(t, bin, "episodes: 1\nparams: {messages: 12}\n")
+	play, file, page := slowRun(t, bin, "100ms..300ms", "episodes: 1\nparams: {messages: 12}\n")
 	do(t, ctx, chromedp.Navigate(strings.Replace(page, "#", "/episodes/0#", 1)))
 	const answers = `document.querySelectorAll(".said.answer").length`
 	until(t, ctx, answers+` > 0 && location.hash === ""`)
@@ -210,6 +210,21 @@ func TestEpisodeLive(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	until(t, ctx, answers+` > window.first + 1 && document.querySelector("main .state").textContent === "ended"`)
+	if !eval[bool](t, ctx, `window.same === true`) {
+		t.Error("the page was loaded again")
+	}
+}
+
+// TestStoryLive watches a long episode to its end: its story stays on the page.
+func TestStoryLive(t *testing.T) {
+	ctx := tab(t)
+	_, _, page := slowRun(t, program(t), "20ms..60ms", "episodes: 1\nparams: {messages: 60}\n") // the page reads at most 100 calls at once
+	do(t, ctx, chromedp.Navigate(strings.Replace(page, "#", "/episodes/0#", 1)))
+	const story = `document.querySelector("#story h2")?.textContent === "What happened"`
+	until(t, ctx, story+` && location.hash === ""`)
+	eval[bool](t, ctx, `window.same = true; true`)
+	until(t, ctx, `document.querySelector("main .state").textContent === "ended" && document.querySelector("#said .pages small").textContent.startsWith("lines 1 to 50 of ")`)
+	until(t, ctx, story)
 	if !eval[bool](t, ctx, `window.same === true`) {
 		t.Error("the page was loaded again")
 	}

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"parley/internal/report/page"
+	"parley/internal/serve/viewer/catalog"
 	"parley/internal/serve/viewer/library"
 	"parley/internal/serve/viewer/said"
 	"parley/internal/serve/viewer/statistics"
@@ -27,6 +30,8 @@ const (
 // comparePage is the data of a comparison.
 type comparePage struct {
 	Runs     []string // to choose from
+	Pairs    []pair   // comparisons that a site without a server has
+	More     int      // comparisons that it does not have
 	Sides    [2]side
 	Problem  string // why nothing can be compared
 	Sections []page.Section
@@ -62,6 +67,10 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	d.Runs, _ = v.runs.Names()
 	p := &screen{template: "compare", Title: "Compare", Above: []link{{Text: "Runs", To: "/"}, {Text: "Compare", To: "/compare"}}}
 	if d.Sides[0].Name == "" || d.Sides[1].Name == "" {
+		if v.static {
+			all, _ := v.catalog.List(req.Context())
+			d.offer(pairs(all))
+		}
 		p.Data = d
 		return p, nil
 	}
@@ -81,6 +90,32 @@ func (v *Viewer) compare(req *http.Request) (*screen, error) {
 	}
 	p.Data = d
 	return p, err
+}
+
+// pair is two runs that can be compared.
+type pair struct{ A, B, To string }
+
+// maxPairs is how many comparisons of runs a site without a server has: those of ten runs.
+const maxPairs = 45
+
+// pairs returns all pairs of runs of the same kind that have episodes that ended, in the order of their names.
+func pairs(all []*catalog.Entry) (out []pair) {
+	all = slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return e.Problem != "" || e.Outline.Ended == 0 })
+	slices.SortFunc(all, func(a, b *catalog.Entry) int { return strings.Compare(a.Name, b.Name) })
+	for i, a := range all {
+		for _, b := range all[i+1:] {
+			if a.Kind == b.Kind {
+				out = append(out, pair{a.Name, b.Name, "/compare?" + url.Values{"a": {a.Name}, "b": {b.Name}}.Encode()})
+			}
+		}
+	}
+	return out
+}
+
+// offer adds the first of the pairs, and says how many others there are.
+func (d *comparePage) offer(all []pair) {
+	d.Pairs = all[:min(len(all), maxPairs)]
+	d.More = len(all) - len(d.Pairs)
 }
 
 // openSide opens the run of a side and reads its episode.

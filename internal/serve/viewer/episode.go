@@ -43,7 +43,14 @@ type episodePage struct {
 	Lines          []said.Line
 	Layout         said.Layout
 	Relatives      []link // comparisons with other episodes
-	Texts          []score.Text
+	Afterwards     []asked
+	Texts          texts
+}
+
+// asked is a text of a scorer.
+type asked struct {
+	score.Text
+	Shown said.Words
 }
 
 // find returns the episode of a request.
@@ -79,30 +86,29 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown, err := v.textsOf(req, "said")
+	if err != nil {
+		return nil, err
+	}
 	e, err := v.readEpisode(req, r, l)
 	if err != nil {
 		return nil, err
 	}
 	at := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	d := episodePage{Episode: e, Listed: l, Lineup: view.LineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
-	if l.Ended != nil {
-		added, err := r.Added(req.Context())
-		if err != nil {
-			return nil, err
-		}
-		d.Scores = added.Of(l.Episode, l.Ended.Outcome)
-		d.Texts, _ = score.Texts(req.Context(), r.Path, r.Begun.Run, l.Episode) // the statistics of the run say why they cannot be read
+	d := episodePage{Episode: e, Listed: l, Texts: shown, Lineup: view.LineupText(l.Spec.Lineup), Params: said.Indent(l.Spec.Params), LastLine: e.From + len(e.Lines)}
+	if err := d.addScores(req.Context(), r); err != nil {
+		return nil, err
 	}
 	d.addWindows(at)
 	if l.Episode > 0 {
-		d.Before = runPath(r.Name, "episodes", strconv.Itoa(l.Episode-1))
+		d.Before = shown.keep(runPath(r.Name, "episodes", strconv.Itoa(l.Episode-1)))
 	}
 	o, err := r.Store.Outline(req.Context())
 	if err != nil {
 		return nil, err
 	}
 	if l.Episode+1 < o.Episodes {
-		d.After = runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1))
+		d.After = shown.keep(runPath(r.Name, "episodes", strconv.Itoa(l.Episode+1)))
 	}
 	if d.Cell = l.Spec.Cell; strings.ReplaceAll(d.Cell, ", ", " ") == d.Lineup {
 		d.Cell = "" // it says the same
@@ -111,8 +117,8 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Labels = newLabelForm(set, l.Episode, at, req.URL.Query())
-	where := said.Addresses{Call: at + "/"}
+	d.Labels = newLabelForm(set, l.Episode, at, req.URL.Query(), shown)
+	where := said.Links{Call: at + "/", Keep: shown.keep, Format: shown.format}
 	if !v.static {
 		where.Label = at + "?from=" + url.QueryEscape(cmp.Or(req.URL.Query().Get("from"), "0")) + "&label="
 	}
@@ -121,10 +127,28 @@ func (v *Viewer) episode(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	p.Title = fmt.Sprintf("Episode %d of %s", l.Episode, r.Name)
-	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at})
+	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: shown.keep(at)})
 	p.Style = stylesOf(e.Style, e.Replays)
 	p.template, p.Data = "episode", d
 	return p, nil
+}
+
+// addScores adds the scores of an episode that has ended, and the texts of scorers.
+func (d *episodePage) addScores(ctx context.Context, r *library.Run) error {
+	l := d.Listed
+	if l.Ended == nil {
+		return nil
+	}
+	added, err := r.Added(ctx)
+	if err != nil {
+		return err
+	}
+	d.Scores = added.Of(l.Episode, l.Ended.Outcome)
+	all, _ := score.Texts(ctx, r.Path, r.Begun.Run, l.Episode) // the statistics of the run say why they cannot be read
+	for _, t := range all {
+		d.Afterwards = append(d.Afterwards, asked{t, said.NewWords(d.Texts.format, t.Text)})
+	}
+	return nil
 }
 
 // readEpisode reads the part of an episode that a page shows. An episode that is being played is read whole, for its story, but
@@ -161,6 +185,9 @@ func (d *episodePage) addWindows(at string) {
 	}
 	if e.Next != nil {
 		d.Later = at + "?from=" + placeText(*e.Next)
+	}
+	for _, address := range []*string{&d.Story, &d.First, &d.Earlier, &d.Later} {
+		*address = d.Texts.keep(*address)
 	}
 }
 
@@ -221,6 +248,12 @@ func findReply(ctx context.Context, r *library.Run, l *sqlite.Listed, name strin
 	return nil, nil, fmt.Errorf("viewer: episode %d of %s has no call %q with a reply: %w", l.Episode, r.Name, name, errNotFound)
 }
 
+// callPage is the data of the page of a call.
+type callPage struct {
+	said.CallPage
+	Texts texts
+}
+
 // call is the page of one call: what was asked, what came back, and what it cost.
 func (v *Viewer) call(req *http.Request) (*screen, error) {
 	_, p, err := v.open(req, "Episodes")
@@ -231,10 +264,15 @@ func (v *Viewer) call(req *http.Request) (*screen, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown, err := v.textsOf(req, "")
+	if err != nil {
+		return nil, err
+	}
 	name, at := req.PathValue("call"), runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
 	p.Title = fmt.Sprintf("Call %s of episode %d of %s", name, l.Episode, r.Name)
-	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: at}, link{Text: name, To: at + "/" + name})
-	p.template, p.Data, p.Live = "call", said.NewCallPage(r.Begun, name, at+"/"+name, e), "" // a reply does not change
+	p.Above = append(p.Above, link{Text: "Episodes", To: runPath(r.Name, "episodes")}, link{Text: strconv.Itoa(l.Episode), To: shown.keep(at)}, link{Text: name, To: shown.keep(at + "/" + name)})
+	p.template, p.Live = "call", "" // a reply does not change
+	p.Data = callPage{said.NewCallPage(r.Begun, name, at+"/"+name, e, shown.format), shown}
 	return p, nil
 }
 
@@ -260,7 +298,7 @@ func placeOf(text string) (p transcript.Place, err error) {
 const maxLine = 1 << 40
 
 // addLines lays out the lines of the window.
-func (d *episodePage) addLines(at said.Addresses) {
+func (d *episodePage) addLines(at said.Links) {
 	lines := d.Episode.Lines
 	for i, l := range lines {
 		first := i == 0 || lines[i-1].Call != l.Call

@@ -55,7 +55,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 	if d.Labels, err = r.Labels(req.Context()); err != nil {
 		return nil, err
 	}
-	if d.Rows, err = rows(r, req, f); err != nil {
+	if d.Rows, err = rows(r, req, f, d.Labels); err != nil {
 		return nil, err
 	}
 	if d.Scores, err = r.Index.Scores(); err != nil {
@@ -77,7 +77,7 @@ func (v *Viewer) episodes(req *http.Request) (*screen, error) {
 }
 
 // rows lists episodes from the run file if it can, and else from the index.
-func rows(r *library.Run, req *http.Request, f listing.Filter) (rows []index.Row, err error) {
+func rows(r *library.Run, req *http.Request, f listing.Filter, labels *label.Set) (rows []index.Row, err error) {
 	added, err := r.Added(req.Context()) // also to sort by them
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func rows(r *library.Run, req *http.Request, f listing.Filter) (rows []index.Row
 		}
 		return rows, err
 	}
-	want := sqlite.Listing{Limit: listing.PerPage + 1, Failed: f.State == sqlite.Failed, Waiting: f.State == sqlite.Waiting, Cell: f.Cell, Agent: f.Agent}
+	want := sqlite.Listing{Limit: listing.PerPage + 1, Failed: f.State == sqlite.Failed, Waiting: f.State == sqlite.Waiting, Cell: f.Cell, Agent: f.Agent, Among: f.Among(labels)}
 	if q.After != nil {
 		want.From = max(0, q.After.Episode+1)
 	}

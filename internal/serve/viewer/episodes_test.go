@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/label"
 	"parley/journal"
 	"parley/world"
 )
@@ -20,6 +21,11 @@ func TestFilters(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a.parley")
 	record(t, file) // episode 0 is played and cost a dollar, 1 to 239 failed, and 10 wait
+	for _, n := range []int{0, 3, 241, 245, 1 << 40} {
+		if err := label.Add(file, label.Label{Run: file, Episode: n, Tag: "odd", Verdict: label.Pass}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s := serve(t, file)
 	const page = "/run/a.parley/episodes?"
 	listed := regexp.MustCompile(`<th scope="row" class="number"><a href="[^"]*">(\d+)</a>`)
@@ -37,6 +43,15 @@ func TestFilters(t *testing.T) {
 		"state=waiting&cost_low=0":                       nil,
 		"state=waiting&took_high=1h":                     nil,
 		"state=waiting&after=245~245":                    span(246, 250),
+		"state=waiting&label=any":                        {"241", "245"},
+		"state=waiting&label=tag/odd&agent=me":           {"241", "245"},
+		"state=waiting&label=verdict/pass&after=241~241": {"245"},
+		"state=waiting&label=verdict/fail":               nil,
+		"state=waiting&label=any&sort=cost&desc=1":       {"241", "245"},
+		"label=any":                                      {"0", "3", "241", "245"},
+		"label=any&state=failed":                         {"3"},
+		"label=any&state=playing":                        {"0"},
+		"label=any&cost_low=0":                           {"0", "3"},
 		"cost_low=0.5":                                   span(0, 1),
 		"cost_low=$0.5&cost_high=1&sort=cost":            span(0, 1),
 		"cost_low=1.01":                                  nil,

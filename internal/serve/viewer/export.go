@@ -32,7 +32,7 @@ func exported(u *url.URL, episodes int) bool {
 	case parts[0] == "assets" || parts[0] == "":
 		return true
 	case parts[0] == "compare":
-		return q.Has("ea")
+		return len(q) == 0 || q.Has("ea") || len(q) == 2 && q.Has("a") && q.Has("b")
 	case len(parts) < 2 || parts[0] != "run":
 		return false
 	case len(parts) == 2 || parts[2] == "report":

@@ -45,8 +45,14 @@ func (v *Viewer) label(req *http.Request) (*screen, error) {
 		return nil, err
 	}
 	to := runPath(r.Name, "episodes", strconv.Itoa(l.Episode))
-	if from := form.Get("from"); from != "" {
-		to += "?from=" + url.QueryEscape(from)
+	q := url.Values{}
+	for _, name := range []string{"from", "text"} {
+		if value := form.Get(name); value != "" {
+			q.Set(name, value)
+		}
+	}
+	if len(q) > 0 {
+		to += "?" + q.Encode()
 	}
 	return &screen{to: to + "#labels"}, nil
 }
@@ -89,6 +95,7 @@ func unlabel(ctx context.Context, r *library.Run, episode int, id string) error 
 type labelForm struct {
 	To     string // where it is sent
 	From   string // the window that the page shows
+	Text   string // how it shows texts: see textsOf
 	Call   string // the message that the form is about; empty: the episode
 	Cancel string // the page without the message
 	Tags   []string
@@ -107,8 +114,8 @@ func (f labelForm) Shown() []label.Label { return f.Given[max(0, f.before-maxLab
 func (labelForm) Verdicts() []label.Verdict { return label.Verdicts() }
 
 // newLabelForm returns the form of an episode whose page is at an address.
-func newLabelForm(set *label.Set, episode int, at string, q url.Values) labelForm {
-	f := labelForm{To: at + "/labels", From: q.Get("from"), Call: q.Get("label"), Cancel: at, Given: set.Of(episode)}
+func newLabelForm(set *label.Set, episode int, at string, q url.Values, shown texts) labelForm {
+	f := labelForm{To: at + "/labels", From: q.Get("from"), Text: q.Get("text"), Call: q.Get("label"), Cancel: at, Given: set.Of(episode)}
 	f.Tags, _ = set.Tags()
 	f.before = len(f.Given)
 	if n, err := strconv.Atoi(q.Get("labels")); err == nil && n > 0 {
@@ -126,5 +133,6 @@ func newLabelForm(set *label.Set, episode int, at string, q url.Values) labelFor
 	if f.From != "" {
 		f.Cancel += "?from=" + url.QueryEscape(f.From)
 	}
+	f.Cancel, f.Older = shown.keep(f.Cancel), shown.keep(f.Older)
 	return f
 }

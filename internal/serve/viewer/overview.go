@@ -36,6 +36,7 @@ type runList struct {
 	More   bool // files are still being read
 	First  string
 	Next   string
+	Pairs  bool // a site without a server has comparisons
 }
 
 // list is the page of all runs.
@@ -44,7 +45,7 @@ func (v *Viewer) list(req *http.Request) (*screen, error) {
 		return &screen{to: runPath(name)}, nil
 	}
 	all, more := v.catalog.List(req.Context())
-	d := runList{Filter: catalog.NewFilter(req.URL.Query()), All: len(all), More: more}
+	d := runList{Filter: catalog.NewFilter(req.URL.Query()), All: len(all), More: more, Pairs: v.static && len(pairs(all)) > 0}
 	d.Rows, d.Passed, d.Next = d.Filter.Page(all)
 	for _, e := range all {
 		if e.State != "" && !slices.Contains(d.States, e.State) {

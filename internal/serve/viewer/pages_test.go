@@ -255,7 +255,7 @@ func TestExport(t *testing.T) {
 		if path.Ext(name) != ".html" {
 			continue
 		}
-		if bytes.Contains(b, []byte("<form")) || bytes.Contains(b, []byte("data-events")) || !bytes.Contains(b, []byte("Content-Security-Policy")) {
+		if bytes.Contains(b, []byte("<form")) || bytes.Contains(b, []byte("data-events")) || bytes.Contains(b, []byte("Format texts")) || !bytes.Contains(b, []byte("Content-Security-Policy")) {
 			t.Errorf("%s needs a server", name)
 		}
 		if bytes.Contains(b, []byte("Private")) || bytes.Contains(b, []byte("label/verdict")) {
@@ -269,6 +269,14 @@ func TestExport(t *testing.T) {
 			if to := path.Join(path.Dir(name), u.Path); u.Path != "" && u.Scheme == "" && !seen[to] {
 				seen[to], queue = true, append(queue, to)
 			}
+		}
+	}
+	for name, want := range map[string]string{
+		"index.html": `<a href="compare.html">Compare two runs</a>`, "compare.html": `<a href="compare_a_3da.parley_26b_3db.parley.html"><bdi>a.parley</bdi> with <bdi>b.parley</bdi></a>`,
+		"compare_a_3da.parley_26b_3db.parley.html": "points",
+	} {
+		if b, err := os.ReadFile(filepath.Join(out, name)); err != nil || !bytes.Contains(b, []byte(want)) {
+			t.Errorf("%s: no %s: %v", name, want, err)
 		}
 	}
 	files := 0

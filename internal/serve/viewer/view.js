@@ -44,6 +44,23 @@
   // What the server sent of each live part. A script may have changed the part since.
   const sent = new WeakMap([...document.querySelectorAll("[data-live]")].map((part) => [part, part.innerHTML]));
 
+  // load replaces a part by what takes long to make, which is at the address that link has; and by link if that fails.
+  const load = async (part, link) => {
+    try {
+      const answer = await fetch(link.dataset.load, { headers: { Accept: "text/html" } });
+      const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+      const next = page.getElementById(part.id);
+      if (!answer.ok || !next) throw new Error("there is no such part");
+      if (!part.isConnected) return;
+      if (style(page) !== style(document)) return location.replace(link.dataset.load); // its drawings need another style sheet
+      next.removeAttribute("data-live"); // it is loaded once
+      replace(part, next);
+      next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
+    } catch {
+      if (part !== link && part.isConnected) replace(part, link);
+    }
+  };
+
   let wanted = false, fetching = false, broken = false, tag = "";
   const refresh = async () => {
     wanted = true;
@@ -73,6 +90,11 @@
             skipped = true;
             continue;
           }
+          if (next.dataset.load) { // the episode has ended: what is shown stays until all of it is there
+            sent.set(part, text);
+            load(part, next);
+            continue;
+          }
           replace(part, next);
           sent.set(next, text);
           next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
@@ -92,20 +114,8 @@
   };
 
   // What takes long to make is loaded when the page is there.
-  const load = async (part) => {
-    if (!part) return;
-    try {
-      const answer = await fetch(part.dataset.load, { headers: { Accept: "text/html" } });
-      const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-      const next = page.getElementById(part.id);
-      if (!answer.ok || !next || !part.isConnected) return;
-      if (style(page) !== style(document)) return location.replace(part.dataset.load); // its drawings need another style sheet
-      next.removeAttribute("data-live"); // it is loaded once
-      replace(part, next);
-      next.dispatchEvent(new Event("parley:replaced", { bubbles: true }));
-    } catch { /* its link stays */ }
-  };
-  load(document.querySelector("[data-load]"));
+  const late = document.querySelector("[data-load]");
+  if (late) load(late, late);
 
   const events = document.body.dataset.events;
   if (events) {

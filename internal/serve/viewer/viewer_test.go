@@ -164,7 +164,7 @@ func everyPage() []string {
 	return []string{
 		"/", run, run + "/episodes", run + "/episodes?sort=cost&desc=1", run + "/episodes?state=failed&cell=" + url.QueryEscape(attack),
 		run + "/episodes?sort=" + url.QueryEscape("score:"+url.QueryEscape(attack)+":first"), run + "/episodes/0", run + "/episodes/3", run + "/episodes/249",
-		run + "/episodes/0/0:0", run + "/episodes/3/0:0", run + "/search", run + "/search?q=hello", run + "/search?q=" + url.QueryEscape(attack), run + "/report",
+		run + "/episodes/0/0:0", run + "/episodes/3/0:0", run + "/episodes/0?text=markdown", run + "/episodes/0/0:0?text=markdown", run + "/search", run + "/search?q=hello", run + "/search?q=" + url.QueryEscape(attack), run + "/report",
 		run + "/episodes/0?label=" + url.QueryEscape(attack), run + "/episodes?label=any&sort=label:any", "/search", "/search?q=hello", "/search?q=" + url.QueryEscape(attack), "/compare", "/compare?a=a.parley&b=a.parley", "/compare?a=a.parley&ea=0&b=a.parley&eb=3",
 	}
 }

@@ -117,6 +117,7 @@ type Listing struct {
 	Waiting bool   // only those that did not begin
 	Cell    string // only those whose cell contains this text
 	Agent   string // only those with this agent
+	Among   []int  // only these, in order; nil: all
 	Lost    bool   // also damaged ones that Salvage leaves out, as if they waited
 }
 

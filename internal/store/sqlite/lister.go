@@ -40,6 +40,10 @@ func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
 	case want.Waiting:
 		some, from, err = r.waitingEpisodes(want.From)
 	}
+	if err == nil && want.Among != nil {
+		some, err = l.among(some, from)
+		from = math.MaxInt64
+	}
 	for _, episode := range some {
 		if err == nil && episode >= want.From && !l.full() {
 			err = l.list(ctx, span{int64(episode) - 1, int64(episode)})
@@ -49,6 +53,17 @@ func (r *reader) list(ctx context.Context, want Listing) ([]Listed, error) {
 		err = l.list(ctx, span{from - 1, math.MaxInt64})
 	}
 	return l.out, err
+}
+
+// among returns those of want.Among that are some episodes, or are from a number on.
+func (l *lister) among(some []int, from int64) (out []int, err error) {
+	t, err := readTotals(l.conn)
+	for _, episode := range l.want.Among {
+		if _, found := slices.BinarySearch(some, episode); (found || int64(episode) >= from) && int64(episode) < t.episodes {
+			out = append(out, episode)
+		}
+	}
+	return out, err
 }
 
 // full reports whether no more episodes are wanted.

@@ -209,7 +209,7 @@ func (f Filter) ScoreChoices(scores []index.ScoreName) []Choice {
 // Plain reports whether the run file itself can list the episodes, so that those that wait are there too. Those that wait are only
 // there. They have nothing to sort by, and neither cost nor time: no bound of these lists them.
 func (f Filter) Plain() bool {
-	if f.Text != "" || f.Label != "" || f.Score != "" || f.CostLow+f.CostHigh+f.TookLow+f.TookHigh != "" {
+	if f.Text != "" || f.Score != "" || f.CostLow+f.CostHigh+f.TookLow+f.TookHigh != "" {
 		return false
 	}
 	if f.State == sqlite.Waiting {
@@ -271,6 +271,21 @@ func Labels(s *label.Set) map[int]map[string]float64 {
 			of[verdict] = v
 		}
 	}
+	return out
+}
+
+// Among returns the episodes that have the label to filter by, in order; nil if all are listed.
+func (f Filter) Among(s *label.Set) []int {
+	if f.Label == "" {
+		return nil
+	}
+	out := []int{}
+	for episode, of := range Labels(s) {
+		if _, ok := of[f.Label]; ok {
+			out = append(out, episode)
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 

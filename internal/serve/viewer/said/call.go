@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
+	"parley/internal/view/markdown"
 	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
@@ -21,8 +23,8 @@ type CallPage struct {
 	Agent   string // see transcript.Answerer
 	Kind    string
 	Asked   []Asked
-	Answer  string
-	Thought []string
+	Answer  Words
+	Thought []Words
 	JSON    string
 	Failure *llm.Error
 	Usage   llm.Usage
@@ -34,17 +36,18 @@ type CallPage struct {
 
 // Asked is a message of a request. New means that it was not in the request before.
 type Asked struct {
-	Role, Text string
-	New        bool
+	Role string
+	Words
+	New bool
 }
 
-// NewCallPage returns the page of a call, which is at an address.
-func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied) CallPage {
+// NewCallPage returns the page of a call, which is at an address. Texts are formatted if f is not nil.
+func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied, f *markdown.Formatter) CallPage {
 	d := CallPage{Name: name, Replied: e, Agent: transcript.Answerer(begun, e), Kind: "bot", Failure: e.Error, At: e.At}
 	switch {
 	case e.Act != nil:
 		d.Kind = "act"
-		d.Asked = []Asked{{Role: e.Act.Name, Text: Indent(e.Act.Body), New: true}}
+		d.Asked = []Asked{{Role: e.Act.Name, Words: Words{Text: Indent(e.Act.Body)}, New: true}}
 	case e.Request != nil:
 		d.Kind = "ask"
 		last := -1
@@ -55,7 +58,7 @@ func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied) Call
 		}
 		for i := range e.Request.Messages {
 			m := &e.Request.Messages[i]
-			d.Asked = append(d.Asked, Asked{Role: string(m.Role), Text: transcript.MessageText(m), New: i > last})
+			d.Asked = append(d.Asked, Asked{Role: string(m.Role), Words: Words{Text: transcript.MessageText(m)}, New: i > last})
 		}
 	}
 	if e.Request != nil {
@@ -66,13 +69,16 @@ func NewCallPage(begun *journal.Begun, name, at string, e *journal.Replied) Call
 		}
 	}
 	if e.Response != nil {
-		d.Answer, d.Usage, d.Meta = transcript.AnswerText(e.Response), e.Response.Usage, e.Response.Metadata
+		d.Answer, d.Usage, d.Meta = NewWords(f, transcript.AnswerText(e.Response)), e.Response.Usage, e.Response.Metadata
 		for _, t := range e.Response.Thoughts {
-			d.Thought = append(d.Thought, t.Text)
+			d.Thought = append(d.Thought, NewWords(f, t.Text))
 		}
 		if string(e.Response.JSON) != e.Response.Text {
 			d.JSON = Indent(e.Response.JSON)
 		}
+	}
+	for i := range slices.Backward(d.Asked) { // the answer and what is new come first: a page formats so much
+		d.Asked[i].Words = NewWords(f, d.Asked[i].Text)
 	}
 	if e.Error != nil {
 		d.Usage, d.Meta = e.Error.Usage, e.Error.Metadata

@@ -8,6 +8,7 @@ import (
 	"parley/internal/label"
 	"parley/internal/report"
 	"parley/internal/report/page"
+	"parley/internal/view/markdown"
 	"parley/internal/view/transcript"
 	"parley/journal"
 	"parley/llm"
@@ -16,6 +17,7 @@ import (
 // Line is a line of a transcript with everything that is known about it.
 type Line struct {
 	page.TranscriptLine
+	Shown   Words  // its text
 	Private string // who can read it, if not everybody
 	Spent   string // time, cost and tries of the call
 	CallAt  string // the page of the call; empty: it has none
@@ -29,10 +31,18 @@ type Line struct {
 }
 
 // Message is a message of a request.
-type Message struct{ Role, Text string }
+type Message struct {
+	Role string
+	Words
+}
 
-// Addresses are where the pages of an episode are, without the name of a call.
-type Addresses struct{ Call, Label string }
+// Links says where the lines of an episode link to, and how they show their texts.
+type Links struct {
+	Call   string              // the pages of calls, without the name of one
+	Label  string              // the form to label a call, without its name; empty: there is none
+	Keep   func(string) string // adds to an address what all pages of the episode share
+	Format *markdown.Formatter // nil: texts are as they were written
+}
 
 // maxAsked is how many bytes of a message a line shows: the page of the call has all.
 const maxAsked = 4000
@@ -41,16 +51,19 @@ const maxAsked = 4000
 const maxFresh = 3
 
 // NewLine returns a line. first means that it is the first line of its call, and last the last one.
-func NewLine(l page.TranscriptLine, e *report.Episode, at Addresses, labels []label.Label, first, last bool) Line {
-	out := Line{TranscriptLine: l, Private: private(&l.Line)}
+func NewLine(l page.TranscriptLine, e *report.Episode, at Links, labels []label.Label, first, last bool) Line {
+	out := Line{TranscriptLine: l, Private: private(&l.Line), Shown: Words{Text: l.Text}}
+	if l.Said != transcript.SaidFailed && !l.Data {
+		out.Shown = NewWords(at.Format, l.Text)
+	}
 	if l.Reply == nil || l.Call == "" {
 		return out
 	}
-	out.CallAt = at.Call + l.Call
+	out.CallAt = at.Keep(at.Call + l.Call)
 	if last {
 		out.Anchor, out.Spent = "call-"+l.Call, spent(l.Reply)
 		if at.Label != "" {
-			out.LabelAt = at.Label + l.Call + "#label"
+			out.LabelAt = at.Keep(at.Label + l.Call + "#label")
 		}
 		for _, x := range labels {
 			if x.Call == l.Call {
@@ -60,13 +73,13 @@ func NewLine(l page.TranscriptLine, e *report.Episode, at Addresses, labels []la
 	}
 	if p, ok := e.Prompts[l.Call]; ok && first && l.Said != transcript.SaidAsked && len(p.Fresh) > 0 {
 		out.Prompt = &p
-		out.ask(l.Reply.Request, p, out.CallAt)
+		out.ask(l.Reply.Request, p, at.Call+l.Call, at.Format)
 	}
 	return out
 }
 
 // ask adds the new messages of a request.
-func (l *Line) ask(req *llm.Request, p transcript.Prompt, at string) {
+func (l *Line) ask(req *llm.Request, p transcript.Prompt, at string, f *markdown.Formatter) {
 	for i := range p.Fresh {
 		if i == maxFresh {
 			l.More = len(p.Fresh) - i
@@ -76,7 +89,7 @@ func (l *Line) ask(req *llm.Request, p transcript.Prompt, at string) {
 		if len(text) > maxAsked {
 			text = strings.ToValidUTF8(text[:maxAsked], "") + " (it was longer)"
 		}
-		l.Fresh = append(l.Fresh, Message{string(p.Fresh[i].Role), text})
+		l.Fresh = append(l.Fresh, Message{string(p.Fresh[i].Role), NewWords(f, text)})
 	}
 	n := 0
 	for i, m := range req.Messages {

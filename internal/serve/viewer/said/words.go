@@ -1,0 +1,24 @@
+package said
+
+import (
+	"html/template"
+
+	"parley/internal/view/markdown"
+	"parley/internal/view/transcript"
+)
+
+// Words is a text that somebody said.
+type Words struct {
+	Text string
+	HTML template.HTML // the text, formatted; empty: it is shown as it is
+	Why  string        // why it is not formatted, if that was asked for
+}
+
+// NewWords returns a text, formatted if f is not nil. Data for programs stays as it is.
+func NewWords(f *markdown.Formatter, text string) Words {
+	w := Words{Text: text}
+	if !transcript.IsData(text) {
+		w.HTML, w.Why = f.Format(text)
+	}
+	return w
+}

@@ -1,0 +1,53 @@
+package viewer
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"parley/internal/view/markdown"
+)
+
+// TestMarkdown checks that texts are formatted where the address says so and nowhere else, and that links and forms keep it.
+func TestMarkdown(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	say := record(t, filepath.Join(folder, "a.parley"))
+	say("**bold** [x](https://a.example/) [y](javascript:alert(1))\n\n" + attack)
+	say(`{"a": ["*b*"]}`)
+	say(strings.Repeat("*a* ", markdown.MaxText/4) + "end")
+	s := serve(t, folder)
+	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="noopener noreferrer nofollow">x</a> <small class="host">a.example</small>`
+	const long = "not formatted: it has more than 64 KB"
+	for path, want := range map[string][]string{
+		episode: {"**bold** [x](https://a.example/)", `<a href="` + episode + `?text=markdown#said">Format texts as Markdown</a>`},
+		episode + "?text=markdown": {
+			"<strong>bold</strong> " + link, "[y](javascript:alert(1))", `<a href="` + episode + `#said">Show texts as they were written</a>`,
+			`href="` + episode + `/1:0?text=markdown"`, `href="/run/a.parley/episodes/1?text=markdown"`, `label=1%3A0&amp;text=markdown#label`, `name="text" value="markdown"`,
+		},
+		episode + "/1:0":               {"**bold** [x](https://a.example/)", `<a href="` + episode + `/1:0?text=markdown">Format texts as Markdown</a>`},
+		episode + "/1:0?text=markdown": {"<strong>bold</strong> " + link, `<a href="` + episode + `/1:0">Show texts`, `<a href="` + episode + `?text=markdown">`},
+		episode + "/2:0?text=markdown": {"[&#34;*b*&#34;]"},
+		episode + "/3:0?text=markdown": {long, "*a* *a* end"},
+	} {
+		status, body, _ := s.get(path)
+		for _, part := range want {
+			if status != http.StatusOK || !strings.Contains(body, part) {
+				t.Errorf("%s: %d, no %s", path, status, part)
+			}
+		}
+		if plain := !strings.Contains(path, "text="); plain && (strings.Contains(body, "<strong>bold") || strings.Contains(body, long)) {
+			t.Errorf("%s: texts are formatted", path)
+		}
+	}
+	if _, body := s.post(episode+"/labels", url.Values{"tag": {"x"}, "text": {"markdown"}}); !strings.Contains(body, "<strong>bold</strong>") {
+		t.Error("after a label, texts are not formatted")
+	}
+	for _, path := range []string{episode, episode + "/1:0"} {
+		if status, body, _ := s.get(path + "?text=html"); status != http.StatusBadRequest || !strings.Contains(body, "want markdown") {
+			t.Errorf("%s?text=html: %d %s", path, status, body)
+		}
+	}
+}
