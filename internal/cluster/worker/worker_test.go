@@ -72,7 +72,7 @@ func (*player) Close(context.Context) error { return nil }
 func TestMain(m *testing.M) {
 	killtest.Main(m, func(arg string) error {
 		words := strings.Fields(arg)
-		h := hooks{before: poisoned}
+		h := hooks{before: poisoned(words[2] == "late")}
 		if words[2] == "slow" {
 			h = slow(func() { fmt.Println("playing"); _, _ = fmt.Scanln() }, func(text string) { fmt.Println(text) })
 		}
@@ -80,15 +80,28 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// poisoned ends the process at a lot with the poison.
-func poisoned(ctx context.Context, j journal.Journal, lot engine.Lot) {
-	for i := range lot.Specs.Len() {
-		if lot.Specs.At(i).Deal == poison {
-			head, err := j.Head(ctx)
-			if err == nil && !head.Ended.Has(lot.First+i) {
-				os.Exit(3)
+// poisoned ends the process at a lot with the poison. If it is late, the poison has come to its first call before, and another episode
+// of the lot ends each time.
+func poisoned(late bool) func(ctx context.Context, j journal.Journal, lot engine.Lot) {
+	return func(ctx context.Context, j journal.Journal, lot engine.Lot) {
+		head, err := j.Head(ctx)
+		at := poison - lot.First
+		if err != nil || at < 0 || at >= lot.Specs.Len() || lot.Specs.At(at).Deal != poison || head.Ended.Has(poison) {
+			return
+		}
+		if _, begun := head.Playing[poison]; late && !begun {
+			err = j.Append(ctx, &journal.Turned{Turn: journal.Turn{Episode: poison}, Calls: 1})
+		}
+		for i := range lot.Specs.Len() {
+			if n := lot.First + i; late && n != poison && !head.Ended.Has(n) {
+				err = errors.Join(err, j.Append(ctx, &journal.Ended{Episode: n}))
+				break
 			}
 		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(3)
 	}
 }
 
@@ -127,15 +140,27 @@ func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working), mo
 	return res, head
 }
 
-// TestPoison: an episode that kills every worker fails by itself. All others are played.
+// TestPoison: an episode that kills every worker fails by itself after as many deaths as the documentation says, also if other
+// episodes of its lot get on meanwhile. All others are played.
 func TestPoison(t *testing.T) {
 	t.Parallel()
+	for _, kind := range []string{"poisoned", "late"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			poisonedRun(t, kind)
+		})
+	}
+}
+
+// poisonedRun plays a run with workers that die so, one after another.
+func poisonedRun(t *testing.T, kind string) {
+	t.Helper()
 	h := clustertest.Hub(t, hub.Config{})
 	var wg sync.WaitGroup
-	over := make(chan struct{})
+	over, deaths := make(chan struct{}), 0
 	wg.Go(func() {
-		for deaths := 0; ; deaths++ {
-			p := killtest.Start(t, h.URL()+" "+h.Token()+" poisoned")
+		for ; ; deaths++ {
+			p := killtest.Start(t, h.URL()+" "+h.Token()+" "+kind)
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -149,9 +174,6 @@ func TestPoison(t *testing.T) {
 				p.Kill()
 				<-ended
 				p.Wait()
-				if deaths < aloneAfter+failedAfter {
-					t.Errorf("%d workers died", deaths)
-				}
 				return
 			}
 		}
@@ -159,6 +181,9 @@ func TestPoison(t *testing.T) {
 	res, head := run(t, h, 300, nil)
 	close(over)
 	wg.Wait()
+	if deaths != aloneAfter+failedAfter {
+		t.Errorf("%d workers died, want %d", deaths, aloneAfter+failedAfter)
+	}
 	end, _ := head.Ended.Of(poison)
 	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 3 times") {
 		t.Errorf("%+v; the poison: %+v", res, end)
