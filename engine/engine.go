@@ -65,7 +65,7 @@ type Config struct {
 	People People
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor world.Actor
-	// Acting, if set, is called whenever an act or a question to a person begins, from several goroutines. It must not block.
+	// Acting, if set, is called before each act and each question to a person, which wait for it, from several goroutines.
 	Acting func()
 	// Remote plays all episodes in other processes. Default: this process plays them.
 	Remote Remote

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"parley/internal/dialect/sim"
 	"parley/internal/dialect/sim/quota"
 	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/killtest"
 )
 
 // process is a part of a cluster that can be killed and started again.
@@ -97,18 +97,18 @@ func (p *process) wait() error {
 // over reports whether the process has ended by itself.
 func (p *process) over() bool { return len(p.done) > 0 }
 
-// freePorts returns addresses that nobody listens at. They are not of the ports that systems give out by themselves, so that nobody else
-// gets one while its process is killed and starts again.
+// takenPorts has what freePorts returned: a test may not have started its process yet, or has killed it.
+var takenPorts sync.Map
+
+// freePorts returns addresses that nobody listens at, and nobody else gets.
 func freePorts(t *testing.T, n int) (all []string) {
 	t.Helper()
-	for tries := 0; len(all) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
-		switch {
-		case err == nil:
-			defer func() { _ = l.Close() }()
-			all = append(all, l.Addr().String())
-		case tries > 1000:
-			t.Fatal(err)
+	for len(all) < n {
+		l := killtest.StablePort(t)
+		address := l.Addr().String()
+		_ = l.Close()
+		if _, taken := takenPorts.LoadOrStore(address, true); !taken {
+			all = append(all, address)
 		}
 	}
 	return all

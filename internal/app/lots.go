@@ -32,7 +32,9 @@ type Lots struct {
 	actor   world.Actor
 	release func(ctx context.Context)
 	part    *budget.Budget // nil: there is no budget
-	acted   atomic.Bool    // an act or a question to a person has begun: no provider counts those
+	acted   atomic.Bool    // an act or a question to a person begins: no provider counts those
+	first   sync.Once      // the first of those
+	tell    func()         // called before it; nil: nothing is
 
 	mu    sync.Mutex
 	held  bool
@@ -78,7 +80,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l.config = engine.Config{
 		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
-		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Away: l.app.Away, Acting: func() { l.acted.Store(true) },
+		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Away: l.app.Away, Acting: l.acting,
 	}
 	if l.app.sessions() {
 		l.config.Released = l.app.Release
@@ -255,6 +257,20 @@ func (l *Lots) Full() bool {
 	}
 	rooms := r.Rooms()
 	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Room) bool { return r.Waiting == 0 })
+}
+
+// BeforeActs makes the first act, or question to a person, wait for tell. Report says from then on that more may be in flight than it counts. No lot is
+// played yet.
+func (l *Lots) BeforeActs(tell func()) { l.tell = tell }
+
+// acting is called before each act.
+func (l *Lots) acting() {
+	l.first.Do(func() {
+		l.acted.Store(true)
+		if l.tell != nil {
+			l.tell()
+		}
+	})
 }
 
 // Report says what the calls of all lots are so far.

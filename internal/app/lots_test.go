@@ -39,14 +39,15 @@ func TestReportOfActs(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := l.Report()
-	var act tally.Report
+	var first, act tally.Report
+	l.BeforeActs(func() { first = l.Report() })
 	during = func() { act = l.Report() }
 	res, err := l.Play(t.Context(), context.Background(), &journal.Memory{}, engine.Lot{Specs: head.Stages[0].Specs}, func() {})
 	if err != nil || res.Ended != 1 || res.Failed > 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
-	if before.Partial || !act.Partial {
-		t.Errorf("more may be in flight: %v before the act, %v during it", before.Partial, act.Partial)
+	if before.Partial || !first.Partial || !act.Partial {
+		t.Errorf("more may be in flight: %v before, %v when the act begins, %v during it", before.Partial, first.Partial, act.Partial)
 	}
 	if err := l.Close(t.Context()); err != nil {
 		t.Error(err)

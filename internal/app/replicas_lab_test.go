@@ -18,6 +18,7 @@ import (
 
 	"parley/internal/config"
 	"parley/internal/dialect/sim/simhttp"
+	"parley/internal/killtest"
 	"parley/internal/store/sqlite"
 	"parley/internal/summary"
 	"parley/journal"
@@ -58,7 +59,10 @@ func newRig(t *testing.T, c simhttp.Config, fault func(n int) mishap) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{sim: s, fault: fault, answered: map[string][][]byte{}}
-	r.srv = httptest.NewServer(r)
+	r.srv = httptest.NewUnstartedServer(r)
+	_ = r.srv.Listener.Close()
+	r.srv.Listener = killtest.StablePort(t) // it may be killed, and start again
+	r.srv.Start()
 	t.Cleanup(func() {
 		r.srv.CloseClientConnections()
 		r.srv.Close()

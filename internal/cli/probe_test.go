@@ -62,12 +62,10 @@ func TestProbe(t *testing.T) {
 func TestProbeErrors(t *testing.T) {
 	t.Parallel()
 	sequential(t)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	parley(t, State{}, "probe", gone.URL).want(t, exit.Failed).wantErr(t, "no server listens there")
+	parley(t, State{}, "probe", deadURL).want(t, exit.Failed).wantErr(t, "no server listens there")
 	parley(t, State{}, "probe", "localhost:8000").want(t, exit.Misuse).wantErr(t, "http://")
-	parley(t, State{}, "probe", gone.URL, "--key-env", "NO_SUCH_VARIABLE").want(t, exit.Misuse).wantErr(t, "--key-env")
-	parley(t, State{}, "probe", gone.URL, "--timeout", "0s").want(t, exit.Misuse).wantErr(t, "--timeout")
+	parley(t, State{}, "probe", deadURL, "--key-env", "NO_SUCH_VARIABLE").want(t, exit.Misuse).wantErr(t, "--key-env")
+	parley(t, State{}, "probe", deadURL, "--timeout", "0s").want(t, exit.Misuse).wantErr(t, "--timeout")
 	parley(t, State{}, "probe").want(t, exit.Misuse)
 
 	none := httptest.NewServer(http.NotFoundHandler())

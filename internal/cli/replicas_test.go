@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"path/filepath"
 	"testing"
 
@@ -16,19 +15,17 @@ func TestServersInSummary(t *testing.T) {
 	sequential(t)
 	sim, stop := serves(t, nil, "sim")
 	defer stop()
-	gone := httptest.NewServer(nil)
-	gone.Close()
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 2\nagents: {bold: lab/any}\nproviders:\n  lab: {dialect: openai, base_urls: [\""+
-		gone.URL+"/v1\", \""+sim+"/v1\"]}\n")
+		deadURL+"\", \""+sim+"/v1\"]}\n")
 	file := filepath.Join(t.TempDir(), "run.parley")
 	got := parley(t, State{}, "run", plan, "--out", file, "--json").want(t, exit.OK).
-		wantErr(t, "the server "+gone.URL+"/v1 rests, and others take its calls: lab/any: transport")
+		wantErr(t, "the server "+deadURL+" rests, and others take its calls: lab/any: transport")
 	var sum summary.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &sum); err != nil || len(sum.Servers) != 2 {
 		t.Fatalf("%v: %s", err, got.stdout)
 	}
 	bad, well := sum.Servers[0], sum.Servers[1]
-	if bad.URL != gone.URL+"/v1" || bad.Failed == 0 || bad.Calls != bad.Failed || !bad.Resting ||
+	if bad.URL != deadURL || bad.Failed == 0 || bad.Calls != bad.Failed || !bad.Resting ||
 		well.URL != sim+"/v1" || well.Failed != 0 || well.Calls+bad.Calls != sum.Attempts || well.Resting {
 		t.Errorf("%+v", sum.Servers)
 	}

@@ -129,6 +129,6 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 	}
 	play := &player{Lots: l, run: begun.Run, own: s, count: count}
 	count.lots(play, 0)
-	o.Player, o.Full, o.Limits, o.Calls = play, l.Full, l.Limits(), l.Report
+	o.Player, o.Full, o.Limits, o.Calls, o.BeforeActs = play, l.Full, l.Limits(), l.Report, l.BeforeActs
 	return o, nil
 }

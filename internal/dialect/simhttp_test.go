@@ -190,7 +190,11 @@ func TestSimFaults(t *testing.T) {
 					if fault == sim.FaultNoDone && f.name == "openai" && stream == "always" {
 						t.Skip("only [DONE] is missing: finish_reason and usage are there, so the answer is whole")
 					}
-					m := f.dial(t, url, func(p *provider.Provider) { p.Stream, p.Timeout = stream, 500*time.Millisecond })
+					m := f.dial(t, url, func(p *provider.Provider) {
+						if p.Stream = stream; fault == sim.FaultStall {
+							p.Timeout = 500 * time.Millisecond
+						}
+					})
 					r, err := m.Ask(t.Context(), hello())
 					if err == nil {
 						t.Fatalf("an answer: %+v", r)

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -86,6 +87,21 @@ func (p *Process) Signal(t testing.TB, sig os.Signal) {
 
 // Wait waits until the killed process has ended.
 func (p *Process) Wait() { _ = p.cmd.Wait() }
+
+// StablePort listens at a port that systems give to nobody by themselves. Once it is closed, connections to it are refused, and it can be listened at
+// again: nobody else got it meanwhile, as may happen with port 0.
+func StablePort(t testing.TB) net.Listener {
+	t.Helper()
+	for tries := 0; ; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
+		if err == nil {
+			return l
+		}
+		if tries > 1000 {
+			t.Fatal(err)
+		}
+	}
+}
 
 // Listen listens on a free port and prints its address as a URL, for a child that is a server.
 func Listen() (net.Listener, error) {

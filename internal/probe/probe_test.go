@@ -292,8 +292,7 @@ func TestNoReport(t *testing.T) {
 		t.Cleanup(ts.Close)
 		return ts.URL
 	}
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
+	const gone = "http://127.0.0.1:1" // a port that systems give to nobody
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(hangs.Close)
 	for _, tt := range []struct {
@@ -302,7 +301,7 @@ func TestNoReport(t *testing.T) {
 	}{
 		{"an endpoint", status(404, "application/json", `{"detail":"Not Found"}`) + "/v1/chat/completions", "leave out /chat/completions", 0},
 		{"an endpoint with a slash", status(404, "application/json", `{"detail":"Not Found"}`) + "/v1/messages/", "leave out /messages", 0},
-		{"nothing listens", gone.URL, "no server listens there", 0},
+		{"nothing listens", gone, "no server listens there", 0},
 		{"no address", "localhost:8000", "http", 0},
 		{"hangs", hangs.URL, "timeout", 20 * time.Millisecond},
 		{"a page", status(200, "text/html", "<html><title>Welcome</title>"), "HTML page", 0},

@@ -65,8 +65,8 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	x := l.take(name)
-	s := status(func(s Status) bool { return s.Lots.Leased == 1 })
-	if a := s.Accounts["lab"]; s.Run != name.Run || s.Lots.Waiting == 0 || s.Lots.Done != 0 || a.Shares["w"] != 1 || a.Waiting != 3 || a.Rates.Requests != 60 {
+	s := status(func(s Status) bool { return s.Lots.Leased == 1 && s.Lots.Waiting > 0 }) // the next lot may be cut later
+	if a := s.Accounts["lab"]; s.Run != name.Run || s.Lots.Done != 0 || a.Shares["w"] != 1 || a.Waiting != 3 || a.Rates.Requests != 60 {
 		t.Errorf("%+v", s)
 	}
 	if err := l.end(x); err != nil {

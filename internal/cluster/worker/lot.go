@@ -110,7 +110,7 @@ func (m *member) play(ctx context.Context, cancel context.CancelCauseFunc, j *ch
 		return err
 	}
 	lj := &lotJournal{Chain: j, begun: m.begun, lot: ctx, fenced: cancel}
-	if past.Deaths >= aloneAfter || past.TriedDeaths > 0 {
+	if past.Deaths >= aloneAfter || past.Trying {
 		m.alone.Lock()
 		defer m.alone.Unlock()
 		err = m.oneByOne(ctx, lj, lot, past)

@@ -188,7 +188,18 @@ func (m *member) join() (err error) {
 	m.mu.Lock()
 	m.opened, m.player = opened, opened.Player
 	m.mu.Unlock()
+	if err == nil && opened.BeforeActs != nil {
+		opened.BeforeActs(m.tellNow)
+	}
 	return err
+}
+
+// tellNow tells the coordinator what the worker does, and waits for a moment until the hub has it: whoever calls it may die at once.
+func (m *member) tellNow() {
+	m.tell(false)
+	ctx, cancel := context.WithTimeout(m.ctx, 2*subject.Every)
+	defer cancel()
+	_ = m.Conn.FlushWithContext(ctx) // without a hub nothing can be recorded, so the act is made again anyway
 }
 
 // reports tells the coordinator that the worker is there.

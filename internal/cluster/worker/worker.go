@@ -48,6 +48,8 @@ type Opened struct {
 	Full func() bool
 	// Calls, if set, returns what the calls of the run are so far.
 	Calls func() tally.Report
+	// BeforeActs, if set, gets what the first act of the run waits for. Calls says from then on that more may be in flight.
+	BeforeActs func(tell func())
 	// Limits are what is shared with other workers. Nil: nothing is.
 	Limits share.Limits
 	// Money is the worker's part of the budget. Nil: there is no budget.

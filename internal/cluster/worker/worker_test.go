@@ -24,7 +24,6 @@ import (
 	"parley/internal/dispatch"
 	"parley/internal/killtest"
 	"parley/journal"
-	"parley/llm"
 )
 
 // poison is the deal of the episodes that end the process that plays them. It is not the first of its lot.
@@ -72,7 +71,7 @@ func (*player) Close(context.Context) error { return nil }
 func TestMain(m *testing.M) {
 	killtest.Main(m, func(arg string) error {
 		words := strings.Fields(arg)
-		h := hooks{before: poisoned}
+		h := hooks{before: poisoned(words[2] == "late")}
 		if words[2] == "slow" {
 			h = slow(func() { fmt.Println("playing"); _, _ = fmt.Scanln() }, func(text string) { fmt.Println(text) })
 		}
@@ -80,15 +79,28 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// poisoned ends the process at a lot with the poison.
-func poisoned(ctx context.Context, j journal.Journal, lot engine.Lot) {
-	for i := range lot.Specs.Len() {
-		if lot.Specs.At(i).Deal == poison {
-			head, err := j.Head(ctx)
-			if err == nil && !head.Ended.Has(lot.First+i) {
-				os.Exit(3)
+// poisoned ends the process at a lot with the poison. If it is late, the poison has come to its first call before, and another episode
+// of the lot ends each time.
+func poisoned(late bool) func(ctx context.Context, j journal.Journal, lot engine.Lot) {
+	return func(ctx context.Context, j journal.Journal, lot engine.Lot) {
+		head, err := j.Head(ctx)
+		at := poison - lot.First
+		if err != nil || at < 0 || at >= lot.Specs.Len() || lot.Specs.At(at).Deal != poison || head.Ended.Has(poison) {
+			return
+		}
+		if _, begun := head.Playing[poison]; late && !begun {
+			err = j.Append(ctx, &journal.Turned{Turn: journal.Turn{Episode: poison}, Calls: 1})
+		}
+		for i := range lot.Specs.Len() {
+			if n := lot.First + i; late && n != poison && !head.Ended.Has(n) {
+				err = errors.Join(err, j.Append(ctx, &journal.Ended{Episode: n}))
+				break
 			}
 		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(3)
 	}
 }
 
@@ -127,15 +139,27 @@ func run(t *testing.T, h *hub.Hub, episodes int, heard func(subject.Working), mo
 	return res, head
 }
 
-// TestPoison: an episode that kills every worker fails by itself. All others are played.
+// TestPoison: an episode that kills every worker fails by itself after as many deaths as the documentation says, also if other
+// episodes of its lot get on meanwhile. All others are played.
 func TestPoison(t *testing.T) {
 	t.Parallel()
+	for _, kind := range []string{"poisoned", "late"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			poisonedRun(t, kind)
+		})
+	}
+}
+
+// poisonedRun plays a run with workers that die so, one after another.
+func poisonedRun(t *testing.T, kind string) {
+	t.Helper()
 	h := clustertest.Hub(t, hub.Config{})
 	var wg sync.WaitGroup
-	over := make(chan struct{})
+	over, deaths := make(chan struct{}), 0
 	wg.Go(func() {
-		for deaths := 0; ; deaths++ {
-			p := killtest.Start(t, h.URL()+" "+h.Token()+" poisoned")
+		for ; ; deaths++ {
+			p := killtest.Start(t, h.URL()+" "+h.Token()+" "+kind)
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -149,9 +173,6 @@ func TestPoison(t *testing.T) {
 				p.Kill()
 				<-ended
 				p.Wait()
-				if deaths < aloneAfter+failedAfter {
-					t.Errorf("%d workers died", deaths)
-				}
 				return
 			}
 		}
@@ -159,6 +180,9 @@ func TestPoison(t *testing.T) {
 	res, head := run(t, h, 300, nil)
 	close(over)
 	wg.Wait()
+	if deaths != aloneAfter+failedAfter {
+		t.Errorf("%d workers died, want %d", deaths, aloneAfter+failedAfter)
+	}
 	end, _ := head.Ended.Of(poison)
 	if res.State != journal.Complete || res.Ended != 300 || res.Failed != 1 || !strings.Contains(end.Outcome.Failed, "died 3 times") {
 		t.Errorf("%+v; the poison: %+v", res, end)
@@ -283,91 +307,5 @@ func TestDrain(t *testing.T) {
 	wg.Wait()
 	if res.State != journal.Complete || res.Ended != 2000 || head.Ended.Len() != 2000 {
 		t.Errorf("%+v", res)
-	}
-}
-
-// scripted plays lots as a test says.
-type scripted func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error)
-
-func (f scripted) Play(ctx, _ context.Context, j journal.Journal, lot engine.Lot, _ func()) (engine.Result, error) {
-	return f(ctx, j, lot)
-}
-func (scripted) Hold(bool)                   {}
-func (scripted) Drain()                      {}
-func (scripted) Close(context.Context) error { return nil }
-
-// TestLostCalls: calls that a worker had in flight when it died are counted, and not those that only waited.
-func TestLostCalls(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		calls func() tally.Report
-		want  int
-	}{
-		"no report":                  {nil, 2},
-		"all of them":                {inFlight(5, false), 2},
-		"one waited":                 {inFlight(1, false), 1},
-		"all waited":                 {inFlight(0, false), 0},
-		"acts, which nobody reports": {inFlight(0, true), 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			lostCalls(t, c.calls, c.want)
-		})
-	}
-}
-
-// inFlight reports so many calls in flight.
-func inFlight(n int64, more bool) func() tally.Report {
-	return func() tally.Report {
-		return tally.Report{Partial: more, Snapshot: dispatch.Snapshot{InFlight: n}} // nothing has ended
-	}
-}
-
-// lostCalls plays a lot with a worker that dies at two open calls, and with another.
-func lostCalls(t *testing.T, calls func() tally.Report, want int) {
-	t.Helper()
-	h := clustertest.Hub(t, hub.Config{})
-	var wg sync.WaitGroup
-	ctx, cancel := context.WithCancelCause(t.Context())
-	join := func(play func(nc *nats.Conn) scripted) {
-		wg.Go(func() {
-			nc, err := nats.Connect(h.URL(), nats.Token(h.Token()))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer nc.Close()
-			w := Worker{Conn: nc, Build: "build", Log: slog.New(slog.DiscardHandler)}
-			w.Open = func(context.Context, string, *journal.Begun) (Opened, error) {
-				return Opened{Player: play(nc), Calls: calls}, nil
-			}
-			_ = w.Serve(ctx, context.Background())
-		})
-	}
-	second := func(*nats.Conn) scripted {
-		return func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error) {
-			for i := range lot.Specs.Len() {
-				if err := j.Append(ctx, &journal.Ended{Episode: lot.First + i}); err != nil {
-					return engine.Result{}, err
-				}
-			}
-			return engine.Result{State: journal.Complete}, nil
-		}
-	}
-	join(func(nc *nats.Conn) scripted {
-		return func(ctx context.Context, j journal.Journal, lot engine.Lot) (engine.Result, error) {
-			at := journal.Turn{Episode: lot.First}
-			_ = nc.FlushTimeout(time.Minute) // the first report has arrived
-			err := j.Append(ctx, &journal.Turned{Turn: at, Calls: 3}, &journal.Replied{Turn: at, Response: &llm.Response{Text: "one"}})
-			nc.Close() // it dies
-			join(second)
-			return engine.Result{}, err
-		}
-	})
-	res, _ := run(t, h, 1, nil)
-	cancel(errors.New("done"))
-	wg.Wait()
-	if res.State != journal.Complete || res.Ended != 1 || res.Lost != want {
-		t.Errorf("%+v, want %d lost calls", res, want)
 	}
 }

@@ -31,7 +31,7 @@ func TestRaw(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyEnv: "WIRE_RAW_KEY", Timeout: 100 * time.Millisecond}, Config{})
+	c, err := New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL + "/v1", KeyEnv: "WIRE_RAW_KEY", Timeout: 2 * time.Second}, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestSlowGuests(t *testing.T) {
 	me := s.follow(s.links("a.parley")["FRANCE"])
 	look := func(what string) {
 		t.Helper()
-		short := &http.Client{Timeout: 20 * time.Second, Jar: me.browser.Jar}
+		short := &http.Client{Timeout: 2 * time.Minute, Jar: me.browser.Jar}
 		for _, path := range []string{"/run/a.parley/episodes", page} {
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, http.NoBody)
 			if path != page {

@@ -292,7 +292,7 @@ func TestSeatKeys(t *testing.T) {
 	} {
 		for _, header := range [][]string{{"Cookie", cookie}, {"Cookie", owners}, {"Authorization", "Bearer " + key}, {"X-Api-Key", key}, {"Cookie", cookie + "; " + owners}} {
 			for _, method := range []string{"GET", "POST", "HEAD"} {
-				status, body, _ := (&guest{s, &http.Client{CheckRedirect: me.browser.CheckRedirect, Timeout: 10 * time.Second}}).visit(method, path, url.Values{"question": {"0-0-11-0"}, "text": {"mine"}}, header...)
+				status, body, _ := (&guest{s, &http.Client{CheckRedirect: me.browser.CheckRedirect, Timeout: 2 * time.Minute}}).visit(method, path, url.Values{"question": {"0-0-11-0"}, "text": {"mine"}}, header...)
 				if status < 300 || strings.Contains(body, "secret of") {
 					t.Errorf("%s %s with %s: %d %s", method, path, header, status, body)
 				}

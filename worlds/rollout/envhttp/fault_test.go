@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"parley/internal/killtest"
 	"parley/journal"
 	"parley/worlds/rollout/env"
 	"parley/worlds/rollout/envhttp/envserver"
@@ -20,15 +21,19 @@ func TestKilledServer(t *testing.T) {
 	_, want := setup{params: `{` + mazes + `}`, episodes: 15}.play(t.Context(), t)
 	f := newFarm(t, nil)
 	lives := &mortal{farm: f, t: t, lives: 3}
-	address := lives.start("127.0.0.1:0")
+	l := killtest.StablePort(t)
+	lives.start(l)
 	defer lives.end()
-	params := fmt.Sprintf(`{%s,"servers":["http://%s"],"pool":{"per_server":4,"timeout":5,"patience":20}}`, mazes, address)
+	params := fmt.Sprintf(`{%s,"servers":["http://%s"],"pool":{"per_server":4,"timeout":5,"patience":20}}`, mazes, l.Addr())
 	res, got := setup{params: params, episodes: 15}.play(t.Context(), t)
 	if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
 		t.Errorf("%+v", res)
 	}
-	if lives.lives > 0 || len(f.twice()) > 0 || f.left(t) > 0 {
-		t.Errorf("%d lives are left, %d sessions; sent twice: %v", lives.lives, f.left(t), f.twice())
+	lives.mu.Lock()
+	left := lives.lives
+	lives.mu.Unlock()
+	if left > 0 || len(f.twice()) > 0 || f.left(t) > 0 {
+		t.Errorf("%d lives are left, %d sessions; sent twice: %v", left, f.left(t), f.twice())
 	}
 }
 
@@ -44,22 +49,26 @@ type mortal struct {
 	over     bool
 }
 
-// start serves at an address, unless the test is over.
-func (m *mortal) start(address string) string {
+// restart serves at an address, unless the test is over.
+func (m *mortal) restart(address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.over {
-		return ""
+		return
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		m.t.Error(err)
-		return ""
+		return
 	}
+	m.start(l)
+}
+
+// start serves at l.
+func (m *mortal) start(l net.Listener) {
 	srv := &http.Server{Handler: m}
 	m.srv = srv
 	m.wg.Go(func() { _ = srv.Serve(l) }) // until it is closed
-	return l.Addr().String()
 }
 
 func (m *mortal) end() {
@@ -83,7 +92,7 @@ func (m *mortal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		srv, address := m.srv, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()
 		m.wg.Go(func() {
 			_ = srv.Close()
-			m.start(address)
+			m.restart(address)
 		})
 	}
 	m.mu.Unlock()
@@ -100,7 +109,7 @@ func TestHalfOpen(t *testing.T) {
 	_, want := setup{params: `{` + mazes + `}`, episodes: 12}.play(t.Context(), t)
 	mute := listenMute(t)
 	f := newFarm(t, nil)
-	params := fmt.Sprintf(`{%s,"servers":["http://%s",%q],"pool":{"per_server":4,"timeout":0.2,"patience":20}}`, mazes, mute, f.URL)
+	params := fmt.Sprintf(`{%s,"servers":["http://%s",%q],"pool":{"per_server":4,"timeout":2,"patience":20}}`, mazes, mute, f.URL)
 	res, got := setup{params: params, episodes: 12}.play(t.Context(), t)
 	if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
 		t.Errorf("%+v", res)
@@ -152,7 +161,7 @@ func TestGoesSilent(t *testing.T) {
 		}
 		return silent
 	}
-	params := fmt.Sprintf(`{%s,"servers":[%q,%q],"pool":{"per_server":4,"timeout":0.2,"patience":20}}`, mazes, f.URL, g.URL)
+	params := fmt.Sprintf(`{%s,"servers":[%q,%q],"pool":{"per_server":4,"timeout":2,"patience":20}}`, mazes, f.URL, g.URL)
 	res, got := setup{params: params, episodes: 12}.play(t.Context(), t)
 	if res.State != journal.Complete || !slices.Equal(rewards(t, got), rewards(t, want)) {
 		t.Errorf("%+v", res)

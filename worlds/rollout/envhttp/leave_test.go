@@ -22,7 +22,7 @@ func TestLeave(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { a.Close(t.Context()) })
 	body := json.RawMessage(fmt.Sprintf(`{"env":%q,"seed":1}`, params.Env))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // or it would wait for the first for ever
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // or it would wait for the first for ever
 	t.Cleanup(cancel)
 	for episode := range 3 {
 		_, err := a.Act(ctx, journal.Turn{Episode: episode}, 0, "", world.Act{Name: "open", Body: body})

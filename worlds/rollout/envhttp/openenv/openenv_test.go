@@ -198,7 +198,11 @@ func TestSocketFaults(t *testing.T) {
 		if _, err := s.Reset(t.Context(), 1); err != nil {
 			t.Fatal(name, err)
 		}
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, &llm.Error{Kind: llm.KindTimeout})
+		limit := 2 * time.Minute
+		if c.kind == llm.KindTimeout {
+			limit = time.Second
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), limit, &llm.Error{Kind: llm.KindTimeout})
 		_, err := s.Step(ctx, "k", act(c.text))
 		if got := llm.AsError(err); got == nil || got.Kind != c.kind || got.Uncertain != c.uncertain {
 			t.Errorf("%s: %+v", name, got)
