@@ -169,6 +169,39 @@ def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
     assert sum(a.ok for a in answers) == lab.served >= 3 and {a.failed for a in answers} == {"", "canceled"}
 
 
+def test_map_into_answers_to_other_questions(program: str, tmp_path: Path) -> None:
+    """The file may have answers to other questions with the same ids: they answer nothing. Those to the same questions still do."""
+    fixed: Any = {"max_tokens": 50, "out": tmp_path / "answers.jsonl", "progress": False}
+    old = parley.map([f"alpha {i}" for i in range(200)], model="sim/small", **fixed)
+    prompts = [f"alpha {i}" if i % 4 == 3 else f"beta {i}" for i in range(200)]
+    with pytest.raises(binary.ProgramError) as e:
+        parley.map(prompts, model="nosuch/small", **fixed)
+    assert e.value.answers == []
+    spent = sum(a.record["response"]["trail"]["cost"] for a in old)
+    new: list[Any] = []
+    for room in (1e-7, 0.0002):
+        new = parley.map(prompts, model="sim/small", budget=spent + room, **fixed)
+        assert [a.id for a in new] == list(range(200)) and {a.failed for a in new} == {"", "budget"}
+        assert [a.text for a in new[3::4]] == [a.text for a in old[3::4]]
+        assert not {a.record["digest"] for i, a in enumerate(new) if a.ok and i % 4 != 3} & {a.record["digest"] for a in old}
+    assert any(a.ok for i, a in enumerate(new) if i % 4 != 3)
+    assert all(a.ok for a in parley.map(prompts, model="sim/small", **fixed))
+
+
+def test_map_whose_program_is_killed(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers of the file to the same questions are in the error, whoever asked them. Those to other questions are not."""
+    out = tmp_path / "answers.jsonl"
+    old = parley.map(["a", "b", "c"], model="sim/small", out=out, progress=False)
+    fake = tmp_path / "parley"
+    fake.write_text(f"""#!/bin/sh\ncase "$*" in *--digests*) exec '{program}' "$@";; *) kill -9 $$;; esac\n""")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PARLEY_BINARY", str(fake))
+    with pytest.raises(binary.ProgramError) as e:
+        parley.map(["a", "changed", "c", {"prompt": 3}], model="sim/small", out=out, progress=False)
+    assert [(a.text, a.failed) for a in e.value.answers] == [(old[0].text, ""), ("", "canceled"), (old[2].text, ""), ("", "bad_request")]
+    assert e.value.answers[3].message == "request 3: prompt: found number, want string"
+
+
 def test_map_whose_program_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers that the program gave before are in the error."""
     fake = tmp_path / "parley"
