@@ -169,6 +169,23 @@ def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
     assert sum(a.ok for a in answers) == lab.served >= 3 and {a.failed for a in answers} == {"", "canceled"}
 
 
+def test_interrupt_before_the_program_runs(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is passed on whenever it comes, and is a KeyboardInterrupt again afterwards."""
+    start = binary.start
+
+    def interrupted(command: list[str]) -> Any:
+        process = start(command)
+        os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(binary, "start", interrupted)
+    lab = Lab(lambda: None)
+    with lab.server, pytest.raises(parley.Interrupted) as e:
+        parley.map([f"Question {i}" for i in range(3000)], **lab.options)
+    assert len(e.value.answers) == 3000 and "canceled" in {a.failed for a in e.value.answers}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_map_into_answers_to_other_questions(program: str, tmp_path: Path) -> None:
     """The file may have answers to other questions with the same ids: they answer nothing. Those to the same questions still do."""
     fixed: Any = {"max_tokens": 50, "out": tmp_path / "answers.jsonl", "progress": False}
@@ -435,8 +452,10 @@ def test_progress_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "IPython", IPython)
     monkeypatch.setitem(sys.modules, "IPython.display", Display)
+    moments = iter([100.0, 100.1, 100.3, 100.35])
+    monkeypatch.setattr(_progress, "time", type("Clock", (), {"monotonic": lambda: next(moments)}))
     p = _progress.Progress(True)
-    p.show("one")
-    p.show("skipped")
-    p.show("two", final=True)
-    assert shown == [{"text/plain": "one"}, {"text/plain": "two"}]
+    for text in ("one", "skipped", "two"):
+        p.show(text)
+    p.show("three", final=True)
+    assert shown == [{"text/plain": "one"}, {"text/plain": "two"}, {"text/plain": "three"}]

@@ -176,27 +176,24 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     """Run a command to its end. Ctrl-C ends it after the calls in flight, and a second one at once."""
     lines: list[bytes] = []
     errors: list[bytes] = []
-    process = binary.start(command)
-    assert process.stdout is not None and process.stderr is not None
-    output, complaints = process.stdout, process.stderr
-    readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
-    for r in readers:
-        r.start()
     counted = _Counted(out)
-    interrupted = False
     code: int | None = None
-    while code is None:
-        try:
+    with binary.Interrupts() as interrupts:
+        process = binary.start(command)
+        interrupts.pass_to(process)
+        assert process.stdout is not None and process.stderr is not None
+        output, complaints = process.stdout, process.stderr
+        readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
+        for r in readers:
+            r.start()
+        while code is None:
             try:
                 code = process.wait(0.2)
             except subprocess.TimeoutExpired:
                 progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
-        except KeyboardInterrupt:
-            interrupted = True
-            binary.interrupt(process)
-    for r in readers:
-        r.join()
-    binary.close(process)
+        for r in readers:
+            r.join()
+        binary.close(process)
     text = b"".join(errors).decode("utf-8", "replace").strip()
     if out is not None and os.path.isfile(out):
         with open(out, "rb") as f:
@@ -205,7 +202,7 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     if code in (0, 1, 3):
         failed = sum(b'"error":{"kind"' in line for line in lines)
         progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
-    return _Asked(lines, code, text, interrupted)
+    return _Asked(lines, code, text, interrupts.came)
 
 
 class _Counted:
