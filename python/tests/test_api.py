@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,8 +159,16 @@ class Lab:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C arrives, also if a shell runs the tests in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("file", [False, True])
-def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
+def test_interrupt_of_map(ctrl_c: None, program: str, tmp_path: Path, file: bool) -> None:
     """What was answered, and so paid for, before Ctrl-C is in the exception."""
     lab = Lab(lambda: os.kill(os.getpid(), signal.SIGINT))
     with lab.server, pytest.raises(parley.Interrupted, match="of 3,000 requests were answered: the attribute answers") as e:
@@ -169,7 +178,7 @@ def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
     assert sum(a.ok for a in answers) == lab.served >= 3 and {a.failed for a in answers} == {"", "canceled"}
 
 
-def test_interrupt_before_the_program_runs(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_before_the_program_runs(ctrl_c: None, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C is passed on whenever it comes, and is a KeyboardInterrupt again afterwards."""
     start = binary.start
 
