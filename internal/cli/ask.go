@@ -42,7 +42,7 @@ type askCmd struct {
 
 	account `group:"provider"`
 
-	Budget      *float64      `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file cost counts too."`
+	Budget      *float64      `group:"care" placeholder:"USD" help:"Stop before the cost exceeds this. With --out, what the records in the file and in FILE.stale cost counts too."`
 	Prices      string        `group:"care" placeholder:"FILE" help:"File of prices that override the built-in ones."`
 	Cache       string        `group:"care" placeholder:"DIR" help:"Cache answers in this folder, and reuse them. Default: $PARLEY_CACHE, or no cache."`
 	NoCache     bool          `group:"care" help:"Use no cache, even if $PARLEY_CACHE is set."`
@@ -52,9 +52,10 @@ type askCmd struct {
 	Fallback    []string      `group:"care" placeholder:"PROVIDER/MODEL" help:"Models to ask in this order if the first cannot answer."`
 	Hedge       float64       `group:"care" placeholder:"SHARE" help:"Send a call a second time once it is slower than this share of its model's calls, such as 0.95. Default: never."`
 
-	Out   string `group:"output" placeholder:"FILE" help:"Write the records to this file. Run the command again to ask only what is missing. Default: standard output."`
-	JSON  bool   `group:"output" name:"json" help:"Print JSON: the record of a prompt, or the summary of a file. The summary goes to standard error if the records go to standard output."`
-	Quiet bool   `group:"output" short:"q" help:"Print no progress and no summary."`
+	Out     string `group:"output" placeholder:"FILE" help:"Write the records to this file. Run the command again to ask only what is missing. Default: standard output."`
+	JSON    bool   `group:"output" name:"json" help:"Print JSON: the record of a prompt, or the summary of a file. The summary goes to standard error if the records go to standard output."`
+	Digests bool   `group:"output" help:"Ask nothing. Print the id and the digest of each request, and its sample, as its record has them."`
+	Quiet   bool   `group:"output" short:"q" help:"Print no progress and no summary."`
 
 	metricsFlags `group:"output"`
 }
@@ -76,7 +77,13 @@ func (c *askCmd) Run(ctx context.Context, s *State) error {
 		if len(c.Attach) > 0 {
 			return exit.Usagef("--attach is for a prompt: in a file of requests, a line has its own \"files\"")
 		}
+		if c.Digests {
+			return c.listDigests(ctx, s, g, defs, path)
+		}
 		return c.askFile(ctx, s, g, cfg, defs, path)
+	}
+	if c.Digests {
+		return exit.Usagef("--digests is for a file of requests")
 	}
 	return c.askPrompt(ctx, s, g, cfg, defs)
 }
@@ -186,11 +193,26 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 		sink.Format = func(r *bulk.Record) ([]byte, error) { return answerText(s, r), nil }
 	}
 	m := &bulk.Asking{
-		Source: &bulk.Single{Question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1}}, Sink: sink,
+		Source: &single{question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1}}, Sink: sink,
 		Samples: c.Samples, Keys: bulk.NewKeyer(), Gate: g, Tally: &bulk.Tally{},
 	}
 	w.ask(ctx, s, a, m)
 	return errors.Join(m.Verdict(), a.Close())
+}
+
+// single is a source of one question.
+type single struct {
+	question bulk.Question
+	over     bool
+}
+
+// Next returns the question once, and then io.EOF.
+func (s *single) Next() (bulk.Question, error) {
+	if s.over {
+		return bulk.Question{}, io.EOF
+	}
+	s.over = true
+	return s.question, nil
 }
 
 // prompt returns the prompt from the command line or from standard input.
@@ -259,7 +281,8 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
 
-// sink opens the file of --out, or uses standard output. It also returns what the records in the file cost.
+// sink opens the file of --out, or uses standard output. With a budget it also returns what
+// the records of earlier runs cost.
 func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, llm.Money, error) {
 	if c.Out == "" {
 		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), 0, nil
@@ -273,7 +296,15 @@ func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, llm.Money
 	if err != nil {
 		return nil, 0, err
 	}
-	return out, out.Spent(), nil
+	if c.Budget == nil {
+		return out, 0, nil
+	}
+	spent, err := out.Spent()
+	if err != nil {
+		_, ferr := out.Finish(false)
+		return nil, 0, errors.Join(err, ferr)
+	}
+	return out, spent, nil
 }
 
 // report prints the summary to standard error. With --json and --out, it goes to standard output.

@@ -142,6 +142,23 @@ func TestDiskFull(t *testing.T) {
 	wantGoesOn(t, sum, want)
 }
 
+// TestDiskFullForOtherAnswers: a disk that is full when answers are moved away leaves no record that is cut off.
+func TestDiskFullForOtherAnswers(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	out := filepath.Join(folder, "out.jsonl")
+	parley(t, echo().state(), "ask", write(t, "old.jsonl", prompts("1", "2", "3")), "--out", out).want(t, exit.OK)
+	before, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := write(t, "new.jsonl", prompts("new 1", "new 2", "new 3"))
+	got := inChild(t, fmt.Sprintf("limit %d", before.Size()-10), "parley ask "+in+" --out "+out)
+	if left := read(t, out+".stale"); got.code != exit.Broken || left != "" {
+		t.Errorf("%+v, left %q", got, left)
+	}
+}
+
 // TestReadOnlyFolder checks that a run does not begin in a read-only folder and says why, and that the files
 // there can still be read.
 func TestReadOnlyFolder(t *testing.T) {

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -158,8 +159,16 @@ class Lab:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C arrives, also if a shell runs the tests in the background, where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("file", [False, True])
-def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
+def test_interrupt_of_map(ctrl_c: None, program: str, tmp_path: Path, file: bool) -> None:
     """What was answered, and so paid for, before Ctrl-C is in the exception."""
     lab = Lab(lambda: os.kill(os.getpid(), signal.SIGINT))
     with lab.server, pytest.raises(parley.Interrupted, match="of 3,000 requests were answered: the attribute answers") as e:
@@ -167,6 +176,56 @@ def test_interrupt_of_map(program: str, tmp_path: Path, file: bool) -> None:
     answers = e.value.answers
     assert isinstance(e.value, KeyboardInterrupt) and [a.id for a in answers] == list(range(3000))
     assert sum(a.ok for a in answers) == lab.served >= 3 and {a.failed for a in answers} == {"", "canceled"}
+
+
+def test_interrupt_before_the_program_runs(ctrl_c: None, program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is passed on whenever it comes, and is a KeyboardInterrupt again afterwards."""
+    start = binary.start
+
+    def interrupted(command: list[str]) -> Any:
+        process = start(command)
+        os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(binary, "start", interrupted)
+    lab = Lab(lambda: None)
+    with lab.server, pytest.raises(parley.Interrupted) as e:
+        parley.map([f"Question {i}" for i in range(3000)], **lab.options)
+    assert len(e.value.answers) == 3000 and "canceled" in {a.failed for a in e.value.answers}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_map_into_answers_to_other_questions(program: str, tmp_path: Path) -> None:
+    """The file may have answers to other questions with the same ids: they answer nothing. Those to the same questions still do."""
+    fixed: Any = {"max_tokens": 50, "out": tmp_path / "answers.jsonl", "progress": False}
+    old = parley.map([f"alpha {i}" for i in range(200)], model="sim/small", **fixed)
+    prompts = [f"alpha {i}" if i % 4 == 3 else f"beta {i}" for i in range(200)]
+    with pytest.raises(binary.ProgramError) as e:
+        parley.map(prompts, model="nosuch/small", **fixed)
+    assert e.value.answers == []
+    spent = sum(a.record["response"]["trail"]["cost"] for a in old)
+    new: list[Any] = []
+    for room in (1e-7, 0.0002):
+        new = parley.map(prompts, model="sim/small", budget=spent + room, **fixed)
+        assert [a.id for a in new] == list(range(200)) and {a.failed for a in new} == {"", "budget"}
+        assert [a.text for a in new[3::4]] == [a.text for a in old[3::4]]
+        assert not {a.record["digest"] for i, a in enumerate(new) if a.ok and i % 4 != 3} & {a.record["digest"] for a in old}
+    assert any(a.ok for i, a in enumerate(new) if i % 4 != 3)
+    assert all(a.ok for a in parley.map(prompts, model="sim/small", **fixed))
+
+
+def test_map_whose_program_is_killed(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers of the file to the same questions are in the error, whoever asked them. Those to other questions are not."""
+    out = tmp_path / "answers.jsonl"
+    old = parley.map(["a", "b", "c"], model="sim/small", out=out, progress=False)
+    fake = tmp_path / "parley"
+    fake.write_text(f"""#!/bin/sh\ncase "$*" in *--digests*) exec '{program}' "$@";; *) kill -9 $$;; esac\n""")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PARLEY_BINARY", str(fake))
+    with pytest.raises(binary.ProgramError) as e:
+        parley.map(["a", "changed", "c", {"prompt": 3}], model="sim/small", out=out, progress=False)
+    assert [(a.text, a.failed) for a in e.value.answers] == [(old[0].text, ""), ("", "canceled"), (old[2].text, ""), ("", "bad_request")]
+    assert e.value.answers[3].message == "request 3: prompt: found number, want string"
 
 
 def test_map_whose_program_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,8 +461,10 @@ def test_progress_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "IPython", IPython)
     monkeypatch.setitem(sys.modules, "IPython.display", Display)
+    moments = iter([100.0, 100.1, 100.3, 100.35])
+    monkeypatch.setattr(_progress, "time", type("Clock", (), {"monotonic": lambda: next(moments)}))
     p = _progress.Progress(True)
-    p.show("one")
-    p.show("skipped")
-    p.show("two", final=True)
-    assert shown == [{"text/plain": "one"}, {"text/plain": "two"}]
+    for text in ("one", "skipped", "two"):
+        p.show(text)
+    p.show("three", final=True)
+    assert shown == [{"text/plain": "one"}, {"text/plain": "two"}, {"text/plain": "three"}]

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_program import environment, program  # noqa: F401
@@ -28,16 +29,24 @@ def test_the_page_shows_the_example(name: str) -> None:
     assert text in blocks("python", "yaml" if name.endswith(".yaml") else "python")
 
 
-def test_worlds_of_the_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [b for b in blocks("from-python", "python") if "parley.World" in b]
-    assert len(found) == 3
+@pytest.mark.parametrize(("page", "base", "count"), [("from-python", parley.World, 3), ("python", parley.Env, 2)])
+def test_classes_of_the_pages(page: str, base: type[Any], count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [b for b in blocks(page, "python") if f"(parley.{base.__name__})" in b]
+    assert len(found) == count
     monkeypatch.syspath_prepend(str(tmp_path))
     for i, block in enumerate(found):
-        (tmp_path / f"page_{i}.py").write_text("import parley\n" + block)
-        module = __import__(f"page_{i}")
-        for name, cls in vars(module).items():
-            if isinstance(cls, type) and issubclass(cls, parley.World):
+        name = f"{base.__name__.lower()}_{i}"
+        (tmp_path / f"{name}.py").write_text("import parley\n" + block)
+        for name, cls in vars(__import__(name)).items():
+            if isinstance(cls, type) and issubclass(cls, base):
                 exercise(cls, **PARAMS.get(name, {}))
+
+
+def test_asking_of_the_page(program: str, tmp_path: Path) -> None:  # noqa: F811
+    """The code runs as it is shown, without a key."""
+    (block,) = [b for b in blocks("python", "python") if "parley.map(" in b]
+    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and "Verdict(prime=" in done.stdout, done.stderr
 
 
 def test_plans_of_the_pages(program: str, tmp_path: Path) -> None:  # noqa: F811

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,8 @@ import pytest
 from test_program import ROOT, environment, program  # noqa: F401
 
 SERVER = '''
+import asyncio
+import socket
 import sys
 import uvicorn
 from fastmcp import FastMCP
@@ -61,8 +60,11 @@ class Tools(MCPEnvironment):
     def state(self):
         return State()
 
-parts = (Plain, Spoken, Heard) if sys.argv[2] == "plain" else (Tools, CallToolAction, CallToolObservation)
-uvicorn.run(create_app(*parts, env_name="echo", max_concurrent_envs=64), host="127.0.0.1", port=int(sys.argv[1]), log_level="warning")
+parts = (Plain, Spoken, Heard) if sys.argv[1] == "plain" else (Tools, CallToolAction, CallToolObservation)
+server = uvicorn.Server(uvicorn.Config(create_app(*parts, env_name="echo", max_concurrent_envs=64), log_level="warning"))
+listener = socket.create_server(("127.0.0.1", 0))  # connections wait in it until the server accepts them
+print(listener.getsockname()[1], flush=True)
+asyncio.run(server.serve(sockets=[listener]))
 '''
 
 
@@ -71,22 +73,16 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str
     pytest.importorskip("openenv.core")
     file = tmp_path / "server.py"
     file.write_text(SERVER, encoding="utf-8")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    server = subprocess.Popen([sys.executable, str(file), str(port), request.param])
+    server = subprocess.Popen([sys.executable, str(file), request.param], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
     try:
-        while True:
-            assert server.poll() is None, "the server ended"
-            try:
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.1)
+        port = server.stdout.readline().strip()
+        assert port, "the server ended"
         yield request.param, f"ws://127.0.0.1:{port}"
     finally:
         server.kill()
         server.wait()
+        server.stdout.close()
 
 
 def test_openenv(program: str, served: tuple[str, str], tmp_path: Path) -> None:  # noqa: F811

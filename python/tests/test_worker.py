@@ -369,7 +369,9 @@ def test_says_where_it_is(start: Start) -> None:
         e.process.send_signal(signal.SIGUSR1)
         found = b""
         while b"_run_module_as_main" not in found:
-            found += e.stream.readline()
+            line = e.stream.readline()
+            assert line, "the worker has ended"
+            found += line
 
 
 @pytest.mark.parametrize("limit", ["0", "True", "'5'", "float('inf')"])

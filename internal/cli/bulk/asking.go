@@ -67,7 +67,7 @@ type asked struct {
 func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 	m.seen, m.asked = map[recordKey]struct{}{}, map[int]*asked{}
 	m.Gate.OnClose(a.Drain)
-	a.Each(ctx, m.requests(), m.done)
+	a.Each(ctx, m.requests(ctx), m.done)
 	note, err := m.Sink.Finish(m.complete)
 	if err != nil {
 		m.Gate.Close(exit.Broken, err)
@@ -76,10 +76,10 @@ func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 }
 
 // requests returns everything that has to be asked, in order.
-func (m *Asking) requests() iter.Seq[*llm.Request] {
+func (m *Asking) requests(ctx context.Context) iter.Seq[*llm.Request] {
 	return func(yield func(*llm.Request) bool) {
 		position := 0
-		for !m.Gate.Closed() {
+		for m.more(ctx) {
 			q, err := m.Source.Next()
 			if errors.Is(err, io.EOF) {
 				m.complete = true
@@ -112,6 +112,13 @@ func (m *Asking) requests() iter.Seq[*llm.Request] {
 	}
 }
 
+// more reports whether the source has to be read on: to ask, or after a stop to see which answers of earlier runs
+// belong to its questions.
+func (m *Asking) more(ctx context.Context) bool {
+	out, ok := m.Sink.(*outFile)
+	return ctx.Err() == nil && (!m.Gate.Closed() || ok && len(out.kept) > 0) // without its lock: only this goroutine changes kept
+}
+
 // fresh reports whether an id is new.
 func (m *Asking) fresh(id json.RawMessage) bool {
 	at := m.Keys.of(id, 0)
@@ -123,7 +130,7 @@ func (m *Asking) fresh(id json.RawMessage) bool {
 // reject records a line that is not a request.
 func (m *Asking) reject(bad *lineError) {
 	slot := m.slot()
-	if !m.Sink.admit(slot, m.Gate.Shut) {
+	if !m.Sink.admit(slot, m.Gate.Shut) || m.Gate.Closed() {
 		return
 	}
 	m.Tally.rejected(bad)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ const keptLine = 1 << 20
 // killed process loses nothing.
 const syncEvery = time.Second
 
+// stale ends the name of the file for answers that are no longer asked for.
+const stale = ".stale"
+
 // outFile is the file of --out. Records are appended as they arrive, and sorted into the input's order when the
 // run ends. It is safe for use by several goroutines.
 type outFile struct {
@@ -41,10 +45,11 @@ type outFile struct {
 	spent   llm.Money
 	dirty   bool
 	synced  time.Time
-	kept    map[recordKey]keptRecord // answers of earlier runs that this run has not asked for yet
-	spare   []int64                  // offsets of answers that a later answer replaces
-	slots   []int64                  // offset of the record by slot; -1 before it is written
-	line    bytes.Buffer             // the record that is being written
+	kept    map[recordKey]keptRecord   // the last answer of earlier runs by id and sample, until this run comes to its question
+	older   map[recordKey][]keptRecord // the answers before it, to the same question or another one
+	others  []int64                    // offsets of answers that are not those to the questions of this run
+	slots   []int64                    // offset of the record by slot; -1 before it is written
+	line    bytes.Buffer               // the record that is being written
 }
 
 // keptRecord is an answer of an earlier run.
@@ -66,15 +71,18 @@ func OpenOut(path string, ids Keyer) (*outFile, error) {
 	if err != nil {
 		return nil, exit.AsUsage(fmt.Errorf("--out: %w", err))
 	}
-	o := &outFile{path: path, keys: ids, f: f, synced: time.Now(), kept: map[recordKey]keptRecord{}}
+	o := &outFile{path: path, keys: ids, f: f, synced: time.Now(), kept: map[recordKey]keptRecord{}, older: map[recordKey][]keptRecord{}}
 	if err := o.load(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return o, nil
 }
 
-// Spent returns what the records of earlier runs cost, failures included.
-func (o *outFile) Spent() llm.Money { return o.spent }
+// Spent returns what the records of earlier runs cost: failures, and answers that were moved away, included.
+func (o *outFile) Spent() (llm.Money, error) {
+	moved, err := costOf(o.path+stale, math.MaxInt)
+	return o.spent.Plus(moved), err
+}
 
 func (o *outFile) load() error {
 	info, err := o.f.Stat()
@@ -132,7 +140,7 @@ func (o *outFile) keep(old oldRecord, off int64) {
 	}
 	at := o.keys.of(old.id, old.sample)
 	if before, ok := o.kept[at]; ok {
-		o.spare = append(o.spare, before.off)
+		o.older[at] = append(o.older[at], before)
 	}
 	o.kept[at] = keptRecord{off: off, digest: old.digest}
 }
@@ -141,13 +149,22 @@ func (o *outFile) keep(old oldRecord, off int64) {
 func (o *outFile) have(slot int, at recordKey, d digest) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	old, ok := o.kept[at]
-	if !ok || old.digest != d {
+	last, ok := o.kept[at]
+	if !ok {
 		return false
 	}
+	found := false
+	for _, old := range slices.Backward(append(o.older[at], last)) {
+		if found || old.digest != d {
+			o.others = append(o.others, old.off)
+			continue
+		}
+		o.set(slot, old.off)
+		found = true
+	}
 	delete(o.kept, at)
-	o.set(slot, old.off)
-	return true
+	delete(o.older, at)
+	return found
 }
 
 // admit lets every slot begin at once: no record waits in memory.
@@ -187,30 +204,34 @@ func (o *outFile) set(slot int, off int64) {
 	o.slots[slot] = off
 }
 
-// Finish sorts the file into the input's order. Answers that no request of the input asks for are moved to a
-// second file if the whole input was read, and stay at the end if it was not.
+// Finish sorts the file into the input's order. Answers to other questions than those of the input are moved to a
+// second file. Of the ids that were not read, they stay at the end.
 func (o *outFile) Finish(complete bool) (note string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer func() { err = errors.Join(err, o.close()) }()
-	rest := o.spare
-	for _, k := range o.kept {
-		rest = append(rest, k.off)
+	var unread []int64
+	for at, last := range o.kept {
+		for _, k := range append(o.older[at], last) {
+			unread = append(unread, k.off)
+		}
 	}
-	slices.Sort(rest)
+	slices.Sort(unread)
 	order := slices.DeleteFunc(o.slots, func(off int64) bool { return off < 0 })
-	if !complete {
-		order, rest = append(order, rest...), nil
+	if complete {
+		o.others = append(o.others, unread...)
+	} else {
+		order = append(order, unread...)
 	}
-	if len(rest) > 0 {
-		stale := o.path + ".stale"
-		if err := isRecords(stale); err != nil {
+	if len(o.others) > 0 {
+		slices.Sort(o.others)
+		if _, err := costOf(o.path+stale, 1); err != nil {
 			return "", err
 		}
-		if err := o.appendTo(stale, rest); err != nil {
+		if err := o.appendTo(o.path+stale, o.others); err != nil {
 			return "", fmt.Errorf("--out: %w", err)
 		}
-		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", len(rest), stale)
+		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", len(o.others), o.path+stale)
 	}
 	if slices.IsSorted(order) && len(order) == o.records {
 		return note, o.settle()
@@ -264,28 +285,33 @@ func (o *outFile) close() error {
 	return f.Close()
 }
 
-// isRecords refuses a file whose first line is not a record.
-func isRecords(path string) error {
+// costOf returns what the first n records of a file of answers that were moved away cost. It refuses a file with
+// anything else in these lines.
+func costOf(path string, n int) (cost llm.Money, err error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return 0, nil
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return exit.Usagef("--out: %s exists and is not a regular file; move it away", path)
+		return 0, exit.Usagef("--out: %s exists and is not a regular file; move it away", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("--out: %w", err)
+		return 0, fmt.Errorf("--out: %w", err)
 	}
-	line, err := NewLineReader(f, maxRecord).Next()
-	if err == nil {
-		_, err = readRecord(line)
+	defer f.Close() // read only
+	for lines := NewLineReader(f, maxRecord); lines.Number < n && err == nil; {
+		var line []byte
+		var old oldRecord
+		if line, err = lines.Next(); err == nil {
+			old, err = readRecord(line)
+		}
+		cost = cost.Plus(old.cost)
 	}
-	_ = f.Close() // read only
 	if err != nil && !errors.Is(err, io.EOF) {
-		return exit.Usagef("--out: %s is needed for answers that are no longer asked for: %w; move it away", path, err)
+		return 0, exit.Usagef("--out: %s is needed for answers that are no longer asked for: %w; move it away", path, err)
 	}
-	return nil
+	return cost, nil
 }
 
 func (o *outFile) appendTo(path string, order []int64) error {
@@ -293,7 +319,14 @@ func (o *outFile) appendTo(path string, order []int64) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(o.copyTo(f, order), f.Sync(), f.Close())
+	end, err := f.Seek(0, io.SeekEnd)
+	if err == nil {
+		err = o.copyTo(f, order)
+	}
+	if err != nil { // such as a full disk: leave no record that is cut off
+		err = errors.Join(err, f.Truncate(end))
+	}
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func (o *outFile) copyTo(w io.Writer, order []int64) error {

@@ -89,18 +89,3 @@ func (j *File) Share() float64 {
 	}
 	return float64(j.read.Load()) / float64(j.size)
 }
-
-// Single is a source of one question.
-type Single struct {
-	Question Question
-	over     bool
-}
-
-// Next returns the question once, and then io.EOF.
-func (s *Single) Next() (Question, error) {
-	if s.over {
-		return Question{}, io.EOF
-	}
-	s.over = true
-	return s.Question, nil
-}

@@ -96,9 +96,9 @@ def ask_many(
     """Ask many requests at once, within the provider's limits, and return the answers in the same order.
 
     A request is a prompt, or a dict of the fields that docs/how-to/ask.md lists. ``out`` names a file of records: call it
-    again with the same file, and only what is missing is asked. ``budget`` is in dollars. With ``out``, what the records in
-    the file cost counts too; without it, each call has its own budget. What the budget does not allow has
-    ``failed == "budget"``. Other options are those of ``parley ask``, such as temperature, max_tokens, tier, cache, retries, deadline.
+    again with the same file, and only what is missing is asked. Answers of the file to other questions are never returned: they
+    are moved to a file beside it that ends in .stale. ``budget`` is in dollars. With ``out``, what the records in both files cost
+    counts too; without it, each call has its own budget. What the budget does not allow has ``failed == "budget"``. Other options are those of ``parley ask``, such as temperature, max_tokens, tier, cache, retries, deadline.
 
     Ctrl-C finishes the calls in flight and raises parley.Interrupted, whose ``answers`` are those that were given.
     """
@@ -114,11 +114,11 @@ def ask_many(
         if not ids:
             return []
         command = [binary.find(), "ask", source, *_flags({"model": model, "budget": budget, **options}), "--quiet"]
-        if out is not None:
-            command.append(f"--out={os.fspath(out)}")
         samples = int(options.get("samples") or 1)
-        done = _ask(command, out, Progress(progress), len(ids) * samples).named(source)
-    wanted = [i for i in ids for _ in range(samples)]
+        wanted: list[Any] = [{"id": i, "sample": k} for i in ids for k in range(samples)]
+        done = _ask(command if out is None else [*command, f"--out={os.fspath(out)}"], out, Progress(progress), len(wanted)).named(source)
+        if out is not None and done.code not in (0, 1, 2):  # the file may have answers to other questions
+            wanted = _digests(command, source)
     records: list[Any] = [json.loads(line) for line in done.lines]
     if done.code in (0, 1) and len(records) != len(wanted):
         raise Error(f"parley ask gave {len(records)} records for {len(ids)} requests")
@@ -133,16 +133,23 @@ def ask_many(
     return answers
 
 
-def _complete(records: list[Any], ids: list[Any], why: Mapping[str, str]) -> list[Any]:
-    """Return a record for each request. Those that were not asked have an error that says why."""
-    asked: dict[str, list[Any]] = {}
-    for r in reversed(records):
-        asked.setdefault(json.dumps(r.get("id")), []).append(r)
-    made: list[Any] = []
-    for number in ids:
-        found = asked.get(json.dumps(number))
-        made.append(found.pop() if found else {"id": number, "error": why})
-    return made
+def _digests(command: list[str], source: str) -> list[Any]:
+    """Return the records of the requests before they are asked: with digests, or an error for what is not a request."""
+    listed = _ask([*command, "--digests"], None, Progress(False), 0).named(source)
+    if listed.code not in (0, 1):
+        raise binary.ProgramError(listed.text, listed.code)
+    return [json.loads(line) for line in listed.lines]
+
+
+def _complete(records: list[Any], wanted: list[Any], why: Mapping[str, str]) -> list[Any]:
+    """Return a record for each wanted one: that with its id, sample and digest. If there is none, it has an error that says why."""
+    with_digest = any("digest" in w for w in wanted)
+
+    def key(record: Any) -> str:
+        return json.dumps([record.get("id"), record.get("sample", 0), record.get("digest") if with_digest else None])
+
+    asked = {key(r): r for r in records}
+    return [w if "error" in w else asked.get(key(w), {"id": w["id"], "error": why}) for w in wanted]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,27 +176,24 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     """Run a command to its end. Ctrl-C ends it after the calls in flight, and a second one at once."""
     lines: list[bytes] = []
     errors: list[bytes] = []
-    process = binary.start(command)
-    assert process.stdout is not None and process.stderr is not None
-    output, complaints = process.stdout, process.stderr
-    readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
-    for r in readers:
-        r.start()
     counted = _Counted(out)
-    interrupted = False
     code: int | None = None
-    while code is None:
-        try:
+    with binary.Interrupts() as interrupts:
+        process = binary.start(command)
+        interrupts.pass_to(process)
+        assert process.stdout is not None and process.stderr is not None
+        output, complaints = process.stdout, process.stderr
+        readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
+        for r in readers:
+            r.start()
+        while code is None:
             try:
                 code = process.wait(0.2)
             except subprocess.TimeoutExpired:
                 progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
-        except KeyboardInterrupt:
-            interrupted = True
-            binary.interrupt(process)
-    for r in readers:
-        r.join()
-    binary.close(process)
+        for r in readers:
+            r.join()
+        binary.close(process)
     text = b"".join(errors).decode("utf-8", "replace").strip()
     if out is not None and os.path.isfile(out):
         with open(out, "rb") as f:
@@ -198,7 +202,7 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     if code in (0, 1, 3):
         failed = sum(b'"error":{"kind"' in line for line in lines)
         progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
-    return _Asked(lines, code, text, interrupted)
+    return _Asked(lines, code, text, interrupts.came)
 
 
 class _Counted:

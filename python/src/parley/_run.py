@@ -8,7 +8,6 @@ import json
 import os
 import re
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -210,19 +209,15 @@ def _play(world: type[World], command: list[str], path: str, shown: Progress) ->
     readers = [threading.Thread(target=follow, daemon=True), threading.Thread(target=lambda: printed.append(out.read()), daemon=True)]
     for r in readers:
         r.start()
-
-    def interrupt(*_: Any) -> None:
-        binary.interrupt(process)
-
-    before = signal.signal(signal.SIGINT, interrupt)
     try:
-        sock = link.connected(process)
-        if sock is not None:
-            with sock:
-                Session(sock, lambda _: world).serve()
-        code = process.wait()
+        with binary.Interrupts() as interrupts:
+            interrupts.pass_to(process)
+            sock = link.connected(process)
+            if sock is not None:
+                with sock:
+                    Session(sock, lambda _: world).serve()
+            code = process.wait()
     finally:
-        signal.signal(signal.SIGINT, before)
         link.close()
         if process.poll() is None:
             process.terminate()

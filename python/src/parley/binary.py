@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -75,6 +76,35 @@ def interrupt(process: subprocess.Popen[bytes]) -> None:
         process.terminate()
     else:
         process.send_signal(signal.SIGINT)
+
+
+class Interrupts:
+    """Passes Ctrl-C on to a program, instead of a KeyboardInterrupt at any line. Only the main thread gets Ctrl-C, if it is not ignored."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
+            self._before = signal.signal(signal.SIGINT, self._pass_on)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def pass_to(self, process: subprocess.Popen[bytes]) -> None:
+        """Name the program. An interrupt that came before is passed on now."""
+        self._process = process
+        if self.came:
+            interrupt(process)
+
+    def _pass_on(self, *_: object) -> None:
+        self.came = True
+        if self._process is not None:
+            interrupt(self._process)
 
 
 def close(process: subprocess.Popen[bytes]) -> None:
