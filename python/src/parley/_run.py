@@ -56,7 +56,7 @@ class Summary:
     def __str__(self) -> str:
         episodes: Mapping[str, int] = self.summary.get("episodes") or {}
         made, asked = episodes.get("complete", 0), self.summary.get("calls", {}).get("total", 0)
-        acts = (self.summary.get("acts") or {}).get("total", 0)
+        acts = self.summary.get("acts", {}).get("total", 0)
         outside = f", {acts:,} acts" if acts else ""
         cost = f"{self.summary.get('cost_usd') or 0:,.6f}".rstrip("0").rstrip(".")
         failed = f", {episodes.get('failed', 0):,} failed" if episodes.get("failed") else ""
