@@ -14,17 +14,19 @@ import (
 // spoken is an episode with one of everything that judges can read.
 func spoken(evil string) *score.Episode {
 	system, hello := llm.System("You are a pirate."), llm.User("Say hello.")
+	again := []llm.Message{system, hello, llm.Assistant("Ahoy." + evil), llm.User("And now?" + evil)}
 	return &score.Episode{
 		Lineup: map[string]string{"a": "one", "b": "two"},
 		Notes: []score.Note{
 			{Turn: "0", Note: world.Note{Kind: "deal", Seat: "a", Data: json.RawMessage(`"seven"`)}},
-			{Turn: "2", Note: world.Note{Kind: "end", Data: json.RawMessage(`{"winner":"a"}`)}},
+			{Turn: "3", Note: world.Note{Kind: "end", Data: json.RawMessage(`{"winner":"a"}`)}},
 		},
 		Calls: []score.Call{
 			{Turn: "0", Seat: "a", Messages: []llm.Message{system, hello}, Reply: world.Reply{Text: "Ahoy." + evil, Thoughts: []llm.Thought{{Text: "I lie." + evil}}}},
 			{Turn: "0", Seat: "b", Reply: world.Reply{Failed: llm.KindTimeout}},
 			{Turn: "1", Act: &world.Act{Name: "step", Body: json.RawMessage(`{"go":1}`)}, Reply: world.Reply{JSON: json.RawMessage(`{"reward":1}`)}},
-			{Turn: "1", Seat: "a", Messages: []llm.Message{system, hello, llm.Assistant("Ahoy." + evil), llm.User("And now?" + evil)}, Reply: world.Reply{ToolCalls: []llm.ToolCall{{Name: "dig", Arguments: `{"x":1}`}}}},
+			{Turn: "1", Seat: "a", Messages: again, Reply: world.Reply{ToolCalls: []llm.ToolCall{{Name: "dig", Arguments: `{"x":1}`}}}},
+			{Turn: "2", Seat: "a", Messages: append(slices.Clip(again), llm.Assistant("(digs)"), hello), Reply: world.Reply{Text: "No."}},
 		},
 	}
 }
@@ -33,12 +35,14 @@ func spoken(evil string) *score.Episode {
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for read, want := range map[string]string{
-		"": "a: Ahoy.",
+		"": "a: Ahoy.\na: No.",
 		readMessages: `[asked] a (system): You are a pirate.
 [asked] a (user): Say hello.
 [said] a: Ahoy.
 [asked] a (user): And now?
-[said] a: dig({"x":1})`,
+[said] a: dig({"x":1})
+[asked] a (user): Say hello.
+[said] a: No.`,
 		readAll: `[note] deal a: "seven"
 [asked] a (system): You are a pirate.
 [asked] a (user): Say hello.
@@ -49,6 +53,8 @@ func TestReading(t *testing.T) {
 [result] step: {"reward":1}
 [asked] a (user): And now?
 [said] a: dig({"x":1})
+[asked] a (user): Say hello.
+[said] a: No.
 [note] end: {"winner":"a"}`,
 	} {
 		s := &scoring{Params: Params{Read: read, MaxText: defaultText}}

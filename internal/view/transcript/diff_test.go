@@ -103,6 +103,11 @@ func TestSince(t *testing.T) {
 		"a window":          {[]llm.Message{llm.System("s"), llm.User("1"), llm.User("2")}, []llm.Message{llm.System("s"), llm.User("2"), llm.User("3")}, "1 0 3"},
 		"the same again":    {[]llm.Message{llm.User("q")}, []llm.Message{llm.User("q")}, "1 0 "},
 		"shorter":           {[]llm.Message{llm.User("q"), assistant("a")}, []llm.Message{llm.User("q")}, "1 0 "},
+		"told again":        {[]llm.Message{llm.User("q"), llm.User("no")}, []llm.Message{llm.User("q"), llm.User("no"), assistant("a"), llm.User("no")}, "2 0 no"},
+		"told again, in a window": {
+			[]llm.Message{llm.System("s"), llm.User("no"), llm.User("yes"), llm.User("no")},
+			[]llm.Message{llm.System("s"), llm.User("yes"), llm.User("no"), llm.User("no")}, "1 0 no",
+		},
 	} {
 		fresh, same, lines := Since(&llm.Request{Messages: c.before}, &llm.Request{Messages: c.now})
 		var texts []string
