@@ -64,6 +64,35 @@ func TestReading(t *testing.T) {
 	}
 }
 
+// TestReadingOnce: neither a prompt that changes nor instructions that only the last message has repeat the history.
+func TestReadingOnce(t *testing.T) {
+	t.Parallel()
+	turn := func(n string, history ...llm.Message) score.Call {
+		return score.Call{Turn: n, Seat: "a", Messages: append([]llm.Message{llm.System("Turn " + n)}, history...), Reply: world.Reply{Text: "Said " + n}}
+	}
+	of := &score.Episode{Calls: []score.Call{
+		turn("1", llm.User("Hi.\n\n[Write.]")),
+		turn("2", llm.User("Hi."), llm.Assistant("Said 1"), llm.User("Ho.\n\n[Write.]")),
+		turn("3", llm.User("Hi."), llm.Assistant("Said 1"), llm.User("Ho."), llm.Assistant("Said 2"), llm.User("Ho.\n\n[Write.]")),
+	}}
+	s := &scoring{Params: Params{Read: readMessages, MaxText: defaultText}}
+	text, _ := s.reading(of)
+	var got []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "[") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		"[asked] a (system): Turn 1", "[asked] a (user): Hi.", "[said] a: Said 1",
+		"[asked] a (system): Turn 2", "[asked] a (user): Ho.", "[said] a: Said 2",
+		"[asked] a (system): Turn 3", "[asked] a (user): Ho.", "[said] a: Said 3",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 // TestReadingLines: no text of a seat makes an entry of its own, whatever is read and wherever the record is cut.
 func TestReadingLines(t *testing.T) {
 	t.Parallel()
