@@ -110,6 +110,24 @@ func TestShow(t *testing.T) {
 	}
 }
 
+// TestShowFailedActs: a failed act is not among the failed calls, but in the column of what failed.
+func TestShowFailedActs(t *testing.T) {
+	t.Parallel()
+	entries := sample()
+	for _, e := range entries {
+		if r, ok := e.(*journal.Replied); ok && (r.Act != nil || r.Request == nil) {
+			r.Response, r.Error = nil, &llm.Error{Kind: llm.KindServer}
+		}
+	}
+	file := sqlitetest.File(t, entries...)
+	if got := parley(t, State{}, "show", file, "--json").want(t, exit.OK).stdout; !strings.Contains(got, `"failed_calls":1,"failed_acts":1,"failed_bots":1,`) {
+		t.Errorf("show --json: %s", got)
+	}
+	if got := parley(t, State{}, "show", file, "--episode", "0").want(t, exit.OK).stdout; !strings.Contains(got, "3 of them") {
+		t.Errorf("show --episode: %s", got)
+	}
+}
+
 var ourColours = regexp.MustCompile("\x1b\\[(0|1|2|31|32|36)m")
 
 // atTerminal returns a state with a very wide terminal.

@@ -275,7 +275,7 @@ func (c Config) warn(t *trial, e *Estimate) {
 		add("the kind makes the plan during play: the upper limits are those of the largest possible plan, and later episodes are assumed to ask about as much as the first")
 	}
 	if slices.ContainsFunc(c.Plan.Agents, world.Agent.Human) {
-		add("people sit in some seats: their answers cost nothing and count as no calls, and the time is without the time that people take")
+		add("people sit in some seats: the answers of people are not in these numbers, which are those of models, and the time is without the time that people take")
 	}
 	if c.Plan.Pace == "wave" {
 		add("in waves every turn waits for a batch, and the provider decides how long that takes: the time is for free pace")

@@ -186,6 +186,20 @@ func TestEstimateOddities(t *testing.T) {
 	}
 }
 
+// TestEstimatePeople: an estimate counts only what models answer, and says so.
+func TestEstimatePeople(t *testing.T) {
+	t.Parallel()
+	two := simple(func(t *world.Table) world.Outcome {
+		t.Ask(world.Call{Seat: "one"}, world.Call{Seat: "two"})
+		return world.Outcome{}
+	})
+	two.Sits = []string{"one", "two"}
+	e := estimated(t, []world.Kind{world.Define(two)}, "kind: test\nepisodes: 10\nagents: {a: sim/small, me: human}\nlineup: {one: a, two: me}\n", Config{})
+	if got := strings.Join(e.Warnings, "\n"); len(e.Models) != 1 || e.Models[0].Calls.Total.High != 10 || !strings.Contains(got, "the answers of people are not in these numbers") {
+		t.Errorf("calls %+v, warnings %s", e.Models, got)
+	}
+}
+
 func TestEstimateStops(t *testing.T) {
 	t.Parallel()
 	p, err := config.Parse("plan.yaml", []byte("kind: secrets\nepisodes: 10\nagents: {a: sim/small}\n"), worlds.Standard(), nil)

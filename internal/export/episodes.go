@@ -23,9 +23,10 @@ type episode struct {
 
 // spending is the calls and cost of an episode.
 type spending struct {
-	calls, acts, failed int
-	usage               llm.Usage
-	cost                llm.Money
+	journal.Counts
+	failed journal.Counts
+	usage  llm.Usage
+	cost   llm.Money
 }
 
 // each calls f with every episode, in order.
@@ -74,15 +75,11 @@ func (x *export) spent(ctx context.Context) ([]spending, error) {
 			return nil
 		}
 		s := &out[r.Episode]
-		if r.Act != nil {
-			s.acts++
-		} else if r.Request != nil {
-			s.calls++
-		}
+		s.Add(r)
 		s.cost = s.cost.Plus(r.Cost())
 		switch {
 		case r.Error != nil:
-			s.failed++
+			s.failed.Add(r)
 			s.usage = s.usage.Plus(r.Error.Usage)
 		case r.Response != nil:
 			s.usage = s.usage.Plus(r.Response.Usage)
@@ -114,9 +111,10 @@ func episodeColumns() []column[episode] {
 			data, _ := e.Outcome.Data.(json.RawMessage)
 			return some(string(data))
 		})),
-		col("calls", Integer, "calls of models and people that were answered or failed, in all attempts", func(e *episode) cell { return integer(e.spent.calls) }),
-		col("acts", Integer, "requests to environments, and to other things outside of the world, in all attempts", func(e *episode) cell { return integer(e.spent.acts) }),
-		col("failed_calls", Integer, "calls and acts that failed", func(e *episode) cell { return integer(e.spent.failed) }),
+		col("calls", Integer, "calls of models and people that were answered or failed, in all attempts", func(e *episode) cell { return integer(e.spent.Asks) }),
+		col("acts", Integer, "requests to environments, and to other things outside of the world, in all attempts", func(e *episode) cell { return integer(e.spent.Acts) }),
+		col("failed_calls", Integer, "of the calls, those that failed", func(e *episode) cell { return integer(e.spent.failed.Asks) }),
+		col("failed_acts", Integer, "of the acts, those that failed", func(e *episode) cell { return integer(e.spent.failed.Acts) }),
 		col("input_tokens", Integer, "tokens of all its prompts", func(e *episode) cell { return integer(e.spent.usage.Input) }),
 		col("cached_tokens", Integer, "of these, read from the provider's cache", func(e *episode) cell { return integer(e.spent.usage.Cached) }),
 		col("output_tokens", Integer, "tokens of all its answers", func(e *episode) cell { return integer(e.spent.usage.Output) }),

@@ -242,8 +242,8 @@ func (t *Transcript) Print(p *terminal.Page) {
 	p.Fact("deal", strconv.Itoa(t.Deal))
 	p.Fact("calls", terminal.Number(t.Calls)+", "+t.Cost.String())
 	printBeside(p, t.Acts, t.Bots)
-	if t.FailedCalls > 0 {
-		p.Fact("failed", terminal.Number(t.FailedCalls)+" of them")
+	if n := t.failures(); n > 0 {
+		p.Fact("failed", terminal.Number(n)+" of them")
 	}
 	all := t.Seat == "" && !t.OnlyFailed
 	if !all {

@@ -127,8 +127,10 @@ type EpisodeRow struct {
 	Calls   int               `json:"calls"` // of models and people
 	Acts    int               `json:"acts,omitempty"`
 	Bots    int               `json:"bots,omitempty"`
-	// FailedCalls counts the calls and acts that failed.
+	// FailedCalls, FailedActs and FailedBots count those of Calls, Acts and Bots that failed.
 	FailedCalls int       `json:"failed_calls"`
+	FailedActs  int       `json:"failed_acts,omitempty"`
+	FailedBots  int       `json:"failed_bots,omitempty"`
 	Cost        llm.Money `json:"cost_usd"`
 }
 
@@ -145,9 +147,13 @@ func (v *Reader) episode(ctx context.Context, l *sqlite.Listed) (EpisodeRow, err
 		e.Failed, e.Scores = l.Ended.Outcome.Failed, ScoresOf(l.Ended.Outcome.Scores)
 	}
 	spent, err := v.Store.Spent(ctx, l)
-	e.Calls, e.Acts, e.Bots, e.FailedCalls, e.Cost = spent.Asks, spent.Acts, spent.Bots, spent.Failed, spent.Cost
+	e.Calls, e.Acts, e.Bots, e.Cost = spent.Asks, spent.Acts, spent.Bots, spent.Cost
+	e.FailedCalls, e.FailedActs, e.FailedBots = spent.Failed.Asks, spent.Failed.Acts, spent.Failed.Bots
 	return e, err
 }
+
+// failures counts everything that failed.
+func (e *EpisodeRow) failures() int { return e.FailedCalls + e.FailedActs + e.FailedBots }
 
 // ScoresOf returns scores as they are printed in JSON.
 func ScoresOf(scores []world.Score) []Score {
@@ -249,11 +255,11 @@ func (r *Run) state() string {
 	}
 }
 
-// rows returns the table of episodes. It leaves out cells that only repeat the lineup, and the failed calls if
-// none failed, and acts if there are none.
+// rows returns the table of episodes. It leaves out cells that only repeat the lineup, and failures if
+// there are none, and acts if there are none.
 func (r *Run) rows() [][]terminal.Cell {
 	cells := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.Cell != "" && e.Cell != view.LineupText(e.Lineup) })
-	failures := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.FailedCalls > 0 })
+	failures := slices.ContainsFunc(r.List, func(e EpisodeRow) bool { return e.failures() > 0 })
 	head := []terminal.Cell{{Text: "EPISODE", Number: true}, {Text: "STATE"}, {Text: "CALLS", Number: true}}
 	if r.Acts > 0 {
 		head = append(head, terminal.Cell{Text: "ACTS", Number: true})
@@ -281,7 +287,7 @@ func (e *EpisodeRow) row(acts, failures, cells bool) []terminal.Cell {
 		row = append(row, terminal.Cell{Text: terminal.Number(e.Acts), Number: true})
 	}
 	if failures {
-		row = append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OrDash(terminal.Number(e.FailedCalls), e.FailedCalls == 0), Number: true})
+		row = append(row, terminal.Cell{Ink: terminal.InkBad, Text: terminal.OrDash(terminal.Number(e.failures()), e.failures() == 0), Number: true})
 	}
 	row = append(row, terminal.Cell{Text: terminal.OrDash(e.Cost.String(), e.Cost == 0), Number: true})
 	if cells {

@@ -12,7 +12,7 @@ import (
 )
 
 // corrected explains the last columns of the tables about bias.
-const corrected = "There is a sign of bias if p is below 0.05. Since the more tests there are, the more of them find something by chance, p is corrected for all tests of bias in this report, by Holm. Intervals are not corrected."
+const corrected = "There is a sign of bias if p is below 0.05. Since the more tests there are, the more of them find something by chance, p is corrected by Holm for all tests of the same kind in this report: those of position, those of length for choices and categories, and those of length for other answers. Intervals are not corrected."
 
 // scale says what the distance between two answers means.
 func (q *question) scale() raters.Scale {
@@ -41,8 +41,9 @@ func (q *question) pairs(name string) (rows [][]any) {
 	return rows
 }
 
-// biasTests are tests of whether answers of judges go with what should not matter.
-type biasTests struct{ length, position []biasTest }
+// biasTests are tests of whether answers of judges go with what should not matter. Each kind is corrected by itself: a
+// question has a test for each of its choices, and these depend on each other. They must not hide what another question shows.
+type biasTests struct{ length, choice, position []biasTest }
 
 // biasTest is a row of a table, and the p-value of no bias.
 type biasTest struct {
@@ -59,7 +60,7 @@ func (b *biasTests) add(name string, q *question) {
 		case len(q.Choices) > 0:
 			b.choices(name, judge, q.Choices, j)
 		default:
-			b.long(name, judge, j.lengths, j.values)
+			b.length = append(b.length, long(name, judge, j.lengths, j.values))
 		}
 		if len(q.Choices) > 0 && j.listed > 0 {
 			expected := 1 / float64(len(q.Choices))
@@ -76,15 +77,15 @@ func (b *biasTests) choices(name, judge string, choices []string, j *judged) {
 		}
 		chosen := chose(j.values, k)
 		if slices.Contains(chosen, 0) && slices.Contains(chosen, 1) {
-			b.long(score.ChoiceName(name, choice), judge, j.lengths, chosen)
+			b.choice = append(b.choice, long(score.ChoiceName(name, choice), judge, j.lengths, chosen))
 		}
 	}
 }
 
 // long tests whether values go with the length.
-func (b *biasTests) long(name, judge string, lengths, values []float64) {
+func long(name, judge string, lengths, values []float64) biasTest {
 	c := raters.Spearman(lengths, values, confidence)
-	b.length = append(b.length, biasTest{append([]any{name, judge, len(values)}, quantity(c)...), raters.Unrelated(lengths, values)})
+	return biasTest{append([]any{name, judge, len(values)}, quantity(c)...), raters.Unrelated(lengths, values)}
 }
 
 // differs returns the p-value of an expected mean: the least share by which confidence must be below 1 for the interval to
@@ -105,29 +106,29 @@ func differs(s *world.Sample, expected float64) float64 {
 	return 1 - low
 }
 
-// grids returns the tables, with p-values that are corrected for the number of tests.
+// grids returns the tables.
 func (b *biasTests) grids() (length, position world.Grid) {
 	length.Columns = []string{"question", "judge", "answers", "correlation", "from", "to", "p", "sign of bias"}
 	position.Columns = []string{"question", "judge", "answers", "first chosen", "expected", "p", "sign of bias"}
+	length.Rows, position.Rows = append(family(b.length), family(b.choice)...), family(b.position)
+	return length, position
+}
+
+// family returns rows with p-values that are corrected for the number of tests.
+func family(tests []biasTest) (rows [][]any) {
 	var ps []float64
-	for _, t := range slices.Concat(b.length, b.position) {
+	for _, t := range tests {
 		ps = append(ps, t.p)
 	}
-	ps = statmath.Holm(ps)
-	rows := func(tests []biasTest, ps []float64) (rows [][]any) {
-		for i, t := range tests {
-			switch p := ps[i]; {
-			case math.IsNaN(p):
-				t.row = append(t.row, "", "")
-			case p < 1-confidence:
-				t.row = append(t.row, p, "yes")
-			default:
-				t.row = append(t.row, p, "no")
-			}
-			rows = append(rows, t.row)
+	for i, p := range statmath.Holm(ps) {
+		shown := []any{p, "no"}
+		switch {
+		case math.IsNaN(p):
+			shown = []any{"", ""}
+		case p < 1-confidence:
+			shown[1] = "yes"
 		}
-		return rows
+		rows = append(rows, append(tests[i].row, shown...))
 	}
-	length.Rows, position.Rows = rows(b.length, ps[:len(b.length)]), rows(b.position, ps[len(b.length):])
-	return length, position
+	return rows
 }

@@ -60,6 +60,36 @@ func TestManyTests(t *testing.T) {
 	}
 }
 
+// TestFamilies: many choices, of which each has a test, do not hide the bias on a scale.
+func TestFamilies(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 6))
+	scale, pick := &judged{}, &judged{listed: 100}
+	for n := range 100 {
+		length := float64(n)
+		scale.lengths, scale.values = append(scale.lengths, length), append(scale.values, float64(r.IntN(100)+n/5))
+		pick.lengths, pick.values = append(pick.lengths, length), append(pick.values, float64(r.IntN(20)))
+		pick.first.Add(world.Unit{}, float64(n%2))
+	}
+	want := raters.Unrelated(scale.lengths, scale.values)
+	var tests biasTests
+	tests.add("good", &question{Question: Question{Scale: []int{0, 200}}, rating: map[string]*judged{"j": scale}})
+	tests.add("pick", &question{Question: Question{Choices: make([]string, 20)}, rating: map[string]*judged{"j": pick}})
+	length, position := tests.grids()
+	if len(length.Rows) != 21 || want < 0.0025 || want > 0.05 {
+		t.Fatalf("%d tests of length, p of the scale %v", len(length.Rows), want)
+	}
+	if row := length.Rows[0]; row[0] != "good" || row[6] != want || row[7] != "yes" {
+		t.Errorf("scale: %v, want p %v", row, want)
+	}
+	if row := length.Rows[1]; row[6] == raters.Unrelated(pick.lengths, chose(pick.values, 0)) {
+		t.Errorf("choices are not corrected: %v", row)
+	}
+	if row := position.Rows[0]; row[5] != differs(&pick.first, 0.05) {
+		t.Errorf("position: %v", row)
+	}
+}
+
 // TestDiffers: the p-value is where the interval of a mean begins to leave out a value.
 func TestDiffers(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package rubric
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,12 +17,7 @@ const (
 	readAll      = "all"
 )
 
-func (p *Params) scope() string {
-	if p.Read == "" {
-		return readAnswers
-	}
-	return p.Read
-}
+func (p *Params) scope() string { return cmp.Or(p.Read, readAnswers) }
 
 // Forms of records that have more than answers. As in every record, no text begins a line.
 const (

@@ -14,17 +14,19 @@ import (
 // spoken is an episode with one of everything that judges can read.
 func spoken(evil string) *score.Episode {
 	system, hello := llm.System("You are a pirate."), llm.User("Say hello.")
+	again := []llm.Message{system, hello, llm.Assistant("Ahoy." + evil), llm.User("And now?" + evil)}
 	return &score.Episode{
 		Lineup: map[string]string{"a": "one", "b": "two"},
 		Notes: []score.Note{
 			{Turn: "0", Note: world.Note{Kind: "deal", Seat: "a", Data: json.RawMessage(`"seven"`)}},
-			{Turn: "2", Note: world.Note{Kind: "end", Data: json.RawMessage(`{"winner":"a"}`)}},
+			{Turn: "3", Note: world.Note{Kind: "end", Data: json.RawMessage(`{"winner":"a"}`)}},
 		},
 		Calls: []score.Call{
 			{Turn: "0", Seat: "a", Messages: []llm.Message{system, hello}, Reply: world.Reply{Text: "Ahoy." + evil, Thoughts: []llm.Thought{{Text: "I lie." + evil}}}},
 			{Turn: "0", Seat: "b", Reply: world.Reply{Failed: llm.KindTimeout}},
 			{Turn: "1", Act: &world.Act{Name: "step", Body: json.RawMessage(`{"go":1}`)}, Reply: world.Reply{JSON: json.RawMessage(`{"reward":1}`)}},
-			{Turn: "1", Seat: "a", Messages: []llm.Message{system, hello, llm.Assistant("Ahoy." + evil), llm.User("And now?" + evil)}, Reply: world.Reply{ToolCalls: []llm.ToolCall{{Name: "dig", Arguments: `{"x":1}`}}}},
+			{Turn: "1", Seat: "a", Messages: again, Reply: world.Reply{ToolCalls: []llm.ToolCall{{Name: "dig", Arguments: `{"x":1}`}}}},
+			{Turn: "2", Seat: "a", Messages: append(slices.Clip(again), llm.Assistant("(digs)"), hello), Reply: world.Reply{Text: "No."}},
 		},
 	}
 }
@@ -33,12 +35,14 @@ func spoken(evil string) *score.Episode {
 func TestReading(t *testing.T) {
 	t.Parallel()
 	for read, want := range map[string]string{
-		"": "a: Ahoy.",
+		"": "a: Ahoy.\na: No.",
 		readMessages: `[asked] a (system): You are a pirate.
 [asked] a (user): Say hello.
 [said] a: Ahoy.
 [asked] a (user): And now?
-[said] a: dig({"x":1})`,
+[said] a: dig({"x":1})
+[asked] a (user): Say hello.
+[said] a: No.`,
 		readAll: `[note] deal a: "seven"
 [asked] a (system): You are a pirate.
 [asked] a (user): Say hello.
@@ -49,12 +53,43 @@ func TestReading(t *testing.T) {
 [result] step: {"reward":1}
 [asked] a (user): And now?
 [said] a: dig({"x":1})
+[asked] a (user): Say hello.
+[said] a: No.
 [note] end: {"winner":"a"}`,
 	} {
 		s := &scoring{Params: Params{Read: read, MaxText: defaultText}}
 		if got, _ := s.reading(spoken("")); got != want {
 			t.Errorf("read %q:\n%s\nwant\n%s", read, got, want)
 		}
+	}
+}
+
+// TestReadingOnce: neither a prompt that changes nor instructions that only the last message has repeat the history.
+func TestReadingOnce(t *testing.T) {
+	t.Parallel()
+	turn := func(n string, history ...llm.Message) score.Call {
+		return score.Call{Turn: n, Seat: "a", Messages: append([]llm.Message{llm.System("Turn " + n)}, history...), Reply: world.Reply{Text: "Said " + n}}
+	}
+	of := &score.Episode{Calls: []score.Call{
+		turn("1", llm.User("Hi.\n\n[Write.]")),
+		turn("2", llm.User("Hi."), llm.Assistant("Said 1"), llm.User("Ho.\n\n[Write.]")),
+		turn("3", llm.User("Hi."), llm.Assistant("Said 1"), llm.User("Ho."), llm.Assistant("Said 2"), llm.User("Ho.\n\n[Write.]")),
+	}}
+	s := &scoring{Params: Params{Read: readMessages, MaxText: defaultText}}
+	text, _ := s.reading(of)
+	var got []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "[") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		"[asked] a (system): Turn 1", "[asked] a (user): Hi.", "[said] a: Said 1",
+		"[asked] a (system): Turn 2", "[asked] a (user): Ho.", "[said] a: Said 2",
+		"[asked] a (system): Turn 3", "[asked] a (user): Ho.", "[said] a: Said 3",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -8,6 +8,7 @@
 package rubric
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -210,12 +211,7 @@ func (q Question) per() string {
 	return q.Per
 }
 
-func (q Question) by() string {
-	if q.By == "" {
-		return byJudges
-	}
-	return q.By
-}
+func (q Question) by() string { return cmp.Or(q.By, byJudges) }
 
 // Measures lists the scores.
 func (*definition) Measures(p *Params) (all []world.Measure) {

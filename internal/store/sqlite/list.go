@@ -286,7 +286,7 @@ func (r *reader) findOutcomes(wanted map[int]*Listed, after int64) error {
 // Spending is the calls and cost of all attempts at an episode.
 type Spending struct {
 	journal.Counts
-	Failed int // of any
+	Failed journal.Counts // of these
 	Cost   llm.Money
 }
 
@@ -294,6 +294,18 @@ type Spending struct {
 func (s *Store) Spent(ctx context.Context, l *Listed) (sum Spending, err error) {
 	err = s.readers.with(func(r *reader) error { sum, err = r.spent(ctx, l.last); return err })
 	return sum, explain(s.path, fmt.Sprintf("read episode %d", l.Episode), err)
+}
+
+// count counts a reply, as journal.Counts.Add does.
+func (k *replyCore) count(c *journal.Counts) {
+	switch {
+	case k.has(flagAct):
+		c.Acts++
+	case k.has(flagAsked):
+		c.Asks++
+	default:
+		c.Bots++
+	}
 }
 
 func (r *reader) spent(ctx context.Context, last int64) (sum Spending, err error) {
@@ -313,15 +325,10 @@ func (r *reader) spent(ctx context.Context, last int64) (sum Spending, err error
 		err = one(reply, row.Replies, at, func(c row.Reader) error {
 			k, err := readCore(&c, 1)
 			prev = k.prev
-			switch {
-			case k.has(flagAct):
-				sum.Acts++
-			case k.has(flagAsked):
-				sum.Asks++
-			default:
-				sum.Bots++
+			k.count(&sum.Counts)
+			if k.has(flagFailed) {
+				k.count(&sum.Failed)
 			}
-			sum.Failed += int(flag(k.has(flagFailed), 1))
 			if !k.has(flagCopied) {
 				sum.Cost = sum.Cost.Plus(max(0, k.cost))
 			}

@@ -95,7 +95,7 @@ func TestListIsHead(t *testing.T) {
 				sum.Add(r)
 				sum.Cost += r.Cost()
 				if r.Error != nil {
-					sum.Failed++
+					sum.Failed.Add(r)
 				}
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/llm"
@@ -70,22 +71,25 @@ func MessageText(m *llm.Message) string {
 }
 
 // Since returns what is new in a request since an earlier one of the same seat, which may be nil: the messages after
-// those that both begin with, without the answers of the model and without those that the earlier one had elsewhere, and how
-// many both begin with. If the first of them begins as the message in its place did, its first lines are left out and counted.
+// those that both begin with, without the answers of the model and without those that follow in the earlier one too, in the
+// same order, and how many both begin with. So a message that is sent a second time is new, but not one that is left of
+// a history that lost its beginning, or that lost its last lines, as instructions. If the first new one begins as the message
+// in its place did, its first lines are left out and counted.
 func Since(before, now *llm.Request) (fresh []llm.Message, same, lines int) {
 	var old []llm.Message
-	known := map[string]bool{} // messages of old
 	if before != nil {
 		old = before.Messages
-		for i := range old {
-			known[string(old[i].Role)+" "+MessageText(&old[i])] = true
-		}
 	}
 	for same < min(len(old), len(now.Messages)) && equalMessages(&old[same], &now.Messages[same]) {
 		same++
 	}
+	rest := old[same:] // what may still be repeated
 	for i, m := range now.Messages[same:] {
-		if m.Role == llm.RoleAssistant && same > 0 || known[string(m.Role)+" "+MessageText(&m)] {
+		if m.Role == llm.RoleAssistant && len(old) > 0 {
+			continue
+		}
+		if at := slices.IndexFunc(rest, func(o llm.Message) bool { return repeats(&m, &o) }); at >= 0 {
+			rest = rest[at+1:]
 			continue
 		}
 		if at := same + i; i == 0 && at < len(old) && old[at].Role == m.Role {
@@ -100,6 +104,15 @@ func Since(before, now *llm.Request) (fresh []llm.Message, same, lines int) {
 
 func equalMessages(a, b *llm.Message) bool {
 	return a.Role == b.Role && MessageText(a) == MessageText(b)
+}
+
+// repeats reports whether a message is another one, with all of its lines or only the first of them.
+func repeats(m, other *llm.Message) bool {
+	if m.Role != other.Role {
+		return false
+	}
+	rest, ok := strings.CutPrefix(MessageText(other), MessageText(m))
+	return ok && (rest == "" || rest[0] == '\n')
 }
 
 // minSame is how many equal lines are left out: fewer are read faster than the words about them.

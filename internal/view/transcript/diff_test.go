@@ -103,6 +103,20 @@ func TestSince(t *testing.T) {
 		"a window":          {[]llm.Message{llm.System("s"), llm.User("1"), llm.User("2")}, []llm.Message{llm.System("s"), llm.User("2"), llm.User("3")}, "1 0 3"},
 		"the same again":    {[]llm.Message{llm.User("q")}, []llm.Message{llm.User("q")}, "1 0 "},
 		"shorter":           {[]llm.Message{llm.User("q"), assistant("a")}, []llm.Message{llm.User("q")}, "1 0 "},
+		"told again":        {[]llm.Message{llm.User("q"), llm.User("no")}, []llm.Message{llm.User("q"), llm.User("no"), assistant("a"), llm.User("no")}, "2 0 no"},
+		"an instruction that is gone": {
+			[]llm.Message{llm.User("hi\n\nWrite message 1.")},
+			[]llm.Message{llm.User("hi"), assistant("a"), llm.User("ho\n\nWrite message 3.")}, "0 0 ho\n\nWrite message 3.",
+		},
+		"the beginning of a line": {[]llm.Message{llm.User("hi there\nyou")}, []llm.Message{llm.User("hi")}, "0 0 hi"},
+		"another beginning": {
+			[]llm.Message{llm.System("Turn 1 of 3"), llm.User("q")},
+			[]llm.Message{llm.System("Turn 2 of 3"), llm.User("q"), assistant("a"), llm.User("q")}, "0 0 Turn 2 of 3|q",
+		},
+		"told again, in a window": {
+			[]llm.Message{llm.System("s"), llm.User("no"), llm.User("yes"), llm.User("no")},
+			[]llm.Message{llm.System("s"), llm.User("yes"), llm.User("no"), llm.User("no")}, "1 0 no",
+		},
 	} {
 		fresh, same, lines := Since(&llm.Request{Messages: c.before}, &llm.Request{Messages: c.now})
 		var texts []string
