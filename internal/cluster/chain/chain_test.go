@@ -206,6 +206,7 @@ func TestDeaths(t *testing.T) {
 		{"died at another episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 6)}, [3]int{2, 2, 2}, Past{Tried: 6, TriedDeaths: 1}},
 		{"gave an episode back", []any{claim("a"), alone("a", 5), released}, [3]int{}, Past{Tried: -1}},
 		{"died at an episode that another gave back", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5), released}, [3]int{1, 1, 1}, Past{Tried: 5, TriedDeaths: 1}},
+		{"one gave it back before it tried", []any{claim("a"), claim("b"), claim("c"), alone("c", 5), turned(5), claim("d"), released}, [3]int{}, Past{Tried: 5}},
 		{"done", []any{claim("a"), alone("a", 5), ended, &wire.Done{}}, [3]int{}, Past{Done: true, Tried: -1}},
 	} {
 		got := Past{Tried: -1}
