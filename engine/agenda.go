@@ -63,13 +63,17 @@ func (a *agenda) number() int { return a.first + a.next }
 func (a *agenda) done() bool { return !a.more() && a.ended == a.stage.Len() }
 
 // take returns the next episode. For one that ended before this process began, it counts the
-// outcome and returns false.
+// outcome and returns false. For one that the lot skips, it returns false too.
 func (a *agenda) take() (st step, ok bool, err error) {
 	n, spec := a.number(), a.stage.At(a.next)
 	a.next++
 	st = step{begins: true, number: n, spec: spec, draw: a.draws.Of(spec)}
 	if a.lot != nil {
 		st.draw.Nth = a.lot.nth(n - a.lot.First)
+		if a.lot.Skip != nil && a.lot.Skip(n) {
+			a.ended++
+			return st, false, nil
+		}
 	}
 	if e, ok := a.early[n]; ok {
 		delete(a.early, n)

@@ -15,6 +15,8 @@ type Lot struct {
 	Specs        world.Specs
 	// Nth says for each episode how many earlier ones of the run have the same cell and deal. Nil: none.
 	Nth []int
+	// Skip says which episodes of Specs are not played, by number. At least one is. Nil: all are.
+	Skip func(episode int) bool
 }
 
 // Plan returns a plan for Config that plays the lot. Config.Lot must be set too.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -88,8 +89,8 @@ func (p *Process) Signal(t testing.TB, sig os.Signal) {
 // Wait waits until the killed process has ended.
 func (p *Process) Wait() { _ = p.cmd.Wait() }
 
-// StablePort listens at a port that systems give to nobody by themselves. Once it is closed, connections to it are refused, and it can be listened at
-// again: nobody else got it meanwhile, as may happen with port 0.
+// StablePort listens at a port that most systems give to nobody by themselves. Once it is closed, connections to it are most likely refused, as
+// they may not be with port 0. Another test may draw the same port, and a system may be set to give it out: use ListenAgain then.
 func StablePort(t testing.TB) net.Listener {
 	t.Helper()
 	for tries := 0; ; tries++ {
@@ -101,6 +102,17 @@ func StablePort(t testing.TB) net.Listener {
 			t.Fatal(err)
 		}
 	}
+}
+
+// ListenAgain listens at an address that was closed before. It waits for some seconds while somebody else has it.
+func ListenAgain(address string) (l net.Listener, err error) {
+	for range 100 {
+		if l, err = net.Listen("tcp", address); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return l, err
 }
 
 // Listen listens on a free port and prints its address as a URL, for a child that is a server.

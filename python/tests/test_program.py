@@ -42,7 +42,7 @@ def server(program: str) -> Iterator[str]:
     assert sim.stdout is not None
     yield sim.stdout.readline().removeprefix("listening on ").strip()
     sim.send_signal(signal.SIGINT)
-    sim.wait()
+    sim.wait(600)
 
 
 def environment(workers: int = 1) -> dict[str, str]:
@@ -99,7 +99,7 @@ def play(program: str, file: Path, out: Path, workers: int, *flags: str, kill: A
     run = subprocess.Popen(args, env=environment(workers), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if kill is not None:
         kill(run)
-    text, error = run.communicate()
+    text, error = run.communicate(timeout=600)
     if run.returncode < 0:
         return None
     assert run.returncode == 0, error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -122,8 +123,9 @@ def test_killed(program: str, server: str, tmp_path: Path) -> None:  # noqa: F81
             while done.poll() is None and size(file) <= 100_000:
                 time.sleep(0.005)
             done.kill()
-        text, error = done.communicate()
+        text, error = done.communicate(timeout=600)
         if kill:
+            assert done.returncode == -signal.SIGKILL, "it ended before it was killed"
             return None
         assert done.returncode == 0, error
         return json.loads(text)

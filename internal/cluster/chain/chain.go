@@ -81,7 +81,7 @@ func Open(ctx context.Context, c Config) (*Chain, Past, error) {
 		switch err := j.publishItems(ctx, &wire.Claim{Session: j.session, Number: past.Number, Lost: j.lostCalls(ctx, &past)}); {
 		case err == nil:
 			j.at = j.last
-			past.count(j.session)
+			past.alive(j.session)
 			return j, past, nil
 		case errors.Is(err, journal.ErrFenced) && !errors.Is(err, errGone): // somebody wrote meanwhile
 		default:

@@ -166,7 +166,7 @@ func TestUnfinished(t *testing.T) {
 	}
 	last, past := claim(t, "log.a")
 	head, err := last.Head(t.Context())
-	if err != nil || head.Ended.Len() != 1 || !head.Ended.Has(7) || past.Deaths != 1 {
+	if err != nil || head.Ended.Len() != 1 || !head.Ended.Has(7) || past.Deaths(8) != 0 {
 		t.Errorf("%v, %d ends, %+v; want episode 7 alone", err, head.Ended.Len(), past)
 	}
 }
@@ -181,39 +181,42 @@ func TestDeaths(t *testing.T) {
 	turned := func(episode int) *journal.Turned { return &journal.Turned{Turn: journal.Turn{Episode: episode}} }
 	ended, released := &journal.Ended{Episode: 5}, &wire.Released{}
 	for _, c := range []struct {
-		name  string
-		items []any
-		want  Past
+		name   string
+		items  []any
+		deaths [3]int // at the episodes 5, 6 and 7
+		want   Past
 	}{
-		{"a new chain", nil, Past{Tried: -1}},
-		{"three died", []any{claim("a"), claim("b"), claim("c")}, Past{Deaths: 3, Tried: -1}},
-		{"one gave it back", []any{claim("a"), claim("b"), released}, Past{Deaths: 1, Tried: -1}},
-		{"one was slow and claimed it again", []any{claim("a"), claim("a"), claim("b"), claim("a")}, Past{Deaths: 2, Tried: -1}},
-		{"this one was slow", []any{claim("me"), claim("a"), claim("me")}, Past{Deaths: 1, Tried: -1}},
-		{"progress", []any{claim("a"), claim("b"), ended}, Past{Deaths: 1, Tried: -1}},
-		{"progress of this one", []any{claim("a"), claim("b"), claim("me"), turned(5)}, Past{Tried: -1}},
-		{"progress of one that gave it back", []any{claim("a"), claim("b"), turned(5), released}, Past{Tried: -1}},
-		{"progress of another episode", []any{claim("a"), turned(5), claim("b"), turned(6), claim("c"), turned(6)}, Past{Deaths: 3, Tried: -1}},
-		{"progress of all episodes", []any{claim("a"), turned(5), turned(6), claim("b"), turned(6), turned(5)}, Past{Deaths: 1, Tried: -1}},
-		{"progress before an episode ended", []any{claim("a"), turned(5), claim("b"), claim("c"), ended}, Past{Deaths: 1, Tried: -1}},
-		{"a reply after the end", []any{claim("a"), ended, turned(5), claim("b"), turned(6)}, Past{Deaths: 1, Tried: -1}},
-		{"progress in the run file", []any{turned(5), &wire.Seeded{}, claim("a"), turned(6), claim("b"), turned(6)}, Past{Deaths: 2, Tried: -1}},
-		{"died at an episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5)}, Past{Deaths: 2, Trying: true, Tried: 5, TriedDeaths: 2}},
-		{"died at an episode with progress", []any{claim("a"), alone("a", 5), turned(5)}, Past{Deaths: 1, Trying: true, Tried: 5}},
-		{"died after an episode", []any{claim("a"), alone("a", 5), turned(5), ended}, Past{Deaths: 1, Tried: -1}},
-		{"this one was slow at an episode", []any{claim("a"), alone("a", 5), claim("me"), alone("me", 5), claim("me"), alone("me", 5)}, Past{Deaths: 1, Trying: true, Tried: 5, TriedDeaths: 1}},
-		{"died at another episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 6)}, Past{Deaths: 2, Trying: true, Tried: 6, TriedDeaths: 1}},
-		{"gave an episode back", []any{claim("a"), alone("a", 5), released}, Past{Tried: 5}},
-		{"died at an episode that another gave back", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5), released}, Past{Deaths: 1, Trying: true, Tried: 5, TriedDeaths: 1}},
-		{"done", []any{claim("a"), alone("a", 5), ended, &wire.Done{}}, Past{Done: true, Deaths: 1, Tried: -1}},
+		{"a new chain", nil, [3]int{}, Past{Tried: -1}},
+		{"three died", []any{claim("a"), claim("b"), claim("c")}, [3]int{3, 3, 3}, Past{Tried: -1}},
+		{"one gave it back", []any{claim("a"), claim("b"), released}, [3]int{1, 1, 1}, Past{Tried: -1}},
+		{"one was slow and claimed it again", []any{claim("a"), claim("a"), claim("b"), claim("a")}, [3]int{2, 2, 2}, Past{Tried: -1}},
+		{"this one was slow", []any{claim("me"), claim("a"), claim("me")}, [3]int{1, 1, 1}, Past{Tried: -1}},
+		{"progress", []any{claim("a"), claim("b"), ended}, [3]int{}, Past{Tried: -1}},
+		{"died once after progress", []any{claim("a"), turned(5), turned(6), claim("b"), turned(6)}, [3]int{1, 0, 0}, Past{Tried: -1}},
+		{"progress of one that gave it back", []any{claim("a"), claim("b"), turned(5), released}, [3]int{}, Past{Tried: -1}},
+		{"progress of another episode", []any{claim("a"), turned(5), claim("b"), turned(6), claim("c"), turned(6), claim("d")}, [3]int{3, 1, 1}, Past{Tried: -1}},
+		{"progress of all episodes", []any{claim("a"), turned(5), turned(6), claim("b"), turned(6), turned(5)}, [3]int{}, Past{Tried: -1}},
+		{"the end of an episode", []any{claim("a"), turned(5), claim("b"), claim("c"), ended, claim("d"), claim("e")}, [3]int{0, 2, 2}, Past{Tried: -1}},
+		{"a reply after the end", []any{claim("a"), ended, claim("b"), turned(5), claim("c")}, [3]int{0, 2, 2}, Past{Tried: -1}},
+		{"progress in the run file", []any{turned(5), &wire.Seeded{}, claim("a"), turned(6), claim("b"), turned(6)}, [3]int{2, 0, 0}, Past{Tried: -1}},
+		{"died at an episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5)}, [3]int{2, 2, 2}, Past{Tried: 5, TriedDeaths: 2}},
+		{"died at an episode with progress", []any{claim("a"), alone("a", 5), turned(5)}, [3]int{}, Past{Tried: 5}},
+		{"died after an episode", []any{claim("a"), alone("a", 5), turned(5), ended}, [3]int{}, Past{Tried: -1}},
+		{"this one was slow at an episode", []any{claim("a"), alone("a", 5), claim("me"), alone("me", 5), claim("me"), alone("me", 5)}, [3]int{1, 1, 1}, Past{Tried: 5, TriedDeaths: 1}},
+		{"died at another episode", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 6)}, [3]int{2, 2, 2}, Past{Tried: 6, TriedDeaths: 1}},
+		{"gave an episode back", []any{claim("a"), alone("a", 5), released}, [3]int{}, Past{Tried: -1}},
+		{"died at an episode that another gave back", []any{claim("a"), alone("a", 5), claim("b"), alone("b", 5), released}, [3]int{1, 1, 1}, Past{Tried: 5, TriedDeaths: 1}},
+		{"one gave it back before it tried", []any{claim("a"), claim("b"), claim("c"), alone("c", 5), turned(5), claim("d"), released}, [3]int{}, Past{Tried: 5}},
+		{"done", []any{claim("a"), alone("a", 5), ended, &wire.Done{}}, [3]int{}, Past{Done: true, Tried: -1}},
 	} {
 		got := Past{Tried: -1}
 		for _, item := range c.items {
 			got.see(item)
 		}
-		got.count("me")
-		if got.Deaths != c.want.Deaths || got.Trying != c.want.Trying || got.Tried != c.want.Tried || got.TriedDeaths != c.want.TriedDeaths || got.Done != c.want.Done {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		got.alive("me")
+		deaths := [3]int{got.Deaths(5), got.Deaths(6), got.Deaths(7)}
+		if deaths != c.deaths || got.Tried != c.want.Tried || got.TriedDeaths != c.want.TriedDeaths || got.Done != c.want.Done {
+			t.Errorf("%s: %v deaths, want %v; %+v, want %+v", c.name, deaths, c.deaths, got, c.want)
 		}
 	}
 }

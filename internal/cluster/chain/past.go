@@ -18,21 +18,17 @@ type Past struct {
 	Number uint64
 	// Seeded means that the chain has its beginning.
 	Seeded bool
-	// Deaths is how many other workers died, or were too slow, with an episode of the lot where it is now: they had claimed the chain
-	// when the episode had its last entry, or later, and did not release it. It is that of the episode with the most. Of episodes
-	// without entries nobody knows whether they began: for them, an entry of any episode counts.
-	Deaths int
-	// Trying means that a worker tried an episode alone, and neither ended it nor released the chain. Tried is that
-	// episode, and TriedDeaths how many others tried it without an entry of it, and did not release it; -1 and 0 if none did.
-	Trying             bool
+	// Tried is the episode that a worker tried alone, and neither ended nor gave back; -1 if there is none. TriedDeaths is how many
+	// others did so without an entry of it.
 	Tried, TriedDeaths int
 
 	last    string           // the session of the last claim
 	held    bool             // it was not released
-	claimed []string         // sessions that may have died since the last entry
-	at      map[int][]string // the same for each episode that has entries and has not ended
+	claimed []string         // sessions that claimed it since the last entry, and may have died
+	at      map[int][]string // the same since the last entry of each episode that has entries and has not ended
 	ended   map[int]bool     // episodes that have
 	tried   []string         // sessions that TriedDeaths counts
+	trier   string           // the last session that tried Tried
 }
 
 // see notes who claimed the chain, and neither released it nor made progress.
@@ -42,11 +38,10 @@ func (p *Past) see(item any) {
 		p.claim(e)
 	case *wire.Released:
 		p.held = false
-		p.claimed, p.tried = without(p.claimed, p.last), without(p.tried, p.last)
-		for n, sessions := range p.at {
-			p.at[n] = without(sessions, p.last)
+		p.alive(p.last)
+		if p.trier == p.last && len(p.tried) == 0 {
+			p.Tried = -1
 		}
-		p.Trying = len(p.tried) > 0
 	case *wire.Done:
 		p.Done = true
 	case *wire.Nth:
@@ -77,10 +72,11 @@ func (p *Past) claim(c *wire.Claim) {
 	if c.Trying != p.Tried {
 		p.Tried, p.tried = c.Trying, nil
 	}
-	p.Trying, p.tried = true, with(p.tried, c.Session)
+	p.trier, p.tried = c.Session, with(p.tried, c.Session)
 }
 
-// progress notes an entry of an episode. Only whoever wrote it can die where the episode is now. A reply after the end does not count.
+// progress notes an entry of an episode: whoever claimed the chain until now did not die where the episode is now, or was the first that
+// came there. A reply after the end does not count.
 func (p *Past) progress(episode int, ended bool) {
 	if p.ended[episode] {
 		return
@@ -88,11 +84,7 @@ func (p *Past) progress(episode int, ended bool) {
 	if p.at == nil {
 		p.at, p.ended = map[int][]string{}, map[int]bool{}
 	}
-	p.claimed = nil
-	if p.held {
-		p.claimed = []string{p.last}
-	}
-	p.at[episode] = slices.Clone(p.claimed)
+	p.claimed, p.at[episode] = nil, nil
 	if episode == p.Tried {
 		p.tried = nil
 	}
@@ -101,16 +93,27 @@ func (p *Past) progress(episode int, ended bool) {
 	}
 	delete(p.at, episode)
 	if p.ended[episode] = true; episode == p.Tried {
-		p.Tried, p.Trying = -1, false
+		p.Tried = -1
 	}
 }
 
-// count counts the others that may have died. Whoever claims again has not.
-func (p *Past) count(session string) {
-	p.Deaths, p.TriedDeaths = len(without(p.claimed, session)), len(without(p.tried, session))
-	for _, sessions := range p.at {
-		p.Deaths = max(p.Deaths, len(without(sessions, session)))
+// alive notes that a session has not died: it claims the chain again, or gives it back.
+func (p *Past) alive(session string) {
+	p.claimed, p.tried = without(p.claimed, session), without(p.tried, session)
+	for n, sessions := range p.at {
+		p.at[n] = without(sessions, session)
 	}
+	p.TriedDeaths = len(p.tried)
+}
+
+// Deaths returns how many other workers died, or were too slow, while an episode was where it is: they claimed the chain after its last
+// entry, and neither wrote one nor gave the chain back. Of an episode without entries nobody knows whether it began: for it, an entry
+// of any episode counts. It returns 0 for one that has ended.
+func (p *Past) Deaths(episode int) int {
+	if sessions, begun := p.at[episode]; begun || p.ended[episode] {
+		return len(sessions)
+	}
+	return len(p.claimed)
 }
 
 func with(sessions []string, session string) []string {

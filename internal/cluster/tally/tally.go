@@ -65,7 +65,10 @@ func (t *Tally) Reported(session string, r Report) {
 	if t.workers == nil {
 		t.workers = map[string]*worker{}
 	}
-	if t.workers[session] == nil && len(t.workers) >= maxWorkers && !t.forget() {
+	switch before := t.workers[session]; {
+	case before != nil:
+		r.Partial = r.Partial || before.Partial // an older report may come later
+	case len(t.workers) >= maxWorkers && !t.forget():
 		return
 	}
 	t.workers[session] = &worker{Report: r}

@@ -194,3 +194,17 @@ func TestWaits(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestPartialStays: a report that was made before another, and comes after it, does not hide that a worker acts.
+func TestPartialStays(t *testing.T) {
+	t.Parallel()
+	var tally Tally
+	old := report(t, 10)
+	acts := old
+	acts.Partial = true
+	tally.Reported("w", acts)
+	tally.Reported("w", old)
+	if n, known := tally.InFlight("w"); known {
+		t.Errorf("%d calls in flight, and no more", n)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,7 +18,7 @@ import (
 )
 
 const (
-	// aloneAfter is after how many deaths a lot is played one episode at a time, and nothing beside it.
+	// aloneAfter is after how many deaths an episode is played when the others of its lot have ended, and nothing beside it.
 	aloneAfter = 2
 	// failedAfter is after how many deaths at one episode it is recorded as failed.
 	failedAfter = 3
@@ -110,16 +111,18 @@ func (m *member) play(ctx context.Context, cancel context.CancelCauseFunc, j *ch
 		return err
 	}
 	lj := &lotJournal{Chain: j, begun: m.begun, lot: ctx, fenced: cancel}
-	if past.Deaths >= aloneAfter || past.Trying {
-		m.alone.Lock()
-		defer m.alone.Unlock()
-		err = m.oneByOne(ctx, lj, lot, past)
-	} else {
-		m.alone.RLock()
-		defer m.alone.RUnlock()
-		err = m.engine(ctx, lj, lot)
+	var suspects []int // in order
+	for i := range lot.Specs.Len() {
+		if n := lot.First + i; n == past.Tried || past.Deaths(n) >= aloneAfter {
+			suspects = append(suspects, n)
+		}
 	}
-	if err != nil {
+	if len(suspects) < lot.Specs.Len() {
+		if err := m.together(ctx, lj, lot, suspects); err != nil {
+			return err
+		}
+	}
+	if err := m.oneByOne(ctx, lj, lot, past, suspects); err != nil {
 		return err
 	}
 	m.tell(false) // the coordinator may end the run as soon as it knows that the lot is done
@@ -137,6 +140,17 @@ func (m *member) lotOf(ctx context.Context, j *chain.Chain, past chain.Past) (lo
 	}
 	st := head.Stages[0]
 	return engine.Lot{Stage: st.Stage, First: st.First, Specs: st.Specs, Nth: past.Nth}, nil
+}
+
+// together plays the episodes of a lot but for the suspects.
+func (m *member) together(ctx context.Context, j *lotJournal, lot engine.Lot, suspects []int) error {
+	m.alone.RLock()
+	defer m.alone.RUnlock()
+	lot.Skip = func(n int) bool {
+		_, suspect := slices.BinarySearch(suspects, n)
+		return suspect
+	}
+	return m.engine(ctx, j, lot)
 }
 
 // engine plays a lot, and records why it could not be played to its end.
@@ -163,19 +177,19 @@ func (m *member) engine(ctx context.Context, j *lotJournal, lot engine.Lot) erro
 	return errReleased
 }
 
-// oneByOne plays a lot one episode at a time, and nothing else meanwhile. An episode at which workers keep dying fails.
-func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, past chain.Past) error {
-	j.single = true
-	head, err := j.Head(ctx)
-	if err != nil {
-		return err
+// oneByOne plays the suspects of a lot one at a time, and nothing else meanwhile. An episode at which workers keep dying fails.
+func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, past chain.Past, suspects []int) error {
+	if len(suspects) == 0 {
+		return nil
 	}
-	for i := range lot.Specs.Len() {
-		n := lot.First + i
-		if head.Ended.Has(n) {
-			continue
-		}
+	m.alone.Lock()
+	defer m.alone.Unlock()
+	for _, n := range suspects {
 		if n == past.Tried && past.TriedDeaths >= failedAfter {
+			head, err := j.Head(ctx)
+			if err != nil {
+				return err
+			}
 			why := fmt.Sprintf("the process that plays it died %d times", past.TriedDeaths)
 			e := &journal.Ended{Episode: n, Attempt: head.Playing[n].Attempt, At: time.Now(), Outcome: world.Outcome{Failed: why}}
 			if err := j.Append(ctx, e); err != nil {
@@ -189,11 +203,8 @@ func (m *member) oneByOne(ctx context.Context, j *lotJournal, lot engine.Lot, pa
 		if err := j.Put(ctx, &wire.Claim{Session: m.session, Alone: true, Trying: n}); err != nil {
 			return err
 		}
-		one := engine.Lot{Stage: lot.Stage, First: n, Specs: lot.Specs.Cut(i, i+1)}
-		if i < len(lot.Nth) {
-			one.Nth = lot.Nth[i : i+1]
-		}
-		if err := m.engine(ctx, j, one); err != nil {
+		lot.Skip = func(other int) bool { return other != n }
+		if err := m.engine(ctx, j, lot); err != nil {
 			return err
 		}
 	}
@@ -207,7 +218,6 @@ type lotJournal struct {
 	begun  *journal.Begun
 	lot    context.Context //nolint:containedctx // ends when the lot is dropped
 	fenced context.CancelCauseFunc
-	single bool // its episodes are played one at a time, each as a lot of its own
 }
 
 // Head returns the head of the chain, as one of the run.
@@ -217,9 +227,6 @@ func (j *lotJournal) Head(ctx context.Context) (*journal.Head, error) {
 		return nil, err
 	}
 	h.Begun = j.begun
-	if j.single {
-		h.Stages = nil // the recorded one has all episodes of the lot
-	}
 	return h, nil
 }
 

@@ -56,7 +56,7 @@ func (m *mortal) restart(address string) {
 	if m.over {
 		return
 	}
-	l, err := net.Listen("tcp", address)
+	l, err := killtest.ListenAgain(address)
 	if err != nil {
 		m.t.Error(err)
 		return
