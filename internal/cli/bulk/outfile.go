@@ -238,7 +238,10 @@ func (o *outFile) Finish(complete bool) (note string, err error) {
 	if n := len(o.others); n > 0 {
 		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", n, o.path+stale)
 	}
-	return note, files.SyncFolder(filepath.Dir(o.path))
+	if err := files.SyncFolder(filepath.Dir(o.path)); err != nil {
+		return note, fmt.Errorf("--out: %w", err)
+	}
+	return note, nil
 }
 
 // settle syncs the file.

@@ -56,8 +56,8 @@ class Summary:
     def __str__(self) -> str:
         episodes: Mapping[str, int] = self.summary.get("episodes") or {}
         made, asked = episodes.get("complete", 0), self.summary.get("calls", {}).get("total", 0)
-        acts = (self.summary.get("acts") or {}).get("total", 0)
-        outside = f", {acts:,} acts" if acts else ""
+        acts: Mapping[str, int] = self.summary.get("acts") or {}
+        outside = f", {acts['total']:,} acts" if acts.get("total") else ""
         cost = f"{self.summary.get('cost_usd') or 0:,.6f}".rstrip("0").rstrip(".")
         failed = f", {episodes.get('failed', 0):,} failed" if episodes.get("failed") else ""
         return f"{self.summary.get('state', 'ended')}: {made:,} of {episodes.get('total', 0):,} episodes{failed}; {asked:,} calls{outside}; ${cost}"
