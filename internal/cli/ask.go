@@ -138,6 +138,9 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	if err != nil {
 		return app.Config{}, err
 	}
+	if c.Digests {
+		return app.Config{}, nil // nothing is asked: no key is needed
+	}
 	cache, _ := s.Env("PARLEY_CACHE")
 	if c.Cache != "" {
 		cache = c.Cache
@@ -262,8 +265,10 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	a, err := s.open(cfg)
 	if err != nil {
-		_, ferr := out.Finish(false)
-		return errors.Join(err, ferr, in.Close())
+		if out, ok := out.(io.Closer); ok {
+			err = errors.Join(err, out.Close())
+		}
+		return errors.Join(err, in.Close())
 	}
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
@@ -301,8 +306,7 @@ func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, llm.Money
 	}
 	spent, err := out.Spent()
 	if err != nil {
-		_, ferr := out.Finish(false)
-		return nil, 0, errors.Join(err, ferr)
+		return nil, 0, errors.Join(err, out.Close())
 	}
 	return out, spent, nil
 }

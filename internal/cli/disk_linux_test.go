@@ -152,8 +152,8 @@ func TestDiskFullForOtherAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := write(t, "new.jsonl", prompts("new 1", "new 2", "new 3"))
-	got := inChild(t, fmt.Sprintf("limit %d", before.Size()-10), "parley ask "+in+" --out "+out)
+	in := write(t, "new.jsonl", prompts("1"))
+	got := inChild(t, fmt.Sprintf("limit %d", before.Size()/2), "parley ask "+in+" --out "+out)
 	if left := read(t, out+".stale"); got.code != exit.Broken || left != "" {
 		t.Errorf("%+v, left %q", got, left)
 	}

@@ -195,6 +195,75 @@ def test_interrupt_before_the_program_runs(ctrl_c: None, program: str, monkeypat
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_interrupt_again(ctrl_c: None, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C between the programs, and while the second lists the requests, loses no answer."""
+    start = binary.start
+
+    def interrupted(command: list[str]) -> Any:
+        if "--digests" in command:
+            os.kill(os.getpid(), signal.SIGINT)
+        process = start(command)
+        if "--digests" in command:
+            os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(binary, "start", interrupted)
+    lab = Lab(lambda: os.kill(os.getpid(), signal.SIGINT))
+    with lab.server, pytest.raises(parley.Interrupted) as e:
+        parley.map([f"Question {i}" for i in range(3000)], out=tmp_path / "answers.jsonl", **lab.options)
+    assert len(e.value.answers) == 3000 and sum(a.ok for a in e.value.answers) == lab.served >= 3
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_interrupt_of_a_misuse(ctrl_c: None, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers of the file to other questions are not returned if Ctrl-C comes while the program refuses its flags."""
+    out, start = tmp_path / "answers.jsonl", binary.start
+    parley.map(["a", "b"], model="sim/small", out=out, progress=False)
+
+    def interrupted(command: list[str]) -> Any:
+        process = start(command)
+        os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(binary, "start", interrupted)
+    with pytest.raises(parley.Interrupted) as e:
+        parley.map(["other", "b"], model="nosuch/small", out=out, progress=False)
+    assert [a.failed for a in e.value.answers] == ["canceled", "canceled"]
+
+
+def test_interrupt_before_the_engine_runs(ctrl_c: None, program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while parley.run starts the program is passed on to it."""
+    start = binary.start
+
+    def interrupted(*args: Any) -> Any:
+        process = start(*args)
+        os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr(binary, "start", interrupted)
+
+    class W(parley.World):
+        def seats(self) -> list[str]:
+            return ["a"]
+
+        async def play(self, t: parley.Table) -> None:
+            await t.one("a", "x")
+
+    done = parley.run(W, agents={"s": "sim/small"}, episodes=100_000, out=tmp_path / "r.parley", progress=False)
+    assert done.code == 4
+
+
+def test_ids_that_are_no_ids(program: str) -> None:
+    """If the budget ends, each request has its own record, also if ids are used twice or are no ids."""
+    requests = [{"id": None, "prompt": "zero"}, {"id": True, "prompt": "one"}, {"id": "x", "prompt": "two"}, {"id": "x", "prompt": "three"}, *(f"more {i}" for i in range(200))]
+    answers = parley.map(requests, model="sim/small", max_tokens=50, budget=0.0005, progress=False)
+    whole = parley.map(requests, model="sim/small", max_tokens=50, progress=False)
+    assert len(answers) == 204 and answers[-1].failed == "budget"
+    for got, want in zip(answers, whole, strict=True):
+        assert got.failed == "budget" or (got.id, got.text, got.message) == (want.id, want.text, want.message)
+    assert [a.failed for a in answers[1:4:2]] == ["bad_request", "bad_request"] and "request 3" in answers[3].message
+
+
 def test_map_into_answers_to_other_questions(program: str, tmp_path: Path) -> None:
     """The file may have answers to other questions with the same ids: they answer nothing. Those to the same questions still do."""
     fixed: Any = {"max_tokens": 50, "out": tmp_path / "answers.jsonl", "progress": False}
@@ -231,7 +300,8 @@ def test_map_whose_program_is_killed(program: str, tmp_path: Path, monkeypatch: 
 def test_map_whose_program_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers that the program gave before are in the error."""
     fake = tmp_path / "parley"
-    fake.write_text("""#!/bin/sh\nprintf '{"id":0,"response":{"text":"yes"}}\\n{"id":1,"resp'; echo broken >&2; exit 5\n""")
+    listed = """*--digests*) printf '{"id":0,"digest":"a"}\\n{"id":1,"digest":"b"}\\n'; exit 0;;"""
+    fake.write_text(f"""#!/bin/sh\ncase "$*" in {listed} esac\nprintf '{{"id":0,"digest":"a","response":{{"text":"yes"}}}}\\n{{"id":1,"resp'; echo broken >&2; exit 5\n""")
     fake.chmod(0o755)
     monkeypatch.setenv("PARLEY_BINARY", str(fake))
     with pytest.raises(binary.ProgramError, match="^broken$") as e:

@@ -28,8 +28,8 @@ type Sink interface {
 	admit(slot int, stop <-chan struct{}) bool
 	// put writes the record of a slot. A nil record writes nothing.
 	put(slot int, r *Record) error
-	// Finish is called once, when nothing is in flight. complete reports whether the whole input was read. The note
-	// is for the user.
+	// Finish is called once, when nothing is in flight. complete reports whether the whole input was read, and nothing
+	// stopped the run. The note is for the user.
 	Finish(complete bool) (note string, err error)
 }
 
@@ -68,7 +68,7 @@ func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 	m.seen, m.asked = map[recordKey]struct{}{}, map[int]*asked{}
 	m.Gate.OnClose(a.Drain)
 	a.Each(ctx, m.requests(ctx), m.done)
-	note, err := m.Sink.Finish(m.complete)
+	note, err := m.Sink.Finish(m.complete && !m.Gate.Closed())
 	if err != nil {
 		m.Gate.Close(exit.Broken, err)
 	}
@@ -79,7 +79,7 @@ func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 func (m *Asking) requests(ctx context.Context) iter.Seq[*llm.Request] {
 	return func(yield func(*llm.Request) bool) {
 		position := 0
-		for m.more(ctx) {
+		for ctx.Err() == nil && !m.Gate.Closed() {
 			q, err := m.Source.Next()
 			if errors.Is(err, io.EOF) {
 				m.complete = true
@@ -110,13 +110,6 @@ func (m *Asking) requests(ctx context.Context) iter.Seq[*llm.Request] {
 			}
 		}
 	}
-}
-
-// more reports whether the source has to be read on: to ask, or after a stop to see which answers of earlier runs
-// belong to its questions.
-func (m *Asking) more(ctx context.Context) bool {
-	out, ok := m.Sink.(*outFile)
-	return ctx.Err() == nil && (!m.Gate.Closed() || ok && len(out.kept) > 0) // without its lock: only this goroutine changes kept
 }
 
 // fresh reports whether an id is new.

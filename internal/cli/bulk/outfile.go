@@ -7,15 +7,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"parley/internal/cli/exit"
 	"parley/internal/filelock"
+	"parley/internal/files"
 	"parley/llm"
 )
 
@@ -29,7 +30,7 @@ const keptLine = 1 << 20
 // killed process loses nothing.
 const syncEvery = time.Second
 
-// stale ends the name of the file for answers that are no longer asked for.
+// stale ends the name of the file for answers that are no longer asked for, and for failures that cost something.
 const stale = ".stale"
 
 // outFile is the file of --out. Records are appended as they arrive, and sorted into the input's order when the
@@ -45,9 +46,10 @@ type outFile struct {
 	spent   llm.Money
 	dirty   bool
 	synced  time.Time
-	kept    map[recordKey]keptRecord   // the last answer of earlier runs by id and sample, until this run comes to its question
+	kept    map[recordKey]keptRecord   // the last answer of earlier runs by id and sample, until it is used or another record takes its place
 	older   map[recordKey][]keptRecord // the answers before it, to the same question or another one
-	others  []int64                    // offsets of answers that are not those to the questions of this run
+	others  []int64                    // offsets of answers to other questions that are to be moved away
+	paid    []int64                    // offsets of the failures of earlier runs that cost something
 	slots   []int64                    // offset of the record by slot; -1 before it is written
 	line    bytes.Buffer               // the record that is being written
 }
@@ -72,70 +74,66 @@ func OpenOut(path string, ids Keyer) (*outFile, error) {
 		return nil, exit.AsUsage(fmt.Errorf("--out: %w", err))
 	}
 	o := &outFile{path: path, keys: ids, f: f, synced: time.Now(), kept: map[recordKey]keptRecord{}, older: map[recordKey][]keptRecord{}}
-	if err := o.load(); err != nil {
-		return nil, errors.Join(err, f.Close())
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = exit.Usagef("%s is not a regular file", path)
+	}
+	if err == nil {
+		o.end, err = readRecords(f, path, "move the file away, or name another", o.keep)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--out: %w", err), f.Close())
 	}
 	return o, nil
 }
 
-// Spent returns what the records of earlier runs cost: failures, and answers that were moved away, included.
+// Spent returns what the records of earlier runs cost: failures, and records that were moved away, included.
 func (o *outFile) Spent() (llm.Money, error) {
-	moved, err := costOf(o.path+stale, math.MaxInt)
-	return o.spent.Plus(moved), err
+	f, _, cost, err := o.openStale(0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o.spent, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("--out: %w", err)
+	}
+	return o.spent.Plus(cost), f.Close()
 }
 
-func (o *outFile) load() error {
-	info, err := o.f.Stat()
-	if err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return exit.Usagef("--out: %s is not a regular file", o.path)
-	}
-	lines := NewLineReader(o.f, maxRecord)
-	for {
+// readRecords reads a file to its end, and returns where that is. A last line without a newline gets one if it is a record, and is removed
+// if it is a truncated one. For any other line that is not a record, the error gives the advice.
+func readRecords(f *os.File, path, advice string, each func(old oldRecord, off int64)) (end int64, err error) {
+	for lines := NewLineReader(f, maxRecord); ; {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return end, nil
 		}
-		if err != nil {
-			return exit.Usagef("--out: %s:%d: %w", o.path, lines.Number, err)
+		var old oldRecord
+		if err == nil {
+			old, err = readRecord(line)
 		}
-		old, err := readRecord(line)
+		n := min(len(line), len(recordStart))
 		switch {
-		case !lines.ended:
-			return o.mend(line, err == nil, old, lines)
-		case err != nil:
-			return exit.Usagef("--out: %s:%d: %w; move the file away, or name another", o.path, lines.Number, err)
+		case err == nil:
+			each(old, lines.start)
+			if end = lines.at; !lines.ended {
+				_, err = f.WriteAt([]byte("\n"), end)
+				return end + 1, err
+			}
+		case errors.Is(err, errNoRecord) && !lines.ended && string(line[:n]) == recordStart[:n]:
+			return end, f.Truncate(end)
+		default:
+			return 0, exit.Usagef("%s:%d: %w; %s", path, max(1, lines.Number), err, advice)
 		}
-		o.keep(old, lines.start)
-		o.end = lines.at
 	}
-}
-
-// mend handles a last line without a newline: a complete record gets one, a truncated one is removed.
-func (o *outFile) mend(line []byte, whole bool, old oldRecord, lines *lineReader) error {
-	if whole {
-		if _, err := o.f.WriteAt([]byte("\n"), lines.at); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-		o.keep(old, lines.start)
-		o.end = lines.at + 1
-		return nil
-	}
-	if n := min(len(line), len(recordStart)); string(line[:n]) != recordStart[:n] {
-		return exit.Usagef("--out: %s:%d: %w; move the file away, or name another", o.path, lines.Number, errNoRecord)
-	}
-	if err := o.f.Truncate(lines.start); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	return nil
 }
 
 func (o *outFile) keep(old oldRecord, off int64) {
 	o.records++
 	o.spent = o.spent.Plus(old.cost)
 	if !old.ok {
+		if old.cost > 0 {
+			o.paid = append(o.paid, off)
+		}
 		return
 	}
 	at := o.keys.of(old.id, old.sample)
@@ -145,26 +143,26 @@ func (o *outFile) keep(old oldRecord, off int64) {
 	o.kept[at] = keptRecord{off: off, digest: old.digest}
 }
 
+// earlier returns the answers of earlier runs with a key.
+func (o *outFile) earlier(at recordKey) []keptRecord {
+	last, ok := o.kept[at]
+	if !ok {
+		return nil
+	}
+	return append(o.older[at], last)
+}
+
 // have reuses the answer of an earlier run to the same question.
 func (o *outFile) have(slot int, at recordKey, d digest) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	last, ok := o.kept[at]
-	if !ok {
-		return false
-	}
-	found := false
-	for _, old := range slices.Backward(append(o.older[at], last)) {
-		if found || old.digest != d {
-			o.others = append(o.others, old.off)
-			continue
+	for _, old := range slices.Backward(o.earlier(at)) {
+		if old.digest == d {
+			o.set(slot, at, old.off)
+			return true
 		}
-		o.set(slot, old.off)
-		found = true
 	}
-	delete(o.kept, at)
-	delete(o.older, at)
-	return found
+	return false
 }
 
 // admit lets every slot begin at once: no record waits in memory.
@@ -184,7 +182,7 @@ func (o *outFile) put(slot int, r *Record) error {
 	if _, err := o.f.WriteAt(o.line.Bytes(), o.end); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	o.set(slot, o.end)
+	o.set(slot, o.keys.of(r.ID, r.Sample), o.end)
 	o.end += int64(o.line.Len())
 	if o.line.Cap() > keptLine {
 		o.line = bytes.Buffer{}
@@ -197,22 +195,30 @@ func (o *outFile) put(slot int, r *Record) error {
 	return nil
 }
 
-func (o *outFile) set(slot int, off int64) {
+// set makes the record at an offset the one of a slot. The answers of earlier runs with its key give way to it.
+func (o *outFile) set(slot int, at recordKey, off int64) {
 	for len(o.slots) <= slot {
 		o.slots = append(o.slots, -1)
 	}
 	o.slots[slot] = off
+	for _, old := range o.earlier(at) {
+		if old.off != off {
+			o.others = append(o.others, old.off)
+		}
+	}
+	delete(o.kept, at)
+	delete(o.older, at)
 }
 
-// Finish sorts the file into the input's order. Answers to other questions than those of the input are moved to a
-// second file. Of the ids that were not read, they stay at the end.
+// Finish sorts the file into the input's order. Answers to other questions, and what earlier failures cost, are moved to a second file. After
+// a stop, answers whose id and sample have no other record stay at the end.
 func (o *outFile) Finish(complete bool) (note string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer func() { err = errors.Join(err, o.close()) }()
+	defer func() { err = errors.Join(err, o.Close()) }()
 	var unread []int64
-	for at, last := range o.kept {
-		for _, k := range append(o.older[at], last) {
+	for at := range o.kept {
+		for _, k := range o.earlier(at) {
 			unread = append(unread, k.off)
 		}
 	}
@@ -223,21 +229,17 @@ func (o *outFile) Finish(complete bool) (note string, err error) {
 	} else {
 		order = append(order, unread...)
 	}
-	if len(o.others) > 0 {
-		slices.Sort(o.others)
-		if _, err := costOf(o.path+stale, 1); err != nil {
-			return "", err
-		}
-		if err := o.appendTo(o.path+stale, o.others); err != nil {
-			return "", fmt.Errorf("--out: %w", err)
-		}
-		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", len(o.others), o.path+stale)
-	}
 	if slices.IsSorted(order) && len(order) == o.records {
-		return note, o.settle()
+		return "", o.settle()
 	}
-	if err := o.rewrite(order); err != nil {
-		return note, fmt.Errorf("--out: put in order: %w", err)
+	if err := o.rewrite(order, slices.Sorted(slices.Values(append(o.paid, o.others...)))); err != nil {
+		return "", fmt.Errorf("--out: put in order: %w", err)
+	}
+	if n := len(o.others); n > 0 {
+		note = fmt.Sprintf("%d answers to requests that are gone or changed were moved to %s", n, o.path+stale)
+	}
+	if err := files.SyncFolder(filepath.Dir(o.path)); err != nil {
+		return note, fmt.Errorf("--out: %w", err)
 	}
 	return note, nil
 }
@@ -254,8 +256,8 @@ func (o *outFile) settle() error {
 	return nil
 }
 
-// rewrite atomically replaces the file by its records in the given order.
-func (o *outFile) rewrite(order []int64) (err error) {
+// rewrite moves records to the second file, and atomically replaces the file by the others in the given order. If it fails, both are as before.
+func (o *outFile) rewrite(order, moved []int64) (err error) {
 	info, err := o.f.Stat()
 	if err != nil {
 		return err
@@ -272,11 +274,32 @@ func (o *outFile) rewrite(order []int64) (err error) {
 	if err := errors.Join(o.copyTo(tmp, order), tmp.Chmod(info.Mode().Perm()), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	return replace(o, tmp.Name())
+	if len(moved) > 0 {
+		var f *os.File
+		var end int64
+		if f, end, _, err = o.openStale(os.O_CREATE); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil { // such as a full disk
+				err = errors.Join(err, f.Truncate(end))
+			}
+			err = errors.Join(err, f.Close())
+		}()
+		if err := errors.Join(o.copyTo(f, moved), f.Sync()); err != nil {
+			return err
+		}
+	}
+	if runtime.GOOS == "windows" { // it does not replace an open file
+		if err := o.Close(); err != nil {
+			return err
+		}
+	}
+	return os.Rename(tmp.Name(), o.path)
 }
 
-// close closes the file, once.
-func (o *outFile) close() error {
+// Close closes the file, once, and leaves it as it is.
+func (o *outFile) Close() error {
 	if o.f == nil {
 		return nil
 	}
@@ -285,48 +308,28 @@ func (o *outFile) close() error {
 	return f.Close()
 }
 
-// costOf returns what the first n records of a file of answers that were moved away cost. It refuses a file with
-// anything else in these lines.
-func costOf(path string, n int) (cost llm.Money, err error) {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, exit.Usagef("--out: %s exists and is not a regular file; move it away", path)
-	}
-	f, err := os.Open(path)
+// openStale opens the file of records that were moved away, at its end, and returns what they cost. It is as private as the file itself.
+func (o *outFile) openStale(flag int) (f *os.File, end int64, cost llm.Money, err error) {
+	info, err := o.f.Stat()
 	if err != nil {
-		return 0, fmt.Errorf("--out: %w", err)
+		return nil, 0, 0, err
 	}
-	defer f.Close() // read only
-	for lines := NewLineReader(f, maxRecord); lines.Number < n && err == nil; {
-		var line []byte
-		var old oldRecord
-		if line, err = lines.Next(); err == nil {
-			old, err = readRecord(line)
-		}
-		cost = cost.Plus(old.cost)
+	path := o.path + stale
+	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
+		return nil, 0, 0, exit.Usagef("%s exists and is not a regular file; move it away", path)
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, exit.Usagef("--out: %s is needed for answers that are no longer asked for: %w; move it away", path, err)
+	if f, err = os.OpenFile(path, os.O_RDWR|flag, info.Mode().Perm()); err != nil {
+		return nil, 0, 0, err
 	}
-	return cost, nil
-}
-
-func (o *outFile) appendTo(path string, order []int64) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-	if err != nil {
-		return err
-	}
-	end, err := f.Seek(0, io.SeekEnd)
+	end, err = readRecords(f, path, "it is needed for answers that are no longer asked for: move the file away, and --budget forgets what its records cost",
+		func(old oldRecord, _ int64) { cost = cost.Plus(old.cost) })
 	if err == nil {
-		err = o.copyTo(f, order)
+		_, err = f.Seek(end, io.SeekStart)
 	}
-	if err != nil { // such as a full disk: leave no record that is cut off
-		err = errors.Join(err, f.Truncate(end))
+	if err != nil {
+		return nil, 0, 0, errors.Join(err, f.Close())
 	}
-	return errors.Join(err, f.Sync(), f.Close())
+	return f, end, cost, nil
 }
 
 func (o *outFile) copyTo(w io.Writer, order []int64) error {

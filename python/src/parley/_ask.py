@@ -96,8 +96,8 @@ def ask_many(
     """Ask many requests at once, within the provider's limits, and return the answers in the same order.
 
     A request is a prompt, or a dict of the fields that docs/how-to/ask.md lists. ``out`` names a file of records: call it
-    again with the same file, and only what is missing is asked. Answers of the file to other questions are never returned: they
-    are moved to a file beside it that ends in .stale. ``budget`` is in dollars. With ``out``, what the records in both files cost
+    again with the same file, and only what is missing is asked. Answers of the file to other questions are never returned: once
+    all are asked, they are moved to a file beside it that ends in .stale. ``budget`` is in dollars. With ``out``, what the records in both files cost
     counts too; without it, each call has its own budget. What the budget does not allow has ``failed == "budget"``. Other options are those of ``parley ask``, such as temperature, max_tokens, tier, cache, retries, deadline.
 
     Ctrl-C finishes the calls in flight and raises parley.Interrupted, whose ``answers`` are those that were given.
@@ -115,18 +115,19 @@ def ask_many(
             return []
         command = [binary.find(), "ask", source, *_flags({"model": model, "budget": budget, **options}), "--quiet"]
         samples = int(options.get("samples") or 1)
-        wanted: list[Any] = [{"id": i, "sample": k} for i in ids for k in range(samples)]
-        done = _ask(command if out is None else [*command, f"--out={os.fspath(out)}"], out, Progress(progress), len(wanted)).named(source)
-        if out is not None and done.code not in (0, 1, 2):  # the file may have answers to other questions
-            wanted = _digests(command, source)
-    records: list[Any] = [json.loads(line) for line in done.lines]
-    if done.code in (0, 1) and len(records) != len(wanted):
-        raise Error(f"parley ask gave {len(records)} records for {len(ids)} requests")
-    if done.code not in (0, 1):
-        message = "it was not asked before the interrupt" if done.interrupted else done.text
-        records = _complete(records, wanted, {"kind": "budget" if done.code == 3 else "canceled", "message": message})
-    answers = [Answer(r, made) for r in records]
-    if done.interrupted:
+        count = len(ids) * samples
+        with binary.Interrupts() as interrupts:  # until the answers are there: Ctrl-C at any moment loses none
+            full = command if out is None else [*command, f"--out={os.fspath(out)}"]
+            done = _ask(full, out, Progress(progress), count, interrupts).named(source)
+            records: list[Any] = [json.loads(line) for line in done.lines] if done.code != 2 else []  # a file may have answers to other questions
+            if done.code not in (0, 1):
+                message = "it was not asked before the interrupt" if interrupts.came else done.text
+                wanted = [{"id": i} for i in ids for _ in range(samples)] if done.code == 2 else _digests(command, source)
+                records = _complete(records, wanted, {"kind": "budget" if done.code == 3 else "canceled", "message": message})
+            elif len(records) != count:
+                raise Error(f"parley ask gave {len(records)} records for {len(ids)} requests")
+            answers = [Answer(r, made) for r in records]
+    if interrupts.came:
         raise Interrupted(answers)
     if done.code not in (0, 1, 3):
         raise binary.ProgramError(done.text, done.code, answers if done.lines and done.code != 2 else [])
@@ -143,13 +144,12 @@ def _digests(command: list[str], source: str) -> list[Any]:
 
 def _complete(records: list[Any], wanted: list[Any], why: Mapping[str, str]) -> list[Any]:
     """Return a record for each wanted one: that with its id, sample and digest. If there is none, it has an error that says why."""
-    with_digest = any("digest" in w for w in wanted)
 
     def key(record: Any) -> str:
-        return json.dumps([record.get("id"), record.get("sample", 0), record.get("digest") if with_digest else None])
+        return json.dumps([record["id"], record.get("sample", 0), record.get("digest")])
 
-    asked = {key(r): r for r in records}
-    return [w if "error" in w else asked.get(key(w), {"id": w["id"], "error": why}) for w in wanted]
+    asked = {key(r): r for r in records if "line" not in r}
+    return [w if "error" in w else asked.pop(key(w), {"id": w["id"], "error": why}) for w in wanted]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +159,6 @@ class _Asked:
     lines: list[bytes]
     code: int
     text: str
-    interrupted: bool
 
     def named(self, source: str) -> _Asked:
         """Return it with texts that name requests by their number, and not by the lines of a file that the caller does not know."""
@@ -172,28 +171,28 @@ class _Asked:
         return dataclasses.replace(self, lines=lines, text=plain(self.text.encode()).decode())
 
 
-def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progress, count: int) -> _Asked:
-    """Run a command to its end. Ctrl-C ends it after the calls in flight, and a second one at once."""
+def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progress, count: int, interrupts: binary.Interrupts | None = None) -> _Asked:
+    """Run a command to its end. With interrupts, Ctrl-C ends it after the calls in flight, and a second one at once."""
     lines: list[bytes] = []
     errors: list[bytes] = []
     counted = _Counted(out)
     code: int | None = None
-    with binary.Interrupts() as interrupts:
-        process = binary.start(command)
+    process = binary.start(command)
+    if interrupts is not None:
         interrupts.pass_to(process)
-        assert process.stdout is not None and process.stderr is not None
-        output, complaints = process.stdout, process.stderr
-        readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
-        for r in readers:
-            r.start()
-        while code is None:
-            try:
-                code = process.wait(0.2)
-            except subprocess.TimeoutExpired:
-                progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
-        for r in readers:
-            r.join()
-        binary.close(process)
+    assert process.stdout is not None and process.stderr is not None
+    output, complaints = process.stdout, process.stderr
+    readers = [threading.Thread(target=lambda: lines.extend(output), daemon=True), threading.Thread(target=lambda: errors.extend(complaints), daemon=True)]
+    for r in readers:
+        r.start()
+    while code is None:
+        try:
+            code = process.wait(0.2)
+        except subprocess.TimeoutExpired:
+            progress.show(f"asked {len(lines) if out is None else counted.look():,} of {count:,}")
+    for r in readers:
+        r.join()
+    binary.close(process)
     text = b"".join(errors).decode("utf-8", "replace").strip()
     if out is not None and os.path.isfile(out):
         with open(out, "rb") as f:
@@ -202,7 +201,7 @@ def _ask(command: list[str], out: str | os.PathLike[str] | None, progress: Progr
     if code in (0, 1, 3):
         failed = sum(b'"error":{"kind"' in line for line in lines)
         progress.show(f"asked {len(lines):,} of {count:,}" + (f", {failed:,} failed" if failed else "") + (f": {text}" if code == 3 else ""), final=True)
-    return _Asked(lines, code, text, interrupts.came)
+    return _Asked(lines, code, text)
 
 
 class _Counted:

@@ -191,40 +191,40 @@ class _Link:
 def _play(world: type[World], command: list[str], path: str, shown: Progress) -> Summary:
     errors: collections.deque[str] = collections.deque(maxlen=100)
     printed: list[bytes] = []
-    link = _Link()
-    try:
-        process = binary.start(command, {"PARLEY_BROUGHT": link.name, "PARLEY_PROGRESS": "1"}, link.inherit)
-    except BaseException:
-        link.close()
-        raise
-    assert process.stdout is not None and process.stderr is not None
-    out, err = process.stdout, process.stderr
+    with binary.Interrupts() as interrupts:
+        link = _Link()
+        try:
+            process = binary.start(command, {"PARLEY_BROUGHT": link.name, "PARLEY_PROGRESS": "1"}, link.inherit)
+        except BaseException:
+            link.close()
+            raise
+        interrupts.pass_to(process)
+        assert process.stdout is not None and process.stderr is not None
+        out, err = process.stdout, process.stderr
 
-    def follow() -> None:
-        for line in err:
-            text = line.decode("utf-8", "replace").rstrip()
-            errors.append(text)
-            shown.show(text)
+        def follow() -> None:
+            for line in err:
+                text = line.decode("utf-8", "replace").rstrip()
+                errors.append(text)
+                shown.show(text)
 
-    readers = [threading.Thread(target=follow, daemon=True), threading.Thread(target=lambda: printed.append(out.read()), daemon=True)]
-    for r in readers:
-        r.start()
-    try:
-        with binary.Interrupts() as interrupts:
-            interrupts.pass_to(process)
+        readers = [threading.Thread(target=follow, daemon=True), threading.Thread(target=lambda: printed.append(out.read()), daemon=True)]
+        for r in readers:
+            r.start()
+        try:
             sock = link.connected(process)
             if sock is not None:
                 with sock:
                     Session(sock, lambda _: world).serve()
             code = process.wait()
-    finally:
-        link.close()
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
-        for r in readers:
-            r.join()
-        binary.close(process)
+        finally:
+            link.close()
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+            for r in readers:
+                r.join()
+            binary.close(process)
     if code not in (0, 1, 3, 4):
         raise binary.ProgramError(_last_error(list(errors)) or f"parley run ended with {code}", code)
     text = b"".join(printed).decode("utf-8", "replace").strip()
