@@ -19,7 +19,7 @@ func TestMarkdown(t *testing.T) {
 	say(`{"a": ["*b*"]}`)
 	say(strings.Repeat("*a* ", markdown.MaxText/4) + "end")
 	s := serve(t, folder)
-	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="noopener noreferrer nofollow">x</a> <small class="host">a.example</small>`
+	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="noopener noreferrer nofollow">x</a> <small class="host">https://a.example/</small>`
 	const long = "not formatted: it has more than 64 KB"
 	for path, want := range map[string][]string{
 		episode: {"**bold** [x](https://a.example/)", `<a href="` + episode + `?text=markdown#said">Format texts as Markdown</a>`},
