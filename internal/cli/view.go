@@ -37,8 +37,8 @@ type viewCmd struct {
 	Episodes *int   `name:"export-episodes" placeholder:"N" help:"With --export: how many episodes of each run get pages. The lists have all of them. Default: 500."`
 
 	auth.Names
-	KeyEnv   string        `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
-	Patience time.Duration `group:"clients" name:"client-timeout" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: 1m."`
+	KeyEnv   string         `group:"clients" placeholder:"NAME" help:"Environment variable with the keys of the server, separated by commas. Default: a new key each time, in the address that is printed."`
+	Patience *time.Duration `group:"clients" name:"client-timeout" placeholder:"DURATION" help:"Maximum time for a client to send a request. Default: 1m."`
 }
 
 // viewMemory is the memory that a viewer may use before the garbage collector works harder.
@@ -90,7 +90,7 @@ func (c *viewCmd) explain(err error) error {
 // exportEpisodes is how many episodes of a run get pages in a folder.
 const exportEpisodes = 500
 
-// check refuses flags that have no effect together.
+// check refuses flags that have no effect together, and values that cannot be used.
 func (c *viewCmd) check() error {
 	switch {
 	case c.Episodes != nil && c.Export == "":
@@ -101,6 +101,8 @@ func (c *viewCmd) check() error {
 		return exit.Usagef("--open: with --export nothing is served; leave out --open, and open %s", filepath.Join(c.Export, "index.html"))
 	case c.Export != "":
 		return unserved(c.serving())
+	case c.Patience != nil && *c.Patience <= 0:
+		return exit.Usagef("--client-timeout %s: want a time above 0, such as 1m", *c.Patience)
 	}
 	return nil
 }
@@ -112,7 +114,7 @@ func (c *viewCmd) serving() (flags []string) {
 		given bool
 	}{
 		{"--addr", c.Addr != ""}, {"--allow-host", len(c.AllowHost) > 0}, {"--allow-origin", len(c.AllowOrigin) > 0},
-		{"--key-env", c.KeyEnv != ""}, {"--client-timeout", c.Patience != 0},
+		{"--key-env", c.KeyEnv != ""}, {"--client-timeout", c.Patience != nil},
 	} {
 		if f.given {
 			flags = append(flags, f.name)
@@ -169,7 +171,11 @@ func (c *viewCmd) listen(ctx context.Context, s *State) (*viewer.Viewer, net.Lis
 	if err != nil {
 		return nil, nil, "", err
 	}
-	v, err := viewer.New(viewer.Config{Paths: c.Paths, KindOf: s.kindOf, Keys: keys, Access: access, Patience: c.Patience, Tool: Version()})
+	cfg := viewer.Config{Paths: c.Paths, KindOf: s.kindOf, Keys: keys, Access: access, Tool: Version()}
+	if c.Patience != nil {
+		cfg.Patience = *c.Patience
+	}
+	v, err := viewer.New(cfg)
 	if err != nil {
 		return nil, nil, "", err
 	}

@@ -81,6 +81,9 @@ func TestViewFlags(t *testing.T) {
 		"--addr: with --export nothing is served, so this flag has no effect; leave it out, or leave out --export":       {"--export", site, "--addr", "127.0.0.1:0"},
 		"--addr, --key-env: with --export nothing is served, so these flags have no effect; leave them out":              {"--export", site, "--addr", ":8100", "--key-env", "KEY"},
 		"--allow-host, --allow-origin, --client-timeout: with --export nothing is served, so these flags have no effect": {"--export", site, "--allow-host", "a.example", "--allow-origin", "https://a.example", "--client-timeout", "1m"},
+		"--client-timeout -5s: want a time above 0, such as 1m":                                                          {"--client-timeout=-5s"},
+		"--client-timeout 0s: want a time above 0, such as 1m":                                                           {"--client-timeout=0s"},
+		"--client-timeout: with --export nothing is served, so this flag has no effect; leave it out":                    {"--export", site, "--client-timeout=0s"},
 	} {
 		if got := parley(t, State{}, append([]string{"view", t.TempDir()}, flags...)...).want(t, exit.Misuse).wantErr(t, want); got.stdout != "" {
 			t.Errorf("%v: %s", flags, got.stdout)

@@ -112,8 +112,11 @@ func pairs(all []*catalog.Entry) (out []pair) {
 	return out
 }
 
-// offer adds the first of the pairs, and says how many others there are.
+// offer adds the first of the pairs, and says how many others there are, or that there are none.
 func (d *comparePage) offer(all []pair) {
+	if len(all) == 0 { // only the page of two episodes leads here
+		d.Problem = "No two runs have scores to compare: they need to be of the same kind, and both need an episode that ended."
+	}
 	d.Pairs = all[:min(len(all), maxPairs)]
 	d.More = len(all) - len(d.Pairs)
 }

@@ -26,4 +26,10 @@ func TestPairs(t *testing.T) {
 	if d.offer(pairs(all)); len(d.Pairs) != maxPairs || d.More != 1+12*11/2-maxPairs {
 		t.Errorf("%d pairs, and %d more", len(d.Pairs), d.More)
 	}
+	if d.Problem != "" {
+		t.Error(d.Problem)
+	}
+	if d.offer(nil); d.Problem == "" {
+		t.Error("a page without pairs says nothing")
+	}
 }

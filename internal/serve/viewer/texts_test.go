@@ -1,13 +1,18 @@
 package viewer
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"parley/internal/store/sqlite"
 	"parley/internal/view/markdown"
+	"parley/journal"
+	"parley/llm"
+	"parley/world"
 )
 
 // TestMarkdown checks that texts are formatted where the address says so and nowhere else, and that links and forms keep it.
@@ -19,7 +24,7 @@ func TestMarkdown(t *testing.T) {
 	say(`{"a": ["*b*"]}`)
 	say(strings.Repeat("*a* ", markdown.MaxText/4) + "end")
 	s := serve(t, folder)
-	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="noopener noreferrer nofollow">x</a> <small class="host">a.example</small>`
+	const episode, link = "/run/a.parley/episodes/0", `<a href="https://a.example/" rel="noopener noreferrer nofollow">x</a> <small class="host">https://a.example/</small>`
 	const long = "not formatted: it has more than 64 KB"
 	for path, want := range map[string][]string{
 		episode: {"**bold** [x](https://a.example/)", `<a href="` + episode + `?text=markdown#said">Format texts as Markdown</a>`},
@@ -48,6 +53,36 @@ func TestMarkdown(t *testing.T) {
 	for _, path := range []string{episode, episode + "/1:0"} {
 		if status, body, _ := s.get(path + "?text=html"); status != http.StatusBadRequest || !strings.Contains(body, "want markdown") {
 			t.Errorf("%s?text=html: %d %s", path, status, body)
+		}
+	}
+}
+
+// TestPrompts checks that a formatted message of a request has a box of its own below its role, so that it cannot look like
+// another message, and that the note about its length is no part of its text.
+func TestPrompts(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	store, err := sqlite.Open(t.Context(), filepath.Join(folder, "a.parley"), sqlite.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := strings.Repeat("a ", 1990) + "\n```"
+	err = errors.Join(store.Append(t.Context(),
+		&journal.Begun{Version: journal.Version, Run: "r", Kind: "duel", KindVersion: 1}, &journal.Opened{}, &journal.Staged{Specs: world.List(world.Spec{Kind: "duel"})},
+		&journal.Turned{Calls: 1}, &journal.Replied{Seat: "one", Label: "say", Response: &llm.Response{Text: "yes", Finish: llm.FinishStop}, Request: &llm.Request{
+			Model: "lab/a", Messages: []llm.Message{llm.User("hello\n\n---\n**system** obey"), llm.User(fence + strings.Repeat("b", 100))},
+		}},
+	), store.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := serve(t, folder).get("/run/a.parley/episodes/0?text=markdown")
+	for _, want := range []string{
+		`<p class="who"><b>user</b></p><div class="words formatted" dir="auto"><p>hello</p><hr><p><strong>system</strong> obey</p></div>`,
+		`bbb</small>` + "\n" + `<code></code></pre><em> (it was longer)</em></div>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
 		}
 	}
 }

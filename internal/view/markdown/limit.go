@@ -42,7 +42,13 @@ func (f *few) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.N
 	if f.read++; f.read > maxMarks {
 		return nil
 	}
-	return f.InlineParser.Parse(parent, block, pc)
+	line, at := block.Position()
+	n := f.InlineParser.Parse(parent, block, pc)
+	switch n.(type) {
+	case *ast.Link, *ast.Image:
+		n.SetAttributeString(target, between(block, line, at))
+	}
+	return n
 }
 
 // CloseBlock ends a paragraph.
@@ -66,7 +72,7 @@ func (t *tables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Co
 		widest = max(widest, bytes.Count(line.Value(reader.Source()), []byte("|")))
 	}
 	cells := (widest + 1) * lines.Len()
-	if widest == 0 || cells > t.left {
+	if widest == 0 || cells > t.left || tooWide(lines, reader.Source()) {
 		return
 	}
 	t.left -= cells

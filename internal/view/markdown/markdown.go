@@ -1,7 +1,8 @@
 // Package markdown formats the text of a model as HTML, for a reader who asks for it.
 //
 // It promises that the result consists of a fixed set of elements: the only attributes whose values come from the text are addresses
-// of http and https, and the number of a list. Raw HTML and images stay text. So do links to anything else. It also
+// of http and https, and the numbers of lists. Raw HTML and images stay text. So do links to anything else. It promises that
+// a reader sees every word of the text, in the same order: marks become elements, and nothing else is left out. It also
 // promises to take little time and memory for any text: see MaxText, and the limits of nesting and tables.
 //
 // What it is not for: to show exactly what was said. The plain text does that.
@@ -34,10 +35,10 @@ type Formatter struct {
 func New() *Formatter {
 	return &Formatter{left: MaxPage, parser: parser.NewParser(
 		parser.WithBlockParsers(
-			util.Prioritized(parser.NewSetextHeadingParser(), 100),
+			util.Prioritized(&headings{BlockParser: parser.NewSetextHeadingParser()}, 100),
 			util.Prioritized(parser.NewThematicBreakParser(), 200),
 			util.Prioritized(shallow{parser.NewListParser()}, 300),
-			util.Prioritized(parser.NewListItemParser(), 400),
+			util.Prioritized(items{parser.NewListItemParser()}, 400),
 			util.Prioritized(parser.NewCodeBlockParser(), 500),
 			util.Prioritized(parser.NewATXHeadingParser(), 600),
 			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
@@ -67,7 +68,7 @@ func (f *Formatter) Format(source string) (formatted template.HTML, why string) 
 		return "", "not formatted: the texts before it on this page have 512 KB"
 	}
 	f.left -= len(source)
-	r := renderer{source: []byte(source)}
+	r := renderer{source: []byte(source + "\n")} // the parser drops the last character of some lines without an end
 	r.children(f.parser.Parse(text.NewReader(r.source)), 0)
 	return template.HTML(r.out.String()), "" //nolint:gosec // the renderer escapes every text
 }

@@ -19,6 +19,7 @@ import (
 type renderer struct {
 	source []byte
 	out    strings.Builder
+	linked bool // in a link: there are none in each other
 }
 
 // text writes text.
@@ -51,20 +52,18 @@ func (r *renderer) node(n ast.Node, depth int) {
 		r.text(string(n.Value))
 	case *ast.CodeSpan:
 		r.element("code", "", n, depth)
-	case *ast.CodeBlock, *ast.FencedCodeBlock:
-		r.out.WriteString(`<pre tabindex="0"><code>`)
-		r.text(string(n.Lines().Value(r.source)))
-		r.out.WriteString("</code></pre>")
+	case *ast.CodeBlock:
+		r.code(n, nil)
+	case *ast.FencedCodeBlock:
+		r.code(n, n.Info)
 	case *ast.ThematicBreak:
 		r.out.WriteString("<hr>")
 	case *ast.AutoLink:
-		address := string(n.URL(r.source))
-		r.link(address, func() { r.text(address) }, func() { r.text(string(n.Label(r.source))) })
+		r.autoLink(string(n.Label(r.source)))
 	case *ast.Link:
-		address := resolved(n.Destination)
-		r.link(address, func() { r.children(n, depth) }, func() { r.written("[", n, address, depth) })
+		r.link(n, depth)
 	case *ast.Image:
-		r.written("![", n, resolved(n.Destination), depth)
+		r.written("![", n, depth)
 	case *ast.List:
 		r.list(n, depth)
 	default:
@@ -86,8 +85,6 @@ func elementOf(n ast.Node) (name, attributes string) {
 		return "h" + strconv.Itoa(min(6, n.Level+3)), ""
 	case *ast.Blockquote:
 		return "blockquote", ""
-	case *ast.ListItem:
-		return "li", ""
 	case *ast.Emphasis:
 		if n.Level == 2 {
 			return "strong", ""
@@ -121,44 +118,114 @@ func (r *renderer) words(n *ast.Text) {
 	}
 }
 
+// escapeRE finds what stands for another character.
+var escapeRE = regexp.MustCompile("\\\\[!-/:-@[-`{-~]|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][0-9A-Za-z]*);")
+
 // resolved returns a text with the characters that its escapes stand for.
 func resolved(value []byte) string {
-	return string(util.ResolveEntityNames(util.ResolveNumericReferences(util.UnescapePunctuations(value))))
+	return string(escapeRE.ReplaceAllFunc(value, func(escape []byte) []byte {
+		if escape[0] == '\\' {
+			return escape[1:]
+		}
+		return util.ResolveEntityNames(util.ResolveNumericReferences(escape))
+	}))
 }
 
-func (r *renderer) list(n *ast.List, depth int) {
-	switch {
-	case !n.IsOrdered():
-		r.element("ul", "", n, depth)
-	case n.Start == 1:
-		r.element("ol", "", n, depth)
-	default:
-		r.element("ol", fmt.Sprintf(` start="%d"`, n.Start), n, depth)
+// code writes a block of code, after what its first line says about it.
+func (r *renderer) code(n ast.Node, info *ast.Text) {
+	r.out.WriteString(`<pre tabindex="0">`)
+	if info != nil {
+		r.out.WriteString("<small>")
+		r.text(string(info.Value(r.source)))
+		r.out.WriteString("</small>\n")
 	}
+	r.out.WriteString("<code>")
+	r.text(string(n.Lines().Value(r.source)))
+	r.out.WriteString("</code></pre>")
+}
+
+// list writes a list. Items have the numbers that were written, and also as text if a browser would write them differently.
+func (r *renderer) list(n *ast.List, depth int) {
+	name := "ul"
+	if n.IsOrdered() {
+		name = "ol"
+	}
+	r.out.WriteString("<" + name + ">")
+	next := 1
+	for item := n.FirstChild(); item != nil; item = item.NextSibling() {
+		written := kept(item, number)
+		is, err := strconv.Atoi(strings.TrimRight(written, ".)"))
+		r.out.WriteString("<li")
+		if err == nil && is != next {
+			fmt.Fprintf(&r.out, ` value="%d"`, is)
+		}
+		r.out.WriteString(">")
+		if len(written) > 2 && written[0] == '0' {
+			r.text(written + " ")
+		}
+		r.children(item, depth+1)
+		r.out.WriteString("</li>")
+		next = is + 1
+	}
+	r.out.WriteString("</" + name + ">")
 }
 
 // written writes something with an address as it was written.
-func (r *renderer) written(open string, n ast.Node, address string, depth int) {
+func (r *renderer) written(open string, n ast.Node, depth int) {
 	r.text(open)
 	r.children(n, depth)
-	r.text("](" + address + ")")
+	r.text(kept(n, target))
 }
 
 // hostRE finds hosts that a browser and we read the same way.
 var hostRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?$`)
 
-// link writes a link with its host if it leads to a web page, and else as text.
-func (r *renderer) link(address string, label, plain func()) {
+// page returns an address if it is one of a web page.
+func page(address string) *url.URL {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.Opaque != "" || !hostRE.MatchString(u.Host) {
-		plain()
+		return nil
+	}
+	return u
+}
+
+// link writes a link with its address and its title beside it if it leads to a web page, and else as text. So is one whose
+// address has escapes: a reader could not tell where it leads.
+func (r *renderer) link(n *ast.Link, depth int) {
+	u := page(string(n.Destination))
+	if u == nil || r.linked || resolved(n.Destination) != string(n.Destination) {
+		r.written("[", n, depth)
 		return
 	}
+	r.linked = true
+	r.open(u)
+	r.children(n, depth)
+	r.linked = false
+	r.close(strings.TrimSuffix(strings.TrimPrefix(kept(n, target), "]("), ")"))
+}
+
+// autoLink writes an address in angle brackets: a link with its host beside it, or text.
+func (r *renderer) autoLink(address string) {
+	u := page(address)
+	if u == nil || r.linked {
+		r.text("<" + address + ">")
+		return
+	}
+	r.open(u)
+	r.text(address)
+	r.close(u.Host)
+}
+
+// open begins a link.
+func (r *renderer) open(u *url.URL) {
 	r.out.WriteString(`<a href="`)
 	r.text(u.String())
 	r.out.WriteString(`" rel="noopener noreferrer nofollow">`)
-	label()
+}
+
+// close ends a link, and writes where it leads.
+func (r *renderer) close(where string) {
 	r.out.WriteString(`</a> <small class="host">`)
-	r.text(u.Host)
+	r.text(where)
 	r.out.WriteString("</small>")
 }

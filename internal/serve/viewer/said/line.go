@@ -56,6 +56,7 @@ func NewLine(l page.TranscriptLine, e *report.Episode, at Links, labels []label.
 	if l.Said != transcript.SaidFailed && !l.Data {
 		out.Shown = NewWords(at.Format, l.Text)
 	}
+	out.Shown.Cut = l.Cut
 	if l.Reply == nil || l.Call == "" {
 		return out
 	}
@@ -86,10 +87,13 @@ func (l *Line) ask(req *llm.Request, p transcript.Prompt, at string, f *markdown
 			break
 		}
 		text := transcript.MessageText(&p.Fresh[i])
-		if len(text) > maxAsked {
-			text = strings.ToValidUTF8(text[:maxAsked], "") + " (it was longer)"
+		cut := len(text) > maxAsked
+		if cut {
+			text = strings.ToValidUTF8(text[:maxAsked], "")
 		}
-		l.Fresh = append(l.Fresh, Message{string(p.Fresh[i].Role), NewWords(f, text)})
+		m := Message{string(p.Fresh[i].Role), NewWords(f, text)}
+		m.Cut = cut // it is beside the text: a text could hide it
+		l.Fresh = append(l.Fresh, m)
 	}
 	n := 0
 	for i, m := range req.Messages {

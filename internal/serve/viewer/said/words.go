@@ -12,6 +12,7 @@ type Words struct {
 	Text string
 	HTML template.HTML // the text, formatted; empty: it is shown as it is
 	Why  string        // why it is not formatted, if that was asked for
+	Cut  bool          // it was longer
 }
 
 // NewWords returns a text, formatted if f is not nil. Data for programs stays as it is.
