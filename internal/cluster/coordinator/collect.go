@@ -199,15 +199,16 @@ func (l *log) take(ctx context.Context, b *batch) {
 	l.pending++
 	l.mu.Unlock()
 	after := func(err error) {
-		l.mu.Lock()
-		l.pending--
-		l.mu.Unlock()
 		if err != nil {
 			l.fail(fmt.Errorf("coordinator: %w", err))
-			return
+		} else {
+			l.charge(b.entries)
+			l.took(ctx, b, ended)
 		}
-		l.charge(b.entries)
-		l.took(ctx, b, ended)
+		l.mu.Lock()
+		l.pending-- // not before: the next batch may be taken here once this one is
+		l.changed.Broadcast()
+		l.mu.Unlock()
 	}
 	if len(b.entries) == 0 && idle {
 		after(nil) // claims, or what is in the journal: they may be read again

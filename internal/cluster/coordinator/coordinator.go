@@ -129,7 +129,7 @@ type play struct {
 	workers map[string]time.Time // when each worker last said something, by session
 	taken   uint64               // the message up to which everything is in the journal
 	read    uint64               // the last message that was read
-	pending int                  // batches that are not durable yet
+	pending int                  // batches that are not taken yet
 	epoch   uint64               // of the keepers
 	shares  *share.Keeper
 	money   *allot.Keeper      // nil: there is no budget
