@@ -70,7 +70,7 @@ func tooWide(lines *text.Segments, source []byte) bool {
 // isRule reports whether a line may be the one under the first row of a table.
 func isRule(line []byte) bool { return len(bytes.Trim(line, "|-: \t\r\n\v\f")) == 0 }
 
-// headings is a parser of headings with a line under them. What has a table is none: the parser would move the lines before
+// headings is a parser of headings with a line under them. A heading that has a table stays text: the parser would move the lines before
 // the table after it.
 type headings struct {
 	parser.BlockParser
