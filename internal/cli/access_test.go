@@ -54,6 +54,17 @@ func TestEveryServerIsListed(t *testing.T) {
 	}
 }
 
+// TestClientTimeout checks that no server lets a client take as long as it likes.
+func TestClientTimeout(t *testing.T) {
+	t.Parallel()
+	for verb, c := range servers(t) {
+		for _, limit := range []string{"0s", "-5s"} {
+			args := append([]string{verb, "--client-timeout=" + limit}, c.args...)
+			parley(t, State{}, args...).want(t, exit.Misuse).wantErr(t, "--client-timeout "+limit+": want a time above 0, such as 1m")
+		}
+	}
+}
+
 // TestServersRefuseWebPages attacks every server over HTTP as a rebinding page, a page of another site and a
 // stray client. Then it allows a host and an origin.
 func TestServersRefuseWebPages(t *testing.T) {

@@ -153,8 +153,10 @@ func (c *gatewayCmd) where() error {
 		return fmt.Errorf("--nearest %v: want a share from 0 to 1, such as 0.6", c.Nearest)
 	case c.Unreachable != nil && *c.Unreachable < 0:
 		return errors.New("--unreachable must not be negative")
-	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.Patience < 0 || c.MaxBody < 0:
-		return errors.New("--max-steps, --idle, --deadline, --grace, --client-timeout and --max-body must not be negative")
+	case c.Patience <= 0:
+		return fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)
+	case c.MaxSteps < 0 || c.Idle < 0 || c.Deadline < 0 || c.Grace < 0 || c.MaxBody < 0:
+		return errors.New("--max-steps, --idle, --deadline, --grace and --max-body must not be negative")
 	default:
 		return nil
 	}

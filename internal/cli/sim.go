@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -116,7 +115,7 @@ func (c *simCmd) config() (simhttp.Config, error) {
 	}
 	var err error
 	if c.Patience <= 0 {
-		return cfg, errors.New("--client-timeout must be above 0")
+		return cfg, fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)
 	}
 	if cfg.Access, err = c.Access(c.Addr, "--key-env", c.KeyEnv != ""); err != nil {
 		return cfg, err

@@ -436,7 +436,7 @@ for token in (b"", b"{"A" * len(token)}\\n", b"{token}\\n"):
     assert link._ours.fileno() == -1, "the port still listens"  # connecting to it proves nothing: another program may have it by now
     sock.sendall(b"hello")
     sock.close()
-    assert process.communicate()[0].split() == [b"b''", b"b''", b"b'hello'"]
+    assert process.communicate(timeout=60)[0].split() == [b"b''", b"b''", b"b'hello'"]
     ended = _run._Link()
     assert ended.connected(process) is None
     ended.close()

@@ -37,11 +37,11 @@ def test_inspect_task(tmp_path: Path) -> None:
     try:
         env = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{address}/v1/sessions/riddles", "INSPECT_LOG_DIR": str(tmp_path / "logs"), "INSPECT_DISPLAY": "none"}
         code = "import sys; from inspect_ai._cli.main import main; main()"
-        done = subprocess.run([sys.executable, "-c", code, "eval", TASK.name, "--model", "openai/any"], cwd=TASK.parent, env=env, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", code, "eval", TASK.name, "--model", "openai/any"], cwd=TASK.parent, env=env, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
     finally:
         for server in (gateway, sim):
             server.terminate()
-            server.wait()
+            server.wait(timeout=60)
     calls = list(parley.open(record).calls())
     assert calls and calls[-1]["error"] is None and calls[-1]["text"]

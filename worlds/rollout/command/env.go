@@ -47,8 +47,11 @@ func (c *environments) Run(_ context.Context, p *program.Program) error {
 	if err != nil {
 		return program.UsageError{Err: err}
 	}
-	if c.Sessions < 1 || c.Idle <= 0 || c.Patience <= 0 {
-		return program.UsageError{Err: errors.New("--sessions, --idle and --client-timeout must be above 0")}
+	if c.Patience <= 0 {
+		return program.UsageError{Err: fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)}
+	}
+	if c.Sessions < 1 || c.Idle <= 0 {
+		return program.UsageError{Err: errors.New("--sessions and --idle must be above 0")}
 	}
 	allowed, err := c.Access(c.Addr, "", false)
 	if err != nil {

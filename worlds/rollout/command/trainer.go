@@ -59,8 +59,10 @@ func (c *training) config(p *program.Program, run program.Run) (cfg trainer.Conf
 	switch plan := run.Plan(); {
 	case c.MaxAhead < 0:
 		return cfg, program.UsageError{Err: errors.New("--max-ahead must not be negative")}
-	case c.Patience < 0 || c.Grace < 0:
-		return cfg, program.UsageError{Err: errors.New("--client-timeout and --grace must not be negative")}
+	case c.Patience <= 0:
+		return cfg, program.UsageError{Err: fmt.Errorf("--client-timeout %s: want a time above 0, such as 1m", c.Patience)}
+	case c.Grace < 0:
+		return cfg, program.UsageError{Err: errors.New("--grace must not be negative")}
 	case plan.Kind != kindName:
 		return cfg, program.UsageError{Err: fmt.Errorf("%s: kind: %s: parley trainer can play only %s", c.Plan, plan.Kind, kindName)}
 	default:
