@@ -8,6 +8,9 @@ import (
 	"parley/llm"
 )
 
+// maxRepairs is how often a structured answer that does not follow its schema is asked for again.
+const maxRepairs = 2
+
 // answers makes structured answers valid. It uses the provider's native structured output where
 // there is one, puts the schema in the prompt where the model is not known to follow it, reads the
 // answer with one tolerant parser, and repairs it a limited number of times by showing the model
@@ -16,7 +19,6 @@ type answers struct {
 	next     layer
 	compiler *answer.Compiler
 	schemas  *schemas
-	repairs  int
 	stats    *Stats
 }
 
@@ -91,7 +93,7 @@ func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 		e.Kind, e.Message = llm.KindRefused, "the model refused: "+brief(resp.Refusal+resp.Text)
 	case resp.Finish == llm.FinishLength:
 		e.Kind, e.Message = llm.KindCutOff, "the answer was cut off at the limit of output tokens: "+why.Error()
-	case n >= a.repairs:
+	case n >= maxRepairs:
 		e.Message = fmt.Sprintf("the answer does not follow its schema after %d repairs: %v", n, why)
 	default:
 		return nil

@@ -32,7 +32,6 @@
 package dispatch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +70,6 @@ type Config struct {
 	Retry Retry
 	// Hedge says when slow calls get a second attempt. Default: never.
 	Hedge Hedge
-	// Repairs is how often a structured answer that does not follow its schema is asked for again.
-	// Default: 2; negative: never.
-	Repairs int
 	// Batch says when the calls of a wave are sent over the providers' batch APIs.
 	Batch batcher.Policy
 	// Batches are those that earlier processes of the run left open.
@@ -83,9 +79,6 @@ type Config struct {
 	// error ends the calls of the batch. Default: nothing is durable, and a crash loses open
 	// batches.
 	Record func(ctx context.Context, e batch.Event) error
-	// AttemptTimeout bounds one attempt until its answer is complete. Default: 0, only the
-	// dialect's own bound on silence.
-	AttemptTimeout time.Duration
 	// Levels says where the calls in flight of each server begin, and learns at Close what was found
 	// out. Default: nothing is known.
 	Levels Levels
@@ -117,7 +110,6 @@ type Dispatcher struct {
 	retry   *retry
 	prices  *budget.Prices
 	budget  *budget.Budget
-	cache   *cachestore.Store
 	stats   *Stats
 	batcher *batcher.Batcher
 	flying  sync.Map // *flights of each Each to its context
@@ -153,11 +145,11 @@ func New(c Config) (*Dispatcher, error) {
 	tries := newRetry(newHedge(lanes, c.Hedge, stats), c.Retry, stats)
 	tries.continues = lanes.continues
 	schemas := newSchemas(lanes.followsSchema)
-	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, repairs: max(0, cmp.Or(c.Repairs, 2)), stats: stats}
+	var first layer = &answers{next: tries, compiler: &answer.Compiler{}, schemas: schemas, stats: stats}
 	first = newCoalesce(first)
 	first = newCache(first, c.Cache, lanes.find)
 	first = &budgeted{next: first, budget: c.Budget, prices: prices, batched: lanes.batched, asked: schemas.asked}
-	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, cache: c.Cache, stats: stats, batcher: batches}, nil
+	return &Dispatcher{first: first, lanes: lanes, retry: tries, prices: prices, budget: c.Budget, stats: stats, batcher: batches}, nil
 }
 
 // Ask answers one request.

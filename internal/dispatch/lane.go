@@ -145,7 +145,7 @@ func newLanes(c Config, prices *budget.Prices, s *Stats, batches *batcher.Batche
 	l := &lanes{open: c.Open, describe: c.Find, byName: map[string]*lane{}, deadline: c.Retry.withDefaults().Deadline, build: func(in Lane) *lane {
 		guess := tokens.NewEstimator()
 		to := func(m llm.Model, address string) *endpoint {
-			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes, timeout: c.AttemptTimeout}, guess, s)
+			return newEndpoint(in.Provider, address, c, &meter{next: m, prices: prices, stats: s, notices: notes}, guess, s)
 		}
 		ln := newLane(in, to, c.Rests)
 		ln.guess = guess

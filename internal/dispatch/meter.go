@@ -9,13 +9,12 @@ import (
 )
 
 // meter is the innermost layer, around the dialect: each call of ask is one attempt. It draws on
-// the call's account, bounds the attempt in time, and counts.
+// the call's account, and counts.
 type meter struct {
 	next    llm.Model
 	prices  *budget.Prices
 	stats   *Stats
 	notices *notices
-	timeout time.Duration // of an attempt; 0: none
 }
 
 // attempt is what is known of an attempt before it is made.
@@ -38,10 +37,6 @@ func (m *meter) ask(ctx context.Context, c *call) (*llm.Response, error) {
 		}
 	}
 	a.began = time.Now()
-	if m.timeout > 0 {
-		resp, err := m.bounded(ctx, c.req)
-		return m.settle(c, &a, resp, err)
-	}
 	resp, err := m.next.Ask(ctx, c.req)
 	return m.settle(c, &a, resp, err)
 }
@@ -67,20 +62,6 @@ func (m *meter) settle(c *call, a *attempt, resp *llm.Response, err error) (*llm
 		return nil, e
 	}
 	return resp, nil
-}
-
-// bounded asks, for at most the timeout of an attempt.
-func (m *meter) bounded(ctx context.Context, req *llm.Request) (*llm.Response, error) {
-	bounded, cancel := context.WithTimeout(ctx, m.timeout)
-	defer cancel()
-	resp, err := m.next.Ask(bounded, req)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		e := *llm.AsError(err)
-		e.Kind, e.Uncertain = llm.KindTimeout, true
-		e.Message = "no whole answer within " + m.timeout.String()
-		return nil, &e
-	}
-	return resp, err
 }
 
 func (m *meter) fill(resp *llm.Response, req *llm.Request, took time.Duration) {

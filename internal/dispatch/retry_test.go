@@ -220,21 +220,6 @@ func TestFinalIsFinal(t *testing.T) {
 	}
 }
 
-func TestAttemptTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		d := dispatcher(t, patient(time.Hour), provider.Provider{}, func(c *Config) {
-			c.AttemptTimeout = time.Second
-			c.Retry.Attempts = 2
-		})
-		_, err := d.Ask(t.Context(), asked(1, 10, 1)[0])
-		e := llm.AsError(err)
-		if e.Kind != llm.KindTimeout || !e.Uncertain || !strings.Contains(e.Message, "no whole answer within 1s") {
-			t.Errorf("got %+v", e)
-		}
-	})
-}
-
 func TestHedge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

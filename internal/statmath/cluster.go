@@ -38,9 +38,6 @@ func (c *Clusters) Grow(n int) {
 // N returns the number of episodes.
 func (c *Clusters) N() int { return len(c.sizes) }
 
-// Observations returns the number of observations.
-func (c *Clusters) Observations() int { return int(c.n) }
-
 // Mean returns the mean over all observations, with an interval that is valid for few
 // episodes too: the variance between clusters is corrected for bias (CR2) and the
 // degrees of freedom are those of Bell and McCaffrey. For episodes of equal size it is

@@ -108,7 +108,7 @@ func TestNothingIsMadeUp(t *testing.T) {
 	var one Clusters
 	one.Add(1, 2, 3)
 	one.Add()
-	if q := one.Mean(0.95); q.Value != 2 || q.N != 1 || !math.IsInf(q.Half(), 1) || one.Observations() != 3 {
+	if q := one.Mean(0.95); q.Value != 2 || q.N != 1 || !math.IsInf(q.Half(), 1) {
 		t.Errorf("one episode: %v", q)
 	}
 	for i, q := range []Quantity{

@@ -146,9 +146,6 @@ func (a *Actor) ShareRooms(parts map[string]float64, until time.Time) {
 	a.pool.ShareRooms(parts, until)
 }
 
-// Stats returns the state of each host.
-func (a *Actor) Stats() []pool.Stat { return a.pool.Stats() }
-
 // Drain opens nothing new. Episodes keep their environments.
 func (a *Actor) Drain() { a.pool.Drain() }
 

@@ -24,9 +24,6 @@ func overridable() []string {
 	return []string{"env", "env_params", "group", "max_steps", "message_cut", "retries", "seed", "tokens"}
 }
 
-// Empty reports whether nothing is changed.
-func (o Override) Empty() bool { return o.Episodes == nil && o.Seed == nil && len(o.Params) == 0 }
-
 // State is the state of the run.
 type State string
 

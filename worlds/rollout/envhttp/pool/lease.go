@@ -26,9 +26,6 @@ type Lease struct {
 	gone  bool      // released; guarded by Pool.mu
 }
 
-// Host returns the name of its host.
-func (l *Lease) Host() string { return l.host.Name() }
-
 // Prompt asks the environment what the agents are to do.
 func (l *Lease) Prompt(ctx context.Context) (p protocol.Prompt, err error) {
 	err = l.timed(ctx, func(ctx context.Context) error {
