@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley/internal/answer"
+	"parley/internal/excerpt"
 	"parley/llm"
 )
 
@@ -90,7 +91,7 @@ func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 	}
 	switch {
 	case resp.Finish == llm.FinishRefused || resp.Refusal != "":
-		e.Kind, e.Message = llm.KindRefused, "the model refused: "+brief(resp.Refusal+resp.Text)
+		e.Kind, e.Message = llm.KindRefused, "the model refused: "+excerpt.Of(resp.Refusal+resp.Text, 200)
 	case resp.Finish == llm.FinishLength:
 		e.Kind, e.Message = llm.KindCutOff, "the answer was cut off at the limit of output tokens: "+why.Error()
 	case n >= maxRepairs:
@@ -99,14 +100,6 @@ func (a *answers) hopeless(resp *llm.Response, why error, n int) *llm.Error {
 		return nil
 	}
 	return e
-}
-
-func brief(s string) string {
-	const limit = 200
-	if r := []rune(s); len(r) > limit {
-		return string(r[:limit]) + "…"
-	}
-	return s
 }
 
 func (a *answers) count(model string, how answer.How, repairs int) (parsed string) {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"parley/internal/excerpt"
 )
 
 // Difference is a key under which two values differ, and both values.
@@ -56,13 +58,8 @@ func within(key string, a, b json.RawMessage) (all []Difference) {
 
 // Brief writes a value for an error, at most 80 characters of it.
 func Brief(v json.RawMessage) string {
-	const limit = 80
-	switch r := []rune(string(v)); {
-	case len(r) == 0 || string(v) == "null":
+	if len(v) == 0 || string(v) == "null" {
 		return "not set"
-	case len(r) > limit:
-		return string(r[:limit]) + "…"
-	default:
-		return string(r)
 	}
+	return excerpt.Of(v, 80)
 }

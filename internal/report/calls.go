@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"parley/internal/digits"
+	"parley/internal/excerpt"
 	"parley/internal/report/page"
 	"parley/internal/view"
 )
@@ -61,7 +62,7 @@ func failures(r *view.Run) page.Block {
 		if f.Status != 0 {
 			status = page.Cell{Text: fmt.Sprint(f.Status), Value: f.Status}
 		}
-		t.Rows = append(t.Rows, []page.Cell{page.Word(f.Model), page.Word(strings.ReplaceAll(string(f.Kind), "_", " ")), page.Whole(f.Calls), status, page.Word(cut(f.Example, 300)), page.Word(f.Remedy)})
+		t.Rows = append(t.Rows, []page.Cell{page.Word(f.Model), page.Word(strings.ReplaceAll(string(f.Kind), "_", " ")), page.Whole(f.Calls), status, page.Word(excerpt.Of(f.Example, 300)), page.Word(f.Remedy)})
 	}
 	return page.Block{Title: "Failed calls by kind", Table: t}
 }
@@ -84,16 +85,4 @@ func batches(r *view.Run) page.Block {
 		t.Rows = append(t.Rows, []page.Cell{page.Word(stamp(k.Sent)), page.Word(k.Model), page.Whole(k.Lines), page.Money(k.Worst), took, closed})
 	}
 	return b
-}
-
-// cut shortens a text to limit characters and an ellipsis.
-func cut(text string, limit int) string {
-	n := 0
-	for i := range text {
-		if n == limit {
-			return text[:i] + "…"
-		}
-		n++
-	}
-	return text
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"parley/internal/digits"
+	"parley/internal/excerpt"
 	"parley/internal/report/exhibit"
 	"parley/internal/report/page"
 	"parley/internal/view"
@@ -46,7 +47,7 @@ func episodes(r *view.Run, limit int, talk page.Section, run string) page.Sectio
 		}
 		result := page.Cell{Text: mainScore(e.Scores), Value: scoresText(e.Scores)}
 		if e.Failed != "" {
-			result = page.Word(cut(e.Failed, 300))
+			result = page.Word(excerpt.Of(e.Failed, 300))
 		}
 		lineup := page.Word(lineupText(e.Lineup))
 		if e.Cell != "" {
@@ -127,7 +128,7 @@ func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcri
 		}
 	}
 	if e.Failed != "" {
-		t.Scores = cut(e.Failed, 300)
+		t.Scores = excerpt.Of(e.Failed, 300)
 	}
 	for i, l := range lines {
 		if i == maxLines || *left <= 0 {
@@ -146,7 +147,7 @@ func newTranscript(e view.Episode, read *transcript.Transcript, lines []transcri
 			text = transcript.Readable(text)
 		}
 		line.Data = l.Said != transcript.SaidAsked && transcript.IsData(text)
-		line.Text = cut(text, min(limit, *left))
+		line.Text = excerpt.Of(text, min(limit, *left))
 		line.Cut = len(line.Text) != len(text)
 		*left -= utf8.RuneCountInString(line.Text)
 		t.Lines = append(t.Lines, line)

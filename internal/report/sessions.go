@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley/internal/digits"
+	"parley/internal/excerpt"
 	"parley/internal/report/page"
 	"parley/internal/view/optional"
 	"parley/world"
@@ -34,7 +35,7 @@ func sessions(ctx context.Context, from Source, recorded world.Recorded, limit i
 			from.problems.note(optional.Call(from.Kind, "Closed", func() error { why = recorded.Closed(end.Outcome); return nil }))
 		}
 		t.Rows = append(t.Rows, []page.Cell{
-			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(cut(why, 300)),
+			page.Word(e.Cell), page.Whole(e.Number), page.Word(state), page.Whole(e.Calls), page.Whole(e.Tokens), page.Money(e.Cost), page.Word(excerpt.Of(why, 300)),
 		})
 	}
 	t.Quiet = len(t.Rows) > maxTerminal

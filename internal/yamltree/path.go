@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+
+	"parley/internal/excerpt"
 )
 
 // Position is a position in the file, or an override.
@@ -46,10 +49,7 @@ func plainStep(step string) bool {
 
 // Quote quotes a text from outside, on one line, cut to a length.
 func Quote(s string) string {
-	if runes := []rune(s); len(runes) > 60 {
-		s = string(runes[:60]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
+	return strconv.Quote(excerpt.Of(s, 60))
 }
 
 var keyStep = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"parley/internal/excerpt"
 	"parley/internal/yamltree"
 )
 
@@ -176,8 +177,5 @@ func OneLine(s string, limit int) string {
 		}
 		return r
 	}, s)
-	if runes := []rune(s); len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return s
+	return excerpt.Of(s, limit)
 }

@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"parley/internal/excerpt"
 )
 
 // Keys are the hashes of a server's keys. If empty, the server needs no key.
@@ -182,9 +184,4 @@ func Encrypted(r *http.Request) bool {
 }
 
 // short returns the beginning of a text from outside.
-func short(text string) string {
-	if len(text) > 100 {
-		text = text[:100] + "…"
-	}
-	return strings.ToValidUTF8(text, "")
-}
+func short(text string) string { return strings.ToValidUTF8(excerpt.Of(text, 100), "") }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
+
+	"parley/internal/excerpt"
 )
 
 // CheckNames checks that all servers read the JSON value b in the same way: it is valid UTF-8,
@@ -188,12 +190,7 @@ func unescape(key []byte) ([]byte, error) {
 	return []byte(s), nil
 }
 
-func short(key []byte) string {
-	if len(key) > 60 {
-		return strconv.Quote(string(key[:60]) + "…")
-	}
-	return strconv.Quote(string(key))
-}
+func short(key []byte) string { return strconv.Quote(excerpt.Of(key, 60)) }
 
 // at returns the current path, such as messages[3].content.
 func (w *walker) at() string {

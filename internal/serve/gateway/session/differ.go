@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/excerpt"
 	"parley/internal/serve/gateway/match"
 	"parley/llm"
 )
@@ -94,14 +95,5 @@ func texts(was, is string) string {
 		at++
 	}
 	from := max(0, at-20)
-	return fmt.Sprintf("from character %d on it was %q, and is %q", at, excerpt(was, from), excerpt(is, from))
-}
-
-func excerpt(s string, from int) string {
-	const limit = 60
-	s = s[min(from, len(s)):]
-	if len(s) > limit {
-		return s[:limit] + "…"
-	}
-	return s
+	return fmt.Sprintf("from character %d on it was %q, and is %q", at, excerpt.Of(was[from:], 60), excerpt.Of(is[from:], 60))
 }

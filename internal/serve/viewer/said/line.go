@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/internal/excerpt"
 	"parley/internal/label"
 	"parley/internal/report"
 	"parley/internal/report/page"
@@ -125,10 +126,7 @@ func (l Line) Asked() string {
 		return fmt.Sprintf("%d new messages", n)
 	}
 	text := strings.Join(strings.Fields(l.Fresh[0].Text), " ")
-	if r := []rune(text); len(r) > 80 {
-		text = string(r[:80]) + "…"
-	}
-	return text
+	return excerpt.Of(text, 80)
 }
 
 // private says who can read a line, if not everybody.
