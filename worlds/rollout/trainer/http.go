@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/internal/serve/auth"
+	"parley/world"
 	"parley/world/program"
 	"parley/worlds/rollout/rules/curriculum"
 )
@@ -229,13 +230,8 @@ func decode(r *http.Request, into any, want string) error {
 	if err != nil || len(bytes.TrimSpace(b)) == 0 {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := world.DecodeStrict(b, into); err != nil {
 		return errors.New("the body is not what it should be: " + short(err.Error()) + ": " + want)
-	}
-	if d.More() {
-		return errors.New("the body holds more than one JSON object")
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package trainer
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"sync"
 
 	"parley/internal/files"
+	"parley/world"
 )
 
 // position is what the server remembers in a file: the position of a client without a cursor, and the version of the
@@ -41,9 +41,7 @@ func openPosition(path string) (*position, error) {
 		return p, nil
 	case err == nil:
 		// Another file of that name must not be overwritten.
-		dec := json.NewDecoder(bytes.NewReader(b))
-		dec.DisallowUnknownFields()
-		err = dec.Decode(&p.kept)
+		err = world.DecodeStrict(b, &p.kept)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: how far /get_rollout_data has come, and the version of the weights, cannot be read: %w: move it away to begin at the start", path, err)

@@ -197,7 +197,7 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/v1/groups?colour=red", "", 400, "colour: is not known: use cursor, limit"},
 		{"POST", "/v1/start", "{", 400, "want {"},
 		{"POST", "/v1/start", `{"plan":1}`, 400, "plan"},
-		{"POST", "/v1/start", `{} {}`, 400, "more than one"},
+		{"POST", "/v1/start", `{} {}`, 400, "more text after the object"},
 		{"POST", "/v1/start", `{"params":{"servers":["http://x"]}}`, 400, "params.servers is not for clients to set: use env, env_params"},
 		{"POST", "/v1/start", `{"params":{"group":3}}`, 400, "params.group: 3: want 2"},
 		{"POST", "/v1/start", strings.Repeat(" ", 2<<20), 413, "larger than 1 MiB"},

@@ -1,7 +1,6 @@
 package curriculum
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/world"
 	"parley/worlds/rollout/rules/protocol"
 )
 
@@ -37,9 +37,7 @@ var addedName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
 
 // ReadChange reads a change and checks what does not depend on the plan.
 func ReadChange(raw []byte) (c Change, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
+	if err := world.DecodeStrict(raw, &c); err != nil {
 		return c, fmt.Errorf("the change cannot be read: %w: %w", err, errNothing)
 	}
 	if len(c.Add)+len(c.Weights)+len(c.Remove) == 0 {

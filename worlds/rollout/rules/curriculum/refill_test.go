@@ -159,9 +159,10 @@ func TestChange(t *testing.T) {
 	l := play(t, refill(func(r *Refill) { r.Useful, r.Stage, r.MaxGroups = 100, 4, 100 }), tasks("a", 4), func(string) []float64 { return []float64{1, 1} })
 	l.stages("a:1 a:2 a:3 a:4")
 	for change, want := range map[string]string{
-		`{`:          "cannot be read",
-		`{}`:         "nothing to change",
-		`{"adds":1}`: "unknown field",
+		`{`:                   "cannot be read",
+		`{"remove":["a"]} {}`: "more text after the object",
+		`{}`:                  "nothing to change",
+		`{"adds":1}`:          "unknown field",
 		`{"add":[{"name":"x","env_name":"maze"}],"remove":["b:1"]}`:               `no task "b:1"`,
 		`{"add":[{"name":"x:1","env_name":"maze"}]}`:                              "add[0].name",
 		`{"add":[{"name":"x","env_name":"../maze"}]}`:                             "add[0].env_name",
