@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"parley/internal/serve/gateway/ledger"
 	"parley/internal/serve/gateway/route"
 	"parley/internal/serve/gateway/session"
+	"parley/internal/wire/body"
 )
 
 // httpServer returns the server of the gateway. Its requests live until base is done.
@@ -157,7 +159,7 @@ func (g *Gateway) close(w http.ResponseWriter, r *http.Request, rt *route.Route)
 	var c session.Closing
 	b, err := newClient(w, g.cfg.Patience).read(r, 1<<20)
 	if err == nil && len(b) > 0 {
-		err = json.Unmarshal(b, &c)
+		err = cmp.Or(body.CheckNames(b, nil), json.Unmarshal(b, &c))
 	}
 	if err == nil {
 		err = c.Check()

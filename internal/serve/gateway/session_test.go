@@ -44,6 +44,7 @@ func TestClose(t *testing.T) {
 	l := to(t, script(saying("fine")))
 	l.post("/v1/sessions/s", "").want(t, 404, "there is no session s")
 	l.post(chatPath, chatOf("m", "hi")).want(t, 200)
+	l.post("/v1/sessions/s/close", `{"scores":{"reward":1,"reward":2}}`).want(t, 400, "given twice")
 	l.post("/v1/sessions/s/close", `{"completion_mode":"maybe"}`).want(t, 400, "complete, seal, abort")
 	l.post("/v1/sessions/s/close", `{"reason":"solved","scores":{"reward":0.5}}`).want(t, 200, `"status":"closed"`, `"close_reason":"solved"`)
 	l.post("/v1/sessions/s/close", `{"reason":"again"}`).want(t, 200, `"close_reason":"solved"`)

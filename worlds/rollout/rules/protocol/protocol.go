@@ -11,6 +11,7 @@ package protocol
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -130,9 +131,12 @@ func (r Result) Rewarded() Rewards {
 // Rewards maps agents to rewards. In JSON a number is the reward of Default.
 type Rewards map[string]float64
 
-// UnmarshalJSON reads a number, or agents with their numbers; null is no reward.
+// UnmarshalJSON reads a number, or agents with their numbers; null is no reward. An object with two members for it, such
+// as reward and Reward, sets it twice: which one counts must not depend on their order.
 func (r *Rewards) UnmarshalJSON(b []byte) error {
-	*r = nil
+	if *r != nil {
+		return errors.New("reward is given twice, or in two spellings: want it once")
+	}
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 || string(b) == "null" {
 		return nil

@@ -64,7 +64,7 @@ func TestRewards(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.in, r.Rewarded(), err)
 		}
 	}
-	for _, bad := range []string{`{"reward":"much"}`, `{"reward":NaN}`, `{"reward":[1]}`, `{"reward":{"a":"b"}}`} {
+	for _, bad := range []string{`{"reward":"much"}`, `{"reward":NaN}`, `{"reward":[1]}`, `{"reward":{"a":"b"}}`, `{"reward":1,"Reward":-1}`, `{"reward":{"a":1},"reward":{"a":2}}`} {
 		if err := json.Unmarshal([]byte(bad), new(Result)); err == nil {
 			t.Errorf("%s passes", bad)
 		}
