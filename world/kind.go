@@ -110,7 +110,8 @@ type UniformPlanner[P any] interface {
 	Uniform(params *P) bool
 }
 
-// Dealer names what params put before the seats of an episode, apart from chance: a problem, a set of problems.
+// Dealer names the task that the params give to an episode, such as a problem or a set of problems. The task does not
+// include what is drawn at random.
 // Episodes are compared in pairs only if it is the same.
 type Dealer[P any] interface {
 	// Dealt returns its name. whole means that nothing else matters, not even the seed and the deal. "": nothing.
