@@ -82,7 +82,7 @@ type Error struct {
 	// Rate is what the server reported about its limits, or nil.
 	Rate *Rate `json:"-"`
 	// Metadata says what was tried.
-	Metadata Metadata `json:"trail,omitzero"`
+	Metadata Metadata `json:"metadata,omitzero"`
 
 	Err error `json:"-"` // the wrapped error, or nil
 }
