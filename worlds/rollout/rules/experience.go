@@ -22,7 +22,7 @@ type Experience struct {
 	Count    int      `json:"count" doc:"Number of lessons for an episode: 1 to 20."`
 	Template string   `json:"template" doc:"Text that follows the system message; {lessons} is replaced by the lessons."`
 	Lessons  string   `json:"lessons" doc:"Lessons of the files, one on a line; set when the plan is read."`
-	Picked   []Lesson `json:"told,omitempty" doc:"Lessons of the episode; set for each episode."`
+	Picked   []Lesson `json:"lessons_used,omitempty" doc:"Lessons of the episode; set for each episode."`
 }
 
 // The ways to pick lessons.
