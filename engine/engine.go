@@ -93,11 +93,11 @@ type Config struct {
 	Prices        Prices
 	// Live is the maximum number of episodes that have begun and not ended. Default: 20,000.
 	Live int
-	// Room, if set, returns how many live episodes the Actor has room for at the moment; 0: any
+	// Capacity, if set, returns how many live episodes the Actor has room for at the moment; 0: any
 	// number. It must not block.
-	Room func() int
+	Capacity func() int
 	// Calls is the maximum number of asks in flight. While as many acts are in flight, and at least
-	// 16, no episode begins. Default: what the providers can handle, and what Room allows or 256 acts.
+	// 16, no episode begins. Default: what the providers can handle, and what Capacity allows or 256 acts.
 	Calls int
 	// Away, if set, reports whether a provider cannot be reached at the moment. Calls that wait for
 	// it do not count against Calls for other providers. It must not block. Wakes is given a

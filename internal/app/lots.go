@@ -91,12 +91,12 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	if l.actor = l.config.Actor; l.actor != nil {
 		l.config.Actor = sharedActor{l.actor}
 	}
-	if r, ok := l.actor.(world.Shared); ok {
+	if r, ok := l.actor.(world.SharedCapacity); ok {
 		none := map[string]float64{}
-		for _, room := range r.Rooms() {
+		for _, room := range r.Capacities() {
 			none[room.Name] = 0
 		}
-		r.ShareRooms(none, time.Now()) // until somebody says how much
+		r.ShareCapacity(none, time.Now()) // until somebody says how much
 	}
 	return l, nil
 }
@@ -207,12 +207,12 @@ func (l *Lots) outage(p Play, o outage.Outage) {
 // Limits are what a run shares with other workers: accounts, and the room of environments.
 type Limits struct {
 	*dispatch.Dispatcher
-	rooms world.Shared // nil: there is none
+	rooms world.SharedCapacity // nil: there is none
 }
 
 // Limits returns what the run shares with other workers.
 func (l *Lots) Limits() Limits {
-	rooms, _ := l.actor.(world.Shared)
+	rooms, _ := l.actor.(world.SharedCapacity)
 	return Limits{l.app.Dispatcher, rooms}
 }
 
@@ -225,7 +225,7 @@ func (s Limits) Demands() map[string]limiter.Demand {
 	if s.rooms == nil {
 		return all
 	}
-	for _, r := range s.rooms.Rooms() {
+	for _, r := range s.rooms.Capacities() {
 		whole := float64(max(1, r.Max))
 		used := float64(r.Used) / whole
 		all[roomAccount+r.Name] = limiter.Demand{Use: used, Busy: used, Least: 1 / whole, Waiting: r.Waiting}
@@ -241,7 +241,7 @@ func (s Limits) Share(parts map[string]limiter.Part) {
 	}
 	for name, p := range parts {
 		if room, ok := strings.CutPrefix(name, roomAccount); ok {
-			s.rooms.ShareRooms(map[string]float64{room: p.Share}, p.Until)
+			s.rooms.ShareCapacity(map[string]float64{room: p.Share}, p.Until)
 		}
 	}
 }
@@ -251,12 +251,12 @@ func (l *Lots) Full() bool {
 	if l.app.Full() {
 		return true
 	}
-	r, ok := l.actor.(world.Shared)
+	r, ok := l.actor.(world.SharedCapacity)
 	if !ok {
 		return false
 	}
-	rooms := r.Rooms()
-	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Room) bool { return r.Waiting == 0 })
+	rooms := r.Capacities()
+	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Capacity) bool { return r.Waiting == 0 })
 }
 
 // BeforeActs makes the first act, or question to a person, wait for tell. Report says from then on that more may be in flight than it counts. No lot is

@@ -60,13 +60,13 @@ type LessonReader interface {
 	Lessons(name string) ([]json.RawMessage, error)
 }
 
-func (p *Params) checkExperience(c *world.Complaints) {
+func (p *Params) checkExperience(c *world.ParamErrors) {
 	x := p.Experience
 	c.OneOf("experience.pick", x.Pick, []string{PickBest, PickUCB, PickRandom})
-	c.Whole("experience.count", x.Count, 1, maxCount)
+	c.IntRange("experience.count", x.Count, 1, maxCount)
 	c.Braces("experience.template", x.Template, lessonsMark)
 	if !strings.Contains(x.Template, lessonsMark) {
-		c.Say("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
+		c.Addf("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
 	}
 }
 
