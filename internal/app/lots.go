@@ -80,7 +80,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l.config = engine.Config{
 		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
-		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Away: l.app.Away, Acting: l.acting,
+		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Unreachable: l.app.Away, BeforeAct: l.beforeAct,
 	}
 	if l.app.sessions() {
 		l.config.Released = l.app.Release
@@ -161,7 +161,7 @@ func (sharedModels) Drain() {}
 type sharedActor struct{ world.Actor }
 
 // Play plays a lot into j.
-func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, needEpisodes func()) (engine.Result, error) {
 	play := &lotPlay{changed: func() {}}
 	l.mu.Lock()
 	l.plays[play] = struct{}{}
@@ -172,7 +172,7 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 		delete(l.plays, play)
 	}()
 	c := l.config
-	c.Journal, c.Plan, c.Lot, c.Hungry, c.Drain = j, lot.Plan(), &lot, hungry, drain
+	c.Journal, c.Plan, c.Lot, c.NeedEpisodes, c.Drain = j, lot.Plan(), &lot, needEpisodes, drain
 	if l.part != nil {
 		c.Watch = func(e engine.Event) { recorded(l.part, e) }
 	}
@@ -263,8 +263,8 @@ func (l *Lots) Full() bool {
 // played yet.
 func (l *Lots) BeforeActs(tell func()) { l.tell = tell }
 
-// acting is called before each act.
-func (l *Lots) acting() {
+// beforeAct is called before each act.
+func (l *Lots) beforeAct() {
 	l.first.Do(func() {
 		l.acted.Store(true)
 		if l.tell != nil {
