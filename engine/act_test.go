@@ -100,7 +100,7 @@ func TestRoomOutside(t *testing.T) {
 			o := newOutside()
 			c := abroad(&models{width: 600, pause: time.Minute}, o, &journal.Memory{}, 600)
 			began := time.Now()
-			c.Calls, c.Room = tt.calls, func() int {
+			c.Calls, c.Capacity = tt.calls, func() int {
 				if time.Since(began) > time.Minute {
 					return tt.grown
 				}

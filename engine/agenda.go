@@ -158,7 +158,7 @@ func (a *agenda) change(raw json.RawMessage) (stage int, err error) {
 		return 0, errors.New("this plan cannot be changed while it is played")
 	}
 	if a.stages < len(a.head.Stages) {
-		return 0, errors.New("the run has not yet come to where it was stopped: try again")
+		return 0, errors.New("the resumed run has not reached the point where it was stopped yet: try again in a moment")
 	}
 	if err := a.catchUp(); err != nil {
 		return 0, err

@@ -149,11 +149,11 @@ func (s *scheduler) maySend(l *providerQueue) bool {
 // stuck counts the calls to other providers that cannot be reached: they do not hold back an ask of
 // l.
 func (s *scheduler) stuck(l *providerQueue) (n int) {
-	if s.away == nil || s.away(l.provider) {
+	if s.unreachable == nil || s.unreachable(l.provider) {
 		return 0
 	}
 	for name, other := range s.providers {
-		if other != l && len(other.sent) > 0 && s.away(name) {
+		if other != l && len(other.sent) > 0 && s.unreachable(name) {
 			n += len(other.sent)
 		}
 	}

@@ -192,7 +192,7 @@ func (keeper) Act(context.Context, journal.Turn, int, string, world.Act) (*llm.R
 	return &llm.Response{}, nil
 }
 
-func (k keeper) Leave(_ context.Context, episode int) { k.left <- episode }
+func (k keeper) ReleaseEpisode(_ context.Context, episode int) { k.left <- episode }
 
 // TestLeave: the actor is notified of episodes that a budget or a panic ends, and of no others.
 func TestLeave(t *testing.T) {

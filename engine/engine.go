@@ -65,14 +65,14 @@ type Config struct {
 	People People
 	// Actor carries out acts. Default: none, and an act fails.
 	Actor world.Actor
-	// Acting, if set, is called before each act and each question to a person, which wait for it, from several goroutines.
-	Acting func()
+	// BeforeAct, if set, is called before each act and each question to a person, which wait for it, from several goroutines.
+	BeforeAct func()
 	// Remote plays all episodes in other processes. Default: this process plays them.
 	Remote Remote
 	// Lot plays only some episodes of a run. Plan must be the lot's. Default: all that Plan asks for.
 	Lot *Lot
-	// Hungry, if set, is called when more episodes could be played than Plan asks for. It must not block.
-	Hungry func()
+	// NeedEpisodes, if set, is called when more episodes could be played than Plan asks for. It must not block.
+	NeedEpisodes func()
 	// Wave plays in waves: calls are made only when every live strand waits for one, all of them
 	// together. Default: false, an episode continues as soon as its own turn is answered.
 	Wave bool
@@ -93,17 +93,17 @@ type Config struct {
 	Prices        Prices
 	// Live is the maximum number of episodes that have begun and not ended. Default: 20,000.
 	Live int
-	// Room, if set, returns how many live episodes the Actor has room for at the moment; 0: any
+	// Capacity, if set, returns how many live episodes the Actor has room for at the moment; 0: any
 	// number. It must not block.
-	Room func() int
+	Capacity func() int
 	// Calls is the maximum number of asks in flight. While as many acts are in flight, and at least
-	// 16, no episode begins. Default: what the providers can handle, and what Room allows or 256 acts.
+	// 16, no episode begins. Default: what the providers can handle, and what Capacity allows or 256 acts.
 	Calls int
-	// Away, if set, reports whether a provider cannot be reached at the moment. Calls that wait for
+	// Unreachable, if set, reports whether a provider cannot be reached at the moment. Calls that wait for
 	// it do not count against Calls for other providers. It must not block. Wakes is given a
-	// function to call whenever Away changes.
-	Away  func(provider string) bool
-	Wakes func(changed func())
+	// function to call whenever Unreachable changes.
+	Unreachable func(provider string) bool
+	Wakes       func(changed func())
 	// Drain, when done, stops new calls and lets those in flight finish. Default: never.
 	Drain context.Context //nolint:containedctx // a signal beside Run's ctx
 	// Watch is called with what happens, from one goroutine at a time. It must not block.

@@ -173,8 +173,8 @@ func (r *run) play(ctx context.Context, s *strand) error {
 
 // leave notifies the actor that an episode ends although its world has not.
 func (r *run) leave(ctx context.Context, ep *episode) {
-	if a, ok := r.Actor.(world.Leaver); ok {
-		a.Leave(ctx, ep.number)
+	if a, ok := r.Actor.(world.EpisodeReleaser); ok {
+		a.ReleaseEpisode(ctx, ep.number)
 	}
 }
 

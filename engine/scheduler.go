@@ -49,8 +49,8 @@ type bounds struct {
 	maxLive, maxCalls int
 	room              func() int
 	wave              bool
-	hungry            func()
-	away              func(provider string) bool
+	needEpisodes      func()
+	unreachable       func(provider string) bool
 }
 
 // step is what a worker does next: it continues a strand, or begins an episode.
@@ -117,8 +117,8 @@ func (s *scheduler) next(done step) (step, bool) {
 			}
 			s.wake.Broadcast()
 		default:
-			if s.hungry != nil && !s.agenda.more() && s.wants() {
-				s.hungry()
+			if s.needEpisodes != nil && !s.agenda.more() && s.wants() {
+				s.needEpisodes()
 			}
 			s.wake.Wait()
 		}

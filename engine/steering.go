@@ -31,8 +31,8 @@ func (s *Steering) end() {
 // ask is made again when the run continues.
 var ErrHeld = errors.New("the run is paused")
 
-// Hold sends no more calls, or sends them again. Calls that Models has taken are its own matter: see
-// ErrHeld.
+// Hold pauses the run, or continues it: while on, no calls are sent. Hold does not affect calls that
+// Models already has; Models can return them with ErrHeld.
 func (s *Steering) Hold(on bool) {
 	for _, c := range s.run.sched.hold(on) {
 		s.run.acts.start(c)

@@ -87,8 +87,8 @@ type Head struct {
 
 	Calls int       // answered or failed: those of models, acts and bots alike; Count tells them apart
 	Spent llm.Money // spent on them
-	// Risked is the most that calls can have cost which were in flight when a process was killed,
-	// over all processes, and what is allotted to workers. Their real cost is unknown.
+	// Risked is the maximum cost of the calls that were in flight when earlier processes were killed, added up over these
+	// processes, plus what is allotted to workers. The real cost is unknown.
 	Risked llm.Money
 	// Allotted is the part of Risked that is allotted to workers, by worker.
 	Allotted map[string]llm.Money

@@ -77,12 +77,12 @@ type Error struct {
 	Usage Usage `json:"usage,omitzero"`
 	// Received is how many bytes of content arrived before the failure.
 	Received int `json:"-"`
-	// Partial is what a call has of its answer, if that can be continued. A request with it as Begun does.
+	// Partial is the part of the answer that arrived, if it can be continued. To continue it, send a request with Partial as Begun.
 	Partial *Response `json:"-"`
 	// Rate is what the server reported about its limits, or nil.
 	Rate *Rate `json:"-"`
 	// Metadata says what was tried.
-	Metadata Metadata `json:"trail,omitzero"`
+	Metadata Metadata `json:"metadata,omitzero"`
 
 	Err error `json:"-"` // the wrapped error, or nil
 }

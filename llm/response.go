@@ -38,7 +38,7 @@ type Response struct {
 	// Rate is what the server reported about its limits, or nil.
 	Rate *Rate `json:"-"`
 	// Metadata says how the answer was obtained.
-	Metadata Metadata `json:"trail"`
+	Metadata Metadata `json:"metadata"`
 }
 
 // Span is a part of an answer: successive tokens that the same weights wrote.

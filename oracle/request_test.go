@@ -96,7 +96,7 @@ func TestRequests(t *testing.T) {
 		again  func([]byte) (any, error)
 	}{
 		{"openai", chat.AppendRequest, able, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
-		{"openai old", chat.AppendRequest, provider.Capability{OldMaxField: true}, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
+		{"openai old", chat.AppendRequest, provider.Capability{UseMaxTokens: true}, readOpenAI[openai.ChatCompletionNewParams, openai.ChatCompletionNamedToolChoiceParam]},
 		{"responses", ours.AppendRequest, able, readOpenAI[responses.ResponseNewParams, responses.ToolChoiceFunctionParam]},
 		{"anthropic", messages.AppendRequest, provider.Capability{}, readAgain[anthropic.MessageNewParams]},
 		{"anthropic opus 5.5", messages.AppendRequest, claude("claude-opus-5-5"), readAgain[anthropic.MessageNewParams]},

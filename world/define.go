@@ -17,9 +17,9 @@ type Kind struct {
 	definition any     // the argument of Define
 	params     untyped // the parts that take params; nil: an unknown kind
 	// The parts it has, if their results do not show it.
-	casts, plans, external, restarts bool
-	bots                             map[string]Bot
-	outside                          []string
+	choosesModels, plans, external, restarts bool
+	bots                                     map[string]Bot
+	outside                                  []string
 }
 
 // Params are the params of a kind, made by its Defaults or Read.
@@ -55,9 +55,9 @@ func Define[P any](d Definition[P]) Kind {
 			panic(fmt.Sprintf("world: Define: kind %s: %v", k.Name, err))
 		}
 	}
-	_, k.casts = d.(Caster[P])
+	_, k.choosesModels = d.(ModelChooser[P])
 	_, k.plans = d.(Planner[P])
-	if d, ok := d.(BotBringer); ok {
+	if d, ok := d.(BotMaker); ok {
 		k.bots = d.Bots()
 	}
 	if d, ok := d.(Environment[P]); ok {
@@ -115,8 +115,8 @@ func (k Kind) Load(p Params, files Files) (advice []string, err error) {
 	return k.typeless().load(p, files)
 }
 
-// Casts reports whether the kind is a Caster: Models may fill seats that a plan leaves empty.
-func (k Kind) Casts() bool { return k.casts }
+// ChoosesModels reports whether the kind is a ModelChooser: Models may fill seats that a plan leaves empty.
+func (k Kind) ChoosesModels() bool { return k.choosesModels }
 
 // Models maps seats to provider/model, as the loaded files ask for.
 func (k Kind) Models(p Params) map[string]string { return k.typeless().models(p) }
@@ -137,8 +137,8 @@ func (k Kind) Forecast(p Params, cell Spec, seed uint64) ([]Part, error) {
 // Uniform reports whether Plan makes the same of every deal, except for the deals of its specs.
 func (k Kind) Uniform(p Params) bool { return k.typeless().uniform(p) }
 
-// Dealt names what params put before the seats of an episode, apart from chance. See Dealer.
-func (k Kind) Dealt(p Params) (what string, whole bool) { return k.typeless().dealt(p) }
+// TaskName names the task that the params give to an episode. See TaskNamer.
+func (k Kind) TaskName(p Params) (name string, whole bool) { return k.typeless().taskName(p) }
 
 // Status returns the progress of a run with these params. Nil: only the number of episodes is known.
 func (k Kind) Status(p Params) Status { return k.typeless().status(p) }

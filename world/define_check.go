@@ -10,9 +10,9 @@ import (
 // checkMethods returns an error unless every exported method of a definition belongs to a part of a kind.
 func checkMethods[P any](d Definition[P]) error {
 	parts := []reflect.Type{
-		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotBringer](), reflect.TypeFor[StandIn](), reflect.TypeFor[ToolCaller](),
-		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Converter](), reflect.TypeFor[Caster[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
-		reflect.TypeFor[Dealer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
+		reflect.TypeFor[Definition[P]](), reflect.TypeFor[Measurer[P]](), reflect.TypeFor[BotMaker](), reflect.TypeFor[StandIn](), reflect.TypeFor[ToolCaller](),
+		reflect.TypeFor[Loader[P]](), reflect.TypeFor[Converter](), reflect.TypeFor[ModelChooser[P]](), reflect.TypeFor[Planner[P]](), reflect.TypeFor[UniformPlanner[P]](),
+		reflect.TypeFor[TaskNamer[P]](), reflect.TypeFor[StatusMaker[P]](), reflect.TypeFor[Reporter](), reflect.TypeFor[Storyteller](),
 		reflect.TypeFor[FileMaker](), reflect.TypeFor[Tabulator](), reflect.TypeFor[Marker](), reflect.TypeFor[Recorded](), reflect.TypeFor[Painter](), reflect.TypeFor[Environment[P]](),
 		reflect.TypeFor[Prober[P]](), reflect.TypeFor[Commander](), reflect.TypeFor[Restarter](), reflect.TypeFor[CodeUser[P]](),
 	}

@@ -28,10 +28,10 @@ type full struct{ worldtest.Simple[coins] }
 
 var (
 	_ world.Loader[coins]         = full{}
-	_ world.Caster[coins]         = full{}
+	_ world.ModelChooser[coins]   = full{}
 	_ world.Planner[coins]        = full{}
 	_ world.UniformPlanner[coins] = full{}
-	_ world.Dealer[coins]         = full{}
+	_ world.TaskNamer[coins]      = full{}
 	_ world.StatusMaker[coins]    = full{}
 	_ world.Environment[coins]    = full{}
 	_ world.Prober[coins]         = full{}
@@ -50,9 +50,9 @@ func (full) Plan(p *coins, cell world.Spec, _ uint64) (world.Plan, error) {
 func (full) Forecast(p *coins, _ world.Spec, _ uint64) ([]world.Part, error) {
 	return make([]world.Part, p.Count), nil
 }
-func (full) Uniform(p *coins) bool         { return p.Count == 3 }
-func (full) Dealt(p *coins) (string, bool) { return fmt.Sprint(p.Count), true }
-func (full) Status(p *coins) world.Status  { return status{p} }
+func (full) Uniform(p *coins) bool            { return p.Count == 3 }
+func (full) TaskName(p *coins) (string, bool) { return fmt.Sprint(p.Count), true }
+func (full) Status(p *coins) world.Status     { return status{p} }
 func (full) Actor(p *coins, run string) (world.Actor, error) {
 	return nil, fmt.Errorf("actor of %s: %d", run, p.Count)
 }
@@ -77,9 +77,9 @@ func asked(t *testing.T, k world.Kind, p world.Params) string {
 	_, actorErr := k.Actor(p, "r")
 	plan, err3 := k.Plan(p, cell, 1)
 	parts, err4 := k.Forecast(p, cell, 1)
-	what, whole := k.Dealt(p)
-	said := fmt.Sprintf("seats %v, measures %d, casts %v %v, plans %v, parts %d, uniform %v, dealt %q %v, external %v, local %v, servers %d; %v",
-		seats, len(k.Measures(p)), k.Casts(), k.Models(p), k.Plans(), len(parts), k.Uniform(p), what, whole, k.External(), k.Local(p), len(k.Probe(t.Context(), p)), actorErr)
+	what, whole := k.TaskName(p)
+	said := fmt.Sprintf("seats %v, measures %d, chooses models %v %v, plans %v, parts %d, uniform %v, task %q %v, external %v, local %v, servers %d; %v",
+		seats, len(k.Measures(p)), k.ChoosesModels(), k.Models(p), k.Plans(), len(parts), k.Uniform(p), what, whole, k.External(), k.Local(p), len(k.Probe(t.Context(), p)), actorErr)
 	if s := k.Status(p); s != nil {
 		said += fmt.Sprint("; status ", s.Line())
 	}
@@ -97,7 +97,7 @@ func asked(t *testing.T, k world.Kind, p world.Params) string {
 func TestKind(t *testing.T) {
 	t.Parallel()
 	whole, bare, none := world.Define(full{simple()}), world.Define(simple()), world.Kind{}
-	const nothing = "casts false map[], plans false, parts 0, uniform false, dealt \"\" false, external false, local true, servers 0; "
+	const nothing = "chooses models false map[], plans false, parts 0, uniform false, task \"\" false, external false, local true, servers 0; "
 	const foreign = "coins: params are *struct {}, want *world_test.coins"
 	const missing = "coins: params are <nil>, want *world_test.coins"
 	for _, c := range []struct {
@@ -106,12 +106,12 @@ func TestKind(t *testing.T) {
 		params world.Params
 		want   string
 	}{
-		{"all parts", whole, whole.Defaults(), `seats [one], measures 3, casts true map[one:3], plans true, parts 3, uniform true, dealt "3" true, external true, local true, servers 3; actor of r: 3; status [3]; plan 3`},
+		{"all parts", whole, whole.Defaults(), `seats [one], measures 3, chooses models true map[one:3], plans true, parts 3, uniform true, task "3" true, external true, local true, servers 3; actor of r: 3; status [3]; plan 3`},
 		{"no parts", bare, bare.Defaults(), "seats [one], measures 0, " + nothing + `world: the kind "coins" has no environment; plan 1`},
 		{"not known", none, none.Defaults(), "seats [], measures 0, " + nothing + `world: the kind "" has no environment; plan 1; world: the kind is not known, world: the kind is not known`},
 		{
 			"params of another", whole, none.Defaults(),
-			`seats [], measures 0, casts true map[], plans true, parts 0, uniform false, dealt "" false, external true, local false, servers 0; ` + foreign + "; " + strings.Repeat(foreign+", ", 3) + foreign,
+			`seats [], measures 0, chooses models true map[], plans true, parts 0, uniform false, task "" false, external true, local false, servers 0; ` + foreign + "; " + strings.Repeat(foreign+", ", 3) + foreign,
 		},
 		{"no params", bare, world.Params{}, "seats [], measures 0, " + nothing + `world: the kind "coins" has no environment; plan 1; ` + missing + ", " + missing},
 	} {
@@ -169,7 +169,7 @@ func (misnamed) Mesures(*coins) []world.Measure                     { return nil
 func (extra) Zzyzx()                                                {}
 func (mistyped) Story(world.Played, []world.Note) []world.Exhibit   { return nil }
 func (halfway) Plan(*coins, world.Spec, uint64) (world.Plan, error) { return nil, nil }
-func (ofOthers) Dealt(*struct{}) (string, bool)                     { return "", false }
+func (ofOthers) TaskName(*struct{}) (string, bool)                  { return "", false }
 func (*byPointer) Story(world.Played, []world.Note) []world.Exhibit { return nil }
 func (unexported) story()                                           {}
 
@@ -186,7 +186,7 @@ func TestDefineRefuses(t *testing.T) {
 		{"another purpose", extra{simple()}, "world: Define: kind coins: no part of a kind has a method Zzyzx: make it a function, or do not export it"},
 		{"another signature", mistyped{simple()}, "world: Define: kind coins: the method Story does not fit world.Storyteller, which has Story(world.Played, []world.TranscriptEntry) []world.Exhibit"},
 		{"half of a part", halfway{simple()}, "which has Forecast(*world_test.coins, world.Spec, uint64) ([]world.Part, error) and Plan(*world_test.coins, world.Spec, uint64) (world.Plan, error)"},
-		{"params of another type", ofOthers{simple()}, "which has Dealt(*world_test.coins) (string, bool)"},
+		{"params of another type", ofOthers{simple()}, "which has TaskName(*world_test.coins) (string, bool)"},
 		{"a pointer's method, of a pointer", &byPointer{simple()}, "the method Story does not fit world.Storyteller"},
 		{"a pointer's method, of a value", byPointer{simple()}, "world: Define: kind coins: the method Story has a pointer receiver: give Define a pointer"},
 		{"not exported", unexported{simple()}, ""},

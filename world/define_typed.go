@@ -24,7 +24,7 @@ type untypedPlan interface {
 	plan(p Params, cell Spec, seed uint64) (Plan, error)
 	forecast(p Params, cell Spec, seed uint64) ([]Part, error)
 	uniform(p Params) bool
-	dealt(p Params) (what string, whole bool)
+	taskName(p Params) (name string, whole bool)
 }
 
 type untypedReading interface {
@@ -118,7 +118,7 @@ func (t typed[P]) load(p Params, files Files) ([]string, error) {
 }
 
 func (t typed[P]) models(p Params) map[string]string {
-	d, ok := t.Definition.(Caster[P])
+	d, ok := t.Definition.(ModelChooser[P])
 	if !ok {
 		return nil
 	}
@@ -159,13 +159,13 @@ func (t typed[P]) uniform(p Params) bool {
 	return ok && give(t, p, d.Uniform)
 }
 
-func (t typed[P]) dealt(p Params) (what string, whole bool) {
-	d, ok := t.Definition.(Dealer[P])
+func (t typed[P]) taskName(p Params) (name string, whole bool) {
+	d, ok := t.Definition.(TaskNamer[P])
 	own, err := t.of(p)
 	if !ok || err != nil {
 		return "", false
 	}
-	return d.Dealt(own)
+	return d.TaskName(own)
 }
 
 func (t typed[P]) status(p Params) Status {

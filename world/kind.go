@@ -46,8 +46,8 @@ type Measurer[P any] interface {
 	Measures(params *P) []Measure
 }
 
-// BotBringer has agents without a model, by name.
-type BotBringer interface {
+// BotMaker has agents without a model, by name.
+type BotMaker interface {
 	Bots() map[string]Bot
 }
 
@@ -89,8 +89,8 @@ type Converted struct {
 	Report []string
 }
 
-// Caster names models for seats that a plan file leaves empty.
-type Caster[P any] interface {
+// ModelChooser names models for seats that a plan file leaves empty.
+type ModelChooser[P any] interface {
 	// Models maps seats to provider/model, as the loaded files ask for.
 	Models(params *P) map[string]string
 }
@@ -110,11 +110,11 @@ type UniformPlanner[P any] interface {
 	Uniform(params *P) bool
 }
 
-// Dealer names what params put before the seats of an episode, apart from chance: a problem, a set of problems.
-// Episodes are compared in pairs only if it is the same.
-type Dealer[P any] interface {
-	// Dealt returns its name. whole means that nothing else matters, not even the seed and the deal. "": nothing.
-	Dealt(params *P) (what string, whole bool)
+// TaskNamer names the task that the params give to an episode, such as a problem or a set of problems. The task does not
+// include what is drawn at random. Episodes are compared in pairs only if their tasks have the same name.
+type TaskNamer[P any] interface {
+	// TaskName returns the name; "": there is none. whole means that nothing else matters, not even the seed and the deal.
+	TaskName(params *P) (name string, whole bool)
 }
 
 // StatusMaker reports the progress of a run, beyond the number of episodes.
@@ -203,8 +203,8 @@ type Presence struct {
 }
 
 // Actor carries out acts. An error that is not an *llm.Error is a transport error. An Actor may also implement
-// Leaver and Closer if it keeps state for episodes, Drainer and Waiter if acts can wait, and Roomy if its room is
-// limited.
+// EpisodeReleaser and Closer if it keeps state for episodes, Drainer and Waiter if acts can wait, and Limited if it has
+// room for only so many episodes.
 type Actor interface {
 	Act(ctx context.Context, turn TurnID, index int, seat string, act Act) (*llm.Response, error)
 }
@@ -221,9 +221,9 @@ type Closer interface {
 	Close(ctx context.Context)
 }
 
-// Leaver is notified of episodes that end before their world does, by a panic or a budget.
-type Leaver interface {
-	Leave(ctx context.Context, episode int)
+// EpisodeReleaser is notified of episodes that end before their world does, by a panic or a budget.
+type EpisodeReleaser interface {
+	ReleaseEpisode(ctx context.Context, episode int)
 }
 
 // Drainer makes waiting and later acts fail with llm.KindCanceled if nothing was done for them.
@@ -236,23 +236,23 @@ type Waiter interface {
 	Waiting() string
 }
 
-// Roomy says how many episodes can be played at the moment; 0: any number. It is asked often and must not block. It is
+// Limited says how many episodes can be played at the moment; 0: any number. It is asked often and must not block. It is
 // asked again after each act.
-type Roomy interface {
-	Room() int
+type Limited interface {
+	Capacity() int
 }
 
-// Shared is a Roomy whose room the processes of a run share, if several play it.
-type Shared interface {
-	// Rooms returns the state of each place.
-	Rooms() []Room
-	// ShareRooms says how much of each place, by name, this process may use until then: from 0 to 1. What is in use
+// SharedCapacity is a Limited whose capacity is divided among the processes of a run, if several play it.
+type SharedCapacity interface {
+	// Capacities returns the capacity of each place, and how much of it is used.
+	Capacities() []Capacity
+	// ShareCapacity says how much of each place, by name, this process may use until then: from 0 to 1. What is in use
 	// stays in use. Places that are not named keep their part.
-	ShareRooms(parts map[string]float64, until time.Time)
+	ShareCapacity(parts map[string]float64, until time.Time)
 }
 
-// Room is a place for episodes, such as a server.
-type Room struct {
+// Capacity is that of one place for episodes, such as a server.
+type Capacity struct {
 	Name string
 	// Max is how many episodes it has room for, and Used how many this process has there. Waiting is how many wait.
 	Max, Used, Waiting int

@@ -96,9 +96,9 @@ func (definition) Defaults() *Params { return &Params{Bidders: 2, Rounds: 4} }
 
 // Seats checks the params and lists bidder1, bidder2 and so on.
 func (definition) Seats(p *Params) ([]string, error) {
-	c := world.Complaints{Kind: "auction"}
-	c.Whole("bidders", p.Bidders, 2, 20)
-	c.Whole("rounds", p.Rounds, 1, 100)
+	c := world.ParamErrors{Kind: "auction"}
+	c.IntRange("bidders", p.Bidders, 2, 20)
+	c.IntRange("rounds", p.Rounds, 1, 100)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}

@@ -156,7 +156,7 @@ def main():
         return os.path.join(os.path.abspath(args.out), name)
 
     run(args.parley, "run", os.path.join(HERE, "bots.yaml"), "--set", "episodes=400", "--out", path("bots.parley"), "--quiet")
-    run(args.parley, "trajectories", path("bots.parley"), "--as", "trl-sft", "--out", path("bots.jsonl"))
+    run(args.parley, "trajectories", path("bots.parley"), "--shape", "trl-sft", "--out", path("bots.jsonl"))
     run(sys.executable, os.path.join(HERE, "pretrain.py"), path("bots.jsonl"), "--out", path("weights-0.pt"), "--epochs", "2", "--device", args.device)
     weights = [path(f"weights-{n}.pt") for n in range(3)]
     model, words = lm.load(weights[0], torch.device(args.device))

@@ -151,7 +151,7 @@ def main():
     with open(plan, "w") as f:
         f.write(text)
     run(args.parley, "run", plan, "--out", os.path.join(args.out, "bots.parley"), "--quiet")
-    run(args.parley, "trajectories", os.path.join(args.out, "bots.parley"), "--as", "trl-sft", "--out", talk, "--force")
+    run(args.parley, "trajectories", os.path.join(args.out, "bots.parley"), "--shape", "trl-sft", "--out", talk, "--force")
     run(sys.executable, os.path.join(HERE, "pretrain.py"), talk, "--out", base, *size, *args.on)
     logs = {name: [] for name in ARMS}
     for n in range(args.repeat):

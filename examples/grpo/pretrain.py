@@ -1,7 +1,7 @@
 """Trains a model of model.py on conversations that Parley exported: it learns to speak, and to play a little.
 
     parley run examples/grpo/bots.yaml --out bots.parley
-    parley trajectories bots.parley --as trl-sft --out bots.jsonl
+    parley trajectories bots.parley --shape trl-sft --out bots.jsonl
     python examples/grpo/pretrain.py bots.jsonl --out base.pt
 """
 

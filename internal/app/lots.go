@@ -80,7 +80,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	}
 	l.config = engine.Config{
 		Begun: *begun, Kind: plan.Kind, Models: sharedModels{l.app}, Live: plan.Live, Calls: plan.Concurrency,
-		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Away: l.app.Away, Acting: l.acting,
+		EpisodeBudget: plan.EpisodeBudget, Prices: l.app, Unreachable: l.app.Away, BeforeAct: l.beforeAct,
 	}
 	if l.app.sessions() {
 		l.config.Released = l.app.Release
@@ -91,12 +91,12 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	if l.actor = l.config.Actor; l.actor != nil {
 		l.config.Actor = sharedActor{l.actor}
 	}
-	if r, ok := l.actor.(world.Shared); ok {
+	if r, ok := l.actor.(world.SharedCapacity); ok {
 		none := map[string]float64{}
-		for _, room := range r.Rooms() {
+		for _, room := range r.Capacities() {
 			none[room.Name] = 0
 		}
-		r.ShareRooms(none, time.Now()) // until somebody says how much
+		r.ShareCapacity(none, time.Now()) // until somebody says how much
 	}
 	return l, nil
 }
@@ -161,7 +161,7 @@ func (sharedModels) Drain() {}
 type sharedActor struct{ world.Actor }
 
 // Play plays a lot into j.
-func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, needEpisodes func()) (engine.Result, error) {
 	play := &lotPlay{changed: func() {}}
 	l.mu.Lock()
 	l.plays[play] = struct{}{}
@@ -172,7 +172,7 @@ func (l *Lots) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lo
 		delete(l.plays, play)
 	}()
 	c := l.config
-	c.Journal, c.Plan, c.Lot, c.Hungry, c.Drain = j, lot.Plan(), &lot, hungry, drain
+	c.Journal, c.Plan, c.Lot, c.NeedEpisodes, c.Drain = j, lot.Plan(), &lot, needEpisodes, drain
 	if l.part != nil {
 		c.Watch = func(e engine.Event) { recorded(l.part, e) }
 	}
@@ -207,12 +207,12 @@ func (l *Lots) outage(p Play, o outage.Outage) {
 // Limits are what a run shares with other workers: accounts, and the room of environments.
 type Limits struct {
 	*dispatch.Dispatcher
-	rooms world.Shared // nil: there is none
+	rooms world.SharedCapacity // nil: there is none
 }
 
 // Limits returns what the run shares with other workers.
 func (l *Lots) Limits() Limits {
-	rooms, _ := l.actor.(world.Shared)
+	rooms, _ := l.actor.(world.SharedCapacity)
 	return Limits{l.app.Dispatcher, rooms}
 }
 
@@ -225,7 +225,7 @@ func (s Limits) Demands() map[string]limiter.Demand {
 	if s.rooms == nil {
 		return all
 	}
-	for _, r := range s.rooms.Rooms() {
+	for _, r := range s.rooms.Capacities() {
 		whole := float64(max(1, r.Max))
 		used := float64(r.Used) / whole
 		all[roomAccount+r.Name] = limiter.Demand{Use: used, Busy: used, Least: 1 / whole, Waiting: r.Waiting}
@@ -241,7 +241,7 @@ func (s Limits) Share(parts map[string]limiter.Part) {
 	}
 	for name, p := range parts {
 		if room, ok := strings.CutPrefix(name, roomAccount); ok {
-			s.rooms.ShareRooms(map[string]float64{room: p.Share}, p.Until)
+			s.rooms.ShareCapacity(map[string]float64{room: p.Share}, p.Until)
 		}
 	}
 }
@@ -251,20 +251,20 @@ func (l *Lots) Full() bool {
 	if l.app.Full() {
 		return true
 	}
-	r, ok := l.actor.(world.Shared)
+	r, ok := l.actor.(world.SharedCapacity)
 	if !ok {
 		return false
 	}
-	rooms := r.Rooms()
-	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Room) bool { return r.Waiting == 0 })
+	rooms := r.Capacities()
+	return len(rooms) > 0 && !slices.ContainsFunc(rooms, func(r world.Capacity) bool { return r.Waiting == 0 })
 }
 
 // BeforeActs makes the first act, or question to a person, wait for tell. Report says from then on that more may be in flight than it counts. No lot is
 // played yet.
 func (l *Lots) BeforeActs(tell func()) { l.tell = tell }
 
-// acting is called before each act.
-func (l *Lots) acting() {
+// beforeAct is called before each act.
+func (l *Lots) beforeAct() {
 	l.first.Do(func() {
 		l.acted.Store(true)
 		if l.tell != nil {

@@ -32,8 +32,8 @@ func setActor(c *engine.Config, plan *config.Plan, run string) (release func(ctx
 		return nil, usageError{plan.ParamsError(err)}
 	}
 	c.Actor = actor
-	if r, ok := actor.(world.Roomy); ok {
-		c.Room = r.Room
+	if r, ok := actor.(world.Limited); ok {
+		c.Capacity = r.Capacity
 	}
 	return func(ctx context.Context) { closeActor(ctx, actor) }, nil
 }

@@ -68,7 +68,7 @@ func (r *ringer) Act(context.Context, world.TurnID, int, string, world.Act) (*ll
 	return &llm.Response{Text: "ding"}, nil
 }
 
-func (r *ringer) Room() int             { return 1 }
+func (r *ringer) Capacity() int         { return 1 }
 func (r *ringer) Close(context.Context) { r.closed.Add(1) }
 
 // TestEnvironmentOfAnyKind: what carries out acts is the kind's own business, and is given back.

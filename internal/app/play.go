@@ -275,7 +275,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	p.spend(a.Budget(), &c)
 	p.count(a, done)
-	c.EpisodeBudget, c.Prices, c.Away, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
+	c.EpisodeBudget, c.Prices, c.Unreachable, c.Wakes = plan.EpisodeBudget, a, a.Away, func(f func()) { changed.Store(&f) }
 	if a.sessions() {
 		c.Released = a.Release
 	}

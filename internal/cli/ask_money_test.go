@@ -79,8 +79,8 @@ func TestAskBudgetOfFile(t *testing.T) {
 	if len(*asked) != n {
 		t.Errorf("asked %d times, and %d times after the same command", n, len(*asked))
 	}
-	ask("1").want(t, exit.OK).wantErr(t, fmt.Sprintf("%d answered, %d kept from before", 20-n, n), "$0.0017 of $1.00")     // 20 answers of $0.000085
-	for _, line := range []string{`"response":{"trail":{"cost":-1}}`, `"error":{"trail":{"cost":-9e9}},"response":null`} { // hostile
+	ask("1").want(t, exit.OK).wantErr(t, fmt.Sprintf("%d answered, %d kept from before", 20-n, n), "$0.0017 of $1.00")           // 20 answers of $0.000085
+	for _, line := range []string{`"response":{"metadata":{"cost":-1}}`, `"error":{"metadata":{"cost":-9e9}},"response":null`} { // hostile
 		if err := os.WriteFile(out, []byte(`{"id":1,`+line+"}\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

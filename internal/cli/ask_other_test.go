@@ -124,7 +124,7 @@ func stopped(how string) (*fake, State) {
 }
 
 // costlyFailure is a record of a failure that cost something, as a failed answer does.
-const costlyFailure = `{"id":0,"digest":"00000000000000000000000000000000","error":{"kind":"malformed","message":"x","trail":{"cost":0.0000005}}}` + "\n"
+const costlyFailure = `{"id":0,"digest":"00000000000000000000000000000000","error":{"kind":"malformed","message":"x","metadata":{"cost":0.0000005}}}` + "\n"
 
 // TestFailedBesideOtherAnswers: if it fails before it reads the input, the file is as it was, with its failures.
 func TestFailedBesideOtherAnswers(t *testing.T) {

@@ -28,7 +28,8 @@ import (
 type exportCmd struct {
 	Files   []string `arg:"" placeholder:"FILE" help:"Run files. Several files give one table: the column run says which run a row belongs to, and an episode that is in two files is exported once. Runs may still be in progress."`
 	Table   string   `placeholder:"TABLE" help:"What to export: calls, episodes, messages, scores, labels, a table of the kind that was played, sequences of tokens to train on, or all. Default: calls."`
-	Format  string   `aliases:"as" placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; folder for readable files of every episode, if the kind writes any; or the records that a trainer reads, such as trl-sft: see the command trajectories. --as is the same flag. Default: the ending of --out; else jsonl, and parquet for --table all."`
+	Shape   string   `placeholder:"SHAPE" help:"Instead of a table: the records that a trainer reads, such as trl-sft: see the command trajectories."`
+	Format  string   `placeholder:"FORMAT" help:"jsonl, csv or parquet; inspect for a log that Inspect's viewer shows; or folder for readable files of every episode, if the kind writes any. Default: the ending of --out; else jsonl, and parquet for --table all."`
 	Out     string   `placeholder:"FILE" help:"The file to write; with --table all or --format folder, the folder. Default: standard output."`
 	Columns []string `placeholder:"COLUMN,…" help:"Write only these columns, which is faster. Default: all."`
 	Force   bool     `help:"Overwrite existing files."`
@@ -225,7 +226,7 @@ func (c *exportCmd) format(s *State) (export.Format, error) {
 	if c.Format == "" {
 		return "", exit.Usagef("--out %s: unknown format; use a name that ends in .jsonl, .csv, .parquet or .eval, or set --format", c.Out)
 	}
-	return "", exit.Usagef("--format: unknown format %q; want one of jsonl, csv, parquet, inspect for a log of Inspect, or folder for files to read%s", c.Format, s.trainerFormats())
+	return "", exit.Usagef("--format: unknown format %q; want one of jsonl, csv, parquet, inspect for a log of Inspect, or folder for files to read%s", c.Format, s.shapesFor(c.Format))
 }
 
 // exportFile is a file to write.

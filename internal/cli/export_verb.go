@@ -15,8 +15,8 @@ import (
 // exporter is a command of a kind that also writes for export.
 type exporter struct {
 	program.Exporter
-	kind            world.Kind
-	tables, formats []string
+	kind           world.Kind
+	tables, shapes []string
 }
 
 // exporters returns them. One that fails to say what it writes is left out, and standard error says so.
@@ -28,7 +28,7 @@ func (s *State) exporters() (all []exporter) {
 				continue
 			}
 			one := exporter{Exporter: e, kind: of}
-			failed := optional.Call(of, "the command", func() error { one.tables, one.formats = e.Tables(), e.Formats(); return nil })
+			failed := optional.Call(of, "the command", func() error { one.tables, one.shapes = e.Tables(), e.Shapes(); return nil })
 			if failed != nil {
 				s.tell(failed.Error())
 				continue
@@ -42,26 +42,29 @@ func (s *State) exporters() (all []exporter) {
 // handOver runs the command of a kind that writes what the flags want. It reports whether there is one.
 func (c *exportCmd) handOver(ctx context.Context, s *State) (done bool, err error) {
 	for _, e := range s.exporters() {
-		table, format := slices.Contains(e.tables, c.Table), slices.Contains(e.formats, c.Format)
-		if !table && !format {
+		table, shape := slices.Contains(e.tables, c.Table), slices.Contains(e.shapes, c.Shape)
+		if !table && !shape {
 			continue
 		}
-		if table && !format {
+		if table && !shape {
 			if own, err := c.ownTable(ctx, s); own || err != nil {
 				return err != nil, err
 			}
 		}
 		switch {
-		case format && c.Table != "":
-			return true, exit.Usagef("--as %s writes the records that a trainer reads, not a table; leave out --table", c.Format)
+		case shape && c.Table != "":
+			return true, exit.Usagef("--shape %s writes the records that a trainer reads, not a table; leave out --table", c.Shape)
 		case len(c.Columns) > 0:
 			return true, exit.Usagef("--columns: what is written for training has all of its columns; leave out --columns")
 		case len(c.Files) > 1:
 			return true, exit.Usagef("what is written for training is of one run; name one file")
 		}
-		verb := e.Export(program.Export{File: c.File, Table: c.Table, Format: c.Format, Out: c.Out, Force: c.Force})
+		verb := e.Export(program.Export{File: c.File, Table: c.Table, Shape: c.Shape, Format: c.Format, Out: c.Out, Force: c.Force})
 		s.verbs[verb] = e.kind
 		return true, runVerb(ctx, s, verb)
+	}
+	if c.Shape != "" {
+		return true, exit.Usagef("--shape: unknown shape %q; want one of %s", c.Shape, strings.Join(s.shapes(), ", "))
 	}
 	return false, nil
 }
@@ -75,14 +78,18 @@ func (c *exportCmd) ownTable(ctx context.Context, s *State) (bool, error) {
 	return slices.Contains(export.AllTables(kind), export.Table(c.Table)), stores.close()
 }
 
-// trainerFormats lists the formats of exporters, for an error.
-func (s *State) trainerFormats() string {
-	var all []string
+// shapes lists the shapes of exporters.
+func (s *State) shapes() (all []string) {
 	for _, e := range s.exporters() {
-		all = append(all, e.formats...)
+		all = append(all, e.shapes...)
 	}
-	if len(all) == 0 {
+	return all
+}
+
+// shapesFor returns what an error adds about a format that is a shape.
+func (s *State) shapesFor(format string) string {
+	if !slices.Contains(s.shapes(), format) {
 		return ""
 	}
-	return "; or, for a trainer, one of " + strings.Join(all, ", ")
+	return "; for a trainer, use --shape " + format
 }

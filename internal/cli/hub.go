@@ -26,7 +26,7 @@ import (
 // hubCmd runs a hub, or one node of three.
 type hubCmd struct {
 	Listen string   `default:"127.0.0.1:4222" placeholder:"HOST:PORT" help:"Address for runs and workers. Default: ${default}."`
-	Join   []string `placeholder:"HOST:PORT" help:"The addresses of all nodes of a hub of three, for each other, separated by commas. Every node gets the same list. Default: one node."`
+	Join   []string `placeholder:"HOST:PORT" help:"For a hub of three nodes: the addresses at which the nodes reach each other, separated by commas. Give every node the same list. Default: one node."`
 	Route  string   `placeholder:"HOST:PORT" help:"With --join: which of them is this node's."`
 	Folder string   `placeholder:"DIR" help:"With --join: where this node keeps messages."`
 	hubFlags

@@ -37,8 +37,8 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	url := talker(t, "Hello \x1b]0;title\x07 there.")
 	got := parley(t, State{}, "probe", url).want(t, exit.OK)
-	for _, text := range []string{"max_tokens obeyed", "the answer has 500 tokens, but the limit was 16", "2048 tokens", "old_max_field"} {
-		if text == "old_max_field" == strings.Contains(got.stdout, text) {
+	for _, text := range []string{"max_tokens obeyed", "the answer has 500 tokens, but the limit was 16", "2048 tokens", "use_max_tokens"} {
+		if text == "use_max_tokens" == strings.Contains(got.stdout, text) {
 			t.Errorf("%q:\n%s", text, got.stdout)
 		}
 	}

@@ -67,11 +67,11 @@ func TestExportForTraining(t *testing.T) {
 	run, out := filepath.Join(t.TempDir(), "run.parley"), t.TempDir()
 	parley(t, State{}, "run", "../../examples/rollout.yaml", "--set", "episodes=3", "--set", "params.tokens=true", "--out", run, "--quiet").want(t, exit.OK)
 	of := func(args ...string) string { return parley(t, State{}, args...).want(t, exit.OK).stdout }
-	if got := of("export", run, "--table", "sequences"); got != of("trajectories", run, "--as", "sequences") || !strings.Contains(got, `"loss_mask":[0`) {
+	if got := of("export", run, "--table", "sequences"); got != of("trajectories", run, "--shape", "sequences") || !strings.Contains(got, `"loss_mask":[0`) {
 		t.Errorf("sequences: %.300s", got)
 	}
 	for _, as := range []string{"trl-sft", "trl-dpo", "trl-grpo", "slime", "verl", "areal", "openai-ft"} {
-		if got := of("export", run, "--as", as); got != of("trajectories", run, "--as", as) || !strings.HasPrefix(got, "{") {
+		if got := of("export", run, "--shape", as); got != of("trajectories", run, "--shape", as) || !strings.HasPrefix(got, "{") {
 			t.Errorf("%s: %.300s", as, got)
 		}
 	}
@@ -84,18 +84,20 @@ func TestExportForTraining(t *testing.T) {
 		args []string
 	}{
 		{"already exists", []string{run, "--table", "sequences", "--out", file}},
-		{"leave out --table", []string{run, "--as", "verl", "--table", "calls"}},
+		{"leave out --table", []string{run, "--shape", "verl", "--table", "calls"}},
 		{"leave out --columns", []string{run, "--table", "sequences", "--columns", "tokens"}},
-		{"name one file", []string{run, run, "--as", "slime"}},
-		{"--out x.parquet: verl is written as JSON lines; use a name that ends in .jsonl", []string{run, "--as", "verl", "--out", "x.parquet"}},
+		{"name one file", []string{run, run, "--shape", "slime"}},
+		{"--out x.parquet: verl is written as JSON lines; use a name that ends in .jsonl", []string{run, "--shape", "verl", "--out", "x.parquet"}},
 		{"--format inspect: sequences are written as jsonl or parquet\n", []string{run, "--table", "sequences", "--format", "inspect"}},
 		{"--format folder: sequences are written as jsonl or parquet\n", []string{run, "--table", "sequences", "--format", "folder"}},
 		{"have trajectories; leave out --table sequences to export its calls\n", []string{sqlitetest.File(t, sample()...), "--table", "sequences"}},
-		{"have trajectories; leave out --as verl to export its calls\n", []string{sqlitetest.File(t, sample()...), "--as", "verl"}},
+		{"have trajectories; leave out --shape verl to export its calls\n", []string{sqlitetest.File(t, sample()...), "--shape", "verl"}},
 		{"csv is not possible", []string{run, "--table", "sequences", "--format", "csv"}},
-		{"one of trl-sft, trl-dpo", []string{run, "--as", "trl"}},
+		{`--shape: unknown shape "trl"; want one of trl-sft, trl-dpo`, []string{run, "--shape", "trl"}},
+		{"--format parquet: verl is written as JSON lines", []string{run, "--shape", "verl", "--format", "parquet"}},
+		{"for a trainer, use --shape verl", []string{run, "--format", "verl"}},
 		{"did you mean sequences?", []string{run, "--table", "sequence"}},
-		{"only runs of rollout", []string{sqlitetest.File(t, sample()...), "--as", "verl"}},
+		{"only runs of rollout", []string{sqlitetest.File(t, sample()...), "--shape", "verl"}},
 	} {
 		parley(t, State{}, append([]string{"export"}, c.args...)...).want(t, exit.Misuse).wantErr(t, c.want)
 	}

@@ -27,14 +27,14 @@ type runCmd struct {
 	Out  string  `placeholder:"FILE" help:"The run file. If it exists, the run is resumed. Default: next to the plan, with the same name and the ending .parley."`
 	Seed *uint64 `placeholder:"N" help:"Use this seed instead of the plan's."`
 
-	Shards *int `placeholder:"N" help:"Write the calls of a new run to this many files beside the run file, in the folder FILE.d, so that several cores write at once. From 1 to 8. Default: one file. parley merge makes one of them."`
+	Shards *int `placeholder:"N" help:"Write the calls of a new run to this many files beside the run file, in the folder FILE.d, so that several cores write at once. From 1 to 8. Default: no such files. parley merge joins them into one run file."`
 	playFlags
 }
 
 // resumeCmd resumes a run file.
 type resumeCmd struct {
 	File    string `arg:"" help:"The run file." placeholder:"FILE"`
-	Rebuild string `group:"cluster" placeholder:"RUN" help:"First make the run file again, which is lost, from what --retain kept in the hub. parley cluster shows the names of runs."`
+	Rebuild string `group:"cluster" placeholder:"RUN" help:"Rebuild a lost run file from what --retain kept in the hub, then resume it. parley cluster shows the names of runs."`
 	playFlags
 }
 

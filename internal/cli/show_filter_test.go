@@ -70,7 +70,7 @@ func TestShowChooses(t *testing.T) {
 		"--from 50":                        "\n50 to 59 of 60 episodes\n",
 		"--failed --limit 2":               "\n2 of 60 episodes; --from 8 shows more\n",
 		"--failed --cell long":             "\n4 of 60 episodes\n",
-		"--cell nowhere --from 3 --failed": "\nof the episodes from 3 on none is like that\n",
+		"--cell nowhere --from 3 --failed": "\nno episode from number 3 on matches the filter\n",
 	} {
 		if got := parley(t, State{}, append([]string{"show", file}, strings.Fields(args)...)...).want(t, exit.OK).stdout; !strings.HasSuffix(got, want) {
 			t.Errorf("%s: %s", args, got)

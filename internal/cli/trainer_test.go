@@ -226,14 +226,14 @@ func TestTrajectories(t *testing.T) {
 		{[]string{other}, "only runs of rollout and records of a gateway have trajectories; use parley export"},
 		{[]string{file, "--format", "csv"}, "want jsonl or parquet"},
 		{[]string{file, "--format", "xml"}, "--format xml: rows are written as jsonl or parquet"},
-		{[]string{file, "--as", "verl", "--format", "parquet"}, "--format parquet: verl is written as JSON lines; leave out --format"},
-		{[]string{file, "--as", "verl", "--out", "x"}, "--out x: verl is written as JSON lines; use a name that ends in .jsonl"},
+		{[]string{file, "--shape", "verl", "--format", "parquet"}, "--format parquet: verl is written as JSON lines; leave out --format"},
+		{[]string{file, "--shape", "verl", "--out", "x"}, "--out x: verl is written as JSON lines; use a name that ends in .jsonl"},
 		{[]string{file, "--out", "rows.csv"}, "add --format jsonl"},
 		{[]string{file, "--out", file, "--format", "jsonl", "--force"}, "is part of a run file"},
 		{[]string{file, "--out", out}, "overwrite it with --force"},
 		{[]string{file, "--status", "great"}, "use completed, truncated or failed"},
 		{[]string{file, "--max-lag", "2"}, "needs --weight-version"},
-		{[]string{file, "--as", "parquet"}, "want one of rows, sequences"},
+		{[]string{file, "--shape", "parquet"}, "want one of rows, sequences"},
 		{[]string{file + "x"}, "no such run file"},
 		{[]string{plan}, "is a plan, not a run file"},
 	} {
@@ -263,7 +263,7 @@ func TestEveryTokenIsTrained(t *testing.T) {
 				wrote += 1 + strings.Count(call.TokenIDs, ",")
 			}
 		}
-		for line := range strings.Lines(parley(t, State{}, "trajectories", file, "--as", "sequences").want(t, exit.OK).stdout) {
+		for line := range strings.Lines(parley(t, State{}, "trajectories", file, "--shape", "sequences").want(t, exit.OK).stdout) {
 			var s trajectory.Sequence
 			if err := json.Unmarshal([]byte(line), &s); err != nil || len(s.LossMask) != len(s.Tokens) || len(s.Logprobs) != len(s.Tokens) {
 				t.Fatal(err, line)

@@ -79,7 +79,7 @@ func (r *resolver) err() error {
 // seatModels puts the models that the files name into seats that the plan leaves empty, as agents
 // with the names of the models.
 func (r *resolver) seatModels() {
-	if !r.plan.Kind.Casts() || !r.seated {
+	if !r.plan.Kind.ChoosesModels() || !r.seated {
 		return
 	}
 	var varied []string // seats of the matrix

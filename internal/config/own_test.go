@@ -84,7 +84,7 @@ func TestOwnPlanErrors(t *testing.T) {
 	parse := func(src string) (*Plan, error) {
 		return Parse("plan.yaml", []byte("kind: talk\nseed: 7\nagents: {a: sim/small}\n"+src), []world.Kind{grower()}, nil)
 	}
-	if _, err := parse("plan: {until: {score: points, width: 0.1}}"); err == nil || !strings.Contains(err.Error(), "plan.yaml:4:8: plan.until: talk decides itself how long to play") {
+	if _, err := parse("plan: {until: {score: points, width: 0.1}}"); err == nil || !strings.Contains(err.Error(), "plan.yaml:4:8: plan.until: talk decides by itself when to stop: remove until") {
 		t.Errorf("until: %v", err)
 	}
 	p, err := parse("params: {messages: 99}")

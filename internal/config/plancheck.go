@@ -159,7 +159,7 @@ func (r *resolver) until() {
 	r.plan.Until = u
 	here := yamltree.Path{"plan", "until"}
 	if name := r.plan.Kind.Name; r.plan.Kind.Plans() {
-		r.Complain(here, "%s decides itself how long to play: leave until out; matrix and episodes play several beside each other", name)
+		r.Complain(here, "%s decides by itself when to stop: remove until. To play it several times, use episodes or matrix", name)
 		return
 	}
 	switch {

@@ -101,7 +101,7 @@ func resolve(rep *document.Report, tree *yamltree.Node, kinds []world.Kind, sets
 		return nil, rep.Err()
 	}
 	r.Root = keys.Plan(names, params)
-	if r.plan.Kind.Casts() {
+	if r.plan.Kind.ChoosesModels() {
 		agents := r.Root.Key("agents")
 		agents.Required, agents.Shape.MinLen = false, 0 // the files may name all agents
 	}

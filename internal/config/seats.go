@@ -85,7 +85,7 @@ func (r *resolver) lineup() {
 	p := r.plan
 	p.Lineup = r.file.Lineup
 	matrix := r.file.Plan != nil && r.file.Plan.Matrix.FillsSeats()
-	if r.Tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.Casts()) {
+	if r.Tree.Field("lineup") == nil && !matrix && (len(p.Agents) > 0 || !p.Kind.ChoosesModels()) {
 		r.seatAll()
 		return
 	}

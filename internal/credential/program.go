@@ -93,7 +93,7 @@ func parse(out []byte, now time.Time) (*Key, error) {
 	if len(out) > 0 && out[0] == '{' {
 		var p printed
 		if err := json.Unmarshal(out, &p); err != nil {
-			return nil, errors.New("it printed something that begins as a JSON object and is none that can be read")
+			return nil, errors.New("it printed invalid JSON: want the key alone, or a JSON object with it")
 		}
 		for _, k.Value = range []string{p.Key, p.Token, p.AccessToken, p.Azure} {
 			if k.Value = strings.TrimSpace(k.Value); k.Value != "" {

@@ -181,7 +181,7 @@ func TestRun(t *testing.T) {
 		{
 			"ignores the newer limit", &server{ignoreNew: true},
 			map[string]Verdict{FeatureMaxTokens: Yes, FeatureMaxNew: No},
-			[]string{"old_max_field: true"},
+			[]string{"use_max_tokens: true"},
 		},
 		{
 			"ignores every limit", &server{ignoreNew: true, ignoreMax: true},

@@ -45,7 +45,7 @@ func (p *prober) limits(ctx context.Context) {
 		r, err := p.ask(ctx, p.dialect, p.caps, req)
 		obeyed[f.field] = p.limit(f.feature, r, err)
 	}
-	p.caps.OldMaxField = obeyed["max_completion_tokens"] == No && obeyed["max_tokens"] != No
+	p.caps.UseMaxTokens = obeyed["max_completion_tokens"] == No && obeyed["max_tokens"] != No
 }
 
 // limit checks whether an answer keeps to answerTokens.
@@ -165,7 +165,7 @@ type seen struct{ stream, usage, done bool }
 func (p *prober) events(ctx context.Context, options bool) (seen, error) {
 	req := question(plainQuestion, answerTokens)
 	req.Model = Name + "/" + p.report.Model
-	b, _, err := chat.AppendRequest(nil, req, provider.Capability{OldMaxField: p.caps.OldMaxField, NoStreamOptions: !options}, true)
+	b, _, err := chat.AppendRequest(nil, req, provider.Capability{UseMaxTokens: p.caps.UseMaxTokens, NoStreamOptions: !options}, true)
 	if err != nil {
 		return seen{}, err
 	}
@@ -264,14 +264,14 @@ func (p *prober) tokenIDs(ctx context.Context) {
 		return
 	}
 	var err error
-	for _, c := range []provider.Capability{{TokenIDs: true}, {TokenIDs: true, MetaInfo: true}} {
+	for _, c := range []provider.Capability{{TokenIDs: true}, {TokenIDs: true, SGLangTokenIDs: true}} {
 		try := p.caps
-		try.TokenIDs, try.MetaInfo, try.NoLogprobs = c.TokenIDs, c.MetaInfo, false
+		try.TokenIDs, try.SGLangTokenIDs, try.NoLogprobs = c.TokenIDs, c.SGLangTokenIDs, false
 		req := question(plainQuestion, answerTokens)
 		req.TokenIDs = true
 		var r *llm.Response
 		if r, err = p.ask(ctx, p.dialect, try, req); err == nil && len(r.TokenIDs) > 0 && len(r.PromptTokenIDs) > 0 {
-			p.caps.TokenIDs, p.caps.MetaInfo = try.TokenIDs, try.MetaInfo
+			p.caps.TokenIDs, p.caps.SGLangTokenIDs = try.TokenIDs, try.SGLangTokenIDs
 			p.found(FeatureTokenIDs, Yes, "")
 			return
 		}

@@ -15,34 +15,34 @@ type Capability struct {
 	// character; case does not matter.
 	Match string `json:"match"`
 
-	NoSampling      bool `json:"no_sampling,omitempty"`       // temperature, top_p, top_k, penalties
-	SampleAtNone    bool `json:"sample_at_none,omitempty"`    // NoSampling does not hold at effort none
-	NoPenalties     bool `json:"no_penalties,omitempty"`      // frequency and presence penalties
-	NoStop          bool `json:"no_stop,omitempty"`           // stop sequences
-	NoSeed          bool `json:"no_seed,omitempty"`           // seed
-	NoPrefill       bool `json:"no_prefill,omitempty"`        // a last message of the assistant's
-	Prefix          bool `json:"prefix,omitempty"`            // wants a prefilled answer marked as prefix
-	NoSchema        bool `json:"no_schema,omitempty"`         // native structured output
-	Schema          bool `json:"schema,omitempty"`            // follows native schemas: the prompt need not hold them too
-	SchemaInPrompt  bool `json:"schema_in_prompt,omitempty"`  // does not see native schemas: the prompt holds them too
-	NoTools         bool `json:"no_tools,omitempty"`          // tool calls
-	NoForce         bool `json:"no_force,omitempty"`          // being made to call a tool
-	NoParallel      bool `json:"no_parallel,omitempty"`       // being asked for at most one tool call
-	ShortIDs        bool `json:"short_ids,omitempty"`         // wants ids of tool calls of nine letters and digits
-	NoToolEffort    bool `json:"no_tool_effort,omitempty"`    // thinking together with tools: effort none is sent
-	NoDocuments     bool `json:"no_documents,omitempty"`      // PDFs in messages
-	NoAudio         bool `json:"no_audio,omitempty"`          // recordings in messages
-	FileLinks       bool `json:"file_links,omitempty"`        // reads PDFs by their address, in the openai dialect
-	NoLogprobs      bool `json:"no_logprobs,omitempty"`       // log probabilities
-	NoSystem        bool `json:"no_system,omitempty"`         // a system message: it is put before the first user message
-	NoStreamOptions bool `json:"no_stream_options,omitempty"` // stream_options: usage is sent without being asked for
-	TokenIDs        bool `json:"token_ids,omitempty"`         // can give token ids (vLLM, SGLang)
-	MetaInfo        bool `json:"meta_info,omitempty"`         // gives token ids as SGLang does, in meta_info of whole answers only
-	TopK            bool `json:"top_k,omitempty"`             // knows top_k, in the openai dialect
-	CacheKey        bool `json:"cache_key,omitempty"`         // knows prompt_cache_key: Request.Session is sent as it
-	CachePoint      bool `json:"cache_point,omitempty"`       // caches prompts up to a cachePoint, in the bedrock dialect
-	Thoughts        bool `json:"thoughts,omitempty"`          // wants its reasoning_content back
-	OldMaxField     bool `json:"old_max_field,omitempty"`     // spells it max_tokens, not max_completion_tokens
+	NoSampling           bool `json:"no_sampling,omitempty"`             // temperature, top_p, top_k, penalties
+	SamplingAtEffortNone bool `json:"sampling_at_effort_none,omitempty"` // NoSampling does not hold at effort none
+	NoPenalties          bool `json:"no_penalties,omitempty"`            // frequency and presence penalties
+	NoStop               bool `json:"no_stop,omitempty"`                 // stop sequences
+	NoSeed               bool `json:"no_seed,omitempty"`                 // seed
+	NoPrefill            bool `json:"no_prefill,omitempty"`              // a last message of the assistant's
+	Prefix               bool `json:"prefix,omitempty"`                  // wants a prefilled answer marked as prefix
+	NoSchema             bool `json:"no_schema,omitempty"`               // native structured output
+	Schema               bool `json:"schema,omitempty"`                  // follows native schemas: the prompt need not hold them too
+	SchemaInPrompt       bool `json:"schema_in_prompt,omitempty"`        // does not see native schemas: the prompt holds them too
+	NoTools              bool `json:"no_tools,omitempty"`                // tool calls
+	NoForce              bool `json:"no_force,omitempty"`                // being made to call a tool
+	NoParallel           bool `json:"no_parallel,omitempty"`             // being asked for at most one tool call
+	ShortIDs             bool `json:"short_ids,omitempty"`               // wants ids of tool calls of nine letters and digits
+	NoToolEffort         bool `json:"no_tool_effort,omitempty"`          // thinking together with tools: effort none is sent
+	NoDocuments          bool `json:"no_documents,omitempty"`            // PDFs in messages
+	NoAudio              bool `json:"no_audio,omitempty"`                // recordings in messages
+	FileLinks            bool `json:"file_links,omitempty"`              // reads PDFs by their address, in the openai dialect
+	NoLogprobs           bool `json:"no_logprobs,omitempty"`             // log probabilities
+	NoSystem             bool `json:"no_system,omitempty"`               // a system message: it is put before the first user message
+	NoStreamOptions      bool `json:"no_stream_options,omitempty"`       // stream_options: usage is sent without being asked for
+	TokenIDs             bool `json:"token_ids,omitempty"`               // can give token ids (vLLM, SGLang)
+	SGLangTokenIDs       bool `json:"sglang_token_ids,omitempty"`        // gives token ids as SGLang does, in meta_info of whole answers only
+	TopK                 bool `json:"top_k,omitempty"`                   // knows top_k, in the openai dialect
+	CacheKey             bool `json:"cache_key,omitempty"`               // knows prompt_cache_key: Request.Session is sent as it
+	CachePoint           bool `json:"cache_point,omitempty"`             // caches prompts up to a cachePoint, in the bedrock dialect
+	SendReasoningBack    bool `json:"send_reasoning_back,omitempty"`     // wants its reasoning_content back
+	UseMaxTokens         bool `json:"use_max_tokens,omitempty"`          // spells it max_tokens, not max_completion_tokens
 
 	SeedField string   `json:"seed_field,omitempty"` // what it calls the seed. Default: seed
 	Thinking  Thinking `json:"thinking,omitempty"`   // how thinking is switched on and off, in the anthropic and gemini dialects
@@ -66,7 +66,7 @@ const (
 // does.
 func (p Provider) Continues(model string) bool {
 	c := p.Capability(model)
-	return p.Dialect == "openai" && c.TokenIDs && !c.MetaInfo
+	return p.Dialect == "openai" && c.TokenIDs && !c.SGLangTokenIDs
 }
 
 // Capability returns what is known about a model: the first match of p's own Capabilities, then of the table. Without
@@ -84,7 +84,7 @@ func (p Provider) Capability(model string) Capability {
 			return c
 		}
 	}
-	return Capability{OldMaxField: p.Dialect == "openai" && !p.atPreset()}
+	return Capability{UseMaxTokens: p.Dialect == "openai" && !p.atPreset()}
 }
 
 // ReturnsTokens reports whether token ids are requested of a model: its server is known to return them.

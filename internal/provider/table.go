@@ -23,7 +23,7 @@ func Capabilities() []Capability {
 // openRouterTable: OpenRouter drops what the model behind it refuses.
 func openRouterTable() []Capability {
 	return []Capability{{
-		Match: "openrouter/*", OldMaxField: true, TopK: true, FileLinks: true,
+		Match: "openrouter/*", UseMaxTokens: true, TopK: true, FileLinks: true,
 		Efforts: []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"},
 	}}
 }
@@ -38,7 +38,7 @@ func openAITable() []Capability {
 			Efforts: efforts, MaxOutput: 128_000,
 		}
 	}
-	atNone := func(c Capability) Capability { c.SampleAtNone = true; return c }
+	atNone := func(c Capability) Capability { c.SamplingAtEffortNone = true; return c }
 	noTools := func(c Capability) Capability { c.NoTools = true; return c }
 	noDocuments := func(c Capability) Capability { c.NoDocuments = true; return c }
 	noToolEffort := func(c Capability) Capability { c.NoToolEffort = true; return c }
@@ -159,17 +159,17 @@ func compatibleTable() []Capability {
 
 		// Cohere: "Using Cohere models via the OpenAI SDK", whose lists name what is supported and what is not. They have no
 		// tool_choice, logprobs or stream_options. Only models that reason know an effort.
-		{Match: "cohere/*reasoning*", OldMaxField: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true, Efforts: []string{"none", "high"}},
-		{Match: "cohere/*", OldMaxField: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true},
+		{Match: "cohere/*reasoning*", UseMaxTokens: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true, Efforts: []string{"none", "high"}},
+		{Match: "cohere/*", UseMaxTokens: true, NoStreamOptions: true, NoLogprobs: true, NoForce: true, NoParallel: true},
 
 		// Fireworks: the types of fireworks-ai 1.2.30, and its pages "OpenAI compatibility" and "Structured response formatting":
 		// usage is in every stream, and models do not see a schema that is enforced. Efforts differ by model.
-		{Match: "fireworks/*gpt-oss*", OldMaxField: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
-		{Match: "fireworks/*minimax*", OldMaxField: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
-		{Match: "fireworks/*", OldMaxField: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "fireworks/*gpt-oss*", UseMaxTokens: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
+		{Match: "fireworks/*minimax*", UseMaxTokens: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"low", "medium", "high"}},
+		{Match: "fireworks/*", UseMaxTokens: true, NoStreamOptions: true, SchemaInPrompt: true, TopK: true, CacheKey: true, Efforts: []string{"none", "low", "medium", "high"}},
 
 		// DeepSeek thinks by default, then ignores sampling, and knows JSON but no schema.
-		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, OldMaxField: true, Thoughts: true, Efforts: []string{"low", "high", "max"}},
+		{Match: "deepseek/*", NoSeed: true, NoSchema: true, NoPenalties: true, UseMaxTokens: true, SendReasoningBack: true, Efforts: []string{"low", "high", "max"}},
 
 		mistral("magistral*", "none", "high"),
 		mistral("mistral-small*", "none", "high"),
@@ -181,7 +181,7 @@ func compatibleTable() []Capability {
 		{Match: "groq/moonshotai/*", NoLogprobs: true},
 		{Match: "groq/*", NoLogprobs: true, NoSchema: true},
 
-		{Match: "together/*", OldMaxField: true, TopK: true, Efforts: []string{"low", "medium", "high"}},
+		{Match: "together/*", UseMaxTokens: true, TopK: true, Efforts: []string{"low", "medium", "high"}},
 
 		{Match: "xai/*non-reasoning*"},
 		{Match: "xai/grok-4.3*", NoPenalties: true, NoStop: true, NoLogprobs: true, Efforts: []string{"none", "low", "medium", "high"}},
@@ -191,9 +191,9 @@ func compatibleTable() []Capability {
 		{Match: "xai/*", NoPenalties: true, NoStop: true, NoLogprobs: true},
 
 		// Ollama ignores tool_choice.
-		{Match: "ollama/*", OldMaxField: true, NoForce: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "ollama/*", UseMaxTokens: true, NoForce: true, Efforts: []string{"none", "low", "medium", "high"}},
 		{Match: "vllm/*", NoDocuments: true, TopK: true, TokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
-		{Match: "sglang/*", TopK: true, TokenIDs: true, MetaInfo: true, Efforts: []string{"none", "low", "medium", "high"}},
+		{Match: "sglang/*", TopK: true, TokenIDs: true, SGLangTokenIDs: true, Efforts: []string{"none", "low", "medium", "high"}},
 	}
 	for i := range t {
 		if name, _ := llm.SplitModel(t[i].Match); name != "bedrock" && name != "vllm" {
@@ -207,7 +207,7 @@ func compatibleTable() []Capability {
 // mistralai 3.7.0. It refuses ids of tool calls that other vendors gave.
 func mistral(match string, efforts ...string) Capability {
 	return Capability{
-		Match: "mistral/" + match, OldMaxField: true, SeedField: "random_seed", NoStreamOptions: true, TopK: true, CacheKey: true,
+		Match: "mistral/" + match, UseMaxTokens: true, SeedField: "random_seed", NoStreamOptions: true, TopK: true, CacheKey: true,
 		Prefix: true, ShortIDs: true, Efforts: efforts,
 	}
 }

@@ -32,7 +32,7 @@ type Deals struct {
 	given map[string]given // by params
 }
 
-// given is what a kind deals beside chance: see world.Dealer.
+// given is the task that the params of an episode give it: see world.TaskNamer.
 type given struct {
 	what  string
 	whole bool
@@ -65,7 +65,7 @@ func (d *Deals) read(raw json.RawMessage) (g given) {
 	if err != nil {
 		return g // a run file may hold anything
 	}
-	g.what, g.whole = d.kind.Dealt(params)
+	g.what, g.whole = d.kind.TaskName(params)
 	return g
 }
 

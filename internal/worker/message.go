@@ -48,8 +48,8 @@ func complaint(f *fault, kind string) error {
 	case f.Param == "":
 		return f
 	}
-	c := world.Complaints{Kind: kind}
-	c.Say(f.Param, "%s", f.Text)
+	c := world.ParamErrors{Kind: kind}
+	c.Addf(f.Param, "%s", f.Text)
 	return c.Err()
 }
 

@@ -125,7 +125,7 @@ def test_budget_of_map(program: str, tmp_path: Path) -> None:
     assert [a.id for a in first] == list(range(300)) and {a.failed for a in first} == {"", "budget"}
     assert all("budget" in a.message for a in first if not a.ok)
     again = parley.map(prompts, model="sim/small", max_tokens=50, budget=0.0005, out=out)
-    assert 0 < sum(a.record["response"]["trail"]["cost"] for a in again if a.ok) <= 0.0005
+    assert 0 < sum(a.record["response"]["metadata"]["cost"] for a in again if a.ok) <= 0.0005
     assert {a.failed for a in parley.map(prompts, model="sim/small", max_tokens=50, budget=0.0005, samples=2)} == {"", "budget"}
     again = parley.map((p for p in prompts), model="sim/small", max_tokens=50, budget=1, out=out)
     assert all(a.ok for a in again)
@@ -272,7 +272,7 @@ def test_map_into_answers_to_other_questions(program: str, tmp_path: Path) -> No
     with pytest.raises(binary.ProgramError) as e:
         parley.map(prompts, model="nosuch/small", **fixed)
     assert e.value.answers == []
-    spent = sum(a.record["response"]["trail"]["cost"] for a in old)
+    spent = sum(a.record["response"]["metadata"]["cost"] for a in old)
     new: list[Any] = []
     for room in (1e-7, 0.0002):
         new = parley.map(prompts, model="sim/small", budget=spent + room, **fixed)

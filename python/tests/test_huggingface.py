@@ -26,7 +26,7 @@ def run(program: str, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa
 
 def written(program: str, run: Path, shape: str) -> Path:  # noqa: F811
     out = run.with_name(f"{shape}.jsonl")
-    subprocess.run([program, "trajectories", str(run), "--as", shape, "--out", str(out), "--force"], check=True, capture_output=True)
+    subprocess.run([program, "trajectories", str(run), "--shape", shape, "--out", str(out), "--force"], check=True, capture_output=True)
     return out
 
 

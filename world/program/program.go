@@ -29,9 +29,9 @@ type Verb interface {
 // Exporter is a Verb that also writes for the command export, which hands over to it.
 type Exporter interface {
 	Verb
-	// Tables are the names that export --table takes, and Formats those that export --as takes.
+	// Tables are the names that export --table takes, and Shapes those that export --shape takes.
 	Tables() []string
-	Formats() []string
+	Shapes() []string
 	// Export returns the Verb that writes e, as if its own flags said so.
 	Export(e Export) Verb
 }
@@ -40,7 +40,8 @@ type Exporter interface {
 type Export struct {
 	File   string // the run file
 	Table  string // one of Tables; empty: none was named
-	Format string // one of Formats or a format of files, such as parquet; empty: none was named
+	Shape  string // one of Shapes; empty: none was named
+	Format string // a format of files, such as parquet; empty: none was named
 	Out    string // the file to write; empty: standard output
 	Force  bool   // overwrite an existing file
 }

@@ -53,30 +53,30 @@ const maxYears = 100
 
 // check returns all errors in p, each with the name of its param.
 func (d *definition) check(p *Params) error {
-	c := &world.Complaints{Kind: "diplomacy"}
+	c := &world.ParamErrors{Kind: "diplomacy"}
 	start, err := d.start(p)
 	if err != nil {
 		c.Add(err)
 		start = d.rules.Start()
 	}
 	first := start.Phase.Year
-	c.Whole("rounds", p.Rounds, 0, 10)
-	c.Whole("messages", p.Messages, 1, 20)
-	c.Whole("max_year", p.MaxYear, first, first+maxYears)
+	c.IntRange("rounds", p.Rounds, 0, 10)
+	c.IntRange("messages", p.Messages, 1, 20)
+	c.IntRange("max_year", p.MaxYear, first, first+maxYears)
 	c.OneOf("scoring", p.Scoring, scorings())
 	if p.DrawFrom != 0 && (p.DrawFrom < first || p.DrawFrom > p.MaxYear) {
-		c.Say("draw_from", "%d: want a year from %d to %d, or 0 for never", p.DrawFrom, first, p.MaxYear)
+		c.Addf("draw_from", "%d: want a year from %d to %d, or 0 for never", p.DrawFrom, first, p.MaxYear)
 	}
 	if p.EndPhase != "" {
 		switch end, err := rules.ParsePhase(p.EndPhase); {
 		case err != nil:
-			c.Say("end_phase", "%.40q: a phase is written like S1903M, F1903R or W1903A", p.EndPhase)
+			c.Addf("end_phase", "%.40q: a phase is written like S1903M, F1903R or W1903A", p.EndPhase)
 		case rank(end) < rank(start.Phase) || end.Year > p.MaxYear:
-			c.Say("end_phase", "%s: want a phase from %s to the end of %d", p.EndPhase, start.Phase, p.MaxYear)
+			c.Addf("end_phase", "%s: want a phase from %s to the end of %d", p.EndPhase, start.Phase, p.MaxYear)
 		}
 	}
 	if p.Judge && p.Rounds == 0 {
-		c.Say("judge", "there is nothing to judge without talks: set rounds to 1 or more")
+		c.Addf("judge", "there is nothing to judge without talks: set rounds to 1 or more")
 	}
 	_, err = d.sets(p)
 	c.Add(err)

@@ -88,7 +88,7 @@ func (p *Params) script() (*script.Script, error) {
 			set[key] = v
 		}
 	}
-	c := world.Complaints{Kind: "scenario"}
+	c := world.ParamErrors{Kind: "scenario"}
 	// Load checked what it read, so only what is set can be wrong, or
 	// a script that was written into the plan.
 	asWritten := func(key string) string { return key }
@@ -107,13 +107,13 @@ func (p *Params) script() (*script.Script, error) {
 }
 
 // complain reports problems at the params that caused them.
-func (p *Params) complain(c *world.Complaints, where string, problems []script.Problem, named func(string) string) {
+func (p *Params) complain(c *world.ParamErrors, where string, problems []script.Problem, named func(string) string) {
 	for _, wrong := range problems {
 		at := where + named(wrong.Key)
 		if p.Turns != 0 && at == "set.turns" {
 			at = "turns"
 		}
-		c.Say(strings.TrimSuffix(at, "."), "%s", wrong.What)
+		c.Addf(strings.TrimSuffix(at, "."), "%s", wrong.What)
 	}
 }
 
@@ -144,8 +144,8 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	return play.New(s), nil
 }
 
-// Dealt returns the name of the scenario. What a plan sets in it may differ between compared episodes.
-func (definition) Dealt(p *Params) (what string, whole bool) {
+// TaskName returns the name of the scenario. What a plan sets in it may differ between compared episodes.
+func (definition) TaskName(p *Params) (name string, whole bool) {
 	s, err := p.script()
 	if err != nil {
 		return "", false

@@ -60,8 +60,8 @@ func TestUnknownIsNoScore(t *testing.T) {
 		maps.Copy(by, c.by)
 		p := playScript(measuredStage(2), 0, answers(by))
 		rec, _ := p.outcome.Data.(record.Outcome)
-		if p.failure != "" || p.outcome.Failed != c.failed || rec.Untold != c.untold || rec.Unanswered != c.unanswered {
-			t.Errorf("%s: failed %q %q, %d untold, %d unanswered", c.name, p.failure, p.outcome.Failed, rec.Untold, rec.Unanswered)
+		if p.failure != "" || p.outcome.Failed != c.failed || rec.NotNarrated != c.untold || rec.Unanswered != c.unanswered {
+			t.Errorf("%s: failed %q %q, %d untold, %d unanswered", c.name, p.failure, p.outcome.Failed, rec.NotNarrated, rec.Unanswered)
 		}
 		if c.failed != "" && len(p.outcome.Scores) > 0 {
 			t.Errorf("%s: scores %v", c.name, p.outcome.Scores)

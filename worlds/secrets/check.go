@@ -28,7 +28,7 @@ const (
 
 // check returns all errors in p, each with the name of its param.
 func (p *Params) check() error {
-	c := &world.Complaints{Kind: "secrets"}
+	c := &world.ParamErrors{Kind: "secrets"}
 	c.OneOf("mode", p.Mode, Modes())
 	c.OneOf("pairing", p.Pairing, pairing.Methods())
 	c.OneOf("memory", p.Memory, []string{memoryLong, memoryShort})
@@ -38,7 +38,7 @@ func (p *Params) check() error {
 	c.Each("forms", p.Forms, formNames())
 	c.Each("categories", p.Categories, Categories())
 	if len(p.Forms) == 0 {
-		c.Say("forms", "none: nothing would give a secret away; use %s", listed(formNames()))
+		c.Addf("forms", "none: nothing would give a secret away; use %s", listed(formNames()))
 	}
 	p.checkSizes(c)
 	if slices.Contains(Modes(), p.Mode) {
@@ -51,41 +51,41 @@ func (p *Params) check() error {
 	return c.Err()
 }
 
-func (p *Params) checkSizes(c *world.Complaints) {
-	c.Whole("players", p.Players, 2, maxPlayers)
-	c.Whole("rounds", p.Rounds, 1, maxRounds)
+func (p *Params) checkSizes(c *world.ParamErrors) {
+	c.IntRange("players", p.Players, 2, maxPlayers)
+	c.IntRange("rounds", p.Rounds, 1, maxRounds)
 	if p.Messages < 1 || p.Messages > maxMessages {
-		c.Say("messages", "%d: want 1 to %d; it counts those of each player", p.Messages, maxMessages)
+		c.Addf("messages", "%d: want 1 to %d; it counts those of each player", p.Messages, maxMessages)
 		return
 	}
 	if p.Rounds > maxRounds || p.Players > maxPlayers {
 		return
 	}
 	if calls := p.Rounds * (p.Players / 2) * 2 * p.Messages; calls > maxCalls {
-		c.Say("rounds", "%d rounds of %d players with %d messages each are %d messages in one episode: want at most %d", p.Rounds, p.Players, p.Messages, calls, maxCalls)
+		c.Addf("rounds", "%d rounds of %d players with %d messages each are %d messages in one episode: want at most %d", p.Rounds, p.Players, p.Messages, calls, maxCalls)
 	}
 }
 
 // checkSeats checks the params about seats, and that there are words for all players.
-func (p *Params) checkSeats(c *world.Complaints) {
+func (p *Params) checkSeats(c *world.ParamErrors) {
 	for _, seat := range slices.Sorted(maps.Keys(p.Persona)) {
 		switch text := p.Persona[seat]; {
 		case !slices.Contains(p.seats(), seat):
-			c.Say("persona."+seat, "unknown seat; want one of %s", listed(p.seats()))
+			c.Addf("persona."+seat, "unknown seat; want one of %s", listed(p.seats()))
 		case len(text) > maxText || !utf8.ValidString(text):
-			c.Say("persona."+seat, "want a text of at most %d bytes", maxText)
+			c.Addf("persona."+seat, "want a text of at most %d bytes", maxText)
 		}
 	}
 	switch {
 	case p.Target == "":
 	case p.Mode != Targeted:
-		c.Say("target", "mode %s has none: use mode %s, or leave it empty", p.Mode, Targeted)
+		c.Addf("target", "mode %s has none: use mode %s, or leave it empty", p.Mode, Targeted)
 	case !slices.Contains(p.seats(), p.Target):
-		c.Say("target", "unknown seat %.40q; want one of %s, or empty", p.Target, listed(p.seats()))
+		c.Addf("target", "unknown seat %.40q; want one of %s, or empty", p.Target, listed(p.seats()))
 	}
 	for _, seat := range slices.Sorted(maps.Keys(p.Secrets)) {
 		if !slices.Contains(p.seats(), seat) {
-			c.Say("secrets."+seat, "unknown seat; want one of %s", listed(p.seats()))
+			c.Addf("secrets."+seat, "unknown seat; want one of %s", listed(p.seats()))
 		}
 	}
 	if len(p.Secrets) >= p.Players {
@@ -94,15 +94,15 @@ func (p *Params) checkSeats(c *world.Complaints) {
 	switch n := p.wordCount(); {
 	case n == 0 && len(p.Categories) > 0: // all of them are unknown, which is already reported
 	case n == 0:
-		c.Say("categories", "none, and no words either: use %s", listed(Categories()))
+		c.Addf("categories", "none, and no words either: use %s", listed(Categories()))
 	case n < p.Players && len(p.Words) > 0:
-		c.Say("words", "%d for %d players: want one or more for each", n, p.Players)
+		c.Addf("words", "%d for %d players: want one or more for each", n, p.Players)
 	case n < p.Players:
-		c.Say("categories", "they have %d words for %d players: add some", n, p.Players)
+		c.Addf("categories", "they have %d words for %d players: add some", n, p.Players)
 	}
 }
 
-func (p *Params) checkPoints(c *world.Complaints) {
+func (p *Params) checkPoints(c *world.ParamErrors) {
 	var allowed []string
 	for _, pay := range payments(p.Mode) {
 		allowed = append(allowed, pay.name)
@@ -110,17 +110,17 @@ func (p *Params) checkPoints(c *world.Complaints) {
 	for _, name := range slices.Sorted(maps.Keys(p.Points)) {
 		switch v := p.Points[name]; {
 		case len(allowed) == 0:
-			c.Say("points."+name, "mode %s pays by how rare a secret is: there is nothing to set", p.Mode)
+			c.Addf("points."+name, "mode %s pays by how rare a secret is: there is nothing to set", p.Mode)
 		case !slices.Contains(allowed, name):
-			c.Say("points."+name, "mode %s does not pay for this; want one of %s", p.Mode, listed(allowed))
+			c.Addf("points."+name, "mode %s does not pay for this; want one of %s", p.Mode, listed(allowed))
 		case math.IsNaN(v) || math.Abs(v) > maxPoints:
-			c.Say("points."+name, "%v: want -%d to %d", v, maxPoints, maxPoints)
+			c.Addf("points."+name, "%v: want -%d to %d", v, maxPoints, maxPoints)
 		}
 	}
 }
 
 // checkWords checks the words that the plan gives: those of seats, and those to draw from.
-func (p *Params) checkWords(c *world.Complaints) {
+func (p *Params) checkWords(c *world.ParamErrors) {
 	seen := map[string]string{}
 	for _, seat := range slices.Sorted(maps.Keys(p.Secrets)) {
 		checkWord(c, "secrets."+seat, p.Secrets[seat], seen)
@@ -132,27 +132,27 @@ func (p *Params) checkWords(c *world.Complaints) {
 	for _, name := range slices.Sorted(maps.Keys(p.Texts)) {
 		switch text := p.Texts[name]; {
 		case name != textIntro && name != theRules:
-			c.Say("texts."+name, "unknown text; want one of %s", listed([]string{textIntro, theRules}))
+			c.Addf("texts."+name, "unknown text; want one of %s", listed([]string{textIntro, theRules}))
 		case len(text) > maxText || !utf8.ValidString(text):
-			c.Say("texts."+name, "want a text of at most %d bytes", maxText)
+			c.Addf("texts."+name, "want a text of at most %d bytes", maxText)
 		}
 	}
 }
 
 // checkWord checks a word. seen has the words before it.
-func checkWord(c *world.Complaints, key, w string, seen map[string]string) {
+func checkWord(c *world.ParamErrors, key, w string, seen map[string]string) {
 	parts := reveal.Words(w)
 	folded := strings.Join(parts, " ")
 	n := utf8.RuneCountInString(strings.Join(parts, ""))
 	switch {
 	case n < minWord && !reveal.Unspaced(folded) || n == 0:
-		c.Say(key, "%q: want %d letters or more, or it is said by accident", w, minWord)
+		c.Addf(key, "%q: want %d letters or more, or it is said by accident", w, minWord)
 	case len(w) > maxWord:
-		c.Say(key, "%.20q…: want at most %d bytes", w, maxWord)
+		c.Addf(key, "%.20q…: want at most %d bytes", w, maxWord)
 	case strings.ContainsFunc(w, unicode.IsControl) || !utf8.ValidString(w):
-		c.Say(key, "%q: want plain text on one line", w)
+		c.Addf(key, "%q: want plain text on one line", w)
 	case seen[folded] != "":
-		c.Say(key, "%q and %q sound the same: want different ones", seen[folded], w)
+		c.Addf(key, "%q and %q sound the same: want different ones", seen[folded], w)
 	default:
 		seen[folded] = w
 	}

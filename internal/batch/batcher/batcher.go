@@ -111,7 +111,7 @@ func New(c Config) (*Batcher, error) {
 	switch c.Route {
 	case "", Live, Batch, Auto:
 	default:
-		return nil, fmt.Errorf("batch: lane: %q is not known; use one of %v", c.Route, Routes())
+		return nil, fmt.Errorf("batch.route: unknown route %q; want one of %v", c.Route, Routes())
 	}
 	o := &Batcher{
 		rule: c.withDefaults(), record: c.Record, release: c.Release, stop: make(chan struct{}),

@@ -92,7 +92,7 @@ func readRecord(line []byte) (oldRecord, error) {
 	type tried struct {
 		Metadata struct {
 			Cost llm.Money `json:"cost"`
-		} `json:"trail"`
+		} `json:"metadata"`
 	}
 	var r struct {
 		ID       json.RawMessage `json:"id"`

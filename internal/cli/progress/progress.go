@@ -142,5 +142,5 @@ func UnpricedNote(models []string) string {
 	if len(models) == 0 {
 		return ""
 	}
-	return "\nno price is known for " + strings.Join(models, ", ") + ": what they cost is not counted; a file of prices can say"
+	return "\nno price is known for " + strings.Join(models, ", ") + ": their cost is not counted. Give their prices in a price file: --prices FILE, or the key prices of a plan"
 }

@@ -210,7 +210,7 @@ func (r *Run) Print(p *terminal.Page) {
 		r.rest(p)
 	case r.some:
 		p.Line()
-		p.Put(terminal.InkFaint, fmt.Sprintf("of the episodes from %s on none is like that", terminal.Number(r.From)))
+		p.Put(terminal.InkFaint, fmt.Sprintf("no episode from number %s on matches the filter", terminal.Number(r.From)))
 		p.Line()
 	}
 }

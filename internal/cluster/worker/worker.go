@@ -29,9 +29,9 @@ import (
 
 // Player plays lots of one run.
 type Player interface {
-	// Play plays a lot into j. hungry is called when another lot could be played too. When drain is done, it begins
+	// Play plays a lot into j. needEpisodes is called when another lot could be played too. When drain is done, it begins
 	// nothing new.
-	Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error)
+	Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, needEpisodes func()) (engine.Result, error)
 	// Hold sends no more calls, or sends them again.
 	Hold(on bool)
 	// Drain refuses the calls of all lots that wait.

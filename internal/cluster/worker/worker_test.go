@@ -36,7 +36,7 @@ type hooks struct {
 	after  func(error)                                                  // it was played, or not
 	hold   func(on bool)
 	full   func() bool
-	beside func(hungry func()) // a lot is played, and another could be
+	beside func(needEpisodes func()) // a lot is played, and another could be
 	limits share.Limits
 	calls  func() tally.Report
 }
@@ -47,14 +47,14 @@ type player struct {
 	hooks
 }
 
-func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, hungry func()) (engine.Result, error) {
+func (p *player) Play(ctx, drain context.Context, j journal.Journal, lot engine.Lot, needEpisodes func()) (engine.Result, error) {
 	if p.beside != nil {
-		p.beside(hungry)
+		p.beside(needEpisodes)
 	}
 	if p.before != nil {
 		p.before(ctx, j, lot)
 	}
-	res, err := engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: clustertest.Kind(), Plan: lot.Plan(), Lot: &lot, Drain: drain, Hungry: hungry})
+	res, err := engine.Run(ctx, engine.Config{Journal: j, Begun: *p.begun, Kind: clustertest.Kind(), Plan: lot.Plan(), Lot: &lot, Drain: drain, NeedEpisodes: needEpisodes})
 	if p.after != nil {
 		p.after(err)
 	}
@@ -259,7 +259,7 @@ func TestFull(t *testing.T) {
 			}
 			return true
 		},
-		beside: func(hungry func()) {
+		beside: func(needEpisodes func()) {
 			mu.Lock()
 			if began && asked < 3 {
 				t.Error("a full worker takes a lot")
@@ -268,7 +268,7 @@ func TestFull(t *testing.T) {
 			}
 			began = true
 			mu.Unlock()
-			hungry()
+			needEpisodes()
 			<-room
 		},
 	}

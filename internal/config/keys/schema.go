@@ -57,14 +57,14 @@ func Schema(kinds []world.Kind) ([]byte, error) {
 				"variations": schema.Object{"additionalProperties": schema.Object{"properties": schema.Object{"params": variationKeys(params).Key("params").Shape.JSONSchema()}}},
 			}}}},
 		}}
-		if !k.Casts() {
+		if !k.ChoosesModels() {
 			then["required"] = []string{"agents"}
 			then["properties"].(schema.Object)["agents"] = schema.Object{"minProperties": 1}
 		}
 		each = append(each, schema.Object{"if": schema.Object{"properties": schema.Object{"kind": schema.Object{"const": k.Name}}, "required": []string{"kind"}}, "then": then})
 	}
 	all := Plan(names, schema.Map("PARAM", schema.Any()))
-	if agents := all.Key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.Casts() }) {
+	if agents := all.Key("agents"); slices.ContainsFunc(kinds, func(k world.Kind) bool { return k.ChoosesModels() }) {
 		agents.Required, agents.Shape.MinLen = false, 0 // only some kinds need agents: see each
 	}
 	root := all.JSONSchema()

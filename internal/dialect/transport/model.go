@@ -246,7 +246,7 @@ func countWords(s string) int {
 // take so long that an idle connection would be closed. Otherwise a whole answer costs less CPU.
 func (m *Model) streams(ctx context.Context, req *llm.Request, c provider.Capability) bool {
 	switch {
-	case req.TokenIDs && c.MetaInfo:
+	case req.TokenIDs && c.SGLangTokenIDs:
 		return false // the server does not stream them
 	case m.p.Stream == "always":
 		return true

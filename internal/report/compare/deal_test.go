@@ -25,7 +25,7 @@ type (
 	}
 )
 
-func (asking) Dealt(q *question) (string, bool) { return q.Question, q.Question != "" }
+func (asking) TaskName(q *question) (string, bool) { return q.Question, q.Question != "" }
 
 // quizzed returns a run of n questions of a book, the first of which has deal number first. A
 // question is equally hard for all agents.
@@ -54,9 +54,9 @@ func quizzed(t *testing.T, kind, book string, seed uint64, first, n int) *view.R
 	return out
 }
 
-// TestDealt checks that only episodes with the same deal are paired. If a kind says what the deal
+// TestTaskName checks that only episodes with the same deal are paired. If a kind says what the deal
 // is, seed and number do not matter; otherwise they decide.
-func TestDealt(t *testing.T) {
+func TestTaskName(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string

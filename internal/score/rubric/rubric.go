@@ -105,7 +105,7 @@ func (*definition) Defaults() *Params {
 
 // Seats checks params and lists the judges and the seats of interviews.
 func (*definition) Seats(p *Params) ([]string, error) {
-	c := &world.Complaints{Kind: Name}
+	c := &world.ParamErrors{Kind: Name}
 	p.check(c)
 	all := p.judges()
 	for _, a := range p.Agents {
@@ -134,72 +134,72 @@ func (p *Params) judges() []string {
 var name = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // check reports what is wrong with params.
-func (p *Params) check(c *world.Complaints) {
+func (p *Params) check(c *world.ParamErrors) {
 	if len(p.Rules)+len(p.Questions) == 0 {
-		c.Say("rules", "there is nothing to score: add rules or questions")
+		c.Addf("rules", "there is nothing to score: add rules or questions")
 	}
-	c.Whole("max_text", p.MaxText, 1000, 10_000_000)
+	c.IntRange("max_text", p.MaxText, 1000, 10_000_000)
 	c.OneOf("read", p.scope(), []string{readAnswers, readMessages, readAll})
 	if n := len(p.Rules) + len(p.Questions); n > maxMeasures {
-		c.Say("rules", "%d rules and questions: want at most %d", n, maxMeasures)
+		c.Addf("rules", "%d rules and questions: want at most %d", n, maxMeasures)
 	}
 	if len(p.Judges) > maxJudges {
-		c.Say("judges", "%d judges: want at most %d", len(p.Judges), maxJudges)
+		c.Addf("judges", "%d judges: want at most %d", len(p.Judges), maxJudges)
 	}
 	for i, j := range p.Judges {
 		if !name.MatchString(j) || slices.Contains(p.Judges[:i], j) {
-			c.Say(fmt.Sprintf("judges[%d]", i), "%.40q: want a new word of letters, digits, - and _", j)
+			c.Addf(fmt.Sprintf("judges[%d]", i), "%.40q: want a new word of letters, digits, - and _", j)
 		}
 	}
 	if len(p.Judges) > 0 && !p.asks(byJudges) {
-		c.Say("judges", "there are no questions for them: add questions")
+		c.Addf("judges", "there are no questions for them: add questions")
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.Rules)) {
 		checkName(c, "rules", n)
 		if _, err := p.Rules[n].Compile(); err != nil {
-			c.Say("rules."+n, "%w", err)
+			c.Addf("rules."+n, "%w", err)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(p.Questions)) {
 		checkName(c, "questions", n)
 		if _, both := p.Rules[n]; both || n == reasonField {
-			c.Say("questions."+n, "the name %s is taken: want another", n)
+			c.Addf("questions."+n, "the name %s is taken: want another", n)
 		}
 		p.Questions[n].check(c, "questions."+n)
 	}
 }
 
-func checkName(c *world.Complaints, param, n string) {
+func checkName(c *world.ParamErrors, param, n string) {
 	if !name.MatchString(n) {
-		c.Say(param, "the name %.40q: want letters, digits, - and _, and a letter first", n)
+		c.Addf(param, "the name %.40q: want letters, digits, - and _, and a letter first", n)
 	}
 }
 
-func (q Question) check(c *world.Complaints, param string) {
+func (q Question) check(c *world.ParamErrors, param string) {
 	if q.Ask == "" {
-		c.Say(param+".ask", "there is no question")
+		c.Addf(param+".ask", "there is no question")
 	}
 	c.OneOf(param+".per", q.per(), []string{perSeat, perEpisode})
 	c.OneOf(param+".by", q.by(), []string{byJudges, bySeat})
 	switch {
 	case q.by() == bySeat && q.per() == perEpisode:
-		c.Say(param+".per", "a seat answers for itself: remove per, or by: seat")
+		c.Addf(param+".per", "a seat answers for itself: remove per, or by: seat")
 	case q.Categories != 0 && (q.Categories < 2 || q.Categories > maxCategories):
-		c.Say(param+".categories", "%d: want 2 to %d", q.Categories, maxCategories)
+		c.Addf(param+".categories", "%d: want 2 to %d", q.Categories, maxCategories)
 	case q.Categories > 0 && (q.Text || len(q.Scale) > 0 || q.by() == bySeat):
-		c.Say(param+".categories", "judges choose a category: remove text, scale and by: seat")
+		c.Addf(param+".categories", "judges choose a category: remove text, scale and by: seat")
 	case q.Text && len(q.Scale)+len(q.Choices) > 0:
-		c.Say(param+".text", "a text has no scale and no choices: remove them, or text")
+		c.Addf(param+".text", "a text has no scale and no choices: remove them, or text")
 	case len(q.Scale) > 0 && len(q.Choices) > 0:
-		c.Say(param+".scale", "want a scale or choices, not both")
+		c.Addf(param+".scale", "want a scale or choices, not both")
 	case len(q.Scale) > 0 && (len(q.Scale) != 2 || q.Scale[0] >= q.Scale[1] || q.Scale[0] < -maxScale || q.Scale[1] > maxScale):
-		c.Say(param+".scale", "%v: want the lowest and the highest answer, such as [1, 5], within ±%d", q.Scale, maxScale)
+		c.Addf(param+".scale", "%v: want the lowest and the highest answer, such as [1, 5], within ±%d", q.Scale, maxScale)
 	case len(q.Choices) == 1 || len(q.Choices) > maxChoices:
-		c.Say(param+".choices", "%d choices: want 2 to %d", len(q.Choices), maxChoices)
+		c.Addf(param+".choices", "%d choices: want 2 to %d", len(q.Choices), maxChoices)
 	}
 	for i, s := range q.Choices {
 		if s == "" || slices.Contains(q.Choices[:i], s) {
-			c.Say(fmt.Sprintf("%s.choices[%d]", param, i), "%.40q: want a new text", s)
+			c.Addf(fmt.Sprintf("%s.choices[%d]", param, i), "%.40q: want a new text", s)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (*definition) Plan(p *Params, cell world.Spec, _ uint64) (world.Plan, error
 
 // World makes the world that scores one episode.
 func (d *definition) World(p *Params, _ world.Lineup) (world.World, error) {
-	c := &world.Complaints{Kind: Name}
+	c := &world.ParamErrors{Kind: Name}
 	p.check(c)
 	if err := c.Err(); err != nil {
 		return nil, err

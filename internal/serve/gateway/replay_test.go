@@ -75,7 +75,7 @@ func TestReplayDiverges(t *testing.T) {
 		{strings.Replace(was, `"messages"`, `"top_p":1,"messages"`, 1), "top_p"},
 		{strings.Replace(was, `"messages"`, `"odd":1,"messages"`, 1), "odd"},
 		{chatOf("m", "What?"), "messages[0].role"},
-		{strings.Replace(was, `"m"`, `"n"`, 1), `model: openai/m was asked, and \"n\" is`},
+		{strings.Replace(was, `"m"`, `"n"`, 1), `model: it was openai/m, and is \"n\"`},
 	} {
 		again.post(chatPath, c.is).want(t, 409, "replay_diverged", c.where)
 	}

@@ -94,7 +94,7 @@ func parameterCases() []appendCase {
 			},
 		},
 		{
-			name: "unable", c: provider.Capability{NoSampling: true, NoStop: true, NoSeed: true, NoSchema: true, NoTools: true, NoLogprobs: true, OldMaxField: true, NoStreamOptions: true}, stream: true,
+			name: "unable", c: provider.Capability{NoSampling: true, NoStop: true, NoSeed: true, NoSchema: true, NoTools: true, NoLogprobs: true, UseMaxTokens: true, NoStreamOptions: true}, stream: true,
 			want: map[string]string{
 				"max_tokens": "50", "max_completion_tokens": "", "temperature": "", "top_p": "", "top_k": "", "frequency_penalty": "", "presence_penalty": "", "seed": "", "stop": "",
 				"logprobs": "", "return_token_ids": "", "response_format": "", "tools": "", "tool_choice": "", "parallel_tool_calls": "", "reasoning_effort": "", "stream_options": "", "prompt_cache_key": "", "stream": "true",
@@ -102,7 +102,7 @@ func parameterCases() []appendCase {
 			dropped: []string{"tools", "schema", "effort", "temperature", "top_p", "frequency_penalty", "presence_penalty", "top_k", "logprobs", "stop", "seed", "token_ids"},
 		},
 		{
-			name: "no thinking with tools", c: provider.Capability{NoToolEffort: true, NoForce: true, Efforts: []string{"none", "high"}, NoSampling: true, SampleAtNone: true, NoLogprobs: true, NoPenalties: true, SeedField: "random_seed"},
+			name: "no thinking with tools", c: provider.Capability{NoToolEffort: true, NoForce: true, Efforts: []string{"none", "high"}, NoSampling: true, SamplingAtEffortNone: true, NoLogprobs: true, NoPenalties: true, SeedField: "random_seed"},
 			want:    map[string]string{"reasoning_effort": `"none"`, "tool_choice": "", "temperature": "0.5", "logprobs": "true", "random_seed": "7", "seed": "", "stream": ""},
 			dropped: []string{"tool_choice", "effort", "frequency_penalty", "presence_penalty", "top_k", "token_ids"},
 		},
@@ -120,7 +120,7 @@ func messageCases() []appendCase {
 			dropped: []string{"effort", "top_k", "token_ids"},
 		},
 		{
-			name: "thoughts back", c: provider.Capability{Thoughts: true}, change: func(r *llm.Request) {
+			name: "thoughts back", c: provider.Capability{SendReasoningBack: true}, change: func(r *llm.Request) {
 				*r = llm.Request{Model: "m", Messages: []llm.Message{llm.User("a"), {Role: llm.RoleAssistant, Thoughts: []llm.Thought{{Text: "hm"}}, Parts: []llm.Part{{Text: "b"}}}, llm.User("c")}}
 			},
 			want: map[string]string{"messages": `[{"role":"user","content":"a"},{"role":"assistant","content":"b","reasoning_content":"hm"},{"role":"user","content":"c"}]`},

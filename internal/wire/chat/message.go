@@ -61,7 +61,7 @@ func (w *writer) message(m *llm.Message) {
 	case len(m.ToolCalls) == 0:
 		w.B = body.Str(w.B, "content", "")
 	}
-	if w.Can.Thoughts {
+	if w.Can.SendReasoningBack {
 		w.thoughts(m)
 	}
 	if len(m.ToolCalls) > 0 {

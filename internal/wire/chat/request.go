@@ -70,7 +70,7 @@ func (w *writer) rest() {
 	r := w.Req
 	if r.MaxTokens > 0 {
 		name := "max_completion_tokens"
-		if w.Can.OldMaxField {
+		if w.Can.UseMaxTokens {
 			name = "max_tokens"
 		}
 		w.B = body.Int(w.B, name, int64(r.MaxTokens))

@@ -24,7 +24,7 @@ func (w *writer) tokenIDs() {
 
 // metaInfo reports whether the server sends token IDs in meta_info, together with log
 // probabilities. Then log probabilities are requested too.
-func (w *writer) metaInfo() bool { return w.Req.TokenIDs && w.Can.TokenIDs && w.Can.MetaInfo }
+func (w *writer) metaInfo() bool { return w.Req.TokenIDs && w.Can.TokenIDs && w.Can.SGLangTokenIDs }
 
 // tokens adds the tokens of a choice, or of a chunk of one.
 func (a *Assembler) tokens(c *wireChoice) {

@@ -17,8 +17,8 @@ func TestTokenFields(t *testing.T) {
 		want []string
 	}{
 		{provider.Capability{TokenIDs: true}, []string{"return_token_ids"}},
-		{provider.Capability{TokenIDs: true, MetaInfo: true}, []string{"logprobs", "return_prompt_token_ids", "return_meta_info"}},
-		{provider.Capability{MetaInfo: true}, nil},
+		{provider.Capability{TokenIDs: true, SGLangTokenIDs: true}, []string{"logprobs", "return_prompt_token_ids", "return_meta_info"}},
+		{provider.Capability{SGLangTokenIDs: true}, nil},
 		{provider.Capability{}, nil},
 	} {
 		req := &llm.Request{Model: "lab/m", Messages: []llm.Message{llm.User("x")}, TokenIDs: true}

@@ -194,12 +194,12 @@ func (w *Writer) Effort(e llm.Effort) (string, bool) {
 
 // NoSampling reports whether the model refuses sampling parameters at the effort that is sent.
 func (w *Writer) NoSampling() bool {
-	return w.Can.NoSampling && !(w.Can.SampleAtNone && w.effort == string(llm.EffortNone))
+	return w.Can.NoSampling && !(w.Can.SamplingAtEffortNone && w.effort == string(llm.EffortNone))
 }
 
 // NoLogprobs reports whether the model refuses to return log probabilities.
 func (w *Writer) NoLogprobs() bool {
-	return w.Can.NoLogprobs && (w.NoSampling() || !w.Can.SampleAtNone)
+	return w.Can.NoLogprobs && (w.NoSampling() || !w.Can.SamplingAtEffortNone)
 }
 
 // Float appends a number if it is set, or drops it if off.

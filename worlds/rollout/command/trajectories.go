@@ -20,7 +20,7 @@ import (
 // trajectories writes the training data of a run. The trainer's queries have the same names.
 type trajectories struct {
 	File   string `arg:"" placeholder:"FILE" help:"A run file of rollouts. The run may still be in progress."`
-	As     string `default:"rows" enum:"rows,sequences,trl-sft,trl-dpo,trl-grpo,slime,verl,areal,openai-ft" placeholder:"SHAPE" help:"rows, one for each answer; sequences of tokens; or the records that a trainer reads: ${enum}. Default: ${default}."`
+	Shape  string `default:"rows" enum:"rows,sequences,trl-sft,trl-dpo,trl-grpo,slime,verl,areal,openai-ft" placeholder:"SHAPE" help:"rows, one for each answer; sequences of tokens; or the records that a trainer reads: ${enum}. Default: ${default}."`
 	Format string `placeholder:"FORMAT" help:"jsonl or parquet. Default: the ending of --out; else jsonl."`
 	Out    string `placeholder:"FILE" help:"The file to write. Default: standard output."`
 	Force  bool   `help:"Overwrite an existing file."`
@@ -39,8 +39,8 @@ type trajectories struct {
 // Tables are the tables of export that trajectories writes.
 func (*trajectories) Tables() []string { return []string{string(trajectory.Sequences)} }
 
-// Formats are the formats of export that trajectories writes: the records that trainers read.
-func (*trajectories) Formats() (names []string) {
+// Shapes are the shapes of export that trajectories writes: the records that trainers read.
+func (*trajectories) Shapes() (names []string) {
 	for _, s := range trajectory.Shapes() {
 		if s != trajectory.Rows && s != trajectory.Sequences {
 			names = append(names, string(s))
@@ -51,9 +51,9 @@ func (*trajectories) Formats() (names []string) {
 
 // Export returns the command that writes a table or the records for a trainer.
 func (*trajectories) Export(e program.Export) program.Verb {
-	c := &trajectories{File: e.File, As: e.Table, Format: e.Format, Out: e.Out, Force: e.Force, exportFlag: "--table " + e.Table}
+	c := &trajectories{File: e.File, Shape: e.Table, Format: e.Format, Out: e.Out, Force: e.Force, exportFlag: "--table " + e.Table}
 	if e.Table == "" {
-		c.As, c.Format, c.exportFlag = e.Format, "", "--as "+e.Format
+		c.Shape, c.exportFlag = e.Shape, "--shape "+e.Shape
 	}
 	return c
 }
@@ -84,14 +84,14 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 	}
 	var account trajectory.Account
 	write := func(w io.Writer) (err error) {
-		account, err = trajectory.Write(ctx, w, run, filter, trajectory.Shape(c.As), format)
+		account, err = trajectory.Write(ctx, w, run, filter, trajectory.Shape(c.Shape), format)
 		return err
 	}
 	if c.Out == "" {
 		if err := write(p.Stdout); err != nil {
 			return err
 		}
-		if left := leftOut(account, trajectory.Shape(c.As)); left != "" {
+		if left := leftOut(account, trajectory.Shape(c.Shape)); left != "" {
 			_, err = fmt.Fprintln(p.Stderr, "parley: "+c.File+": "+left)
 		}
 		return err
@@ -100,7 +100,7 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 	if err := retryDamaged(ctx, run, func() error { return p.Write(out, write) }); err != nil { //nolint:contextcheck // Stop ends with ctx, or before
 		return err
 	}
-	left := leftOut(account, trajectory.Shape(c.As))
+	left := leftOut(account, trajectory.Shape(c.Shape))
 	if left != "" {
 		left = ": " + left
 	}
@@ -110,13 +110,13 @@ func (c *trajectories) Run(_ context.Context, p *program.Program) (err error) { 
 
 // records names what was written.
 func (c *trajectories) records() string {
-	switch trajectory.Shape(c.As) {
+	switch trajectory.Shape(c.Shape) {
 	case trajectory.Rows:
 		return "rows of trajectories"
 	case trajectory.Sequences:
 		return "sequences"
 	default:
-		return "records for " + c.As
+		return "records for " + c.Shape
 	}
 }
 
@@ -165,20 +165,20 @@ func (c *trajectories) format() (trajectory.Format, error) {
 	case c.Format == "":
 		given = trajectory.Format(strings.TrimPrefix(strings.ToLower(filepath.Ext(c.Out)), "."))
 	}
-	lines := slices.Contains(c.Formats(), c.As) // of JSON only
+	lines := slices.Contains(c.Shapes(), c.Shape) // of JSON only
 	switch {
 	case slices.Contains(trajectory.Formats(), given) && (!lines || given == trajectory.JSONL):
 		return given, nil
 	case c.Format == "" && lines:
-		return "", program.UsageError{Err: fmt.Errorf("--out %s: %s is written as JSON lines; use a name that ends in .jsonl", c.Out, c.As)}
+		return "", program.UsageError{Err: fmt.Errorf("--out %s: %s is written as JSON lines; use a name that ends in .jsonl", c.Out, c.Shape)}
 	case c.Format == "":
 		return "", program.UsageError{Err: fmt.Errorf("--out %s: the name ends in neither .jsonl nor .parquet; add --format jsonl or --format parquet", c.Out)}
 	case lines:
-		return "", program.UsageError{Err: fmt.Errorf("--format %s: %s is written as JSON lines; leave out --format", c.Format, c.As)}
+		return "", program.UsageError{Err: fmt.Errorf("--format %s: %s is written as JSON lines; leave out --format", c.Format, c.Shape)}
 	case c.Format == "csv":
-		return "", program.UsageError{Err: fmt.Errorf("--format csv: %s contain lists, so csv is not possible; want jsonl or parquet", c.As)}
+		return "", program.UsageError{Err: fmt.Errorf("--format csv: %s contain lists, so csv is not possible; want jsonl or parquet", c.Shape)}
 	}
-	return "", program.UsageError{Err: fmt.Errorf("--format %s: %s are written as jsonl or parquet", c.Format, c.As)}
+	return "", program.UsageError{Err: fmt.Errorf("--format %s: %s are written as jsonl or parquet", c.Format, c.Shape)}
 }
 
 // filter returns the filter of the flags.

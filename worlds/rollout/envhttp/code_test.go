@@ -147,8 +147,8 @@ func TestCodeRefused(t *testing.T) {
 	must(t, json.Unmarshal([]byte(`{"env":"maze.py:Maze","pool":{"per_server":7}}`), p))
 	a, err := New(p, "run", c)
 	must(t, err)
-	if a.Room() != 14 { // two workers
-		t.Errorf("room for %d", a.Room())
+	if a.Capacity() != 14 { // two workers
+		t.Errorf("room for %d", a.Capacity())
 	}
 	a.Close(t.Context())
 	must(t, json.Unmarshal([]byte(`{"servers":["http://127.0.0.1:1"]}`), p))

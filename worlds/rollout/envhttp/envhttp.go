@@ -125,25 +125,25 @@ func reach(p *rules.Params) (hosts []pool.Host, idle []func(), perHost int) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Room returns how many episodes can be played at the moment; 0: any number.
-func (a *Actor) Room() int {
+// Capacity returns how many episodes can be played at the moment; 0: any number.
+func (a *Actor) Capacity() int {
 	if a.any {
 		return 0
 	}
-	return a.pool.Room()
+	return a.pool.Capacity()
 }
 
-// Rooms returns how full each server is. Environments in this process or its workers are not shared with others.
-func (a *Actor) Rooms() []world.Room {
+// Capacities returns how full each server is. Environments in this process or its workers are not shared with others.
+func (a *Actor) Capacities() []world.Capacity {
 	if len(a.idle) == 0 {
 		return nil
 	}
-	return a.pool.Rooms()
+	return a.pool.Capacities()
 }
 
-// ShareRooms sets the part of each server that may be used until then.
-func (a *Actor) ShareRooms(parts map[string]float64, until time.Time) {
-	a.pool.ShareRooms(parts, until)
+// ShareCapacity sets the part of each server that may be used until then.
+func (a *Actor) ShareCapacity(parts map[string]float64, until time.Time) {
+	a.pool.ShareCapacity(parts, until)
 }
 
 // Drain opens nothing new. Episodes keep their environments.
@@ -165,8 +165,8 @@ func (a *Actor) Close(ctx context.Context) {
 	}
 }
 
-// Leave closes the environment of an episode that ends before its world does.
-func (a *Actor) Leave(ctx context.Context, episode int) {
+// ReleaseEpisode closes the environment of an episode that ends before its world does.
+func (a *Actor) ReleaseEpisode(ctx context.Context, episode int) {
 	a.give(ctx, journal.Turn{Episode: episode}, -1)
 }
 
@@ -306,6 +306,6 @@ func (a *Actor) give(ctx context.Context, turn journal.Turn, try int) {
 }
 
 var (
-	_ world.Actor  = (*Actor)(nil)
-	_ world.Shared = (*Actor)(nil)
+	_ world.Actor          = (*Actor)(nil)
+	_ world.SharedCapacity = (*Actor)(nil)
 )

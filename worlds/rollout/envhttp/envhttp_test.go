@@ -270,7 +270,7 @@ func TestSeveralAgents(t *testing.T) {
 		}
 		paid := 0
 		for _, r := range d.Rows {
-			if !r.Unpaid {
+			if !r.NoReward {
 				paid++
 			}
 		}

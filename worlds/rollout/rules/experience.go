@@ -22,7 +22,7 @@ type Experience struct {
 	Count    int      `json:"count" doc:"Number of lessons for an episode: 1 to 20."`
 	Template string   `json:"template" doc:"Text that follows the system message; {lessons} is replaced by the lessons."`
 	Lessons  string   `json:"lessons" doc:"Lessons of the files, one on a line; set when the plan is read."`
-	Picked   []Lesson `json:"told,omitempty" doc:"Lessons of the episode; set for each episode."`
+	Picked   []Lesson `json:"lessons_used,omitempty" doc:"Lessons of the episode; set for each episode."`
 }
 
 // The ways to pick lessons.
@@ -60,13 +60,13 @@ type LessonReader interface {
 	Lessons(name string) ([]json.RawMessage, error)
 }
 
-func (p *Params) checkExperience(c *world.Complaints) {
+func (p *Params) checkExperience(c *world.ParamErrors) {
 	x := p.Experience
 	c.OneOf("experience.pick", x.Pick, []string{PickBest, PickUCB, PickRandom})
-	c.Whole("experience.count", x.Count, 1, maxCount)
+	c.IntRange("experience.count", x.Count, 1, maxCount)
 	c.Braces("experience.template", x.Template, lessonsMark)
 	if !strings.Contains(x.Template, lessonsMark) {
-		c.Say("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
+		c.Addf("experience.template", "does not say where the lessons go: want %s in it", lessonsMark)
 	}
 }
 

@@ -145,7 +145,7 @@ func TestLessonsJoin(t *testing.T) {
 func TestLessonsInPrompt(t *testing.T) {
 	t.Parallel()
 	s := &script{steps: []protocol.Result{pay(1), ends(1)}}
-	params := `{"message_cut":1,"experience":{"template":"Know: {lessons}!","told":[{"name":"a","text":"go north"},{"name":"b","text":"go east"}]}}`
+	params := `{"message_cut":1,"experience":{"template":"Know: {lessons}!","lessons_used":[{"name":"a","text":"go north"},{"name":"b","text":"go east"}]}}`
 	_, d := play(t, params, nil, s)
 	for i, c := range s.asked {
 		if ms := c.Ask.Messages; ms[0].Role != llm.RoleSystem || ms[0].Text() != "rules\n\nKnow: go north\n\ngo east!" || len(ms) != 2 {
@@ -167,7 +167,7 @@ func TestLessonsInPrompt(t *testing.T) {
 	s = &script{steps: []protocol.Result{ends(1)}, prompts: func(int) protocol.Prompt {
 		return protocol.Prompt{"l": {Messages: []llm.Message{llm.User("l?")}}, "r": {Messages: []llm.Message{llm.User("r?")}}}
 	}}
-	play(t, `{"seats":["l","r"],"experience":{"told":[{"name":"a","text":"go north"}]}}`, world.Lineup{"r": {Name: "x", Trainable: true}}, s)
+	play(t, `{"seats":["l","r"],"experience":{"lessons_used":[{"name":"a","text":"go north"}]}}`, world.Lineup{"r": {Name: "x", Trainable: true}}, s)
 	if len(s.asked) != 2 || len(s.asked[0].Ask.Messages) != 1 || len(s.asked[1].Ask.Messages) != 2 {
 		t.Errorf("an agent that is not trained got lessons: %+v", s.asked)
 	}

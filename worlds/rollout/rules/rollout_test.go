@@ -77,7 +77,7 @@ func TestRows(t *testing.T) {
 		var rows []string
 		for i, r := range d.Rows {
 			rows = append(rows, flags(r))
-			if r.Ask != i || r.Step != i+1 || r.Seat != "agent" || r.Unpaid && d.Stop != StopTooLong {
+			if r.Ask != i || r.Step != i+1 || r.Seat != "agent" || r.NoReward && d.Stop != StopTooLong {
 				t.Errorf("%s: row %d is %+v", c.name, i, r)
 			}
 		}
@@ -215,7 +215,7 @@ func TestSeveralAgents(t *testing.T) {
 		rows = append(rows, fmt.Sprintf("%d %d%s %s", r.Ask, r.Step, r.Seat, flags(r)))
 	}
 	want := []string{"0 1a 2/2", "1 1b 1/1", "2 2a 3/5 TCL", "3 3b 5/6 TC", "4 3c 0/4 CL"}
-	if !slices.Equal(rows, want) || d.Unmatched != 1 || !d.Rows[4].Unpaid {
+	if !slices.Equal(rows, want) || d.Unmatched != 1 || !d.Rows[4].NoReward {
 		t.Errorf("rows %q, unmatched %d", rows, d.Unmatched)
 	}
 	if got := fmt.Sprint(o.Scores); got != "[{a reward 5} {b reward 6} {c reward 4} { steps 3}]" {

@@ -16,13 +16,13 @@ type Tools struct {
 	MCP string `json:"mcp" doc:"Address of an MCP server (streamable HTTP), whose tools agents may call beside those of the environment. Empty: none."`
 }
 
-func (p *Params) checkTools(c *world.Complaints) {
+func (p *Params) checkTools(c *world.ParamErrors) {
 	switch s := p.Tools.MCP; {
 	case s == "":
 	case !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://"):
-		c.Say("tools.mcp", "%.80q: want an address that begins with http:// or https://, such as http://127.0.0.1:8000/mcp", s)
+		c.Addf("tools.mcp", "%.80q: want an address that begins with http:// or https://, such as http://127.0.0.1:8000/mcp", s)
 	case strings.ContainsAny(s, "@?# \t\n"):
-		c.Say("tools.mcp", "want a plain address: a user, a key or a query would be kept in the run file")
+		c.Addf("tools.mcp", "want a plain address: a user, a key or a query would be kept in the run file")
 	}
 }
 

@@ -60,7 +60,7 @@ func (t *Trajectory) judged(v judge.Verdict) {
 	for i := range slices.Backward(t.Data.Rows) {
 		if r := &t.Data.Rows[i]; r.Seat == v.Seat {
 			r.StepReward += v.Reward - v.Environment
-			r.Reward, r.Unpaid = v.Reward, false
+			r.Reward, r.NoReward = v.Reward, false
 			return
 		}
 	}

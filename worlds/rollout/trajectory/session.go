@@ -60,7 +60,7 @@ func (t *Trajectory) session(ended *journal.Ended, entries []journal.Entry) {
 	delete(t.Return, "")
 	for i, ask := range recorded.Asks(entries, t.Attempt) {
 		if ask.Response != nil {
-			t.Data.Rows = append(t.Data.Rows, rules.Row{Ask: i, Step: len(t.Data.Rows) + 1, Seat: ask.Seat, Weights: ask.Response.WeightVersion, Unpaid: !paid})
+			t.Data.Rows = append(t.Data.Rows, rules.Row{Ask: i, Step: len(t.Data.Rows) + 1, Seat: ask.Seat, Weights: ask.Response.WeightVersion, NoReward: !paid})
 		}
 	}
 	t.Data.Steps = len(t.Data.Rows)

@@ -95,7 +95,7 @@ type Row struct {
 	IsTruncated        bool     `json:"is_truncated" parquet:"is_truncated"`
 	IsSessionCompleted bool     `json:"is_session_completed" parquet:"is_session_completed"`
 	IsTrainable        bool     `json:"is_trainable" parquet:"is_trainable"`
-	Unpaid             bool     `json:"unpaid" parquet:"unpaid"` // it got no reward
+	NoReward           bool     `json:"no_reward" parquet:"no_reward"` // it got no reward
 	Status             string   `json:"status" parquet:"status,dict"`
 	Stop               string   `json:"stop" parquet:"stop,dict"`
 	Failed             string   `json:"failed,omitempty" parquet:"failed,dict"` // why, if the episode failed
@@ -241,7 +241,7 @@ func (r *Row) read(of rules.Row, ask *journal.Replied) (a sequence.Answer, err e
 		StepID: of.Step, AgentID: of.Seat, PolicyID: ask.Agent, LLMModel: resp.Model, FinishReason: string(resp.Finish),
 		Response: recorded.Valid(resp.Text), Reasoning: recorded.Thoughts(resp),
 		StepReward: of.StepReward, Reward: of.Reward, IsTerminal: of.Terminal, IsTruncated: of.Truncated, IsSessionCompleted: of.Completed,
-		Unpaid: of.Unpaid, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond),
+		NoReward: of.NoReward, WeightVersion: resp.WeightVersion, At: ask.At.UTC().Truncate(time.Microsecond),
 	}
 	a.Response = resp
 	if ask.Request != nil { // a bot has none

@@ -17,7 +17,7 @@ func (g *game) outcome() world.Outcome {
 	if g.Validation.Summary {
 		rec.Issues = g.issues
 	}
-	rec.Untold, rec.Unanswered = g.unknowns()
+	rec.NotNarrated, rec.Unanswered = g.unknowns()
 	for _, a := range g.cast {
 		rec.Goals[a.ShortName] = a.long
 	}

@@ -157,10 +157,10 @@ type Outcome struct {
 	Coalitions []Proposal `json:"coalitions,omitempty"`
 	// Checks counts the results of each check.
 	Checks []Tally `json:"checks,omitempty"`
-	// Untold is the number of turns that the narrator failed to tell, and Unanswered the number of questions for
+	// NotNarrated is the number of turns that the narrator failed to tell, and Unanswered the number of questions for
 	// metrics without an answer. Silences of actors are in Actors, unknown findings in Checks.
-	Untold     int `json:"untold,omitempty"`
-	Unanswered int `json:"unanswered,omitempty"`
+	NotNarrated int `json:"turns_not_narrated,omitempty"`
+	Unanswered  int `json:"unanswered,omitempty"`
 }
 
 // Conduct counts what an actor did.

@@ -37,7 +37,7 @@ func differences(was, is *llm.Request, aliases map[string]string) string {
 		}
 	}
 	if !sameModel(was.Model, is.Model, aliases) {
-		all = append(all, fmt.Sprintf("model: %s was asked, and %q is", was.Model, is.Model))
+		all = append(all, fmt.Sprintf("model: it was %s, and is %q", was.Model, is.Model))
 	}
 	if n := len(all) - maxDifferences; n > 0 {
 		all = append(all[:maxDifferences], fmt.Sprintf("and %d more", n))

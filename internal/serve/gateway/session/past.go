@@ -156,7 +156,7 @@ func (p *Past) closest(c *format.Call) (int, *Served) {
 		}
 		if was.Request == nil {
 			if c.API == format.Count {
-				return i, &Served{How: Nearest, Difference: "what was asked is not in the record; it is the next count of tokens"}
+				return i, &Served{How: Nearest, Difference: "the record does not have what was counted, so the next recorded token count is served"}
 			}
 			continue
 		}
@@ -192,7 +192,7 @@ func (p *Past) Diverged(c *format.Call) string {
 	if where := differences(was.Request, &c.Request, p.aliases); where != "" {
 		return place + where
 	}
-	return place + "in something that is not a part of the record"
+	return place + "the difference is in a part of the request that is not recorded"
 }
 
 // Missing describes the first call that is not found while recorded calls are left. For other calls it returns

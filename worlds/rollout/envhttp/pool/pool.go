@@ -88,7 +88,7 @@ type Pool struct {
 	policy *health.Policy
 	work   sync.WaitGroup // goroutines in the background
 	places chan struct{}  // to make sessions: one for each that may begin now
-	room   atomic.Int64   // see Room
+	room   atomic.Int64   // see Capacity
 
 	mu           sync.Mutex
 	startup      room // sessions being made at once

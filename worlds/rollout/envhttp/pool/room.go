@@ -86,7 +86,7 @@ func (p *Pool) started(latency time.Duration, err error) {
 	p.places <- struct{}{}
 }
 
-// countRoom updates Room. Pool.mu is held.
+// countRoom updates Capacity. Pool.mu is held.
 func (p *Pool) countRoom() {
 	sum := 0
 	for _, h := range p.hosts {
@@ -96,6 +96,6 @@ func (p *Pool) countRoom() {
 	p.room.Store(int64(sum))
 }
 
-// Room returns how many episodes can be played at the moment: as many as the hosts have room for, and where that may grow
+// Capacity returns how many episodes can be played at the moment: as many as the hosts have room for, and where that may grow
 // some that wait, which shows whether more room is wanted.
-func (p *Pool) Room() int { return int(p.room.Load()) }
+func (p *Pool) Capacity() int { return int(p.room.Load()) }

@@ -67,8 +67,8 @@ func TestRoomGrows(t *testing.T) {
 				got <- l
 			}
 			synctest.Wait()
-			if a.count() != c.want || p.Room() != c.room {
-				t.Errorf("%s: %d sessions, room for %d; want %d and %d", name, a.count(), p.Room(), c.want, c.room)
+			if a.count() != c.want || p.Capacity() != c.room {
+				t.Errorf("%s: %d sessions, room for %d; want %d and %d", name, a.count(), p.Capacity(), c.want, c.room)
 			}
 			if waits := p.Waiting(); (waits == "environments: the servers have 4, and 8 episodes wait for one") != (c.want == 4) {
 				t.Errorf("%s: waits for %q", name, waits)

@@ -8,22 +8,22 @@ import (
 	"parley/world"
 )
 
-// Rooms returns how full each host is. Where the user has not chosen how many sessions it has, each process finds out how
+// Capacities returns how full each host is. Where the user has not chosen how many sessions it has, each process finds out how
 // many the host has room for, and nothing is shared.
-func (p *Pool) Rooms() (all []world.Room) {
+func (p *Pool) Capacities() (all []world.Capacity) {
 	if p.PerHost == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.hosts {
-		all = append(all, world.Room{Name: h.Name(), Max: p.PerHost, Used: h.load, Waiting: p.queue.Len()})
+		all = append(all, world.Capacity{Name: h.Name(), Max: p.PerHost, Used: h.load, Waiting: p.queue.Len()})
 	}
 	return all
 }
 
-// ShareRooms sets the part of each host, by name, that the pool may use until then. Sessions that are there stay.
-func (p *Pool) ShareRooms(parts map[string]float64, until time.Time) {
+// ShareCapacity sets the part of each host, by name, that the pool may use until then. Sessions that are there stay.
+func (p *Pool) ShareCapacity(parts map[string]float64, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.hosts {

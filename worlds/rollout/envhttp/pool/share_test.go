@@ -43,27 +43,27 @@ func TestShare(t *testing.T) {
 	in(t, Config{PerHost: 10}, []*fake{a, b}, func(t *testing.T, p *Pool) {
 		used := func() [2]int {
 			synctest.Wait()
-			rooms := p.Rooms()
+			rooms := p.Capacities()
 			return [2]int{rooms[0].Used, rooms[1].Used}
 		}
-		p.ShareRooms(map[string]float64{"a": 0.3, "b": 0}, time.Now().Add(3*time.Second))
+		p.ShareCapacity(map[string]float64{"a": 0.3, "b": 0}, time.Now().Add(3*time.Second))
 		for i := range 20 {
 			go func() { _, _ = p.Lease(t.Context(), i, fmt.Sprint(i), protocol.Opening{Env: "e"}) }()
 		}
-		if got := used(); got != [2]int{3, 0} || p.Rooms()[0].Waiting != 17 {
-			t.Errorf("%v %+v", got, p.Rooms())
+		if got := used(); got != [2]int{3, 0} || p.Capacities()[0].Waiting != 17 {
+			t.Errorf("%v %+v", got, p.Capacities())
 		}
-		p.ShareRooms(map[string]float64{"b": 0.5}, time.Now().Add(3*time.Second))
+		p.ShareCapacity(map[string]float64{"b": 0.5}, time.Now().Add(3*time.Second))
 		if got := used(); got != [2]int{3, 5} {
 			t.Errorf("%v", got)
 		}
-		p.ShareRooms(map[string]float64{"a": 0.1}, time.Now().Add(time.Second))
+		p.ShareCapacity(map[string]float64{"a": 0.1}, time.Now().Add(time.Second))
 		time.Sleep(3 * time.Second)
-		p.ShareRooms(map[string]float64{"a": 1}, time.Now()) // it has ended
+		p.ShareCapacity(map[string]float64{"a": 1}, time.Now()) // it has ended
 		if got := used(); got != [2]int{3, 5} {
 			t.Errorf("%v", got)
 		}
-		p.ShareRooms(map[string]float64{"a": 2, "b": 1}, time.Now().Add(time.Second))
+		p.ShareCapacity(map[string]float64{"a": 2, "b": 1}, time.Now().Add(time.Second))
 		if got := used(); got != [2]int{10, 10} {
 			t.Errorf("%v", got)
 		}

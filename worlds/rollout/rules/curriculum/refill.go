@@ -26,12 +26,12 @@ type Refill struct {
 func Defaults() Refill { return Refill{Pass: 1, Easy: 1, EasyWeight: 1, HardWeight: 1} }
 
 // Check reports wrong values.
-func (r Refill) Check(c *world.Complaints) {
-	c.Whole("refill.useful", r.Useful, 0, 1_000_000)
-	c.Whole("refill.stage", r.Stage, 0, 100_000)
-	c.Whole("refill.max_groups", r.MaxGroups, 0, 10_000_000)
+func (r Refill) Check(c *world.ParamErrors) {
+	c.IntRange("refill.useful", r.Useful, 0, 1_000_000)
+	c.IntRange("refill.stage", r.Stage, 0, 100_000)
+	c.IntRange("refill.max_groups", r.MaxGroups, 0, 10_000_000)
 	if r.MaxGroups > 0 && r.MaxGroups < r.Useful {
-		c.Say("refill.max_groups", "%d is less than refill.useful, %d", r.MaxGroups, r.Useful)
+		c.Addf("refill.max_groups", "%d is less than refill.useful, %d", r.MaxGroups, r.Useful)
 	}
 	c.Between("refill.pass", r.Pass, -math.MaxFloat64, math.MaxFloat64)
 	c.Between("refill.easy", r.Easy, 0, 1)

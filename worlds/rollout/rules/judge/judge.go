@@ -60,25 +60,25 @@ func (p Params) Seats(seats []string) []string {
 }
 
 // Check reports wrong values. seats are those of the environment, and named checks the name of one.
-func (p Params) Check(c *world.Complaints, seats []string, named func(string) bool) {
+func (p Params) Check(c *world.ParamErrors, seats []string, named func(string) bool) {
 	c.OneOf("judge.by", p.By, []string{ByEpisode, ByGroup})
 	c.OneOf("judge.combine", p.Combine, []string{Add, Multiply, Replace})
 	c.Between("judge.weight", p.Weight, -1e6, 1e6)
-	c.Whole("judge.max_text", p.MaxText, 1000, 1_000_000)
+	c.IntRange("judge.max_text", p.MaxText, 1000, 1_000_000)
 	if len(p.Scale) != 2 || !(p.Scale[0] < p.Scale[1]) || math.Abs(p.Scale[0]) > 1e6 || math.Abs(p.Scale[1]) > 1e6 {
-		c.Say("judge.scale", "%v: want the lowest and the highest score, such as [0, 1]", p.Scale)
+		c.Addf("judge.scale", "%v: want the lowest and the highest score, such as [0, 1]", p.Scale)
 	}
 	if !p.On() {
 		return
 	}
 	switch {
 	case !named(p.Seat):
-		c.Say("judge.seat", "%.40q: want a name of letters, digits and _ . : -", p.Seat)
+		c.Addf("judge.seat", "%.40q: want a name of letters, digits and _ . : -", p.Seat)
 	case slices.Contains(seats, p.Seat):
-		c.Say("judge.seat", "%s is an agent of the environment: give the judge another name, and seat it in the lineup", p.Seat)
+		c.Addf("judge.seat", "%s is an agent of the environment: give the judge another name, and seat it in the lineup", p.Seat)
 	}
 	if p.By == ByGroup && len(seats) > 1 {
-		c.Say("judge.by", "group compares episodes of one agent, and params.seats has %d: use episode", len(seats))
+		c.Addf("judge.by", "group compares episodes of one agent, and params.seats has %d: use episode", len(seats))
 	}
 }
 

@@ -24,8 +24,8 @@ type Row struct {
 	// Completed marks the last row of a seat in an episode that ended.
 	Completed bool `json:"is_session_completed,omitempty"`
 	Trainable bool `json:"is_trainable,omitempty"`
-	// Unpaid means that the episode ended before a reward for this answer.
-	Unpaid bool `json:"unpaid,omitempty"`
+	// NoReward means that the episode ended before a reward for this answer.
+	NoReward bool `json:"no_reward,omitempty"`
 	// Weights is the version of the weights that answered, if the server reported it.
 	Weights string `json:"weight_version,omitempty"`
 }
@@ -79,7 +79,7 @@ func (l *Ledger) Answered(r Row, cutOff bool) {
 		row.Reward, row.Terminal, row.Truncated = l.Total[r.Seat], true, true
 		return
 	}
-	row.Unpaid = true
+	row.NoReward = true
 	l.waiting[r.Seat] = append(l.waiting[r.Seat], row)
 }
 
@@ -103,7 +103,7 @@ func (l *Ledger) Pay(rewards map[string]float64, terminated, truncated bool) {
 		}
 		row := waiting[0]
 		l.waiting[seat] = waiting[1:]
-		row.StepReward, row.Reward, row.Unpaid = reward, l.Total[seat], false
+		row.StepReward, row.Reward, row.NoReward = reward, l.Total[seat], false
 		row.Terminal, row.Truncated = terminated, truncated
 	}
 }
@@ -114,7 +114,7 @@ func (l *Ledger) Add(seat string, reward float64) {
 	for _, r := range slices.Backward(l.rows) {
 		if r.Seat == seat {
 			r.StepReward += reward
-			r.Reward, r.Unpaid = l.Total[seat], false
+			r.Reward, r.NoReward = l.Total[seat], false
 			return
 		}
 	}
@@ -143,7 +143,7 @@ type Ending struct {
 func (l *Ledger) Close(e Ending, trains map[string]bool) []Row {
 	last := map[string]*Row{}
 	for _, r := range l.rows {
-		if r.Unpaid {
+		if r.NoReward {
 			r.Reward = l.Total[r.Seat]
 		}
 		last[r.Seat] = r

@@ -8,12 +8,12 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// TestDealt checks that a test is identified by its problem, without its id and the prompt, that an earlier trial is
+// TestTaskName checks that a test is identified by its problem, without its id and the prompt, that an earlier trial is
 // identified by its prompt too, and that a verdict has no identity.
-func TestDealt(t *testing.T) {
+func TestTaskName(t *testing.T) {
 	t.Parallel()
 	of := func(purpose, prompt, id, question string) string {
-		what, whole := definition{}.Dealt(&Params{Episode: &play.Episode{Trial: &play.Trial{
+		what, whole := definition{}.TaskName(&Params{Episode: &play.Episode{Trial: &play.Trial{
 			Purpose: purpose, Prompt: record.Prompt{Text: prompt}, Problems: []problem.Problem{{ID: id, Question: question, Answer: "4"}},
 		}}})
 		if what == "" || !whole {
@@ -32,7 +32,7 @@ func TestDealt(t *testing.T) {
 		t.Error("two prompts of a race are the same")
 	}
 	for _, params := range []*Params{{}, {Episode: &play.Episode{Verdict: &record.Verdict{}}}} {
-		if what, whole := (definition{}).Dealt(params); what != "" || whole {
+		if what, whole := (definition{}).TaskName(params); what != "" || whole {
 			t.Errorf("%+v: %q, %v", params, what, whole)
 		}
 	}

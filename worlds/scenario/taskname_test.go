@@ -8,8 +8,8 @@ import (
 	"parley/world"
 )
 
-// TestDealt checks that a scenario is the same whatever a plan changes in it, and differs from another one.
-func TestDealt(t *testing.T) {
+// TestTaskName checks that a scenario is the same whatever a plan changes in it, and differs from another one.
+func TestTaskName(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t, nil)
 	of := func(sets ...string) string {
@@ -17,7 +17,7 @@ func TestDealt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		what, whole := Kind().Dealt(p.Params)
+		what, whole := Kind().TaskName(p.Params)
 		if what == "" || whole {
 			t.Errorf("%v: %q, %v", sets, what, whole)
 		}
@@ -29,7 +29,7 @@ func TestDealt(t *testing.T) {
 	if as, other := of(), of("params.set={name: Another}"); as == other {
 		t.Errorf("%q and %q", as, other)
 	}
-	if what, whole := (definition{}).Dealt(&Params{}); what != "" || whole {
+	if what, whole := (definition{}).TaskName(&Params{}); what != "" || whole {
 		t.Errorf("nothing: %q", what)
 	}
 }

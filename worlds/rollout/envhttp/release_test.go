@@ -12,8 +12,8 @@ import (
 	"parley/worlds/rollout/rules"
 )
 
-// TestLeave checks that the environment of an episode that ends early is free for the next.
-func TestLeave(t *testing.T) {
+// TestReleaseEpisode checks that the environment of an episode that ends early is free for the next.
+func TestReleaseEpisode(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, nil)
 	params := rules.Definition{}.Defaults()
@@ -27,7 +27,7 @@ func TestLeave(t *testing.T) {
 	for episode := range 3 {
 		_, err := a.Act(ctx, journal.Turn{Episode: episode}, 0, "", world.Act{Name: "open", Body: body})
 		must(t, err)
-		a.Leave(ctx, episode)
-		a.Leave(ctx, episode) // it has nothing any more
+		a.ReleaseEpisode(ctx, episode)
+		a.ReleaseEpisode(ctx, episode) // it has nothing any more
 	}
 }

@@ -2,9 +2,9 @@ package rules
 
 import "encoding/json"
 
-// Dealt returns the environment and, for a task of a file, its params: tasks have the same numbers in any
+// TaskName returns the environment and, for a task of a file, its params: tasks have the same numbers in any
 // file. Everything else that an environment draws is chance, unless the plan sets a seed.
-func (Definition) Dealt(p *Params) (what string, whole bool) {
+func (Definition) TaskName(p *Params) (name string, whole bool) {
 	about := struct {
 		Env    string
 		Params json.RawMessage

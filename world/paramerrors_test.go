@@ -8,11 +8,11 @@ import (
 	"parley/world"
 )
 
-// TestComplaints: every check says what is allowed, and reports nothing that is right.
-func TestComplaints(t *testing.T) {
+// TestParamErrors: every check says what is allowed, and reports nothing that is right.
+func TestParamErrors(t *testing.T) {
 	t.Parallel()
-	c := world.Complaints{Kind: "duel"}
-	c.Whole("fine", 2, 1, 3)
+	c := world.ParamErrors{Kind: "duel"}
+	c.IntRange("fine", 2, 1, 3)
 	c.Between("fine", 0, 0, 1)
 	c.OneOf("fine", "a", []string{"a"})
 	c.Each("fine", []string{"a", "b"}, []string{"a", "b"})
@@ -21,13 +21,13 @@ func TestComplaints(t *testing.T) {
 	if err := c.Err(); err != nil {
 		t.Fatal(err)
 	}
-	c.Whole("rounds", math.MinInt, 1, 3)
-	c.Whole("calls", -1, 0, math.MaxInt32)
+	c.IntRange("rounds", math.MinInt, 1, 3)
+	c.IntRange("calls", -1, 0, math.MaxInt32)
 	c.Between("part", math.NaN(), 0, 1)
 	c.OneOf("mode", "x", []string{"a", "b"})
 	c.Each("parts", []string{"a", "z", "a"}, []string{"a"})
 	c.Braces("ask", "{{x}}", "{x}")
-	c.Say("file", "%q %w", "f", world.ErrUnread)
+	c.Addf("file", "%q %w", "f", world.ErrUnread)
 	const want = `duel: params.rounds: -9223372036854775808: want 1 to 3
 duel: params.calls: -1: want 0 or more
 duel: params.part: NaN: want 0 to 1

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestDealt checks that environments and the tasks of files are distinguished, and that different env_params of
+// TestTaskName checks that environments and the tasks of files are distinguished, and that different env_params of
 // one environment are not.
-func TestDealt(t *testing.T) {
+func TestTaskName(t *testing.T) {
 	t.Parallel()
 	seed := int64(5)
 	small, large := json.RawMessage(`{"size":3}`), json.RawMessage(`{"size":9}`)
@@ -22,8 +22,8 @@ func TestDealt(t *testing.T) {
 		"another seed":        {Params{Env: "maze"}, Params{Env: "maze", Seed: &seed}, false},
 		"not JSON":            {Params{Env: "maze", EnvParams: json.RawMessage("{"), Task: &Task{}}, Params{Env: "maze"}, false},
 	} {
-		a, whole := Definition{}.Dealt(&test.a)
-		b, _ := Definition{}.Dealt(&test.b)
+		a, whole := Definition{}.TaskName(&test.a)
+		b, _ := Definition{}.TaskName(&test.b)
 		if a == "" || whole || (a == b) != test.same {
 			t.Errorf("%s: %q and %q", name, a, b)
 		}

@@ -8,10 +8,10 @@ import (
 	"parley/worlds/evolve/record"
 )
 
-// Dealt identifies the content of a trial independently of the seed, so that runs can be compared trial by trial. A test
+// TaskName identifies the content of a trial independently of the seed, so that runs can be compared trial by trial. A test
 // is identified by its problem. An earlier trial is identified by its prompt too, because there a prompt is only
 // compared with itself. A verdict depends on chance and has no identity.
-func (definition) Dealt(p *Params) (what string, whole bool) {
+func (definition) TaskName(p *Params) (name string, whole bool) {
 	if p.Episode == nil || p.Episode.Trial == nil {
 		return "", false
 	}
