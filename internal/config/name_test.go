@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"parley/internal/config/keys"
 )
 
 func TestIsAgentName(t *testing.T) {
@@ -11,11 +13,11 @@ func TestIsAgentName(t *testing.T) {
 		"a": true, "_": true, "日本5²": true, "a.b@c+d/e-f": true, strings.Repeat("é", 64): true,
 		"": false, "-a": false, ".": false, "a b": false, "a\n": false, "a\xff": false, "\u0301": false, strings.Repeat("é", 65): false,
 	} {
-		if isAgentName(name) != want {
+		if keys.IsAgentName(name) != want {
 			t.Errorf("%q: %v, want %v", name, !want, want)
 		}
 	}
-	if isName("a.b", "-") || !isName("a-b", "-") {
-		t.Error("the other signs are not those that were named")
+	if keys.IsTagName("a.b") || !keys.IsTagName("a-b") {
+		t.Error("the name of a tag has - and no dots")
 	}
 }

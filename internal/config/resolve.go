@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"parley/internal/config/account"
 	"parley/internal/config/document"
@@ -186,28 +185,12 @@ func (r *resolver) batches() {
 	}
 }
 
-// isAgentName reports whether a name works in labels, in keys of overrides and on command lines.
-func isAgentName(name string) bool { return isName(name, ".@+/-") }
-
-// isName reports whether a name consists of at most 64 letters, digits and _, or of others after the first. A regular expression that
-// counts to 64 would take several megabytes and a tenth of the time in which the program starts.
-func isName(name, others string) bool {
-	n := 0
-	for _, c := range name {
-		if !unicode.IsLetter(c) && !unicode.IsNumber(c) && c != '_' && (n == 0 || !strings.ContainsRune(others, c)) {
-			return false
-		}
-		n++
-	}
-	return n > 0 && n <= 64
-}
-
 func (r *resolver) agents() {
 	for _, name := range slices.Sorted(maps.Keys(r.file.Agents)) {
 		a := r.file.Agents[name]
 		a.Name = name
 		here := yamltree.Path{"agents", name}
-		if !isAgentName(name) {
+		if !keys.IsAgentName(name) {
 			r.ComplainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
 		switch {
