@@ -148,7 +148,7 @@ func TestKilledCluster(t *testing.T) {
 			if c.nodes == 1 {
 				often(t)
 			}
-			least := enough(t, 6, 2)
+			least := enough(t, 4, 2)
 			for kills := 0; kills < least; {
 				n, got := killedRun(t, file, c.nodes, least-kills)
 				t.Logf("%d kills in a run", n)

@@ -141,7 +141,7 @@ func TestKilledAnywhere(t *testing.T) {
 	if want.State != "complete" {
 		t.Fatalf("undisturbed: %+v", want)
 	}
-	kills, trials, lost, least, begins := 0, 0, 0, enough(t, 12, 3), startTime(t)
+	kills, trials, lost, least, begins := 0, 0, 0, enough(t, 8, 3), startTime(t)
 	asked := server.Stats().Requests
 	for ; kills < least; trials++ {
 		out := filepath.Join(t.TempDir(), fmt.Sprintf("run%d.parley", trials))

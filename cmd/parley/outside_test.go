@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -130,7 +131,11 @@ func shell(t *testing.T, dir string, words []string) string {
 		cmd = exec.CommandContext(t.Context(), name, words[1:]...)
 	}
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOWORK=off", beParley+"=1", "PWD="+dir)
+	work := "off"
+	if name == "go" && (slices.Contains([]string{"build", "run", "test"}, words[1]) || slices.Contains(words, "-export")) {
+		work = workspace(t, dir)
+	}
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOWORK="+work, beParley+"=1", "PWD="+dir)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -138,6 +143,27 @@ func shell(t *testing.T, dir string, words []string) string {
 		t.Fatalf("in %s: %s: %v\n%s%s", dir, strings.Join(words, " "), err, out, stderr.String())
 	}
 	return string(out)
+}
+
+// workspace returns the file of a workspace of a module and of the tree. It wants the module to be complete without the workspace, which
+// saves compiling: without it, Go compiles all packages of the tree once more, under the path of a dependency.
+func workspace(t *testing.T, dir string) string {
+	t.Helper()
+	file := filepath.Join(dir, "program.work")
+	if _, err := os.Stat(file); err == nil {
+		return file
+	}
+	shell(t, dir, []string{"go", "list", "-deps", "-test", "./..."})
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	version := regexp.MustCompile(`(?m)^go .*$`).Find(mod)
+	if err != nil || version == nil {
+		t.Fatalf("%s: go.mod names no version of Go: %v", dir, err)
+	}
+	text := fmt.Sprintf("%s\nuse (\n\t%q\n\t%q\n)\n", version, abs(t, tree), dir)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func abs(t *testing.T, path string) string {

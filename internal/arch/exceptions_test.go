@@ -7,10 +7,11 @@ var sideways = map[string]string{}
 
 // variables lists package variables that are neither sentinel errors nor patterns.
 var variables = map[string]string{
-	"internal/goldentest.update":   "a flag of tests, which must be known before they begin",
-	"internal/cluster/wire.codecs": "how to encode each type, found out once by reflection",
-	"internal/cluster/wire.items":  "the types of entries, by their number: a function would make the table for every message",
-	"internal/price.embeddedOnce":  "the table of prices, parsed once: it never changes, and every dispatcher asks for it",
+	"internal/goldentest.update":     "a flag of tests, which must be known before they begin",
+	"internal/cluster/wire.codecs":   "how to encode each type, found out once by reflection",
+	"internal/cluster/wire.items":    "the types of entries, by their number: a function would make the table for every message",
+	"internal/provider.capabilities": "what models refuse, made once: every call asks for it",
+	"internal/price.embeddedOnce":    "the table of prices, parsed once: it never changes, and every dispatcher asks for it",
 }
 
 // shows lists exported names that show a type of a package under internal/: "package.Name".

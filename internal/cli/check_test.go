@@ -136,7 +136,7 @@ func TestCheckExamples(t *testing.T) {
 		t.Fatal("no examples", err)
 	}
 	for _, plan := range plans {
-		e := checked(t, State{}, plan)
+		e := checked(t, State{}, plan, "--episodes", "4")
 		src, err := os.ReadFile(plan)
 		if err != nil {
 			t.Fatal(err)

@@ -2,26 +2,23 @@ package config
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"parley/internal/config/document"
+	"parley/internal/config/keys"
 	"parley/internal/config/matrix"
 	"parley/internal/view"
 	"parley/internal/yamltree"
 )
-
-// tagName matches names that work in --by and as the head of a column.
-var tagName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_-]{0,63}$`)
 
 // tags checks the tags of an agent or a variation.
 func (r *resolver) tags(tags map[string]string, here yamltree.Path) {
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
 		at := here.To(name)
 		switch {
-		case !tagName.MatchString(name):
+		case !keys.IsTagName(name):
 			r.ComplainOfKey(at, "the name of a tag is one word of letters, digits, _ and -, at most 64 long")
 		case slices.Contains(view.OwnFactors(), name):
 			r.ComplainOfKey(at, "scores can be grouped by %s without a tag: choose another name; taken: %s", name, document.Listed(view.OwnFactors()))
@@ -44,7 +41,7 @@ func (r *resolver) design(m *matrix.Matrix, here yamltree.Path) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Variations)) {
 		v, at := m.Variations[name], here.To("variations").To(name)
-		if !agentName.MatchString(name) {
+		if !keys.IsAgentName(name) {
 			r.ComplainOfKey(at, "the name of a variation is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
 		r.variationSeats(m, v, at.To("lineup"))

@@ -111,7 +111,7 @@ func (r *resolver) seatModels() {
 	slices.SortFunc(r.plan.Providers, func(a, b provider.Provider) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// notInAgentName matches the characters that agentName refuses.
+// notInAgentName matches the characters that keys.IsAgentName refuses.
 var notInAgentName = regexp.MustCompile(`[^\pL\pN_.@+/-]`)
 
 func cut(s string, limit int) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -186,15 +185,12 @@ func (r *resolver) batches() {
 	}
 }
 
-// agentName matches names that work in labels, in keys of overrides and on command lines.
-var agentName = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.@+/-]{0,63}$`)
-
 func (r *resolver) agents() {
 	for _, name := range slices.Sorted(maps.Keys(r.file.Agents)) {
 		a := r.file.Agents[name]
 		a.Name = name
 		here := yamltree.Path{"agents", name}
-		if !agentName.MatchString(name) {
+		if !keys.IsAgentName(name) {
 			r.ComplainOfKey(here, "the name of an agent is one word of letters, digits and _ . @ + / -, at most 64 long")
 		}
 		switch {

@@ -79,7 +79,7 @@ func (p Provider) Capability(model string) Capability {
 			return c
 		}
 	}
-	for _, c := range Capabilities() {
+	for _, c := range capabilities() {
 		if match(c.Match, name) {
 			return c
 		}

@@ -1,24 +1,21 @@
 package provider
 
 import (
+	"slices"
 	"strings"
+	"sync"
 
 	"parley/llm"
 )
 
-// Capabilities returns the table of what models refuse, as their vendors documented it in November 2026. The first match
+// capabilities is the table of what models refuse, as their vendors documented it in November 2026. The first match
 // counts, so narrow patterns come before wide ones. OpenRouter, a gateway that hides differences, comes first.
-func Capabilities() []Capability {
-	var t []Capability
-	t = append(t, openRouterTable()...)
-	t = append(t, openAITable()...)
-	t = append(t, azureTable()...)
-	t = append(t, anthropicTable()...)
-	t = append(t, overChat(geminiTable("gemini-openai/"))...)
-	t = append(t, geminiTable("gemini*/")...)
-	t = append(t, geminiTable("vertex/")...)
-	return append(t, compatibleTable()...)
-}
+var capabilities = sync.OnceValue(func() []Capability {
+	return slices.Concat(
+		openRouterTable(), openAITable(), azureTable(), anthropicTable(),
+		overChat(geminiTable("gemini-openai/")), geminiTable("gemini*/"), geminiTable("vertex/"), compatibleTable(),
+	)
+})
 
 // openRouterTable: OpenRouter drops what the model behind it refuses.
 func openRouterTable() []Capability {

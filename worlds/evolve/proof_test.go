@@ -63,7 +63,7 @@ func raced(all []*lab) int {
 func TestEvolutionGains(t *testing.T) {
 	t.Parallel()
 	full(t)
-	const n, calls = 20, 3600 // of each, the final test included
+	const n, calls = 14, 3600 // of each, the final test included
 	fair := fmt.Sprintf(`"max_generations": 1000, "max_calls": %d`, calls)
 	evolved := each(t, n, 40, "solver", fair)
 	random := each(t, n, 40, "solver", fair+`, "preset": "random_search"`)

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"errors"
+	"flag"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,7 +16,10 @@ import (
 	"parley/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // most tests wait; go test -parallel sets another number
+	goleak.VerifyTestMain(m)
+}
 
 // TestSlow: a lot whose worker gives no sign of life is given to another. The first one can write nothing any more.
 func TestSlow(t *testing.T) {

@@ -3,6 +3,7 @@ package share
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -208,8 +209,11 @@ func (h *history) play() (highest float64) {
 // force never add up to more than 1. It plays random histories.
 func TestSharesNeverExceedTheWhole(t *testing.T) {
 	t.Parallel()
-	histories := uint64(400)
-	if testing.Short() {
+	histories := uint64(150)
+	switch {
+	case os.Getenv("PARLEY_SWEEP") != "":
+		histories = 2000
+	case testing.Short():
 		histories = 40
 	}
 	all := 0.0

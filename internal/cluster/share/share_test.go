@@ -2,6 +2,7 @@ package share
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,7 +13,8 @@ import (
 )
 
 // TestSharedLimits: four workers reach nearly all of a limit from the start, for a minute in which one dies
-// and another joins, and are refused nearly nothing. The network loses, delays and doubles messages.
+// and another joins, and are refused nearly nothing. The network loses, delays and doubles messages. Each limit is tried with one latency,
+// or with PARLEY_SWEEP, which .ci/run kills sets, with all.
 func TestSharedLimits(t *testing.T) {
 	t.Parallel()
 	const rpm, itpm, otpm, short, long = 6000, 1_800_000, 600_000, 2 * time.Second, 4 * time.Second
@@ -35,8 +37,11 @@ func TestSharedLimits(t *testing.T) {
 		{"short output, by headers", quota.Limits{OTPM: otpm / 8, Burst: long}, provider.Limits{}, false},
 	} {
 		for i, latency := range []time.Duration{time.Second, 300 * time.Millisecond, 4 * time.Second} {
-			if i+n%5 > 0 && testing.Short() || strings.HasPrefix(tt.name, "short") && latency > time.Second {
-				continue // of slow answers, it takes too long to know that they are short
+			switch {
+			case strings.HasPrefix(tt.name, "short") && latency > time.Second: // it takes too long to know that they are short
+				continue
+			case os.Getenv("PARLEY_SWEEP") == "" && (i != (n+n/3)%3 || testing.Short() && n%5 > 0):
+				continue
 			}
 			t.Run(fmt.Sprint(tt.name, " ", latency), func(t *testing.T) {
 				t.Parallel()

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -70,6 +71,7 @@ func (*player) Drain()                      {}
 func (*player) Close(context.Context) error { return nil }
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // most tests wait; go test -parallel sets another number
 	killtest.Main(m, func(arg string) error {
 		words := strings.Fields(arg)
 		h := hooks{before: poisoned(words[2] == "late")}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -21,5 +22,33 @@ func TestOverwrittenPages(t *testing.T) {
 	}
 	if d.named != 2 {
 		t.Errorf("%d were named, and %d made the file unreadable", d.named, d.beyond)
+	}
+}
+
+// TestSpoiledPages: empty, swapped and missing pages are noticed. Each page is damaged in one of these ways, or with PARLEY_SWEEP in all.
+func TestSpoiledPages(t *testing.T) {
+	t.Parallel()
+	atLength(t)
+	d, file := newDamaged(t)
+	page := func(b []byte, n int) []byte { return b[n*schema.PageSize : (n+1)*schema.PageSize] }
+	pages := len(file) / schema.PageSize
+	for n := range pages {
+		for way := range 3 {
+			spoiled := slices.Clone(file)
+			switch {
+			case way != n%3 && os.Getenv("PARLEY_SWEEP") == "":
+			case way == 0:
+				clear(page(spoiled, n))
+				d.check(fmt.Sprintf("page %d is empty", n+1), spoiled)
+			case way == 1 && n > 0:
+				copy(page(spoiled, n), page(file, 1+n%(pages-1)))
+				d.check(fmt.Sprintf("page %d is another", n+1), spoiled)
+			case way == 2:
+				d.check(fmt.Sprintf("cut at page %d", n+1), file[:n*schema.PageSize+n])
+			}
+		}
+	}
+	if d.named == 0 || d.beyond == 0 {
+		t.Errorf("%d were named and %d made the file unreadable", d.named, d.beyond)
 	}
 }
