@@ -17,19 +17,32 @@ func (t *talk) prompt() []llm.Message {
 	turn := len(t.turns)
 	me, s := t.pair[turn%2], &t.sides[turn%2]
 	d := &s.dialogue
-	if d.messages == nil {
-		d.messages = append(make([]llm.Message, 0, t.length()+2), llm.System(t.instructions(turn%2)))
-		for _, past := range t.remembered(turn % 2) {
-			past.begin(d, me)
-			past.addTo(d, me, 0)
-			d.hear("[The conversation is over.]")
-		}
-		t.begin(d, me)
-	}
 	t.addTo(d, me, s.read)
 	s.read = turn
-	last := strings.Join(append(slices.Clip(d.heard), "[You write message "+t.position(turn)+"]"), "\n\n")
-	return append(slices.Clip(d.messages), llm.User(last))
+	last := t.last(d, turn)
+	prompt := make([]llm.Message, len(d.messages)+1) // no more: very many prompts may wait for their answers
+	prompt[copy(prompt, d.messages)] = llm.User(last)
+	return prompt
+}
+
+// open begins the dialogue of a side, before its first prompt.
+func (t *talk) open(side int) {
+	d, me := &t.sides[side].dialogue, t.pair[side]
+	if d.messages != nil {
+		return
+	}
+	d.messages = append(make([]llm.Message, 0, t.length()+2), llm.System(t.instructions(side)))
+	for _, past := range t.remembered(side) {
+		past.begin(d, me)
+		past.addTo(d, me, 0)
+		d.hear("[The conversation is over.]")
+	}
+	t.begin(d, me)
+}
+
+// last returns the last message of a prompt: what was said since the player's last turn, and the remark that it is its turn.
+func (t *talk) last(d *dialogue, turn int) string {
+	return strings.Join(append(slices.Clip(d.heard), "[You write message "+t.position(turn)+"]"), "\n\n")
 }
 
 // dialogue is a conversation as one player's messages: its own texts as assistant, all others as
@@ -117,7 +130,7 @@ func (t *talk) position(turn int) string {
 // collected. They are the same in every turn of a conversation, so that providers can cache them.
 func (t *talk) instructions(side int) string {
 	g, p := t.game, t.player(side)
-	var parts []string
+	parts := make([]string, 0, 8)
 	if own := g.Texts[textIntro]; own != "" {
 		parts = append(parts, own)
 	} else if g.Players == 2 {
