@@ -19,19 +19,16 @@ func (t *talk) prompt() []llm.Message {
 	d := &s.dialogue
 	t.addTo(d, me, s.read)
 	s.read = turn
-	last := t.last(d, turn)
-	prompt := make([]llm.Message, len(d.messages)+1) // no more: very many prompts may wait for their answers
-	prompt[copy(prompt, d.messages)] = llm.User(last)
-	return prompt
+	return d.prompt(t.last(d, turn))
 }
 
 // open begins the dialogue of a side, before its first prompt.
 func (t *talk) open(side int) {
 	d, me := &t.sides[side].dialogue, t.pair[side]
-	if d.messages != nil {
+	if d.lines != nil {
 		return
 	}
-	d.messages = append(make([]llm.Message, 0, t.length()+2), llm.System(t.instructions(side)))
+	d.lines = append(make([]line, 0, t.length()+1), line{llm.RoleSystem, t.instructions(side)})
 	for _, past := range t.remembered(side) {
 		past.begin(d, me)
 		past.addTo(d, me, 0)
@@ -48,14 +45,37 @@ func (t *talk) last(d *dialogue, turn int) string {
 // dialogue is a conversation as one player's messages: its own texts as assistant, all others as
 // user. The roles alternate: a turn without a message becomes a remark in brackets, as user.
 type dialogue struct {
-	messages []llm.Message
-	heard    []string // since the player's last message
+	lines []line
+	heard []string // since the player's last message
+}
+
+// line is a message of a dialogue. An llm.Message takes four times as much memory, and very many dialogues may be kept.
+type line struct {
+	role llm.Role
+	text string
+}
+
+// prompt returns the dialogue as messages, and one more of the user.
+func (d *dialogue) prompt(last string) []llm.Message {
+	messages, parts := make([]llm.Message, len(d.lines)+1), make([]llm.Part, len(d.lines)+1)
+	for i := range messages {
+		l := line{llm.RoleUser, last}
+		if i < len(d.lines) {
+			l = d.lines[i]
+		}
+		messages[i].Role = l.role
+		if l.text != "" {
+			parts[i].Text = l.text
+			messages[i].Parts = parts[i : i+1 : i+1]
+		}
+	}
+	return messages
 }
 
 func (d *dialogue) hear(text string) { d.heard = append(d.heard, text) }
 
 func (d *dialogue) say(text string) {
-	d.messages = append(d.messages, llm.User(strings.Join(d.heard, "\n\n")), llm.Assistant(text))
+	d.lines = append(d.lines, line{llm.RoleUser, strings.Join(d.heard, "\n\n")}, line{llm.RoleAssistant, text})
 	d.heard = nil
 }
 
