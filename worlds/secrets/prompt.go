@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/llm"
@@ -39,7 +40,11 @@ func (t *talk) open(side int) {
 
 // last returns the last message of a prompt: what was said since the player's last turn, and the remark that it is its turn.
 func (t *talk) last(d *dialogue, turn int) string {
-	return strings.Join(append(slices.Clip(d.heard), "[You write message "+t.position(turn)+"]"), "\n\n")
+	remark := "[You write message " + t.position(turn) + "]"
+	if len(d.heard) == 1 {
+		return d.heard[0] + "\n\n" + remark
+	}
+	return strings.Join(append(slices.Clip(d.heard), remark), "\n\n")
 }
 
 // dialogue is a conversation as one player's messages: its own texts as assistant, all others as
@@ -135,14 +140,14 @@ func (t *talk) remembered(side int) []*talk {
 
 // position describes which message is next and how many follow it.
 func (t *talk) position(turn int) string {
-	at := fmt.Sprintf("%d of %d", turn+1, t.length())
+	at := strconv.Itoa(turn+1) + " of " + strconv.Itoa(t.length())
 	switch n := t.length() - turn - 1; {
 	case n == 0:
 		return at + ": " + standin.LastOfAll + "."
 	case n == 1:
 		return at + ": " + standin.OwnLast + ", and one more comes after it."
 	default:
-		return fmt.Sprintf("%s: %d come after it, %d of them yours.", at, n, n/2)
+		return at + ": " + strconv.Itoa(n) + " come after it, " + strconv.Itoa(n/2) + " of them yours."
 	}
 }
 
