@@ -41,9 +41,6 @@ func (t *talk) open(side int) {
 // last returns the last message of a prompt: what was said since the player's last turn, and the remark that it is its turn.
 func (t *talk) last(d *dialogue, turn int) string {
 	remark := "[You write message " + t.position(turn) + "]"
-	if len(d.heard) == 1 {
-		return d.heard[0] + "\n\n" + remark
-	}
 	return strings.Join(append(slices.Clip(d.heard), remark), "\n\n")
 }
 

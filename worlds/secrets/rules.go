@@ -47,9 +47,7 @@ func (g *game) standardText(b *strings.Builder) {
 		{"only_other", "if only the other player did"},
 		{"only_own", "if only you did"},
 	} {
-		b.WriteString("- ")
-		b.WriteString(pointsText(g.standings.pays[line.name]))
-		b.WriteString(" " + line.when + "\n")
+		b.WriteString("- " + pointsText(g.standings.pays[line.name]) + " " + line.when + "\n")
 	}
 }
 

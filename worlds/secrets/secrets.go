@@ -111,16 +111,11 @@ func (g *game) Play(t *world.Table) world.Outcome {
 		if len(talks) == 1 {
 			talks[0].play(t)
 		} else {
-			g.fork(t, talks)
+			t.Fork(len(talks), func(i int, t *world.Table) { talks[i].play(t) })
 		}
 		g.settle(t, round, talks)
 	}
 	return g.outcome()
-}
-
-// fork plays conversations beside each other.
-func (g *game) fork(t *world.Table, talks []*talk) {
-	t.Fork(len(talks), func(i int, t *world.Table) { talks[i].play(t) })
 }
 
 // begin pairs the players of a round.
