@@ -90,7 +90,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	a := &Answer{c: c, loan: l, start: time.Now()}
 	a.ending.begin(ctx)
 	a.life = time.AfterFunc(c.begins(call), a.silent)
-	req, err := c.request(&a.ending, call, a, s.header)
+	req, err := c.request(&a.ending, call, a, s.header) //nolint:contextcheck // its parent is ctx
 	if err != nil {
 		a.Close()
 		return nil, nil, c.broken(ctx, err, false)
@@ -98,7 +98,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	a.url, a.hide = req.URL, cmp.Or(call.Hide, s.key.Hide)
 	if sign := c.style.Sign; sign != nil {
 		req.Header = req.Header.Clone()
-		hide, err := sign(&a.ending, req, call.Body)
+		hide, err := sign(&a.ending, req, call.Body) //nolint:contextcheck // its parent is ctx
 		if err != nil {
 			a.Close()
 			return nil, nil, c.keyless(ctx, err)
