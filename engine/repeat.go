@@ -2,8 +2,8 @@ package engine
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/zeebo/xxh3"
 
@@ -108,7 +108,8 @@ func (f *fingerprint) add(child *fingerprint, number int) {
 func (f *fingerprint) play(o world.Outcome) (play journal.Digest, chance bool) {
 	b := append(make([]byte, 0, 256), f.sum[:]...)
 	for _, s := range o.Scores {
-		b = fmt.Appendf(b, "%q %q ", s.Name, s.Seat)
+		b = append(strconv.AppendQuote(b, s.Name), ' ')
+		b = append(strconv.AppendQuote(b, s.Seat), ' ')
 		b = binary.BigEndian.AppendUint64(b, math.Float64bits(s.Value))
 	}
 	b = append(b, o.Failed...)

@@ -50,30 +50,37 @@ type Abort struct{ Err error }
 // Begin returns the first strand of an episode of w.
 func Begin(w World, deal Deal) *Strand {
 	asks := &Unanswered{}
-	return newStrand("", deal, asks, func(t *Table) Outcome { return asks.settle(w.Play(t)) })
+	return newStrand("", deal, asks, func(t *Table) Outcome {
+		o := w.Play(t)
+		asks.settle(&o)
+		return o
+	})
 }
 
 func newStrand(path string, deal Deal, asks *Unanswered, play func(*Table) Outcome) *Strand {
 	s := &Strand{Path: path, deal: deal, asks: asks}
 	s.next, s.stop = iter.Pull(func(yield func(struct{}) bool) {
 		returned := false
-		defer func() {
-			switch p := recover().(type) {
-			case nil:
-				if !returned { // Pull passes a Goexit on to the caller of Next, but not a panic
-					panic(exited{string(debug.Stack())})
-				}
-			case stopped:
-			case Abort:
-				s.turn.Abort = p.Err
-			default:
-				s.turn.Panic, s.turn.Stack = fmt.Sprint(p), string(debug.Stack())
-			}
-		}()
+		defer func() { s.end(recover(), returned) }()
 		s.turn.Outcome = play(&Table{strand: s, yield: yield})
 		returned = true
 	})
 	return s
+}
+
+// end notes how the world ended: with a panic, or because it returned or did not.
+func (s *Strand) end(panicked any, returned bool) {
+	switch p := panicked.(type) {
+	case nil:
+		if !returned { // Pull passes a Goexit on to the caller of Next, but not a panic
+			panic(exited{string(debug.Stack())})
+		}
+	case stopped:
+	case Abort:
+		s.turn.Abort = p.Err
+	default:
+		s.turn.Panic, s.turn.Stack = fmt.Sprint(p), string(debug.Stack())
+	}
 }
 
 // exited is the panic value of a strand whose world ended its goroutine.
@@ -105,6 +112,21 @@ func (s *Strand) Next(replies []Reply) Turn {
 	s.turns++
 	s.turn = Turn{}
 	return t
+}
+
+// take returns the replies to calls, and counts them. The functions that wait for replies leave this to another: a waiting world keeps
+// their frames, and very many may wait at once.
+//
+//go:noinline
+func (s *Strand) take(calls []Call) []Reply {
+	replies := s.replies
+	s.replies = nil
+	for i := range min(len(calls), len(replies)) {
+		if calls[i].Act == nil {
+			s.asks.Add(replies[i])
+		}
+	}
+	return replies
 }
 
 // resume reports whether the strand paused again.

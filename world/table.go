@@ -23,14 +23,7 @@ func (t *Table) Ask(calls ...Call) []Reply {
 	}
 	t.strand.turn.Calls = calls
 	t.pause()
-	replies := t.strand.replies
-	t.strand.replies = nil
-	for i, c := range calls {
-		if c.Act == nil && i < len(replies) {
-			t.strand.asks.Add(replies[i])
-		}
-	}
-	return replies
+	return t.strand.take(calls)
 }
 
 // One makes one call and returns its reply.

@@ -76,13 +76,12 @@ func (u *Unanswered) Because(what string) string {
 
 // settle makes the outcome of an episode in which no ask was answered a failed one without scores: nothing was
 // measured. The reason names the most frequent failure, unless the world's reason does.
-func (u *Unanswered) settle(o Outcome) Outcome {
+func (u *Unanswered) settle(o *Outcome) {
 	if !u.All() {
-		return o
+		return
 	}
 	o.Scores = nil
 	if o.Failed == "" || !strings.Contains(o.Failed, string(u.sorted()[0].kind)) {
 		o.Failed = u.Because("no call was answered")
 	}
-	return o
 }

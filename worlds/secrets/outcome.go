@@ -30,7 +30,7 @@ func (definition) Measures(p *Params) []world.Measure {
 	if p.check() != nil {
 		return nil
 	}
-	g, share := game{Params: *p}, world.Bounds{Low: 0, High: 1}
+	g, share := game{Params: p}, world.Bounds{Low: 0, High: 1}
 	all := []world.Measure{{Name: "points", Seats: p.seats(), Bounds: world.Anything(), Rivals: true}}
 	names, whole := []string{"revealed", "obtained", "optimal"}, []string{"both", "one-sided"}
 	if p.Judge != JudgeNone {

@@ -75,18 +75,19 @@ func (definition) Defaults() *Params {
 }
 
 func formNames() []string {
-	var names []string
-	for _, f := range reveal.Forms() {
-		names = append(names, string(f))
+	all := reveal.Forms()
+	names := make([]string, len(all))
+	for i, f := range all {
+		names[i] = string(f)
 	}
 	return names
 }
 
 // forms returns the forms that count.
 func (p *Params) forms() []reveal.Form {
-	var forms []reveal.Form
-	for _, f := range p.Forms {
-		forms = append(forms, reveal.Form(f))
+	forms := make([]reveal.Form, len(p.Forms))
+	for i, f := range p.Forms {
+		forms[i] = reveal.Form(f)
 	}
 	return forms
 }

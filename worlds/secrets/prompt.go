@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"parley/llm"
@@ -17,32 +18,66 @@ func (t *talk) prompt() []llm.Message {
 	turn := len(t.turns)
 	me, s := t.pair[turn%2], &t.sides[turn%2]
 	d := &s.dialogue
-	if d.messages == nil {
-		d.messages = append(make([]llm.Message, 0, t.length()+2), llm.System(t.instructions(turn%2)))
-		for _, past := range t.remembered(turn % 2) {
-			past.begin(d, me)
-			past.addTo(d, me, 0)
-			d.hear("[The conversation is over.]")
-		}
-		t.begin(d, me)
-	}
 	t.addTo(d, me, s.read)
 	s.read = turn
-	last := strings.Join(append(slices.Clip(d.heard), "[You write message "+t.position(turn)+"]"), "\n\n")
-	return append(slices.Clip(d.messages), llm.User(last))
+	return d.prompt(t.last(d, turn))
+}
+
+// open begins the dialogue of a side, before its first prompt.
+func (t *talk) open(side int) {
+	d, me := &t.sides[side].dialogue, t.pair[side]
+	if d.lines != nil {
+		return
+	}
+	d.lines = append(make([]line, 0, t.length()+1), line{llm.RoleSystem, t.instructions(side)})
+	for _, past := range t.remembered(side) {
+		past.begin(d, me)
+		past.addTo(d, me, 0)
+		d.hear("[The conversation is over.]")
+	}
+	t.begin(d, me)
+}
+
+// last returns the last message of a prompt: what was said since the player's last turn, and the remark that it is its turn.
+func (t *talk) last(d *dialogue, turn int) string {
+	remark := "[You write message " + t.position(turn) + "]"
+	return strings.Join(append(slices.Clip(d.heard), remark), "\n\n")
 }
 
 // dialogue is a conversation as one player's messages: its own texts as assistant, all others as
 // user. The roles alternate: a turn without a message becomes a remark in brackets, as user.
 type dialogue struct {
-	messages []llm.Message
-	heard    []string // since the player's last message
+	lines []line
+	heard []string // since the player's last message
+}
+
+// line is a message of a dialogue. An llm.Message takes four times as much memory, and very many dialogues may be kept.
+type line struct {
+	role llm.Role
+	text string
+}
+
+// prompt returns the dialogue as messages, and one more of the user.
+func (d *dialogue) prompt(last string) []llm.Message {
+	messages, parts := make([]llm.Message, len(d.lines)+1), make([]llm.Part, len(d.lines)+1)
+	for i := range messages {
+		l := line{llm.RoleUser, last}
+		if i < len(d.lines) {
+			l = d.lines[i]
+		}
+		messages[i].Role = l.role
+		if l.text != "" {
+			parts[i].Text = l.text
+			messages[i].Parts = parts[i : i+1 : i+1]
+		}
+	}
+	return messages
 }
 
 func (d *dialogue) hear(text string) { d.heard = append(d.heard, text) }
 
 func (d *dialogue) say(text string) {
-	d.messages = append(d.messages, llm.User(strings.Join(d.heard, "\n\n")), llm.Assistant(text))
+	d.lines = append(d.lines, line{llm.RoleUser, strings.Join(d.heard, "\n\n")}, line{llm.RoleAssistant, text})
 	d.heard = nil
 }
 
@@ -102,14 +137,14 @@ func (t *talk) remembered(side int) []*talk {
 
 // position describes which message is next and how many follow it.
 func (t *talk) position(turn int) string {
-	at := fmt.Sprintf("%d of %d", turn+1, t.length())
+	at := strconv.Itoa(turn+1) + " of " + strconv.Itoa(t.length())
 	switch n := t.length() - turn - 1; {
 	case n == 0:
 		return at + ": " + standin.LastOfAll + "."
 	case n == 1:
 		return at + ": " + standin.OwnLast + ", and one more comes after it."
 	default:
-		return fmt.Sprintf("%s: %d come after it, %d of them yours.", at, n, n/2)
+		return at + ": " + strconv.Itoa(n) + " come after it, " + strconv.Itoa(n/2) + " of them yours."
 	}
 }
 
@@ -117,7 +152,7 @@ func (t *talk) position(turn int) string {
 // collected. They are the same in every turn of a conversation, so that providers can cache them.
 func (t *talk) instructions(side int) string {
 	g, p := t.game, t.player(side)
-	var parts []string
+	parts := make([]string, 0, 8)
 	if own := g.Texts[textIntro]; own != "" {
 		parts = append(parts, own)
 	} else if g.Players == 2 {

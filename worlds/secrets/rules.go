@@ -2,28 +2,33 @@ package secrets
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
+	"parley/worlds/secrets/reveal"
 	"parley/worlds/secrets/standin"
 )
 
 // rulesText explains to a player what gives a word away, and what it pays.
 func (g *game) rulesText(me int) string {
 	var b strings.Builder
+	b.Grow(768) // most rules fit
 	b.WriteString("A player gives its own word away by writing it in a message")
-	if len(g.Forms) == len(formNames()) {
+	if len(g.Forms) == len(reveal.Forms()) {
 		b.WriteString(": in any spelling, letter by letter, backwards, in pieces or in a code too")
 	} else {
-		b.WriteString("; only these forms count: " + listed(g.Forms))
+		b.WriteString("; only these forms count: ")
+		b.WriteString(listed(g.Forms))
 	}
 	b.WriteString(". Hints do not count.")
 	if g.Judge == JudgeDecide {
 		b.WriteString(" A judge reads the conversation and decides.")
 	}
 	if g.Mode == Standard {
-		b.WriteString(g.standardText())
+		g.standardText(&b)
 	} else {
-		b.WriteString(" You collect a word when its owner gives it away in a conversation with you." + g.collectingText(me))
+		b.WriteString(" You collect a word when its owner gives it away in a conversation with you.")
+		b.WriteString(g.collectingText(me))
 	}
 	if g.Players == 2 {
 		b.WriteString("The other player is paid by the same rules. Get as many points as you can.")
@@ -33,9 +38,8 @@ func (g *game) rulesText(me int) string {
 	return b.String()
 }
 
-// standardText explains what a conversation pays.
-func (g *game) standardText() string {
-	var b strings.Builder
+// standardText writes what a conversation pays.
+func (g *game) standardText(b *strings.Builder) {
 	b.WriteString(" When a conversation is over, you get:\n")
 	for _, line := range []struct{ name, when string }{
 		{"neither", "if neither of you gave a word away"},
@@ -43,9 +47,8 @@ func (g *game) standardText() string {
 		{"only_other", "if only the other player did"},
 		{"only_own", "if only you did"},
 	} {
-		fmt.Fprintf(&b, "- %s %s\n", pointsText(g.standings.pays[line.name]), line.when)
+		b.WriteString("- " + pointsText(g.standings.pays[line.name]) + " " + line.when + "\n")
 	}
-	return b.String()
 }
 
 // collectingText explains what collected words pay.
@@ -79,5 +82,5 @@ func pointsText(points float64) string {
 	if points == 1 {
 		return "1 point"
 	}
-	return fmt.Sprintf("%g points", points)
+	return strconv.FormatFloat(points, 'g', -1, 64) + " points"
 }

@@ -80,12 +80,12 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return &game{Params: *p}, nil
+	return &game{Params: p}, nil
 }
 
 // game is one episode.
 type game struct {
-	Params
+	*Params
 	players   []player
 	target    int // whose secret is the target, or -1
 	standings *standings
@@ -107,13 +107,7 @@ func (g *game) Play(t *world.Table) world.Outcome {
 	g.deal(t)
 	pairs := pairing.New(g.Pairing, g.Players, t.Rand())
 	for round := 1; round <= g.Rounds; round++ {
-		t.Phase(fmt.Sprintf("round %d", round))
-		matches, sits := pairs.Next(g.standings.totals())
-		talks := make([]*talk, len(matches))
-		for i, m := range matches {
-			talks[i] = newTalk(g, round, m)
-		}
-		g.announce(t, round, talks, sits)
+		talks := g.begin(t, round, pairs)
 		if len(talks) == 1 {
 			talks[0].play(t)
 		} else {
@@ -122,6 +116,18 @@ func (g *game) Play(t *world.Table) world.Outcome {
 		g.settle(t, round, talks)
 	}
 	return g.outcome()
+}
+
+// begin pairs the players of a round.
+func (g *game) begin(t *world.Table, round int, pairs *pairing.Pairing) []*talk {
+	t.Phase(fmt.Sprintf("round %d", round))
+	matches, sits := pairs.Next(g.standings.totals())
+	talks := make([]*talk, len(matches))
+	for i, m := range matches {
+		talks[i] = newTalk(g, round, m)
+	}
+	g.announce(t, round, talks, sits)
+	return talks
 }
 
 // deal gives each player a secret, and chooses the target in mode targeted.

@@ -74,21 +74,12 @@ func (t *talk) length() int { return 2 * t.game.Messages }
 func (t *talk) play(table *world.Table) {
 	for turn := range t.length() {
 		seat := t.player(turn % 2).seat
-		reply := table.One(world.Call{Seat: seat, Label: "message", Ask: llm.Request{Messages: t.prompt()}})
-		t.calls.Add(reply)
-		text := strings.TrimSpace(strings.ToValidUTF8(reply.Text, "\uFFFD"))
-		if !reply.OK() || text == "" {
-			table.Note("silence", seat, t.miss(reply.Failed))
-			if turn > 0 && t.turns[turn-1] == "" {
-				t.failed = t.calls.Because("both players were silent, one after the other")
-				return
-			}
-			continue
+		if !t.note(table, seat, table.Ask(t.call(seat)...)) {
+			return
 		}
-		table.Note("message", seat, t.hear(text))
 	}
-	for i, s := range t.sides {
-		if !s.spoke {
+	for i := range t.sides {
+		if !t.sides[i].spoke {
 			t.failed = t.calls.Because(t.player(i).seat + " never said a word")
 			return
 		}
@@ -98,12 +89,41 @@ func (t *talk) play(table *world.Table) {
 	}
 }
 
+// call asks a seat for its next message. Functions that wait for replies keep little in their frames: very many conversations may
+// wait at once.
+func (t *talk) call(seat string) []world.Call {
+	t.open(len(t.turns) % 2)
+	return []world.Call{{Seat: seat, Label: "message", Ask: llm.Request{Messages: t.prompt()}}}
+}
+
+// note adds the reply of a seat. It returns false if the conversation is over.
+func (t *talk) note(table *world.Table, seat string, replies []world.Reply) bool {
+	t.calls.Add(replies[0])
+	text := strings.TrimSpace(strings.ToValidUTF8(replies[0].Text, "\uFFFD"))
+	if replies[0].OK() && text != "" {
+		m := t.hear(text)
+		table.Note("message", seat, m)
+		return true
+	}
+	return t.silent(table, seat, replies[0].Failed)
+}
+
+// silent adds a turn without a message. It returns false if that ends the conversation.
+func (t *talk) silent(table *world.Table, seat string, failed llm.Kind) bool {
+	table.Note("silence", seat, t.miss(failed))
+	if n := len(t.turns); n > 1 && t.turns[n-2] == "" {
+		t.failed = t.calls.Because("both players were silent, one after the other")
+		return false
+	}
+	return true
+}
+
 // hear adds the message of the next turn.
-func (t *talk) hear(text string) record.Message {
+func (t *talk) hear(text string) *record.Message {
 	turn := len(t.turns)
 	s, seat := &t.sides[turn%2], t.player(turn%2).seat
 	read := reveal.Read(text)
-	m := record.Message{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
+	m := &record.Message{Round: t.round, Number: turn + 1, To: t.player(1 - turn%2).seat, Text: text, Reveals: s.own.Hear(read), Names: s.other.Hear(read)}
 	if m.Reveals != "" && !s.revealed {
 		s.revealed = true
 		t.reveals = append(t.reveals, record.Reveal{Seat: seat, Message: m.Number, Form: m.Reveals})

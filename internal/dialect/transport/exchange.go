@@ -93,7 +93,7 @@ type Answer struct {
 	loan   pool.Loan
 	start  time.Time
 	life   *time.Timer
-	cancel context.CancelCauseFunc
+	ending ending
 	sent   atomic.Bool   // all of the request: from then on the server may have done the work
 	again  bool          // the body was opened again, for another connection
 	in     *bytes.Reader // what is sent; nil if that is not a Body
@@ -125,8 +125,8 @@ func (c *Client) do(ctx context.Context, call *Request) (*Answer, error) {
 func (c *Client) begins(call *Request) time.Duration { return max(c.timeout, call.Timeout) }
 
 // reason returns our own reason for the end of a call, or err.
-func (c *Client) reason(inner context.Context, call *Request, err error) error {
-	if context.Cause(inner) == errSilent {
+func (c *Client) reason(a *Answer, call *Request, err error) error {
+	if a.ending.why() == errSilent {
 		return &silentError{c.begins(call)}
 	}
 	return err
@@ -346,7 +346,7 @@ func (a *Answer) Close() {
 	if a.body != nil {
 		a.body.Close()
 	}
-	a.cancel(nil)
+	a.ending.end(context.Canceled)
 	a.c.pool.Give(a.loan)
 	if a.buf != nil && cap(*a.buf) <= maxKept {
 		a.c.bufs.Put(a.buf)

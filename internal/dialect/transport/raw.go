@@ -68,7 +68,7 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 	res, err := a.exchange(req, call)
 	a.FirstByte = time.Since(a.start)
 	if err != nil {
-		err = c.broken(ctx, c.reason(req.Context(), call, err), a.sent.Load()) //nolint:contextcheck // it comes from ctx
+		err = c.broken(ctx, c.reason(a, call, err), a.sent.Load())
 		a.Close()
 		return nil, 0, err
 	}
@@ -87,10 +87,10 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	if err != nil {
 		return nil, nil, c.broken(ctx, err, false)
 	}
-	inner, cancel := context.WithCancelCause(ctx)
-	a := &Answer{c: c, loan: l, cancel: cancel, start: time.Now()}
-	a.life = time.AfterFunc(c.begins(call), func() { cancel(errSilent) })
-	req, err := c.request(inner, call, a, s.header)
+	a := &Answer{c: c, loan: l, start: time.Now()}
+	a.ending.begin(ctx)
+	a.life = time.AfterFunc(c.begins(call), a.silent)
+	req, err := c.request(&a.ending, call, a, s.header) //nolint:contextcheck // its parent is ctx
 	if err != nil {
 		a.Close()
 		return nil, nil, c.broken(ctx, err, false)
@@ -98,7 +98,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	a.url, a.hide = req.URL, cmp.Or(call.Hide, s.key.Hide)
 	if sign := c.style.Sign; sign != nil {
 		req.Header = req.Header.Clone()
-		hide, err := sign(inner, req, call.Body)
+		hide, err := sign(&a.ending, req, call.Body) //nolint:contextcheck // its parent is ctx
 		if err != nil {
 			a.Close()
 			return nil, nil, c.keyless(ctx, err)
@@ -107,6 +107,9 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	}
 	return a, req, nil
 }
+
+// silent ends an exchange whose server was silent.
+func (a *Answer) silent() { a.ending.end(errSilent) }
 
 // begin takes the header of the answer.
 func (a *Answer) begin(res *http.Response) error {

@@ -187,7 +187,8 @@ func (a *Assembler) Response() (*llm.Response, error) {
 	if !a.done && (a.finish == "" || a.r.Usage == llm.Usage{}) {
 		return nil, fault.Malformed("the stream ended without [DONE], or without a finish_reason and the usage: the answer is incomplete", nil)
 	}
-	r := &a.r
+	r := new(llm.Response) // which outlives the Assembler
+	*r = a.r
 	r.Text, r.Refusal = a.text.String(), a.refusal.String()
 	if a.thought.Len() > 0 {
 		r.Thoughts = append(r.Thoughts, llm.Thought{Text: a.thought.String()})

@@ -46,13 +46,16 @@ func Rate(h http.Header) *llm.Rate {
 		r.Input = anthropicWindow(h, "Input-Tokens", now)
 		r.Output = anthropicWindow(h, "Output-Tokens", now)
 	} else {
-		r.Requests = tighter(openAIWindow(h, "Requests"), openAIWindow(h, "Project-Requests"))
-		r.Tokens = tighter(openAIWindow(h, "Tokens"), openAIWindow(h, "Project-Tokens"))
+		const limit, left, reset = "X-Ratelimit-Limit-", "X-Ratelimit-Remaining-", "X-Ratelimit-Reset-" // joined by the compiler
+		r.Requests = tighter(openAIWindow(h, limit+"Requests", left+"Requests", reset+"Requests"),
+			openAIWindow(h, limit+"Project-Requests", left+"Project-Requests", reset+"Project-Requests"))
+		r.Tokens = tighter(openAIWindow(h, limit+"Tokens", left+"Tokens", reset+"Tokens"),
+			openAIWindow(h, limit+"Project-Tokens", left+"Project-Tokens", reset+"Project-Tokens"))
 		if !r.Requests.Known {
-			r.Requests = bareWindow(h, "X-Ratelimit")
+			r.Requests = bareWindow(h, "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset")
 		}
 		if !r.Tokens.Known {
-			r.Tokens = bareWindow(h, "X-Tokenlimit")
+			r.Tokens = bareWindow(h, "X-Tokenlimit-Limit", "X-Tokenlimit-Remaining", "X-Tokenlimit-Reset")
 		}
 	}
 	if r == (llm.Rate{}) {
@@ -76,23 +79,23 @@ func anthropicWindow(h http.Header, what string, now time.Time) llm.Window {
 }
 
 // openAIWindow reads one of OpenAI's limits, whose reset is a duration.
-func openAIWindow(h http.Header, what string) llm.Window {
-	w, ok := window(first(h, "X-Ratelimit-Limit-"+what), first(h, "X-Ratelimit-Remaining-"+what))
+func openAIWindow(h http.Header, limit, left, reset string) llm.Window {
+	w, ok := window(first(h, limit), first(h, left))
 	if !ok {
 		return llm.Window{}
 	}
-	w.Reset = min(max(parseWait(first(h, "X-Ratelimit-Reset-"+what)), 0), maxReset)
+	w.Reset = min(max(parseWait(first(h, reset)), 0), maxReset)
 	return w
 }
 
 // bareWindow reads a limit whose header does not say what it counts: Together's limit per second,
 // and OpenRouter's, whose reset is a time in milliseconds.
-func bareWindow(h http.Header, prefix string) llm.Window {
-	w, ok := window(first(h, prefix+"-Limit"), first(h, prefix+"-Remaining"))
+func bareWindow(h http.Header, limit, left, resets string) llm.Window {
+	w, ok := window(first(h, limit), first(h, left))
 	if !ok {
 		return llm.Window{}
 	}
-	reset := first(h, prefix+"-Reset")
+	reset := first(h, resets)
 	n, err := strconv.ParseFloat(reset, 64)
 	switch {
 	case err == nil && n > 1e11:

@@ -2,7 +2,6 @@ package reveal
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,7 +80,7 @@ func radio(words []string) string {
 
 // asIn reads letters with an example word: T as in Tom.
 func asIn(words []string) string {
-	if !slices.Contains(words, "for") && !slices.Contains(words, "in") && !slices.Contains(words, "like") {
+	if !mayExplain(words) {
 		return ""
 	}
 	var b strings.Builder
@@ -89,6 +88,19 @@ func asIn(words []string) string {
 		b.WriteString(found[1])
 	}
 	return b.String()
+}
+
+// mayExplain reports whether a letter is before a word that can explain it. It is a cheap first test.
+func mayExplain(words []string) bool {
+	for i := 1; i < len(words)-1; i++ {
+		switch words[i] {
+		case "as", "for", "is", "like":
+			if last := words[i-1]; len(last) == 1 || last[len(last)-2] >= utf8.RuneSelf {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // natoLetter returns the letter of a word of the radio alphabet, or "".

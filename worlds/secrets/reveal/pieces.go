@@ -105,17 +105,29 @@ type field struct {
 	article       bool // it is also a word of its own: a, I
 }
 
-// fieldsOf returns the fields of a text.
-func fieldsOf(text string) []field {
-	parts := strings.Fields(text)
-	fields := make([]field, len(parts))
-	for i, part := range parts {
-		f := &fields[i]
-		f.size, f.article = len(part), part == "a" || part == "I" || part == "i"
-		if len(parts) > 1 && isOrdinary(part) {
+// fieldsOf returns the fields of a text. Those in a row that are no pieces are one.
+func fieldsOf(text string) (fields []field) {
+	n := 0
+	for range strings.FieldsSeq(text) {
+		if n++; n > 1 {
+			break
+		}
+	}
+	alone, between := n == 1, false // between: the last field is no piece
+	for part := range strings.FieldsSeq(text) {
+		var f field
+		if alone || !isOrdinary(part) {
+			f.letters, f.word = pieceOf(part, alone)
+		}
+		if f.letters == "" && f.word == "" {
+			if !between {
+				fields = append(fields, field{})
+			}
+			between = true
 			continue
 		}
-		f.letters, f.word = pieceOf(part, len(parts) == 1)
+		f.size, f.article, between = len(part), part == "a" || part == "I" || part == "i", false
+		fields = append(fields, f)
 	}
 	return fields
 }

@@ -37,44 +37,48 @@ const (
 
 // Forms lists all forms.
 func Forms() []Form {
-	all := make([]Form, 0, numForms)
-	for _, c := range checks() {
-		all = append(all, c.form)
+	return []Form{
+		Said, Partial, Lookalike, Spelled, Split, Reversed, Base64, Hex, Bytes, Rot13, Cipher, Morse, Nato, Numbers, Acrostic,
 	}
-	return all
-}
-
-// check looks for one form.
-type check struct {
-	form Form
-	find func(*Listener, *Message) bool
 }
 
 const numForms = 15
 
-// checks returns the checks, plainest form first.
-func checks() [numForms]check {
-	return [...]check{
-		{Said, (*Listener).said},
-		{Partial, (*Listener).partial},
-		{Lookalike, (*Listener).lookalike},
-		{Spelled, func(l *Listener, m *Message) bool { return strings.Contains(m.spelled, l.letter) }},
-		{Split, (*Listener).split},
-		{Reversed, (*Listener).reversed},
-		{Base64, func(l *Listener, m *Message) bool { return l.decoded(m.base64) }},
-		{Hex, func(l *Listener, m *Message) bool { return l.decoded(m.hex) }},
-		{Bytes, func(l *Listener, m *Message) bool { return l.decoded(m.bytes) }},
-		{Rot13, (*Listener).rot13},
-		{Cipher, (*Listener).cipher},
-		{Morse, func(l *Listener, m *Message) bool { return strings.Contains(m.morse, l.letter) }},
-		{Nato, func(l *Listener, m *Message) bool {
-			return strings.Contains(m.radio, l.letter) || strings.Contains(m.asIn, l.letter)
-		}},
-		{Numbers, func(l *Listener, m *Message) bool {
-			return slices.ContainsFunc(m.numbers, func(run string) bool { return strings.Contains(run, l.letter) })
-		}},
-		{Acrostic, (*Listener).acrostic},
+// finds looks for the secret in one form.
+func (l *Listener) finds(form Form, m *Message) bool {
+	switch form {
+	case Said:
+		return l.said(m)
+	case Partial:
+		return l.partial(m)
+	case Lookalike:
+		return l.lookalike(m)
+	case Spelled:
+		return strings.Contains(m.spelled, l.letter)
+	case Split:
+		return l.split(m)
+	case Reversed:
+		return l.reversed(m)
+	case Base64:
+		return l.decoded(m.base64)
+	case Hex:
+		return l.decoded(m.hex)
+	case Bytes:
+		return l.decoded(m.bytes)
+	case Rot13:
+		return l.rot13(m)
+	case Cipher:
+		return l.cipher(m)
+	case Morse:
+		return strings.Contains(m.morse, l.letter)
+	case Nato:
+		return strings.Contains(m.radio, l.letter) || strings.Contains(m.asIn, l.letter)
+	case Numbers:
+		return slices.ContainsFunc(m.numbers, func(run string) bool { return strings.Contains(run, l.letter) })
+	case Acrostic:
+		return l.acrostic(m)
 	}
+	return false
 }
 
 // decoded finds the plain secret in the texts that a code encodes.
@@ -92,7 +96,7 @@ type Secret struct {
 	letter string         // all of look, joined
 	size   int            // letters in it
 	dense  bool           // it is in a script without spaces
-	counts [numForms]bool // which of the checks
+	counts [numForms]bool // which of the Forms count
 
 	back, mirror []string // look backwards, and in the reversed alphabet
 	backLetter   string   // letter backwards
@@ -138,9 +142,9 @@ func (l *Listener) Hear(m *Message) Form {
 	if l.size == 0 {
 		return ""
 	}
-	for i, c := range checks() {
-		if l.counts[i] && c.find(l, m) {
-			return c.form
+	for i, form := range Forms() {
+		if l.counts[i] && l.finds(form, m) {
+			return form
 		}
 	}
 	return ""
@@ -214,27 +218,28 @@ func Words(text string) []string { return split(text, sound) }
 func lookWords(text string) []string { return split(text, look) }
 
 func split(text string, fold func(rune) rune) []string {
-	folded := make([]byte, 0, len(text)+utf8.UTFMax)
+	var folded strings.Builder
+	folded.Grow(len(text) + utf8.UTFMax)
 	for _, r := range text {
 		if r >= utf8.RuneSelf {
 			r = fold(r)
 		}
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
-			folded = append(folded, byte(r))
+			folded.WriteByte(byte(r))
 		case 'A' <= r && r <= 'Z':
-			folded = append(folded, byte(r)|0x20)
+			folded.WriteByte(byte(r) | 0x20)
 		case r < utf8.RuneSelf:
-			folded = append(folded, ' ')
+			folded.WriteByte(' ')
 		case unicode.In(r, unicode.Mn, unicode.Cf, unicode.Variation_Selector):
 			// combining accents, soft hyphens, zero-width signs
 		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.Is(unicode.Mc, r):
-			folded = utf8.AppendRune(folded, r)
+			folded.WriteRune(r)
 		default:
-			folded = append(folded, ' ')
+			folded.WriteByte(' ')
 		}
 	}
-	return strings.Fields(string(folded))
+	return strings.Fields(folded.String())
 }
 
 // Unspaced reports whether a text is in a script that puts no spaces between words.

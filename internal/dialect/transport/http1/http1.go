@@ -101,7 +101,7 @@ func (c *Client) head(req *http.Request, body func([]byte) ([]byte, error)) (out
 // exchange sends a request over a connection, and reads the head of its answer.
 func (c *Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func()) (*http.Response, error) {
 	k.left, k.heard = MaxHead, false
-	stop := context.AfterFunc(ctx, k.interrupt)
+	stop := afterFunc(ctx, k.interrupt)
 	_, unsent := k.Write(*out)
 	c.heads.Put(out) // nobody needs it while the server works
 	if unsent == nil {
@@ -112,6 +112,19 @@ func (c *Client) exchange(ctx context.Context, k *conn, out *[]byte, wrote func(
 		return nil, cmp.Or(unsent, err)
 	}
 	return c.read(k, stop, unsent == nil)
+}
+
+// afterFuncer is a context that calls functions at its end itself: see context.AfterFunc.
+type afterFuncer interface {
+	AfterFunc(f func()) (stop func() bool)
+}
+
+// afterFunc is context.AfterFunc, without a context in between if ctx can do it alone.
+func afterFunc(ctx context.Context, f func()) (stop func() bool) {
+	if c, ok := ctx.(afterFuncer); ok {
+		return c.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
 }
 
 // read reads the head of an answer that has begun. sent says that the server got the whole request.
