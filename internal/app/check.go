@@ -102,6 +102,9 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	out := &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}
+	for _, n := range dropped(c.Plan) {
+		out.Warnings = append(out.Warnings, n.Text)
+	}
 	if played != nil {
 		if out.Story, out.StoryFailed, err = story(ctx, played, c.Plan.Kind); err != nil {
 			return nil, err

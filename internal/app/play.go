@@ -71,7 +71,7 @@ type Play struct {
 	Trust *trust.Gate
 	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
 	Levels *levels.Store
-	// Notices is called once for each fact about a model that affects its cost.
+	// Notices is called once for each fact about a model to know: before the first call for settings that it does not take.
 	Notices func(dispatch.Notice)
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
@@ -263,7 +263,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust, Levels: p.Levels,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.notices(plan, !done), Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { p.outage(o, changed.Load()) },
 	})
 	if err != nil {
