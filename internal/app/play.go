@@ -210,15 +210,6 @@ func (p Play) ready(plan *config.Plan, file string) error {
 	return a.Close()
 }
 
-// notReady says where in the plan the model is that cannot be asked.
-func notReady(plan *config.Plan, agent world.Agent, err error) error {
-	account, _ := llm.SplitModel(agent.Model)
-	if e := llm.AsError(err); e.Kind == llm.KindAuth && plan.Places[account] != "" { // the fault of the provider, for all its models
-		return fmt.Errorf("%s: %s", plan.Places[account], e.Message)
-	}
-	return fmt.Errorf("agents.%s: %w", agent.Name, err)
-}
-
 // run plays the run in store. It first records a changed plan, so that later processes and
 // forks have its budget too.
 func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.Summary, error) {
