@@ -58,6 +58,7 @@ type Recorded struct {
 	File    string         `json:"file"`
 	Grown   *growth.Growth `json:"grown,omitempty"`   // the plan asks for more
 	Refused string         `json:"refused,omitempty"` // why the plan cannot be played into the file
+	Empty   bool           `json:"empty,omitempty"`   // nothing was played into it
 }
 
 // Key is an environment variable that a provider needs, or a program that prints its key.
