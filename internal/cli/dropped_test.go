@@ -61,7 +61,9 @@ params: {messages: 1}
 func TestAskLeavesOut(t *testing.T) {
 	t.Parallel()
 	url, _ := answering(t, "yes", "")
-	s := State{Env: func(name string) (string, bool) { return "sk-hush", name == "OPENAI_API_KEY" }}
+	s := State{Env: func(name string) (string, bool) {
+		return map[string]string{"OPENAI_API_KEY": "sk-hush"}[name], name == "OPENAI_API_KEY"
+	}}
 	got := parley(t, s, "ask", requests(t, 5), "--model", "openai/gpt-5-mini", "--base-url", url, "--temperature", "0", "--quiet").want(t, exit.OK)
 	if n := strings.Count(got.stderr, "parley: warning: openai/gpt-5-mini takes no temperature: it is left out\n"); n != 1 {
 		t.Errorf("said %d times: %s", n, got.stderr)
