@@ -9,11 +9,14 @@ import (
 
 	"parley/engine"
 	"parley/internal/config"
+	"parley/internal/dispatch/budget"
 	"parley/internal/estimate"
 	"parley/internal/growth"
+	"parley/internal/price"
 	"parley/internal/provider"
 	"parley/internal/trust"
 	"parley/journal"
+	"parley/llm"
 	"parley/world"
 )
 
@@ -44,6 +47,8 @@ type Estimate struct {
 	Story []Moment `json:"story,omitempty"`
 	// StoryFailed is a part of the kind that failed while it was told. It is told nevertheless.
 	StoryFailed error `json:"-"`
+	// NoPrice are the models that need a price, since there is a budget.
+	NoPrice []string `json:"-"`
 	// Recorded compares the plan with its run file. Nil: the file does not exist, or has the same plan.
 	Recorded *Recorded `json:"recorded,omitempty"`
 }
@@ -53,6 +58,7 @@ type Recorded struct {
 	File    string         `json:"file"`
 	Grown   *growth.Growth `json:"grown,omitempty"`   // the plan asks for more
 	Refused string         `json:"refused,omitempty"` // why the plan cannot be played into the file
+	Empty   bool           `json:"empty,omitempty"`   // nothing was played into it
 }
 
 // Key is an environment variable that a provider needs, or a program that prints its key.
@@ -102,12 +108,101 @@ func (c Check) Run(ctx context.Context) (*Estimate, error) {
 		return nil, err
 	}
 	out := &Estimate{Estimate: *e, Keys: c.keys(e.Accounts), Servers: servers, Outside: append([]string{}, c.Plan.Outside...)}
+	for _, n := range dropped(c.Plan) {
+		out.Warnings = append(out.Warnings, n.Text)
+	}
+	c.unpriced(out, prices)
+	if says := c.tight(e, prices); says != "" {
+		out.Warnings = append(out.Warnings, says)
+	}
 	if played != nil {
 		if out.Story, out.StoryFailed, err = story(ctx, played, c.Plan.Kind); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// unpriced warns of the models without a price, if there is a budget, as a run would refuse them.
+func (c Check) unpriced(e *Estimate, prices *price.Table) {
+	if c.Plan.Budget == 0 && c.Plan.EpisodeBudget == 0 {
+		return
+	}
+	table := budget.NewPrices(prices, func(string) bool { return true })
+	for _, a := range c.Plan.Agents {
+		if a.Model == "" || a.Human() || table.Look(a.Model).OK || slices.Contains(e.NoPrice, a.Model) {
+			continue
+		}
+		e.NoPrice = append(e.NoPrice, a.Model)
+		e.Warnings = append(e.Warnings, notReady(c.Plan, a, table.Unknown(a.Model)).Error())
+	}
+}
+
+// notReady says where in the plan the model is that cannot be asked.
+func notReady(plan *config.Plan, agent world.Agent, err error) error {
+	account, _ := llm.SplitModel(agent.Model)
+	place, e := plan.Place("agents", agent.Name, "model"), llm.AsError(err)
+	if e.Kind == llm.KindAuth && plan.Places[account] != "" { // the fault of the provider, for all its models
+		place = plan.Places[account]
+	}
+	return fmt.Errorf("%s: %s", place, e.Message)
+}
+
+// enoughRoom is for how many calls at once a budget must have room, so that check does not warn.
+const enoughRoom = 16
+
+// tight warns if the budget has room for few calls at once of a server that is not known to stop at max_tokens: of the model for whose
+// calls most is set aside.
+func (c Check) tight(e *estimate.Estimate, prices *price.Table) string {
+	var t estimate.Room
+	wanted := 0
+	if e.Budget != nil {
+		for _, r := range e.Budget.Rooms {
+			if n := c.wanted(e, r.Model); r.Exceeds && r.AtOnce > 0 && r.AtOnce < n && r.Aside > t.Aside {
+				t, wanted = r, n
+			}
+		}
+	}
+	if wanted == 0 {
+		return ""
+	}
+	calls := "1 call"
+	if t.AtOnce > 1 {
+		calls = fmt.Sprintf("%d calls", t.AtOnce)
+	}
+	do := "give a budget"
+	if p, _ := prices.Find(t.Model); p.Context == 0 {
+		do = "give context of the model in the price file, or a budget"
+	}
+	return fmt.Sprintf("the server of %s is not known to stop at max_tokens: with this budget about %s at a time, since its longest answer could cost %v, until one has ended at max_tokens; %s of %v, which has room for %d",
+		t.Model, calls, upward(t.Aside), do, upward(t.Aside)*llm.Money(wanted), wanted)
+}
+
+// upward rounds an amount up, to two digits or to cents.
+func upward(m llm.Money) llm.Money {
+	unit := llm.Money(1)
+	for unit < llm.Dollar/100 && 100*unit <= m {
+		unit *= 10
+	}
+	return (m + unit - 1) / unit * unit
+}
+
+// wanted returns how many calls of a model could be in flight at once, at most enoughRoom.
+func (c Check) wanted(e *estimate.Estimate, model string) int {
+	n := min(enoughRoom, e.Episodes.High)
+	limits := []int{c.Plan.Concurrency, c.Plan.Live}
+	account, _ := llm.SplitModel(model)
+	for _, p := range c.Plan.Providers {
+		if p.Name == account {
+			limits = append(limits, p.Limits.Concurrency)
+		}
+	}
+	for _, limit := range limits {
+		if limit > 0 {
+			n = min(n, limit)
+		}
+	}
+	return n
 }
 
 // keys lists the environment variables that accounts need.

@@ -37,6 +37,12 @@ func (p Play) Growth(ctx context.Context) (_ *growth.Growth, err error) {
 	return c.Grown, nil
 }
 
+// nothingPlayed reports whether a run began and has nothing to lose: no reply and no outcome is recorded, no batch is open, and no call can
+// have cost anything.
+func nothingPlayed(head *journal.Head) bool {
+	return head.Calls == 0 && head.Ended.Len() == 0 && len(head.Batches) == 0 && head.Spent == 0 && head.Risked == 0 && head.Owed == 0
+}
+
 // choose returns what to play: the given plan if there is one, otherwise the recorded one. It refuses a plan
 // that would change what was played.
 func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
@@ -76,7 +82,13 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 	c, err := growth.Continue(recorded, plan, head)
 	if changed, ok := errors.AsType[*growth.ChangedError](err); ok {
 		changed.File, changed.Todo = p.File, "use --out for another run file, resume the recorded plan with parley resume, or change one episode with parley fork"
-		if p.Plan == nil {
+		changed.Empty = nothingPlayed(head)
+		switch {
+		case changed.Empty && p.Plan != nil:
+			changed.Todo = "name another file with --out"
+		case changed.Empty:
+			changed.Todo = "play the plan into another file"
+		case p.Plan == nil:
 			changed.Todo = "change one episode with parley fork, or begin a new run"
 		}
 		return nil, usageError{changed}

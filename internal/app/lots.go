@@ -72,7 +72,7 @@ func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Mo
 	l.app, err = Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Prices: plan.Prices, Cache: plan.Cache, Concurrency: plan.Concurrency, Part: l.part, Shared: true,
-		Rests: p.Rests, Notices: p.Notices, Trust: p.Trust, Levels: p.Levels,
+		Rests: p.Rests, Notices: p.notices(plan, false), Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { l.outage(p, o) },
 	})
 	if err != nil {

@@ -71,7 +71,7 @@ type Play struct {
 	Trust *trust.Gate
 	// Levels remembers how many calls servers handle at once. Default: nothing is remembered.
 	Levels *levels.Store
-	// Notices is called once for each fact about a model that affects its cost.
+	// Notices is called once for each fact about a model to know: before the first call for settings that it does not take.
 	Notices func(dispatch.Notice)
 	// Models answer for the providers of dialect go, by the provider's name.
 	Models map[string]llm.Model
@@ -210,15 +210,6 @@ func (p Play) ready(plan *config.Plan, file string) error {
 	return a.Close()
 }
 
-// notReady says where in the plan the model is that cannot be asked.
-func notReady(plan *config.Plan, agent world.Agent, err error) error {
-	account, _ := llm.SplitModel(agent.Model)
-	if e := llm.AsError(err); e.Kind == llm.KindAuth && plan.Places[account] != "" { // the fault of the provider, for all its models
-		return fmt.Errorf("%s: %s", plan.Places[account], e.Message)
-	}
-	return fmt.Errorf("agents.%s: %w", agent.Name, err)
-}
-
 // run plays the run in store. It first records a changed plan, so that later processes and
 // forks have its budget too.
 func (p Play) run(ctx, drain context.Context, store journal.Journal) (*summary.Summary, error) {
@@ -263,7 +254,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	a, err := Open(Config{
 		Sim:       sim.Config{StandIns: sim.StandIns(plan.Kind)},
 		Providers: plan.Providers, Models: p.Models, Budget: plan.Budget, Spent: spentOf(head), Prices: plan.Prices, Cache: plan.Cache,
-		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.Notices, Trust: p.Trust, Levels: p.Levels,
+		Concurrency: plan.Concurrency, Batch: w.policy, Batches: w.open, Record: w.record, Rests: p.Rests, Notices: p.notices(plan, !done), Trust: p.Trust, Levels: p.Levels,
 		Retry: dispatch.Retry{Unreachable: plan.Unreachable}, Outages: func(o outage.Outage) { p.outage(o, changed.Load()) },
 	})
 	if err != nil {

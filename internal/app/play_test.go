@@ -194,7 +194,7 @@ func TestReadyBeforeAnything(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ provider, want string }{
 		"no key":             {`{dialect: openai, base_url: "https://llm.example.com/v1", key_env: PARLEY_TEST_UNSET_KEY}`, "plan.yaml:10:75: providers.lab.key_env: provider lab: the environment variable PARLEY_TEST_UNSET_KEY is not set"},
-		"no price":           {`{dialect: openai, base_url: "https://llm.example.com/v1"}`, "agents.large: bad request: no price is known for lab/any"},
+		"no price":           {`{dialect: openai, base_url: "https://llm.example.com/v1"}`, "--set agents.large.model=lab/any: agents.large.model: no price is known for lab/any"},
 		"on this machine":    {`{dialect: openai, base_url: "http://127.0.0.1:1/v1"}`, ""},
 		"by name, localhost": {`{dialect: openai, base_url: "http://localhost:1/v1"}`, ""},
 	}

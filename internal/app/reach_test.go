@@ -66,7 +66,7 @@ func TestServerStaysAway(t *testing.T) {
 	if err != nil || sum.State != journal.Stopped || sum.Calls.Failed > 0 {
 		t.Fatalf("%+v, %v", sum, err)
 	}
-	for _, text := range []string{"lab is unreachable", " at " + dies.url(), "start the server", "--unreachable"} {
+	for _, text := range []string{"lab is unreachable", " at " + dies.url(), "make sure that the server is running", "--unreachable"} {
 		if !strings.Contains(sum.Reason.String(), text) {
 			t.Errorf("the reason does not say %q: %s", text, sum.Reason)
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,6 +19,7 @@ import (
 	"parley/internal/config"
 	"parley/internal/config/matrix"
 	"parley/internal/estimate"
+	"parley/internal/growth"
 	"parley/internal/statmath"
 	"parley/llm"
 	"parley/world"
@@ -107,7 +109,8 @@ func recorded(ctx context.Context, s *State, of estimated) *app.Recorded {
 	grown, err := app.Play{Plan: of.plan, File: of.file, Code: s.code()}.Growth(ctx)
 	switch {
 	case err != nil:
-		return &app.Recorded{File: of.file, Refused: playError(of.file, err).Error()}
+		changed, ok := errors.AsType[*growth.ChangedError](err)
+		return &app.Recorded{File: of.file, Refused: playError(of.file, err).Error(), Empty: ok && changed.Empty}
 	case grown != nil:
 		return &app.Recorded{File: of.file, Grown: grown}
 	default:
@@ -291,27 +294,16 @@ func balanceFacts(b *matrix.Balance) [][2]string {
 	return out
 }
 
-func budgetFact(e *app.Estimate) string {
-	b := e.Budget
-	if b == nil {
-		return "none is set"
-	}
-	switch b.Covers {
-	case "yes":
-		return b.Limit.String() + " covers it"
-	case "no":
-		return b.Limit.String() + " does not cover it: the run will stop, and can be resumed with more"
-	case "maybe":
-		return b.Limit.String() + " may not cover it: the run then stops, and can be resumed with more"
-	default:
-		return b.Limit.String() + " cannot be kept: a price is missing"
-	}
-}
-
 // next returns the command or step that comes next.
 func (c *checkCmd) next(e *app.Estimate, command string) string {
+	if e.Recorded != nil && e.Recorded.Empty {
+		return "delete " + terminal.ShellWord(e.Recorded.File) + ", then " + command
+	}
 	if e.Recorded != nil && e.Recorded.Refused != "" {
 		return "use another run file with --out FILE, or the plan and the code as they were recorded"
+	}
+	if len(e.NoPrice) > 0 {
+		return "give a price of " + strings.Join(e.NoPrice, ", ") + ", or no budget, then " + command
 	}
 	for _, t := range c.Trust {
 		command += " --trust " + terminal.ShellWord(t)

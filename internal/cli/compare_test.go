@@ -56,6 +56,21 @@ func TestCompareMistyped(t *testing.T) {
 	}
 }
 
+// TestCompareWithoutScores checks that the file is named that has no scores, not the one that has some.
+func TestCompareWithoutScores(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	url, _ := refusing(t, 401, `{"error":{"message":"bad key"}}`)
+	plan := labPlan(t, url+"/v1")
+	parley(t, State{}, "run", plan, "--trust", "PATH="+url).want(t, exit.Failed)
+	run, empty := conversation(t), strings.TrimSuffix(plan, ".yaml")+".parley"
+	got := parley(t, State{}, "compare", run, empty).want(t, exit.Misuse)
+	if want := filepath.Base(empty) + " has no scores yet"; !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "only one") {
+		t.Errorf("%q lacks %q", got.stderr, want)
+	}
+	parley(t, State{}, "compare", run, empty, "--score", "points").want(t, exit.Misuse).wantErr(t, " has no score points yet")
+}
+
 // TestCompareProblems checks that evolutions are compared by the test problems they share, whatever their seeds,
 // and not by number if they share none.
 func TestCompareProblems(t *testing.T) {

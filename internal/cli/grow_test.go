@@ -36,6 +36,28 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// TestNothingPlayed checks that a run file in which a run began and nothing was played is told apart from one whose plan cannot change.
+func TestNothingPlayed(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	url, _ := refusing(t, 401, `{"error":{"message":"bad key"}}`)
+	plan := labPlan(t, url+"/v1")
+	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
+	trust := "--trust=PATH=" + url
+	parley(t, State{}, "run", plan, trust).want(t, exit.Failed)
+	const model = "--set=agents.x=lab/small"
+	want := file + ` was recorded with another plan: agents.x.model was "lab/tiny", and is "lab/small" in the plan. Nothing is recorded in ` + file + " yet: delete it, or name another file with --out\n"
+	if got := parley(t, State{}, "run", plan, trust, model).want(t, exit.Misuse).stderr; got != "parley: "+want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	parley(t, State{}, "check", plan, model).want(t, exit.OK).wantOut(t, "run would refuse the plan: "+want, "next:  delete "+file+", then parley run ")
+	parley(t, State{}, "resume", file, trust, model).want(t, exit.Misuse).wantErr(t, "Nothing is recorded in "+file+" yet: delete it, or play the plan into another file\n")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	parley(t, State{}, "run", plan, trust, model).want(t, exit.Failed).wantOut(t, "bad key")
+}
+
 // tablesOf returns the named tables of a report, with their rows sorted.
 func tablesOf(t *testing.T, names []string, args ...string) map[string][][]string {
 	t.Helper()

@@ -72,7 +72,7 @@ func TestWaitingIsSaid(t *testing.T) {
 	v.Calls = func(time.Time) []dispatch.Wait {
 		return []dispatch.Wait{{Money: &budget.Shortage{Calls: 1021, Model: "lab/large", Amount: llm.Dollars(0.006828), Exceeds: true}}}
 	}
-	if got, want := strings.Join(v.Line(now), ", "), "0 of 0 episodes, $0.00, 1,021 wait for money ($0.0068 each), 0 in flight"; !strings.HasPrefix(got, want) {
+	if got, want := strings.Join(v.Line(now), ", "), "0 of 0 episodes, $0.00, 1,021 wait for room in the budget ($0.0068 set aside for each), 0 in flight"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q does not begin with %q", got, want)
 	}
 	v.Calls = nil

@@ -217,12 +217,14 @@ func (p *Plan) ParamPlace(params json.RawMessage, name string) string {
 	for _, v := range p.Matrix.Variants() {
 		if _, own, err := p.vary(v); err == nil && bytes.Equal(own, params) {
 			at, tried := p.Matrix.Place(v)
-			here := p.checker.Param(name, "", at, tried)
-			return p.checker.Place(p.checker.Tree.Find(here).At, here)
+			return p.checker.Where(p.checker.Param(name, "", at, tried))
 		}
 	}
 	return ""
 }
+
+// Place says where the plan file has a key, as plan.yaml:5:12: agents.bold.seed. Without a file, it is the key alone.
+func (p *Plan) Place(key ...string) string { return p.checker.Where(key) }
 
 // ParamsError gives an error about the plan's own params or agents its file and line, if it names one of them: see CheckParams.
 func (p *Plan) ParamsError(err error) error {

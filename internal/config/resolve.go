@@ -250,10 +250,7 @@ func (r *resolver) model(name string, here yamltree.Path) {
 	}
 	if p, ok := provider.Lookup(account); ok {
 		r.plan.Providers = append(r.plan.Providers, p)
-		if r.plan.Places == nil {
-			r.plan.Places = map[string]string{}
-		}
-		r.plan.Places[account] = r.Place(r.Tree.Find(here).At, here)
+		r.plan.Places[account] = r.Where(here)
 		return
 	}
 	if n := r.Tree.Field("providers"); n.Field(account) != nil {

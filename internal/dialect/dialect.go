@@ -77,6 +77,18 @@ func CodecOf(p provider.Provider) (transport.Codec, bool) {
 	return codec, ok
 }
 
+// Dropped returns the parameters of a request that its model does not take, as Response.Dropped has them. The request has messages. A
+// provider without a wire format takes everything.
+func Dropped(p provider.Provider, req *llm.Request) []string {
+	codec, ok := CodecOf(p)
+	if !ok {
+		return nil
+	}
+	_, model := llm.SplitModel(req.Model)
+	_, dropped, _ := codec.Append(nil, req, p.Capability(model), false) // an error is that of the call
+	return dropped
+}
+
 // AzurePath returns the path of an endpoint of Azure. Only responses name the model in the body.
 func AzurePath(version, path, model string) string {
 	query := "?api-version=" + version

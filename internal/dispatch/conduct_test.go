@@ -283,10 +283,11 @@ func TestWaitsForMoney(t *testing.T) {
 		keeps bool
 		limit llm.Money
 		lacks string
+		room  int
 		want  []string
 	}{
-		"a server that is not known":     {false, 3 * llm.Dollar, "", []string{" calls wait for money: the budget sets aside $", " for a call of lab/any, whose server is not known to stop at max_tokens"}},
-		"a server that keeps its limits": {true, llm.Dollars(0.001), "max_tokens", []string{" calls wait for money: the budget sets aside $", " for a call of lab/any"}},
+		"a server that is not known":     {false, 3 * llm.Dollar, "", 6, []string{" calls wait for money: the budget sets aside $", " for a call of lab/any, whose server is not known to stop at max_tokens"}},
+		"a server that keeps its limits": {true, llm.Dollars(0.001), "max_tokens", 1, []string{" calls wait for money: the budget sets aside $", " for a call of lab/any"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -305,6 +306,9 @@ func TestWaitsForMoney(t *testing.T) {
 				wg.Go(func() { d.All(t.Context(), asked(40, 50, 50)) })
 				time.Sleep(time.Second / 2)
 				got := strings.Join(WaitTexts(d.Waits(time.Now())), "|")
+				if s := d.budget.Shortage(); s.Room != c.room {
+					t.Errorf("%+v, want room for %d", s, c.room)
+				}
 				for _, want := range c.want {
 					if !strings.Contains(got, want) {
 						t.Errorf("%q lacks %q", got, want)

@@ -64,6 +64,7 @@ func (p *enqueue) ask(ctx context.Context, c *call, live func() (*llm.Response, 
 			}
 			p.guess.Learn(req, size, f.Response.Usage)
 			f.Response.Dropped = w.Dropped
+			p.notices.dropped(req, w.Dropped)
 			f.Response.Metadata.Latency, f.Response.Metadata.FirstByte = f.Took, f.Took
 			return f.Response, nil
 		}

@@ -12,6 +12,8 @@ import (
 type Notice struct {
 	Model string // written provider/model
 	Text  string // complete sentences that name the model
+	// Dropped is the parameter that the model does not take, as Response.Dropped has it. Empty: it is about something else.
+	Dropped string
 }
 
 // notices reports each Notice once for each model.
@@ -23,8 +25,9 @@ type notices struct {
 }
 
 type noticeKey struct {
-	model string
-	about int // what budget.Model.Oddity says; below 0: a gap in the tokens
+	model   string
+	about   int // what budget.Model.Oddity says; below 0: a gap in the tokens
+	dropped string
 }
 
 // settled reports what is odd about the usage of an attempt for which worst was set aside.
@@ -33,35 +36,62 @@ func (n *notices) settled(m *budget.Model, req *llm.Request, worst llm.Money, c 
 		return
 	}
 	if about, text := m.Oddity(req, worst, c); text != "" {
-		n.once(req, about, text)
+		n.once(noticeKey{model: req.Model, about: about}, text)
 	}
 }
 
-// answered reports what an answer lacks of the token ids and log probabilities that were asked for.
+// answered reports what was left out of a request, and what its answer lacks.
 func (n *notices) answered(req *llm.Request, resp *llm.Response) {
-	if n.report == nil || !req.TokenIDs || resp == nil || resp.Text == "" {
+	if n.report == nil || resp == nil {
 		return
 	}
+	n.dropped(req, resp.Dropped)
+	if req.TokenIDs && resp.Text != "" {
+		n.gap(req, resp)
+	}
+}
+
+// dropped reports the parameters that a model does not take. It leaves out the schema, which the prompt holds instead, token ids, which
+// have their own Notice, and names that a client of the gateway made up.
+func (n *notices) dropped(req *llm.Request, names []string) {
+	if n.report == nil {
+		return
+	}
+	for _, name := range names {
+		switch name {
+		case "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "effort", "logprobs", "prefill", "tools", "tool_choice", "one_tool", "tier":
+			n.once(noticeKey{model: req.Model, dropped: name}, LeftOut(req.Model, name))
+		}
+	}
+}
+
+// LeftOut says that a model does not take a parameter.
+func LeftOut(model, name string) string {
+	return model + " takes no " + name + ": it is left out"
+}
+
+// gap reports what an answer lacks of the token ids and log probabilities that were asked for.
+func (n *notices) gap(req *llm.Request, resp *llm.Response) {
+	lacks := func(about int, text string) { n.once(noticeKey{model: req.Model, about: about}, text) }
 	gap := tokengap.Of(resp)
 	const none = ", although the run asks for them: its answers cannot become sequences of tokens. "
 	switch {
 	case gap == tokengap.NoTokenIDs:
-		n.once(req, -1, req.Model+" returns no token ids"+none+
+		lacks(-1, req.Model+" returns no token ids"+none+
 			"Use a server that returns them and has token_ids among its capabilities in the plan, or do not ask for them.")
 	case gap == tokengap.NoPromptIDs:
-		n.once(req, -2, req.Model+" returns no token ids of the prompt (prompt_token_ids)"+none+"Use a server that returns those of prompt and answer.")
+		lacks(-2, req.Model+" returns no token ids of the prompt (prompt_token_ids)"+none+"Use a server that returns those of prompt and answer.")
 	case gap == tokengap.NegativeIDs:
-		n.once(req, -3, req.Model+" returns negative token ids: its answers cannot become sequences of tokens. Check the server.")
+		lacks(-3, req.Model+" returns negative token ids: its answers cannot become sequences of tokens. Check the server.")
 	case gap == tokengap.NoLogprobs && req.Logprobs:
-		n.once(req, -4, req.Model+" returns no log probabilities, although the run asks for them: its sequences of tokens have none. Use a server that returns them.")
+		lacks(-4, req.Model+" returns no log probabilities, although the run asks for them: its sequences of tokens have none. Use a server that returns them.")
 	case gap == tokengap.UnevenLogprobs && req.Logprobs:
-		n.once(req, -5, req.Model+" does not return one log probability for each token: its sequences of tokens have no log probabilities. Check the server.")
+		lacks(-5, req.Model+" does not return one log probability for each token: its sequences of tokens have no log probabilities. Check the server.")
 	}
 }
 
 // once reports a Notice, if it is the first about it for the model.
-func (n *notices) once(req *llm.Request, about int, text string) {
-	k := noticeKey{req.Model, about}
+func (n *notices) once(k noticeKey, text string) {
 	n.mu.Lock()
 	if n.reported == nil {
 		n.reported = map[noticeKey]bool{}
@@ -72,6 +102,6 @@ func (n *notices) once(req *llm.Request, about int, text string) {
 	}
 	n.mu.Unlock()
 	if first {
-		n.report(Notice{Model: req.Model, Text: text})
+		n.report(Notice{Model: k.model, Text: text, Dropped: k.dropped})
 	}
 }

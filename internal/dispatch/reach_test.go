@@ -173,7 +173,7 @@ func TestGivesUpBeyondTheLimit(t *testing.T) {
 		d := dispatcher(t, f, provider.Provider{BaseURL: "http://127.0.0.1:9/v1"}, waiting(time.Minute))
 		for _, r := range d.All(t.Context(), asked(30, 10, 1)) {
 			e := llm.AsError(r.Err)
-			if e == nil || e.Kind != llm.KindTransport || e.Uncertain || !strings.Contains(e.Message, "lab is unreachable for 1m0s: connection refused at http://127.0.0.1:9/v1; start the server") || !strings.Contains(e.Message, "--unreachable") {
+			if e == nil || e.Kind != llm.KindTransport || e.Uncertain || !strings.Contains(e.Message, "lab is unreachable for 1m0s: connection refused at http://127.0.0.1:9/v1; make sure that the server is running") || !strings.Contains(e.Message, "--unreachable") {
 				t.Fatalf("%v", r.Err)
 			}
 		}

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"time"
@@ -62,12 +63,7 @@ type BenchWay struct {
 
 // Run plays the plan in every way.
 func (b Bench) Run(ctx context.Context) (*BenchResult, error) {
-	if b.Calls <= 0 {
-		b.Calls = 64
-	}
-	if b.OneByOne <= 0 {
-		b.OneByOne = 4
-	}
+	b.Calls, b.OneByOne = cmp.Or(max(0, b.Calls), 64), cmp.Or(max(0, b.OneByOne), 4)
 	free, all, err := b.way(ctx, "free pace", 0, b.Calls, false)
 	if err != nil {
 		return nil, err

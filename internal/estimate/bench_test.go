@@ -68,7 +68,7 @@ func TestIdeal(t *testing.T) {
 			t.Errorf("%d calls, wave %v: %v in %d waves, want %v in %d", test.calls, test.wave, got, waves, test.want, test.waves)
 		}
 	}
-	if got := forked().serial(); got != 10*second {
+	if got := (stages{forked()}).serial(); got != 10*second {
 		t.Errorf("one by one: %v", got)
 	}
 }

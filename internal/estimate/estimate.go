@@ -10,6 +10,7 @@
 package estimate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,16 +114,23 @@ type BudgetUse struct {
 	// Call is about the most that one call can cost. The run reserves it before the call, so a
 	// run with a smaller budget stops there.
 	Call llm.Money `json:"call_usd_max"`
+	// Rooms say how many calls of each model the budget has room for at once, by model.
+	Rooms []Room `json:"rooms"`
+}
+
+// Room is how many calls of a model the budget has room for at once, at first.
+type Room struct {
+	Model  string    `json:"model"`
+	AtOnce int       `json:"at_once"`   // 0: none
+	Aside  llm.Money `json:"aside_usd"` // what is set aside for each
+	// Exceeds means that its server is not known to stop at max_tokens, so its longest answer is set aside. Once it has shown that
+	// it does, there is more room.
+	Exceeds bool `json:"exceeds"`
 }
 
 // Run plays a sample of the plan on the simulated provider and estimates the plan from it.
 func (c Config) Run(ctx context.Context) (*Estimate, error) {
-	if c.Episodes <= 0 {
-		c.Episodes = 32
-	}
-	if c.Latency <= 0 {
-		c.Latency = 5 * time.Second
-	}
+	c.Episodes, c.Latency = cmp.Or(max(0, c.Episodes), 32), cmp.Or(max(0, c.Latency), 5*time.Second)
 	if c.Prices == nil {
 		c.Prices = price.Embedded()
 	}
@@ -218,7 +226,7 @@ func (c Config) budget(t *trial, e *Estimate) *BudgetUse {
 	if c.Plan.Budget == 0 {
 		return nil
 	}
-	b := &BudgetUse{Limit: c.Plan.Budget, Covers: "maybe", Call: t.maxCall}
+	b := &BudgetUse{Limit: c.Plan.Budget, Covers: "maybe", Call: t.maxCall, Rooms: []Room{}}
 	switch limit := b.Limit.Dollars(); {
 	case len(e.Unpriced) > 0:
 		b.Covers = "unknown"
@@ -227,23 +235,37 @@ func (c Config) budget(t *trial, e *Estimate) *BudgetUse {
 	case e.Cost.Total.High <= limit:
 		b.Covers = "yes"
 	}
+	for _, model := range slices.Sorted(maps.Keys(t.rooms)) {
+		b.Rooms = append(b.Rooms, t.rooms[model])
+	}
 	return b
+}
+
+// episodeBudget warns if the episode budget would stop episodes.
+func (c Config) episodeBudget(t *trial, e *Estimate) string {
+	limit := c.Plan.EpisodeBudget
+	switch {
+	case limit == 0 || e.Cost == nil:
+		return ""
+	case t.maxCall > limit:
+		return fmt.Sprintf("one call can cost up to about %v, which is more than the episode_budget of %v, so episodes would end there: set max_tokens", t.maxCall, limit)
+	case llm.Dollars(e.Cost.Episode.Mean)+t.maxCall > limit:
+		return fmt.Sprintf("an episode costs about %v, and a call is made only if the most that it can cost (up to about %v) is left: an episode_budget of %v would stop some episodes", llm.Dollars(e.Cost.Episode.Mean), t.maxCall, limit)
+	default:
+		return ""
+	}
 }
 
 // warn adds the warnings.
 func (c Config) warn(t *trial, e *Estimate) {
 	add := func(format string, args ...any) { e.Warnings = append(e.Warnings, fmt.Sprintf(format, args...)) }
 	for _, model := range e.Unpriced {
-		near := ""
-		if n, ok := t.prices.Nearest(model); ok {
-			near = fmt.Sprintf(" (did you mean %s?)", n)
+		if c.Plan.Budget == 0 && c.Plan.EpisodeBudget == 0 { // a run would be refused, and package app says so
+			add("no price is known for %s: the costs leave it out; %s", t.prices.Suggest(model), price.Give)
 		}
-		add("no price is known for %s%s: the costs leave it out; give its price in a file and name the file under prices", model, near)
 	}
 	e.Warnings = append(e.Warnings, t.prices.Retired(slices.Sorted(maps.Keys(t.models))...)...)
-	if b := e.Budget; b != nil && len(e.Unpriced) > 0 {
-		add("with a budget every model needs a price: the run would stop at the first call of %s", e.Unpriced[0])
-	} else if b != nil && b.Call > b.Limit {
+	if b := e.Budget; b != nil && b.Call > b.Limit {
 		add("one call can cost up to about %v, which is more than the budget of %v, so the run would stop there: set max_tokens", b.Call, b.Limit)
 	}
 	if says := c.episodeBudget(t, e); says != "" {

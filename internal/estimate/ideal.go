@@ -17,8 +17,12 @@ type stages []timetable
 
 // serial is how long all calls take one after the other.
 func (s stages) serial() (sum time.Duration) {
-	for _, t := range s {
-		sum += t.serial()
+	for _, steps := range slices.Concat(s...) {
+		for _, st := range steps {
+			for _, wait := range st.waits {
+				sum += wait
+			}
+		}
 	}
 	return sum
 }
@@ -130,18 +134,6 @@ func waitsFor(later, earlier []int) bool {
 		}
 	}
 	return len(later) != len(earlier)
-}
-
-// serial is how long all calls take one after the other.
-func (t timetable) serial() (sum time.Duration) {
-	for _, steps := range t {
-		for _, s := range steps {
-			for _, w := range s.waits {
-				sum += w
-			}
-		}
-	}
-	return sum
 }
 
 // due is a call that waits to be sent, or for its answer.

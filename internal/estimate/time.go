@@ -59,6 +59,9 @@ func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 		played := statmath.Interval{Low: float64(e.Episodes.Low), High: float64(e.Episodes.High)}
 		bounds = append(bounds, bound{fmt.Sprintf("limits.live of %d", live), times(played, u.Turns*lat/float64(live))})
 	}
+	if c.Plan.Pace != "wave" { // batches set less aside
+		bounds = append(bounds, c.waits(t, e, lat))
+	}
 	longest := row
 	for _, b := range bounds {
 		u.Seconds.Low = max(u.Seconds.Low, b.time.Low)
@@ -71,6 +74,22 @@ func (c Config) time(t *trial, o *outlook, e *Estimate) TimeUse {
 	u.Seconds.High += row.time.High
 	u.Bound = longest.what
 	return u
+}
+
+// waits returns how long calls take where no more of them are in flight than the budget has room for. A server that is not known to
+// stop at max_tokens may show at once that it does.
+func (c Config) waits(t *trial, e *Estimate, latency float64) bound {
+	b := bound{what: "calls that wait for room in the budget"}
+	for _, m := range e.Models {
+		if r := t.rooms[m.Model]; r.AtOnce > 0 {
+			all := times(m.Calls.Total, latency/float64(r.AtOnce))
+			if r.Exceeds {
+				all.Low = 0
+			}
+			b.time = sum(b.time, all)
+		}
+	}
+	return b
 }
 
 // certain returns the consecutive turns of a part that is always played.

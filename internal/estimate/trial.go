@@ -29,6 +29,8 @@ type trial struct {
 	unbounded map[string]bool                       // agents asked without max_tokens
 	maxCall   llm.Money                             // the most that one call can cost
 	worst     func(*llm.Request) (llm.Money, error) // the most that a request can cost, as a run sets it aside
+	money     *budget.Prices
+	rooms     map[string]Room // in the budget, for the most expensive call of each model
 	acts      int
 	actors    Actors
 	idle      bool     // no actor carries out acts
@@ -90,10 +92,7 @@ func (o *outlook) draw(n int, r *rand.Rand) {
 	want := min(max(n, 2), max(o.specs.Len(), minSample))
 	cells := r.Perm(len(o.cells))[:min(want, len(o.cells))]
 	slices.Sort(cells)
-	each := 0
-	if len(cells) > 0 {
-		each = max(2, (want+len(cells)-1)/len(cells))
-	}
+	each := max(2, (want+len(cells)-1)/max(1, len(cells)))
 	byCell := splitCells(o.specs)
 	for _, i := range cells {
 		specs := byCell[o.cells[i].Cell]
@@ -179,7 +178,8 @@ func (t *trial) play(ctx context.Context, sample []world.Spec) error {
 		return err
 	}
 	_, t.idle = c.Actor.(noActor)
-	t.models, t.unbounded = map[string]bool{}, map[string]bool{}
+	t.models, t.unbounded, t.rooms = map[string]bool{}, map[string]bool{}, map[string]Room{}
+	t.money = budget.NewPrices(t.prices, func(model string) bool { return t.account(model).KeepsLimits() })
 	for range sample {
 		t.episodes = append(t.episodes, &tried{models: map[string]spent{}, turns: map[string]int{}})
 	}
@@ -248,6 +248,10 @@ func (t *trial) replied(e *journal.Replied, seen map[journal.Turn]bool) {
 	}
 	if worst, err := t.worst(req); err == nil {
 		t.maxCall = max(t.maxCall, worst)
+	}
+	terms := t.money.Look(req.Model).Terms(req, false)
+	if aside, exceeds := terms.Aside(); t.plan.Budget > 0 && aside > t.rooms[req.Model].Aside {
+		t.rooms[req.Model] = Room{Model: req.Model, AtOnce: terms.AtOnce(t.plan.Budget), Aside: aside, Exceeds: exceeds}
 	}
 	t.refuse(e.Agent, req)
 	t.models[req.Model] = true

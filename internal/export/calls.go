@@ -49,6 +49,7 @@ func callColumns() []column[call] {
 		col("token_ids", JSON, "the ids of its tokens, a list", func(c *call) cell { return list(c.answer.TokenIDs) }),
 		col("prompt_token_ids", JSON, "the ids of the prompt's tokens, a list", func(c *call) cell { return list(c.answer.PromptTokenIDs) }),
 		few("weight_version", "the version of the weights that answered, if the server reports it", func(c *call) cell { return some(c.answer.WeightVersion) }),
+		col("dropped", JSON, "the names of parameters that were not sent, since the model does not take them, a list", func(c *call) cell { return list(c.answer.Dropped) }),
 		few("finish", "why the model stopped: `stop`, `length`, `tool_calls`, `refused`, `aborted`", func(c *call) cell { return some(string(c.answer.Finish)) }),
 		few("error", "the kind of failure, as `rate_limited`; null: it did not fail", func(c *call) cell { return some(string(c.failed.Kind)) }),
 		col("error_message", Text, "the message of the failure; never part of an answer", func(c *call) cell { return some(c.failed.Message) }),

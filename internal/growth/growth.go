@@ -133,7 +133,9 @@ type ChangedError struct {
 	Differences []jsondiff.Difference
 	// File is the run file, and Todo says what the user can do. The caller of Continue sets both.
 	File, Todo string
-	why        error // nil: the first key must never change
+	// Empty means that nothing was played: no reply is recorded, and no call can have cost anything.
+	Empty bool
+	why   error // nil: the first key must never change
 }
 
 // maxShown is how many differences an error lists.
@@ -151,6 +153,9 @@ func (e *ChangedError) Error() string {
 	}
 	if e.why != nil {
 		text += ": " + e.why.Error()
+	}
+	if e.Empty {
+		return text + ". Nothing is recorded in " + e.File + " yet: delete it, or " + e.Todo
 	}
 	return text + ". A run can grow, but what was played cannot change: " + e.Todo
 }

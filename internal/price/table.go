@@ -141,6 +141,17 @@ func isDate(s, form string) bool {
 	return true
 }
 
+// Give says what to do about a model without a price.
+const Give = "give its price in a file, and name the file under prices in a plan, or with --prices in ask"
+
+// Suggest returns an unknown name for a message, with the known name that it may mean.
+func (t *Table) Suggest(model string) string {
+	if near, ok := t.Nearest(model); ok {
+		return model + " (did you mean " + near + "?)"
+	}
+	return model
+}
+
 // Nearest returns the known name most similar to an unknown one, as a suggestion.
 func (t *Table) Nearest(model string) (string, bool) {
 	want := canonical(model)

@@ -60,13 +60,13 @@ func Show(out *terminal.Stream, line func(now time.Time) []string) (end func()) 
 	}
 }
 
-// Reasons returns what calls wait for: trouble, which belongs at the front of a line, and that they wait for money, in short: "21 wait for money
-// ($0.0068 each)". waits may be nil.
+// Reasons returns what calls wait for: trouble, which belongs at the front of a line, and that they wait for room in the budget, in short: "21
+// wait: the budget has room for 3 calls at a time ($0.80 set aside for each)". waits may be nil.
 func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, money []string) {
 	if waits == nil {
 		return nil, nil
 	}
-	var calls int
+	var calls, several, room int
 	var low, high llm.Money
 	for _, w := range waits(now) {
 		m := w.Money
@@ -79,6 +79,7 @@ func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, mon
 			low = amount
 		}
 		calls, low, high = llm.AddTokens(calls, m.Calls), min(low, amount), max(high, amount)
+		several, room = several+1, m.Room
 	}
 	if calls == 0 {
 		return trouble, nil
@@ -87,7 +88,11 @@ func Reasons(waits func(time.Time) []dispatch.Wait, now time.Time) (trouble, mon
 	if low < high {
 		each = low.String() + " to " + each
 	}
-	return trouble, []string{terminal.Several(calls, "waits", "wait") + " for money (" + each + " each)"}
+	what := " for room in the budget"
+	if several == 1 && room > 0 {
+		what = ": the budget has room for " + terminal.Several(room, "call", "calls") + " at a time"
+	}
+	return trouble, []string{terminal.Several(calls, "waits", "wait") + what + " (" + each + " set aside for each)"}
 }
 
 // rounded returns m with two digits, or in cents.

@@ -23,13 +23,14 @@ func TestReasons(t *testing.T) {
 	}{
 		"nothing":       {},
 		"trouble":       {waits: []dispatch.Wait{away}, trouble: []string{`lab is unreachable \u001b[2J`}},
-		"one call":      {waits: []dispatch.Wait{money(1, "lab/a", 0.006828)}, money: []string{"1 waits for money ($0.0068 each)"}},
-		"cents":         {waits: []dispatch.Wait{money(775, "lab/a", 12.3456)}, money: []string{"775 wait for money ($12.35 each)"}},
-		"tiny":          {waits: []dispatch.Wait{money(2, "lab/a", 0.0000123)}, money: []string{"2 wait for money ($0.000012 each)"}},
-		"equal amounts": {waits: []dispatch.Wait{money(1, "lab/a", 0.00682), money(1020, "lab/b", 0.00683)}, money: []string{"1,021 wait for money ($0.0068 each)"}},
+		"one call":      {waits: []dispatch.Wait{money(1, "lab/a", 0.006828)}, money: []string{"1 waits for room in the budget ($0.0068 set aside for each)"}},
+		"cents":         {waits: []dispatch.Wait{money(775, "lab/a", 12.3456)}, money: []string{"775 wait for room in the budget ($12.35 set aside for each)"}},
+		"tiny":          {waits: []dispatch.Wait{money(2, "lab/a", 0.0000123)}, money: []string{"2 wait for room in the budget ($0.000012 set aside for each)"}},
+		"equal amounts": {waits: []dispatch.Wait{money(1, "lab/a", 0.00682), money(1020, "lab/b", 0.00683)}, money: []string{"1,021 wait for room in the budget ($0.0068 set aside for each)"}},
+		"known room":    {waits: []dispatch.Wait{{Money: &budget.Shortage{Calls: 15, Amount: llm.Dollars(0.66), Room: 1}}}, money: []string{"15 wait: the budget has room for 1 call at a time ($0.66 set aside for each)"}},
 		"all": {
 			waits: []dispatch.Wait{money(20, "lab/a", 0.8), away, money(1, "lab/b", 0.0068)}, trouble: []string{`lab is unreachable \u001b[2J`},
-			money: []string{"21 wait for money ($0.0068 to $0.80 each)"},
+			money: []string{"21 wait for room in the budget ($0.0068 to $0.80 set aside for each)"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

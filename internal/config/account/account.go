@@ -20,7 +20,7 @@ import (
 // List is the providers of a plan file.
 type List struct {
 	Providers []provider.Provider
-	// Places says where each provider names its key or address. Nil without providers.
+	// Places says where each provider names its key or address.
 	Places map[string]string
 	// Advice lists things to write differently.
 	Advice []string
@@ -35,7 +35,7 @@ type reader struct {
 // Read decodes the providers of a plan file over the presets of the same names, and reports what is
 // wrong with them to c.
 func Read(c *schema.Checker, given map[string]json.RawMessage) List {
-	r := &reader{Checker: c}
+	r := &reader{Checker: c, list: List{Places: map[string]string{}}}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		here := yamltree.Path{"providers", name}
 		p, _ := provider.Lookup(name)
@@ -58,9 +58,6 @@ func Read(c *schema.Checker, given map[string]json.RawMessage) List {
 		}
 		r.adviseVersion(p)
 		r.list.Providers = append(r.list.Providers, p)
-		if r.list.Places == nil {
-			r.list.Places = map[string]string{}
-		}
 		r.list.Places[name] = r.keyPlace(name)
 	}
 	return r.list
@@ -90,7 +87,7 @@ func (r *reader) keyPlace(name string) string {
 			break
 		}
 	}
-	return r.Place(r.Tree.Find(at).At, at)
+	return r.Where(at)
 }
 
 // provider checks one provider.
@@ -141,7 +138,7 @@ func (r *reader) adviseVersion(p provider.Provider) {
 	}
 	for _, u := range slices.Sorted(maps.Keys(at)) {
 		if r.Tree.Has(at[u]) && provider.Unversioned(u) && p.APIVersion == "" && p.Dialect != "bedrock" {
-			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Place(r.Tree.Find(at[u]).At, at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
+			r.list.Advice = append(r.list.Advice, fmt.Sprintf("%s: the address names no API version: most servers answer at %s", r.Where(at[u]), document.OneLine(r.Source.Hide(strings.TrimRight(u, "/")+"/v1"), 200)))
 		}
 	}
 }

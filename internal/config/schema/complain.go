@@ -33,6 +33,15 @@ func (c *Checker) Position(p yamltree.Path) yamltree.Position {
 	return n.At
 }
 
+// Where describes the place of a key, as plan.yaml:5:12: providers.lab. If c is nil because the plan has no file, it is the
+// key alone.
+func (c *Checker) Where(p yamltree.Path) string {
+	if c == nil {
+		return p.String()
+	}
+	return c.Place(c.Tree.Find(p).At, p)
+}
+
 // Reported reports whether there is an error at a key or below it, or the key is missing because it
 // was misspelled.
 func (c *Checker) Reported(p yamltree.Path) bool {

@@ -105,6 +105,8 @@ type Shortage struct {
 	Amount llm.Money `json:"amount"` // that is set aside for it
 	// Exceeds means that the model's server is not known to stop at max_tokens.
 	Exceeds bool `json:"exceeds,omitempty"`
+	// Room is how many such calls the budget has room for at once. 0: not known, since it is a part of a larger one.
+	Room int `json:"room,omitempty"`
 }
 
 // Shortage says how many calls wait for room. Calls is 0 if none does.
@@ -120,5 +122,10 @@ func (b *Budget) Shortage() (s Shortage) {
 	}
 	d := q.Head()
 	t := d.terms(d.prices)
-	return Shortage{Calls: n, Model: d.Sent.Model, Amount: max(t.Worst, t.exceeding), Exceeds: t.mayExceed()}
+	s = Shortage{Calls: n, Model: d.Sent.Model}
+	s.Amount, s.Exceeds = t.Aside()
+	if b.part == nil {
+		s.Room = t.AtOnce(b.left().Plus(b.reserved))
+	}
+	return s
 }

@@ -62,11 +62,7 @@ func (t *Prices) Look(name string) *Model {
 
 // Unknown returns the error for a model that has no price and needs one for a budget.
 func (t *Prices) Unknown(model string) *llm.Error {
-	msg := fmt.Sprintf("no price is known for %s, so a budget cannot be kept: give one in a price file", model)
-	if near, ok := t.table.Nearest(model); ok {
-		msg += fmt.Sprintf(" (did you mean %s?)", near)
-	}
-	return &llm.Error{Kind: llm.KindBadRequest, Message: msg}
+	return &llm.Error{Kind: llm.KindBadRequest, Message: fmt.Sprintf("no price is known for %s, so a budget cannot be kept: %s", t.table.Suggest(model), price.Give)}
 }
 
 // unpriced returns an error for a request that may cost more than its tokens do, unless its model

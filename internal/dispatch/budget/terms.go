@@ -31,6 +31,24 @@ type Terms struct {
 // mayExceed reports whether the attempt may cost more than Worst.
 func (t Terms) mayExceed() bool { return t.exceeding > t.Worst }
 
+// Aside returns what is set aside where there is room for it, and whether the server is not known to keep the limit on output.
+func (t Terms) Aside() (amount llm.Money, exceeds bool) {
+	return max(t.Worst, t.exceeding), t.mayExceed()
+}
+
+// AtOnce returns for how many calls with these terms an amount of money has room at once: see Budget.room.
+func (t Terms) AtOnce(money llm.Money) int {
+	each, exceeds := t.Aside()
+	if each == 0 || money <= 0 {
+		return 0
+	}
+	n := money / each
+	if more := (money - n*each) / max(1, t.Worst); exceeds {
+		n += min(more, cmp.Or(llm.Money(t.maxTrusted), more))
+	}
+	return int(n)
+}
+
 // beside returns t for a call that may continue with the terms u without waiting again.
 func (t Terms) beside(u Terms) Terms {
 	t.exceeding = max(t.exceeding, u.exceeding)

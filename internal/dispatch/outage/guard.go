@@ -364,7 +364,7 @@ const Code = "unreachable"
 func (r *Guard) failure(now time.Time) *llm.Error {
 	return &llm.Error{
 		Kind: llm.KindTransport, Code: Code, Status: r.cause.Status, Final: true, Unreachable: true, Err: r.cause,
-		Message: r.state().Text(now) + "; start the server or correct its base_url, then try again; " +
+		Message: r.state().Text(now) + "; " + Remedy(r.Provider, hostOf(r.URL)) + ", then try again; " +
 			"--unreachable, or retry: {unreachable: 10m} in a plan, says how long to wait",
 	}
 }

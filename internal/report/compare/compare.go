@@ -120,7 +120,7 @@ func Runs(runs []*view.Run, names []string, c Config) (*Result, error) {
 		return nil, err
 	}
 	if len(found.groups) < 2 {
-		return nil, fmt.Errorf("compare: by %s: %w: %s", c.By, ErrOne, oneGroup(found.groups))
+		return nil, fmt.Errorf("compare: by %s: %w: %s", c.By, ErrOne, oneGroup(c, names, found.groups))
 	}
 	if err := known(c.By, []string{c.Against}, found.groups); c.Against != "" && err != nil {
 		return nil, err
@@ -229,11 +229,23 @@ func (c Config) resolved(runs int) Config {
 	return c
 }
 
-func oneGroup(groups []string) string {
+// oneGroup says why there are not two groups.
+func oneGroup(c Config, names, groups []string) string {
 	if len(groups) == 0 {
 		return "no episode has a score yet"
 	}
-	return fmt.Sprintf("%q is the only one", groups[0])
+	without := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(groups, name) })
+	if c.By != ByFile || len(without) == 0 {
+		return fmt.Sprintf("%q is the only one", groups[0])
+	}
+	has, what := "has", "scores"
+	if len(without) > 1 {
+		has = "have"
+	}
+	if len(c.Scores) > 0 {
+		what = "score " + strings.Join(c.Scores, ", ")
+	}
+	return fmt.Sprintf("%s %s no %s yet", strings.Join(without, ", "), has, what)
 }
 
 // adjust corrects P for the number of comparisons.

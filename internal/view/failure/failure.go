@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/dispatch/outage"
 	"parley/journal"
 	"parley/llm"
 	"parley/world"
@@ -135,6 +136,19 @@ func (f Failure) String() string {
 // contextSize matches the size of the context in a server's message about a prompt that is too long.
 var contextSize = regexp.MustCompile(`(?i)context[^0-9]{0,40}?([0-9][0-9,]{2,})`)
 
+// namedHost matches the host in a message about a server that cannot be reached.
+var namedHost = regexp.MustCompile(`(?:the host |://|lookup |dial tcp )(?:\[([^\]]+)\]|([^\s/:]+))`)
+
+// unreached says what to do about a server that cannot be reached.
+func unreached(model, said string) string {
+	account, _ := llm.SplitModel(model)
+	host := ""
+	if m := namedHost.FindStringSubmatch(said); m != nil && !strings.Contains(said, "proxyconnect") { // that host is the proxy
+		host = m[1] + m[2]
+	}
+	return outage.Remedy(account, host)
+}
+
 // Remedy says what to do about calls to a model that fail. The model is as in Failure. status is the HTTP status, and
 // said is the server's message.
 func Remedy(model string, kind llm.Kind, status int, said string) string {
@@ -158,7 +172,7 @@ func Remedy(model string, kind llm.Kind, status int, said string) string {
 	case llm.KindTimeout:
 		return "raise the timeout of the provider; if the server is your own, lower --concurrency"
 	case llm.KindTransport:
-		return "make sure that the server is running, and that base_url of the provider is right"
+		return unreached(model, said)
 	case llm.KindServer:
 		return "the server failed: look at its log"
 	case llm.KindMalformed:
