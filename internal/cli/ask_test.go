@@ -189,6 +189,7 @@ func TestUsage(t *testing.T) {
 		{"bad schema", []string{"ask", "x", "--schema", badSchema}, []string{"--schema", badSchema, "type"}},
 		{"missing schema", []string{"ask", "x", "--schema", "nowhere.json"}, []string{"--schema", "nowhere.json"}},
 		{"effort", []string{"ask", "x", "--effort", "lots"}, []string{"lots", "minimal"}},
+		{"temperature", []string{"ask", "x", "--temperature", "9"}, []string{"temperature 9: use 0 to 2"}},
 		{"samples", []string{"ask", "x", "--samples", "0"}, []string{"--samples"}},
 		{"hedge", []string{"ask", "x", "--hedge", "95"}, []string{"--hedge", "0.95"}},
 		{"header", []string{"ask", "x", "--header", "hush"}, []string{"--header", "NAME=VALUE"}},

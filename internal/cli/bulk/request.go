@@ -172,6 +172,9 @@ func CheckRequest(req *llm.Request) error {
 	if req.MaxTokens < 0 {
 		return fmt.Errorf("max_tokens %d: use a number above zero", req.MaxTokens)
 	}
+	if t := req.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // as in a plan
+		return fmt.Errorf("temperature %v: use 0 to 2", *t)
+	}
 	if req.Sample < 0 {
 		return fmt.Errorf("sample %d: use zero or more", req.Sample)
 	}
