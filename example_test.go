@@ -135,8 +135,8 @@ func ExampleReader() {
 	// Output:
 	// 78 secrets given away
 	// cost: $0.018694
-	// small 0.25 (0.124 to 0.376, n=50, cluster t)
-	// large 1.57 (1.279 to 1.861, n=50, cluster t)
+	// small 0.25 (0.1505 to 0.4059, n=50, cluster wilson)
+	// large 1.57 (1.281 to 1.853, n=50, cluster wilson)
 }
 
 // Ask a thousand questions, as fast as the models' limits allow and for at most two dollars.

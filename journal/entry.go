@@ -38,6 +38,9 @@ type Begun struct {
 	// played it. Edited lists each time that a process continued with changed code, in order.
 	Code   []Code   `json:",omitempty"`
 	Edited []Growth `json:",omitempty"`
+	// Measures are the scores that the kind declares for this plan, for readers that do not have the kind: each once, with
+	// the bounds that hold in all cells.
+	Measures []world.Measure `json:",omitempty"`
 }
 
 // Code is code that a plan names.

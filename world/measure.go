@@ -1,6 +1,7 @@
 package world
 
 import (
+	"encoding/json"
 	"math"
 
 	"parley/stats"
@@ -15,6 +16,41 @@ type Measure struct {
 	// Rivals means that seats compete for it and more is better. Reports rate agents by the first such score.
 	Rivals bool
 	Bounds
+}
+
+// measureJSON is a Measure as JSON, which has no infinite numbers.
+type measureJSON struct {
+	Name       string   `json:"name"`
+	Seats      []string `json:"seats,omitempty"`
+	Rivals     bool     `json:"rivals,omitempty"`
+	Low        *float64 `json:"low,omitempty"`
+	High       *float64 `json:"high,omitempty"`
+	Difference bool     `json:"difference,omitempty"`
+}
+
+// MarshalJSON leaves out a bound that is not a finite number.
+func (m Measure) MarshalJSON() ([]byte, error) {
+	finite := func(v float64) *float64 {
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return nil
+		}
+		return &v
+	}
+	return json.Marshal(measureJSON{m.Name, m.Seats, m.Rivals, finite(m.Low), finite(m.High), m.difference})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Without low there is no lowest value, and without high no highest.
+func (m *Measure) UnmarshalJSON(b []byte) error {
+	in := measureJSON{}
+	err := json.Unmarshal(b, &in)
+	*m = Measure{Name: in.Name, Seats: in.Seats, Rivals: in.Rivals, Bounds: Anything()}
+	if m.difference = in.Difference; in.Low != nil {
+		m.Low = *in.Low
+	}
+	if in.High != nil {
+		m.High = *in.High
+	}
+	return err
 }
 
 // Bounds are the range of possible values. The zero value, and equal ends, mean that any value is possible.

@@ -1,8 +1,11 @@
 package world_test
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -73,5 +76,22 @@ func TestSampleWithin(t *testing.T) {
 	}
 	if cut == 0 {
 		t.Error("nothing had to be cut: the test checks nothing")
+	}
+}
+
+// TestMeasureJSON: what is written is read again, and a bound that is left out is none.
+func TestMeasureJSON(t *testing.T) {
+	t.Parallel()
+	for _, b := range []world.Bounds{{}, world.Share(), world.AtLeast0(), world.Anything(), world.Share().Difference(), {Low: -3, High: 0}, {Low: math.Inf(-1), High: 2}, {Low: 5, High: 5}} {
+		m := world.Measure{Name: "points", Seats: []string{"a"}, Rivals: true, Bounds: b}
+		text, err := json.Marshal(m)
+		var got world.Measure
+		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || !reflect.DeepEqual(got, m) {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, m)
+		}
+	}
+	var low world.Measure
+	if err := json.Unmarshal([]byte(`{"name":"x","low":1}`), &low); err != nil || low.Bounds != (world.Bounds{Low: 1, High: math.Inf(1)}) {
+		t.Errorf("%+v, %v", low, err)
 	}
 }

@@ -379,7 +379,7 @@ func (p Play) outage(o outage.Outage, changed *func()) {
 func (p Play) begun(plan *config.Plan) journal.Begun {
 	return journal.Begun{
 		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
-		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code,
+		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type askCmd struct {
 	Words []string `arg:"" optional:"" name:"prompt" placeholder:"PROMPT or FILE" help:"The prompt; - to read it from standard input; or a .jsonl file of requests."`
 	JSONL bool     `name:"jsonl" help:"Read the argument (or -) as a file of requests, whatever its name."`
 
-	Model       string   `group:"question" default:"sim/small" placeholder:"PROVIDER/MODEL" help:"The model to ask. Default: ${default}, which is simulated and needs no key."`
+	Model       string   `group:"question" placeholder:"PROVIDER/MODEL" help:"The model to ask. Default: sim/small, which is simulated and needs no key."`
 	System      string   `group:"question" placeholder:"TEXT" help:"System prompt."`
 	Temperature *float64 `group:"question" placeholder:"T" help:"Temperature."`
 	MaxTokens   int      `group:"question" placeholder:"N" help:"Maximum number of tokens in an answer."`
@@ -58,10 +59,17 @@ type askCmd struct {
 	Quiet   bool   `group:"output" short:"q" help:"Print no progress and no summary."`
 
 	metricsFlags `group:"output"`
+
+	unnamed bool // no --model
 }
 
 // Run asks the prompt, or the requests of the file.
 func (c *askCmd) Run(ctx context.Context, s *State) error {
+	if err := c.checkWords(); err != nil {
+		return err
+	}
+	c.unnamed = c.Model == ""
+	c.Model = cmp.Or(c.Model, "sim/small")
 	defs, err := c.defaults(ctx)
 	if err != nil {
 		return err
@@ -98,7 +106,7 @@ func (c *askCmd) file() (path string, ok bool) {
 	case c.JSONL:
 		return c.Words[0], true
 	default:
-		return c.Words[0], strings.HasSuffix(c.Words[0], ".jsonl") && !strings.ContainsAny(c.Words[0], " \t\n")
+		return c.Words[0], isJSONL(c.Words[0])
 	}
 }
 
@@ -196,10 +204,11 @@ func (c *askCmd) askPrompt(ctx context.Context, s *State, g *exit.Gate, cfg app.
 		sink.Format = func(r *bulk.Record) ([]byte, error) { return answerText(s, r), nil }
 	}
 	m := &bulk.Asking{
-		Source: &single{question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1}}, Sink: sink,
+		Source: &single{question: bulk.Question{ID: []byte("1"), Req: &req, Line: 1, Unnamed: true}}, Sink: sink,
 		Samples: c.Samples, Keys: bulk.NewKeyer(), Gate: g, Tally: &bulk.Tally{},
 	}
 	w.ask(ctx, s, a, m)
+	c.tellSimulated(s, m.Tally.Now(), cfg)
 	return errors.Join(m.Verdict(), a.Close())
 }
 
@@ -282,7 +291,8 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	note := w.ask(ctx, s, a, m)
 	end()
-	c.report(s, t.Now(), a.Stats(), cfg, time.Since(p.Began), note)
+	c.report(s, t, a.Stats(), cfg, time.Since(p.Began), note)
+	c.tellUnasked(s, g, t.Now().Unasked)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
 
@@ -312,7 +322,8 @@ func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, llm.Money
 }
 
 // report prints the summary to standard error. With --json and --out, it goes to standard output.
-func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, cfg app.Config, took time.Duration, note string) {
+func (c *askCmd) report(s *State, t *bulk.Tally, st dispatch.Snapshot, cfg app.Config, took time.Duration, note string) {
+	n := t.Now()
 	if note != "" {
 		fmt.Fprintln(s.Stderr, "parley: "+note)
 	}
@@ -331,6 +342,10 @@ func (c *askCmd) report(s *State, n bulk.Counts, st dispatch.Snapshot, cfg app.C
 		if more := n.Rejected - len(n.Rejections); more > 0 {
 			fmt.Fprintf(s.Stderr, "parley: and %d more: the records have the reasons\n", more)
 		}
+		if why, times := t.Commonest(); times > 0 {
+			fmt.Fprintf(s.Stderr, "parley: failed most often (%s): %s\n", terminal.Number(times), terminal.Safe(why))
+		}
+		c.tellSimulated(s, n, cfg)
 		fmt.Fprintln(s.Stderr, sum.Line(cfg.Budget, cfg.Spent, took, st))
 	}
 }

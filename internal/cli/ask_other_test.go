@@ -57,7 +57,7 @@ func TestStoppedBesideOtherAnswers(t *testing.T) {
 			in := write(t, "new.jsonl", prompts(after...))
 			all := texts(t, out)
 			f, s := stopped(name)
-			got := parley(t, s, "ask", in, "--out", out, "--budget", "1").want(t, want).wantErr(t, "0 answered")
+			got := parley(t, s, "ask", in, "--out", out, "--budget", "1").want(t, want).wantErr(t, "0 answered, 20 kept from before", "parley: 40 not asked: run the same command again")
 			if got := slices.Sorted(slices.Values(texts(t, out))); !slices.Equal(got, slices.Sorted(slices.Values(all))) {
 				t.Errorf("the file has %q, want %q", got, all)
 			}
@@ -70,6 +70,9 @@ func TestStoppedBesideOtherAnswers(t *testing.T) {
 			parley(t, echo().state(), "ask", old, "--out", out).want(t, exit.OK).wantErr(t, "0 answered, 60 kept from before")
 			if got := texts(t, out); !slices.Equal(got, all) {
 				t.Errorf("the file has %q, want %q", got, all)
+			}
+			if _, s = stopped(name); name == "signal" {
+				parley(t, s, "ask", in).want(t, want).wantErr(t, "parley: 60 not asked: with --out FILE, a stopped command")
 			}
 			f = echo()
 			parley(t, f.state(), "ask", in, "--out", out, "--budget", "1").want(t, exit.OK).wantErr(t, "40 answered, 20 kept from before", "40 answers to requests that are gone or changed were moved to")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,10 +34,73 @@ func TestPrompt(t *testing.T) {
 			s := echo().state()
 			s.Stdin = strings.NewReader(c.stdin)
 			got := parley(t, s, c.args...).want(t, exit.OK)
-			if got.stdout != c.want || got.stderr != "" {
+			if got.stdout != c.want || got.stderr != simulatedNotice {
 				t.Errorf("stdout %q, want %q; stderr %q", got.stdout, c.want, got.stderr)
 			}
 		})
+	}
+}
+
+const simulatedNotice = "parley: answered by sim/small, which is simulated; name a model with --model\n"
+
+// TestSimulatedNotice: who names no model is told that a simulated one answered, if it did.
+func TestSimulatedNotice(t *testing.T) {
+	t.Parallel()
+	own := write(t, "own.jsonl", `{"prompt":"x","model":"ollama/m"}`)
+	some := write(t, "some.jsonl", `{"prompt":"x","model":"ollama/m"}`+"\n"+`{"prompt":"y"}`)
+	for _, c := range []struct {
+		notice bool
+		args   []string
+	}{
+		{true, []string{"x"}},
+		{true, []string{some}},
+		{true, []string{some, "--out", filepath.Join(t.TempDir(), "out.jsonl"), "--samples", "2"}},
+		{false, []string{own}},
+		{false, []string{"x", "--model", "sim/small"}},
+		{false, []string{"x", "--quiet"}},
+		{false, []string{some, "--json"}}, // the summary alone is on standard error
+		{false, []string{"x", "--base-url", "http://127.0.0.1:1/v1", "--dialect", "openai"}},
+	} {
+		got := parley(t, echo().state(), append([]string{"ask"}, c.args...)...).want(t, exit.OK)
+		if n := strings.Count(got.stderr, simulatedNotice); n != map[bool]int{true: 1}[c.notice] {
+			t.Errorf("%q: told %d times: %s", c.args, n, got.stderr)
+		}
+	}
+}
+
+// TestFilesAreNoPrompts: the name of a file is not asked as a prompt.
+func TestFilesAreNoPrompts(t *testing.T) {
+	t.Parallel()
+	notes := write(t, "my notes.txt", "hello")
+	for want, args := range map[string][]string{
+		"one file of requests; the records go to the file of --out": {"a.jsonl", "b.jsonl"},
+		"put it in quotes":  {"what", "is", "in", "a.jsonl"},
+		"ask takes one fil": {"--jsonl", "a", "b"},
+		"is a file, and not a prompt: ask the requests in it with --jsonl " + terminal.ShellWord(notes): {notes},
+	} {
+		f := echo()
+		parley(t, f.state(), append([]string{"ask"}, args...)...).want(t, exit.Misuse).wantErr(t, want)
+		if len(f.asked) > 0 {
+			t.Errorf("%q: something was asked", args)
+		}
+	}
+	parley(t, echo().state(), "ask", filepath.Dir(notes)).want(t, exit.OK) // a folder may be a word
+}
+
+// TestCommonFailure: the summary says why most requests failed.
+func TestCommonFailure(t *testing.T) {
+	t.Parallel()
+	f := echo()
+	f.answer = func(_ context.Context, r *llm.Request) (*llm.Response, error) {
+		if r.Messages[0].Text() == "other" {
+			return nil, &llm.Error{Kind: llm.KindServer, Message: "oh"}
+		}
+		return nil, &llm.Error{Kind: llm.KindAuth, Status: 401, Message: "no such key\x1b[2J"}
+	}
+	in := write(t, "in.jsonl", prompts("1", "other", "2", "3"))
+	got := parley(t, f.state(), "ask", in).want(t, exit.Failed).wantErr(t, "parley: failed most often (3): auth (401): no such key")
+	if strings.Contains(got.stderr, "\x1b") {
+		t.Errorf("%q", got.stderr)
 	}
 }
 
@@ -125,6 +189,7 @@ func TestUsage(t *testing.T) {
 		{"bad schema", []string{"ask", "x", "--schema", badSchema}, []string{"--schema", badSchema, "type"}},
 		{"missing schema", []string{"ask", "x", "--schema", "nowhere.json"}, []string{"--schema", "nowhere.json"}},
 		{"effort", []string{"ask", "x", "--effort", "lots"}, []string{"lots", "minimal"}},
+		{"temperature", []string{"ask", "x", "--temperature", "9"}, []string{"temperature 9: use 0 to 2"}},
 		{"samples", []string{"ask", "x", "--samples", "0"}, []string{"--samples"}},
 		{"hedge", []string{"ask", "x", "--hedge", "95"}, []string{"--hedge", "0.95"}},
 		{"header", []string{"ask", "x", "--header", "hush"}, []string{"--header", "NAME=VALUE"}},

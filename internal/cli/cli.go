@@ -207,6 +207,8 @@ func run(ctx context.Context, s *State, measured *profiles) error {
 		args = []string{"--help"}
 	case args[0] == "help": // as in git and go
 		args = append(slices.Clone(args[1:]), "--help")
+	case args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
 	}
 	only := args[0]
 	if only == "completion" || only == "man" { // they are about all commands

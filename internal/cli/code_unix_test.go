@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/internal/summary"
 	"parley/internal/worker"
 )
 
@@ -51,7 +52,7 @@ func playAlong(conn net.Conn) {
 		case r.Op == "check":
 			fmt.Fprintf(conn, "{\"id\":%d,\"error\":{\"text\":\"want 1 to 20\",\"param\":\"n\"}}\n", r.ID)
 		case r.Op == "seats":
-			fmt.Fprintf(conn, "{\"id\":%d,\"seats\":[\"a\"]}\n", r.ID)
+			fmt.Fprintf(conn, "{\"id\":%d,\"seats\":[\"a\"],\"measures\":[{\"name\":\"points\",\"low\":0,\"high\":4}]}\n", r.ID)
 		case r.Op == "begin":
 			fmt.Fprintf(conn, "{\"id\":%d,\"ask\":[{\"seat\":\"a\",\"label\":\"question\",\"messages\":[{\"role\":\"user\",\"content\":\"How many?\"}]}]}\n", r.ID)
 		case r.Op == "replies":
@@ -106,6 +107,22 @@ func TestCodeOfPlan(t *testing.T) {
 			t.Errorf("%v: %s", args, out.stderr)
 		}
 	}
+}
+
+// TestMeasuresOfCode: readers do not start the code of a world, and keep to the bounds that it declares.
+func TestMeasuresOfCode(t *testing.T) {
+	t.Parallel()
+	sequential(t)
+	plan := codePlan(t, "game.py:Game")
+	file := strings.TrimSuffix(plan, ".yaml") + ".parley"
+	var played struct{ Scores []summary.Score }
+	out := parley(t, self(t), "run", plan, "--trust", "code="+filepath.Join(filepath.Dir(plan), "game.py"), "--json").want(t, 0)
+	if err := json.Unmarshal([]byte(out.stdout), &played); err != nil || len(played.Scores) != 1 || played.Scores[0].Method != "scaled wilson" {
+		t.Fatalf("%v, %s", err, out.stdout)
+	}
+	var report tables
+	report.read(t, parley(t, State{}, "report", file, "--json").want(t, 0).stdout)
+	report.same(t, "report", "scores", played.Scores)
 }
 
 // TestChangedCode: a run is not continued with other code, unless the user says so. A run that is complete can be read.

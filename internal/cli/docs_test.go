@@ -206,10 +206,11 @@ func TestHelp(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	if got := parley(t, State{}, "version").want(t, exit.OK); !strings.HasPrefix(got.stdout, "parley ") {
-		t.Errorf("%q", got.stdout)
+	got := parley(t, State{}, "version").want(t, exit.OK)
+	if flag := parley(t, State{}, "--version").want(t, exit.OK); !strings.HasPrefix(got.stdout, "parley ") || flag != got {
+		t.Errorf("%q, with a flag %q", got.stdout, flag.stdout)
 	}
-	got := parley(t, State{}, "version", "--json").want(t, exit.OK)
+	got = parley(t, State{}, "version", "--json").want(t, exit.OK)
 	var b build
 	if err := json.Unmarshal([]byte(got.stdout), &b); err != nil || b != thisBuild() {
 		t.Errorf("%q: %+v, %v", got.stdout, b, err)

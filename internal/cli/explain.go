@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -19,8 +20,11 @@ import (
 	"parley/internal/cli/exit"
 	"parley/internal/cli/terminal"
 	"parley/internal/config/document"
+	"parley/internal/config/keys"
+	"parley/internal/config/schema"
 	"parley/internal/files"
 	"parley/internal/near"
+	"parley/internal/provider"
 	"parley/internal/store/sqlite"
 	"parley/internal/yamltree"
 	"parley/world"
@@ -36,7 +40,7 @@ func misused(err error, args []string, kinds []world.Kind) error {
 	if verb == nil {
 		return noVerb(err, args, Verbs(kinds))
 	}
-	problem := flagProblem(err.Error(), verb)
+	problem := flagProblem(err.Error(), verb) + insteadOf(err.Error(), args, verb)
 	if what, ok := strings.CutPrefix(problem, "expected "); ok && strings.HasPrefix(what, `"<`) {
 		problem = strings.ReplaceAll(what, `"`, "") + " is missing"
 	}
@@ -77,6 +81,27 @@ func flagProblem(problem string, verb *kong.Node) string {
 	return problem
 }
 
+// insteadOf suggests another way to write what is not part of a command: a key of the plan as a flag, and the number of an episode.
+func insteadOf(problem string, args []string, verb *kong.Node) string {
+	has := func(name string) bool {
+		return slices.ContainsFunc(verb.Flags, func(f *kong.Flag) bool { return f.Name == name })
+	}
+	if word, ok := strings.CutPrefix(problem, "unexpected argument "); ok && has("episode") {
+		if n, err := strconv.Atoi(word); err == nil && n >= 0 {
+			return "; to name an episode: --episode " + word
+		}
+	}
+	key, ok := strings.CutPrefix(problem, "unknown flag --")
+	if !ok || !has("set") || keys.Plan(nil, schema.Record()).Key(key) == nil {
+		return ""
+	}
+	value := "VALUE"
+	if i := slices.Index(args, "--"+key); i >= 0 && i+1 < len(args) && len(provider.Secrets(args[i+1])) == 0 {
+		value = args[i+1]
+	}
+	return "; to change a key of the plan: --set " + terminal.ShellWord(key+"="+value)
+}
+
 // negative reports whether a word begins as a negative number does.
 func negative(word string) bool {
 	return len(word) > 1 && word[0] == '-' && (word[1] >= '0' && word[1] <= '9' || word[1] == '.')
@@ -84,6 +109,9 @@ func negative(word string) bool {
 
 // noVerb suggests a command for an unknown first word.
 func noVerb(err error, args, verbs []string) error {
+	if at := slices.IndexFunc(args, func(a string) bool { return slices.Contains(verbs, a) }); at > 0 {
+		return exit.Usagef("%w: flags follow the command: %s", err, commandOf(slices.Concat(args[at:], args[:at])))
+	}
 	i := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	if i < 0 || !strings.HasPrefix(err.Error(), "unexpected argument") {
 		return exit.Usagef("%w\nusage: parley COMMAND; parley --help lists the commands", err)
@@ -111,7 +139,11 @@ func playError(file string, err error) error {
 	case errors.Is(err, sqlite.ErrForeign) && isPlan(file):
 		return exit.Usagef("%s is a plan, not a run file: parley run %s runs it, and parley check %s estimates its cost", file, terminal.ShellWord(file), terminal.ShellWord(file))
 	case errors.Is(err, fs.ErrNotExist) && !named(err):
-		return exit.Usagef("%s%s", exit.Plain(err.Error()), near.SuggestPath(file))
+		hint := near.SuggestPath(file)
+		if _, err := os.Stat(file + ".parley"); err == nil {
+			hint = fmt.Sprintf("; did you mean %s.parley?", file)
+		}
+		return exit.Usagef("%s%s", exit.Plain(err.Error()), hint)
 	}
 	if errors.Is(err, engine.ErrDiverged) {
 		return exit.Usagef("%w (parley run PLAN --out FILE)", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/internal/app"
+	"parley/internal/cli/terminal"
 	"parley/internal/config"
 	"parley/internal/provider"
 	"parley/internal/serve/gateway"
@@ -151,6 +152,8 @@ func (f *upstreamFlags) providers(cfg *gateway.Config) error {
 		name, url, at := strings.Cut(flag, "=")
 		p, known := provider.Lookup(name)
 		switch {
+		case strings.Contains(name, "://"):
+			return fmt.Errorf("--upstream: write NAME=URL, with a name of your choice: --upstream %s", terminal.ShellWord("lab="+flag))
 		case !known && !at:
 			return fmt.Errorf("--upstream: %w; or give its address: %s=URL", provider.Unknown(name), name)
 		case !known:

@@ -56,6 +56,7 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 		path := filepath.Join(filepath.Dir(plan), filepath.FromSlash(name))
 		files = append(files, output.Template{Path: path, Text: []byte(made.Files[name])})
 	}
+	wrote := slices.DeleteFunc(slices.Clone(files), output.Template.Same)
 	kept, err := output.WriteTemplates(files, c.Force) //nolint:contextcheck // it reads and writes a few small files
 	for _, k := range kept {                           // report them even if writing the rest failed
 		fmt.Fprintf(s.Stderr, "parley: %s was not as init writes it; the old file is kept as %s\n", k[0], k[1])
@@ -68,9 +69,21 @@ func (c *initCmd) Run(ctx context.Context, s *State) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(s.Stdout, "wrote %s, and %s for editors that complete and check it\n%s\n"+
-		"next:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n", plan, beside, output.PathList(files[2:]), terminal.ShellWord(plan), terminal.ShellWord(plan))
+	_, err = fmt.Fprintf(s.Stdout, "%s\nnext:  parley check %s   what it will take; nothing is asked\n       parley run %s     play it\n",
+		wroteText(files, wrote), terminal.ShellWord(plan), terminal.ShellWord(plan))
 	return err
+}
+
+// wroteText says which of the files were written: the plan, its schema and others.
+func wroteText(files, wrote []output.Template) string {
+	switch {
+	case len(wrote) == 0:
+		return files[0].Path + " is already there, unchanged\n"
+	case wrote[0].Path != files[0].Path:
+		return files[0].Path + " is already there, unchanged; wrote\n" + output.PathList(wrote)
+	default:
+		return fmt.Sprintf("wrote %s, and %s for editors that complete and check it\n%s", files[0].Path, files[1].Path, output.PathList(files[2:]))
+	}
 }
 
 // convert converts the folder of an earlier system.

@@ -76,6 +76,18 @@ func TestInitHere(t *testing.T) {
 		t.Error("no plan")
 	}
 	parley(t, State{}, "check", "secrets.yaml").want(t, exit.OK)
+	for _, c := range []struct{ lost, want string }{
+		{"none", "secrets.yaml is already there, unchanged\n\nnext:"},
+		{config.SchemaName, "secrets.yaml is already there, unchanged; wrote\n      " + config.SchemaName + "\n\nnext:"},
+		{"secrets.yaml", "wrote secrets.yaml, and " + config.SchemaName},
+	} {
+		_ = os.Remove(c.lost)
+		if got := parley(t, State{}, "init", "secrets").want(t, exit.OK).stdout; !strings.HasPrefix(got, c.want) {
+			t.Errorf("without %s: %s", c.lost, got)
+		}
+	}
+	parley(t, State{}, "init", "secrets", "--out", filepath.Join("plans", "new", "a.yaml")).want(t, exit.OK)
+	parley(t, State{}, "check", filepath.Join("plans", "new", "a.yaml")).want(t, exit.OK)
 }
 
 // TestInitKeeps checks that init overwrites nothing without --force.
@@ -144,7 +156,7 @@ func TestInitRefuses(t *testing.T) {
 		{[]string{"secret"}, []string{`"secret"`, "did you mean secrets?"}},
 		{[]string{"chess"}, []string{`"chess"`, "the kinds are", "secrets"}},
 		{nil, []string{"<kind>"}},
-		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), "nowhere", "a.yaml")}, []string{"nowhere"}},
+		{[]string{"secrets", "--out", filepath.Join(write(t, "file", ""), "a.yaml")}, []string{"exists and is not a folder"}},
 		{[]string{"secrets", "--out", t.TempDir(), "--force"}, []string{"not a regular file"}},
 		{[]string{"secrets", "--out", filepath.Join(t.TempDir(), config.SchemaName)}, []string{"--out", config.SchemaName}},
 	} {

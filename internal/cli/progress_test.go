@@ -28,13 +28,13 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	in := requests(t, 40)
 	synctest.Test(t, func(t *testing.T) {
-		got := parley(t, slow().state(), "ask", in, "--budget", "2").want(t, exit.OK)
+		got := parley(t, slow().state(), "ask", "--model", "sim/small", in, "--budget", "2").want(t, exit.OK)
 		golden(t, "progress-lines", got.stderr)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		var stderr bytes.Buffer
 		s := slow().state()
-		s.Args, s.Stderr, s.Stdout = []string{"ask", in}, &stderr, &bytes.Buffer{}
+		s.Args, s.Stderr, s.Stdout = []string{"ask", "--model", "sim/small", in}, &stderr, &bytes.Buffer{}
 		s.Terminal = func(stream any) int {
 			if stream == any(&stderr) {
 				return 60
@@ -55,10 +55,10 @@ func TestProgress(t *testing.T) {
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		if got := parley(t, slow().state(), "ask", in, "--quiet").want(t, exit.OK); got.stderr != "" {
+		if got := parley(t, slow().state(), "ask", "--model", "sim/small", in, "--quiet").want(t, exit.OK); got.stderr != "" {
 			t.Errorf("not quiet: %s", got.stderr)
 		}
-		got := parley(t, slow().state(), "ask", in, "--quiet", "--json").want(t, exit.OK)
+		got := parley(t, slow().state(), "ask", "--model", "sim/small", in, "--quiet", "--json").want(t, exit.OK)
 		golden(t, "summary-json", got.stderr)
 	})
 }
@@ -71,7 +71,7 @@ func TestProgressWithoutEscapes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := atTerminal(env)
 			s.open = slow().state().open
-			got := parley(t, s, "ask", in).want(t, exit.OK).stderr
+			got := parley(t, s, "ask", "--model", "sim/small", in).want(t, exit.OK).stderr
 			if strings.ContainsAny(got, "\x1b\r") || strings.Count(got, "\n") != 2 || !strings.HasPrefix(got, "24 answered, 82% of the input") {
 				t.Errorf("%v: %q", env, got)
 			}

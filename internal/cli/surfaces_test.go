@@ -78,8 +78,12 @@ func TestSurfaces(t *testing.T) {
 		if len(kind.Measures(kind.Defaults())) == 0 {
 			continue
 		}
-		for range 4 {
-			file := sqlitetest.File(t, randomRun(t, r, kind)...)
+		for i := range 5 {
+			entries := randomRun(t, r, kind)
+			if begun, ok := entries[0].(*journal.Begun); ok && i == 4 { // a world of another program
+				begun.Kind, begun.Measures = "other.py:Other", kind.Measures(kind.Defaults())
+			}
+			file := sqlitetest.File(t, entries...)
 			store, err := sqlite.OpenRead(file)
 			if err != nil {
 				t.Fatal(err)

@@ -70,8 +70,22 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestShownError: the reference shows the error of ExampleParse.
+func TestShownError(t *testing.T) {
+	t.Parallel()
+	_, err := config.Parse("plan.yaml", []byte("kind: talk\nagents:\n  quiet: {model: sim/small, temprature: 0.7}\n"), []world.Kind{talkKind()}, nil)
+	page, readErr := os.ReadFile("../../docs/reference/plan-file.md")
+	if readErr != nil || err == nil || !strings.Contains(string(page), "```\n"+err.Error()+"\n```") {
+		t.Errorf("docs/reference/plan-file.md does not show this: %v, %v", err, readErr)
+	}
+}
+
+func talkKind() world.Kind {
+	return world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "talk"}, Sits: []string{"first", "second"}})
+}
+
 func ExampleParse() {
-	kind := world.Define(worldtest.Simple[struct{}]{Kind: world.About{Name: "talk"}, Sits: []string{"first", "second"}})
+	kind := talkKind()
 	src := `kind: talk
 agents:
   quiet: {model: sim/small, temprature: 0.7}

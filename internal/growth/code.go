@@ -44,7 +44,7 @@ func (c *Choice) Use(code []journal.Code, head *journal.Head) {
 	switch {
 	case len(changes) > 0:
 		begun := *cmp.Or(c.Begun, head.Begun)
-		begun.Code = code
+		begun.Code, begun.Measures = code, Measures(c.Plan)
 		if played := head.Ended.Len() + len(head.Playing); played > 0 {
 			begun.Edited = append(slices.Clone(head.Begun.Edited), journal.Growth{At: time.Now(), Episodes: played})
 		}

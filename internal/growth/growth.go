@@ -105,10 +105,19 @@ func grow(kind world.Kind, head *journal.Head, stages world.Plan) (*planner.Grow
 	return planner.Grow(kind, recorded, stages)
 }
 
+// Measures returns the scores that the kind of a plan declares.
+func Measures(plan *config.Plan) []world.Measure {
+	asked, err := plan.Asked()
+	if err != nil {
+		return nil // whoever plays the plan reports it
+	}
+	return planner.Measures(plan.Kind, asked.Next(nil))
+}
+
 // begin returns the entry that records how the run is played from now on.
 func (c *Choice) begin(recorded *journal.Begun, g *planner.Grown) *journal.Begun {
 	b := *recorded
-	b.Plan, b.Agents = c.Plan.JSON(), c.Plan.Agents
+	b.Plan, b.Agents, b.Measures = c.Plan.JSON(), c.Plan.Agents, Measures(c.Plan)
 	if g == nil {
 		return &b
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/internal/planner"
 	"parley/journal"
 	"parley/world"
 )
@@ -139,7 +140,7 @@ func (r *Runs) renumberDeals() error {
 func (r *Runs) join(drop []map[int]bool) {
 	first := r.members[0].head
 	begun := *first.Begun
-	begun.Run, begun.Agents, begun.Grown, begun.Cells = "", nil, nil, nil
+	begun.Run, begun.Agents, begun.Grown, begun.Cells, begun.Measures = "", nil, nil, nil, nil
 	r.head = &journal.Head{Begun: &begun, Last: first.Last, Playing: map[int]journal.Progress{}, Batches: map[string]int{}}
 	total := 0
 	for i, p := range r.members {
@@ -196,6 +197,7 @@ func (p *member) joinRun(h *journal.Head) {
 			h.Begun.Agents = append(h.Begun.Agents, a)
 		}
 	}
+	h.Begun.Measures = planner.JoinMeasures(h.Begun.Measures, p.head.Begun.Measures)
 	h.Calls += p.head.Calls
 	h.Spent, h.Risked = h.Spent.Plus(p.head.Spent), h.Risked.Plus(p.head.Risked)
 	h.Cut = h.Cut || p.head.Cut

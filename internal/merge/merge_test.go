@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,30 @@ func TestDuplicatesCountOnce(t *testing.T) {
 		if got := strings.Join(texts(t, runs), " "); got != c.want || fmt.Sprint(runs.Shared) != c.shared {
 			t.Errorf("%s: %s, %v; want %s, %s", name, got, runs.Shared, c.want, c.shared)
 		}
+	}
+}
+
+// TestMeasures: the bounds of scores are those that hold in all runs.
+func TestMeasures(t *testing.T) {
+	t.Parallel()
+	with := func(s Source, m ...world.Measure) Source {
+		head, _ := s.Journal.Head(t.Context())
+		head.Begun.Measures = m
+		return s
+	}
+	a := with(run(t, "a", 1, said{0, "A"}), world.Measure{Name: "points", Bounds: world.Share()})
+	b := with(run(t, "b", 2, said{0, "B"}), world.Measure{Name: "length"}, world.Measure{Name: "points", Bounds: world.Bounds{Low: -1, High: 0.5}})
+	runs, err := New(t.Context(), []Source{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := runs.Head(t.Context())
+	want := []world.Measure{{Name: "points", Bounds: world.Bounds{Low: -1, High: 1}}, {Name: "length"}}
+	if err != nil || !reflect.DeepEqual(head.Begun.Measures, want) {
+		t.Errorf("%+v, %v; want %+v", head.Begun.Measures, err, want)
+	}
+	if head, _ := a.Journal.Head(t.Context()); head.Begun.Measures[0].Bounds != world.Share() {
+		t.Error("a run is changed by the merge")
 	}
 }
 

@@ -37,14 +37,7 @@ func ratings(s Source, colours *exhibit.Palette) (b page.Block) {
 
 // rivalry returns the first score that seats compete for.
 func rivalry(s Source) string {
-	if len(s.Run.Head.Stages) == 0 || s.Run.Head.Stages[0].Specs.Len() == 0 {
-		return ""
-	}
-	params, err := s.Kind.Read(s.Run.Head.Stages[0].Specs.At(0).Params)
-	if err != nil {
-		return "" // a run file may come from anywhere
-	}
-	all := s.Kind.Measures(params)
+	all := s.Run.Measures()
 	if i := slices.IndexFunc(all, func(m world.Measure) bool { return m.Rivals }); i >= 0 {
 		return all[i].Name
 	}

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"parley/internal/planner"
 	"parley/internal/statmath"
-	"parley/journal"
 	"parley/world"
 )
 
@@ -152,29 +152,16 @@ func (r *Run) own(group grouping, name func(world.Score), add func(shared world.
 	})
 }
 
-// Bounds returns the possible values of the scores of a run, by name, as far as its kind declares them.
-func Bounds(kind world.Kind, stages []journal.Staged) map[string]world.Bounds {
-	seen := map[string]bool{}
-	out := map[string]world.Bounds{}
-	for _, st := range stages {
-		for _, spec := range st.Specs.Distinct() {
-			if seen[string(spec.Params)] {
-				continue
-			}
-			seen[string(spec.Params)] = true
-			params, err := kind.Read(spec.Params)
-			if err != nil {
-				continue // a run file may hold anything
-			}
-			for _, m := range kind.Measures(params) {
-				if was, ok := out[m.Name]; ok {
-					m.Bounds = was.Join(m.Bounds)
-				}
-				out[m.Name] = m.Bounds
-			}
-		}
+// Measures returns the scores that the kind of the run declares, or, if the kind is not known, declared when the run was played.
+func (r *Run) Measures() []world.Measure {
+	if r.kind.Name == "" && r.Head.Begun != nil {
+		return r.Head.Begun.Measures
 	}
-	return out
+	var specs []world.Specs
+	for _, st := range r.Head.Stages {
+		specs = append(specs, st.Specs)
+	}
+	return planner.Measures(r.kind, specs...)
 }
 
 // ownScore is the values that one episode has in a group.

@@ -60,11 +60,13 @@ type Run struct {
 	TagsLeft int                   // tags that are not among Labels, because there are too many
 }
 
-// Know sets the kind of the run, which is not in the journal. It gives the bounds of scores, and
-// what episodes were dealt beside chance. Without it scores have no bounds.
+// Know sets the kind of the run, which is not in the journal; empty: it is not known. It gives the bounds of scores, and
+// what episodes were dealt beside chance. Without Know scores have no bounds.
 func (r *Run) Know(kind world.Kind) {
-	r.kind, r.units = kind, nil
-	r.Bounds = Bounds(kind, r.Head.Stages)
+	r.kind, r.units, r.Bounds = kind, nil, map[string]world.Bounds{}
+	for _, m := range r.Measures() {
+		r.Bounds[m.Name] = m.Bounds
+	}
 }
 
 // Kind returns the kind that Know set.

@@ -117,11 +117,7 @@ func (d *definition) Measures(p *params.Params) []world.Measure {
 	if err != nil {
 		return nil // Seats reports it
 	}
-	var all []world.Measure
-	for _, m := range a.Measures {
-		all = append(all, m.world())
-	}
-	return all
+	return a.Measures
 }
 
 // World makes the world of one episode.

@@ -84,7 +84,7 @@ type answer struct {
 	End   *outcome `json:"end"`
 
 	Seats    []string        `json:"seats"`
-	Measures []measure       `json:"measures"`
+	Measures []world.Measure `json:"measures"`
 	Result   json.RawMessage `json:"result"`
 	Text     *string         `json:"text"`
 	Calls    []llm.ToolCall  `json:"calls"`  // of a stand-in that calls tools
@@ -111,23 +111,6 @@ func (o *outcome) world() world.Outcome {
 	}
 	if out.Failed != "" {
 		out.Scores = nil
-	}
-	return out
-}
-
-// measure declares a score.
-type measure struct {
-	Name   string   `json:"name"`
-	Seats  []string `json:"seats"`
-	Rivals bool     `json:"rivals"`
-	Low    *float64 `json:"low"`
-	High   *float64 `json:"high"`
-}
-
-func (m measure) world() world.Measure {
-	out := world.Measure{Name: m.Name, Seats: m.Seats, Rivals: m.Rivals, Bounds: world.Anything()}
-	if m.Low != nil && m.High != nil {
-		out.Bounds = world.Bounds{Low: *m.Low, High: *m.High}
 	}
 	return out
 }

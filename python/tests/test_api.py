@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +93,27 @@ def test_report(run_file: Path, tmp_path: Path) -> None:
     assert shown.startswith('<iframe srcdoc="') and 'sandbox="allow-scripts"' in shown and "<script" not in shown
     report.save(tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text() == report.html
+
+
+def test_simulated_is_told(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask() -> None:
+        parley.ask("x")
+
+    def ask_many() -> None:
+        parley.map([{"prompt": "x", "model": "sim/large"}, "y"], progress=False)
+
+    for first in (ask, ask_many):
+        monkeypatch.setattr("parley._ask._Notice.simulated", False)
+        with warnings.catch_warnings():  # nobody is told who names the model
+            warnings.simplefilter("error")
+            parley.ask("x", model="sim/small")
+            parley.ask({"prompt": "x", "model": "sim/small"})
+            parley.map([{"prompt": "x", "model": "sim/small"}], progress=False)
+        with pytest.warns(UserWarning, match="answered by sim/small, which is simulated; name a model with model=") as told:
+            first()
+            ask()
+            ask_many()
+        assert [w.filename for w in told] == [__file__]
 
 
 def test_ask(program: str, tmp_path: Path) -> None:

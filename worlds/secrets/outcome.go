@@ -31,7 +31,7 @@ func (definition) Measures(p *Params) []world.Measure {
 		return nil
 	}
 	g, share := game{Params: p}, world.Bounds{Low: 0, High: 1}
-	all := []world.Measure{{Name: "points", Seats: p.seats(), Bounds: world.Anything(), Rivals: true}}
+	all := []world.Measure{{Name: "points", Seats: p.seats(), Bounds: p.pointBounds(), Rivals: true}}
 	names, whole := []string{"revealed", "obtained", "optimal"}, []string{"both", "one-sided"}
 	if p.Judge != JudgeNone {
 		names, whole = append(names, "judged"), append(whole, "agreement")

@@ -1,6 +1,10 @@
 package secrets
 
-import "slices"
+import (
+	"slices"
+
+	"parley/world"
+)
 
 // The modes of scoring.
 const (
@@ -109,3 +113,41 @@ func (l *standings) totals() []float64 {
 }
 
 func distinct(owners []int) []int { return slices.Compact(slices.Sorted(slices.Values(owners))) }
+
+// pointBounds returns the lowest and the highest points of a player who had a conversation. It adds as settle and totals do,
+// so that no rounding crosses a bound.
+func (p *Params) pointBounds() world.Bounds {
+	pays := newStandings(p.Mode, p.Points, 0, -1).pays
+	var totals []float64
+	switch secrets := min(p.Players-1, p.Rounds); p.Mode {
+	case Standard:
+		for _, v := range pays {
+			totals = append(totals, v, times(v, p.Rounds))
+		}
+	case Retained:
+		totals = []float64{0, times(float64(p.Players), secrets)}
+	default:
+		secret, target := pays["secret"], pays["target"]
+		totals = []float64{0, secret, times(secret, secrets), secret + target}
+		for before := range secrets { // the target can be any of them
+			total := times(secret, before+1) + target
+			for range secrets - before - 1 {
+				total += secret
+			}
+			totals = append(totals, total)
+		}
+	}
+	b := world.Bounds{Low: slices.Min(totals), High: slices.Max(totals)}
+	if b.Any() { // nothing pays: equal bounds would declare nothing
+		return world.Anything()
+	}
+	return b
+}
+
+// times adds a payment n times.
+func times(pays float64, n int) (total float64) {
+	for range n {
+		total += pays
+	}
+	return total
+}

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"parley/world"
 )
@@ -167,4 +170,57 @@ func TestPointsCanBeSet(t *testing.T) {
 	if p.score(First, "points") != -2 || p.score(Second, "points") != 7.5 || !strings.Contains(system, "- 7.5 points if only the other") || !strings.Contains(system, "- -2 points if only you") {
 		t.Errorf("%+v\n%s", p.outcome.Scores, system)
 	}
+}
+
+// TestPointBounds: no game pays less or more than is declared, and both ends are possible.
+func TestPointBounds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		params    Params
+		low, high float64
+	}{
+		{Params{Mode: Standard, Players: 2, Rounds: 1}, 0, 3},
+		{Params{Mode: Standard, Players: 5, Rounds: 4}, 0, 12},
+		{Params{Mode: Standard, Players: 2, Rounds: 3, Points: map[string]float64{"neither": 1, "only_own": -2}}, -6, 9},
+		{Params{Mode: Standard, Players: 2, Rounds: 3, Points: map[string]float64{"neither": 1, "only_own": 2}}, 1, 9},
+		{Params{Mode: Retained, Players: 4, Rounds: 2}, 0, 8},
+		{Params{Mode: Diversity, Players: 4, Rounds: 20}, 0, 6},
+		{Params{Mode: Targeted, Players: 3, Rounds: 2}, 0, 7},
+		{Params{Mode: Targeted, Players: 3, Rounds: 2, Points: map[string]float64{"secret": -1}}, -2, 4},
+		{Params{Mode: Targeted, Players: 3, Rounds: 2, Points: map[string]float64{"target": -7}}, -6, 2},
+		{Params{Mode: Diversity, Players: 3, Rounds: 2, Points: map[string]float64{"secret": 0}}, math.Inf(-1), math.Inf(1)},
+	} {
+		if got := c.params.pointBounds(); got.Low != c.low || got.High != c.high {
+			t.Errorf("%+v: %v, want %v to %v", c.params, got, c.low, c.high)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := Params{Mode: rapid.SampledFrom(Modes()).Draw(t, "mode"), Players: rapid.IntRange(2, 7).Draw(t, "players"), Rounds: rapid.IntRange(1, 12).Draw(t, "rounds"), Points: map[string]float64{}}
+		for _, pays := range payments(p.Mode) {
+			p.Points[pays.name] = float64(rapid.IntRange(-30, 30).Draw(t, pays.name)) / 10
+		}
+		within, talked := p.pointBounds(), make([]bool, p.Players)
+		l := newStandings(p.Mode, p.Points, p.Players, map[bool]int{true: rapid.IntRange(0, p.Players-1).Draw(t, "target"), false: -1}[p.Mode == Targeted])
+		for range p.Rounds {
+			players := rapid.Permutation(seatNumbers(p.Players)).Draw(t, "pairs")
+			for pair := range slices.Chunk(players, 2) {
+				if len(pair) == 2 && rapid.Bool().Draw(t, "held") {
+					talked[pair[0]], talked[pair[1]] = true, true
+					l.settle(pair[0], pair[1], rapid.Bool().Draw(t, "a"), rapid.Bool().Draw(t, "b"))
+				}
+			}
+		}
+		for i, points := range l.totals() {
+			if talked[i] && (points < within.Low || points > within.High) && !within.Any() {
+				t.Fatalf("%+v: %v is not within %v", p, points, within)
+			}
+		}
+	})
+}
+
+func seatNumbers(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
 }

@@ -59,8 +59,9 @@ type Asking struct {
 
 // asked is what Asking remembers about a request in flight.
 type asked struct {
-	slot   int
-	record Record
+	slot    int
+	record  Record
+	unnamed bool
 }
 
 // Run asks everything and returns when nothing is in flight.
@@ -68,6 +69,9 @@ func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 	m.seen, m.asked = map[recordKey]struct{}{}, map[int]*asked{}
 	m.Gate.OnClose(a.Drain)
 	a.Each(ctx, m.requests(ctx), m.done)
+	if !m.complete {
+		m.Tally.add(func(n *Counts) { n.Unasked = 0 }) // there are more
+	}
 	note, err := m.Sink.Finish(m.complete && !m.Gate.Closed())
 	if err != nil {
 		m.Gate.Close(exit.Broken, err)
@@ -75,11 +79,14 @@ func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 	return note
 }
 
-// requests returns everything that has to be asked, in order.
+// requests returns everything that has to be asked, in order. After a stop it only counts the rest.
 func (m *Asking) requests(ctx context.Context) iter.Seq[*llm.Request] {
 	return func(yield func(*llm.Request) bool) {
 		position := 0
-		for ctx.Err() == nil && !m.Gate.Closed() {
+		for ctx.Err() == nil {
+			if code, _ := m.Gate.Reason(); code == exit.Broken {
+				return
+			}
 			q, err := m.Source.Next()
 			if errors.Is(err, io.EOF) {
 				m.complete = true
@@ -152,6 +159,7 @@ func (m *Asking) begin(q Question, k, position int) *llm.Request {
 		return nil
 	}
 	if !m.Sink.admit(slot, m.Gate.Shut) || m.Gate.Closed() {
+		m.Tally.unasked()
 		return nil
 	}
 	req.Order = int64(slot)
@@ -160,7 +168,7 @@ func (m *Asking) begin(q Question, k, position int) *llm.Request {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.asked[position] = &asked{slot: slot, record: Record{ID: q.ID, Sample: k, Digest: d.String()}}
+	m.asked[position] = &asked{slot: slot, record: Record{ID: q.ID, Sample: k, Digest: d.String()}, unnamed: q.Unnamed}
 	return &req
 }
 
@@ -180,11 +188,12 @@ func (m *Asking) done(position int, r llm.Result) {
 		return
 	}
 	if m.unasked(r.Err) {
+		m.Tally.unasked()
 		m.put(a.slot, nil)
 		return
 	}
 	a.record.Response, a.record.Error = r.Response, llm.AsError(r.Err)
-	m.Tally.done(r)
+	m.Tally.done(r, a.unnamed)
 	m.put(a.slot, &a.record)
 }
 

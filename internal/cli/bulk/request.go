@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Question struct {
 
 	name string // of the input
 	Line int    // line number in the input
+
+	Unnamed bool // it names no model: that of Defaults answers
 }
 
 // Defaults are the values of the flags for requests that do not set them.
@@ -51,6 +54,9 @@ func (d Defaults) parse(line []byte, n int) (Question, error) {
 	}
 	in, decodeErr := decodeLine(line)
 	id, err := parseID(in.ID, n)
+	if decodeErr != nil && !bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
+		decodeErr = errors.New(`the line is not a JSON object: want one such as {"prompt": "…"}`)
+	}
 	if decodeErr != nil || err != nil {
 		return Question{ID: id}, errors.Join(decodeErr, err)
 	}
@@ -65,7 +71,7 @@ func (d Defaults) parse(line []byte, n int) (Question, error) {
 	if err := CheckRequest(&req); err != nil {
 		return Question{ID: id}, err
 	}
-	return Question{ID: id, Req: &req}, nil
+	return Question{ID: id, Req: &req, Unnamed: in.Model == ""}, nil
 }
 
 // decodeLine decodes a line. A line with only the most common fields is read without reflection.
@@ -165,6 +171,9 @@ func CheckRequest(req *llm.Request) error {
 	}
 	if req.MaxTokens < 0 {
 		return fmt.Errorf("max_tokens %d: use a number above zero", req.MaxTokens)
+	}
+	if t := req.Temperature; t != nil && !(*t >= 0 && *t <= 2) { // as in a plan
+		return fmt.Errorf("temperature %v: use 0 to 2", *t)
 	}
 	if req.Sample < 0 {
 		return fmt.Errorf("sample %d: use zero or more", req.Sample)

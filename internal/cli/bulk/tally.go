@@ -9,13 +9,15 @@ import (
 	"parley/internal/cli/progress"
 	"parley/internal/cli/terminal"
 	"parley/internal/dispatch"
+	"parley/internal/view/failure"
 	"parley/llm"
 )
 
 // Tally counts the results of requests. It is safe for use by several goroutines.
 type Tally struct {
-	mu sync.Mutex
-	n  Counts
+	mu      sync.Mutex
+	n       Counts
+	reasons failure.Reasons // why requests failed
 }
 
 // Counts is a snapshot of a Tally.
@@ -27,12 +29,23 @@ type Counts struct {
 	Cached   int       `json:"cached"`   // of the answered: from the cache, or from an equal request in flight
 	Usage    llm.Usage `json:"usage"`
 	Cost     llm.Money `json:"-"`
+	Unnamed  int       `json:"-"` // of the answered: those that named no model
+	Unasked  int       `json:"-"` // of an input that was read to its end: the run was stopped before them
 	// Rejections says what is wrong with the first rejected lines.
 	Rejections []string `json:"-"`
 }
 
 // maxRejections is how many rejected lines are shown.
 const maxRejections = 3
+
+// Commonest returns the most common reason why requests failed, and how many did for it; hostile.
+func (t *Tally) Commonest() (why string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reasons.Commonest()
+}
+
+func (t *Tally) unasked() { t.add(func(n *Counts) { n.Unasked++ }) }
 
 func (t *Tally) kept() { t.add(func(n *Counts) { n.Kept++ }) }
 
@@ -44,16 +57,20 @@ func (t *Tally) rejected(why error) {
 	})
 }
 
-func (t *Tally) done(r llm.Result) {
+func (t *Tally) done(r llm.Result, unnamed bool) {
 	t.add(func(n *Counts) {
 		if r.Response == nil {
 			n.Failed++
 			if e := llm.AsError(r.Err); e != nil {
+				t.reasons.Add(e.Error())
 				n.Usage, n.Cost = n.Usage.Plus(e.Usage), n.Cost.Plus(e.Metadata.Cost)
 			}
 			return
 		}
 		n.Answered++
+		if unnamed {
+			n.Unnamed++
+		}
 		n.Cost = n.Cost.Plus(r.Response.Metadata.Cost)
 		if r.Response.Metadata.Cached || r.Response.Metadata.Coalesced {
 			n.Cached++

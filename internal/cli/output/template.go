@@ -22,12 +22,8 @@ import (
 // those of the copies.
 func WriteTemplates(files []Template, force bool) (kept [][2]string, err error) {
 	var changed []string
-	for i, f := range files {
-		check := f.check
-		if i > 1 {
-			check = f.checkBelow
-		}
-		there, err := check()
+	for _, f := range files {
+		there, err := f.checkBelow()
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +34,7 @@ func WriteTemplates(files []Template, force bool) (kept [][2]string, err error) 
 	if len(changed) > 0 && !force {
 		return nil, wontWrite(changed)
 	}
-	for _, f := range files[2:] {
+	for _, f := range files {
 		if err := os.MkdirAll(filepath.Dir(f.Path), 0o750); err != nil {
 			return nil, exit.Usagef("%w", err)
 		}
@@ -104,12 +100,19 @@ type Template struct {
 	Text []byte
 }
 
+// Same reports whether the file exists as it would be written.
+func (f Template) Same() bool {
+	_, err := os.Stat(f.Path)
+	there, checkErr := f.check()
+	return err == nil && checkErr == nil && !there
+}
+
 // check reports whether a different file exists. It refuses a path where no file can be written.
 func (f Template) check() (there bool, err error) {
 	info, err := os.Stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, f.folder()
+		return false, nil
 	case err != nil:
 		return false, exit.Usagef("%w", err)
 	case !info.Mode().IsRegular():

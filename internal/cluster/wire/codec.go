@@ -37,6 +37,8 @@ func newCodec(t reflect.Type) *codec {
 		return timeCodec()
 	case reflect.TypeFor[world.Specs]():
 		return specsCodec()
+	case reflect.TypeFor[world.Measure]():
+		return measureCodec()
 	case reflect.TypeFor[any](): // the data of an outcome
 		return dataCodec()
 	case reflect.TypeFor[error](): // what an llm.Error wraps: for the process that made it
@@ -152,6 +154,26 @@ func specsCodec() *codec {
 			}
 			specs, err := world.Blocks(list...)
 			v.Set(reflect.ValueOf(specs))
+			return err
+		},
+	}
+}
+
+// measureCodec writes a measure as JSON, which has its parts that are not exported too.
+func measureCodec() *codec {
+	return &codec{
+		func(e *Encoder, v reflect.Value) {
+			raw, _ := json.Marshal(v.Interface()) // it does not fail
+			e.text(string(raw))
+		},
+		func(d *Decoder, v reflect.Value) error {
+			s, err := d.text()
+			if err == nil {
+				err = d.take(8 * len(s)) // an empty name of a seat takes 16 bytes, and 3 of JSON
+			}
+			if err == nil {
+				err = json.Unmarshal([]byte(s), v.Addr().Interface())
+			}
 			return err
 		},
 	}

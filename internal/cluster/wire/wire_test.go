@@ -26,6 +26,9 @@ func fill(t *testing.T, v reflect.Value, n *int64, depth int) {
 	case reflect.TypeFor[world.Specs]():
 		v.Set(reflect.ValueOf(world.Repeat(world.Spec{Kind: "k", Lineup: map[string]string{"a": "b"}, Cell: "c"}, int(*n))))
 		return
+	case reflect.TypeFor[world.Measure]():
+		v.Set(reflect.ValueOf(world.Measure{Name: "points", Seats: []string{"a", "b"}, Rivals: true, Bounds: world.Bounds{High: float64(*n)}.Difference()}))
+		return
 	case reflect.TypeFor[any]():
 		v.Set(reflect.ValueOf(json.RawMessage(fmt.Sprintf(`{"n": %d}`, *n))))
 		return

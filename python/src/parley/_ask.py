@@ -9,6 +9,7 @@ import re
 import subprocess
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
@@ -67,8 +68,26 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
     return out
 
 
-def _requests(requests: Iterable[str | Mapping[str, Any]], made: Form[Any] | None, file: Any) -> list[Any]:
-    """Write requests as lines and return their ids."""
+class _Notice:
+    """Whether this process was told that answers are simulated."""
+
+    simulated = False
+
+
+def _tell_simulated(level: int) -> None:
+    """Warn once that the simulated provider answers. The caller of parley is so many levels up."""
+    if not _Notice.simulated:
+        _Notice.simulated = True
+        warnings.warn("answered by sim/small, which is simulated; name a model with model=", stacklevel=level)
+
+
+def _named(model: str | None, options: Mapping[str, Any]) -> bool:
+    """Whether the options say which model answers requests that name none."""
+    return bool(model or options.get("base_url") or options.get("dialect"))
+
+
+def _requests(requests: Iterable[str | Mapping[str, Any]], made: Form[Any] | None, file: Any, named: bool) -> list[Any]:
+    """Write requests as lines and return their ids. Without a named model, requests may name their own."""
     ids: list[Any] = []
     for r in requests:
         if not isinstance(r, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -78,6 +97,8 @@ def _requests(requests: Iterable[str | Mapping[str, Any]], made: Form[Any] | Non
             raise Misuse(f"request {len(ids)}: files: give their content as parts of messages instead")
         if made is not None and "schema" not in line:
             line["schema"] = json.loads(made.encoded)
+        if not named and not line.get("model"):
+            _tell_simulated(4)
         ids.append(line.setdefault("id", len(ids)))
         file.write(_json.record(line, f"request {len(ids) - 1}") + b"\n")
     return ids
@@ -110,7 +131,7 @@ def ask_many(
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "requests.jsonl")
         with open(source, "wb") as f:
-            ids = _requests(requests, made, f)
+            ids = _requests(requests, made, f, _named(model, options))
         if not ids:
             return []
         command = [binary.find(), "ask", source, *_flags({"model": model, "budget": budget, **options}), "--quiet"]
@@ -229,6 +250,8 @@ def ask(
     """Ask one question. Without a model, the simulated provider answers. Raises parley.Failed if there is no answer."""
     from .errors import Failed
 
+    if not _named(model, options) and (isinstance(prompt, str) or not prompt.get("model")):
+        _tell_simulated(3)
     answer = ask_many([prompt], model=model, schema=schema, budget=budget, progress=False, **options)[0]
     if not answer.ok:
         raise Failed(f"{answer.failed}: {answer.message}", answer.failed)
