@@ -38,6 +38,8 @@ type Begun struct {
 	// played it. Edited lists each time that a process continued with changed code, in order.
 	Code   []Code   `json:",omitempty"`
 	Edited []Growth `json:",omitempty"`
+	// Prices are digests of the prices at the beginning, by model.
+	Prices map[string]string `json:",omitempty"`
 }
 
 // Code is code that a plan names.
