@@ -41,6 +41,8 @@ type Begun struct {
 	// Measures are the scores that the kind declares for this plan, for readers that do not have the kind: each once, with
 	// the bounds that hold in all cells.
 	Measures []world.Measure `json:",omitempty"`
+	// Prices are digests of the prices at the beginning, by model.
+	Prices map[string]string `json:",omitempty"`
 }
 
 // Code is code that a plan names.

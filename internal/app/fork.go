@@ -114,7 +114,11 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	begun := Play{Tool: f.Tool, Code: f.Code}.begun(plan)
+	prices, err := Prices(plan.Providers, plan.Prices)
+	if err != nil {
+		return nil, err
+	}
+	begun := Play{Tool: f.Tool, Code: f.Code}.begun(plan, prices)
 	begun.Fork = &journal.Origin{File: f.From, Run: head.Begun.Run, Episode: f.Episode, Turn: f.Turn}
 	specs, err := world.Blocks(world.Block{Groups: []world.Group{{Spec: spec, Size: f.Repeat}}, Rounds: 1})
 	if err != nil {
@@ -166,11 +170,11 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	if err != nil {
 		return nil, fmt.Errorf("app: %s: the recorded plan: %w", f.From, err)
 	}
-	plan, err := config.FromJSON(b, kinds, f.Sets)
-	if err == nil {
-		err = reachable(f.From, f.Reach, b, plan)
+	_, plan, err := Play{File: f.From, Kinds: kinds, Sets: f.Sets, Reach: f.Reach}.plans(b)
+	if err != nil {
+		return nil, err
 	}
-	return plan, err
+	return plan.ForFolder(config.FolderOf(f.File)), nil
 }
 
 // continues checks that the kind can continue from the turn.

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -51,7 +52,7 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 			return nil, usageError{fmt.Errorf("%s holds no run yet: play a plan into it first", cmp.Or(p.File, "the journal"))}
 		}
 		stages, err := p.Plan.World()
-		return &growth.Choice{Plan: p.Plan, Stages: stages}, err
+		return &growth.Choice{Plan: p.Plan.ForFolder(p.folder()), Stages: stages}, err
 	}
 	for _, k := range p.kinds() {
 		if k.Name != head.Begun.Kind {
@@ -61,18 +62,9 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 			return nil, usageError{fmt.Errorf("%s: %w", p.File, err)}
 		}
 	}
-	recorded, err := config.FromJSON(head.Begun.Plan, p.kinds(), nil)
+	recorded, plan, err := p.plans(head.Begun.Plan)
 	if err != nil {
 		return nil, err
-	}
-	plan := p.Plan
-	if plan == nil {
-		if plan, err = config.FromJSON(head.Begun.Plan, p.kinds(), p.Sets); err != nil {
-			return nil, err
-		}
-		if err := reachable(p.File, p.Reach, head.Begun.Plan, plan); err != nil {
-			return nil, err
-		}
 	}
 	if plan.Budget == 0 && recorded.Budget > 0 && p.Plan != nil {
 		same := *plan
@@ -102,4 +94,28 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 	}
 	c.Use(p.Code, head)
 	return c, nil
+}
+
+// plans returns the recorded plan, and the one to play: the given one, or else the recorded one with the overrides.
+func (p Play) plans(begun json.RawMessage) (recorded, plan *config.Plan, err error) {
+	if recorded, err = config.FromJSON(begun, p.kinds(), nil); err != nil {
+		return nil, nil, err
+	}
+	recorded = recorded.FromFolder(p.folder())
+	if p.Plan != nil {
+		return recorded, p.Plan.ForFolder(p.folder()), nil
+	}
+	if plan, err = config.FromJSON(begun, p.kinds(), p.Sets); err != nil {
+		return nil, nil, err
+	}
+	plan = plan.FromFolder(p.folder())
+	return recorded, plan, reachable(p.File, p.Reach, recorded, plan)
+}
+
+// folder returns the folder that the paths of a recorded plan are relative to.
+func (p Play) folder() string {
+	if p.Folder != "" {
+		return p.Folder
+	}
+	return config.FolderOf(p.File) // that of a journal without a file is the current one
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ type lotPlay struct {
 // OpenLots prepares to play lots of the run that began so, in a process with this name. Sets override how it is played,
 // such as limits.concurrency. part returns the part of a budget that may be spent.
 func (p Play) OpenLots(begun *journal.Begun, name string, part func(whole llm.Money) *budget.Budget) (*Lots, error) {
-	p.File = "run " + begun.Run // for errors
+	p.File, p.Folder = "run "+begun.Run, cmp.Or(p.Folder, ".") // for errors
 	c, err := p.choose(&journal.Head{Begun: begun})
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"parley/internal/dispatch/levels"
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
+	"parley/internal/price"
 	"parley/internal/replica"
 	"parley/internal/seat"
 	"parley/internal/steer"
@@ -47,6 +48,8 @@ type Play struct {
 	Reach *config.Reach
 	// File is the run file. If it exists, it is resumed.
 	File string
+	// Folder is what the paths of a recorded plan are relative to. Default: the folder of File.
+	Folder string
 	// MustExist refuses to begin a new file.
 	MustExist bool
 	// Shards is how many files beside File hold its calls: see sqlite.OpenSharded. Default: none, or as many as File has.
@@ -261,7 +264,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, err
 	}
 	c := engine.Config{
-		Journal: journalOf(store, choice, done), Begun: p.begun(plan), Kind: plan.Kind, Plan: choice.Stages, Models: a,
+		Journal: journalOf(store, choice, done), Begun: p.begun(plan, a.prices), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
 	p.spend(a.Budget(), &c)
@@ -286,6 +289,10 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
 	p.open(&c, &opened)
+	var repriced []string
+	if !done {
+		repriced = p.repriced(a, plan, head.Begun)
+	}
 	res, err := engine.Run(ctx, c)
 	release(ctx)
 	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
@@ -294,7 +301,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 	}
 	sum, sumErr := summary.Process{
 		File: p.File, Plan: plan, Result: res, Earlier: earlier, Grown: choice.Grown,
-		Stats: a.Stats(), Servers: a.Servers(), Models: modelsOf(plan.Agents), Unpriced: a.Unpriced(plan.Agents),
+		Stats: a.Stats(), Servers: a.Servers(), Models: modelsOf(plan.Agents), Unpriced: a.Unpriced(plan.Agents), Repriced: repriced,
 	}.Summarize(context.WithoutCancel(ctx), store)
 	if err == nil || !errors.Is(sumErr, view.ErrEmpty) {
 		err = errors.Join(err, sumErr)
@@ -376,10 +383,11 @@ func (p Play) outage(o outage.Outage, changed *func()) {
 	}
 }
 
-func (p Play) begun(plan *config.Plan) journal.Begun {
+func (p Play) begun(plan *config.Plan, prices *price.Table) journal.Begun {
 	return journal.Begun{
 		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
 		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),
+		Prices: prices.Digests(modelsOf(plan.Agents)),
 	}
 }
 

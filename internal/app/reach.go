@@ -1,23 +1,18 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"parley/internal/config"
 )
 
-// reachable checks that the files of a recorded plan, except those that plan replaces, are in the folder
-// of its run file or within reach. A run file may come from a stranger.
-func reachable(file string, reach *config.Reach, recorded json.RawMessage, plan *config.Plan) error {
+// reachable checks that the files of a plan that it has from the recorded one are in the folder of the run file or within
+// reach. A run file may come from a stranger.
+func reachable(file string, reach *config.Reach, recorded, plan *config.Plan) error {
 	if reach == nil {
 		return nil
 	}
-	var old struct{ Prices, Cache string }
-	if err := json.Unmarshal(recorded, &old); err != nil {
-		return fmt.Errorf("app: %s: the recorded plan: %w", file, err)
-	}
-	for _, one := range []struct{ key, old, now string }{{"prices", old.Prices, plan.Prices}, {"cache", old.Cache, plan.Cache}} {
+	for _, one := range []struct{ key, old, now string }{{"prices", recorded.Prices, plan.Prices}, {"cache", recorded.Cache, plan.Cache}} {
 		if one.now == "" || one.now != one.old {
 			continue // the user named another
 		}

@@ -20,6 +20,7 @@ import (
 	"parley/internal/config/schema"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/internal/files"
 	"parley/internal/trust"
 	"parley/llm"
@@ -142,7 +143,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	case c.Hedge < 0 || c.Hedge >= 1:
 		return app.Config{}, exit.Usagef("--hedge must be at least 0 and below 1, such as 0.95")
 	}
-	budget, err := budgetOf(c.Budget)
+	limit, err := budgetOf(c.Budget)
 	if err != nil {
 		return app.Config{}, err
 	}
@@ -170,7 +171,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		Trust:     keys,
 		Levels:    s.levels(),
 		Providers: providers,
-		Budget:    budget, Prices: c.Prices, Cache: cache,
+		Budget:    limit, Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Outages: outages, Hedge: dispatch.Hedge{Percentile: c.Hedge},
 		Notices: s.notice,
 	}, err
@@ -281,6 +282,7 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
+	expose(a, out, m)
 	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Spent: cfg.Spent, Began: time.Now()}
 	if a, ok := a.(bulk.Waiter); ok {
 		p.Waits = a.Waits
@@ -294,6 +296,17 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	c.report(s, t, a.Stats(), cfg, time.Since(p.Began), note)
 	c.tellUnasked(s, g, t.Now().Unasked)
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
+}
+
+// expose makes durable what calls in flight can cost, in a file beside that of --out.
+func expose(a bulk.Asker, out bulk.Sink, m *bulk.Asking) {
+	spender, ok := a.(interface{ Budget() *budget.Budget })
+	file, is := out.(interface {
+		Expose(ctx context.Context, worst llm.Money) error
+	})
+	if ok && is && spender.Budget().Limit() > 0 {
+		spender.Budget().Expose, m.Recorded = file.Expose, spender.Budget().Recorded
+	}
 }
 
 // sink opens the file of --out, or uses standard output. With a budget it also returns what

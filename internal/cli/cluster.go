@@ -22,6 +22,7 @@ import (
 	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
+	"parley/internal/config"
 )
 
 // tokenEnv is the environment variable with the token of a hub, or of the workers of one run.
@@ -214,7 +215,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	ctx, j.stop = context.WithCancel(ctx)
 	for range f.Workers {
 		j.local.Go(func() {
-			f.superviseWorker(ctx, s, url, token, append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
+			f.superviseWorker(ctx, s, url, token, config.FolderOf(p.File), append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
 		})
 	}
 	return j, nil
@@ -270,9 +271,10 @@ func (j *joint) close() {
 // restart is how long after its death a worker process is started again.
 const restart = 500 * time.Millisecond
 
-// superviseWorker keeps a worker process running until ctx is done. The files that the plan names are in folders.
-func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token string, folders []string) {
-	args := []string{"worker", "--cluster", url, "--attached", "--quiet"}
+// superviseWorker keeps a worker process running until ctx is done. The files that the plan names are in folders, and its paths are
+// relative to folder.
+func (f *playFlags) superviseWorker(ctx context.Context, s *State, url, token, folder string, folders []string) {
+	args := []string{"worker", "--cluster", url, "--attached", "--quiet", "--folder", folder}
 	for _, t := range f.Trust {
 		args = append(args, "--trust", t)
 	}

@@ -30,6 +30,7 @@ type workerCmd struct {
 	Concurrency *int   `placeholder:"N" help:"Maximum number of calls in flight. Default: the plan's."`
 	Quiet       bool   `help:"Print only errors."`
 	Attached    bool   `hidden:"" help:"End when standard input ends."`
+	Folder      string `hidden:"" help:"The folder that the paths of the plan are relative to. Default: the current one."`
 	hubFlags
 	metricsFlags
 	trustFlags
@@ -116,7 +117,7 @@ func (c *workerCmd) player(all *State, gate *keyGate, count *workerCounts, sessi
 	if err != nil {
 		return o, err
 	}
-	p := app.Play{Kinds: s.Kinds, Code: s.code(), Reach: reach, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
+	p := app.Play{Kinds: s.Kinds, Folder: c.Folder, Code: s.code(), Reach: reach, Trust: gate.Gate, Notices: s.notice, Levels: s.levels(), Outages: s.outage}
 	if c.Concurrency != nil {
 		p.Sets = append(p.Sets, "limits.concurrency="+strconv.Itoa(*c.Concurrency))
 	}

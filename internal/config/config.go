@@ -84,6 +84,7 @@ type Plan struct {
 	// Out is the path of the run file. Empty: for the caller to choose.
 	Out string
 
+	folder  string          // of the run file, see ForFolder; empty: it is not known
 	checker *schema.Checker // knows the lines of the plan file; nil: the plan was recorded
 }
 
@@ -139,7 +140,7 @@ func settled(ctx context.Context, plan *Plan, err error, beside *reach.Files) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []*string{&plan.Prices, &plan.Cache, &plan.Out} {
+	for _, name := range plan.paths() {
 		if *name != "" {
 			*name = beside.Path(*name)
 		}

@@ -39,7 +39,8 @@ func (p *Plan) JSON() json.RawMessage {
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
 		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
 		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
-		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: p.Cache, Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: p.Prices, Out: p.Out,
+		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: recordedPath(p.folder, p.Cache), Pace: p.Pace, Batch: recordBatch(p.Batch),
+		Prices: recordedPath(p.folder, p.Prices), Out: recordedPath(p.folder, p.Out),
 	}
 	if p.Matrix != nil || p.Until != nil {
 		r.Plan = &planFile{p.Matrix, p.Until}

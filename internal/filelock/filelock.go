@@ -11,6 +11,7 @@ package filelock
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,13 +20,20 @@ import (
 // ErrHeld means that another process, or this one, has the lock.
 var ErrHeld = errors.New("filelock: another process holds the lock")
 
+// ErrSymlink means that a symbolic link has the name of a lock file.
+var ErrSymlink = errors.New("filelock: the lock file is a symbolic link")
+
 // Lock is a lock on a file that exists only for it.
 type Lock struct{ file *os.File }
 
-// Take creates the file at path and locks it, or returns ErrHeld.
+// Take creates the file at path and locks it, or returns ErrHeld. It follows no symbolic link where the system allows
+// that: a link in a folder that others write could make it create a file anywhere.
 func Take(path string) (*Lock, error) {
-	f, err := Open(path)
+	f, err := open(path, noFollow)
 	if err != nil {
+		if info, e := os.Lstat(path); e == nil && info.Mode()&fs.ModeSymlink != 0 && !errors.Is(err, ErrHeld) {
+			err = fmt.Errorf("%w: delete %s", ErrSymlink, path)
+		}
 		return nil, err
 	}
 	return &Lock{f}, nil
@@ -33,9 +41,11 @@ func Take(path string) (*Lock, error) {
 
 // Open opens the file at path to read and write it, creates it if it does not exist, and locks it
 // until it is closed. It returns ErrHeld if the file is locked.
-func Open(path string) (*os.File, error) {
+func Open(path string) (*os.File, error) { return open(path, 0) }
+
+func open(path string, flag int) (*os.File, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|flag, 0o644)
 		if err != nil {
 			return nil, err
 		}

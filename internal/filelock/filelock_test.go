@@ -148,6 +148,30 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
+// TestSymlink: a lock file is not created through a symbolic link.
+func TestSymlink(t *testing.T) {
+	t.Parallel()
+	if noFollow == 0 {
+		t.Skip("the system follows links")
+	}
+	dir := t.TempDir()
+	path, target := filepath.Join(dir, "run"), filepath.Join(t.TempDir(), "target")
+	if err := os.Symlink(target, path+besideSuffix); err != nil {
+		t.Skip(err)
+	}
+	for _, what := range []string{"dangling", "to a file"} {
+		if _, err := TakeGuard(path); !errors.Is(err, ErrSymlink) {
+			t.Errorf("%s: %v, want %v", what, err, ErrSymlink)
+		}
+		if _, err := os.Lstat(target); what == "dangling" && err == nil {
+			t.Error("the target was created")
+		}
+		if err := os.WriteFile(target, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestTake: Release deletes the lock file.
 func TestTake(t *testing.T) {
 	t.Parallel()

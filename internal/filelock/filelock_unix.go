@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+const noFollow = unix.O_NOFOLLOW // a symbolic link is not opened
+
 func tryLock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {

@@ -12,6 +12,8 @@ import (
 // there.
 const farAway = 1 << 30
 
+const noFollow = 0 // the system has no such flag
+
 func tryLock(f *os.File) error {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{OffsetHigh: farAway})
 	switch {

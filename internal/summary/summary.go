@@ -78,14 +78,16 @@ type Summary struct {
 	// Cost leaves out the models of Unpriced, whose price is not known. Nil: no price is known.
 	Cost     *llm.Money `json:"cost_usd"`
 	Unpriced []string   `json:"unpriced"`
-	Saved    llm.Money  `json:"saved_usd"`    // by the providers' prompt caches, in this process; negative where writing to them cost more
-	Batches  int        `json:"batches_open"` // still with their providers; the run collects them when it is resumed
-	Risked   llm.Money  `json:"risked_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
-	Servers  []Server   `json:"servers"`      // of models that have several
-	Wall     float64    `json:"wall_s"`
-	Digest   string     `json:"digest"`
-	Scores   []Score    `json:"scores"`
-	Agents   []Score    `json:"agents"` // the same, by agent alone
+	// Repriced are the models whose price is not that of the beginning of the run.
+	Repriced []string  `json:"repriced,omitempty"`
+	Saved    llm.Money `json:"saved_usd"`    // by the providers' prompt caches, in this process; negative where writing to them cost more
+	Batches  int       `json:"batches_open"` // still with their providers; the run collects them when it is resumed
+	Risked   llm.Money `json:"risked_usd"`   // the most that calls cut off in flight may have cost; it counts against the budget
+	Servers  []Server  `json:"servers"`      // of models that have several
+	Wall     float64   `json:"wall_s"`
+	Digest   string    `json:"digest"`
+	Scores   []Score   `json:"scores"`
+	Agents   []Score   `json:"agents"` // the same, by agent alone
 }
 
 // Server counts the calls of one of several servers of a model.
@@ -108,6 +110,8 @@ type Process struct {
 	Servers []replica.State
 	// Models are those of the plan, and Unpriced those whose price is not known.
 	Models, Unpriced []string
+	// Repriced are those whose price is not that of the beginning of the run.
+	Repriced []string
 }
 
 // Summarize sums up the run in j. A summary that comes with an error lacks only failures.
@@ -145,7 +149,7 @@ func (p Process) Summarize(ctx context.Context, j journal.Journal) (*Summary, er
 func (p Process) counts(head *journal.Head, recorded journal.Counts) *Summary {
 	r, d := p.Result, p.Stats
 	s := &Summary{
-		File: p.File, State: r.State, Reason: r.Reason, Grown: p.Grown, Unpriced: p.Unpriced, Saved: d.Saved, Batches: len(head.Batches), Risked: head.Risked,
+		File: p.File, State: r.State, Reason: r.Reason, Grown: p.Grown, Unpriced: p.Unpriced, Repriced: p.Repriced, Saved: d.Saved, Batches: len(head.Batches), Risked: head.Risked,
 		Attempts: int(d.Attempts), RateLimited: int(d.RateLimited), Digest: r.Digest, Wall: r.Wall.Seconds(),
 	}
 	s.Episodes.Total, s.Episodes.Failed = r.Episodes, r.Failed

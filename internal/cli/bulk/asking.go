@@ -47,6 +47,8 @@ type Asking struct {
 	Keys    Keyer
 	Gate    *exit.Gate
 	Tally   *Tally
+	// Recorded is called with what each record costs, after it was written. Default: nothing is called.
+	Recorded func(cost llm.Money)
 
 	// Only the sequence of requests writes these fields.
 	seen     map[recordKey]struct{}
@@ -187,7 +189,7 @@ func (m *Asking) done(position int, r llm.Result) {
 		m.Gate.Close(exit.Broken, errors.New("ask: a result for a request that was not asked"))
 		return
 	}
-	if m.unasked(r.Err) {
+	if m.unasked(r.Err) && llm.AsError(r.Err).Metadata.Cost <= 0 { // else it was sent, and may be billed
 		m.Tally.unasked()
 		m.put(a.slot, nil)
 		return
@@ -216,6 +218,10 @@ func (m *Asking) unasked(err error) bool {
 func (m *Asking) put(slot int, r *Record) {
 	if err := m.Sink.put(slot, r); err != nil {
 		m.Gate.Close(exit.Broken, err)
+		return
+	}
+	if m.Recorded != nil && r != nil {
+		m.Recorded(r.cost())
 	}
 }
 

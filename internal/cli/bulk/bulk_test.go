@@ -1,11 +1,7 @@
 package bulk
 
 import (
-	"errors"
-	"io"
-	"math/rand/v2"
 	"reflect"
-	"strings"
 	"testing"
 
 	"parley/world"
@@ -39,28 +35,5 @@ func TestScanIsStrict(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestWindow reads lines in any order, also some that are longer than a window.
-func TestWindow(t *testing.T) {
-	t.Parallel()
-	var text strings.Builder
-	var offsets []int64
-	var lines []string
-	for i := range 60 {
-		line := strings.Repeat(string(rune('a'+i%26)), i*i*i*i/10) + "\n"
-		offsets, lines = append(offsets, int64(text.Len())), append(lines, line)
-		text.WriteString(line)
-	}
-	w := &window{f: strings.NewReader(text.String()), end: int64(text.Len())}
-	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(lines)) {
-		if got, err := w.line(offsets[i]); err != nil || string(got) != lines[i] {
-			t.Fatalf("line %d is %d bytes, %v; want %d", i, len(got), err, len(lines[i]))
-		}
-	}
-	w = &window{f: strings.NewReader("no newline"), end: 10}
-	if got, err := w.line(3); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a line without an end is %q, %v", got, err)
 	}
 }

@@ -45,6 +45,7 @@ type outFile struct {
 	records int // in the file, including failures
 	spent   llm.Money
 	dirty   bool
+	lost    bool // a record could not be written
 	synced  time.Time
 	kept    map[recordKey]keptRecord   // the last answer of earlier runs by id and sample, until it is used or another record takes its place
 	older   map[recordKey][]keptRecord // the answers before it, to the same question or another one
@@ -80,6 +81,9 @@ func OpenOut(path string, ids Keyer) (*outFile, error) {
 	}
 	if err == nil {
 		o.end, err = readRecords(f, path, "move the file away, or name another", o.keep)
+	}
+	if err == nil {
+		err = o.collect()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--out: %w", err), f.Close())
@@ -180,6 +184,7 @@ func (o *outFile) put(slot int, r *Record) error {
 		return err
 	}
 	if _, err := o.f.WriteAt(o.line.Bytes(), o.end); err != nil {
+		o.lost = true
 		return fmt.Errorf("--out: %w", err)
 	}
 	o.set(slot, o.keys.of(r.ID, r.Sample), o.end)
@@ -215,7 +220,12 @@ func (o *outFile) set(slot int, at recordKey, off int64) {
 func (o *outFile) Finish(complete bool) (note string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer func() { err = errors.Join(err, o.Close()) }()
+	defer func() {
+		if err == nil && !o.lost {
+			err = o.unstake()
+		}
+		err = errors.Join(err, o.Close())
+	}()
 	var unread []int64
 	for at := range o.kept {
 		for _, k := range o.earlier(at) {
@@ -334,9 +344,9 @@ func (o *outFile) openStale(flag int) (f *os.File, end int64, cost llm.Money, er
 
 func (o *outFile) copyTo(w io.Writer, order []int64) error {
 	out := bufio.NewWriterSize(w, 1<<20)
-	in := &window{f: o.f, end: o.end}
+	in := files.NewLines(o.f, o.end)
 	for _, off := range order {
-		line, err := in.line(off)
+		line, err := in.At(off)
 		if err != nil {
 			return err
 		}
@@ -345,36 +355,4 @@ func (o *outFile) copyTo(w io.Writer, order []int64) error {
 		}
 	}
 	return out.Flush()
-}
-
-// window reads lines of a file in nearly their order: most are near the one before.
-type window struct {
-	f    io.ReaderAt
-	end  int64 // of the file
-	from int64 // offset of buf
-	buf  []byte
-}
-
-// around is how much a window reads before and after a line, if the line is not longer.
-const around = 256 << 10
-
-// line returns the line at off with its newline. It is valid until the next call.
-func (w *window) line(off int64) ([]byte, error) {
-	for ahead := int64(around); ; ahead *= 2 {
-		if at := off - w.from; at >= 0 && at < int64(len(w.buf)) {
-			if n := bytes.IndexByte(w.buf[at:], '\n'); n >= 0 {
-				return w.buf[at : at+int64(n)+1], nil
-			}
-		}
-		if ahead > 2*max(w.end-off, around) {
-			return nil, io.ErrUnexpectedEOF
-		}
-		w.from = max(0, off-around)
-		size := min(off-w.from+ahead, w.end-w.from)
-		w.buf = slices.Grow(w.buf[:0], int(max(0, size)))[:max(0, size)]
-		if n, err := w.f.ReadAt(w.buf, w.from); n < len(w.buf) {
-			w.buf = w.buf[:n]
-			return nil, err
-		}
-	}
 }

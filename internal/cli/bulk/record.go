@@ -26,6 +26,18 @@ type Record struct {
 // recordStart begins every record. It distinguishes a truncated record from a line of another file.
 const recordStart = `{"id":`
 
+// cost returns what the request cost.
+func (r *Record) cost() llm.Money {
+	switch {
+	case r.Response != nil:
+		return r.Response.Metadata.Cost
+	case r.Error != nil:
+		return r.Error.Metadata.Cost
+	default:
+		return 0
+	}
+}
+
 // bytes returns r as a line with its newline.
 func (r *Record) bytes() ([]byte, error) {
 	var b bytes.Buffer

@@ -53,9 +53,17 @@ const (
 // newBucket returns a bucket with a configured rate; 0: none.
 func newBucket(perMinute float64, late bool, now time.Time) bucket {
 	b := bucket{configured: perMinute, share: 1, late: late, margin: minMargin, last: now}
-	b.setRate(perMinute / 60)
+	b.setRate(perSecond(perMinute))
 	b.level = b.max
 	return b
+}
+
+// perSecond converts a rate. One that is not 0 stays so, however small it is: 0 is no limit.
+func perSecond(perMinute float64) float64 {
+	if perMinute <= 0 {
+		return 0
+	}
+	return math.Max(perMinute/60, math.SmallestNonzeroFloat64)
 }
 
 // setRate sets the rate of the whole account.
@@ -91,7 +99,11 @@ func (b *bucket) wait(need float64) time.Duration {
 	case b.rate <= 0:
 		return forever
 	}
-	return time.Duration(math.Ceil(short / b.rate * float64(time.Second)))
+	wait := math.Ceil(short / b.rate * float64(time.Second))
+	if wait >= float64(forever) {
+		return forever // a Duration of more would be negative
+	}
+	return time.Duration(wait)
 }
 
 // take spends need.
@@ -129,7 +141,7 @@ func (b *bucket) learn(w llm.Window, need float64, sent time.Time, sumThen float
 	allowed := w.Limit / window(w).Seconds()
 	whole := allowed
 	if b.configured > 0 {
-		whole = math.Min(whole, b.configured/60)
+		whole = math.Min(whole, perSecond(b.configured))
 	}
 	b.setRate(whole)
 	b.held = math.Max(b.held, w.Remaining)

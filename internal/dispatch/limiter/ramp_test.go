@@ -18,6 +18,24 @@ func TestCoarseRefusal(t *testing.T) {
 	}
 }
 
+// TestTinyRate: a rate that allows no second call in any time that a clock can count is a limit too.
+func TestTinyRate(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	for _, perMinute := range []float64{1e-8, 1e-9, 1e-300, 5e-324} {
+		b := newBucket(perMinute, false, now)
+		if wait := b.wait(1); wait != 0 {
+			t.Errorf("%g a minute: the first call waits %v", perMinute, wait)
+		}
+		b.take(1)
+		b.learn(llm.Window{Known: true, Limit: 3000, Remaining: 3000}, 1, now, b.sum, now)
+		b.refill(now.Add(time.Hour))
+		if wait := b.wait(1); wait < 24*time.Hour {
+			t.Errorf("%g a minute: the second call waits %v", perMinute, wait)
+		}
+	}
+}
+
 // TestKnownLevel: a limit that an earlier run found is where the next begins.
 func TestKnownLevel(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ var (
 	ErrDamaged = journal.ErrDamaged
 	ErrVersion = errors.New("the run file has another format version")
 	ErrShards  = errors.New("the number of shards of a run file cannot be changed")
-	ErrGone    = errors.New("the run file was deleted, moved or replaced while it was written")
+	ErrGone    = errors.New("the run file was deleted, moved, replaced or truncated while it was written")
 )
 
 // errBeyond means that a run file is so damaged that Parley cannot read the rest either.
@@ -49,7 +49,7 @@ func explain(path, doing string, err error) error {
 	case isDamage(err):
 		return damaged(path, doing, err)
 	case errors.Is(err, ErrGone):
-		return fmt.Errorf("sqlite: %s: %s: %w: nothing more can be recorded (if you moved it, move it back and resume the run; if you deleted it, what it recorded is lost)", path, doing, err)
+		return fmt.Errorf("sqlite: %s: %s: %w: nothing more can be recorded (if you moved it, move it back and resume the run; if you deleted or truncated it, what it recorded is lost)", path, doing, err)
 	case code == sqlite.ResultFull:
 		help = "no space left on the disk (nothing that was recorded is lost: free some and resume): "
 	case code == sqlite.ResultIOErr:

@@ -120,6 +120,8 @@ func lockError(path string, err error, otherwise string) error {
 		return nil
 	case errors.Is(err, filelock.ErrHeld):
 		return fmt.Errorf("sqlite: %s: %w: wait until it is done, or stop it; you can read the file meanwhile", path, ErrPlaying)
+	case errors.Is(err, filelock.ErrSymlink):
+		return fmt.Errorf("sqlite: %s: %w", path, err)
 	case several:
 		// The name of SQLite's log depends on the name of the file: what is written under one name is not seen under another.
 		return fmt.Errorf("sqlite: %s has %d names (hard links), and is safe to play only with one: delete the others, or copy the file and play the copy", path, links.Links)

@@ -39,7 +39,9 @@ type writer struct {
 	unfolded int // entries since the size of the log was checked
 
 	file    fs.FileInfo // of the run file, when it was opened
+	size    int64       // the most bytes that the file had: it never shrinks
 	checked time.Time   // when the path last led to it
+	gone    bool        // a commit has failed because it does not
 
 	commits int64
 	syncer  *syncer // syncs commits; nil: SQLite does
@@ -104,7 +106,7 @@ func connect(path string) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
-	return &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, file: info}, nil
+	return &writer{conn: c, rows: row.Inserts{Conn: c}, path: path, file: info, size: info.Size()}, nil
 }
 
 // prepare sets how the file is written.
@@ -188,20 +190,33 @@ func (w *writer) commit(entries []journal.Entry) (err error) {
 	return nil
 }
 
-// there checks from time to time that the path still leads to the file. Some systems delete a file that is open: what is
-// written to it is lost with the process.
+// there checks from time to time that the path still leads to the file, and that nobody has truncated it. Some systems
+// delete a file that is open: what is written to it is lost with the process.
 func (w *writer) there() error {
 	now := time.Now()
 	if now.Sub(w.checked) < lookEvery {
 		return nil
 	}
 	w.checked = now
+	if err := w.look(); err != nil {
+		w.checked, w.gone = time.Time{}, true // the next commit fails too
+		return err
+	}
+	return nil
+}
+
+func (w *writer) look() error {
 	info, err := os.Stat(w.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, w.file) {
-		w.checked = time.Time{} // the next commit fails too
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrGone
+	case err != nil:
+		return nil // another failure does not say that the file is gone
+	case !os.SameFile(info, w.file) || info.Size() < w.size:
 		return ErrGone
 	}
-	return nil // another failure of Stat does not say that the file is gone
+	w.size = info.Size()
+	return nil
 }
 
 func (w *writer) putAll(entries []journal.Entry) error {
@@ -289,9 +304,12 @@ func (w *writer) fold(n int) {
 	}
 }
 
-// close folds the log into the file.
+// close folds the log into the file. It fails if the file is not there any more.
 func (w *writer) close() error {
 	var synced error
+	if !w.gone { // else a commit has said so
+		synced = w.look()
+	}
 	for _, s := range w.shards {
 		synced = errors.Join(synced, s.close())
 	}
