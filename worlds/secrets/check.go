@@ -12,6 +12,7 @@ import (
 	"parley/world"
 	"parley/worlds/secrets/pairing"
 	"parley/worlds/secrets/reveal"
+	"parley/worlds/secrets/words"
 )
 
 // The bounds of params.
@@ -36,7 +37,7 @@ func (p *Params) check() error {
 	c.OneOf("judge", p.Judge, []string{JudgeNone, JudgeReport, JudgeDecide})
 	c.Each("context", p.Context, contextParts())
 	c.Each("forms", p.Forms, formNames())
-	c.Each("categories", p.Categories, Categories())
+	c.Each("categories", p.Categories, words.Categories())
 	if len(p.Forms) == 0 {
 		c.Addf("forms", "none: nothing would give a secret away; use %s", listed(formNames()))
 	}
@@ -94,7 +95,7 @@ func (p *Params) checkSeats(c *world.ParamErrors) {
 	switch n := p.wordCount(); {
 	case n == 0 && len(p.Categories) > 0: // all of them are unknown, which is already reported
 	case n == 0:
-		c.Addf("categories", "none, and no words either: use %s", listed(Categories()))
+		c.Addf("categories", "none, and no words either: use %s", listed(words.Categories()))
 	case n < p.Players && len(p.Words) > 0:
 		c.Addf("words", "%d for %d players: want one or more for each", n, p.Players)
 	case n < p.Players:

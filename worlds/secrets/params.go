@@ -7,6 +7,7 @@ import (
 
 	"parley/worlds/secrets/pairing"
 	"parley/worlds/secrets/reveal"
+	"parley/worlds/secrets/words"
 )
 
 // Params are the params of a game in a plan file. The doc tags explain each.
@@ -70,7 +71,7 @@ func (definition) Defaults() *Params {
 	return &Params{
 		Mode: Standard, Players: 2, Rounds: 1, Messages: 3, Pairing: pairing.Random, Memory: memoryLong, Context: contextParts(),
 		Persona: map[string]string{}, Points: map[string]float64{}, TargetKnown: everyone, Judge: JudgeNone, Forms: formNames(),
-		Categories: Categories(), Words: []string{}, Secrets: map[string]string{}, Texts: map[string]string{},
+		Categories: words.Categories(), Words: []string{}, Secrets: map[string]string{}, Texts: map[string]string{},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"parley/world"
 	"parley/worlds/secrets/reveal"
+	"parley/worlds/secrets/words"
 )
 
 // promptTexts returns the lines of all prompts of players in games with different params, without
@@ -47,18 +48,18 @@ func TestWordsAreFair(t *testing.T) {
 	t.Parallel()
 	prompts := reveal.Read(promptTexts(t))
 	seen := map[string]string{}
-	for _, name := range Categories() {
-		words, others := strings.Fields(category(name)), []string{}
-		for _, other := range Categories() {
+	for _, name := range words.Categories() {
+		own, others := strings.Fields(words.In(name)), []string{}
+		for _, other := range words.Categories() {
 			if other != name {
-				others = append(others, strings.Fields(category(other))...)
+				others = append(others, strings.Fields(words.In(other))...)
 			}
 		}
 		elsewhere := reveal.Read(strings.Join(others, ", "))
-		if len(words) < 24 {
-			t.Errorf("%s has %d words", name, len(words))
+		if len(own) < 24 {
+			t.Errorf("%s has %d words", name, len(own))
 		}
-		for i, w := range words {
+		for i, w := range own {
 			if seen[w] != "" {
 				t.Errorf("%s is in %s and %s", w, seen[w], name)
 			}
@@ -66,7 +67,7 @@ func TestWordsAreFair(t *testing.T) {
 			if reveal.NewSecret(w).Listen().Hear(reveal.Read("It is "+w+".")) != reveal.Said {
 				t.Errorf("%s cannot be found", w)
 			}
-			beside := reveal.Read(strings.Join(slices.Concat(words[:i], words[i+1:]), ", "))
+			beside := reveal.Read(strings.Join(slices.Concat(own[:i], own[i+1:]), ", "))
 			for what, m := range map[string]*reveal.Message{"the prompts": prompts, "other words": elsewhere, "words of its category": beside} {
 				if f := reveal.NewSecret(w).Listen().Hear(m); f != "" {
 					t.Errorf("%s is given away by %s: %s", w, what, f)
@@ -74,7 +75,7 @@ func TestWordsAreFair(t *testing.T) {
 			}
 		}
 	}
-	if category("none") != "" {
+	if words.In("none") != "" {
 		t.Error("an unknown category has words")
 	}
 }
