@@ -20,19 +20,23 @@ type openBatch struct {
 	draft     *batch.Draft // until it is sent
 	bytes     int64
 	tokens    int
-	intended  bool       // its intent is durable, so it must be closed
-	entered   bool       // it counts in the queue's limits
-	following bool       // a goroutine follows it
-	round     int        // number of times that its results were read
-	waiting   int        // lines that calls wait for
-	unused    int        // lines whose answer was not taken and is not durable
-	held      int        // calls that took an answer and have not ended
-	orphans   int        // lines that no call accounts for yet
-	rest      *llm.Error // of lines that the results do not have, if the provider says
-	lost      string     // why it is lost, if it is
+	intended  bool   // its intent is durable, so it must be closed
+	entered   bool   // it counts in the queue's limits
+	following bool   // a goroutine follows it
+	waiting   int    // lines that calls wait for
+	unused    int    // lines whose answer was not taken and is not durable
+	held      int    // calls that took an answer and have not ended
+	orphans   int    // lines that no call accounts for yet
+	lost      string // why it is lost, if it is
 	risk      llm.Money
 	state     batch.State
 	error     string // the last error when asking the provider
+
+	// Of reading its results.
+	round      int        // number of times that they were read
+	seen       int        // lines that this round has
+	unreadable int        // results of this round that cannot be read
+	rest       *llm.Error // of lines that the results do not have, if the provider says
 }
 
 // noteError notes that the provider could not be asked about a batch.
@@ -50,6 +54,7 @@ type slot struct {
 	used      bool     // its answer was taken
 	again     bool     // its answer was taken before, and given back
 	round     int      // the round of reading in which it is expected
+	seen      int      // the last round that has it
 	orphaned  bool     // left by an earlier process, and not asked for in this one
 	safe      bool     // left by an earlier process, which has recorded the answer
 }
