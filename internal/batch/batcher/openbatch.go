@@ -3,6 +3,7 @@ package batcher
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type openBatch struct {
 	bytes     int64
 	tokens    int
 	intended  bool   // its intent is durable, so it must be closed
+	earlier   bool   // an earlier process sent it
 	entered   bool   // it counts in the queue's limits
 	following bool   // a goroutine follows it
 	waiting   int    // lines that calls wait for
@@ -57,11 +59,12 @@ type slot struct {
 	seen      int      // the last round that has it
 	orphaned  bool     // left by an earlier process, and not asked for in this one
 	safe      bool     // left by an earlier process, which has recorded the answer
+	refused   bool     // its result stops the run and costs nothing, so that it is not kept
 }
 
 // reopen adds a batch of an earlier process.
 func (o *Batcher) reopen(open batch.Open) {
-	t := &openBatch{Open: open, slots: make(map[batch.ID]*slot, len(open.Lines)), intended: true}
+	t := &openBatch{Open: open, slots: make(map[batch.ID]*slot, len(open.Lines)), intended: true, earlier: true}
 	for _, id := range open.Lines {
 		s := o.addSlot(t, id)
 		if s == nil {
@@ -145,7 +148,8 @@ func (o *Batcher) adoptRisk(call string, worst llm.Money) (released llm.Money, o
 	return released, ok
 }
 
-// resolve gives the result of a line to the call that waits for it.
+// resolve gives the result of a line to the call that waits for it. A result that stops the run does so
+// only in the process that sent the line: for another one the reason may be gone, and it asks again.
 func (o *Batcher) resolve(s *slot, f Result) {
 	p, t := s.by, s.openBatch
 	s.by = nil
@@ -157,8 +161,17 @@ func (o *Batcher) resolve(s *slot, f Result) {
 	t.held++
 	p.call.took = append(p.call.took, s)
 	p.slot = nil
+	if s.refused = refused(f.Err); s.refused && t.earlier {
+		f.Err = batch.RefusedError(f.Err)
+	}
 	f.Took, f.Again = time.Since(t.Began), s.again
 	p.wake(f)
+}
+
+// refused reports whether the error of a line is about the account or the model, and not about the
+// line: such an error stops the run.
+func refused(e *llm.Error) bool {
+	return e != nil && (e.Kind == llm.KindQuota || e.Kind == llm.KindAuth || e.Status == http.StatusNotFound)
 }
 
 // giveBack makes the answer of a line available again. The batcher is locked.

@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,6 +92,50 @@ func TestReadAgain(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRefusedLines: lines that were refused for the key, the credit or the model stop the process that sent them. They are not
+// kept, and a later process that finds them nevertheless asks again.
+func TestRefusedLines(t *testing.T) {
+	t.Parallel()
+	for _, e := range []llm.Error{
+		{Kind: llm.KindQuota, Status: 429, Final: true}, {Kind: llm.KindAuth, Status: 401}, {Kind: llm.KindBadRequest, Status: 404},
+	} {
+		for _, killed := range []bool{false, true} {
+			t.Run(string(e.Kind), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					f := &fake{takes: time.Hour}
+					f.read = func(_ int, all []batch.Result) ([]batch.Result, *llm.Error) {
+						if len(all) == 20 {
+							for i := range all[:3] {
+								fault := e
+								all[i].Response, all[i].Err = nil, &fault
+							}
+						}
+						return all, nil
+					}
+					b, reqs := newBench(t, f), ask(20)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					if killed {
+						time.AfterFunc(time.Minute, cancel)
+					}
+					answered, _, failed := tally(t, reqs, b.wave(ctx, reqs))
+					if !killed {
+						if answered != 17 || failed != 3 || len(b.open()) != 0 {
+							t.Errorf("%d answered, %d failed; open: %+v", answered, failed, b.open())
+						}
+						return
+					}
+					next := newBench(t, f, func(c *Config, _ *provider.Batch) { c.Open = b.open() })
+					if answered, _, _ := tally(t, reqs, next.wave(t.Context(), reqs)); answered != 20 || len(f.order) != 2 || len(f.order[1].lines) != 3 || len(next.Progress().Open) != 0 {
+						t.Errorf("%d answered, of %d batches", answered, len(f.order))
+					}
+				})
+			})
+		}
 	}
 }
 
