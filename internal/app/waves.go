@@ -37,9 +37,6 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 	if len(head.Batches) == 0 {
 		return w, nil
 	}
-	if plan.Pace != "wave" {
-		return nil, usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave to collect them (with --set batch.route=live it sends no new ones)", len(head.Batches))}
-	}
 	since := 0
 	for _, n := range head.Batches {
 		if since == 0 || n < since {
@@ -64,6 +61,9 @@ func newWaves(ctx context.Context, plan *config.Plan, j journal.Journal, head *j
 		} else {
 			w.open = append(w.open, o)
 		}
+	}
+	if err == nil && len(w.open) > 0 && plan.Pace != "wave" {
+		err = usageError{fmt.Errorf("batches of the run (%d) are still with their providers, and are paid for: resume it with --pace wave to collect them (with --set batch.route=live it sends no new ones)", len(w.open))}
 	}
 	return w, err
 }
@@ -94,6 +94,9 @@ func (w *waves) setAppend(add func(journal.Entry) error) {
 // setUp makes the run use batches, if its pace is wave and there are open batches or models with a batch API.
 func (w *waves) setUp(c *engine.Config, plan *config.Plan, a *App) {
 	if !c.Wave {
+		if len(w.collected) > 0 {
+			c.Ledger = w.setAppend
+		}
 		return
 	}
 	can := func(model string) bool { return a.Batched(model) }

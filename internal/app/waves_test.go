@@ -170,6 +170,12 @@ func TestCollectedBatchesAreClosed(t *testing.T) {
 	if got.Digest != want.Digest || got.Batches != 0 || server.Stats().Requests != before {
 		t.Errorf("%d batches are open, %d requests; digest %s, want %s", got.Batches, server.Stats().Requests-before, got.Digest, want.Digest)
 	}
+	free := filepath.Join(t.TempDir(), "free.parley")
+	killBeforeClosing(t, whole, free)
+	got, err := Play{Kinds: worlds.Standard(), Plan: batchPlan(t, url, "pace=free"), File: free}.Run(t.Context(), context.Background())
+	if err != nil || got.Digest != want.Digest || got.Batches != 0 || server.Stats().Requests != before {
+		t.Errorf("at free pace: %+v, %v", got, err)
+	}
 }
 
 // killBeforeClosing writes a run file as a killed process leaves it: the ends of its batches and its own are missing.

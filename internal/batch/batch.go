@@ -116,6 +116,8 @@ const (
 	CodeCancelled = "batch_cancelled" // the batch was cancelled first; not billed
 	CodeMissing   = "batch_missing"   // the results do not have the line; maybe billed
 	CodeLost      = "batch_lost"      // the batch does not exist any more; maybe billed
+	CodeRefused   = "batch_refused"   // an earlier process was refused, for its key or its credit; not billed
+	CodeOpen      = "batch_open"      // the batch cannot be asked about now; its answers are collected later
 )
 
 // ExpiredError returns the error of a line that was not processed in time.
@@ -136,4 +138,25 @@ func MissingError(id string) *llm.Error {
 // LostError returns the error of a line of a batch that does not exist any more.
 func LostError(id, why string) *llm.Error {
 	return &llm.Error{Kind: llm.KindServer, Code: CodeLost, Uncertain: true, Message: "batch " + id + " is lost: " + why}
+}
+
+// RefusedError returns the error of a line that was refused with e when an earlier process asked.
+func RefusedError(e *llm.Error) *llm.Error {
+	return &llm.Error{Kind: llm.KindServer, Code: CodeRefused, Provider: e.Provider, Model: e.Model, RequestID: e.RequestID, Message: "refused when an earlier process asked: " + e.Message}
+}
+
+// OpenError returns the error of the lines of a batch about which the provider cannot be asked because of e. The
+// batch stays open, so that nobody else may be asked. The error stops the run, as that of a server that cannot be reached.
+func OpenError(id string, e *llm.Error) *llm.Error {
+	out := &llm.Error{
+		Kind: llm.KindTransport, Code: CodeOpen, Status: e.Status, Provider: e.Provider, Model: e.Model, RequestID: e.RequestID, Final: true, Err: e,
+		Message: "batch " + id + " stays open, and is collected when the run is resumed; the provider cannot be asked about it: " + e.Message,
+	}
+	if id == "" {
+		out.Message = "a batch that may exist stays open, and is looked for when the run is resumed; the provider cannot be asked about it: " + e.Message
+	}
+	if e.Kind == llm.KindAuth || e.Kind == llm.KindQuota {
+		out.Kind = e.Kind
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/internal/batch"
 	"parley/internal/batch/batcher"
 	"parley/internal/dispatch/budget"
 	"parley/llm"
@@ -122,7 +123,7 @@ func fallsBack(err error) bool {
 	case llm.KindCanceled, llm.KindBudget:
 		return false
 	default:
-		return e.Code != budget.CodeUsage
+		return e.Code != budget.CodeUsage && e.Code != batch.CodeOpen
 	}
 }
 

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -42,20 +43,25 @@ func (d *Dispatcher) Wave(ctx context.Context, reqs []*llm.Request, done func(i 
 	calls.Wait()
 }
 
-// settled reports whether a call that ended this way is not asked again when the run is resumed. In
-// doubt it is, and the answers of its batches are kept.
+// settled reports whether a call that ended this way is recorded, so that it is not asked again when
+// the run is resumed. The engine records an error unless it stops the run.
 func settled(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if errors.Is(err, llm.ErrMaxCost) {
+	e := llm.AsError(err)
+	if e == nil || errors.Is(err, llm.ErrMaxCost) {
 		return true
 	}
-	switch llm.KindOf(err) {
-	case llm.KindCanceled, llm.KindBudget, llm.KindQuota, llm.KindAuth, llm.KindTransport, llm.KindBadRequest:
+	switch e.Kind {
+	case llm.KindCanceled, llm.KindBudget, llm.KindQuota, llm.KindAuth:
 		return false
+	case llm.KindTransport:
+		return e.Uncertain
+	case llm.KindBadRequest:
+		return e.Status != 0 && e.Status != http.StatusNotFound
 	}
-	return true
+	return e.Status != http.StatusNotFound
 }
 
 // Batches returns the state of all batches.

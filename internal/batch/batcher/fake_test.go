@@ -35,9 +35,14 @@ type fake struct {
 	creates []time.Time
 	cancels int
 	deaf    int // so many requests to cancel fail
+	// poll, if set, is the error of asking about a batch for the n-th time, from 1.
+	poll func(n int) *llm.Error
+	// read, if set, returns what is read instead of all results, and how it ends, for the n-th time, from 1.
+	read func(n int, all []batch.Result) ([]batch.Result, *llm.Error)
 
 	mu         sync.Mutex
 	n          int // creations asked for
+	reads      int // of results
 	order      []*fakeBatch
 	peakTokens int
 }
@@ -156,6 +161,11 @@ func (f *fake) State(_ context.Context, id string) (batch.State, error) {
 	defer f.mu.Unlock()
 	f.looks = append(f.looks, time.Now())
 	b := f.find(id)
+	if f.poll != nil {
+		if e := f.poll(len(f.looks)); e != nil {
+			return batch.State{}, e
+		}
+	}
 	if f.vanish {
 		return batch.State{}, &llm.Error{Kind: llm.KindBadRequest, Status: 404, Message: "no such batch"}
 	}
@@ -164,7 +174,10 @@ func (f *fake) State(_ context.Context, id string) (batch.State, error) {
 	case b.fault != nil:
 		st.Phase, st.Faults = batch.Failed, []batch.Fault{*b.fault}
 	case !time.Now().Before(f.end(b)):
-		st.Phase = batch.Ended
+		st.Phase, st.Answered = batch.Ended, len(b.lines)
+		if !b.cancelled.IsZero() {
+			st.Answered -= len(b.lines) / 2
+		}
 	}
 	return st, nil
 }
@@ -174,22 +187,38 @@ func (f *fake) Results(_ context.Context, id string) iter.Seq2[batch.Result, err
 	return func(yield func(batch.Result, error) bool) {
 		f.mu.Lock()
 		b := f.find(id)
+		f.reads++
+		n := f.reads
 		f.mu.Unlock()
-		for i := range b.lines {
-			l := &b.lines[len(b.lines)-1-i]
-			r := batch.Result{CustomID: batch.CustomID(b.key, l.ID), Response: &llm.Response{Text: "to " + l.Request.Messages[0].Text()}}
-			if !b.cancelled.IsZero() && i < len(b.lines)/2 {
-				r.Response, r.Err = nil, batch.CancelledError()
-			}
-			if b.id < fmt.Sprint("b", f.expire) {
-				r.Response, r.Err = nil, batch.ExpiredError()
-			}
+		all, broken := f.results(b), (*llm.Error)(nil)
+		if f.read != nil {
+			all, broken = f.read(n, all)
+		}
+		for _, r := range all {
 			time.Sleep(f.slow)
 			if !yield(r, nil) {
 				return
 			}
 		}
+		if broken != nil {
+			yield(batch.Result{}, broken)
+		}
 	}
+}
+
+func (f *fake) results(b *fakeBatch) (all []batch.Result) {
+	for i := range b.lines {
+		l := &b.lines[len(b.lines)-1-i]
+		r := batch.Result{CustomID: batch.CustomID(b.key, l.ID), Response: &llm.Response{Text: "to " + l.Request.Messages[0].Text()}}
+		if !b.cancelled.IsZero() && i < len(b.lines)/2 {
+			r.Response, r.Err = nil, batch.CancelledError()
+		}
+		if b.id < fmt.Sprint("b", f.expire) {
+			r.Response, r.Err = nil, batch.ExpiredError()
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 func (f *fake) answered() int {
@@ -274,7 +303,7 @@ func (b *bench) call(ctx context.Context, s *Call, req *llm.Request) callResult 
 			return callResult{live: true}
 		case f.Err == nil:
 			return callResult{text: f.Response.Text}
-		case !f.Err.Kind.Retryable() || ctx.Err() != nil:
+		case !f.Err.Kind.Retryable() || f.Err.Final || ctx.Err() != nil:
 			return callResult{err: f.Err}
 		}
 	}

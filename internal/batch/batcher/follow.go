@@ -34,8 +34,8 @@ const (
 const (
 	createFor   = time.Hour // how long to try to create a batch before its lines are asked live
 	maxGone     = 8         // consecutive times that a batch is not found before it is lost: over a minute
-	maxReads    = 5         // times that its results cannot be read before it is lost
-	maxErrors   = 20        // consecutive times that a provider cannot be asked
+	maxReads    = 8         // times that its results lack lines, or are not found, before those are lost: over a minute
+	maxErrors   = 20        // consecutive times that a provider cannot be asked before the run stops
 	maxConnects = 4         // failed connections when creating a batch before the run stops
 )
 
@@ -275,8 +275,8 @@ func (w *Wave) search(ctx context.Context, t *openBatch, since time.Time) ending
 			return ending{how: left}
 		case err != nil:
 			o.noteError(t, e)
-			if errs++; !e.Kind.Retryable() || e.Final || errs > maxErrors {
-				return ending{how: fails, err: e}
+			if end := t.unasked(e, &errs); end.how != underway {
+				return end
 			}
 		case f.ID != "":
 			return w.created(ctx, t, f.ID)

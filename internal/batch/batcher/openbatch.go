@@ -3,6 +3,7 @@ package batcher
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -20,19 +21,24 @@ type openBatch struct {
 	draft     *batch.Draft // until it is sent
 	bytes     int64
 	tokens    int
-	intended  bool       // its intent is durable, so it must be closed
-	entered   bool       // it counts in the queue's limits
-	following bool       // a goroutine follows it
-	round     int        // number of times that its results were read
-	waiting   int        // lines that calls wait for
-	unused    int        // lines whose answer was not taken and is not durable
-	held      int        // calls that took an answer and have not ended
-	orphans   int        // lines that no call accounts for yet
-	rest      *llm.Error // of lines that the results do not have, if the provider says
-	lost      string     // why it is lost, if it is
+	intended  bool   // its intent is durable, so it must be closed
+	earlier   bool   // an earlier process sent it
+	entered   bool   // it counts in the queue's limits
+	following bool   // a goroutine follows it
+	waiting   int    // lines that calls wait for
+	unused    int    // lines whose answer was not taken and is not durable
+	held      int    // calls that took an answer and have not ended
+	orphans   int    // lines that no call accounts for yet
+	lost      string // why it is lost, if it is
 	risk      llm.Money
 	state     batch.State
 	error     string // the last error when asking the provider
+
+	// Of reading its results.
+	round      int        // number of times that they were read
+	seen       int        // lines that this round has
+	unreadable int        // results of this round that cannot be read
+	rest       *llm.Error // of lines that the results do not have, if the provider says
 }
 
 // noteError notes that the provider could not be asked about a batch.
@@ -50,13 +56,15 @@ type slot struct {
 	used      bool     // its answer was taken
 	again     bool     // its answer was taken before, and given back
 	round     int      // the round of reading in which it is expected
+	seen      int      // the last round that has it
 	orphaned  bool     // left by an earlier process, and not asked for in this one
 	safe      bool     // left by an earlier process, which has recorded the answer
+	refused   bool     // its result stops the run and costs nothing, so that it is not kept
 }
 
 // reopen adds a batch of an earlier process.
 func (o *Batcher) reopen(open batch.Open) {
-	t := &openBatch{Open: open, slots: make(map[batch.ID]*slot, len(open.Lines)), intended: true}
+	t := &openBatch{Open: open, slots: make(map[batch.ID]*slot, len(open.Lines)), intended: true, earlier: true}
 	for _, id := range open.Lines {
 		s := o.addSlot(t, id)
 		if s == nil {
@@ -140,7 +148,8 @@ func (o *Batcher) adoptRisk(call string, worst llm.Money) (released llm.Money, o
 	return released, ok
 }
 
-// resolve gives the result of a line to the call that waits for it.
+// resolve gives the result of a line to the call that waits for it. A result that stops the run does so
+// only in the process that sent the line: for another one the reason may be gone, and it asks again.
 func (o *Batcher) resolve(s *slot, f Result) {
 	p, t := s.by, s.openBatch
 	s.by = nil
@@ -152,8 +161,17 @@ func (o *Batcher) resolve(s *slot, f Result) {
 	t.held++
 	p.call.took = append(p.call.took, s)
 	p.slot = nil
+	if s.refused = refused(f.Err); s.refused && t.earlier {
+		f.Err = batch.RefusedError(f.Err)
+	}
 	f.Took, f.Again = time.Since(t.Began), s.again
 	p.wake(f)
+}
+
+// refused reports whether the error of a line is about the account or the model, and not about the
+// line: such an error stops the run.
+func refused(e *llm.Error) bool {
+	return e != nil && (e.Kind == llm.KindQuota || e.Kind == llm.KindAuth || e.Status == http.StatusNotFound)
 }
 
 // giveBack makes the answer of a line available again. The batcher is locked.

@@ -88,19 +88,22 @@ func (l *watcher) cancel(ctx context.Context) {
 
 // failed handles an error of asking about the batch.
 func (l *watcher) failed(e *llm.Error) ending {
-	switch {
-	case e.Status == http.StatusNotFound:
-		if l.gone++; l.gone >= maxGone {
-			return ending{how: lost, why: "the provider does not know it any more: " + e.Message}
-		}
-	case !e.Kind.Retryable() || e.Final:
-		return ending{how: fails, err: e}
-	default:
-		if l.errs++; l.errs > maxErrors {
-			return ending{how: fails, err: e}
-		}
+	if e.Status != http.StatusNotFound {
+		return l.t.unasked(e, &l.errs)
+	}
+	if l.gone++; l.gone >= maxGone {
+		return ending{how: lost, why: "the provider does not know it any more: " + e.Message}
 	}
 	return ending{}
+}
+
+// unasked handles an error of asking about a batch that exists or may exist, of which errs counts
+// those in a row. It is never the error of a call: if the provider cannot be asked, the batch stays open.
+func (t *openBatch) unasked(e *llm.Error, errs *int) ending {
+	if *errs++; *errs <= maxErrors && e.Kind != llm.KindAuth && e.Kind != llm.KindQuota {
+		return ending{}
+	}
+	return ending{how: fails, err: batch.OpenError(t.ID, e)}
 }
 
 // failedWhole decides what to do about a batch that was accepted and then failed as a whole. None
@@ -155,29 +158,40 @@ func limitIn(message string) int {
 // collect reads the results of a batch that has ended, until every call that waits has its result.
 func (w *Wave) collect(ctx context.Context, t *openBatch) ending {
 	o := w.batcher
-	for tries := 0; ; {
+	for n, reads, errs := 1, 0, 0; ; n++ {
 		round := w.beginRound(t)
 		err := w.read(ctx, t)
-		if w.endRound(t, round, err == nil) {
+		done, short := w.endRound(t, round, err == nil, reads+1 >= maxReads)
+		var pause time.Duration
+		switch e := llm.AsError(err); {
+		case done:
 			return ending{how: collected}
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return ending{how: left}
-		}
-		if err == nil {
+		case short:
+			reads, errs = reads+1, 0
+		case err == nil:
 			continue // a call came while it was read
+		case unreadable(e):
+			if reads++; reads >= maxReads {
+				return ending{how: lost, why: "its results cannot be read: " + e.Message}
+			}
+		default:
+			if end := t.unasked(e, &errs); end.how != underway {
+				return end
+			}
+			pause = e.RetryAfter
 		}
-		e := llm.AsError(err)
-		switch tries++; {
-		case e.Kind == llm.KindAuth:
-			return ending{how: fails, err: e}
-		case tries >= maxReads, !e.Kind.Retryable():
-			return ending{how: lost, why: "its results cannot be read: " + e.Message}
-		}
-		if o.rest(ctx, e.RetryAfter+o.rule.Poll.pause(tries), time.Time{}, nil) != goOn {
+		if o.rest(ctx, pause+o.rule.Poll.pause(n), time.Time{}, nil) != goOn {
 			return ending{how: left}
 		}
 	}
+}
+
+// unreadable reports whether an error of reading results says that there are none, or that they are
+// broken. That may pass, but need not.
+func unreadable(e *llm.Error) bool {
+	return e.Kind == llm.KindMalformed || !e.Kind.Retryable() && e.Kind != llm.KindAuth && e.Kind != llm.KindQuota
 }
 
 // beginRound begins a round of reading: calls that wait now must get a result in it. The wave does
@@ -188,6 +202,7 @@ func (w *Wave) beginRound(t *openBatch) int {
 	defer o.mu.Unlock()
 	w.moving++
 	t.round++
+	t.seen, t.unreadable, t.rest = 0, 0, nil
 	for _, s := range t.slots {
 		if s.by != nil {
 			s.round = t.round
@@ -196,25 +211,45 @@ func (w *Wave) beginRound(t *openBatch) int {
 	return t.round
 }
 
-// endRound ends a round. Lines that a complete round does not have are missing.
-func (w *Wave) endRound(t *openBatch, round int, whole bool) (done bool) {
+// endRound ends a round, which is whole if the results were read to their end. If lines are lacking that
+// should be there, it is short, unless it is the last. Otherwise lines that it does not have are missing.
+func (w *Wave) endRound(t *openBatch, round int, whole, last bool) (done, short bool) {
 	o := w.batcher
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer w.stops()
-	if whole {
-		for _, s := range t.slots {
-			if s.by != nil && s.round == round {
-				o.resolve(s, Result{Err: o.missing(t), Asked: true})
-			}
+	if !whole {
+		return t.waiting == 0, false
+	}
+	if !last && t.lacking(round) {
+		return false, true
+	}
+	o.counts.Unreadable += t.unreadable
+	for _, s := range t.slots {
+		if s.by != nil && s.round == round {
+			o.resolve(s, Result{Err: o.missing(t), Asked: true})
 		}
 	}
-	return t.waiting == 0
+	return t.waiting == 0, false
 }
+
+// lacking reports whether results that were read to their end lack lines that should be there: if the
+// provider does not say what the others are, every line should.
+func (t *openBatch) lacking(round int) bool {
+	for _, s := range t.slots {
+		if s.by != nil && s.round == round {
+			return t.rest == nil || !t.plausible() || t.seen == 0 && t.state.Total == 0
+		}
+	}
+	return false
+}
+
+// plausible reports whether a round has all answers that the provider counts.
+func (t *openBatch) plausible() bool { return t.unreadable == 0 && t.seen >= t.state.Answered }
 
 // missing returns the error of a line that the results do not have. The batcher is locked.
 func (o *Batcher) missing(t *openBatch) *llm.Error {
-	if t.rest != nil {
+	if t.rest != nil && t.plausible() {
 		e := *t.rest
 		return &e
 	}
@@ -245,11 +280,15 @@ func (w *Wave) deliver(t *openBatch, r batch.Result) {
 	}
 	id, ours := batch.SplitCustomID(t.Key, r.CustomID)
 	s := t.slots[id]
+	if ours && s != nil && s.seen != t.round {
+		s.seen = t.round
+		t.seen++
+	}
 	switch {
 	case r.Rest:
 		t.rest = r.Err
 	case r.CustomID == "":
-		o.counts.Unreadable++
+		t.unreadable++
 	case !ours || s == nil:
 		o.counts.Unknown++
 	case s.by == nil:

@@ -248,14 +248,14 @@ func (w *Wave) wakeSender() {
 
 // End ends a call. settled means that its answer is durable, or that it will not be asked again:
 // its batches need not keep the answer. Otherwise its lines are there for the call that asks again,
-// unless the process ends.
+// unless the process ends. Lines that were refused are of no use to it.
 func (s *Call) End(ctx context.Context, settled bool) {
 	o, w := s.wave.batcher, s.wave
 	var all []*openBatch
 	o.mu.Lock()
 	for _, line := range s.took {
 		switch t := line.openBatch; {
-		case settled:
+		case settled, line.refused:
 			t.held--
 			all = append(all, t)
 		case !o.draining && ctx.Err() == nil:

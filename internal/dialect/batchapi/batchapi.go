@@ -190,6 +190,19 @@ func (b *connection) answered(id string, body []byte, requestID string) batch.Re
 	return batch.Result{CustomID: id, Response: resp}
 }
 
+// lineFault reads the error of a line that has no status, and adds the one that a live call would have: without it, a
+// bad request is our own and stops the run.
+func lineFault(body json.RawMessage) *llm.Error {
+	e := fault.Classify(0, nil, body)
+	if e.Kind == llm.KindBadRequest {
+		e.Status = http.StatusBadRequest
+		if e.Code == "not_found_error" {
+			e.Status = http.StatusNotFound
+		}
+	}
+	return e
+}
+
 // finish adds the provider to an error and removes the key from it.
 func (b *connection) finish(e *llm.Error, requestID string) *llm.Error {
 	if e.RequestID == "" {

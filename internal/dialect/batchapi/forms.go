@@ -120,6 +120,10 @@ func openAIBatch(b *batches.Batch) snapshot {
 	case batches.Completed, batches.Expired, batches.Cancelled:
 		out.state.Phase = batch.Ended
 	case batches.Failed:
+		if n.Completed > 0 || len(given(b.OutputFileID)) > 0 { // it failed on the way, so some lines were answered
+			out.state.Phase = batch.Ended
+			break
+		}
 		out.state.Phase = batch.Failed
 		if b.Errors == nil {
 			break
@@ -252,7 +256,7 @@ func togetherBatch(b *batches.TogetherBatch) snapshot {
 	case batches.TogetherFailed:
 		out.state.Phase, out.state.Faults = batch.Failed, []batch.Fault{why("failed", b.Error)}
 		if len(out.outputs) > 0 {
-			out.state.Phase = batch.Ended
+			out.state.Phase, out.state.Faults = batch.Ended, nil
 		}
 	}
 	return out

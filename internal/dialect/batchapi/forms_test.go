@@ -33,7 +33,11 @@ func said(t *testing.T, object, line string) string {
 func TestStates(t *testing.T) {
 	t.Parallel()
 	gemini := func(state, more string) string {
-		return `{"name":"batches/b","metadata":{"state":"` + state + `","batchStats":{"requestCount":"3","successfulRequestCount":"1","failedRequestCount":"1"}` + more + `}}`
+		answered := "1"
+		if strings.HasSuffix(state, "FAILED") {
+			answered = "0"
+		}
+		return `{"name":"batches/b","metadata":{"state":"` + state + `","batchStats":{"requestCount":"3","successfulRequestCount":"` + answered + `","failedRequestCount":"1"}` + more + `}}`
 	}
 	for _, c := range []struct {
 		vendor, object string
@@ -42,6 +46,9 @@ func TestStates(t *testing.T) {
 		rest           string // the code of lines without a result
 	}{
 		{"openai", `{"id":"b","status":"failed","errors":{"data":[{"code":"c","message":"m","line":2}]}}`, batch.Failed, 2, ""},
+		{"openai", `{"id":"b","status":"failed","output_file_id":"x","errors":{"data":[{"code":"c","message":"m","line":2}]}}`, batch.Ended, 0, ""},
+		{"openai", `{"id":"b","status":"failed","request_counts":{"total":3,"completed":1,"failed":0}}`, batch.Ended, 0, ""},
+		{"azure", `{"id":"b","status":"Failed","output_file_id":"x"}`, batch.Ended, 0, ""},
 		{"azure", `{"id":"b","status":"Validating","created_at":"2026-07-19T17:13:57.2491382+00:00","request_counts":{"total":null}}`, batch.Running, 0, ""},
 		{"azure", `{"id":"b","status":"completed","created_at":1721408291,"output_file_id":"x"}`, batch.Ended, 0, ""},
 		{"azure", `{"id":"b","status":"Failed","errors":{"data":[{"code":"c","message":"m","line":2}]}}`, batch.Failed, 2, ""},
@@ -49,6 +56,8 @@ func TestStates(t *testing.T) {
 		{"gemini", gemini("JOB_STATE_RUNNING", ""), batch.Running, 0, ""},
 		{"gemini", gemini("BATCH_STATE_SUCCEEDED", `,"output":{"responsesFile":"files/x"}`), batch.Ended, 0, ""},
 		{"gemini", gemini("BATCH_STATE_FAILED", ""), batch.Failed, 0, ""},
+		{"gemini", gemini("BATCH_STATE_FAILED", `,"output":{"responsesFile":"files/x"}`), batch.Ended, 0, ""},
+		{"gemini", `{"name":"batches/b","metadata":{"state":"BATCH_STATE_FAILED","batchStats":{"successfulRequestCount":"1"}}}`, batch.Ended, 0, ""},
 		{"gemini", gemini("BATCH_STATE_CANCELLED", ""), batch.Ended, 0, batch.CodeCancelled},
 		{"gemini", gemini("BATCH_STATE_EXPIRED", ""), batch.Ended, 0, batch.CodeExpired},
 		{"gemini", gemini("SOMETHING", ""), batch.Running, 0, ""},
@@ -63,6 +72,7 @@ func TestStates(t *testing.T) {
 		{"together", `{"job":{"id":"b","status":"COMPLETED","output_file_id":"x"}}`, batch.Ended, 0, ""},
 		{"together", `{"id":"b","status":"EXPIRED"}`, batch.Ended, 0, batch.CodeExpired},
 		{"together", `{"id":"b","status":"FAILED","error":"no"}`, batch.Failed, 0, ""},
+		{"together", `{"id":"b","status":"FAILED","error":"no","output_file_id":"x"}`, batch.Ended, 0, ""},
 		{"xai", `{"batch_id":"b","state":{}}`, batch.Running, 0, ""},
 		{"xai", `{"batch_id":"b","state":{"num_requests":3,"num_pending":1,"num_success":2}}`, batch.Running, 0, ""},
 		{"xai", `{"batch_id":"b","state":{"num_requests":3,"num_success":2,"num_error":1}}`, batch.Ended, 0, ""},

@@ -159,6 +159,10 @@ func (d *geminiAPI) State(ctx context.Context, id string) (batch.State, error) {
 	case batches.GeminiSucceeded, batches.GeminiCancelled, batches.GeminiExpired:
 		st.Phase = batch.Ended
 	case batches.GeminiFailed:
+		if out := b.Metadata.Output; n.Successful > 0 || out != nil && out.ResponsesFile != "" { // it failed on the way
+			st.Phase = batch.Ended
+			break
+		}
 		e := fault.Classify(0, nil, b.Error)
 		st.Phase, st.Faults = batch.Failed, []batch.Fault{why("failed", e.Message)}
 	}
@@ -250,7 +254,7 @@ func geminiFault(body json.RawMessage) *llm.Error {
 		Message string `json:"message"`
 	}
 	if json.Unmarshal(body, &of) != nil || of.Code < 1 || of.Code > 16 {
-		return fault.Classify(0, nil, body)
+		return lineFault(body)
 	}
 	status := map[int]int{3: 400, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 14: 503, 16: 401}[of.Code]
 	switch of.Code {

@@ -146,7 +146,7 @@ func (d *messageAPI) result(line []byte) batch.Result {
 	case "succeeded":
 		return d.answered(l.CustomID, l.Result.Message, "")
 	case "errored":
-		return failed(fault.Classify(0, nil, l.Result.Error))
+		return failed(lineFault(l.Result.Error))
 	case "canceled":
 		return failed(batch.CancelledError())
 	case "expired":

@@ -63,6 +63,7 @@ func TestMessageLines(t *testing.T) {
 		{`{"custom_id":"a","result":{"type":"succeeded","message":` + goodMessage + `}}`, "a", ""},
 		{`{"custom_id":"a","result":{"type":"succeeded"}}`, "a", llm.KindMalformed},
 		{`{"custom_id":"a","result":{"type":"errored","error":{"type":"error","error":{"type":"invalid_request_error","message":"no"}}}}`, "a", llm.KindBadRequest},
+		{`{"custom_id":"a","result":{"type":"errored","error":{"type":"error","error":{"type":"not_found_error","message":"no"}}}}`, "a", llm.KindBadRequest},
 		{`{"custom_id":"a","result":{"type":"errored","error":{"type":"error","error":{"type":"overloaded_error","message":"no"}}}}`, "a", llm.KindOverloaded},
 		{`{"custom_id":"a","result":{"type":"errored","error":{"type":"error","error":{"type":"api_error","message":"no"}}}}`, "a", llm.KindServer},
 		{`{"custom_id":"a","result":{"type":"errored"}}`, "a", llm.KindServer},
@@ -74,6 +75,13 @@ func TestMessageLines(t *testing.T) {
 		r := d.result([]byte(c.line))
 		if r.CustomID != c.id || (r.Err == nil) != (c.kind == "") || r.Err != nil && (r.Err.Kind != c.kind || strings.Contains(r.Err.Error(), "\x1b")) {
 			t.Errorf("%s: %+v %v", c.line, r, r.Err)
+		}
+		status := 400 // without one, the engine takes it for a mistake of ours, and the run fails
+		if strings.Contains(c.line, "not_found") {
+			status = 404
+		}
+		if c.kind == llm.KindBadRequest && r.Err.Status != status {
+			t.Errorf("%s: %+v", c.line, r.Err)
 		}
 	}
 }
