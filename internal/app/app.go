@@ -46,6 +46,8 @@ type Config struct {
 	Models map[string]llm.Model
 	// Budget is the most that may be spent, and Spent what was already spent of it. Default: no limit.
 	Budget, Spent llm.Money
+	// Expose is that of budget.Budget. Default: nothing is made durable.
+	Expose func(ctx context.Context, worst llm.Money) error
 	// Part is a part of a larger budget, instead of Budget. Default: none.
 	Part *budget.Budget
 	// Shared is that of dispatch.Config.
@@ -113,6 +115,7 @@ func Open(c Config) (*App, error) {
 	spending := c.Part
 	if spending == nil {
 		spending = budget.New(c.Budget, c.Spent)
+		spending.Expose = c.Expose
 	}
 	d, err := dispatch.New(dispatch.Config{
 		Open:   func(name string) (dispatch.Lane, error) { return a.lane(c, name) },

@@ -114,12 +114,10 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 	if err != nil {
 		return nil, err
 	}
-	prices, err := Prices(plan.Providers, plan.Prices)
+	begun, err := f.begun(plan, head.Begun.Run)
 	if err != nil {
 		return nil, err
 	}
-	begun := Play{Tool: f.Tool, Code: f.Code}.begun(plan, prices)
-	begun.Fork = &journal.Origin{File: f.From, Run: head.Begun.Run, Episode: f.Episode, Turn: f.Turn}
 	specs, err := world.Blocks(world.Block{Groups: []world.Group{{Spec: spec, Size: f.Repeat}}, Rounds: 1})
 	if err != nil {
 		return nil, err
@@ -130,6 +128,17 @@ func (f Fork) entries(ctx context.Context, kinds []world.Kind) (_ []journal.Entr
 		out = append(out, ofEpisode(i, kept)...)
 	}
 	return out, nil
+}
+
+// begun returns how the fork begins.
+func (f Fork) begun(plan *config.Plan, of string) (journal.Begun, error) {
+	prices, err := Prices(plan.Providers, plan.Prices)
+	if err != nil {
+		return journal.Begun{}, err
+	}
+	begun := Play{Tool: f.Tool, Code: f.Code}.begun(plan, prices)
+	begun.Fork = &journal.Origin{File: f.From, Run: of, Episode: f.Episode, Turn: f.Turn}
+	return begun, nil
 }
 
 // spec returns the spec of the episode.
@@ -174,7 +183,7 @@ func (f Fork) plan(head *journal.Head, original world.Spec, kinds []world.Kind) 
 	if err != nil {
 		return nil, err
 	}
-	return plan.ForFolder(config.FolderOf(f.File)), nil
+	return forFolder(plan, FolderOf(f.File)), nil
 }
 
 // continues checks that the kind can continue from the turn.

@@ -52,7 +52,7 @@ func (p Play) choose(head *journal.Head) (*growth.Choice, error) {
 			return nil, usageError{fmt.Errorf("%s holds no run yet: play a plan into it first", cmp.Or(p.File, "the journal"))}
 		}
 		stages, err := p.Plan.World()
-		return &growth.Choice{Plan: p.Plan.ForFolder(p.folder()), Stages: stages}, err
+		return &growth.Choice{Plan: forFolder(p.Plan, p.folder()), Stages: stages}, err
 	}
 	for _, k := range p.kinds() {
 		if k.Name != head.Begun.Kind {
@@ -101,21 +101,13 @@ func (p Play) plans(begun json.RawMessage) (recorded, plan *config.Plan, err err
 	if recorded, err = config.FromJSON(begun, p.kinds(), nil); err != nil {
 		return nil, nil, err
 	}
-	recorded = recorded.FromFolder(p.folder())
+	recorded = fromFolder(recorded, p.folder())
 	if p.Plan != nil {
-		return recorded, p.Plan.ForFolder(p.folder()), nil
+		return recorded, forFolder(p.Plan, p.folder()), nil
 	}
 	if plan, err = config.FromJSON(begun, p.kinds(), p.Sets); err != nil {
 		return nil, nil, err
 	}
-	plan = plan.FromFolder(p.folder())
+	plan = fromFolder(plan, p.folder())
 	return recorded, plan, reachable(p.File, p.Reach, recorded, plan)
-}
-
-// folder returns the folder that the paths of a recorded plan are relative to.
-func (p Play) folder() string {
-	if p.Folder != "" {
-		return p.Folder
-	}
-	return config.FolderOf(p.File) // that of a journal without a file is the current one
 }

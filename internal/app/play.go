@@ -3,8 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"parley/engine"
 	"parley/internal/config"
@@ -22,7 +19,6 @@ import (
 	"parley/internal/dispatch/levels"
 	"parley/internal/dispatch/outage"
 	"parley/internal/growth"
-	"parley/internal/price"
 	"parley/internal/replica"
 	"parley/internal/seat"
 	"parley/internal/steer"
@@ -289,10 +285,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		Past: func(f func(world.Played)) error { return past(ctx, store, head, f) },
 	}
 	p.open(&c, &opened)
-	var repriced []string
-	if !done {
-		repriced = p.repriced(a, plan, head.Begun)
-	}
+	repriced := p.repriced(a, plan, head, done)
 	res, err := engine.Run(ctx, c)
 	release(ctx)
 	err = errors.Join(err, cancelBatches(ctx, plan, a), a.Close())
@@ -381,19 +374,4 @@ func (p Play) outage(o outage.Outage, changed *func()) {
 	if changed != nil {
 		(*changed)()
 	}
-}
-
-func (p Play) begun(plan *config.Plan, prices *price.Table) journal.Begun {
-	return journal.Begun{
-		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
-		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),
-		Prices: prices.Digests(modelsOf(plan.Agents)),
-	}
-}
-
-// newID returns a random name for a run. No seed decides it.
-func newID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }

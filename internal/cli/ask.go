@@ -20,7 +20,6 @@ import (
 	"parley/internal/config/schema"
 	"parley/internal/dialect/sim"
 	"parley/internal/dispatch"
-	"parley/internal/dispatch/budget"
 	"parley/internal/files"
 	"parley/internal/trust"
 	"parley/llm"
@@ -143,7 +142,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	case c.Hedge < 0 || c.Hedge >= 1:
 		return app.Config{}, exit.Usagef("--hedge must be at least 0 and below 1, such as 0.95")
 	}
-	limit, err := budgetOf(c.Budget)
+	budget, err := budgetOf(c.Budget)
 	if err != nil {
 		return app.Config{}, err
 	}
@@ -171,7 +170,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 		Trust:     keys,
 		Levels:    s.levels(),
 		Providers: providers,
-		Budget:    limit, Prices: c.Prices, Cache: cache,
+		Budget:    budget, Prices: c.Prices, Cache: cache,
 		Retry: dispatch.Retry{Attempts: c.Retries + 1, Unreachable: c.Unreachable}, Outages: outages, Hedge: dispatch.Hedge{Percentile: c.Hedge},
 		Notices: s.notice,
 	}, err
@@ -266,12 +265,9 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 		return err
 	}
 	ids := bulk.NewKeyer()
-	out, spent, err := c.sink(s, path, ids)
+	out, err := c.sink(ctx, s, path, ids, &cfg)
 	if err != nil {
 		return errors.Join(err, in.Close())
-	}
-	if cfg.Budget > 0 {
-		cfg.Spent = spent
 	}
 	a, err := s.open(cfg)
 	if err != nil {
@@ -282,7 +278,9 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	}
 	t := &bulk.Tally{}
 	m := &bulk.Asking{Source: in, Sink: out, Samples: c.Samples, Keys: ids, Gate: g, Tally: t}
-	expose(a, out, m)
+	if a, ok := a.(bulk.Spender); ok {
+		m.Recorded = a.Budget().Recorded
+	}
 	p := &bulk.Progress{Out: s.err, Tally: t, Stats: a.Stats, Share: in.Share, Budget: cfg.Budget, Spent: cfg.Spent, Began: time.Now()}
 	if a, ok := a.(bulk.Waiter); ok {
 		p.Waits = a.Waits
@@ -298,40 +296,29 @@ func (c *askCmd) askFile(ctx context.Context, s *State, g *exit.Gate, cfg app.Co
 	return errors.Join(m.Verdict(), a.Close(), in.Close())
 }
 
-// expose makes durable what calls in flight can cost, in a file beside that of --out.
-func expose(a bulk.Asker, out bulk.Sink, m *bulk.Asking) {
-	spender, ok := a.(interface{ Budget() *budget.Budget })
-	file, is := out.(interface {
-		Expose(ctx context.Context, worst llm.Money) error
-	})
-	if ok && is && spender.Budget().Limit() > 0 {
-		spender.Budget().Expose, m.Recorded = file.Expose, spender.Budget().Recorded
-	}
-}
-
-// sink opens the file of --out, or uses standard output. With a budget it also returns what
-// the records of earlier runs cost.
-func (c *askCmd) sink(s *State, in string, ids bulk.Keyer) (bulk.Sink, llm.Money, error) {
+// sink opens the file of --out, or uses standard output. With a budget, what the records of earlier runs cost is spent, and
+// what calls in flight can cost is made durable beside the file.
+func (c *askCmd) sink(ctx context.Context, s *State, in string, ids bulk.Keyer, cfg *app.Config) (bulk.Sink, error) {
 	if c.Out == "" {
-		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), 0, nil
+		return bulk.NewOrdered(s.Stdout, max(bulk.Window, 2*c.Concurrency)), nil
 	}
 	if a, err := os.Stat(in); err == nil {
 		if b, err := os.Stat(c.Out); err == nil && os.SameFile(a, b) {
-			return nil, 0, exit.Usagef("--out names the file of requests; name another file")
+			return nil, exit.Usagef("--out names the file of requests; name another file")
 		}
 	}
-	out, err := bulk.OpenOut(c.Out, ids)
+	out, err := bulk.OpenOut(ctx, c.Out, ids)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if c.Budget == nil {
-		return out, 0, nil
+	if cfg.Budget == 0 {
+		return out, nil
 	}
-	spent, err := out.Spent()
-	if err != nil {
-		return nil, 0, errors.Join(err, out.Close())
+	if cfg.Spent, err = out.Spent(); err != nil {
+		return nil, errors.Join(err, out.Close())
 	}
-	return out, spent, nil
+	cfg.Expose = out.Expose
+	return out, nil
 }
 
 // report prints the summary to standard error. With --json and --out, it goes to standard output.

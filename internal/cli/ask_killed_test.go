@@ -20,7 +20,7 @@ import (
 func TestAskBudgetOfCallsInFlight(t *testing.T) {
 	t.Parallel()
 	for _, killed := range []bool{false, true} {
-		const budget, most = "0.00099", 12 // calls of $0.00008, each billed when it arrives
+		const budget, calls = "0.00099", 12 // calls of $0.00008, each billed when it arrives
 		var billed atomic.Int64
 		var quick atomic.Bool
 		var once sync.Once
@@ -64,8 +64,8 @@ func TestAskBudgetOfCallsInFlight(t *testing.T) {
 		quick.Store(true)
 		for range 2 {
 			ask(State{}, out, budget).want(t, exit.Budget)
-			if n := billed.Load(); n > most {
-				t.Errorf("killed: %t: %d calls were billed, and the budget is for %d", killed, n, most)
+			if n := billed.Load(); n > calls {
+				t.Errorf("killed: %t: %d calls were billed, and the budget is for %d", killed, n, calls)
 			}
 		}
 		ask(State{}, out, "1").want(t, exit.OK).wantErr(t, "of $1.00")

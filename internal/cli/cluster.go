@@ -22,7 +22,6 @@ import (
 	"parley/internal/cluster/coordinator"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
-	"parley/internal/config"
 )
 
 // tokenEnv is the environment variable with the token of a hub, or of the workers of one run.
@@ -215,7 +214,7 @@ func (f *playFlags) open(ctx context.Context, s *State, p *app.Play) (_ *joint, 
 	ctx, j.stop = context.WithCancel(ctx)
 	for range f.Workers {
 		j.local.Go(func() {
-			f.superviseWorker(ctx, s, url, token, config.FolderOf(p.File), append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
+			f.superviseWorker(ctx, s, url, token, app.FolderOf(p.File), append(slices.Clone(s.codeFolders), filepath.Dir(cmp.Or(p.PlanFile, p.File))))
 		})
 	}
 	return j, nil

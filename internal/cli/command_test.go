@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
+	"parley/internal/files"
 	"parley/internal/store/sqlite/sqlitetest"
 	"parley/journal"
 	"parley/world"
@@ -216,7 +216,7 @@ func TestAdjudicateStreams(t *testing.T) {
 		done <- mainWith(t.Context(), State{Args: []string{"adjudicate"}, Stdin: in, Stdout: out})
 		out.Close()
 	}()
-	reader := bulk.NewLineReader(answers, 1<<20)
+	reader := files.NewLineReader(answers, 1<<20)
 	for range 3 {
 		if _, err := io.WriteString(input, "{\"units\":{}}\n"); err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
+	"parley/internal/files"
 	"parley/llm"
 )
 
@@ -77,14 +78,14 @@ func TestLinesFromStdin(t *testing.T) {
 
 func TestHugeLine(t *testing.T) {
 	t.Parallel()
-	lines := bulk.NewLineReader(strings.NewReader("short\n"+strings.Repeat("x", 200_000)+"\nafter"), 100_000)
+	lines := files.NewLineReader(strings.NewReader("short\n"+strings.Repeat("x", 200_000)+"\nafter"), 100_000)
 	for _, want := range []string{"short", "", "after"} {
 		line, err := lines.Next()
 		if string(line) != want || (err != nil) != (want == "") {
 			t.Fatalf("line %d: %q, %v", lines.Number, line, err)
 		}
 	}
-	j := &bulk.File{Name: "in", Lines: bulk.NewLineReader(strings.NewReader(strings.Repeat("x", 2<<20)), 1<<20)}
+	j := &bulk.File{Name: "in", Lines: files.NewLineReader(strings.NewReader(strings.Repeat("x", 2<<20)), 1<<20)}
 	if _, err := j.Next(); err == nil || err.Error() != "in:1: the line is too long: at most 1 MiB" {
 		t.Error(err)
 	}
@@ -143,7 +144,7 @@ func TestOutIsNotOurs(t *testing.T) {
 func TestOutInUse(t *testing.T) {
 	t.Parallel()
 	out := write(t, "out.jsonl", "")
-	o, err := bulk.OpenOut(out, bulk.NewKeyer())
+	o, err := bulk.OpenOut(t.Context(), out, bulk.NewKeyer())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"parley/internal/answer"
 	"parley/internal/cli/bulk"
 	"parley/internal/cli/exit"
+	"parley/internal/files"
 	"parley/llm"
 )
 
@@ -51,14 +52,14 @@ func TestMemoryStaysFlat(t *testing.T) {
 		n = 5_000
 	}
 	ids := bulk.NewKeyer()
-	out, err := bulk.OpenOut(filepath.Join(t.TempDir(), "out.jsonl"), ids)
+	out, err := bulk.OpenOut(t.Context(), filepath.Join(t.TempDir(), "out.jsonl"), ids)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, sink := range map[string]bulk.Sink{"file": out, "stream": bulk.NewOrdered(io.Discard, bulk.Window)} {
 		before := heap()
 		m := &bulk.Asking{
-			Source: &bulk.File{Name: "in", Lines: bulk.NewLineReader(&endless{n: n}, bulk.MaxLine), Defs: bulk.Defaults{
+			Source: &bulk.File{Name: "in", Lines: files.NewLineReader(&endless{n: n}, bulk.MaxLine), Defs: bulk.Defaults{
 				Req: llm.Request{Model: "sim/small"}, Schemas: &answer.Compiler{},
 			}},
 			Sink: sink, Samples: 1, Keys: ids, Gate: exit.NewGate(), Tally: &bulk.Tally{},

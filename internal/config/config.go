@@ -82,9 +82,9 @@ type Plan struct {
 	// Prices is the path of a file of prices. Empty: the built-in ones.
 	Prices string
 	// Out is the path of the run file. Empty: for the caller to choose.
-	Out string
+	Out    string
+	Folder string // of the run file: JSON writes paths relative to it, or as they are if it is empty
 
-	folder  string          // of the run file, see ForFolder; empty: it is not known
 	checker *schema.Checker // knows the lines of the plan file; nil: the plan was recorded
 }
 
@@ -140,7 +140,7 @@ func settled(ctx context.Context, plan *Plan, err error, beside *reach.Files) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range plan.paths() {
+	for _, name := range []*string{&plan.Prices, &plan.Cache, &plan.Out} {
 		if *name != "" {
 			*name = beside.Path(*name)
 		}

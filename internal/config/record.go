@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"parley/internal/config/reach"
 	"parley/internal/config/schema"
 	"parley/internal/provider"
 	"parley/llm"
@@ -39,17 +41,13 @@ func (p *Plan) JSON() json.RawMessage {
 		Kind: p.Kind.Name, Seed: p.Seed, Episodes: p.Episodes,
 		Providers: map[string]map[string]any{}, Agents: map[string]map[string]any{},
 		Lineup: p.Lineup, Params: p.ParamsJSON, Limits: limits{p.Concurrency, p.Live},
-		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: recordedPath(p.folder, p.Cache), Pace: p.Pace, Batch: recordBatch(p.Batch),
-		Prices: recordedPath(p.folder, p.Prices), Out: recordedPath(p.folder, p.Out),
+		Budget: p.Budget, Episode: p.EpisodeBudget, Cache: cmp.Or(reach.Recorded(p.Folder, p.Cache), "off"), Pace: p.Pace, Batch: recordBatch(p.Batch), Prices: reach.Recorded(p.Folder, p.Prices), Out: reach.Recorded(p.Folder, p.Out),
 	}
 	if p.Matrix != nil || p.Until != nil {
 		r.Plan = &planFile{p.Matrix, p.Until}
 	}
 	if p.Unreachable != DefaultUnreachable {
 		r.Retry = map[string]string{"unreachable": p.Unreachable.String()}
-	}
-	if r.Cache == "" {
-		r.Cache = "off"
 	}
 	for _, one := range p.Providers {
 		r.Providers[one.Name] = recordProvider(one)

@@ -14,7 +14,10 @@ func (t *Table) Digests(models []string) map[string]string {
 		digests[model] = "none"
 		if p, ok := t.Find(model); ok {
 			p.MaxOutput, p.Context, p.Retired = 0, 0, false // not prices
-			b, _ := json.Marshal(p)                         // a plain struct
+			b, err := json.Marshal(p)
+			if err != nil {
+				continue // not reached: it is a plain struct
+			}
 			sum := sha256.Sum256(b)
 			digests[model] = hex.EncodeToString(sum[:digestSize])
 		}

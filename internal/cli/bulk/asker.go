@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"parley/internal/dispatch"
+	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
@@ -21,6 +22,11 @@ type Asker interface {
 	Stats() dispatch.Snapshot
 	// Close releases the resources of Each. Nothing may be in flight.
 	Close() error
+}
+
+// Spender is an asker with a budget.
+type Spender interface {
+	Budget() *budget.Budget
 }
 
 // Waiter is an asker that knows what its calls wait for.

@@ -59,7 +59,7 @@ func FuzzOpenOut(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		o, err := OpenOut(path, NewKeyer())
+		o, err := OpenOut(t.Context(), path, NewKeyer())
 		if err != nil {
 			if got, err := os.ReadFile(path); err != nil || string(got) != string(text) {
 				t.Errorf("refused and changed: %q became %q", text, got)
@@ -69,7 +69,7 @@ func FuzzOpenOut(f *testing.F) {
 		if _, err := o.Finish(false); err != nil {
 			t.Fatal(err)
 		}
-		if o, err = OpenOut(path, NewKeyer()); err != nil {
+		if o, err = OpenOut(t.Context(), path, NewKeyer()); err != nil {
 			t.Fatalf("%q: cannot be opened again: %v", text, err)
 		}
 		if _, err := o.Finish(true); err != nil {

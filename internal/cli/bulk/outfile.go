@@ -3,6 +3,7 @@ package bulk
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -63,7 +64,7 @@ type keptRecord struct {
 
 // OpenOut opens or creates the file and reads its records. A truncated last line, which a kill leaves behind, is
 // removed. Any other line that is not a record is an error: the file then belongs to something else.
-func OpenOut(path string, ids Keyer) (*outFile, error) {
+func OpenOut(ctx context.Context, path string, ids Keyer) (*outFile, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -83,7 +84,7 @@ func OpenOut(path string, ids Keyer) (*outFile, error) {
 		o.end, err = readRecords(f, path, "move the file away, or name another", o.keep)
 	}
 	if err == nil {
-		err = o.collect()
+		err = o.collect(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--out: %w", err), f.Close())
@@ -106,7 +107,7 @@ func (o *outFile) Spent() (llm.Money, error) {
 // readRecords reads a file to its end, and returns where that is. A last line without a newline gets one if it is a record, and is removed
 // if it is a truncated one. For any other line that is not a record, the error gives the advice.
 func readRecords(f *os.File, path, advice string, each func(old oldRecord, off int64)) (end int64, err error) {
-	for lines := NewLineReader(f, maxRecord); ; {
+	for lines := files.NewLineReader(f, maxRecord); ; {
 		line, err := lines.Next()
 		if errors.Is(err, io.EOF) {
 			return end, nil
@@ -118,12 +119,12 @@ func readRecords(f *os.File, path, advice string, each func(old oldRecord, off i
 		n := min(len(line), len(recordStart))
 		switch {
 		case err == nil:
-			each(old, lines.start)
-			if end = lines.at; !lines.ended {
+			each(old, lines.Start)
+			if end = lines.At; !lines.Ended {
 				_, err = f.WriteAt([]byte("\n"), end)
 				return end + 1, err
 			}
-		case errors.Is(err, errNoRecord) && !lines.ended && string(line[:n]) == recordStart[:n]:
+		case errors.Is(err, errNoRecord) && !lines.Ended && string(line[:n]) == recordStart[:n]:
 			return end, f.Truncate(end)
 		default:
 			return 0, exit.Usagef("%s:%d: %w; %s", path, max(1, lines.Number), err, advice)

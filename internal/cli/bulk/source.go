@@ -23,10 +23,13 @@ type lineError struct {
 func (e *lineError) Error() string { return fmt.Sprintf("%s:%d: %v", e.name, e.line, e.err) }
 func (e *lineError) Unwrap() error { return e.err }
 
+// MaxLine is the maximum length of a line. A request may contain pictures, but no file may exhaust the memory.
+const MaxLine = 64 << 20
+
 // File is a source that reads one request per line.
 type File struct {
 	Name  string
-	Lines *lineReader
+	Lines *files.LineReader
 	Defs  Defaults
 	Close func() error
 
@@ -39,7 +42,7 @@ func OpenJSONL(stdin io.Reader, path string, defs Defaults, stop <-chan struct{}
 	if path == "-" {
 		r := exit.NewReader(stdin, stop)
 		return &File{
-			Name: "stdin", Lines: NewLineReader(r, MaxLine), Defs: defs,
+			Name: "stdin", Lines: files.NewLineReader(r, MaxLine), Defs: defs,
 			Close: func() error { return nil },
 		}, nil
 	}
@@ -54,17 +57,17 @@ func OpenJSONL(stdin io.Reader, path string, defs Defaults, stop <-chan struct{}
 	if err != nil {
 		return nil, exit.AsUsage(errors.Join(err, f.Close()))
 	}
-	return &File{Name: path, Lines: NewLineReader(f, MaxLine), Defs: defs, Close: f.Close, size: info.Size()}, nil
+	return &File{Name: path, Lines: files.NewLineReader(f, MaxLine), Defs: defs, Close: f.Close, size: info.Size()}, nil
 }
 
 // Next returns the next question of the file, or io.EOF.
 func (j *File) Next() (Question, error) {
 	for {
 		line, err := j.Lines.Next()
-		j.read.Store(j.Lines.at)
+		j.read.Store(j.Lines.At)
 		n := j.Lines.Number
-		if errors.Is(err, errLong) {
-			return Question{}, &lineError{name: j.Name, line: n, err: fmt.Errorf("%w: at most %d MiB", errLong, j.Lines.max>>20)}
+		if errors.Is(err, files.ErrLongLine) {
+			return Question{}, &lineError{name: j.Name, line: n, err: fmt.Errorf("%w: at most %d MiB", files.ErrLongLine, j.Lines.Max>>20)}
 		}
 		if err != nil {
 			return Question{}, err

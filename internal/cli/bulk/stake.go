@@ -31,9 +31,9 @@ func stakeOf(worst llm.Money) ([]byte, error) {
 }
 
 // collect moves the record that a killed process left behind to the second file, so that its cost counts for good.
-func (o *outFile) collect() error {
+func (o *outFile) collect(ctx context.Context) error {
 	const maxStaked = 4096
-	line, err := files.Read(context.Background(), o.path+staked, maxStaked)
+	line, err := files.Read(ctx, o.path+staked, maxStaked)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
