@@ -25,12 +25,7 @@ type Asker interface {
 }
 
 // Spender is an asker with a budget.
-type Spender interface {
-	Budget() *budget.Budget
-}
+type Spender interface{ Budget() *budget.Budget }
 
-// Waiter is an asker that knows what its calls wait for.
-type Waiter interface {
-	// Waits lists what calls wait for at now, such as a provider that cannot be reached.
-	Waits(now time.Time) []dispatch.Wait
-}
+// Waiter is an asker that lists what its calls wait for, such as a provider that cannot be reached.
+type Waiter interface{ Waits(time.Time) []dispatch.Wait }
