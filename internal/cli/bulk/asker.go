@@ -28,4 +28,6 @@ type Asker interface {
 type Spender interface{ Budget() *budget.Budget }
 
 // Waiter is an asker that lists what its calls wait for, such as a provider that cannot be reached.
-type Waiter interface{ Waits(time.Time) []dispatch.Wait }
+type Waiter interface {
+	Waits(time.Time) []dispatch.Wait
+}

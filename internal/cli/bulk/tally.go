@@ -130,9 +130,8 @@ func (p *Progress) line(now time.Time) []string {
 	parts = append(append(parts, progress.Cost(n.Cost.Plus(p.Spent), p.Budget, l)), money...)
 	parts = append(parts, terminal.Number(int(l.InFlight))+" in flight")
 	if s := now.Sub(p.last).Seconds(); s > 0 {
-		parts = append(parts,
-			terminal.Speed(float64(n.Answered-p.counts.Answered)/s)+" requests/s",
-			terminal.Speed(float64(n.Usage.Total()-p.counts.Usage.Total())/s)+" tokens/s")
+		requests, tokens := float64(n.Answered-p.counts.Answered), float64(n.Usage.Total()-p.counts.Usage.Total())
+		parts = append(parts, terminal.Speed(requests/s)+" requests/s", terminal.Speed(tokens/s)+" tokens/s")
 	}
 	if now.Sub(p.last) >= time.Second {
 		p.last, p.counts = now, n
