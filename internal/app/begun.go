@@ -14,8 +14,11 @@ import (
 	"parley/journal"
 )
 
-// begun returns how the run begins.
-func (p Play) begun(plan *config.Plan, prices *price.Table) journal.Begun {
+// begun returns how the run begins. That of a run that has begun is not used.
+func (p Play) begun(plan *config.Plan, prices *price.Table, head *journal.Head) (b journal.Begun) {
+	if head.Begun != nil {
+		return *head.Begun
+	}
 	return journal.Begun{
 		Version: journal.Version, Run: newID(), Tool: p.Tool, At: time.Now(),
 		Kind: plan.Kind.Name, KindVersion: plan.Kind.Version, Seed: plan.Seed, Agents: plan.Agents, Plan: plan.JSON(), Code: p.Code, Measures: growth.Measures(plan),

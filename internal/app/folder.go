@@ -20,6 +20,9 @@ func forFolder(plan *config.Plan, folder string) *config.Plan {
 // fromFolder returns a plan that a run file in folder recorded, with paths that can be opened.
 func fromFolder(plan *config.Plan, folder string) *config.Plan {
 	same := forFolder(plan, folder)
+	if real, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = real // a recorded path may begin with ..
+	}
 	for _, name := range []*string{&same.Prices, &same.Cache, &same.Out} {
 		if *name = filepath.FromSlash(*name); *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(folder, *name)

@@ -136,7 +136,7 @@ func (f Fork) begun(plan *config.Plan, of string) (journal.Begun, error) {
 	if err != nil {
 		return journal.Begun{}, err
 	}
-	begun := Play{Tool: f.Tool, Code: f.Code}.begun(plan, prices)
+	begun := Play{Tool: f.Tool, Code: f.Code}.begun(plan, prices, &journal.Head{})
 	begun.Fork = &journal.Origin{File: f.From, Run: of, Episode: f.Episode, Turn: f.Turn}
 	return begun, nil
 }

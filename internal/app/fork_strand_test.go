@@ -88,7 +88,7 @@ func TestForkStrands(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := filepath.Join(t.TempDir(), "run.parley")
-	playBranching(t, from, Play{}.begun(plan, price.Embedded()), 2)
+	playBranching(t, from, Play{}.begun(plan, price.Embedded(), &journal.Head{}), 2)
 	was := readRun(t, from)
 	for turn, kept := range []int{0, 1, 6, 8} { // replies
 		f := Fork{Kinds: worlds.Standard(), From: from, Episode: 1, Turn: turn, Repeat: 1}

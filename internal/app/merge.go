@@ -2,11 +2,14 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
+	"parley/internal/filelock"
 	"parley/internal/store/sqlite"
 	"parley/journal"
 )
@@ -50,6 +53,9 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
+	if err := namesNothing(ctx, in, FolderOf(from), to); err != nil {
+		return 0, err
+	}
 	temp := to + "-merge"
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
@@ -66,6 +72,25 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 		return 0, errors.Join(err, os.Remove(temp))
 	}
 	return entries, nil
+}
+
+// namesNothing returns an error if a copy at to would find other files than the run file in folder: a recorded plan names
+// them relative to its folder.
+func namesNothing(ctx context.Context, in *sqlite.Store, folder, to string) error {
+	head, err := in.Head(ctx)
+	if err != nil || head.Begun == nil || filelock.Resolve(folder) == filelock.Resolve(filepath.Dir(to)) {
+		return err
+	}
+	var plan struct{ Prices, Cache string }
+	if err := json.Unmarshal(head.Begun.Plan, &plan); err != nil {
+		return nil //nolint:nilerr // a plan of another form names no files
+	}
+	for _, name := range []string{plan.Prices, plan.Cache} {
+		if name = filepath.FromSlash(name); name != "" && name != "off" && !filepath.IsAbs(name) {
+			return usageError{fmt.Errorf("%s: the plan of the run names %s, relative to the folder of its file: name a file in %s, and move it with what the plan names", to, name, folder)}
+		}
+	}
+	return nil
 }
 
 // copyAll copies all entries, and how far the log of a cluster is collected.

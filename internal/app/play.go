@@ -260,7 +260,7 @@ func (p Play) play(ctx, drain context.Context, store journal.Journal, head *jour
 		return nil, err
 	}
 	c := engine.Config{
-		Journal: journalOf(store, choice, done), Begun: p.begun(plan, a.prices), Kind: plan.Kind, Plan: choice.Stages, Models: a,
+		Journal: journalOf(store, choice, done), Begun: p.begun(plan, a.prices, head), Kind: plan.Kind, Plan: choice.Stages, Models: a,
 		Wave: plan.Pace == "wave", Live: plan.Live, Calls: plan.Concurrency, Drain: drain, Watch: p.Watch, Remote: p.Remote,
 	}
 	p.spend(a.Budget(), &c)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,7 @@ type askCmd struct {
 	Words []string `arg:"" optional:"" name:"prompt" placeholder:"PROMPT or FILE" help:"The prompt; - to read it from standard input; or a .jsonl file of requests."`
 	JSONL bool     `name:"jsonl" help:"Read the argument (or -) as a file of requests, whatever its name."`
 
-	Model       string   `group:"question" placeholder:"PROVIDER/MODEL" help:"The model to ask. Default: sim/small, which is simulated and needs no key."`
+	Named       *string  `group:"question" name:"model" placeholder:"PROVIDER/MODEL" help:"The model to ask. Default: sim/small, which is simulated and needs no key."`
 	System      string   `group:"question" placeholder:"TEXT" help:"System prompt."`
 	Temperature *float64 `group:"question" placeholder:"T" help:"Temperature."`
 	MaxTokens   int      `group:"question" placeholder:"N" help:"Maximum number of tokens in an answer."`
@@ -60,7 +59,7 @@ type askCmd struct {
 
 	metricsFlags `group:"output"`
 
-	unnamed bool // no --model
+	model string // the one of --model, or the default
 }
 
 // Run asks the prompt, or the requests of the file.
@@ -68,8 +67,9 @@ func (c *askCmd) Run(ctx context.Context, s *State) error {
 	if err := c.checkWords(); err != nil {
 		return err
 	}
-	c.unnamed = c.Model == ""
-	c.Model = cmp.Or(c.Model, "sim/small")
+	if c.model = "sim/small"; c.Named != nil {
+		c.model = *c.Named
+	}
 	defs, err := c.defaults(ctx)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (c *askCmd) file() (path string, ok bool) {
 // defaults returns the values of the flags for requests that do not set them.
 func (c *askCmd) defaults(ctx context.Context) (bulk.Defaults, error) {
 	d := bulk.Defaults{System: c.System, Schemas: &answer.Compiler{}, Req: llm.Request{
-		Model: c.Model, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
+		Model: c.model, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
 		Effort: llm.Effort(c.Effort), Tier: c.Tier, Seed: c.Seed,
 		Deadline: c.Deadline, Fallbacks: c.Fallback,
 	}}
@@ -156,7 +156,7 @@ func (c *askCmd) settings(s *State) (app.Config, error) {
 	if c.NoCache {
 		cache = ""
 	}
-	providers, err := c.providers(c.Model, c.Fallback, s.Env)
+	providers, err := c.providers(c.model, c.Fallback, s.Env)
 	keys := &trust.Gate{Env: s.Env}
 	for _, p := range providers {
 		keys.Give(trust.Keys(p)...) // the user typed all of it

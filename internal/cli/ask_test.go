@@ -74,8 +74,9 @@ func TestFilesAreNoPrompts(t *testing.T) {
 	notes := write(t, "my notes.txt", "hello")
 	for want, args := range map[string][]string{
 		"one file of requests; the records go to the file of --out": {"a.jsonl", "b.jsonl"},
-		"put it in quotes":  {"what", "is", "in", "a.jsonl"},
-		"ask takes one fil": {"--jsonl", "a", "b"},
+		"put it in quotes":   {"what", "is", "in", "a.jsonl"},
+		"ask takes one fil":  {"--jsonl", "a", "b"},
+		`model "": write it`: {"--model", "", "hello"},
 		"is a file, and not a prompt: ask the requests in it with --jsonl " + terminal.ShellWord(notes): {notes},
 	} {
 		f := echo()

@@ -21,12 +21,12 @@ func (c *askCmd) checkWords() error {
 		return nil
 	}
 	word := c.Words[0]
-	if info, err := os.Stat(word); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Stat(word); word == "-" || err != nil || !info.Mode().IsRegular() {
 		return nil //nolint:nilerr // it is a prompt
 	}
 	name := terminal.ShellWord(word)
-	return exit.Usagef("%s is a file, and not a prompt: ask the requests in it with --jsonl %s, its text with parley ask - < %s, or something about it with --attach %s \"PROMPT\"",
-		terminal.Safe(word), name, name, name)
+	return exit.Usagef("%s is a file, and not a prompt: ask the requests in it with --jsonl %s, its text with parley ask - < %s, something about it with --attach %s \"PROMPT\", or the word itself with echo %s | parley ask -",
+		terminal.Safe(word), name, name, name, name)
 }
 
 // isJSONL reports whether a word names a file of requests.
@@ -36,8 +36,8 @@ func isJSONL(word string) bool {
 
 // tellSimulated says that answers are simulated, if the user may expect a real model.
 func (c *askCmd) tellSimulated(s *State, n bulk.Counts, cfg app.Config) {
-	if c.unnamed && !c.Quiet && n.Unnamed > 0 && len(cfg.Providers) > 0 && cfg.Providers[0].Dialect == "sim" {
-		fmt.Fprintf(s.Stderr, "parley: answered by %s, which is simulated; name a model with --model\n", c.Model)
+	if c.Named == nil && !c.Quiet && n.Unnamed > 0 && len(cfg.Providers) > 0 && cfg.Providers[0].Dialect == "sim" {
+		fmt.Fprintf(s.Stderr, "parley: answered by %s, which is simulated; name a model with --model\n", c.model)
 	}
 }
 

@@ -26,7 +26,7 @@ func coversText(e *app.Estimate) string {
 	case e.CostMax == nil:
 		return " covers the estimate; more could be needed, since answers are not bounded"
 	case e.CostMax.Total.High > e.Budget.Limit.Dollars():
-		return " covers the estimate; at most " + dollars(e.CostMax.Total.High) + " could be needed"
+		return " covers the estimate; if every answer is as long as max_tokens, the run needs about " + dollars(e.CostMax.Total.High)
 	default:
 		return " covers it"
 	}

@@ -55,7 +55,7 @@ func TestCheckSaysWhatIsCovered(t *testing.T) {
 	t.Parallel()
 	plan := write(t, "plan.yaml", "kind: secrets\nepisodes: 100\nagents: {a: {model: openai/gpt-5-mini, max_tokens: 2000}}\nbudget: 0.2\n")
 	for set, want := range map[string]string{
-		"budget=0.2":          "  $0.20 covers the estimate; at most $2.44 could be needed\n",
+		"budget=0.2":          "  $0.20 covers the estimate; if every answer is as long as max_tokens, the run needs about $2.44\n",
 		"budget=3":            "  $3.00 covers it\n",
 		"agents.a.max_tokens": "  $9.00 covers the estimate; more could be needed, since answers are not bounded\n",
 	} {

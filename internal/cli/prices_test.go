@@ -77,4 +77,29 @@ func TestPricesFromAnyFolder(t *testing.T) {
 	if *third.Cost < *second.Cost || len(third.Repriced) != 1 || strings.Count(said, "parley: warning: The price of sim/small has changed since the run began") != 1 {
 		t.Errorf("%+v\n%s", third, said)
 	}
+	parley(t, State{}, "merge", run, filepath.Join("b", "merged.parley")).want(t, exit.Misuse).wantErr(t, "merged.parley: the plan of the run names p.json, relative to the folder of its file")
+}
+
+// TestPricesOutsideALinkedFolder: the folder of a run file may be a link, and its prices outside it.
+func TestPricesOutsideALinkedFolder(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	plan := filepath.Join(top, "work", "plan.yaml")
+	for _, dir := range []string{filepath.Join(top, "disk", "deep"), filepath.Dir(plan)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs := filepath.Join(top, "work", "runs")
+	if err := os.Symlink(filepath.Join(top, "disk", "deep"), runs); err != nil {
+		t.Skip(err)
+	}
+	for file, text := range map[string]string{plan: pricedPlan, filepath.Join(top, "work", "p.json"): pricesOf("1000")} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := filepath.Join(runs, "x.parley")
+	parley(t, State{}, "run", plan, "--out", run, "--budget", "2.5").want(t, exit.Budget)
+	parley(t, State{}, "resume", run, "--budget", "1000", "--allow-files", filepath.Dir(plan)).want(t, exit.OK)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/internal/planner"
 	"parley/journal"
 )
 
@@ -44,7 +45,7 @@ func (c *Choice) Use(code []journal.Code, head *journal.Head) {
 	switch {
 	case len(changes) > 0:
 		begun := *cmp.Or(c.Begun, head.Begun)
-		begun.Code, begun.Measures = code, Measures(c.Plan)
+		begun.Code, begun.Measures = code, planner.JoinMeasures(slices.Clone(begun.Measures), Measures(c.Plan)) // some episodes are of the old code
 		if played := head.Ended.Len() + len(head.Playing); played > 0 {
 			begun.Edited = append(slices.Clone(head.Begun.Edited), journal.Growth{At: time.Now(), Episodes: played})
 		}

@@ -27,9 +27,14 @@ func Measures(kind world.Kind, stages ...world.Specs) (all []world.Measure) {
 
 // JoinMeasures adds more scores to all. A score of both has the bounds that hold in both.
 func JoinMeasures(all, more []world.Measure) []world.Measure {
+	at := make(map[string]int, len(all))
+	for i, m := range all {
+		at[m.Name] = i
+	}
 	for _, m := range more {
-		i := slices.IndexFunc(all, func(a world.Measure) bool { return a.Name == m.Name })
-		if i < 0 {
+		i, known := at[m.Name]
+		if !known {
+			at[m.Name] = len(all)
 			all = append(all, m)
 			continue
 		}

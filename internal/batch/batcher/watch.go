@@ -88,7 +88,7 @@ func (l *watcher) cancel(ctx context.Context) {
 
 // failed handles an error of asking about the batch.
 func (l *watcher) failed(e *llm.Error) ending {
-	if e.Status != http.StatusNotFound {
+	if e.Status != http.StatusNotFound && e.Status != http.StatusGone {
 		return l.t.unasked(e, &l.errs)
 	}
 	if l.gone++; l.gone >= maxGone {

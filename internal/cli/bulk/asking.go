@@ -81,12 +81,12 @@ func (m *Asking) Run(ctx context.Context, a Asker) (note string) {
 	return note
 }
 
-// requests returns everything that has to be asked, in order. After a stop it only counts the rest.
+// requests returns everything that has to be asked, in order. After a stop it only counts the rest, unless that is long.
 func (m *Asking) requests(ctx context.Context) iter.Seq[*llm.Request] {
 	return func(yield func(*llm.Request) bool) {
 		position := 0
 		for ctx.Err() == nil {
-			if code, _ := m.Gate.Reason(); code == exit.Broken {
+			if code, _ := m.Gate.Reason(); code == exit.Broken || m.Tally.Now().Unasked > 10_000 {
 				return
 			}
 			q, err := m.Source.Next()

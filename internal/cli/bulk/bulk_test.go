@@ -1,6 +1,8 @@
 package bulk
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 
@@ -34,6 +36,31 @@ func TestScanIsStrict(t *testing.T) {
 					t.Fatalf("scan(%s) = %+v; strictly: %+v, %v", b, got, want, err)
 				}
 			}
+		}
+	}
+}
+
+// TestOutIsALink: what belongs to the file is beside the file that a link leads to, also if that was missing.
+func TestOutIsALink(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link.jsonl")
+	if err := os.Symlink("real.jsonl", link); err != nil {
+		t.Skip(err)
+	}
+	for range 2 {
+		o, err := OpenOut(t.Context(), link, Keyer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := filepath.Join(dir, "real.jsonl"); o.path != want {
+			t.Errorf("%s, want %s", o.path, want)
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

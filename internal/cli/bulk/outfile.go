@@ -65,15 +65,15 @@ type keptRecord struct {
 // OpenOut opens or creates the file and reads its records. A truncated last line, which a kill leaves behind, is
 // removed. Any other line that is not a record is an error: the file then belongs to something else.
 func OpenOut(ctx context.Context, path string, ids Keyer) (*outFile, error) {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
 	f, err := filelock.Open(path)
 	if errors.Is(err, filelock.ErrHeld) {
 		return nil, exit.Usagef("--out: %s is in use by another run", path)
 	}
 	if err != nil {
 		return nil, exit.AsUsage(fmt.Errorf("--out: %w", err))
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	o := &outFile{path: path, keys: ids, f: f, synced: time.Now(), kept: map[recordKey]keptRecord{}, older: map[recordKey][]keptRecord{}}
 	info, err := f.Stat()
@@ -181,10 +181,11 @@ func (o *outFile) put(slot int, r *Record) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.line.Reset()
-	if err := r.writeTo(&o.line); err != nil {
-		return err
+	err := r.writeTo(&o.line)
+	if err == nil {
+		_, err = o.f.WriteAt(o.line.Bytes(), o.end)
 	}
-	if _, err := o.f.WriteAt(o.line.Bytes(), o.end); err != nil {
+	if err != nil {
 		o.lost = true
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -221,12 +222,13 @@ func (o *outFile) set(slot int, at recordKey, off int64) {
 func (o *outFile) Finish(complete bool) (note string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	defer func() {
-		if err == nil && !o.lost {
-			err = o.unstake()
-		}
-		err = errors.Join(err, o.Close())
-	}()
+	defer func() { err = errors.Join(err, o.Close()) }()
+	if err = o.settle(); err == nil && !o.lost {
+		err = o.unstake() // before the file is replaced, when another process can take it
+	}
+	if err != nil {
+		return "", err
+	}
 	var unread []int64
 	for at := range o.kept {
 		for _, k := range o.earlier(at) {

@@ -101,11 +101,7 @@ func readRecord(line []byte) (oldRecord, error) {
 	if !bytes.HasPrefix(line, []byte(recordStart)) {
 		return oldRecord{}, errNoRecord
 	}
-	type tried struct {
-		Metadata struct {
-			Cost llm.Money `json:"cost"`
-		} `json:"metadata"`
-	}
+	type tried struct{ Metadata struct{ Cost llm.Money } }
 	var r struct {
 		ID       json.RawMessage `json:"id"`
 		Sample   int             `json:"sample"`
