@@ -18,7 +18,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 checked = {}
-BOUNDS = {"steps": (0.0, 10.0)}  # of scores that are neither shares nor without bounds
+BOUNDS = {"steps": (0.0, 10.0), "points": (0.0, 3.0)}  # of scores that are neither shares nor without bounds
 
 
 def same(what, method, got, want):
