@@ -290,8 +290,14 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 	}
 	run := start(t, "secret", args...)
 	parts = append(parts, run)
-	for !run.over() && kills < enough {
+	for before := -1; !run.over() && kills < enough; {
 		time.Sleep(time.Duration(200+rand.IntN(700)) * time.Millisecond) // kills come at random moments
+		// An episode at which workers die again and again fails, if nothing is recorded meanwhile.
+		n := callsIn(t, out)
+		for ; n <= before && !run.over(); n = callsIn(t, out) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		before = n
 		p := parts[rand.IntN(len(parts))]
 		if run.over() {
 			break
