@@ -53,7 +53,7 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	if err := namesNothing(ctx, in, FolderOf(from), to); err != nil {
+	if err := checkMoved(ctx, in, FolderOf(from), to); err != nil {
 		return 0, err
 	}
 	temp := to + "-merge"
@@ -74,9 +74,9 @@ func Merge(ctx context.Context, from, to string) (entries int, err error) {
 	return entries, nil
 }
 
-// namesNothing returns an error if a copy at to would find other files than the run file in folder: a recorded plan names
+// checkMoved returns an error if a copy at to would find other files than the run file in folder: a recorded plan names
 // them relative to its folder.
-func namesNothing(ctx context.Context, in *sqlite.Store, folder, to string) error {
+func checkMoved(ctx context.Context, in *sqlite.Store, folder, to string) error {
 	head, err := in.Head(ctx)
 	if err != nil || head.Begun == nil || filelock.Resolve(folder) == filelock.Resolve(filepath.Dir(to)) {
 		return err

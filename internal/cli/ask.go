@@ -29,7 +29,7 @@ type askCmd struct {
 	Words []string `arg:"" optional:"" name:"prompt" placeholder:"PROMPT or FILE" help:"The prompt; - to read it from standard input; or a .jsonl file of requests."`
 	JSONL bool     `name:"jsonl" help:"Read the argument (or -) as a file of requests, whatever its name."`
 
-	Named       *string  `group:"question" name:"model" placeholder:"PROVIDER/MODEL" help:"The model to ask. Default: sim/small, which is simulated and needs no key."`
+	Model       *string  `group:"question" placeholder:"PROVIDER/MODEL" help:"The model to ask. Default: sim/small, which is simulated and needs no key."`
 	System      string   `group:"question" placeholder:"TEXT" help:"System prompt."`
 	Temperature *float64 `group:"question" placeholder:"T" help:"Temperature."`
 	MaxTokens   int      `group:"question" placeholder:"N" help:"Maximum number of tokens in an answer."`
@@ -67,8 +67,8 @@ func (c *askCmd) Run(ctx context.Context, s *State) error {
 	if err := c.checkWords(); err != nil {
 		return err
 	}
-	if c.model = "sim/small"; c.Named != nil {
-		c.model = *c.Named
+	if c.model = "sim/small"; c.Model != nil {
+		c.model = *c.Model
 	}
 	defs, err := c.defaults(ctx)
 	if err != nil {

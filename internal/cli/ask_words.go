@@ -36,7 +36,7 @@ func isJSONL(word string) bool {
 
 // tellSimulated says that answers are simulated, if the user may expect a real model.
 func (c *askCmd) tellSimulated(s *State, n bulk.Counts, cfg app.Config) {
-	if c.Named == nil && !c.Quiet && n.Unnamed > 0 && len(cfg.Providers) > 0 && cfg.Providers[0].Dialect == "sim" {
+	if c.Model == nil && !c.Quiet && n.Unnamed > 0 && len(cfg.Providers) > 0 && cfg.Providers[0].Dialect == "sim" {
 		fmt.Fprintf(s.Stderr, "parley: answered by %s, which is simulated; name a model with --model\n", c.model)
 	}
 }

@@ -42,7 +42,7 @@ func (o *outFile) collect(ctx context.Context) error {
 		old, err = readRecord(line)
 	}
 	if err != nil {
-		return exit.Usagef("%s: %w; it should say what calls in flight can cost: move the file away, and --budget forgets that", o.path+staked, err)
+		return exit.Usagef("%s: %w; it should say what calls in flight can cost. If you move the file away, --budget does not count them", o.path+staked, err)
 	}
 	if line, err = stakeOf(old.cost); err != nil {
 		return err
