@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -82,26 +80,9 @@ func (c *gatewayCmd) Run(ctx context.Context, s *State) (err error) {
 	if _, err := fmt.Fprintf(s.Stdout, "listening on http://%s\n", ln.Addr()); err != nil {
 		_ = ln.Close() // nobody can know the address, so Run ends
 	}
-	relax := calmCollector(s)
 	err = gw.Run(ctx, drain, ln)
-	relax()
 	c.report(s, gw.Summary())
 	return err
-}
-
-// calmCollector keeps the garbage collector from running all the time while little memory is in use, and from
-// letting memory double when there are many streams. It allocates memory for this that is never touched and so
-// takes no space. If GOGC or GOMEMLIMIT is set, it does nothing.
-func calmCollector(s *State) (relax func()) {
-	if isSet(s.Env, "GOGC") || isSet(s.Env, "GOMEMLIMIT") {
-		return func() {}
-	}
-	floor := make([]byte, 128<<20)
-	was := debug.SetGCPercent(25)
-	return func() {
-		debug.SetGCPercent(was)
-		runtime.KeepAlive(floor)
-	}
 }
 
 // config returns the configuration that the flags and the plan give.

@@ -144,6 +144,7 @@ func TestNoStorm(t *testing.T) {
 		{"100", false, &place{allows: 100, refusing: 80 * time.Millisecond, says: refuses}, 1, n / 200, 110 * time.Second},
 		{"1,000", false, &place{allows: 1000, refusing: 80 * time.Millisecond, says: refuses}, 1, n / 200, 18 * time.Second},
 		{"1,000, near", true, &place{allows: 1000, refusing: 3 * time.Millisecond, says: refuses}, 1, n / 200, 12 * time.Second},
+		{"2,000, near", true, &place{allows: 2000, refusing: 3 * time.Millisecond, says: refuses}, 1, n / 200, 8 * time.Second},
 		{"8, says overloaded", true, &place{allows: 8, refusing: 3 * time.Millisecond, says: overloaded}, 1, n / 200, 25 * time.Minute},
 		{"100, says overloaded", false, &place{allows: 100, refusing: 50 * time.Millisecond, says: overloaded}, 1, n / 200, 115 * time.Second},
 		{"100, fails beyond", false, &place{allows: 100, refusing: 50 * time.Millisecond, says: fails}, 1, n / 200, 115 * time.Second},
@@ -205,6 +206,34 @@ func TestQueueStaysShort(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestQueueStaysShortWithManySlots: answers that are quick because there are slots for them do not show that there is
+// room for many times as many calls.
+func TestQueueStaysShortWithManySlots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &place{slots: 256, latency: time.Second}
+		d := dispatcher(t, p, at(true))
+		d.All(t.Context(), asked(10_000, 10, 1))
+		if p.peak > 1500 {
+			t.Errorf("%d in flight at 256 slots", p.peak)
+		}
+	})
+}
+
+// TestRoomForAll: where the first thousand calls are answered without delay, ten thousand are in flight soon after.
+func TestRoomForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &place{latency: time.Second}
+		d := dispatcher(t, p, at(true))
+		start := time.Now()
+		d.All(t.Context(), asked(10_000, 10, 1))
+		if took := time.Since(start); took > 3500*time.Millisecond {
+			t.Errorf("10,000 calls of at most 1.3s took %v", took)
+		}
+	})
 }
 
 // TestUnknownRate: a limit on the rate that nothing reports is found by trying.

@@ -79,7 +79,7 @@ func newAdapt(chosen int, s Start) adapt {
 		limit: FirstConcurrency, max: MaxConcurrency, share: 1, doubling: true, reports: s.Reports, settles: farSettle,
 		step: math.Max(firstStep, knownShare*float64(s.Known.InFlight)),
 	}
-	a.proven, a.roundEnd, a.tried = math.Max(firstProven, float64(s.Known.InFlight)/provenFactor), FirstConcurrency, true
+	a.room, a.roundEnd, a.tried = math.Max(firstRoom, float64(s.Known.InFlight)), FirstConcurrency, true
 	if s.Near {
 		a.settles = nearSettle
 	}
@@ -111,7 +111,7 @@ func (a *adapt) atTop() {
 
 // bound returns what the limit may grow to by time alone.
 func (a *adapt) bound() float64 {
-	b := math.Min(a.max, a.proven*provenFactor)
+	b := math.Min(a.max, a.room)
 	if a.top > 0 {
 		b = math.Min(b, a.top)
 	}
@@ -217,7 +217,7 @@ func RampTime(n float64, latency time.Duration) (d time.Duration) {
 	for n = math.Min(n, MaxConcurrency); a.limit < n; d += a.settles {
 		a.limit += math.Min(a.limit*math.Ln2, math.Max(a.step, stepShare*a.limit))
 	}
-	if n > firstProven*provenFactor {
+	if n > firstRoom {
 		d = max(d, latency)
 	}
 	return d

@@ -95,6 +95,7 @@ type Permit struct {
 	arrived time.Time
 	sent    time.Time
 	level   int           // calls in flight when it was sent, this call included
+	room    float64       // how many there could have been: see paces
 	sums    need          // what the buckets had given when it was sent, this call included
 	ready   chan struct{} // closed when the call may be sent, or when err is set; nil if it never waited
 	err     *llm.Error
@@ -162,9 +163,8 @@ func (l *Limiter) blocked(p *Permit, now time.Time) time.Duration {
 	}
 	wait := l.pause.Sub(now)
 	for i := range l.buckets {
-		b := &l.buckets[i]
-		b.refill(now)
-		wait = max(wait, b.wait(p.need[i]))
+		l.buckets[i].refill(now)
+		wait = max(wait, l.buckets[i].wait(p.need[i]))
 	}
 	return max(0, wait)
 }
@@ -192,7 +192,7 @@ func (l *Limiter) admit(p *Permit, now time.Time) {
 	}
 	p.sent = now
 	l.inFlight++
-	p.level = l.inFlight
+	p.level, p.room = l.inFlight, l.adapt.room
 	l.peak = max(l.peak, l.inFlight)
 	l.gauge.sent()
 }

@@ -17,7 +17,7 @@ type paces struct {
 	began       time.Time // when the first call was sent
 	answered    float64
 	slow, quick int     // of the calls sent before known, in this window
-	proven      float64 // the most calls in flight with quick answers
+	room        float64 // what the limit may grow to by time alone: more when answers are quick
 	shrunk      bool    // the server queued calls, and the limit was lowered
 	roundEnd    float64 // answers left in this round trip
 	roundSum    float64 // of latencies in this round, in seconds
@@ -26,16 +26,18 @@ type paces struct {
 }
 
 const (
-	firstProven  = 256 // so many calls in flight are presumed harmless
-	provenFactor = 4   // how far beyond proven the limit may grow
-	provenTime   = 1.5 // times base: an answer within it is quick
-	slowTime     = 2   // times base: one after it is slow
-	slowWindow   = 2 * FirstConcurrency
-	crowdedTime  = 4 // times the lowest mean latency of a round: the server only queues
-	slackTime    = 3 // times the lowest mean latency: no growth
-	lowestDrift  = 1.005
-	minShare     = 0.001
-	slotSpare    = 2 // times the calls that a queueing server works on: its limit
+	firstRoom   = 1024 // so many calls in flight are presumed harmless
+	quickRoom   = 4    // times the calls in flight of a quick answer: the room
+	fullRoom    = 16   // the same, if those calls took nearly all the room that there was: the server queues none
+	nearlyAll   = 0.9
+	quickTime   = 1.5 // times base: an answer within it is quick
+	slowTime    = 2   // times base: one after it is slow
+	slowWindow  = 2 * FirstConcurrency
+	crowdedTime = 4 // times the lowest mean latency of a round: the server only queues
+	slackTime   = 3 // times the lowest mean latency: no growth
+	lowestDrift = 1.005
+	minShare    = 0.001
+	slotSpare   = 2 // times the calls that a queueing server works on: its limit
 )
 
 // judge learns from the latency of an answer.
@@ -46,8 +48,13 @@ func (a *adapt) judge(p *Permit, latency time.Duration, now time.Time) {
 	}
 	a.answered++
 	a.firstDone(p, s, now)
-	if a.base == 0 || s <= provenTime*a.base {
-		a.proven = math.Max(a.proven, float64(p.level)/math.Max(a.scale(), minShare))
+	if a.base == 0 || s <= quickTime*a.base {
+		level := float64(p.level) / math.Max(a.scale(), minShare)
+		factor := float64(quickRoom)
+		if a.base > 0 && level >= nearlyAll*p.room {
+			factor = fullRoom
+		}
+		a.room = math.Max(a.room, factor*level)
 	}
 	switch {
 	case a.reports, a.base > 0 && !p.sent.Before(a.known):
