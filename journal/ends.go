@@ -207,14 +207,27 @@ func (e *Ends) end(episode int) *end {
 }
 
 func (e *Ends) ended(episode int, x *end) Ended {
+	out := e.play(episode, x)
+	out.Outcome.Scores = e.scores(episode)
+	return out
+}
+
+// play returns how an episode ended, without the scores.
+func (e *Ends) play(episode int, x *end) Ended {
 	out := Ended{Episode: episode, Attempt: e.place(episode, x).attempt, Play: x.play, Chance: x.chance}
 	out.Outcome.Failed = e.whys.of(x.why)
-	out.Outcome.Scores = slices.Clone(e.shapes.of(x.shape))
-	values := e.chunks[episode/endsInChunk].values[x.values:]
-	for i := range out.Outcome.Scores {
-		out.Outcome.Scores[i].Value = values[i]
-	}
 	return out
+}
+
+// scores returns a copy of the scores of an episode that has ended.
+func (e *Ends) scores(episode int) []world.Score {
+	x := e.end(episode)
+	scores := slices.Clone(e.shapes.of(x.shape))
+	values := e.chunks[episode/endsInChunk].values[x.values:]
+	for i := range scores {
+		scores[i].Value = values[i]
+	}
+	return scores
 }
 
 // between yields the ends of the episodes with from <= episode < to, in order.

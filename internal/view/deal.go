@@ -124,7 +124,7 @@ func (r *Run) FindUnits() {
 	}
 	r.units.plays = copies.Find(n, func(yield func(int, journal.Digest) bool) {
 		i := 0
-		for _, e := range r.Head.Played() {
+		for _, e := range r.Head.Plays() {
 			if !e.Chance && e.Play != (journal.Digest{}) && !yield(i, e.Play) {
 				return
 			}
@@ -137,7 +137,7 @@ func (r *Run) FindUnits() {
 func (r *Run) dealt() iter.Seq2[int, [2]int] {
 	return func(yield func(int, [2]int) bool) {
 		deals, kinds, i := r.Deals(), map[Deal]int{}, 0
-		for spec := range r.Head.Played() {
+		for spec := range r.Head.Plays() {
 			d := deals.Of(spec)
 			of := d.Number
 			d.Number = 0

@@ -35,7 +35,7 @@ func Distinct(head *journal.Head) (distinct, copies int) {
 func known(head *journal.Head) iter.Seq2[int, journal.Ended] {
 	return func(yield func(int, journal.Ended) bool) {
 		i := 0
-		for e := range head.Ended.All() {
+		for _, e := range head.Plays() {
 			if e.Outcome.Failed != "" || e.Play == (journal.Digest{}) {
 				continue
 			}
@@ -85,13 +85,13 @@ func whyCopies(head *journal.Head) (why, remedy string) {
 	i := -1
 	first := Find(head.Ended.Len(), func(yield func(int, journal.Digest) bool) {
 		n := -1
-		for _, e := range head.Played() {
+		for _, e := range head.Plays() {
 			if n++; !yield(n, e.Play) {
 				return
 			}
 		}
 	})
-	for spec, e := range head.Played() {
+	for spec, e := range head.Plays() {
 		i++
 		same := first.At(i)
 		if same == 0 || e.Chance || e.Outcome.Failed != "" {

@@ -14,6 +14,7 @@ func TestDistinct(t *testing.T) {
 		return journal.Ended{Play: journal.Digest{play}, Chance: chance, Outcome: world.Outcome{Failed: failed}}
 	}
 	head := &journal.Head{}
+	head.Add(&journal.Staged{Specs: world.Repeat(world.Spec{}, 9)})
 	for i, e := range []journal.Ended{
 		ended(1, false, ""), ended(1, false, ""), ended(1, false, ""), // two copies
 		ended(2, true, ""), ended(2, true, ""), // the same by chance
