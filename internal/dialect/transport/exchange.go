@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/internal/dialect/transport/large"
 	"parley/internal/dialect/transport/pool"
 	"parley/internal/wire/eventstream"
 	"parley/internal/wire/fault"
@@ -100,6 +101,7 @@ type Answer struct {
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
+	large  large.Body    // what Bytes and Events read
 	whole  bool          // Bytes reads the body
 	quiet  time.Duration // spent in Read since the last complete event
 	spent  time.Duration // spent in Read and Lines before that event
@@ -250,8 +252,9 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	if n := int(min(a.size, 1<<20)); n >= cap(b) {
 		b = make([]byte, 0, max(n+1, 1024))
 	}
+	a.large.Take(&a.ending, a.body, a.c.places, large.MinWhole) //nolint:contextcheck // its parent is that of the call
 	for {
-		n, err := a.body.Read(b[len(b):cap(b)])
+		n, err := a.large.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if int64(len(b)) > a.c.maxBody {
 			return nil, a.tooLarge()
@@ -275,7 +278,8 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 // knows whether the stream is complete.
 func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, err error)) error {
 	r := a.c.readers.Get().(*bufio.Reader)
-	r.Reset(a.body)
+	a.large.Take(&a.ending, a.body, a.c.places, large.MinStream) //nolint:contextcheck // the same
+	r.Reset(&a.large)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
 	hidden := func(e sse.Event) (bool, error) {
 		e.Data = a.hide.Bytes(e.Data)
@@ -346,6 +350,7 @@ func (a *Answer) Close() {
 	if a.body != nil {
 		a.body.Close()
 	}
+	a.large.Leave()
 	a.ending.end(context.Canceled)
 	a.c.pool.Give(a.loan)
 	if a.buf != nil && cap(*a.buf) <= maxKept {

@@ -3,7 +3,7 @@
 //
 // It promises that a call ends with its context, and when the server sends nothing complete for the
 // provider's Timeout: a header, a line or event of a stream, or a whole body. No stream lasts longer
-// than an hour, or the Timeout if that is longer. No answer is read beyond its limit. A call leaves
+// than an hour, or the Timeout if that is longer. No answer is read beyond its limit, and few large ones at once. A call leaves
 // no goroutine behind. Nothing that leaves the package holds the key, even if a server echoes it: see
 // package redact. A Client may be used from several goroutines at once.
 //
@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"parley/internal/credential"
+	"parley/internal/dialect/transport/large"
 	"parley/internal/dialect/transport/pool"
 	"parley/internal/provider"
 	"parley/internal/wire/redact"
@@ -67,6 +68,7 @@ type Client struct {
 	bufs    sync.Pool // *[]byte, of answers
 	bodies  sync.Pool // *[]byte, of requests
 	readers sync.Pool // *bufio.Reader, of streams
+	places  large.Places
 }
 
 // sealed is the header of all requests with one key. It is never written.
@@ -98,7 +100,7 @@ func NewWith(p provider.Provider, c Config, keys *credential.Source) (*Client, e
 	}
 	w := &Client{
 		name: p.Name, base: base, timeout: p.Timeout, maxBody: c.MaxBody,
-		keys: keys, style: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: pool.New(p.HTTP2, base),
+		keys: keys, style: c, p: p, blank: &http.Request{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, pool: pool.New(p.HTTP2, base), places: large.New(),
 	}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout
