@@ -101,7 +101,7 @@ type Answer struct {
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
-	large  large.Body    // what Bytes and Events read
+	large  large.Body    // reads body
 	whole  bool          // Bytes reads the body
 	quiet  time.Duration // spent in Read since the last complete event
 	spent  time.Duration // spent in Read and Lines before that event
@@ -252,7 +252,7 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	if n := int(min(a.size, 1<<20)); n >= cap(b) {
 		b = make([]byte, 0, max(n+1, 1024))
 	}
-	a.large.Take(&a.ending, a.body, a.c.places, large.MinWhole) //nolint:contextcheck // its parent is that of the call
+	a.Whole()
 	for {
 		n, err := a.large.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
@@ -278,7 +278,6 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 // knows whether the stream is complete.
 func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, err error)) error {
 	r := a.c.readers.Get().(*bufio.Reader)
-	a.large.Take(&a.ending, a.body, a.c.places, large.MinStream) //nolint:contextcheck // the same
 	r.Reset(&a.large)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
 	hidden := func(e sse.Event) (bool, error) {
@@ -303,7 +302,8 @@ func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, er
 // Lines reads the body line by line, such as JSONL.
 func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error {
 	r := a.c.readers.Get().(*bufio.Reader)
-	r.Reset(a.body)
+	a.large.Forget()
+	r.Reset(&a.large)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
 	var line []byte
 	for {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"parley/internal/dialect/transport/large"
 	"parley/internal/provider"
 	"parley/internal/wire/sse"
 )
@@ -28,9 +29,9 @@ func TestEndlessAnswers(t *testing.T) {
 func endless(t *testing.T, stream bool) {
 	t.Helper()
 	line := ": " + strings.Repeat("x", 64<<10) + "\n"
-	far, kind := 2<<20, "application/json"
+	far, kind := large.MinWhole+1<<20, "application/json"
 	if stream {
-		far, kind = 17<<20, "text/event-stream"
+		far, kind = large.MinStream+1<<20, "text/event-stream"
 	}
 	var there atomic.Int64
 	gate := make(chan struct{})

@@ -124,6 +124,7 @@ func (a *Answer) begin(res *http.Response) error {
 	if err != nil {
 		a.Close()
 	}
+	a.large.Take(&a.ending, a.body, a.c.places)
 	return err
 }
 
@@ -146,7 +147,7 @@ func (a *Answer) exchange(req *http.Request, call *Request) (*http.Response, err
 func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 	a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent) - a.quiet)
 	from := time.Now()
-	n, err := a.body.Read(p)
+	n, err := a.large.Read(p)
 	a.quiet += time.Since(from)
 	if err != nil && err != io.EOF {
 		return n, a.cut(ctx, err)
@@ -154,6 +155,9 @@ func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 	a.life.Stop()
 	return n, err
 }
+
+// Whole is for a caller of Read that keeps the whole body: beyond a size, only a few are read at once.
+func (a *Answer) Whole() { a.large.Whole() }
 
 // Alive restarts the timeout, after a complete event of a stream.
 func (a *Answer) Alive() { a.spent, a.quiet = a.spent+a.quiet, 0 }
@@ -165,7 +169,7 @@ func (a *Answer) Size() int64 { return a.size }
 // used again.
 func (a *Answer) Drain() {
 	a.life.Reset(afterEnd)
-	_, _ = io.Copy(io.Discard, io.LimitReader(a.body, 4096)) // if it fails, the connection is closed
+	_, _ = io.Copy(io.Discard, io.LimitReader(&a.large, 4096)) // if it fails, the connection is closed
 }
 
 // Hide returns the Redactor for the body. Read does not remove the key.

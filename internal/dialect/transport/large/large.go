@@ -5,12 +5,14 @@ package large
 import (
 	"context"
 	"io"
+	"math"
 )
 
-// The sizes from which answers are large. Most of a stream is not its text.
+// The sizes from which answers are large. A stream has 200 bytes and more for a token, most of which nobody keeps, and the longest
+// honest ones take minutes: they must not wait for each other.
 const (
 	MinWhole  = 1 << 20
-	MinStream = 16 << 20
+	MinStream = 32 << 20
 )
 
 // atOnce is how many large answers of a server are read at once.
@@ -31,10 +33,16 @@ type Body struct {
 	ctx    context.Context //nolint:containedctx // of the answer
 }
 
-// Take makes b read body. It waits for a place when small bytes were read. Call Leave when what was read is no longer in use.
-func (b *Body) Take(ctx context.Context, body io.Reader, places Places, small int64) {
-	*b = Body{body: body, places: places, small: small, ctx: ctx}
+// Take makes b read body, and wait for a place when it has read MinStream bytes. Call Leave when what was read is no longer in use.
+func (b *Body) Take(ctx context.Context, body io.Reader, places Places) {
+	*b = Body{body: body, places: places, small: MinStream, ctx: ctx}
 }
+
+// Whole makes b wait when it has read MinWhole bytes.
+func (b *Body) Whole() { b.small = MinWhole }
+
+// Forget makes b never wait: its reader keeps little of it.
+func (b *Body) Forget() { b.small = math.MaxInt64 }
 
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {

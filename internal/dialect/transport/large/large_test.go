@@ -16,7 +16,8 @@ func TestFewAtOnce(t *testing.T) {
 		places := New()
 		read := func(ctx context.Context, size int) (*Body, error) {
 			b := new(Body)
-			b.Take(ctx, strings.NewReader(strings.Repeat("a", size)), places, 1000)
+			b.Take(ctx, strings.NewReader(strings.Repeat("a", size)), places)
+			b.small = 1000
 			n, err := io.Copy(io.Discard, struct{ io.Reader }{b})
 			if err == nil && n != int64(size) {
 				t.Errorf("%d bytes of %d", n, size)

@@ -106,6 +106,7 @@ func unstreamed(api format.API, stream []byte) ([]byte, error) {
 // readAll reads a body of at most limit bytes.
 func readAll(ctx context.Context, a *transport.Answer, limit int64) ([]byte, error) {
 	var all int64
+	a.Whole()
 	return ReadAll(func(p []byte) (int, error) {
 		n, err := a.Read(ctx, p)
 		if all += int64(n); all > limit && err == nil {
