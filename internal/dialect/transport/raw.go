@@ -72,7 +72,7 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 		a.Close()
 		return nil, 0, err
 	}
-	if err := a.begin(res); err != nil {
+	if err := a.begin(res); err != nil { //nolint:contextcheck // the Answer has it
 		return nil, 0, err
 	}
 	return a, res.StatusCode, nil
@@ -89,7 +89,7 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	}
 	a := &Answer{c: c, loan: l, start: time.Now()}
 	a.ending.begin(ctx)
-	a.life = time.AfterFunc(c.begins(call), a.silent)
+	a.life = time.AfterFunc(c.begins(call), func() { a.ending.end(errSilent) })
 	req, err := c.request(&a.ending, call, a, s.header) //nolint:contextcheck // its parent is ctx
 	if err != nil {
 		a.Close()
@@ -107,9 +107,6 @@ func (c *Client) prepare(ctx context.Context, call *Request, s *sealed) (*Answer
 	}
 	return a, req, nil
 }
-
-// silent ends an exchange whose server was silent.
-func (a *Answer) silent() { a.ending.end(errSilent) }
 
 // begin takes the header of the answer.
 func (a *Answer) begin(res *http.Response) error {
