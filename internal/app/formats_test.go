@@ -27,6 +27,9 @@ func simulated() map[string]string {
 // TestExamplesInEveryFormat plays plans of each world at the simulated server. They complete in every format, with the same outcomes.
 func TestExamplesInEveryFormat(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("TestExamples plays them too")
+	}
 	s, err := simhttp.New(simhttp.Config{Sim: sim.Config{StandIns: sim.StandIns(worlds.Standard()...)}})
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestNewCodeIsRecordedWhenPlayed(t *testing.T) {
 		kinds := []world.Kind{world.Define(worldtest.Simple[struct{}]{
 			Kind: world.About{Name: "edited", Version: 1}, Sits: []string{"a"},
 			Play: func(_ *struct{}, t *world.Table) world.Outcome {
-				for i := range 300 { // many: a run that is stopped makes a few calls more
+				for i := range 100 { // many: a run that is stopped makes a few calls more
 					if i == 2 {
 						stop()
 					}

@@ -59,6 +59,9 @@ func TestDraw(t *testing.T) {
 // the sample, it does so more often: the interval allows for different answers.
 func TestDrawCovers(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
 	const runs = 1200
 	for _, c := range []struct {
 		name            string

@@ -37,6 +37,9 @@ func estimated(t *testing.T, kinds []world.Kind, plan string, c Config) *Estimat
 // the estimate.
 func TestEstimateIsRight(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
 	const plan = `kind: secrets
 agents: {a: {model: sim/small, max_tokens: 50}, b: {model: lab/x, max_tokens: 60}, c: {bot: keeper}}
 providers: {lab: {dialect: openai, base_url: "https://llm.example.com/v1"}}
@@ -73,6 +76,9 @@ plan: {matrix: {agents: [a, b, c], repeat: 20}}
 
 func TestEstimateBudget(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
 	const plan = `kind: secrets
 episodes: 50
 agents: {a: {model: openai/gpt-5-mini, max_tokens: 100}}
@@ -120,6 +126,9 @@ plan: {until: {score: points, seat: first, width: 0.1, min: 20, max: 100, step: 
 // TestEstimateTime estimates a plan of 600 calls with one limit at a time.
 func TestEstimateTime(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
 	for limit, want := range map[string]struct {
 		bound     string
 		low, high float64

@@ -12,6 +12,9 @@ import (
 // episodes can be played.
 func TestForecast(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
 	for _, params := range []string{
 		with(little),
 		with(little, `"target_fitness": 0, "convergence_patience": 0, "fitness_plateau_generations": 0, "diversity_threshold": 0`),

@@ -11,6 +11,9 @@ import (
 // TestStandIn checks that the stand-in answers the requests to solvers, breeders and judges.
 func TestStandIn(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it computes: there is nothing for the race detector")
+	}
 	plays := []worldtest.Options{
 		{Params: `{"problems": {"train": 20, "test": 2}}`},
 		{Params: `{"problems": {"train": 20, "test": 2}, "ask": "{prompt}\n\nProblem: {question}", "checker": {"type": "judge"}}`},
