@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/internal/dialect/transport/large"
+	"parley/internal/dialect/transport/http1"
 	"parley/internal/dialect/transport/pool"
 	"parley/internal/wire/eventstream"
 	"parley/internal/wire/fault"
@@ -101,7 +101,7 @@ type Answer struct {
 	body   io.ReadCloser
 	size   int64
 	buf    *[]byte
-	large  large.Body    // reads body
+	large  bool          // it has one of the places of large answers
 	whole  bool          // Bytes reads the body
 	quiet  time.Duration // spent in Read since the last complete event
 	spent  time.Duration // spent in Read and Lines before that event
@@ -162,8 +162,8 @@ func (c *Client) request(ctx context.Context, call *Request, a *Answer, header h
 	case call.Open != nil:
 		r.ContentLength = call.Size
 		open := call.Open
-		r.GetBody = func() (io.ReadCloser, error) { return &lateBody{open: open}, nil }
-		r.Body = &lateBody{open: open}
+		r.GetBody = func() (io.ReadCloser, error) { return &http1.LateBody{Open: open}, nil }
+		r.Body = &http1.LateBody{Open: open}
 	case call.Body != nil:
 		b := call.Body // so that the closure does not keep call
 		r.ContentLength = int64(len(b))
@@ -252,9 +252,8 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 	if n := int(min(a.size, 1<<20)); n >= cap(b) {
 		b = make([]byte, 0, max(n+1, 1024))
 	}
-	a.Whole()
 	for {
-		n, err := a.large.Read(b[len(b):cap(b)])
+		n, err := a.body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if int64(len(b)) > a.c.maxBody {
 			return nil, a.tooLarge()
@@ -264,6 +263,9 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 		}
 		if err != nil {
 			return nil, a.cut(ctx, err)
+		}
+		if err := a.Keep(ctx, len(b)); err != nil {
+			return nil, err
 		}
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
@@ -278,7 +280,7 @@ func (a *Answer) Bytes(ctx context.Context) ([]byte, error) {
 // knows whether the stream is complete.
 func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, err error)) error {
 	r := a.c.readers.Get().(*bufio.Reader)
-	r.Reset(&a.large)
+	r.Reset(a.body)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
 	hidden := func(e sse.Event) (bool, error) {
 		e.Data = a.hide.Bytes(e.Data)
@@ -302,8 +304,7 @@ func (a *Answer) Events(ctx context.Context, each func(sse.Event) (done bool, er
 // Lines reads the body line by line, such as JSONL.
 func (a *Answer) Lines(ctx context.Context, each func(line []byte) error) error {
 	r := a.c.readers.Get().(*bufio.Reader)
-	a.large.Forget()
-	r.Reset(&a.large)
+	r.Reset(a.body)
 	defer func() { r.Reset(nil); a.c.readers.Put(r) }()
 	var line []byte
 	for {
@@ -350,7 +351,10 @@ func (a *Answer) Close() {
 	if a.body != nil {
 		a.body.Close()
 	}
-	a.large.Leave()
+	if a.large {
+		a.c.places.Leave()
+		a.large = false
+	}
 	a.ending.end(context.Canceled)
 	a.c.pool.Give(a.loan)
 	if a.buf != nil && cap(*a.buf) <= maxKept {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -9,69 +10,73 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"parley/internal/dialect/transport/large"
 	"parley/internal/provider"
-	"parley/internal/wire/sse"
+	"parley/llm"
 )
+
+// relayed reads an answer as the gateway does.
+func relayed(ctx context.Context, a *Answer) (err error) {
+	all, p := 0, make([]byte, 32<<10)
+	for err == nil {
+		n := 0
+		n, err = a.Read(ctx, p)
+		if all += n; err == nil {
+			err = a.Keep(ctx, all)
+		}
+	}
+	return err
+}
 
 // TestEndlessAnswers: a server that sends answers without an end gets few of them far at once, and every call ends.
 func TestEndlessAnswers(t *testing.T) {
 	t.Parallel()
-	for name, stream := range map[string]bool{"whole": false, "stream": true} {
+	for name, read := range map[string]func(context.Context, *Answer) error{
+		"relayed": relayed,
+		"whole":   func(ctx context.Context, a *Answer) error { _, err := a.Bytes(ctx); return err },
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { endless(t, stream) })
+			synctest.Test(t, func(t *testing.T) { endless(t, read) })
 		})
 	}
 }
 
-func endless(t *testing.T, stream bool) {
+func endless(t *testing.T, read func(context.Context, *Answer) error) {
 	t.Helper()
-	line := ": " + strings.Repeat("x", 64<<10) + "\n"
-	far, kind := large.MinWhole+1<<20, "application/json"
-	if stream {
-		far, kind = large.MinStream+1<<20, "text/event-stream"
-	}
-	var there atomic.Int64
+	line := strings.Repeat("x", 64<<10)
+	var far atomic.Int64
 	gate := make(chan struct{})
 	cl := piped(t, provider.Provider{}, func(c net.Conn, _ *http.Request) {
-		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: "+kind+"\r\n\r\n")
-		sent := 0
-		for sent <= far {
-			n, err := io.WriteString(c, line)
-			if sent += n; err != nil {
-				return
-			}
-		}
-		there.Add(1)
-		<-gate
-		for range far / len(line) {
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+		for range 2 * large.Min / len(line) {
 			if _, err := io.WriteString(c, line); err != nil {
 				return
 			}
 		}
+		far.Add(1)
+		<-gate
+		c.Close()
 	})
 	defer cl.Close()
-	cl.maxBody = int64(far) * 3 / 2
 	var wg sync.WaitGroup
 	for range 3 * cap(cl.places) {
 		wg.Go(func() {
-			a, err := cl.Do(t.Context(), Request{Path: "/x", Body: []byte("{}")})
+			a, _, err := cl.Raw(t.Context(), Request{Path: "/x", Body: []byte("{}")})
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer a.Close()
-			if stream {
-				_ = a.Events(t.Context(), func(sse.Event) (bool, error) { return false, nil })
-			} else if _, err := a.Bytes(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than") {
-				t.Error(err)
+			if err := read(t.Context(), a); err == nil {
+				t.Error("no error")
 			}
 		})
 	}
 	synctest.Wait()
-	if n := there.Load(); n != int64(cap(cl.places)) {
+	if n := far.Load(); n != int64(cap(cl.places)) {
 		t.Errorf("%d answers are far at once, want %d", n, cap(cl.places))
 	}
 	close(gate)
@@ -79,4 +84,61 @@ func endless(t *testing.T, stream bool) {
 	if len(cl.places) > 0 {
 		t.Errorf("%d places are taken", len(cl.places))
 	}
+}
+
+// TestWaitForRoomIsNotSilence: an answer that waits for other large ones longer than the timeout arrives all the same, streams and
+// small answers do not wait, and a call that is given up stops waiting.
+func TestWaitForRoomIsNotSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cl := piped(t, provider.Provider{Timeout: time.Minute}, func(c net.Conn, r *http.Request) {
+			size := 2 * large.Min
+			if strings.HasSuffix(r.URL.Path, "small") {
+				size = large.Min / 2
+			}
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n["+strings.Repeat("1,", size/2)+"1]")
+			c.Close()
+		})
+		defer cl.Close()
+		ask := func(ctx context.Context, path string) *Answer {
+			a, err := cl.Do(ctx, Request{Path: path, Body: []byte("{}")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(a.Close)
+			return a
+		}
+		var held []*Answer
+		for range cap(cl.places) {
+			a := ask(t.Context(), "/large")
+			if err := a.Keep(t.Context(), large.Min); err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, a)
+		}
+		if b, err := ask(t.Context(), "/small").Bytes(t.Context()); err != nil || len(b) < large.Min/2 {
+			t.Errorf("a small answer: %d bytes, %v", len(b), err)
+		}
+		if err := ask(t.Context(), "/large").Lines(t.Context(), func([]byte) error { return nil }); err != nil {
+			t.Errorf("lines: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		defer cancel()
+		if _, err := ask(ctx, "/large").Bytes(ctx); llm.AsError(err).Kind != llm.KindTimeout || time.Until(deadline(ctx)) > 0 {
+			t.Errorf("a call that ends: %v", err)
+		}
+		time.AfterFunc(5*time.Minute, func() {
+			for _, a := range held {
+				a.Close()
+			}
+		})
+		if b, err := ask(t.Context(), "/large").Bytes(t.Context()); err != nil || len(b) < 2*large.Min {
+			t.Errorf("a large answer: %d bytes, %v", len(b), err)
+		}
+	})
+}
+
+func deadline(ctx context.Context) time.Time {
+	at, _ := ctx.Deadline()
+	return at
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/internal/dialect/transport/http1"
+	"parley/internal/dialect/transport/large"
 	"parley/internal/wire/fault"
 	"parley/internal/wire/redact"
 	"parley/llm"
@@ -72,7 +73,7 @@ func (c *Client) once(ctx context.Context, call *Request, s *sealed) (_ *Answer,
 		a.Close()
 		return nil, 0, err
 	}
-	if err := a.begin(res); err != nil { //nolint:contextcheck // the Answer has it
+	if err := a.begin(res); err != nil {
 		return nil, 0, err
 	}
 	return a, res.StatusCode, nil
@@ -121,7 +122,6 @@ func (a *Answer) begin(res *http.Response) error {
 	if err != nil {
 		a.Close()
 	}
-	a.large.Take(&a.ending, a.body, a.c.places)
 	return err
 }
 
@@ -144,7 +144,7 @@ func (a *Answer) exchange(req *http.Request, call *Request) (*http.Response, err
 func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 	a.life.Reset(min(a.c.timeout, a.c.longest()-a.spent) - a.quiet)
 	from := time.Now()
-	n, err := a.large.Read(p)
+	n, err := a.body.Read(p)
 	a.quiet += time.Since(from)
 	if err != nil && err != io.EOF {
 		return n, a.cut(ctx, err)
@@ -153,8 +153,20 @@ func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 	return n, err
 }
 
-// Whole is for a caller of Read that keeps the whole body: beyond a size, only a few are read at once.
-func (a *Answer) Whole() { a.large.Whole() }
+// Keep is for a caller of Read that keeps the whole body, of which it has so many bytes. Few large ones are kept at once: it may
+// wait, which does not count as silence of the server. Close ends it.
+func (a *Answer) Keep(ctx context.Context, bytes int) error {
+	if a.large || bytes < large.Min {
+		return nil
+	}
+	a.life.Stop()
+	if err := a.c.places.Enter(&a.ending); err != nil { //nolint:contextcheck // its parent is ctx
+		return a.cut(ctx, err)
+	}
+	a.large = true
+	a.life.Reset(a.c.timeout)
+	return nil
+}
 
 // Alive restarts the timeout, after a complete event of a stream.
 func (a *Answer) Alive() { a.spent, a.quiet = a.spent+a.quiet, 0 }
@@ -166,7 +178,7 @@ func (a *Answer) Size() int64 { return a.size }
 // used again.
 func (a *Answer) Drain() {
 	a.life.Reset(afterEnd)
-	_, _ = io.Copy(io.Discard, io.LimitReader(&a.large, 4096)) // if it fails, the connection is closed
+	_, _ = io.Copy(io.Discard, io.LimitReader(a.body, 4096)) // if it fails, the connection is closed
 }
 
 // Hide returns the Redactor for the body. Read does not remove the key.

@@ -3,7 +3,7 @@
 //
 // It promises that a call ends with its context, and when the server sends nothing complete for the
 // provider's Timeout: a header, a line or event of a stream, or a whole body. No stream lasts longer
-// than an hour, or the Timeout if that is longer. No answer is read beyond its limit, and few large ones at once. A call leaves
+// than an hour, or the Timeout if that is longer. No answer is read beyond its limit, and few large ones are kept at once. A call leaves
 // no goroutine behind. Nothing that leaves the package holds the key, even if a server echoes it: see
 // package redact. A Client may be used from several goroutines at once.
 //

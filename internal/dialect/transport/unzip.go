@@ -23,30 +23,6 @@ func (a *Answer) unzip() error {
 	}
 }
 
-// lateBody opens the body of a request when it is first read.
-type lateBody struct {
-	open func() (io.ReadCloser, error)
-	rc   io.ReadCloser
-}
-
-func (b *lateBody) Read(p []byte) (int, error) {
-	if b.rc == nil {
-		rc, err := b.open()
-		if err != nil {
-			return 0, err
-		}
-		b.rc = rc
-	}
-	return b.rc.Read(p)
-}
-
-func (b *lateBody) Close() error {
-	if b.rc == nil {
-		return nil
-	}
-	return b.rc.Close()
-}
-
 // zippedBody decompresses a body. It reads nothing before it is read, and its Close is that of the body.
 type zippedBody struct {
 	io.ReadCloser

@@ -95,7 +95,7 @@ type Permit struct {
 	arrived time.Time
 	sent    time.Time
 	level   int           // calls in flight when it was sent, this call included
-	room    float64       // how many there could have been: see paces
+	room    float64       // of the whole account at that time: see paces
 	sums    need          // what the buckets had given when it was sent, this call included
 	ready   chan struct{} // closed when the call may be sent, or when err is set; nil if it never waited
 	err     *llm.Error

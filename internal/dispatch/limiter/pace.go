@@ -18,6 +18,7 @@ type paces struct {
 	answered    float64
 	slow, quick int     // of the calls sent before known, in this window
 	room        float64 // what the limit may grow to by time alone: more when answers are quick
+	full        int     // quick answers to calls that took nearly all the room
 	shrunk      bool    // the server queued calls, and the limit was lowered
 	roundEnd    float64 // answers left in this round trip
 	roundSum    float64 // of latencies in this round, in seconds
@@ -28,8 +29,9 @@ type paces struct {
 const (
 	firstRoom   = 1024 // so many calls in flight are presumed harmless
 	quickRoom   = 4    // times the calls in flight of a quick answer: the room
-	fullRoom    = 16   // the same, if those calls took nearly all the room that there was: the server queues none
+	fullRoom    = 16   // the same, if that took nearly all the room that there was: the server has not begun to queue
 	nearlyAll   = 0.9
+	fullAnswers = 64  // so many of those calls must be answered quickly
 	quickTime   = 1.5 // times base: an answer within it is quick
 	slowTime    = 2   // times base: one after it is slow
 	slowWindow  = 2 * FirstConcurrency
@@ -49,12 +51,7 @@ func (a *adapt) judge(p *Permit, latency time.Duration, now time.Time) {
 	a.answered++
 	a.firstDone(p, s, now)
 	if a.base == 0 || s <= quickTime*a.base {
-		level := float64(p.level) / math.Max(a.scale(), minShare)
-		factor := float64(quickRoom)
-		if a.base > 0 && level >= nearlyAll*p.room {
-			factor = fullRoom
-		}
-		a.room = math.Max(a.room, factor*level)
+		a.makeRoom(p)
 	}
 	switch {
 	case a.reports, a.base > 0 && !p.sent.Before(a.known):
@@ -62,6 +59,17 @@ func (a *adapt) judge(p *Permit, latency time.Duration, now time.Time) {
 	case a.base > 0 && a.doubling && p.level > FirstConcurrency:
 		a.compare(s, now)
 	}
+}
+
+// makeRoom raises the room after a quick answer. A few short answers are quick where a server queues, so many must be for the whole step.
+func (a *adapt) makeRoom(p *Permit) {
+	level, factor := float64(p.level)/math.Max(a.scale(), minShare), float64(quickRoom)
+	if a.base > 0 && level >= nearlyAll*p.room {
+		if a.full++; a.full >= fullAnswers {
+			factor = fullRoom
+		}
+	}
+	a.room = math.Max(a.room, factor*level)
 }
 
 // firstDone notes that one of the first calls has ended; seconds is 0 if it failed.

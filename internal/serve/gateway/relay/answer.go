@@ -106,11 +106,13 @@ func unstreamed(api format.API, stream []byte) ([]byte, error) {
 // readAll reads a body of at most limit bytes.
 func readAll(ctx context.Context, a *transport.Answer, limit int64) ([]byte, error) {
 	var all int64
-	a.Whole()
 	return ReadAll(func(p []byte) (int, error) {
 		n, err := a.Read(ctx, p)
 		if all += int64(n); all > limit && err == nil {
 			err = fault.Malformed("the answer is larger than 64 MB", nil)
+		}
+		if err == nil {
+			err = a.Keep(ctx, int(all))
 		}
 		return n, err
 	}, a.Size())

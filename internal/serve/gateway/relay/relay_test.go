@@ -1,9 +1,15 @@
 package relay
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
+	"parley/internal/dialect/transport"
+	"parley/internal/dialect/transport/large"
 	"parley/internal/provider"
 	"parley/internal/serve/auth"
 	"parley/internal/serve/gateway/format"
@@ -112,4 +118,49 @@ func TestNoFlight(t *testing.T) {
 	if _, err := Open(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: "nowhere"}); err == nil {
 		t.Error("it was opened")
 	}
+}
+
+// TestFewLargeAnswers: a large answer that is relayed waits while as many others are kept as may be.
+func TestFewLargeAnswers(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("a", 2*large.Min)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+	defer srv.Close()
+	c, err := transport.New(provider.Provider{Name: "lab", Dialect: "openai", BaseURL: srv.URL}, transport.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ask := func() *transport.Answer {
+		a, _, err := c.Raw(t.Context(), transport.Request{Path: "/x", Body: []byte("{}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	var held []*transport.Answer
+	for range cap(large.New()) {
+		a := ask()
+		if err := a.Keep(t.Context(), large.Min); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, a)
+	}
+	last, done := ask(), make(chan struct{})
+	go func() {
+		defer close(done)
+		if b, err := readAll(t.Context(), last, maxWhole); err != nil || len(b) != len(body) {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+		last.Close()
+	}()
+	select {
+	case <-done:
+		t.Error("one more was read")
+	case <-time.After(100 * time.Millisecond):
+	}
+	for _, a := range held {
+		a.Close()
+	}
+	<-done
 }
