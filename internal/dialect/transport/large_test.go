@@ -21,7 +21,7 @@ import (
 func relayed(ctx context.Context, a *Answer) (err error) {
 	all, p := 0, make([]byte, 32<<10)
 	for err == nil {
-		n := 0
+		var n int
 		n, err = a.Read(ctx, p)
 		if all += n; err == nil {
 			err = a.Keep(ctx, all)
