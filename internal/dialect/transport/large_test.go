@@ -105,8 +105,13 @@ func TestWaitForRoomIsNotSilence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(a.Close)
 			return a
+		}
+		bytes := func(ctx context.Context, path string) (int, error) {
+			a := ask(ctx, path)
+			defer a.Close()
+			b, err := a.Bytes(ctx)
+			return len(b), err
 		}
 		var held []*Answer
 		for range cap(cl.places) {
@@ -116,15 +121,17 @@ func TestWaitForRoomIsNotSilence(t *testing.T) {
 			}
 			held = append(held, a)
 		}
-		if b, err := ask(t.Context(), "/small").Bytes(t.Context()); err != nil || len(b) < large.Min/2 {
-			t.Errorf("a small answer: %d bytes, %v", len(b), err)
+		if n, err := bytes(t.Context(), "/small"); err != nil || n < large.Min/2 {
+			t.Errorf("a small answer: %d bytes, %v", n, err)
 		}
-		if err := ask(t.Context(), "/large").Lines(t.Context(), func([]byte) error { return nil }); err != nil {
+		lines := ask(t.Context(), "/large")
+		if err := lines.Lines(t.Context(), func([]byte) error { return nil }); err != nil {
 			t.Errorf("lines: %v", err)
 		}
+		lines.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
-		if _, err := ask(ctx, "/large").Bytes(ctx); llm.AsError(err).Kind != llm.KindTimeout || time.Until(deadline(ctx)) > 0 {
+		if _, err := bytes(ctx, "/large"); llm.AsError(err).Kind != llm.KindTimeout || time.Until(deadline(ctx)) > 0 {
 			t.Errorf("a call that ends: %v", err)
 		}
 		time.AfterFunc(5*time.Minute, func() {
@@ -132,8 +139,8 @@ func TestWaitForRoomIsNotSilence(t *testing.T) {
 				a.Close()
 			}
 		})
-		if b, err := ask(t.Context(), "/large").Bytes(t.Context()); err != nil || len(b) < 2*large.Min {
-			t.Errorf("a large answer: %d bytes, %v", len(b), err)
+		if n, err := bytes(t.Context(), "/large"); err != nil || n < 2*large.Min {
+			t.Errorf("a large answer: %d bytes, %v", n, err)
 		}
 	})
 }
