@@ -10,6 +10,7 @@ const (
 	// less often while little else is in use: frequent collections take a quarter of the time of a run whose calls are
 	// answered at once.
 	idleBytes = 256 << 20
+	// moreBytes is more than what the collector frees while the buffer is made.
 	moreBytes = 8 << 20
 	// idlePercent is how much may be allocated before the next collection, of what is in use and of the buffer. The larger the
 	// buffer and the smaller the percentage, the less memory a large run takes and the more often it is collected. A run of 10,000
@@ -29,7 +30,7 @@ func IdleBuffer(env func(string) (string, bool)) (buffer []byte, percent int) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	space := make([]byte, m.HeapIdle+moreBytes)
+	space := make([]byte, min(m.HeapIdle, idleBytes)+moreBytes)
 	buffer = make([]byte, idleBytes)
 	runtime.KeepAlive(space)
 	return buffer, idlePercent

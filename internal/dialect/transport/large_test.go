@@ -30,7 +30,7 @@ func relayed(ctx context.Context, a *Answer) (err error) {
 	return err
 }
 
-// TestEndlessAnswers: a server that sends answers without an end gets few of them far at once, and every call ends.
+// TestEndlessAnswers: of a server whose answers have no end, few are read far at the same time, and every call ends.
 func TestEndlessAnswers(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(context.Context, *Answer) error{
@@ -86,8 +86,8 @@ func endless(t *testing.T, read func(context.Context, *Answer) error) {
 	}
 }
 
-// TestWaitForRoomIsNotSilence: an answer that waits for other large ones longer than the timeout arrives all the same, streams and
-// small answers do not wait, and a call that is given up stops waiting.
+// TestWaitForRoomIsNotSilence: an answer that waits for other large ones longer than the timeout arrives all the same. Small
+// answers, and those that are read line by line, do not wait. A call that is given up stops waiting.
 func TestWaitForRoomIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -153,8 +153,8 @@ func (a *Answer) Read(ctx context.Context, p []byte) (int, error) {
 	return n, err
 }
 
-// Keep is for a caller of Read that keeps the whole body, of which it has so many bytes. Few large ones are kept at once: it may
-// wait, which does not count as silence of the server. Close ends it.
+// Keep is for a caller of Read that keeps the whole body. bytes is what it has of it. Few large bodies are kept at once, so Keep
+// may wait. That does not count as silence of the server. Close lets the next one in.
 func (a *Answer) Keep(ctx context.Context, bytes int) error {
 	if a.large || bytes < large.Min {
 		return nil

@@ -120,7 +120,7 @@ func TestNoFlight(t *testing.T) {
 	}
 }
 
-// TestFewLargeAnswers: a large answer that is relayed waits while as many others are kept as may be.
+// TestFewLargeAnswers: a large answer that is relayed waits while the allowed number of others is kept.
 func TestFewLargeAnswers(t *testing.T) {
 	t.Parallel()
 	body := strings.Repeat("a", 2*large.Min)
