@@ -272,6 +272,16 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
+// stuck ends a test whose run does not continue, with what the parts of the cluster printed.
+func stuck(t *testing.T, parts []*process) {
+	t.Helper()
+	for _, p := range parts {
+		_ = p.cmd.Process.Signal(os.Interrupt)
+		t.Logf("%q: %s", p.args, p.err)
+	}
+	t.Fatal("the run does not continue")
+}
+
 // killedRun plays a run on a cluster and kills its parts until there were enough, or it is complete.
 func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got summary) {
 	t.Helper()
@@ -294,18 +304,24 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 		time.Sleep(time.Duration(200+rand.IntN(700)) * time.Millisecond) // kills come at random moments
 		// An episode at which workers die again and again fails, if nothing is recorded meanwhile.
 		n := callsIn(t, out)
-		for ; n <= before && !run.over(); n = callsIn(t, out) {
-			time.Sleep(20 * time.Millisecond)
+		for began := time.Now(); n <= before && !run.over(); n = callsIn(t, out) {
+			if time.Sleep(20 * time.Millisecond); time.Since(began) > 8*time.Minute { // lots at which several workers died are played alone
+				stuck(t, parts)
+			}
 		}
 		before = n
-		p := parts[rand.IntN(len(parts))]
 		if run.over() {
 			break
 		}
-		if p.kill() {
-			kills++
+		killed := rand.Perm(len(parts))[:min(1+rand.IntN(2), len(parts))] // often two at once, as when a machine is lost
+		for _, i := range killed {
+			if parts[i].kill() {
+				kills++
+			}
 		}
-		p.start()
+		for _, i := range killed {
+			parts[i].start()
+		}
 	}
 	select {
 	case err := <-run.done:
@@ -313,12 +329,8 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 		if err != nil {
 			t.Fatalf("%v: %s%s", err, run.out, run.err)
 		}
-	case <-time.After(8 * time.Minute): // lots at which several workers died are played alone
-		for _, p := range parts {
-			_ = p.cmd.Process.Signal(os.Interrupt)
-			t.Logf("%q: %s", p.args, p.err)
-		}
-		t.Fatal("the run does not end")
+	case <-time.After(8 * time.Minute):
+		stuck(t, parts)
 	}
 	if err := json.Unmarshal(run.out.Bytes(), &got); err != nil {
 		t.Fatalf("%v: %q %s", err, run.out, run.err)

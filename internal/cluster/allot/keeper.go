@@ -11,7 +11,7 @@ import (
 
 // Config configures a Keeper.
 type Config struct {
-	// Epoch must be higher than that of any keeper before.
+	// Epoch must be higher than that of any keeper before that a member knows.
 	Epoch uint64
 	// Limit is the budget of the run: more than 0.
 	Limit llm.Money

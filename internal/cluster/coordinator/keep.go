@@ -78,7 +78,7 @@ func (l *log) serve() (end func(), err error) {
 
 func (l *log) answerLimits(m *nats.Msg) {
 	var r share.Report
-	if json.Unmarshal(m.Data, &r) != nil || r.Worker == "" {
+	if !l.name.Asks(m) || json.Unmarshal(m.Data, &r) != nil || r.Worker == "" {
 		return // not one of ours
 	}
 	if l.money != nil && l.money.IsLost(r.Worker) {
@@ -91,7 +91,7 @@ func (l *log) answerLimits(m *nats.Msg) {
 
 func (l *log) answerMoney(m *nats.Msg) {
 	var a allot.Ask
-	if l.money == nil || json.Unmarshal(m.Data, &a) != nil || a.Worker == "" {
+	if l.money == nil || !l.name.Asks(m) || json.Unmarshal(m.Data, &a) != nil || a.Worker == "" {
 		return // not one of ours
 	}
 	grants, err := l.money.Answer(a)

@@ -24,7 +24,7 @@ func TestRisk(t *testing.T) {
 		x := l.take(name)
 		ask, err := json.Marshal(allot.Ask{Worker: session, Seq: 1, Stake: budget.Stake{AtStake: exposed}, Exposed: exposed})
 		if err == nil {
-			_, err = l.conn.RequestWithContext(t.Context(), subject.Money(name.Run), ask)
+			_, err = l.conn.RequestMsgWithContext(t.Context(), name.Ask(subject.Money(name.Run), ask))
 		}
 		if err == nil && session == "done" {
 			err = l.end(x)

@@ -51,19 +51,7 @@ func TestStatus(t *testing.T) {
 	l.play()
 	name := l.name()
 	status := l.status(name)
-	for r := (share.Report{Worker: "w", Accounts: map[string]share.Need{"lab": {Demand: limiter.Demand{Waiting: 3, Rates: limiter.Units{Requests: 60}}}}}); ; {
-		r.Seq++
-		report, err := json.Marshal(r)
-		if err == nil {
-			_, err = l.conn.Request(subject.Limits(name.Run), report, share.Interval)
-		}
-		if err == nil {
-			break
-		}
-		if t.Context().Err() != nil || !errors.Is(err, nats.ErrTimeout) { // a slow keeper answers the next one
-			t.Fatal(err)
-		}
-	}
+	l.reportLimits(name, share.Report{Worker: "w", Accounts: map[string]share.Need{"lab": {Demand: limiter.Demand{Waiting: 3, Rates: limiter.Units{Requests: 60}}}}})
 	x := l.take(name)
 	s := status(func(s Status) bool { return s.Lots.Leased == 1 && s.Lots.Waiting > 0 }) // the next lot may be cut later
 	if a := s.Accounts["lab"]; s.Run != name.Run || s.Lots.Done != 0 || a.Shares["w"] != 1 || a.Waiting != 3 || a.Rates.Requests != 60 {
@@ -74,5 +62,42 @@ func TestStatus(t *testing.T) {
 	}
 	_ = x.msg.Ack()
 	status(func(s Status) bool { return s.Lots.Leased == 0 && s.Lots.Done == 1 })
+	l.finish()
+}
+
+// reportLimits sends a report of limits until it is answered.
+func (l *lab) reportLimits(name subject.Log, r share.Report) {
+	l.Helper()
+	for {
+		r.Seq++
+		data, err := json.Marshal(r)
+		if err == nil {
+			_, err = l.conn.RequestMsg(name.Ask(subject.Limits(name.Run), data), share.Interval)
+		}
+		if err == nil {
+			return
+		}
+		if l.Context().Err() != nil || !errors.Is(err, nats.ErrTimeout) { // a slow keeper answers the next one
+			l.Fatal(err)
+		}
+	}
+}
+
+// TestSessionOfAnotherLog: when the coordinator and the hub were killed together, epochs begin at 1 again. A worker that has not noticed yet
+// reports a higher one, and the others must get their shares all the same.
+func TestSessionOfAnotherLog(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, hub.Config{})
+	l.play()
+	name := l.name()
+	old, err := json.Marshal(share.Report{Worker: "old", Seq: 7, Epoch: 9, Number: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := subject.Log{Run: name.Run, Number: name.Number + 1}
+	if err := l.conn.PublishMsg(before.Ask(subject.Limits(name.Run), old)); err != nil {
+		t.Fatal(err)
+	}
+	l.reportLimits(name, share.Report{Worker: "w", Accounts: map[string]share.Need{"lab": {Demand: limiter.Demand{Waiting: 1}}}})
 	l.finish()
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // Log names the streams of a run. Number is random for each life of the streams, so that nobody who
@@ -80,6 +82,20 @@ func (l Log) ReadTaken(b []byte) (through uint64, ok bool) {
 	}
 	through, n = binary.Uvarint(b[n:])
 	return through, n > 0
+}
+
+// logHeader names the log in a message of Limits or Money.
+const logHeader = "Parley-Log"
+
+// Ask returns a message of Limits or Money. It names the log, so that no coordinator believes a session of an earlier one: the epochs
+// of keepers grow only within a log.
+func (l Log) Ask(to string, data []byte) *nats.Msg {
+	return &nats.Msg{Subject: to, Data: data, Header: nats.Header{logHeader: {strconv.FormatInt(l.Number, 10)}}}
+}
+
+// Asks reports whether Ask of this log made m.
+func (l Log) Asks(m *nats.Msg) bool {
+	return m.Header.Get(logHeader) == strconv.FormatInt(l.Number, 10)
 }
 
 // Stats returns the subject of what workers report.

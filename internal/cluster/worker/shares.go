@@ -116,7 +116,7 @@ func (m *member) ask(ctx context.Context, to string, say any, apply func([]byte)
 	}
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
-	msg, err := m.Conn.RequestWithContext(ctx, to, data)
+	msg, err := m.Conn.RequestMsgWithContext(ctx, m.name.Ask(to, data))
 	if err != nil {
 		return errors.Is(err, nats.ErrNoResponders)
 	}
