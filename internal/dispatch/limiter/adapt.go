@@ -10,7 +10,7 @@ import (
 //
 // A refusal is back in milliseconds, an answer takes seconds. So silence is a good sign, and the
 // limit grows with time while nothing objects, and only while it is used. What may be sent in the
-// time that a refusal takes is bounded by firstStep, or a twentieth of the limit if that is more: a
+// time that a refusal takes is bounded by firstStep, or 3% of the limit if that is more: a
 // provider that allows few calls refuses about that many, once. Until there are answers, the limit
 // stays below a bound too, because a server may queue calls instead of refusing them: see pace.go.
 //
@@ -44,7 +44,7 @@ const (
 
 const (
 	firstStep  = 32                     // calls more in the time a refusal takes
-	stepShare  = 0.05                   // of the limit: calls more in that time, if that is more
+	stepShare  = 0.03                   // of the limit: calls more in that time, if that is more
 	knownShare = 0.25                   // of what an earlier run reached: the same
 	nearSettle = 10 * time.Millisecond  // the time a refusal takes on this machine
 	farSettle  = 200 * time.Millisecond // and elsewhere, where it may need a new connection
