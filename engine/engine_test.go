@@ -289,9 +289,11 @@ func TestDivergence(t *testing.T) {
 		t.Fatalf("without a change: %v", err)
 	}
 	err := change(func(c *Config) {
-		c.Kind = world.Define(making{crowd(), func(l world.Lineup) world.World {
-			l["a"] = world.Agent{Name: "alice", Model: "lab/a", System: "Be brief."}
-			return nil
+		c.Kind = world.Define(making{crowd(), func(world.Lineup) world.World {
+			return world.Func(func(t *world.Table) world.Outcome {
+				t.One(world.Call{Seat: "a", Label: "word", Ask: llm.Request{Messages: []llm.Message{llm.System("Be brief."), llm.User("0")}}})
+				return world.Outcome{}
+			})
 		}})
 	})
 	if !errors.Is(err, ErrDiverged) || !strings.Contains(fmt.Sprint(err), "asks something else: in 2 messages, and was in 1. The world has changed, or it depends on more than its replies, "+

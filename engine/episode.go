@@ -19,14 +19,12 @@ import (
 
 // episode is an episode that is being played.
 type episode struct {
-	number  int
-	attempt int
-	spec    world.Spec
-	draw    planner.Draw
-	lineup  world.Lineup
-	session string
-	// recorded is what the journal has of this attempt, without turns that were replayed.
-	recorded *recorded
+	number   int
+	attempt  int
+	spec     world.Spec
+	draw     planner.Draw
+	session  string
+	recorded *recorded            // what the journal has of this attempt, without turns that were replayed
 	strands  map[*strand]struct{} // strands that have begun and not ended
 	// busy is whether a strand is being played: no two are at once. Strands that are ready
 	// meanwhile wait in parked.
@@ -57,13 +55,14 @@ type strand struct {
 // If the kind ends the goroutine, another player continues.
 func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*strand, error) {
 	n := st.number
-	ep := &episode{number: n, spec: st.spec, draw: st.draw, lineup: world.Lineup{}, recorded: &recorded{}, strands: map[*strand]struct{}{}}
+	ep := &episode{number: n, spec: st.spec, draw: st.draw, recorded: &recorded{}, strands: map[*strand]struct{}{}}
+	lineup := world.Lineup{}
 	for seat, name := range ep.spec.Lineup {
 		a, ok := r.agents[name]
 		if !ok {
 			return nil, fmt.Errorf("engine: episode %d: seat %s: no agent %q", n, seat, name)
 		}
-		ep.lineup[seat] = a
+		lineup[seat] = a
 	}
 	if p, begun := r.head.Playing[n]; begun {
 		ep.attempt = p.Attempt
@@ -79,7 +78,7 @@ func (r *run) begin(ctx context.Context, st step, players *sync.WaitGroup) (*str
 		}
 	}
 	ep.session = r.session(n, ep.attempt)
-	w, err := r.world(ep, func(w world.World) {
+	w, err := r.world(ep, lineup, func(w world.World) {
 		st.strand = r.first(ep, w)
 		players.Go(func() { r.work(ctx, players, st) })
 	})
@@ -98,7 +97,7 @@ func (r *run) first(ep *episode, w world.World) *strand {
 
 // world makes the world of an episode. If the kind panics, the world panics too, so that only the
 // episode fails. If it ends the goroutine, exited gets such a world.
-func (r *run) world(ep *episode, exited func(world.World)) (w world.World, err error) {
+func (r *run) world(ep *episode, lineup world.Lineup, exited func(world.World)) (w world.World, err error) {
 	returned := false
 	defer func() {
 		switch v := recover(); {
@@ -110,7 +109,7 @@ func (r *run) world(ep *episode, exited func(world.World)) (w world.World, err e
 	}()
 	params, err := r.Kind.Read(ep.spec.Params)
 	if err == nil {
-		w, err = r.Kind.World(params, ep.lineup)
+		w, err = r.Kind.World(params, lineup)
 	}
 	returned = true
 	return w, err
@@ -282,7 +281,7 @@ type call struct {
 	bot     world.Bot
 	person  *world.Agent // who is asked; nil: not a person
 	late    *llm.Request // what is asked of the fallback of a person
-	ask     *world.Call  // as the world made it
+	ask     *world.Call  // as the world made it, for bots and people: a model gets req
 	maxCost llm.Money    // 0: no limit
 	earlier              // attempts before a pause
 }
@@ -299,7 +298,8 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 	out := make([]*call, len(calls))
 	for i := range calls {
 		c := &calls[i]
-		a, ok := ep.lineup[c.Seat]
+		name, ok := ep.spec.Lineup[c.Seat]
+		a := r.agents[name]
 		if !ok {
 			return nil, fmt.Errorf("engine: episode %d: the world asks seat %q, which has no agent", ep.number, c.Seat)
 		}
@@ -308,7 +308,7 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 		case c.Act != nil:
 			made = &call{}
 		case a.Bot != "":
-			made = &call{}
+			made = &call{ask: c}
 			if made.bot, ok = r.Kind.Bots()[a.Bot]; !ok {
 				return nil, fmt.Errorf("engine: agent %s: %s has no bot %q", a.Name, r.Kind.Name, a.Bot)
 			}
@@ -318,11 +318,11 @@ func (r *run) complete(ep *episode, at journal.Turn, calls []world.Call) ([]*cal
 			m.req = &m.request
 			made = &m.call
 			if a.Human() {
-				r.toPerson(made, a, c.Ask)
+				r.toPerson(made, a, c)
 			}
 		}
 		out[i] = made
-		made.at, made.index, made.seat, made.label, made.agent, made.act, made.ask = at, i, c.Seat, c.Label, a.Name, c.Act, c
+		made.at, made.index, made.seat, made.label, made.agent, made.act = at, i, c.Seat, c.Label, a.Name, c.Act
 	}
 	return out, nil
 }

@@ -29,10 +29,10 @@ type Question struct {
 }
 
 // toPerson makes c a question to the person a.
-func (r *run) toPerson(c *call, a world.Agent, ask llm.Request) {
-	c.person = &a
+func (r *run) toPerson(c *call, a world.Agent, ask *world.Call) {
+	c.person, c.ask = &a, ask
 	if f, ok := r.agents[a.Fallback]; ok && f.Model != "" && !f.Human() {
-		late := f.Request(ask)
+		late := f.Request(ask.Ask)
 		late.Order, late.Session = c.req.Order, c.req.Session
 		c.late = &late
 	}

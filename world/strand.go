@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 )
 
 // Strand is one line of play of an episode, as its driver sees it: the driver resumes strands and gives them replies.
@@ -19,8 +20,9 @@ type Strand struct {
 	stop    func()
 	turn    Turn
 	replies []Reply
-	turns   int  // finished turns: the number of the current one
-	playing bool // in Next
+	acts    []int // which of the calls are acts, in order
+	turns   int   // finished turns: the number of the current one
+	playing bool  // in Next
 }
 
 // Turn is what a strand does between two pauses: it makes notes, and then asks, forks or ends.
@@ -114,15 +116,27 @@ func (s *Strand) Next(replies []Reply) Turn {
 	return t
 }
 
-// take returns the replies to calls, and counts them. The functions that wait for replies leave this to another: a waiting world keeps
-// their frames, and very many may wait at once.
+// ask makes calls the turn. The functions that wait for replies leave this and take to others, and keep no calls: a waiting world
+// keeps their frames, and very many may wait at once.
 //
 //go:noinline
-func (s *Strand) take(calls []Call) []Reply {
+func (s *Strand) ask(calls []Call) {
+	s.turn.Calls, s.acts = calls, nil
+	for i := range calls {
+		if calls[i].Act != nil {
+			s.acts = append(s.acts, i)
+		}
+	}
+}
+
+// take returns the replies, and counts those that are not of acts.
+//
+//go:noinline
+func (s *Strand) take() []Reply {
 	replies := s.replies
 	s.replies = nil
-	for i := range min(len(calls), len(replies)) {
-		if calls[i].Act == nil {
+	for i := range replies {
+		if _, act := slices.BinarySearch(s.acts, i); !act {
 			s.asks.Add(replies[i])
 		}
 	}

@@ -21,9 +21,9 @@ func (t *Table) Ask(calls ...Call) []Reply {
 	if len(calls) == 0 {
 		return nil
 	}
-	t.strand.turn.Calls = calls
+	t.strand.ask(calls)
 	t.pause()
-	return t.strand.take(calls)
+	return t.strand.take()
 }
 
 // One makes one call and returns its reply.

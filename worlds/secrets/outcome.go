@@ -30,13 +30,13 @@ func (definition) Measures(p *Params) []world.Measure {
 	if p.check() != nil {
 		return nil
 	}
-	g, share := game{Params: p}, world.Bounds{Low: 0, High: 1}
+	share := world.Bounds{Low: 0, High: 1}
 	all := []world.Measure{{Name: "points", Seats: p.seats(), Bounds: p.pointBounds(), Rivals: true}}
 	names, whole := []string{"revealed", "obtained", "optimal"}, []string{"both", "one-sided"}
 	if p.Judge != JudgeNone {
 		names, whole = append(names, "judged"), append(whole, "agreement")
 	}
-	if !g.simple() {
+	if !p.simple() {
 		names = append(names, "won")
 	}
 	for _, name := range names {

@@ -94,12 +94,7 @@ func (t *talk) begin(d *dialogue, me int) {
 }
 
 // side returns the side of the player me.
-func (t *talk) side(me int) int {
-	if t.pair[0] == me {
-		return 0
-	}
-	return 1
-}
+func (t *talk) side(me int) int { return slices.Index(t.pair[:], me) }
 
 // addTo adds the turns of the conversation, from one on, to a dialogue of the player me.
 func (t *talk) addTo(d *dialogue, me, from int) {

@@ -30,7 +30,7 @@ func TestPromptsGolden(t *testing.T) {
 	for _, mode := range Modes() {
 		for _, players := range []int{2, 4} {
 			p := drive(t, fmt.Sprintf(`{"mode": %q, "players": %d, "forms": ["said", "spelled"]}`, mode, players), 0, func(*played, world.Call) world.Reply { return say("Hm.") })
-			g := &game{Params: p.Params, players: make([]player, players), target: -1}
+			g := &game{Params: *p.Params, players: make([]player, players), target: -1}
 			if mode == Targeted {
 				g.target = 0
 			}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/worlds/secrets/reveal"
 	"parley/worlds/secrets/standin"
 )
 
@@ -14,7 +13,7 @@ func (g *game) rulesText(me int) string {
 	var b strings.Builder
 	b.Grow(768) // most rules fit
 	b.WriteString("A player gives its own word away by writing it in a message")
-	if len(g.Forms) == len(reveal.Forms()) {
+	if g.Forms == nil { // all
 		b.WriteString(": in any spelling, letter by letter, backwards, in pieces or in a code too")
 	} else {
 		b.WriteString("; only these forms count: ")
@@ -47,7 +46,7 @@ func (g *game) standardText(b *strings.Builder) {
 		{"only_other", "if only the other player did"},
 		{"only_own", "if only you did"},
 	} {
-		b.WriteString("- " + pointsText(g.standings.pays[line.name]) + " " + line.when + "\n")
+		b.WriteString("- " + pointsText(g.standings.pays(line.name)) + " " + line.when + "\n")
 	}
 }
 
@@ -58,10 +57,10 @@ func (g *game) collectingText(me int) string {
 		return fmt.Sprintf(" When the game is over, each word you collected pays %s, divided by the number of players who collected it: "+
 			"what few have is worth most.\n", pointsText(float64(g.Players)))
 	case Diversity:
-		return fmt.Sprintf(" Each different word you collect pays %s.\n", pointsText(g.standings.pays["secret"]))
+		return fmt.Sprintf(" Each different word you collect pays %s.\n", pointsText(g.standings.pays("secret")))
 	default:
 		return fmt.Sprintf(" Each different word you collect pays %s. One of the words is the target: it pays %s more. %s\n",
-			pointsText(g.standings.pays["secret"]), pointsText(g.standings.pays["target"]), g.targetText(me))
+			pointsText(g.standings.pays("secret")), pointsText(g.standings.pays("target")), g.targetText(me))
 	}
 }
 

@@ -39,29 +39,35 @@ func payments(mode string) []payment {
 // standings counts what each player gained.
 type standings struct {
 	mode   string
-	pays   map[string]float64
-	target int // whose secret is the target, or -1
+	own    map[string]float64 // payments that differ from those of the mode
+	target int                // whose secret is the target, or -1
 
 	points []float64 // of conversations, in mode standard
 	held   [][]int   // whose secrets each collected, in order: in the other modes
 }
 
-func newStandings(mode string, points map[string]float64, players, target int) *standings {
-	l := &standings{mode: mode, pays: map[string]float64{}, target: target, points: make([]float64, players), held: make([][]int, players)}
-	for _, p := range payments(mode) {
-		l.pays[p.name] = p.points
-		if v, set := points[p.name]; set {
-			l.pays[p.name] = v
+func newStandings(mode string, own map[string]float64, players, target int) *standings {
+	return &standings{mode: mode, own: own, target: target, points: make([]float64, players), held: make([][]int, players)}
+}
+
+// pays returns what is paid for an event.
+func (l *standings) pays(event string) float64 {
+	if points, set := l.own[event]; set {
+		return points
+	}
+	for _, p := range payments(l.mode) {
+		if p.name == event {
+			return p.points
 		}
 	}
-	return l
+	return 0
 }
 
 // settle counts a conversation of a and b.
 func (l *standings) settle(a, b int, aRevealed, bRevealed bool) {
 	if l.mode == Standard {
-		l.points[a] += l.pays[standardCase(aRevealed, bRevealed)]
-		l.points[b] += l.pays[standardCase(bRevealed, aRevealed)]
+		l.points[a] += l.pays(standardCase(aRevealed, bRevealed))
+		l.points[b] += l.pays(standardCase(bRevealed, aRevealed))
 		return
 	}
 	if aRevealed && !slices.Contains(l.held[b], a) {
@@ -103,9 +109,9 @@ func (l *standings) totals() []float64 {
 				totals[i] += float64(len(l.held)) / float64(holders[owner])
 				continue
 			}
-			totals[i] += l.pays["secret"]
+			totals[i] += l.pays("secret")
 			if owner == l.target {
-				totals[i] += l.pays["target"]
+				totals[i] += l.pays("target")
 			}
 		}
 	}
@@ -121,13 +127,14 @@ func (p *Params) pointBounds() world.Bounds {
 	var totals []float64
 	switch secrets := min(p.Players-1, p.Rounds); p.Mode {
 	case Standard:
-		for _, v := range pays {
+		for _, event := range payments(p.Mode) {
+			v := pays(event.name)
 			totals = append(totals, v, times(v, p.Rounds))
 		}
 	case Retained:
 		totals = []float64{0, times(float64(p.Players), secrets)}
 	default:
-		secret, target := pays["secret"], pays["target"]
+		secret, target := pays("secret"), pays("target")
 		totals = []float64{0, secret, times(secret, secrets), secret + target}
 		for before := range secrets { // the target can be any of them
 			total := times(secret, before+1) + target

@@ -80,12 +80,12 @@ func (definition) World(p *Params, _ world.Lineup) (world.World, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return &game{Params: p}, nil
+	return &game{Params: *p}, nil
 }
 
 // game is one episode.
 type game struct {
-	*Params
+	Params
 	players   []player
 	target    int // whose secret is the target, or -1
 	standings *standings
@@ -153,6 +153,11 @@ func (g *game) deal(t *world.Table) {
 		t.Note("target", seats[g.target], dealt[g.target])
 	}
 	g.standings = newStandings(g.Mode, g.Points, g.Players, g.target)
+	// What is not needed any more is not kept: very many games may be played at once.
+	g.Categories, g.Words, g.Secrets = nil, nil, nil
+	if len(g.Forms) == len(reveal.Forms()) {
+		g.Forms = nil
+	}
 }
 
 // settle counts the conversations of a round, in the order of its pairs.
@@ -193,4 +198,4 @@ func (g *game) announce(t *world.Table, round int, talks []*talk, sits int) {
 }
 
 // simple reports whether the game is one conversation of two.
-func (g *game) simple() bool { return g.Players == 2 && g.Rounds == 1 }
+func (p *Params) simple() bool { return p.Players == 2 && p.Rounds == 1 }

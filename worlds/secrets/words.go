@@ -1,6 +1,7 @@
 package secrets
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -52,10 +53,5 @@ func permuted(r *rand.Rand, n int) []uint32 {
 
 // fixed reports whether a word is the secret that the plan gives a seat.
 func (p *Params) fixed(word string) bool {
-	for _, own := range p.Secrets {
-		if slices.Equal(reveal.Words(own), reveal.Words(word)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(p.Secrets)), func(own string) bool { return slices.Equal(reveal.Words(own), reveal.Words(word)) })
 }
