@@ -167,8 +167,8 @@ func (p *process) until(seen func() bool) {
 	}
 }
 
-// TestKilledBudget kills workers of a run with a budget, eight with a hundred calls in flight each. What was asked never costs more
-// than that, by the provider's own count.
+// TestKilledBudget kills workers of a run with a budget, eight with a hundred calls in flight each, and the hub, whose log is then lost.
+// What was asked never costs more than that, by the provider's own count.
 func TestKilledBudget(t *testing.T) {
 	t.Parallel()
 	latency, err := sim.ParseDelay("300ms..600ms") // so that many calls are in flight
@@ -180,7 +180,7 @@ func TestKilledBudget(t *testing.T) {
 	prices := priced(t, 100) // so that no answer can be longer than is paid for in advance
 	const budget, members, inFlight = 100.0, 8, 100
 	out := filepath.Join(t.TempDir(), "run.parley")
-	_, address := hubOf(t, 1)
+	hubs, address := hubOf(t, 1)
 	var workers []*process
 	for range members {
 		workers = append(workers, start(t, "secret", "worker", "--cluster", address, "--quiet", "--allow-files", filepath.Dir(prices)))
@@ -189,8 +189,12 @@ func TestKilledBudget(t *testing.T) {
 		"--budget", fmt.Sprint(budget), "--set", "episodes=2000", "--set", fmt.Sprint("limits.concurrency=", members*inFlight), "--set", "agents.quiet.max_tokens=60", "--set", "agents.bold.max_tokens=60", "--set", "prices="+prices, "--allow-files", filepath.Dir(prices))
 	for kills := range 3 {
 		run.until(func() bool { return server.Stats().Requests >= int64(members*inFlight/2*(kills+1)) })
-		workers[kills].kill()
-		workers[kills].start()
+		victim := workers[kills]
+		if kills == 1 {
+			victim = hubs[0]
+		}
+		victim.kill()
+		victim.start()
 	}
 	select {
 	case err := <-run.done:

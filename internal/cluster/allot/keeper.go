@@ -11,7 +11,7 @@ import (
 
 // Config configures a Keeper.
 type Config struct {
-	// Epoch must be higher than that of any keeper before that a member knows.
+	// Epoch must be higher than that of every earlier keeper that a member has heard of.
 	Epoch uint64
 	// Limit is the budget of the run: more than 0.
 	Limit llm.Money
@@ -176,11 +176,11 @@ func (k *Keeper) Settled(worker string) error {
 	return nil
 }
 
-// Leave notes that a worker has ended, with everything that it spent recorded.
+// Leave notes that a worker has ended, with everything that it spent recorded. Of one that counts as lost, nobody knows that.
 func (k *Keeper) Leave(worker string) error {
 	defer k.begin()()
 	w := k.workers[worker]
-	if w == nil || w.left {
+	if w == nil || w.left || w.lost {
 		return nil
 	}
 	if w.sure > 0 {

@@ -79,6 +79,9 @@ func TestStakeOfAnotherKeeper(t *testing.T) {
 	if g := answer(t, k, Ask{Worker: "b", Seq: 1, Epoch: 2}); !g.Lost || k.Sums().AtRisk != 100 || !k.IsLost("b") || k.IsLost("a") {
 		t.Errorf("%+v, %v", g, k.Sums())
 	}
+	if err := k.Leave("b"); err != nil || k.Sums().AtRisk != 100 {
+		t.Errorf("after a lost worker says that it leaves: %v, %v", k.Sums(), err)
+	}
 	before := k.Sums().Allotted["a"]
 	if err := errors.Join(k.Settled("a"), k.Settled("b")); err != nil || k.Sums().AtRisk != 0 || k.Sums().Allotted["a"] != before {
 		t.Errorf("%v %v, want no risk of b, and a unchanged", k.Sums(), err)

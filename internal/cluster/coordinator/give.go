@@ -210,7 +210,7 @@ func (l *log) hear(data []byte) {
 		l.tally.Reported(w.Session, calls)
 	}
 	if w.Leaves {
-		l.left(w.Session)
+		l.left(w.Session, w.Dropped)
 		l.wake()
 	}
 	if l.Strict && w.Refused != "" {

@@ -164,13 +164,18 @@ func (p *play) lookAround() error {
 	return p.settleLost(lost)
 }
 
-// left notes that a worker has ended.
-func (p *play) left(session string) {
+// left notes that a worker has ended. dropped means that some of its calls may not be recorded: what they can cost stays at risk.
+func (p *play) left(session string, dropped bool) {
 	p.shares.Leave(session)
 	p.tally.Left(session)
-	if p.money != nil {
-		if err := p.money.Leave(session); err != nil {
-			p.fail(err)
-		}
+	if p.money == nil {
+		return
+	}
+	end := p.money.Leave
+	if dropped {
+		end = p.money.Lost
+	}
+	if err := end(session); err != nil {
+		p.fail(err)
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"parley/internal/cluster/allot"
+	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/subject"
 	"parley/internal/dispatch/budget"
 	"parley/llm"
 )
 
-// TestRisk: what a lost worker may have spent is at risk, unless its lots are all done.
+// TestRisk: what a lost worker may have spent is at risk, unless its lots are all done, and so is that of one that dropped lots. One that
+// leaves has recorded everything.
 func TestRisk(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, hub.Config{})
@@ -19,7 +21,7 @@ func TestRisk(t *testing.T) {
 	l.play()
 	name := l.name()
 	status := l.status(name)
-	for session, exposed := range map[string]llm.Money{"done": 3 * llm.Dollar, "playing": 5 * llm.Dollar} {
+	for session, exposed := range map[string]llm.Money{"done": 3 * llm.Dollar, "playing": 5 * llm.Dollar, "dropped": 7 * llm.Dollar, "left": 11 * llm.Dollar} {
 		l.session = session
 		x := l.take(name)
 		ask, err := json.Marshal(allot.Ask{Worker: session, Seq: 1, Stake: budget.Stake{AtStake: exposed}, Exposed: exposed})
@@ -29,11 +31,24 @@ func TestRisk(t *testing.T) {
 		if err == nil && session == "done" {
 			err = l.end(x)
 		}
+		if err == nil && (session == "dropped" || session == "left") {
+			err = l.leave(session)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	l.session = ""
-	status(func(s Status) bool { return s.Money.AtRisk == 8*llm.Dollar && len(s.Money.Allotted) == 0 })
-	status(func(s Status) bool { return s.Money.AtRisk == 5*llm.Dollar })
+	status(func(s Status) bool { return s.Money.AtRisk == 15*llm.Dollar && len(s.Money.Allotted) == 0 })
+	status(func(s Status) bool { return s.Money.AtRisk == 12*llm.Dollar })
+}
+
+// leave says that a worker ends.
+func (l *lab) leave(session string) error {
+	l.Helper()
+	data, err := json.Marshal(subject.Working{Session: session, Run: clustertest.Run, Leaves: true, Dropped: session == "dropped"})
+	if err != nil {
+		return err
+	}
+	return l.conn.Publish(subject.Stats(clustertest.Run), data)
 }

@@ -42,7 +42,7 @@ type given struct {
 }
 
 // NewKeeper returns a Keeper, which has just become the only one: see Renew. Its epoch must be higher than
-// that of any keeper before it that a member knows. fresh means that no worker can have a share yet. Otherwise no share grows
+// that of every earlier keeper that a member has heard of. fresh means that no worker can have a share yet. Otherwise no share grows
 // until those of another keeper have expired.
 func NewKeeper(epoch uint64, fresh bool) *Keeper {
 	now := time.Now()

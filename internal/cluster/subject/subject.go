@@ -87,13 +87,13 @@ func (l Log) ReadTaken(b []byte) (through uint64, ok bool) {
 // logHeader names the log in a message of Limits or Money.
 const logHeader = "Parley-Log"
 
-// Ask returns a message of Limits or Money. It names the log, so that no coordinator believes a session of an earlier one: the epochs
-// of keepers grow only within a log.
+// Ask returns a message of Limits or Money. It names the log, so that a coordinator ignores the sessions of an earlier log: the epochs
+// of keepers grow only within one log.
 func (l Log) Ask(to string, data []byte) *nats.Msg {
 	return &nats.Msg{Subject: to, Data: data, Header: nats.Header{logHeader: {strconv.FormatInt(l.Number, 10)}}}
 }
 
-// Asks reports whether Ask of this log made m.
+// Asks reports whether m was made by Ask of this log.
 func (l Log) Asks(m *nats.Msg) bool {
 	return m.Header.Get(logHeader) == strconv.FormatInt(l.Number, 10)
 }
@@ -160,6 +160,7 @@ type Working struct {
 	HubFull bool `json:"hub_full,omitempty"`
 	// Refused says why the worker does not play the run.
 	Refused string `json:"refused,omitempty"`
-	// Leaves means that the worker ends.
-	Leaves bool `json:"leaves,omitempty"`
+	// Leaves means that the worker ends. Dropped means that it gave up lots before their calls were recorded.
+	Leaves  bool `json:"leaves,omitempty"`
+	Dropped bool `json:"dropped,omitempty"`
 }
