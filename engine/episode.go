@@ -281,7 +281,7 @@ type call struct {
 	bot     world.Bot
 	person  *world.Agent // who is asked; nil: not a person
 	late    *llm.Request // what is asked of the fallback of a person
-	ask     *world.Call  // as the world made it, for bots and people: a model gets req
+	ask     *world.Call  // the call as the world made it; nil for models and acts
 	maxCost llm.Money    // 0: no limit
 	earlier              // attempts before a pause
 }

@@ -36,7 +36,7 @@ type Definition[P any] interface {
 	Defaults() *P
 	// Seats checks params and lists the seats.
 	Seats(params *P) ([]string, error)
-	// World makes the world of one episode.
+	// World makes the world of one episode. Changes of lineup have no effect.
 	World(params *P, lineup Lineup) (World, error)
 }
 

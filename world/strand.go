@@ -116,8 +116,8 @@ func (s *Strand) Next(replies []Reply) Turn {
 	return t
 }
 
-// ask makes calls the turn. The functions that wait for replies leave this and take to others, and keep no calls: a waiting world
-// keeps their frames, and very many may wait at once.
+// ask sets the calls of the turn. It and take are functions of their own, so that the frame of Table.Ask, which is kept while a world
+// waits, is small and holds no calls: very many worlds may wait at once.
 //
 //go:noinline
 func (s *Strand) ask(calls []Call) {

@@ -276,14 +276,27 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
-// stuck ends a test whose run does not continue, with what the parts of the cluster printed.
+// patience is how long a run may make no progress: lots at which several workers died are played alone, which can take minutes.
+func patience(t *testing.T) time.Duration {
+	t.Helper()
+	most := 8 * time.Minute
+	if end, ok := t.Deadline(); ok {
+		most = min(most, time.Until(end)-30*time.Second)
+	}
+	return most
+}
+
+// stuck ends a test whose run makes no progress, with what the parts of the cluster printed.
 func stuck(t *testing.T, parts []*process) {
 	t.Helper()
 	for _, p := range parts {
 		_ = p.cmd.Process.Signal(os.Interrupt)
+	}
+	time.Sleep(2 * time.Second) // they say why they stop
+	for _, p := range parts {
 		t.Logf("%q: %s", p.args, p.err)
 	}
-	t.Fatal("the run does not continue")
+	t.Fatal("the run makes no progress")
 }
 
 // killedRun plays a run on a cluster and kills its parts until there were enough, or it is complete.
@@ -309,7 +322,7 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 		// An episode at which workers die again and again fails, if nothing is recorded meanwhile.
 		n := callsIn(t, out)
 		for began := time.Now(); n <= before && !run.over(); n = callsIn(t, out) {
-			if time.Sleep(20 * time.Millisecond); time.Since(began) > 8*time.Minute { // lots at which several workers died are played alone
+			if time.Sleep(20 * time.Millisecond); time.Since(began) > patience(t) {
 				stuck(t, parts)
 			}
 		}
@@ -333,7 +346,7 @@ func killedRun(t *testing.T, file string, nodes, enough int) (kills int, got sum
 		if err != nil {
 			t.Fatalf("%v: %s%s", err, run.out, run.err)
 		}
-	case <-time.After(8 * time.Minute):
+	case <-time.After(patience(t)):
 		stuck(t, parts)
 	}
 	if err := json.Unmarshal(run.out.Bytes(), &got); err != nil {

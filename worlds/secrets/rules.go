@@ -13,7 +13,7 @@ func (g *game) rulesText(me int) string {
 	var b strings.Builder
 	b.Grow(768) // most rules fit
 	b.WriteString("A player gives its own word away by writing it in a message")
-	if g.Forms == nil { // all
+	if g.Forms == nil { // all forms count: see deal
 		b.WriteString(": in any spelling, letter by letter, backwards, in pieces or in a code too")
 	} else {
 		b.WriteString("; only these forms count: ")

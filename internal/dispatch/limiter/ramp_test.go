@@ -111,15 +111,16 @@ func TestUnanswered(t *testing.T) {
 // TestRampTime: the estimate agrees with the ramp.
 func TestRampTime(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{10, 100, 1000} {
+	for _, n := range []int{10, 100, 1000, 5000} {
 		a, now := newAdapt(0, Start{}), time.Unix(1000, 0)
+		a.room = MaxConcurrency // as if answers had come
 		start, inFlight := now, 0
 		for ; inFlight < n; now = now.Add(a.settles / growths) {
 			for inFlight < n && a.allows(inFlight, 0, now) {
 				inFlight++
 			}
 		}
-		took, want := now.Sub(start), RampTime(float64(n), time.Minute)
+		took, want := now.Sub(start), RampTime(float64(n), time.Second)
 		if took > want*3/2+farSettle || took < want/2-farSettle {
 			t.Errorf("%d calls in flight after %v, estimated %v", n, took, want)
 		}
