@@ -279,11 +279,11 @@ func TestRebuilt(t *testing.T) {
 // patience is how long a run may make no progress: lots at which several workers died are played alone, which can take minutes.
 func patience(t *testing.T) time.Duration {
 	t.Helper()
-	most := 8 * time.Minute
+	limit := 8 * time.Minute
 	if end, ok := t.Deadline(); ok {
-		most = min(most, time.Until(end)-30*time.Second)
+		limit = min(limit, time.Until(end)-30*time.Second)
 	}
-	return most
+	return limit
 }
 
 // stuck ends a test whose run makes no progress, with what the parts of the cluster printed.
