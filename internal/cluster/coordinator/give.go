@@ -210,7 +210,7 @@ func (l *log) hear(data []byte) {
 		l.tally.Reported(w.Session, calls)
 	}
 	if w.Leaves {
-		l.left(w.Session, w.Dropped)
+		l.left(w.Session, w.Owes)
 		l.wake()
 	}
 	if l.Strict && w.Refused != "" {

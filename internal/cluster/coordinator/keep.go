@@ -164,15 +164,15 @@ func (p *play) lookAround() error {
 	return p.settleLost(lost)
 }
 
-// left notes that a worker has ended. dropped means that some of its calls may not be recorded: what they can cost stays at risk.
-func (p *play) left(session string, dropped bool) {
+// left notes that a worker has ended. owes means that calls may be billed that it did not record: what they can cost stays at risk.
+func (p *play) left(session string, owes bool) {
 	p.shares.Leave(session)
 	p.tally.Left(session)
 	if p.money == nil {
 		return
 	}
 	end := p.money.Leave
-	if dropped {
+	if owes {
 		end = p.money.Lost
 	}
 	if err := end(session); err != nil {

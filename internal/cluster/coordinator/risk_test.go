@@ -12,7 +12,7 @@ import (
 	"parley/llm"
 )
 
-// TestRisk: what a lost worker may have spent is at risk, unless its lots are all done, and so is that of one that dropped lots. One that
+// TestRisk: what a lost worker may have spent is at risk, unless its lots are all done, and so is that of one that says so. One that
 // leaves has recorded everything.
 func TestRisk(t *testing.T) {
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestRisk(t *testing.T) {
 	l.play()
 	name := l.name()
 	status := l.status(name)
-	for session, exposed := range map[string]llm.Money{"done": 3 * llm.Dollar, "playing": 5 * llm.Dollar, "dropped": 7 * llm.Dollar, "left": 11 * llm.Dollar} {
+	for session, exposed := range map[string]llm.Money{"done": 3 * llm.Dollar, "playing": 5 * llm.Dollar, "owes": 7 * llm.Dollar, "left": 11 * llm.Dollar} {
 		l.session = session
 		x := l.take(name)
 		ask, err := json.Marshal(allot.Ask{Worker: session, Seq: 1, Stake: budget.Stake{AtStake: exposed}, Exposed: exposed})
@@ -31,7 +31,7 @@ func TestRisk(t *testing.T) {
 		if err == nil && session == "done" {
 			err = l.end(x)
 		}
-		if err == nil && (session == "dropped" || session == "left") {
+		if err == nil && (session == "owes" || session == "left") {
 			err = l.leave(session)
 		}
 		if err != nil {
@@ -46,7 +46,7 @@ func TestRisk(t *testing.T) {
 // leave says that a worker ends.
 func (l *lab) leave(session string) error {
 	l.Helper()
-	data, err := json.Marshal(subject.Working{Session: session, Run: clustertest.Run, Leaves: true, Dropped: session == "dropped"})
+	data, err := json.Marshal(subject.Working{Session: session, Run: clustertest.Run, Leaves: true, Owes: session == "owes"})
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ type Working struct {
 	HubFull bool `json:"hub_full,omitempty"`
 	// Refused says why the worker does not play the run.
 	Refused string `json:"refused,omitempty"`
-	// Leaves means that the worker ends. Dropped means that it gave up lots before their calls were recorded.
-	Leaves  bool `json:"leaves,omitempty"`
-	Dropped bool `json:"dropped,omitempty"`
+	// Leaves means that the worker ends. Owes means that it then leaves calls that may be billed and are not recorded.
+	Leaves bool `json:"leaves,omitempty"`
+	Owes   bool `json:"owes,omitempty"`
 }

@@ -50,9 +50,6 @@ func (m *member) lot(msg jetstream.Msg) {
 	}
 	defer m.hold(j, cancel)()
 	if err := m.play(ctx, cancel, j, past); err != nil {
-		if !errors.Is(err, errReleased) {
-			m.drop()
-		}
 		m.problem(ctx, "play", err)
 		if m.draining.Err() != nil || ctx.Err() == nil {
 			_ = msg.Nak()
@@ -72,13 +69,6 @@ func (m *member) hold(j *chain.Chain, drop context.CancelCauseFunc) (release fun
 		defer m.mu.Unlock()
 		delete(m.chains, j)
 	}
-}
-
-// drop notes that a lot was given up before its calls were recorded.
-func (m *member) drop() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.dropped = true
 }
 
 // problem logs an error that is not the normal end of something.

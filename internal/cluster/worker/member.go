@@ -40,12 +40,11 @@ type member struct {
 	draining context.Context //nolint:containedctx // a signal beside ctx
 	drain    context.CancelCauseFunc
 
-	mu      sync.Mutex
-	lots    int
-	dropped bool                                     // a lot was given up before its calls were recorded
-	chains  map[*chain.Chain]context.CancelCauseFunc // of the lots that it plays: how each is dropped
-	paused  bool
-	heard   time.Time // the last beat
+	mu     sync.Mutex
+	lots   int
+	chains map[*chain.Chain]context.CancelCauseFunc // of the lots that it plays: how each is dropped
+	paused bool
+	heard  time.Time // the last beat
 }
 
 func newMember(ctx context.Context, s *serving, b subject.Beating) *member {
@@ -220,9 +219,10 @@ func (m *member) reports(ctx context.Context) {
 // tell tells the coordinator what the worker does, or that it leaves.
 func (m *member) tell(leaves bool) {
 	m.mu.Lock()
-	w := subject.Working{Lots: m.lots, Leaves: leaves, Dropped: m.dropped}
+	w := subject.Working{Lots: m.lots, Leaves: leaves}
 	m.mu.Unlock()
 	w.HubFull = m.room.Full()
+	w.Owes = leaves && m.opened.Money != nil && m.opened.Money.Budget().Stake().Owed > 0
 	if m.opened.Calls != nil {
 		r := m.opened.Calls()
 		w.Waits = dispatch.WaitTexts(r.Waits)

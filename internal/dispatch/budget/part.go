@@ -41,6 +41,8 @@ type Stake struct {
 	Short llm.Money
 	// Idle means that nothing is in flight, so that nothing will be given back.
 	Idle bool
+	// Owed is the most that calls which are not recorded can cost: those in flight, and those that ended without a record.
+	Owed llm.Money
 }
 
 // Stake returns what is at stake.
@@ -48,7 +50,7 @@ func (b *Budget) Stake() Stake {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	left := b.left()
-	s := Stake{AtStake: b.limit.Minus(b.spent).Plus(b.unrecorded), Spare: max(0, left), Idle: b.idle()}
+	s := Stake{AtStake: b.limit.Minus(b.spent).Plus(b.unrecorded), Spare: max(0, left), Idle: b.idle(), Owed: b.atStake()}
 	if b.queue.Len() > 0 {
 		d := b.queue.Head()
 		t := d.terms(d.prices)
