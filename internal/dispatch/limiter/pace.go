@@ -62,7 +62,7 @@ func (a *adapt) judge(p *Permit, latency time.Duration, now time.Time) {
 }
 
 // makeRoom raises the room after a quick answer. Where a server queues, a few short answers are quick too. So the large step needs
-// many.
+// many of them.
 func (a *adapt) makeRoom(p *Permit) {
 	level, factor := float64(p.level)/math.Max(a.scale(), minShare), float64(quickRoom)
 	if a.base > 0 && level >= nearlyAll*p.room {
