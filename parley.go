@@ -21,7 +21,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -34,10 +33,7 @@ import (
 // Main is the whole command line with these kinds of worlds. It takes its arguments from os.Args and ends the process.
 func Main(kinds ...world.Kind) {
 	runtime.MemProfileRate = 0 // samples of allocations cost time; --memprofile turns them on
-	idle, percent := cli.IdleBuffer(os.LookupEnv)
-	if percent > 0 {
-		debug.SetGCPercent(percent)
-	}
+	cli.TuneCollector(os.LookupEnv)
 	// Both signals are needed, one to drain and one to abort, so none may be lost.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -63,7 +59,6 @@ func Main(kinds ...world.Kind) {
 		Signals:   signals,
 		Exit:      os.Exit,
 	})
-	runtime.KeepAlive(idle)
 	os.Exit(code)
 }
 

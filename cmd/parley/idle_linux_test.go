@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestIdleMemory: the buffer that makes the garbage collector run less often takes no memory, however often the program is started.
+// TestIdleMemory: a server without clients is small, although the garbage collector lets a small heap grow.
 func TestIdleMemory(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestLibraryOutside follows the first part of docs/how-to/library.md in a folder outside of the tree: its program is built
-// and prints what the document says. Nothing may be fetched.
+// and prints what the document says.
 func TestLibraryOutside(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
