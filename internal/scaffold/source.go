@@ -80,7 +80,11 @@ func builtFrom() string {
 	if !ok {
 		return ""
 	}
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	dir := filepath.Dir(file)
+	for range strings.Count(strings.TrimPrefix(reflect.TypeFor[Module]().PkgPath(), self()), "/") {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // near returns the first checkout at or above one of the folders, or beside one or its parent.

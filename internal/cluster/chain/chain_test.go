@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"parley/internal/cluster/clustertest"
 	"parley/internal/cluster/hub"
 	"parley/internal/cluster/wire"
 	"parley/journal"
@@ -18,7 +18,21 @@ import (
 // newStream returns a stream of a new hub.
 func newStream(t *testing.T) (jetstream.JetStream, jetstream.Stream) {
 	t.Helper()
-	js, err := jetstream.New(clustertest.Connect(t, clustertest.Hub(t, hub.Config{})))
+	h, err := hub.Start(hub.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	nc, err := nats.Connect(h.URL(), nats.Token(h.Token()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 const printsFile = "-prints-file"
 
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == printsFile {
+	if len(os.Args) == 3 && os.Args[1] == "-prints-file" { // printsFile
 		b, err := os.ReadFile(os.Args[2])
 		if err != nil {
 			panic(err)
